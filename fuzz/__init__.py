@@ -1,0 +1,1 @@
+"""pgduel: a patched PostgreSQL server duels master. Everything from a source tree to a report."""

@@ -1,0 +1,1 @@
+"""The mails' tables, as ratios of arms interleaved in one run."""

@@ -1,0 +1,1 @@
+"""Cases run until a time, a count or a stop; stored, resumable."""

@@ -1,0 +1,1 @@
+"""Who chooses the randomness: seeds, Hypothesis, libFuzzer."""

@@ -1,0 +1,1 @@
+"""A case on all arms in lockstep, under modes, into observations."""

@@ -1,0 +1,45 @@
+"""The table of execution modes. A generator names those that suit it; an engine draws from them."""
+
+from oracles.mode import Mode, Protocol
+
+MODES: dict[str, Mode] = {
+    mode.name: mode
+    for mode in (
+        Mode("plain"),
+        Mode("extended", protocol=Protocol.EXTENDED),
+        Mode("prepared_generic", (("plan_cache_mode", "force_generic_plan"),), Protocol.PREPARED),
+        Mode("prepared_custom", (("plan_cache_mode", "force_custom_plan"),), Protocol.PREPARED),
+        Mode("cursor", protocol=Protocol.CURSOR),
+        Mode("closed_early", protocol=Protocol.CLOSED_EARLY, changes_results=True),
+        Mode(
+            "hash_spilling",
+            (
+                ("work_mem", "64kB"),
+                ("hash_mem_multiplier", "1"),
+                ("enable_mergejoin", "off"),
+                ("enable_nestloop", "off"),
+                ("max_parallel_workers_per_gather", "0"),
+            ),
+        ),
+        Mode("hash_only", (("enable_mergejoin", "off"), ("enable_nestloop", "off"))),
+        Mode("merge_only", (("enable_hashjoin", "off"), ("enable_nestloop", "off"))),
+        Mode("loop_only", (("enable_hashjoin", "off"), ("enable_mergejoin", "off"))),
+        Mode(
+            "parallel",
+            (
+                ("max_parallel_workers_per_gather", "3"),
+                ("parallel_setup_cost", "0"),
+                ("parallel_tuple_cost", "0"),
+                ("min_parallel_table_scan_size", "0"),
+                ("min_parallel_index_scan_size", "0"),
+                ("debug_parallel_query", "off"),
+            ),
+        ),
+        Mode(
+            "partitionwise",
+            (("enable_partitionwise_join", "on"), ("enable_partitionwise_aggregate", "on")),
+        ),
+        Mode("no_pruning", (("enable_partition_pruning", "off"),)),
+        Mode("small_memory", (("work_mem", "64kB"), ("temp_buffers", "800kB"))),
+    )
+}

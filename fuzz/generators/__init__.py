@@ -1,0 +1,1 @@
+"""Workloads: each file turns randomness into cases."""

@@ -1,0 +1,45 @@
+"""Generator: turns randomness into cases. One workload a file; `all_generators` finds them."""
+
+import random
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from fuzz import generators
+from fuzz.errors import CaseError
+from oracles.case import Case
+from oracles.discovery import instances
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How large a case may get: rows in a table, relations in a join, partitions of a table, queries on a scene."""
+
+    rows: int = 300
+    relations: int = 6
+    partitions: int = 12
+    queries: int = 30
+
+
+class Generator(ABC):
+    """A workload. Uses only the `rng` it is given, so that a seed, Hypothesis or libFuzzer can drive it."""
+
+    name: ClassVar[str]
+    modes: ClassVar[tuple[str, ...]]  # names from fuzz/execution/modes.py under which its cases make sense
+
+    @abstractmethod
+    def generate(self, rng: random.Random, scale: Scale) -> Case:
+        """Return a case that is a function of the arguments alone, legal by construction."""
+
+
+def all_generators() -> dict[str, Generator]:
+    """Return an instance of each generator in this package, by name, sorted."""
+    return {generator.name: generator for generator in instances(Generator, generators)}
+
+
+def generator_named(name: str) -> Generator:
+    """Return one generator. Raises CaseError, naming those there are."""
+    found = all_generators()
+    if name not in found:
+        raise CaseError(f"no generator is called {name!r}; there are: {', '.join(found)}")
+    return found[name]

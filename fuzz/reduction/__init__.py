@@ -1,0 +1,1 @@
+"""From a finding's case to the smallest one that still shows it."""

@@ -1,0 +1,1 @@
+"""From a base and a series of patches to running servers: source, build, cluster, arm."""

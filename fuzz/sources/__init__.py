@@ -1,0 +1,1 @@
+"""Statements that we did not write."""

@@ -1,0 +1,21 @@
+"""Finding the classes of a package by its files, so that adding one edits no list."""
+
+import importlib
+import pkgutil
+from types import ModuleType
+from typing import Protocol, TypeVar
+
+
+class _Named(Protocol):
+    name: str
+
+
+T = TypeVar("T", bound=_Named)
+
+
+def instances(base: type[T], package: ModuleType) -> tuple[T, ...]:
+    """Return an instance of each direct subclass of `base` defined in the package, sorted by name."""
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{module.name}")
+    kinds = (kind for kind in base.__subclasses__() if kind.__module__.startswith(package.__name__))
+    return tuple(sorted((kind() for kind in kinds), key=lambda instance: instance.name))

@@ -1,0 +1,23 @@
+"""Finding: an oracle's statement that arms differ, or that one misbehaved, on one case."""
+
+import hashlib
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What differed, where. Its fingerprint is stable over literals and seeds, so equal bugs meet."""
+
+    oracle: str
+    arms: tuple[str, str]  # (the one held against, the suspect)
+    origin: str  # SQLSTATEs, assertion site, or pair of plan shapes
+    step: int | None  # position in case.all_steps; None: the case as a whole
+    summary: str  # one line
+    expected: str
+    actual: str
+
+    @property
+    def fingerprint(self) -> str:
+        """Return 12 hexadecimal digits that identify oracle, arms and origin."""
+        text = "\0".join((self.oracle, *self.arms, self.origin))
+        return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -1,0 +1,80 @@
+"""Oracle: which runs it needs, and a pure judgement of what was observed in them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import oracles
+from oracles.case import Case
+from oracles.discovery import instances
+from oracles.finding import Finding
+from oracles.observation import CaseObservation, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Agree:
+    """The arms agree; `statements` steps were really compared."""
+
+    statements: int
+
+
+@dataclass(frozen=True, slots=True)
+class Inconclusive:
+    """The oracle could not judge, and why (a few words, the same for equal causes: they are counted)."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unstable:
+    """The arms differ, but the one held against differs from itself under other plans too."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class More:
+    """No verdict before these runs have been observed too; `judge` is then called again with them."""
+
+    runs: tuple[Run, ...]
+
+
+Verdict = Agree | Finding | Inconclusive | Unstable
+Observations = Mapping[Run, CaseObservation]
+
+
+@dataclass(frozen=True, slots=True)
+class Canary:
+    """A bug planted through the sabotage module: on this case, the oracle must report the sabotaged arm."""
+
+    sabotage: str
+    case: Case
+
+
+class Oracle(ABC):
+    """A judge. Subclasses live one a file in `oracles/` and are found by `all_oracles`."""
+
+    name: ClassVar[str]
+    canaries: ClassVar[tuple[Canary, ...]]
+
+    def runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
+        """Return the runs that this oracle wants for the case; by default the duel: once on each arm."""
+        return duel(case, arms)
+
+    @abstractmethod
+    def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
+        """Judge the observations of the runs asked for: pure, so that recorded ones can be judged again.
+
+        `arms[0]` is the one the others are held against. Returns at least one verdict for each other arm.
+        """
+
+
+def duel(case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
+    """Return the plain runs of a case: once on each arm, in the case's own modes."""
+    return tuple(Run(arm, case.modes) for arm in arms)
+
+
+def all_oracles() -> tuple[Oracle, ...]:
+    """Return an instance of each oracle in this package, sorted by name."""
+    return instances(Oracle, oracles)
