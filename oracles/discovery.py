@@ -3,11 +3,11 @@
 import importlib
 import pkgutil
 from types import ModuleType
-from typing import Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
 
 class _Named(Protocol):
-    name: str
+    name: ClassVar[str]
 
 
 T = TypeVar("T", bound=_Named)

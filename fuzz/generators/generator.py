@@ -34,7 +34,7 @@ class Generator(ABC):
 
 def all_generators() -> dict[str, Generator]:
     """Return an instance of each generator in this package, by name, sorted."""
-    return {generator.name: generator for generator in instances(Generator, generators)}
+    return {generator.name: generator for generator in instances(Generator, generators)}  # type: ignore[type-abstract]
 
 
 def generator_named(name: str) -> Generator:
