@@ -1,20 +1,21 @@
-"""The one owner of every path that pgduel writes to, outside the checkout."""
+"""The one owner of every path that pgduel writes to, outside the checkout. Standard library only: set-up uses it."""
 
 import os
 from pathlib import Path
 
-import platformdirs
-
 from fuzz.errors import PgduelError
+
+CHECKOUT = Path(__file__).resolve().parents[1]
 
 
 def _root() -> Path:
     """Return the cache: $PGDUEL_HOME, or one that an unprivileged server may enter even when root made it."""
     if home := os.environ.get("PGDUEL_HOME"):
-        return Path(home)
+        return Path(home).absolute()
     if os.geteuid() == 0:
-        return platformdirs.site_cache_path("pgduel")
-    return platformdirs.user_cache_path("pgduel")
+        return Path("/var/cache/pgduel")
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(cache) if os.path.isabs(cache) else Path.home() / ".cache") / "pgduel"
 
 
 def _made(*parts: str) -> Path:
@@ -33,6 +34,16 @@ def root() -> Path:
     return _made()
 
 
+def environments() -> Path:
+    """Return where set-up keeps its virtual environments, one for each set of dependencies."""
+    return _made("environments")
+
+
+def logs() -> Path:
+    """Return where the output of set-up and of compilers is kept."""
+    return _made("logs")
+
+
 def downloads() -> Path:
     """Return where source archives are kept."""
     return _made("downloads")
@@ -40,7 +51,7 @@ def downloads() -> Path:
 
 def trees() -> Path:
     """Return the bare git repository that holds every base and patched tree."""
-    return _root() / "trees.git"
+    return _made() / "trees.git"
 
 
 def builds() -> Path:
@@ -66,3 +77,8 @@ def campaigns() -> Path:
 def harnesses() -> Path:
     """Return where libFuzzer harnesses are built."""
     return _made("harnesses")
+
+
+def tests() -> Path:
+    """Return where suites of PostgreSQL's own tests leave their output."""
+    return _made("tests")

@@ -1,0 +1,92 @@
+"""Base: a PostgreSQL source tree, wherever it comes from, stored in git and known by its tree hash."""
+
+import hashlib
+import re
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock
+
+from fuzz import workdir
+from fuzz.errors import SourceError
+from fuzz.servers import Report, git
+from fuzz.servers.release import RELEASES, download
+
+_VERSION = re.compile(r"project\(\s*'postgresql'.*?version:\s*'([^']+)'", re.DOTALL)
+_ARCHIVES = (".tar", ".tar.gz", ".tar.bz2", ".tar.xz", ".tgz")
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A source tree. `tree` is its git hash in the repository of trees; `sha256` is its archive's, or empty."""
+
+    name: str  # as the user gave it
+    version: str  # 17.11, 18beta1, 19devel
+    sha256: str
+    tree: str
+
+    @property
+    def major(self) -> int:
+        """Return the major version: 17 for 17.11 and for 17devel."""
+        found = re.match(r"\d+", self.version)
+        return int(found[0]) if found else 0
+
+
+def resolve_base(spec: str, report: Report, *, refresh: bool = False) -> Base:
+    """Return the base that `spec` names, stored.
+
+    `spec` is pg17 or pg18 (newest minor release; once downloaded it is kept, until `refresh`), a directory,
+    an archive, or CHECKOUT@REVISION. Raises SourceError.
+    """
+    if spec in RELEASES:
+        with FileLock(workdir.downloads() / f"{spec}.lock"):
+            archive = download(spec, report, refresh=refresh)
+        return _from_archive(spec, archive, report)
+    path = Path(spec).expanduser()
+    if path.is_dir():
+        report(f"reading {path}")
+        return _checked(spec, git.import_directory(path))
+    if path.is_file():
+        return _from_archive(spec, path, report)
+    checkout, at, revision = spec.rpartition("@")
+    if at and Path(checkout).expanduser().is_dir():
+        report(f"reading {revision} of {checkout}")
+        return _checked(spec, git.import_revision(Path(checkout).expanduser(), revision))
+    raise SourceError(
+        f"no source found for {spec!r}: give {', '.join(RELEASES)}, a directory, a .tar archive, or CHECKOUT@REVISION"
+    )
+
+
+def _from_archive(name: str, archive: Path, report: Report) -> Base:
+    """Import an archive, or find it imported: the note of its hash is kept beside the repository of trees."""
+    if not archive.name.endswith(_ARCHIVES):
+        raise SourceError(f"{archive} is not an archive that can be unpacked ({', '.join(_ARCHIVES)})")
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    note = git.repository() / "info" / f"archive-{digest}"
+    if not note.exists():
+        report(f"unpacking {archive.name}")
+        tree = _unpacked(archive)
+        note.write_text(tree)
+    return _checked(name, note.read_text().strip(), digest)
+
+
+def _unpacked(archive: Path) -> str:
+    with tempfile.TemporaryDirectory(prefix="unpack-", dir=workdir.downloads()) as directory:
+        done = subprocess.run(
+            ["tar", "-xf", str(archive), "-C", directory, "--no-same-owner"], capture_output=True, text=True
+        )
+        if done.returncode:
+            complaint = (done.stderr.strip().splitlines() or ["no message"])[0]
+            raise SourceError(f"cannot unpack {archive}: {complaint}")
+        tops = [Path(directory), *(entry for entry in Path(directory).iterdir() if entry.is_dir())]
+        top = next((entry for entry in tops if (entry / "meson.build").exists()), tops[-1])
+        return git.import_directory(top)
+
+
+def _checked(name: str, tree: str, sha256: str = "") -> Base:
+    found = _VERSION.search(git.show(tree, "meson.build") or "")
+    if not found:
+        raise SourceError(f"{name} is no PostgreSQL 16 or newer: it has no meson.build with project('postgresql')")
+    return Base(name, found[1], sha256, tree)

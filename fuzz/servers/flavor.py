@@ -1,0 +1,49 @@
+"""Flavors: how a tree is compiled, and what its programs need in their environment."""
+
+from dataclasses import dataclass, field
+
+from fuzz.errors import BuildError
+
+_CHECKED = ("-Dbuildtype=debugoptimized", "-Dcassert=true")
+_SANITIZERS = "-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
+
+
+@dataclass(frozen=True, slots=True)
+class Flavor:
+    """One way to compile. All flavors share the options of build.py; these come on top."""
+
+    name: str
+    purpose: str
+    options: tuple[str, ...]  # of meson setup
+    compiler_flags: str = ""  # for C and for the linker, of the server and of our modules
+    environment: dict[str, str] = field(default_factory=dict)  # of every program of the build
+    space: int = 1 << 30  # bytes that a build needs on disk while it is made
+
+
+FLAVORS = {
+    flavor.name: flavor
+    for flavor in (
+        Flavor("release", "as users run it, for benchmarks", ("-Dbuildtype=release", "-Doptimization=2")),
+        Flavor("assert", "optimized, with assertions and symbols; the default for fuzzing", _CHECKED),
+        Flavor(
+            "sanitize",
+            "with assertions, AddressSanitizer and UndefinedBehaviorSanitizer",
+            (*_CHECKED, "-Doptimization=1"),
+            _SANITIZERS,
+            {
+                # PostgreSQL frees little before it exits, so leaks say nothing. A fake stack would upset its own
+                # check of stack depth. abort_on_error makes a report a crash, which the postmaster logs.
+                "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:print_stacktrace=1:detect_stack_use_after_return=0",
+                "UBSAN_OPTIONS": "print_stacktrace=1:abort_on_error=1",
+            },
+            space=3 << 30,
+        ),
+    )
+}
+
+
+def flavor_named(name: str) -> Flavor:
+    """Return one flavor. Raises BuildError, naming those there are."""
+    if name not in FLAVORS:
+        raise BuildError(f"no flavor is called {name!r}; there are: {', '.join(FLAVORS)}")
+    return FLAVORS[name]

@@ -1,0 +1,133 @@
+"""Released sources by name: from Debian's archive, as this machine's own apt reaches it, or from PostgreSQL's."""
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+from fuzz import workdir
+from fuzz.errors import SourceError
+from fuzz.servers import Report
+
+_DEBIAN = "http://deb.debian.org/debian"
+_POSTGRESQL = "https://ftp.postgresql.org/pub/source"
+_KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+_TIMEOUT = 60  # seconds without any data
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A major version: Debian's name for its source, and the suite where that source is newest."""
+
+    package: str
+    suite: str
+    major: int
+
+
+RELEASES = {
+    "pg17": Release("postgresql-17", "trixie", 17),
+    "pg18": Release("postgresql-18", "sid", 18),
+}
+
+
+def download(name: str, report: Report, *, refresh: bool = False) -> Path:
+    """Return the archive of the newest minor release. Raises SourceError if it is neither kept nor reachable."""
+    note = workdir.downloads() / f"{name}.json"
+    if note.exists() and not refresh:
+        kept = workdir.downloads() / json.loads(note.read_text())["archive"]
+        if kept.exists():
+            return kept
+    release = RELEASES[name]
+    failures = []
+    for fetch in (_from_debian, _from_postgresql):
+        with tempfile.TemporaryDirectory(prefix="fetch-", dir=workdir.downloads()) as directory:
+            try:
+                archive, origin = fetch(release, Path(directory), report)
+            except (OSError, _Unreachable) as error:
+                failures.append(str(error))
+                continue
+            kept = workdir.downloads() / archive.name
+            archive.replace(kept)
+        digest = hashlib.sha256(kept.read_bytes()).hexdigest()
+        note.write_text(json.dumps({"archive": kept.name, "sha256": digest, "origin": origin}, indent=1))
+        return kept
+    raise SourceError(f"cannot download {name}: {'; '.join(failures)}. Give --base a directory or an archive instead")
+
+
+class _Unreachable(Exception):
+    """A place from which the source could not be had, and why."""
+
+
+def _from_debian(release: Release, directory: Path, report: Report) -> tuple[Path, str]:
+    """Fetch a Debian source package through a private apt configuration; the system's own is left alone."""
+    if not shutil.which("apt-get") or not Path(_KEYRING).exists():
+        raise _Unreachable("no apt with Debian's keys here")
+    mirror = _mirror()
+    report(f"downloading {release.package} from {mirror} {release.suite}")
+    for part in ("lists/partial", "cache/archives/partial"):
+        (directory / part).mkdir(parents=True)
+    sources = directory / "sources.list"
+    sources.write_text(f"deb-src [signed-by={_KEYRING}] {mirror} {release.suite} main\n")
+    options = {
+        "Dir::Etc::SourceList": sources,
+        "Dir::Etc::SourceParts": "/dev/null",
+        "Dir::State::Lists": directory / "lists",
+        "Dir::Cache": directory / "cache",
+        "APT::Sandbox::User": "root",
+        "APT::Update::Post-Invoke-Success": "",
+        "Acquire::Check-Valid-Until": "false",
+        "Acquire::Languages": "none",
+        "Acquire::Retries": "2",
+        "Acquire::http::Timeout": _TIMEOUT,
+    }
+    apt = ["apt-get", *(part for key, value in options.items() for part in ("-o", f"{key}={value}")), "-qq"]
+    for command in (["update"], ["source", "--download-only", "--tar-only", release.package]):
+        done = subprocess.run(apt + command, cwd=directory, capture_output=True, text=True)
+        if done.returncode:
+            raise _Unreachable(f"apt-get {command[0]}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
+    archives = sorted(directory.glob(f"{release.package}_*.orig.tar.*"))
+    if not archives:
+        raise _Unreachable(f"no {release.package} in {mirror} {release.suite}")
+    return archives[-1], f"{mirror} {release.suite}"
+
+
+def _mirror() -> str:
+    """Return the Debian mirror that this machine's apt is set up with; it may be the only one reachable."""
+    done = subprocess.run(
+        ["apt-get", "indextargets", "--format", "$(ORIGIN)|$(REPO_URI)", "Created-By: Packages"],
+        capture_output=True,
+        text=True,
+    )
+    lines = (line.partition("|") for line in done.stdout.splitlines())
+    uris = [uri.rstrip("/") for origin, _, uri in lines if origin == "Debian" and "security" not in uri]
+    return uris[0] if uris else _DEBIAN
+
+
+def _from_postgresql(release: Release, directory: Path, report: Report) -> tuple[Path, str]:
+    report(f"downloading PostgreSQL {release.major} from {_POSTGRESQL}")
+    minors = re.findall(rf'href="v{release.major}\.(\d+)/', _get(f"{_POSTGRESQL}/").decode(errors="replace"))
+    if not minors:
+        raise _Unreachable(f"{_POSTGRESQL} lists no release of {release.major}")
+    version = f"{release.major}.{max(map(int, minors))}"
+    name = f"postgresql-{version}.tar.bz2"
+    content = _get(f"{_POSTGRESQL}/v{version}/{name}")
+    announced = _get(f"{_POSTGRESQL}/v{version}/{name}.sha256").decode().split()[0]
+    if hashlib.sha256(content).hexdigest() != announced:
+        raise _Unreachable(f"{name} was damaged on its way")
+    (directory / name).write_bytes(content)
+    return directory / name, _POSTGRESQL
+
+
+def _get(url: str) -> bytes:
+    try:
+        with urllib.request.urlopen(url, timeout=_TIMEOUT) as answer:  # the scheme is https, above
+            content: bytes = answer.read()
+            return content
+    except urllib.error.URLError as error:
+        raise _Unreachable(f"{url}: {error.reason}") from error

@@ -1,0 +1,113 @@
+"""Series: ordered patches, and the trees that they make of a base."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from unidiff import PatchSet, UnidiffParseError
+
+from fuzz.errors import SourceError
+from fuzz.servers import git
+
+_FAILED = re.compile(r"error: patch failed: (?P<file>.+):(?P<line>\d+)$", re.MULTILINE)
+_COMPLAINT = re.compile(r"^(?:error|fatal): (?P<text>.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """One patch, as `git format-patch` or `diff -u` (with one leading directory) writes it."""
+
+    name: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Patches in the order in which they apply. Empty is legal."""
+
+    name: str
+    patches: tuple[Patch, ...] = ()
+
+    def __add__(self, other: "Series") -> "Series":
+        return Series(other.name, self.patches + other.patches)
+
+
+def series_from_directory(directory: Path) -> Series:
+    """Read the patches that the directory's `series` file lists, one a line, # for comments. Raises SourceError."""
+    listing = directory / "series"
+    if not listing.is_file():
+        raise SourceError(f"{directory} has no file called series that lists its patches")
+    lines = (line.partition("#")[0].strip() for line in listing.read_text().splitlines())
+    return series_from_files([directory / line for line in lines if line], name=str(directory))
+
+
+def series_from_files(files: Sequence[Path], name: str = "files") -> Series:
+    """Read patch files in the order given. Raises SourceError."""
+    for file in files:
+        if not file.is_file():
+            raise SourceError(f"there is no patch {file}")
+    return Series(name, tuple(Patch(file.name, file.read_bytes()) for file in files))
+
+
+def series_from_range(checkout: Path, commits: str) -> Series:
+    """Read a git range such as master..topic, one patch a commit, oldest first. Raises SourceError."""
+    failing = f"cannot read {commits!r} in {checkout}"
+    log = git.output("-C", checkout, "rev-list", "--reverse", "--parents", commits, "--", failing=failing)
+    patches = []
+    for commit, *parents in (line.split() for line in log.decode().splitlines()):
+        if len(parents) > 1:
+            raise SourceError(f"{commits} contains the merge {commit[:12]}; rebase it to a plain series first")
+        patches.append(_patch_of(checkout, commit))
+    return Series(commits, tuple(patches))
+
+
+def _patch_of(checkout: Path, commit: str) -> Patch:
+    failing = f"cannot read commit {commit[:12]} in {checkout}"
+    content = git.output(
+        "-C", checkout, "format-patch", "-1", "--stdout", "--binary", "--full-index", "--root", commit, failing=failing
+    )
+    subject = git.output("-C", checkout, "show", "--no-patch", "--format=%f", commit, failing=failing)
+    return Patch(f"{commit[:12]}-{subject.decode(errors='replace').strip()}", content)
+
+
+def apply_series(tree: str, series: Series) -> tuple[str, ...]:
+    """Return the tree after each prefix of the series: first `tree` itself, last all patches applied.
+
+    Raises SourceError that names the patch, the file and the hunk that does not apply.
+    """
+    trees = [tree]
+    with git.temporary_index(tree) as index:
+        for patch in series.patches:
+            done = git.run(
+                "--git-dir", git.repository(), "apply", "--cached", "--whitespace=nowarn", "-",
+                index=index, stdin=patch.content,
+            )  # fmt: skip
+            if done.returncode:
+                raise SourceError(_why(patch, done.stderr.decode(errors="replace")))
+            trees.append(git.write_tree(index))
+    return tuple(trees)
+
+
+def _why(patch: Patch, complaint: str) -> str:
+    """Say what git could not apply. It names the line at which it expected a hunk; people count hunks."""
+    failed = _FAILED.search(complaint)
+    if failed:
+        hunk = _hunk_at(patch, failed["file"], int(failed["line"]))
+        where = f"{failed['file']}, {hunk} at line {failed['line']}"
+        return f"patch {patch.name} does not apply: {where}; is the series made for this base?"
+    text = _COMPLAINT.search(complaint)
+    return f"patch {patch.name} does not apply: {text['text'] if text else complaint.strip()}"
+
+
+def _hunk_at(patch: Patch, file: str, line: int) -> str:
+    try:
+        files = PatchSet(patch.content.decode(errors="replace"))
+    except UnidiffParseError:
+        return "hunk"
+    for patched in files:
+        if patched.path == file or patched.source_file.removeprefix("a/") == file:
+            for number, hunk in enumerate(patched, start=1):
+                if hunk.source_start == line:
+                    return f"hunk {number} of {len(patched)}"
+    return "hunk"
