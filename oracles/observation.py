@@ -46,6 +46,7 @@ class Observation:
     rows: tuple[bytes, ...] = ()
     messages: tuple[Message, ...] = ()
     plan: Mapping[str, Any] | None = None  # EXPLAIN (ANALYZE, FORMAT JSON), where the run asked for it
+    transaction: str = ""  # the server's status after the step: I idle, T in a transaction, E failed; "" unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class Resources:
 
     open_files: int
     shared_memory: int  # mappings of shared-memory segments
-    contexts: Mapping[str, tuple[int, int]]  # memory context name -> (how many, total bytes)
+    contexts: Mapping[str, tuple[int, int]]  # memory context name -> (how many, bytes used in all of them)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class CaseObservation:
 
     arm: str
     steps: tuple[Observation, ...]
-    digests: tuple[tuple[str, str], ...] = ()  # (table or sequence, row count and hash of all rows)
+    digests: tuple[tuple[str, str], ...] = ()  # ("table t" or "sequence s", row count, a blank, hash of all rows)
     residue: Residue | None = None  # None: could not be looked at (connection lost)
     resources: tuple[Resources, ...] = ()  # one for each repetition, where the run repeats
     log: tuple[str, ...] = ()  # the server's log lines about this backend
