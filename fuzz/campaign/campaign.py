@@ -1,0 +1,176 @@
+"""Campaign: the state machine that keeps workers busy until there is a reason to end.
+
+It decides; others do. Workers run cases and reductions, the store keeps what came of them, `revive` brings dead
+servers back, `show` displays. Every range that ends is recorded with the counts it brought, in one transaction.
+"""
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
+from fuzz.campaign.schedule import Range, Schedule
+from fuzz.campaign.stop import Interrupt, Limits
+from fuzz.campaign.store import Store, StoredFinding
+from fuzz.campaign.tally import Tally
+from fuzz.campaign.workers import Died, Done, Pool
+from fuzz.errors import ServerError
+
+REDUCTIONS = 10  # findings reduced at most: more of them have few causes, and time is better spent on new cases
+DEATHS = 3  # times that a range may kill its worker before it is given up
+TROUBLES = 20  # ranges in a row that ended without a single case before the servers are given up
+CPU_INTERVAL = 2.0  # seconds between two looks at the servers' CPU time, which means reading /proc for each process
+TICK = 0.25  # seconds between two looks at the clock
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the campaign needs from outside, as plain functions."""
+
+    revive: Callable[[], Sequence[str]]  # restart the arms that are dead: one line each. Raises ServerError
+    server_cpu: Callable[[], float]  # CPU seconds that the arms' servers have used so far
+    client_cpu: Callable[[], float]  # CPU seconds of this process, without its workers
+    say: Callable[[str], None]  # a line for the user
+    show: Callable[[Tally, Sequence[StoredFinding]], None]  # the state, several times a second
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """Seconds of the wall clock, and of CPU used by this process and by the servers."""
+
+    wall: float
+    client: float
+    servers: float
+
+
+class Campaign:
+    """Runs a schedule on a pool into a store."""
+
+    def __init__(
+        self, store: Store, schedule: Schedule, limits: Limits, pool: Pool[Job, Result], around: Surroundings
+    ) -> None:
+        self._store = store
+        self._schedule = schedule
+        self._limits = limits
+        self._pool = pool
+        self._around = around
+        self._done = store.done()
+        self._findings = store.findings()
+        self._before = store.tally
+        self._counted = Tally()
+        self._deaths: Counter[int] = Counter()
+        self._troubles = 0
+        unreduced = [each.finding.fingerprint for each in self._findings if each.reproducer is None]
+        self._to_reduce = deque(unreduced[:REDUCTIONS])
+        self._reducing = len(self._findings) - len(unreduced) + len(self._to_reduce)
+        self._ended: Clocks | None = None
+        self._last: Clocks | None = None
+        self._began = self._read_clocks()
+
+    def run(self, interrupt: Interrupt) -> str:
+        """Run until a limit, the end of the schedule or an interrupt. Returns which, in a few words."""
+        why = None
+        while why is None:
+            self._fill()
+            why = self._step(interrupt) if self._pool.jobs else "all cases done"
+        self._pool.stop(asked=True)
+        while self._pool.jobs:
+            self._step(interrupt)
+        self._record({})
+        self._ended = self._read_clocks()
+        self._pool.stop(asked=False)
+        while (self._to_reduce or self._pool.jobs) and not interrupt:
+            self._fill_reductions()
+            self._step(interrupt)
+        return why
+
+    def _step(self, interrupt: Interrupt) -> str | None:
+        for ended in self._pool.wait(TICK):
+            self._take(ended)
+        tally = self._tally()
+        self._around.show(tally, self._findings)
+        return "interrupted" if interrupt else self._limits.reached(tally, len(self._findings))
+
+    def _fill(self) -> None:
+        self._fill_reductions()
+        while self._pool.idle and (job := self._schedule.next()) is not None:
+            self._pool.submit(job)
+
+    def _fill_reductions(self) -> None:
+        busy = any(isinstance(job, Reduction) for job in self._pool.jobs)
+        if self._to_reduce and self._pool.idle and not busy:  # one at a time: fuzzing goes on beside it
+            self._pool.submit(Reduction(self._to_reduce.popleft()))
+
+    def _take(self, ended: Done[Job, Result] | Died[Job]) -> None:
+        if isinstance(ended, Died):
+            self._take_death(ended)
+        elif isinstance(ended.result, RangeResult) and isinstance(ended.job, Range):
+            self._take_range(ended.job, ended.result)
+        elif isinstance(ended.result, ReductionResult):
+            self._around.say(ended.result.note)
+            self._findings = self._store.findings()
+
+    def _take_death(self, died: Died[Job]) -> None:
+        self._around.say(f"a worker died (exit status {died.status}) and was replaced")
+        job = died.job
+        if isinstance(job, Reduction):
+            self._around.say(f"finding {job.fingerprint} is not reduced: its worker died")
+            return
+        self._deaths[job.number] += 1
+        if self._deaths[job.number] < DEATHS:
+            self._schedule.give_back(job)
+            return
+        self._around.say(f"cases {job.first} to {job.end - 1} of {job.generator} killed {DEATHS} workers: given up")
+        result = RangeResult(done=job.end - job.first)
+        result.tally.reasons["campaign", job.generator, "inconclusive", "worker died"] += result.done
+        result.tally.verdicts["campaign", job.generator, "inconclusive"] += result.done
+        self._take_range(job, result)
+
+    def _take_range(self, job: Range, result: RangeResult) -> None:
+        self._schedule.give_back(job.after(result.done))
+        self._counted.add(result.tally)
+        for note in result.notes:
+            self._around.say(note)
+        self._record({job.number: self._done.get(job.number, 0) + result.done})
+        if result.found:
+            self._findings = self._store.findings()
+            self._queue(result.found)
+        self._troubles = 0 if result.done or result.trouble is None else self._troubles + 1
+        if result.trouble is not None:
+            self._revive(result.trouble)
+
+    def _queue(self, found: Sequence[str]) -> None:
+        for each in self._findings:
+            if each.finding.fingerprint in found:
+                self._around.say(f"finding {each.finding.fingerprint}: {each.finding.summary}")
+                if self._reducing < REDUCTIONS:
+                    self._reducing += 1
+                    self._to_reduce.append(each.finding.fingerprint)
+
+    def _revive(self, trouble: str) -> None:
+        if self._troubles >= TROUBLES:
+            raise ServerError(f"the servers do not stay up: {trouble}")
+        for line in self._around.revive():
+            self._around.say(line)
+
+    def _record(self, done: dict[int, int]) -> None:
+        self._done.update(done)
+        self._store.progress(self._tally(), done)
+
+    def _tally(self) -> Tally:
+        now = self._ended or self._read_clocks()
+        tally = Tally(
+            seconds=now.wall - self._began.wall,
+            client_cpu=now.client - self._began.client,
+            server_cpu=now.servers - self._began.servers,
+        )
+        tally.add(self._before)
+        tally.add(self._counted)
+        return tally
+
+    def _read_clocks(self) -> Clocks:
+        wall = time.monotonic()
+        if self._last is None or wall - self._last.wall > CPU_INTERVAL:
+            self._last = Clocks(wall, self._around.client_cpu(), self._around.server_cpu())
+        return replace(self._last, wall=wall)

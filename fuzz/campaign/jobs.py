@@ -1,0 +1,35 @@
+"""What a campaign asks of a worker, and what it gets back. A case range is the third kind of word: see schedule.py."""
+
+from dataclasses import dataclass, field
+
+from fuzz.campaign.schedule import Range
+from fuzz.campaign.tally import Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """Reduce the stored finding of this fingerprint and write its reproducer."""
+
+    fingerprint: str
+
+
+@dataclass(slots=True)
+class RangeResult:
+    """The first `done` cases of a range, counted. Their findings are in the store by now."""
+
+    done: int = 0
+    tally: Tally = field(default_factory=Tally)
+    found: list[str] = field(default_factory=list)  # fingerprints that the store did not know
+    notes: list[str] = field(default_factory=list)  # lines for the user
+    trouble: str | None = None  # why it ended before the range did: the servers are away
+
+
+@dataclass(frozen=True, slots=True)
+class ReductionResult:
+    """Outcome of a Reduction: a line for the user. The reproducer's path is in the store by now."""
+
+    note: str
+
+
+Job = Range | Reduction
+Result = RangeResult | ReductionResult

@@ -1,0 +1,211 @@
+"""Store: one SQLite database a campaign, in which a finding is committed before anything else is done with it.
+
+Several processes write to it (each worker its findings, the campaign its progress), so it keeps a write-ahead log
+and waits for locks. A row is written in the transaction that makes it true; nothing is kept in memory only.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    Column,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    create_engine,
+    event,
+    func,
+    select,
+    update,
+)
+from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.exc import SQLAlchemyError
+
+from fuzz.campaign import case_json
+from fuzz.campaign.tally import Tally
+from fuzz.errors import PgduelError
+from oracles.case import Case
+from oracles.finding import Finding
+
+FILE = "store.sqlite"
+
+_metadata = MetaData()
+_campaign = Table(
+    "campaign",
+    _metadata,
+    Column("only", Integer, primary_key=True),
+    Column("options", JSON, nullable=False, comment="what `pgduel fuzz` was given, for --resume"),
+    Column("arms", JSON, nullable=False, comment="arm -> build, base and series"),
+    Column("canaries", JSON, comment="planted and caught, when last tried"),
+    Column("tally", JSON, nullable=False),
+)
+_range = Table(
+    "range",
+    _metadata,
+    Column("number", Integer, primary_key=True, comment="place in the schedule"),
+    Column("done", Integer, nullable=False, comment="how many of its cases, from the first on"),
+)
+_finding = Table(
+    "finding",
+    _metadata,
+    Column("number", Integer, primary_key=True),
+    Column("fingerprint", String, unique=True, nullable=False),
+    Column("oracle", String, nullable=False),
+    Column("expected_arm", String, nullable=False),
+    Column("suspect_arm", String, nullable=False),
+    Column("origin", Text, nullable=False),
+    Column("step", Integer),
+    Column("summary", Text, nullable=False),
+    Column("expected", Text, nullable=False),
+    Column("actual", Text, nullable=False),
+    Column("case_id", String, nullable=False),
+    Column("case", Text, nullable=False, comment="the whole case, as fuzz/campaign/case_json.py writes it"),
+    Column("reproducer", Text, comment="path of the script, once reduced"),
+)
+_occurrence = Table(
+    "occurrence",
+    _metadata,
+    Column("fingerprint", String, primary_key=True),
+    Column("case_id", String, primary_key=True),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFinding:
+    """A finding with the first case that showed it, how many cases did, and its reproducer once there is one."""
+
+    finding: Finding
+    case_id: str
+    case: Case
+    count: int
+    reproducer: Path | None
+
+
+class Store:
+    """The store of one campaign, in a directory of its own."""
+
+    def __init__(self, directory: Path) -> None:
+        """Open or make the store. Raises PgduelError if it cannot be read."""
+        self.directory = directory
+        self._engine = create_engine(f"sqlite:///{directory / FILE}", connect_args={"timeout": 60})
+        event.listen(self._engine, "connect", _use_write_ahead_log)
+        try:
+            _metadata.create_all(self._engine)
+        except SQLAlchemyError as error:
+            raise PgduelError(f"the store {directory / FILE} cannot be opened ({_cause(error)})") from error
+
+    def close(self) -> None:
+        """Close the database's connections."""
+        self._engine.dispose()
+
+    def begin(self, options: Mapping[str, Any], arms: Mapping[str, Any]) -> None:
+        """Record what the campaign runs, once; a campaign that is resumed keeps its options and counts."""
+        row = {"only": 1, "options": dict(options), "arms": dict(arms), "tally": Tally().to_json()}
+        with self._engine.begin() as connection:
+            connection.execute(insert(_campaign).values(row).on_conflict_do_nothing())
+
+    def _field(self, name: str) -> Any:
+        with self._engine.connect() as connection:
+            return connection.execute(select(_campaign.c[name])).scalar()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Return what `begin` was given, or {} if it was not called."""
+        return self._field("options") or {}
+
+    @property
+    def arms(self) -> dict[str, Any]:
+        """Return the arms that `begin` was given, or {}."""
+        return self._field("arms") or {}
+
+    @property
+    def canaries(self) -> dict[str, int]:
+        """Return how many canaries were planted and caught when last tried."""
+        return self._field("canaries") or {"planted": 0, "caught": 0}
+
+    def canaries_tried(self, planted: int, caught: int) -> None:
+        """Record the outcome of the canaries."""
+        with self._engine.begin() as connection:
+            connection.execute(update(_campaign).values(canaries={"planted": planted, "caught": caught}))
+
+    @property
+    def tally(self) -> Tally:
+        """Return the counts of all that is done."""
+        return Tally.from_json(self._field("tally") or {})
+
+    def progress(self, tally: Tally, done: Mapping[int, int]) -> None:
+        """Record the campaign's counts together with the ranges they come from (number -> cases done, in all)."""
+        with self._engine.begin() as connection:
+            connection.execute(update(_campaign).values(tally=tally.to_json()))
+            for number, cases in done.items():
+                row = insert(_range).values(number=number, done=cases)
+                connection.execute(row.on_conflict_do_update(["number"], set_={"done": cases}))
+
+    def done(self) -> dict[int, int]:
+        """Return range number -> cases done."""
+        with self._engine.connect() as connection:
+            rows = connection.execute(select(_range)).mappings().all()
+        return {row["number"]: row["done"] for row in rows}
+
+    def add_finding(self, finding: Finding, case_id: str, case: Case) -> bool:
+        """Commit a finding, or count it where its fingerprint is known; the same case counts once. True if new."""
+        row = {
+            "fingerprint": finding.fingerprint,
+            "oracle": finding.oracle,
+            "expected_arm": finding.arms[0],
+            "suspect_arm": finding.arms[1],
+            "origin": finding.origin,
+            "step": finding.step,
+            "summary": finding.summary,
+            "expected": finding.expected,
+            "actual": finding.actual,
+            "case_id": case_id,
+            "case": case_json.dumps(case),
+        }
+        seen = {"fingerprint": finding.fingerprint, "case_id": case_id}
+        with self._engine.begin() as connection:
+            added = connection.execute(insert(_finding).values(row).on_conflict_do_nothing())
+            connection.execute(insert(_occurrence).values(seen).on_conflict_do_nothing())
+        return added.rowcount == 1
+
+    def reduced(self, fingerprint: str, reproducer: Path) -> None:
+        """Record where the finding's reproducer is."""
+        with self._engine.begin() as connection:
+            found = update(_finding).where(_finding.c.fingerprint == fingerprint)
+            connection.execute(found.values(reproducer=str(reproducer)))
+
+    def findings(self) -> tuple[StoredFinding, ...]:
+        """Return all findings, in the order in which they came."""
+        counts = select(_occurrence.c.fingerprint, func.count().label("count")).group_by(_occurrence.c.fingerprint)
+        counted = counts.subquery()
+        query = select(_finding, counted.c.count).join(counted, _finding.c.fingerprint == counted.c.fingerprint)
+        with self._engine.connect() as connection:
+            rows = connection.execute(query.order_by(_finding.c.number)).mappings().all()
+        return tuple(_stored(dict(row)) for row in rows)
+
+
+def _stored(row: Mapping[str, Any]) -> StoredFinding:
+    finding = Finding(
+        oracle=row["oracle"],
+        arms=(row["expected_arm"], row["suspect_arm"]),
+        origin=row["origin"],
+        step=row["step"],
+        summary=row["summary"],
+        expected=row["expected"],
+        actual=row["actual"],
+    )
+    reproducer = None if row["reproducer"] is None else Path(row["reproducer"])
+    return StoredFinding(finding, row["case_id"], case_json.loads(row["case"]), row["count"], reproducer)
+
+
+def _use_write_ahead_log(connection: Any, _record: Any) -> None:
+    connection.execute("PRAGMA journal_mode = WAL")
+
+
+def _cause(error: SQLAlchemyError) -> str:
+    return str(error.__cause__ or error).splitlines()[0]

@@ -1,0 +1,109 @@
+"""Tally: what a campaign has counted. Tallies of ranges add up to the campaign's, and survive as JSON."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from oracles.case import Case
+from oracles.finding import Finding
+from oracles.observation import CaseObservation, Outcome
+from oracles.oracle import Agree, Inconclusive, Unstable, Verdict
+
+KINDS: dict[type[Verdict], str] = {
+    Agree: "agree",
+    Finding: "finding",
+    Inconclusive: "inconclusive",
+    Unstable: "unstable",
+}
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counters by name; times are seconds, `seconds` of the wall clock, the others of CPU."""
+
+    cases: Counter[str] = field(default_factory=Counter)  # generator
+    judged: Counter[str] = field(default_factory=Counter)  # generator → statements compared
+    steps: Counter[str] = field(default_factory=Counter)  # generator → statements meant to succeed
+    valid: Counter[str] = field(default_factory=Counter)  # generator → those that did, on the arm held against
+    verdicts: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # oracle, generator, kind
+    reasons: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)  # oracle, generator, kind, reason
+    tags: Counter[tuple[str, str]] = field(default_factory=Counter)  # generator, workload path
+    reach: Counter[str] = field(default_factory=Counter)  # counter read from plans and servers
+    seconds: float = 0.0
+    client_cpu: float = 0.0
+    server_cpu: float = 0.0
+
+    def add(self, other: "Tally") -> None:
+        """Add another tally to this one."""
+        for each in fields(self):
+            mine = getattr(self, each.name)
+            if isinstance(mine, Counter):
+                mine.update(getattr(other, each.name))
+            else:
+                setattr(self, each.name, mine + getattr(other, each.name))
+
+    def count_steps(self, generator: str, case: Case, reference: CaseObservation) -> None:
+        """Count a case, its statements and its workload paths, as the arm held against ran them."""
+        self.cases[generator] += 1
+        for step, seen in zip(case.all_steps, reference.steps, strict=True):
+            if seen.outcome is Outcome.SKIPPED:
+                continue
+            self.tags.update((generator, tag) for tag in step.tags)
+            if not step.may_fail:
+                self.steps[generator] += 1
+                self.valid[generator] += seen.outcome is Outcome.OK
+
+    def count_verdicts(self, generator: str, verdicts: Iterable[tuple[str, Verdict]]) -> None:
+        """Count (oracle, verdict) pairs. A statement that several oracles compared is judged once."""
+        compared: Counter[str] = Counter()
+        for oracle, verdict in verdicts:
+            kind = KINDS[type(verdict)]
+            self.verdicts[oracle, generator, kind] += 1
+            if isinstance(verdict, Agree):
+                compared[oracle] += verdict.statements
+            elif isinstance(verdict, Inconclusive | Unstable):
+                self.reasons[oracle, generator, kind, verdict.reason] += 1
+        self.judged[generator] += max(compared.values(), default=0)
+
+    @property
+    def statements_judged(self) -> int:
+        """Return how many statements were compared."""
+        return self.judged.total()
+
+    @property
+    def valid_share(self) -> float:
+        """Return which share of the statements meant to succeed did; 1 if there were none."""
+        return self.valid.total() / self.steps.total() if self.steps.total() else 1.0
+
+    def of_kind(self, kind: str) -> int:
+        """Return how many verdicts were of this kind."""
+        return sum(count for (_, _, each), count in self.verdicts.items() if each == kind)
+
+    def share_of_kind(self, kind: str) -> float:
+        """Return which share of the verdicts was of this kind; 0 if there were none."""
+        return self.of_kind(kind) / self.verdicts.total() if self.verdicts else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `from_json` reads: a counter becomes sorted rows [*key, count]."""
+        found: dict[str, Any] = {}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            found[each.name] = _rows(value) if isinstance(value, Counter) else value
+        return found
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Tally":
+        """Return the tally that `to_json` wrote."""
+        tally = cls()
+        for name, value in data.items():
+            if isinstance(value, list):
+                keys = ((row[0] if len(row) == 2 else tuple(row[:-1]), row[-1]) for row in value)
+                getattr(tally, name).update(dict(keys))
+            else:
+                setattr(tally, name, value)
+        return tally
+
+
+def _rows(counter: Counter[Any]) -> list[list[Any]]:
+    return [[*(key if isinstance(key, tuple) else (key,)), count] for key, count in sorted(counter.items())]

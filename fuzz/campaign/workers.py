@@ -1,0 +1,145 @@
+"""Worker processes: each sets itself up once, then turns jobs into results. One that dies is replaced.
+
+The pool knows nothing of cases. A job that was running when its process died comes back as `Died`, and its owner
+decides whether to try again.
+"""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from multiprocessing.synchronize import Event
+from typing import Generic, TypeVar
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+Setup = Callable[[int, Event], AbstractContextManager[Callable[[Job], Result]]]
+
+_SPAWN = multiprocessing.get_context("spawn")
+_PATIENCE = 10.0  # seconds that a worker gets to end by itself
+
+
+@dataclass(frozen=True, slots=True)
+class Done(Generic[Job, Result]):
+    """A job and what came of it."""
+
+    job: Job
+    result: Result
+
+
+@dataclass(frozen=True, slots=True)
+class Died(Generic[Job]):
+    """A job whose process died; `status` is the process's exit status, negative for a signal."""
+
+    job: Job
+    status: int | None
+
+
+@dataclass(slots=True)
+class _Worker(Generic[Job]):
+    number: int
+    process: SpawnProcess
+    pipe: Connection
+    job: Job | None = None
+
+
+class Pool(Generic[Job, Result]):
+    """Processes that work on one job each. Use as a context manager; leaving it ends them."""
+
+    def __init__(self, setup: "Setup[Job, Result]", count: int) -> None:
+        """`setup(number, stop)` runs in each process; it must pickle. `stop` asks a job to end early."""
+        self._setup = setup
+        self._stop = _SPAWN.Event()
+        self._workers: list[_Worker[Job]] = []
+        self._count = count
+
+    def __enter__(self) -> "Pool[Job, Result]":
+        self._workers = [self._started(number) for number in range(self._count)]
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._stop.set()
+        for worker in self._workers:
+            worker.pipe.close()
+        for worker in self._workers:
+            worker.process.join(_PATIENCE)
+            if worker.process.is_alive():
+                worker.process.kill()
+                worker.process.join()
+
+    def _started(self, number: int) -> "_Worker[Job]":
+        mine, theirs = _SPAWN.Pipe()
+        process = _SPAWN.Process(target=_serve, args=(self._setup, number, self._stop, theirs), daemon=True)
+        process.start()
+        theirs.close()
+        return _Worker(number, process, mine)
+
+    @property
+    def idle(self) -> int:
+        """Return how many workers wait for a job."""
+        return sum(worker.job is None for worker in self._workers)
+
+    @property
+    def jobs(self) -> list[Job]:
+        """Return the jobs that are running."""
+        return [worker.job for worker in self._workers if worker.job is not None]
+
+    def stop(self, *, asked: bool) -> None:
+        """Ask all jobs that run, and those that follow, to end early; or let them run again."""
+        if asked:
+            self._stop.set()
+        else:
+            self._stop.clear()
+
+    def submit(self, job: Job) -> None:
+        """Give a job to an idle worker."""
+        worker = next(worker for worker in self._workers if worker.job is None)
+        worker.job = job
+        try:
+            worker.pipe.send(job)
+        except BrokenPipeError:
+            return  # it died while idle: `wait` will tell
+
+    def wait(self, timeout: float) -> list["Done[Job, Result] | Died[Job]"]:
+        """Return what has ended, waiting `timeout` seconds at most for the first."""
+        busy = {worker.pipe: worker for worker in self._workers if worker.job is not None}
+        return [self._received(busy[pipe]) for pipe in wait(list(busy), timeout) if isinstance(pipe, Connection)]
+
+    def _received(self, worker: "_Worker[Job]") -> "Done[Job, Result] | Died[Job]":
+        job = worker.job
+        assert job is not None
+        try:
+            result: Result = worker.pipe.recv()
+        except (EOFError, ConnectionResetError):
+            worker.process.join()
+            worker.pipe.close()
+            self._workers[worker.number] = self._started(worker.number)
+            return Died(job, worker.process.exitcode)
+        worker.job = None
+        return Done(job, result)
+
+
+def _serve(setup: "Setup[Job, Result]", number: int, stop: Event, pipe: Connection) -> None:
+    """Be a worker: until the other end of the pipe is closed, which is also what a killed parent leaves."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to all; the parent decides
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    with setup(number, stop) as work:
+        while True:
+            try:
+                job: Job = pipe.recv()
+            except EOFError:
+                return
+            result = work(job)
+            try:
+                pipe.send(result)
+            except BrokenPipeError:
+                return
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0))

@@ -1,0 +1,154 @@
+"""The campaign's state machine, on real worker processes that only pretend to run cases."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.synchronize import Event
+from pathlib import Path
+
+import pytest
+
+from fuzz.campaign.campaign import Campaign, Surroundings
+from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
+from fuzz.campaign.schedule import Schedule
+from fuzz.campaign.stop import Interrupt, Limits
+from fuzz.campaign.store import Store
+from fuzz.campaign.workers import Pool
+from fuzz.errors import ServerError
+from oracles.case import Case
+from oracles.finding import Finding
+
+
+@dataclass(frozen=True)
+class _Pretend:
+    """Counts cases. `bad`: the case that shows a finding; `deadly`, `away`: what kills or troubles, once or always."""
+
+    directory: Path
+    bad: int | None = None
+    deadly: int | None = None
+    away: bool = False
+    once: bool = True
+
+    def _first_time(self) -> bool:
+        marker = self.directory / "happened"
+        happened = marker.exists()
+        marker.touch()
+        return not (self.once and happened)
+
+    @contextmanager
+    def __call__(self, _number: int, stop: Event) -> Iterator[Callable[[Job], Result]]:
+        store = Store(self.directory)
+
+        def work(job: Job) -> Result:
+            if isinstance(job, Reduction):
+                store.reduced(job.fingerprint, Path("reproducer.sql"))
+                return ReductionResult(f"reduced {job.fingerprint}")
+            result = RangeResult()
+            for case_id in job.case_ids(1):
+                if case_id.index == self.deadly and self._first_time():
+                    os.kill(os.getpid(), signal.SIGKILL)
+                if self.away and self._first_time():
+                    result.trouble = "postmaster is gone"
+                    break
+                finding = Finding("result", ("master", "patched"), "rows", 0, "rows differ", "", "")
+                if case_id.index == self.bad and store.add_finding(finding, str(case_id), Case("a", (), ())):
+                    result.found.append(finding.fingerprint)
+                result.done += 1
+                result.tally.cases[job.generator] += 1
+                if stop.is_set():
+                    break
+            return result
+
+        yield work
+        store.close()
+
+
+class _Run:
+    """A campaign in a directory, and what it said."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.said: list[str] = []
+        self.revived = 0
+
+    def _revive(self) -> list[str]:
+        self.revived += 1
+        return ["patched was restarted"]
+
+    def __call__(self, work: _Pretend, cases: int | None, limits: Limits, interrupt: Interrupt | None = None) -> str:
+        store = Store(self.directory)
+        store.begin({}, {})
+        around = Surroundings(self._revive, lambda: 0.0, lambda: 0.0, self.said.append, lambda *_: None)
+        with Pool(work, 2) as pool:
+            why = Campaign(store, Schedule(("a", "b"), cases, store.done()), limits, pool, around).run(
+                interrupt or Interrupt()
+            )
+        self.cases = store.tally.cases.total()
+        self.findings = store.findings()
+        store.close()
+        return why
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> _Run:
+    return _Run(tmp_path)
+
+
+def test_runs_all_cases_and_reduces_what_it_found(run: _Run) -> None:
+    assert run(_Pretend(run.directory, bad=9), 50, Limits()) == "all cases done"
+    assert run.cases == 50
+    (found,) = run.findings
+    assert (found.count, found.reproducer) == (2, Path("reproducer.sql"))  # case 9 of both generators
+    assert any("rows differ" in line for line in run.said)
+
+
+def test_stops_at_the_first_finding(run: _Run) -> None:
+    assert run(_Pretend(run.directory, bad=1), None, Limits(at_first=True)) == "first finding"
+    assert run.findings[0].reproducer is not None
+
+
+def test_stops_when_time_is_up(run: _Run) -> None:
+    assert run(_Pretend(run.directory), None, Limits(seconds=0.5)) == "time is up"
+    assert run.cases > 0
+
+
+def test_an_interrupt_keeps_all_and_a_resumed_campaign_does_the_rest(run: _Run) -> None:
+    interrupt = Interrupt()
+    interrupt(signal.SIGINT, None)
+    assert run(_Pretend(run.directory), 60, Limits(), interrupt) == "interrupted"
+    assert 0 < run.cases < 60
+    assert run(_Pretend(run.directory), 60, Limits()) == "all cases done"
+    assert run.cases == 60
+
+
+def test_the_second_interrupt_ends_at_once() -> None:
+    interrupt = Interrupt()
+    interrupt(signal.SIGINT, None)
+    with pytest.raises(KeyboardInterrupt):
+        interrupt(signal.SIGINT, None)
+
+
+def test_a_worker_that_dies_once_costs_no_case(run: _Run) -> None:
+    assert run(_Pretend(run.directory, deadly=3), 20, Limits()) == "all cases done"
+    assert run.cases == 20
+    assert any("was replaced" in line for line in run.said)
+
+
+def test_cases_that_kill_every_worker_are_given_up(run: _Run) -> None:
+    assert run(_Pretend(run.directory, deadly=20, once=False), 48, Limits()) == "all cases done"
+    assert run.cases == 32  # of either generator, the range with case 20 is missing
+    assert sum("given up" in line for line in run.said) == 2
+
+
+def test_dead_servers_are_revived_and_the_range_goes_on(run: _Run) -> None:
+    assert run(_Pretend(run.directory, away=True), 20, Limits()) == "all cases done"
+    assert run.cases == 20
+    assert run.revived == 1
+    assert "patched was restarted" in run.said
+
+
+def test_servers_that_stay_away_end_the_campaign(run: _Run) -> None:
+    with pytest.raises(ServerError, match="do not stay up: postmaster is gone"):
+        run(_Pretend(run.directory, away=True, once=False), 20, Limits())

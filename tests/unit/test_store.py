@@ -1,0 +1,105 @@
+"""Nothing that a campaign found or did is lost: not by a kill, not by being read back."""
+
+import multiprocessing
+import os
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fuzz.campaign import case_json
+from fuzz.campaign.store import FILE, Store
+from fuzz.campaign.tally import Tally
+from fuzz.errors import CaseError, PgduelError
+from oracles.case import Case, Kind, Step
+from oracles.finding import Finding
+from oracles.mode import Mode, Protocol
+
+CASE = Case(
+    "copy_batches",
+    (Step("CREATE TABLE t (a int)"),),
+    (
+        Step("COPY t FROM STDIN", Kind.COPY_IN, b"1\n\xff\x00\n", may_fail=True, tags=("bad_encoding",)),
+        Step("SELECT $1::int", Kind.QUERY, params=("1", None), ordered=True),
+    ),
+    (Mode("prepared_generic", (("plan_cache_mode", "force_generic_plan"),), Protocol.PREPARED),),
+)
+FINDING = Finding("result", ("master", "patched"), "XX000", 1, "rows differ", "1 row", "2 rows")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store(tmp_path)
+    opened.begin({"seed": 1}, {"master": {"build": "abc"}})
+    yield opened
+    opened.close()
+
+
+@given(
+    st.builds(
+        Step,
+        sql=st.text(),
+        kind=st.sampled_from(Kind),
+        copy_data=st.none() | st.binary(),
+        params=st.lists(st.none() | st.text(), max_size=3).map(tuple),
+        ordered=st.booleans(),
+        may_fail=st.booleans(),
+        tags=st.lists(st.text(), max_size=3).map(tuple),
+    )
+)
+def test_a_case_survives_json(step: Step) -> None:
+    case = Case("any", (step,), (step, step), CASE.modes)
+    assert case_json.loads(case_json.dumps(case)) == case
+
+
+def test_a_broken_case_is_refused_in_one_line() -> None:
+    with pytest.raises(CaseError, match="cannot be read"):
+        case_json.loads('{"generator": "x"}')
+
+
+def test_findings_come_back_whole_and_are_counted_by_case(store: Store) -> None:
+    assert store.add_finding(FINDING, "1/copy_batches/0", CASE)
+    assert not store.add_finding(FINDING, "1/copy_batches/7", CASE)
+    assert not store.add_finding(FINDING, "1/copy_batches/7", CASE)  # a range that was cut off runs again
+    (found,) = store.findings()
+    assert (found.finding, found.case_id, found.case, found.count) == (FINDING, "1/copy_batches/0", CASE, 2)
+    assert found.reproducer is None
+    store.reduced(FINDING.fingerprint, Path("x.sql"))
+    assert store.findings()[0].reproducer == Path("x.sql")
+
+
+def test_progress_is_read_back(store: Store) -> None:
+    tally = Tally(cases=Counter(a=3), verdicts=Counter({("result", "a", "agree"): 3}), seconds=1.5)
+    store.progress(tally, {0: 8, 4: 2})
+    store.progress(tally, {4: 5})
+    assert store.tally == tally
+    assert store.done() == {0: 8, 4: 5}
+
+
+def test_a_resumed_campaign_keeps_what_it_began_with(store: Store) -> None:
+    store.begin({"seed": 2}, {})
+    assert store.options == {"seed": 1}
+    assert store.arms == {"master": {"build": "abc"}}
+
+
+def test_a_file_that_is_no_store_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"no database, but long enough to look like one" * 100)
+    with pytest.raises(PgduelError, match="cannot be opened"):
+        Store(tmp_path)
+
+
+def _find_and_be_killed(directory: Path) -> None:
+    Store(directory).add_finding(FINDING, "1/copy_batches/0", CASE)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_finding_outlives_the_kill_of_its_worker(store: Store) -> None:
+    worker = multiprocessing.get_context("spawn").Process(target=_find_and_be_killed, args=(store.directory,))
+    worker.start()
+    worker.join()
+    assert worker.exitcode == -signal.SIGKILL
+    assert [found.finding for found in store.findings()] == [FINDING]

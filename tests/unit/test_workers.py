@@ -1,0 +1,56 @@
+"""The pool of worker processes: results come back, a dead worker is replaced, jobs end when asked to."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing.synchronize import Event
+
+from fuzz.campaign.workers import Died, Done, Pool
+
+
+@contextmanager
+def _calculator(number: int, stop: Event) -> Iterator[Callable[[str], str]]:
+    def work(job: str) -> str:
+        if job == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if job == "until asked":
+            stop.wait(60)
+        return f"{job} by {number}"
+
+    yield work
+
+
+def _next(pool: Pool[str, str]) -> Done[str, str] | Died[str]:
+    (ended,) = pool.wait(60)
+    return ended
+
+
+def test_a_worker_that_dies_is_replaced_and_its_job_handed_back() -> None:
+    with Pool(_calculator, 1) as pool:
+        pool.submit("die")
+        assert _next(pool) == Died("die", -signal.SIGKILL)
+        pool.submit("live")
+        assert _next(pool) == Done("live", "live by 0")
+
+
+def test_a_worker_that_died_while_idle_is_replaced_too() -> None:
+    with Pool(_calculator, 1) as pool:
+        pool.submit("live")
+        assert _next(pool) == Done("live", "live by 0")
+        (worker,) = pool._workers
+        worker.process.kill()
+        worker.process.join()
+        pool.submit("again")
+        assert _next(pool) == Died("again", -signal.SIGKILL)
+        pool.submit("again")
+        assert _next(pool) == Done("again", "again by 0")
+
+
+def test_running_jobs_end_when_asked() -> None:
+    with Pool(_calculator, 1) as pool:
+        pool.submit("until asked")
+        assert (pool.idle, pool.jobs) == (0, ["until asked"])
+        assert pool.wait(0.05) == []
+        pool.stop(asked=True)
+        assert _next(pool) == Done("until asked", "until asked by 0")
