@@ -1,0 +1,592 @@
+/*-------------------------------------------------------------------------
+ *
+ * pgduel_saboteur.c
+ *		Misbehave on purpose, so that an oracle can be seen to notice.
+ *
+ * An oracle that has gone blind looks exactly like a server without bugs.
+ * So every run first plants bugs: this module is loaded into one session of
+ * one arm, and pgduel_saboteur.action names the harm to do there.
+ *
+ * The action is "NAME" or "NAME:RELATION".  Harm is done only by statements
+ * that mention the relation, which is "canary" unless another is named, and
+ * that are not run by triggers or by functions of another query.  A view
+ * counts as mentioned by its own name, so a case that reads its table through
+ * a view called canary can fill the table, and have it looked at afterwards,
+ * without being disturbed.
+ *
+ * Two kinds of harm exist.  A row function stands in for the topmost plan
+ * node (below ModifyTable, if the query writes) and returns other rows than
+ * that node would.  An aftermath runs once when a statement has succeeded,
+ * while its resource owner still exists.  Besides, change_sqlstate alters
+ * errors as they pass through.
+ *
+ * fuzz/servers/modules/pgduel_saboteur.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+
+#include "access/parallel.h"
+#include "access/table.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "executor/executor.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/buf_internals.h"
+#include "storage/bufmgr.h"
+#include "storage/dsm.h"
+#include "storage/fd.h"
+#include "storage/ipc.h"
+#include "tcop/utility.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/typcache.h"
+
+PG_MODULE_MAGIC;
+
+#define DEFAULT_RELATION	"canary"
+#define ADVISORY_KEY		INT64CONST(24577)	/* of the lock left behind */
+#define GROWTH				65536	/* bytes that grow_context adds */
+#define SLOW_STEPS			20	/* of 100 ms */
+
+/* A plan node that a row function stands in for. */
+typedef struct Replaced
+{
+	PlanState  *node;
+	ExecProcNodeMtd real;		/* what the node would have done */
+	int64		calls;			/* of the row function so far */
+	TupleTableSlot *first;		/* what double_row returns again */
+	struct Replaced *next;
+} Replaced;
+
+/* A kind of harm; any of the functions may be NULL. */
+typedef struct Sabotage
+{
+	const char *name;
+	TupleTableSlot *(*rows) (Replaced *replaced);
+	void		(*aftermath) (Oid relid);
+	int			sqlstate;		/* 0, or what errors are changed to */
+} Sabotage;
+
+/* The parsed value of pgduel_saboteur.action. */
+typedef struct Order
+{
+	const Sabotage *sabotage;	/* NULL: do no harm */
+	char		relation[NAMEDATALEN];
+} Order;
+
+static char *action = NULL;
+static const Order *order = NULL;
+static Replaced *replaced_nodes = NULL;
+static int	depth = 0;			/* of statements run by functions, triggers */
+
+static ExecutorStart_hook_type prev_ExecutorStart = NULL;
+static ExecutorRun_hook_type prev_ExecutorRun = NULL;
+static ExecutorFinish_hook_type prev_ExecutorFinish = NULL;
+static ExecutorEnd_hook_type prev_ExecutorEnd = NULL;
+static ProcessUtility_hook_type prev_ProcessUtility = NULL;
+
+/*
+ * Rows
+ */
+
+static TupleTableSlot *
+drop_row(Replaced *replaced)
+{
+	if (replaced->calls == 1)
+	{
+		TupleTableSlot *slot = replaced->real(replaced->node);
+
+		if (TupIsNull(slot))
+			return slot;
+	}
+	return replaced->real(replaced->node);
+}
+
+static TupleTableSlot *
+double_row(Replaced *replaced)
+{
+	TupleTableSlot *slot;
+
+	if (replaced->calls == 2 && !TupIsNull(replaced->first))
+		return replaced->first;
+	slot = replaced->real(replaced->node);
+	if (replaced->calls == 1)
+		replaced->first = slot;
+	return slot;
+}
+
+/* Add one to the first integer of the first row. */
+static TupleTableSlot *
+change_value(Replaced *replaced)
+{
+	TupleTableSlot *slot = replaced->real(replaced->node);
+	TupleDesc	desc;
+
+	if (replaced->calls != 1 || TupIsNull(slot))
+		return slot;
+
+	desc = slot->tts_tupleDescriptor;
+	for (int attnum = 1; attnum <= desc->natts; attnum++)
+	{
+		bool		isnull;
+		Datum		value = slot_getattr(slot, attnum, &isnull);
+
+		if (TupleDescAttr(desc, attnum - 1)->atttypid == INT4OID && !isnull)
+		{
+			HeapTuple	tuple = ExecCopySlotHeapTuple(slot);
+
+			value = Int32GetDatum(DatumGetInt32(value) + 1);
+			tuple = heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
+			ExecForceStoreHeapTuple(tuple, slot, false);
+			break;
+		}
+	}
+	return slot;
+}
+
+/*
+ * Aftermaths
+ */
+
+/* Remember a reference and never forget it. */
+static void
+leak_tupdesc(Oid relid)
+{
+	(void) lookup_rowtype_tupdesc(get_rel_type_id(relid), -1);
+}
+
+static void
+return_pin(int code, Datum arg)
+{
+	BufferDesc *header = GetBufferDescriptor(DatumGetInt32(arg) - 1);
+	uint32		state = LockBufHdr(header);
+
+	UnlockBufHdr(header, state - BUF_REFCOUNT_ONE);
+}
+
+/*
+ * Keep a shared pin that neither a resource owner nor this backend's private
+ * counts know of: the former would return it, the latter fail an assertion,
+ * at the end of the transaction.  The page is one that nobody wants to drop,
+ * and exit returns the pin, so that the cluster stays usable.
+ */
+static void
+leak_pin(Oid relid)
+{
+	Relation	pg_class = table_open(RelationRelationId, AccessShareLock);
+	Buffer		buffer = ReadBuffer(pg_class, 0);
+	BufferDesc *header = GetBufferDescriptor(buffer - 1);
+	uint32		state = LockBufHdr(header);
+
+	UnlockBufHdr(header, state + BUF_REFCOUNT_ONE);
+	before_shmem_exit(return_pin, Int32GetDatum(buffer));
+	ReleaseBuffer(buffer);
+	table_close(pg_class, AccessShareLock);
+}
+
+static void
+leak_temp_file(Oid relid)
+{
+	(void) OpenTemporaryFile(true);
+}
+
+static void
+leak_lock(Oid relid)
+{
+	DirectFunctionCall1(pg_advisory_lock_int8, Int64GetDatum(ADVISORY_KEY));
+}
+
+static void
+leak_descriptor(Oid relid)
+{
+	if (open("/dev/null", O_RDONLY) < 0)
+		elog(ERROR, "could not open /dev/null: %m");
+}
+
+static void
+leak_shared_memory(Oid relid)
+{
+	dsm_pin_mapping(dsm_create(GROWTH, 0));
+}
+
+static void
+grow_context(Oid relid)
+{
+	static MemoryContext context = NULL;
+
+	if (context == NULL)
+		context = AllocSetContextCreate(TopMemoryContext, "pgduel_saboteur",
+										ALLOCSET_DEFAULT_SIZES);
+	(void) MemoryContextAlloc(context, GROWTH);
+}
+
+static void
+fail_assertion(Oid relid)
+{
+	/* Assert() itself is compiled out of release builds. */
+	ExceptionalCondition("the canary is alive", __FILE__, __LINE__);
+}
+
+static void
+crash(Oid relid)
+{
+	*(volatile int *) NULL = 0;
+}
+
+static void
+panic(Oid relid)
+{
+	elog(PANIC, "the canary is dead");
+}
+
+static void
+warn(Oid relid)
+{
+	elog(WARNING, "the canary is unwell");
+}
+
+static void
+dawdle(Oid relid)
+{
+	for (int i = 0; i < SLOW_STEPS; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		pg_usleep(100000L);
+	}
+}
+
+static const Sabotage sabotages[] = {
+	{"drop_row", drop_row},
+	{"double_row", double_row},
+	{"change_value", change_value},
+	{"change_sqlstate", .sqlstate = ERRCODE_INTERNAL_ERROR},
+	{"leak_tupdesc", .aftermath = leak_tupdesc},
+	{"leak_pin", .aftermath = leak_pin},
+	{"leak_temp_file", .aftermath = leak_temp_file},
+	{"leak_lock", .aftermath = leak_lock},
+	{"leak_descriptor", .aftermath = leak_descriptor},
+	{"leak_shared_memory", .aftermath = leak_shared_memory},
+	{"grow_context", .aftermath = grow_context},
+	{"assert", .aftermath = fail_assertion},
+	{"segv", .aftermath = crash},
+	{"panic", .aftermath = panic},
+	{"warn", .aftermath = warn},
+	{"slow", .aftermath = dawdle},
+};
+
+/*
+ * When to do harm
+ */
+
+static bool
+is_armed(void)
+{
+	return order != NULL && order->sabotage != NULL && depth == 0 && !IsParallelWorker();
+}
+
+/* Return the relation of the order, if the query mentions it. */
+static Oid
+mentioned_relation(List *rtable)
+{
+	foreach_node(RangeTblEntry, rte, rtable)
+	{
+		char	   *name;
+
+		if (!OidIsValid(rte->relid))
+			continue;
+		name = get_rel_name(rte->relid);
+		if (name != NULL && strcmp(name, order->relation) == 0)
+			return rte->relid;
+	}
+	return InvalidOid;
+}
+
+static Oid
+sabotaged_relation(QueryDesc *queryDesc)
+{
+	return is_armed() ? mentioned_relation(queryDesc->plannedstmt->rtable) : InvalidOid;
+}
+
+/* Return the relation of the order, if the statement is a COPY of it. */
+static Oid
+copied_relation(PlannedStmt *pstmt)
+{
+	CopyStmt   *copy = (CopyStmt *) pstmt->utilityStmt;
+
+	if (!is_armed() || !IsA(copy, CopyStmt) || copy->relation == NULL)
+		return InvalidOid;
+	if (strcmp(copy->relation->relname, order->relation) != 0)
+		return InvalidOid;
+	return RangeVarGetRelid(copy->relation, NoLock, true);
+}
+
+/* Throw the current error again, under the SQLSTATE of the order. */
+static void
+rethrow_changed(MemoryContext context)
+{
+	ErrorData  *edata;
+
+	MemoryContextSwitchTo(context);
+	edata = CopyErrorData();
+	FlushErrorState();
+	edata->sqlerrcode = order->sabotage->sqlstate;
+	ReThrowError(edata);
+}
+
+/*
+ * Hooks
+ */
+
+static TupleTableSlot *
+exec_replaced(PlanState *node)
+{
+	Replaced   *replaced = replaced_nodes;
+
+	while (replaced->node != node)
+		replaced = replaced->next;
+	replaced->calls++;
+	return order->sabotage->rows(replaced);
+}
+
+/* The query's memory goes away, at its end or after an error. */
+static void
+forget_replaced(void *arg)
+{
+	Replaced  **link = &replaced_nodes;
+
+	while (*link != arg)
+		link = &(*link)->next;
+	*link = ((Replaced *) arg)->next;
+}
+
+static void
+replace_node(QueryDesc *queryDesc)
+{
+	MemoryContext context = queryDesc->estate->es_query_cxt;
+	MemoryContextCallback *callback = MemoryContextAlloc(context, sizeof(*callback));
+	Replaced   *replaced = MemoryContextAllocZero(context, sizeof(*replaced));
+	PlanState  *node = queryDesc->planstate;
+
+	if (IsA(node, ModifyTableState))
+		node = outerPlanState(node);
+
+	/*
+	 * ExecProcNode itself is overwritten when the node runs first, and calls
+	 * ExecProcNodeReal.
+	 */
+	replaced->node = node;
+	replaced->real = node->ExecProcNodeReal;
+	replaced->next = replaced_nodes;
+	replaced_nodes = replaced;
+	node->ExecProcNodeReal = exec_replaced;
+
+	callback->func = forget_replaced;
+	callback->arg = replaced;
+	MemoryContextRegisterResetCallback(context, callback);
+}
+
+static void
+saboteur_ExecutorStart(QueryDesc *queryDesc, int eflags)
+{
+	if (prev_ExecutorStart)
+		prev_ExecutorStart(queryDesc, eflags);
+	else
+		standard_ExecutorStart(queryDesc, eflags);
+
+	if (OidIsValid(sabotaged_relation(queryDesc)) && order->sabotage->rows != NULL)
+		replace_node(queryDesc);
+}
+
+static void
+saboteur_ExecutorRun(QueryDesc *queryDesc, ScanDirection direction, uint64 count,
+#if PG_VERSION_NUM < 180000
+					 bool execute_once
+#define RUN_ARGUMENTS	queryDesc, direction, count, execute_once
+#else
+#define RUN_ARGUMENTS	queryDesc, direction, count
+#endif
+)
+{
+	MemoryContext context = CurrentMemoryContext;
+	bool		changes = OidIsValid(sabotaged_relation(queryDesc)) && order->sabotage->sqlstate != 0;
+	int			save_depth = depth++;
+
+	PG_TRY();
+	{
+		if (prev_ExecutorRun)
+			prev_ExecutorRun(RUN_ARGUMENTS);
+		else
+			standard_ExecutorRun(RUN_ARGUMENTS);
+	}
+	PG_CATCH();
+	{
+		depth = save_depth;
+		if (changes)
+			rethrow_changed(context);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	depth = save_depth;
+}
+
+static void
+saboteur_ExecutorFinish(QueryDesc *queryDesc)
+{
+	int			save_depth = depth++;
+
+	PG_TRY();
+	{
+		if (prev_ExecutorFinish)
+			prev_ExecutorFinish(queryDesc);
+		else
+			standard_ExecutorFinish(queryDesc);
+	}
+	PG_FINALLY();
+	{
+		depth = save_depth;
+	}
+	PG_END_TRY();
+}
+
+static void
+saboteur_ExecutorEnd(QueryDesc *queryDesc)
+{
+	Oid			relid = sabotaged_relation(queryDesc);
+
+	if (OidIsValid(relid) && order->sabotage->aftermath != NULL)
+		order->sabotage->aftermath(relid);
+
+	if (prev_ExecutorEnd)
+		prev_ExecutorEnd(queryDesc);
+	else
+		standard_ExecutorEnd(queryDesc);
+}
+
+/* COPY FROM has no plan to drop a row from: take back one that it stored. */
+static void
+delete_copied_row(Oid relid)
+{
+	char	   *relation = quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+													  get_rel_name(relid));
+
+	depth++;					/* an error is caught below, and resets it */
+	SPI_connect();
+	SPI_execute(psprintf("DELETE FROM %s WHERE (tableoid, ctid) IN"
+						 " (SELECT tableoid, ctid FROM %s ORDER BY 1, 2 LIMIT 1)",
+						 relation, relation),
+				false, 0);
+	SPI_finish();
+	depth--;
+}
+
+static void
+after_copy(Oid relid, bool is_from)
+{
+	if (order->sabotage->aftermath != NULL)
+		order->sabotage->aftermath(relid);
+	if (order->sabotage->rows == drop_row && is_from)
+		delete_copied_row(relid);
+}
+
+static void
+saboteur_ProcessUtility(PlannedStmt *pstmt, const char *queryString,
+						bool readOnlyTree, ProcessUtilityContext context,
+						ParamListInfo params, QueryEnvironment *queryEnv,
+						DestReceiver *dest, QueryCompletion *qc)
+{
+	MemoryContext memory = CurrentMemoryContext;
+	Oid			relid = copied_relation(pstmt);
+	bool		is_from = OidIsValid(relid) && ((CopyStmt *) pstmt->utilityStmt)->is_from;
+	int			save_depth = depth;
+
+	PG_TRY();
+	{
+		if (prev_ProcessUtility)
+			prev_ProcessUtility(pstmt, queryString, readOnlyTree, context,
+								params, queryEnv, dest, qc);
+		else
+			standard_ProcessUtility(pstmt, queryString, readOnlyTree, context,
+									params, queryEnv, dest, qc);
+		if (OidIsValid(relid))
+			after_copy(relid, is_from);
+	}
+	PG_CATCH();
+	{
+		depth = save_depth;
+		if (OidIsValid(relid) && order->sabotage->sqlstate != 0)
+			rethrow_changed(memory);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+}
+
+/*
+ * Setting
+ */
+
+static bool
+check_action(char **newval, void **extra, GucSource source)
+{
+	const char *colon = strchr(*newval, ':');
+	size_t		length = colon ? colon - *newval : strlen(*newval);
+	Order	   *parsed = guc_malloc(LOG, sizeof(Order));
+
+	if (parsed == NULL)
+		return false;
+	parsed->sabotage = NULL;
+	strlcpy(parsed->relation, colon ? colon + 1 : DEFAULT_RELATION, NAMEDATALEN);
+	for (int i = 0; i < lengthof(sabotages); i++)
+		if (strlen(sabotages[i].name) == length &&
+			strncmp(sabotages[i].name, *newval, length) == 0)
+			parsed->sabotage = &sabotages[i];
+	if (parsed->sabotage == NULL && length > 0)
+	{
+		guc_free(parsed);
+		GUC_check_errdetail("There is no such sabotage.");
+		return false;
+	}
+	*extra = parsed;
+	return true;
+}
+
+static void
+assign_action(const char *newval, void *extra)
+{
+	order = extra;
+}
+
+void
+_PG_init(void)
+{
+	DefineCustomStringVariable("pgduel_saboteur.action",
+							   "Harm to do, as NAME or NAME:RELATION.",
+							   NULL,
+							   &action,
+							   "",
+							   PGC_USERSET,
+							   0,
+							   check_action,
+							   assign_action,
+							   NULL);
+	MarkGUCPrefixReserved("pgduel_saboteur");
+
+	prev_ExecutorStart = ExecutorStart_hook;
+	ExecutorStart_hook = saboteur_ExecutorStart;
+	prev_ExecutorRun = ExecutorRun_hook;
+	ExecutorRun_hook = saboteur_ExecutorRun;
+	prev_ExecutorFinish = ExecutorFinish_hook;
+	ExecutorFinish_hook = saboteur_ExecutorFinish;
+	prev_ExecutorEnd = ExecutorEnd_hook;
+	ExecutorEnd_hook = saboteur_ExecutorEnd;
+	prev_ProcessUtility = ProcessUtility_hook;
+	ProcessUtility_hook = saboteur_ProcessUtility;
+}
