@@ -1,4 +1,4 @@
-"""git as plumbing: one bare repository holds every tree, untouched by the user's configuration or a tree's attributes."""
+"""git as plumbing: one bare repository holds every tree; user configuration and attributes do not touch it."""
 
 import os
 import subprocess

@@ -40,7 +40,7 @@ def download(name: str, report: Report, *, refresh: bool = False) -> Path:
     """Return the archive of the newest minor release. Raises SourceError if it is neither kept nor reachable."""
     note = workdir.downloads() / f"{name}.json"
     if note.exists() and not refresh:
-        kept = workdir.downloads() / json.loads(note.read_text())["archive"]
+        kept = workdir.downloads() / str(json.loads(note.read_text())["archive"])
         if kept.exists():
             return kept
     release = RELEASES[name]

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from unidiff import PatchSet, UnidiffParseError
+from unidiff.errors import UnidiffParseError
+from unidiff.patch import PatchSet
 
 from fuzz.errors import SourceError
 from fuzz.servers import git

@@ -1,0 +1,174 @@
+"""Arm: a named build with its running cluster. Arms are opened together, since they must be comparable."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import psycopg
+
+from fuzz import workdir
+from fuzz.errors import BuildError, ServerError, SourceError
+from fuzz.servers import Report
+from fuzz.servers.base import Base
+from fuzz.servers.build import Build, ensure_build
+from fuzz.servers.cluster import Cluster
+from fuzz.servers.flavor import Flavor
+from fuzz.servers.series import Series, apply_series, series_from_directory, series_from_files, series_from_range
+
+SHIPPED = {  # name -> parts of patches/pgNN that make its series
+    "upstream": (),
+    "master": ("baseline",),
+    "patched": ("baseline", "optimizations"),
+}
+_FIXED_AT_INITDB = (
+    "block_size",
+    "data_checksums",
+    "debug_assertions",
+    "max_identifier_length",
+    "max_index_keys",
+    "segment_size",
+    "server_encoding",
+    "wal_block_size",
+    "wal_segment_size",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ArmSpec:
+    """What an arm is to be built from."""
+
+    name: str
+    base: Base
+    series: Series
+    flavor: Flavor
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """A running arm. `trees` are the trees after each prefix of its series: the base first, its own last."""
+
+    name: str
+    build: Build
+    cluster: Cluster
+    trees: tuple[str, ...]
+
+
+def shipped_series(name: str, base: Base) -> Series:
+    """Return the series of a shipped arm for the base's major version. Raises SourceError."""
+    patches = workdir.CHECKOUT / "patches" / f"pg{base.major}"
+    series = Series(name)
+    for part in SHIPPED[name]:
+        if part == "baseline" and not (patches / part / "series").exists():
+            continue
+        if not patches.is_dir():
+            raise SourceError(f"no patches for PostgreSQL {base.major} are shipped; give some with --series")
+        series += series_from_directory(patches / part)
+    return Series(name, series.patches)
+
+
+def parse_series(text: str, base: Base, repo: Path | None = None) -> Series:
+    """Return the series that `text` names.
+
+    Nothing (the base as it is), a shipped arm, a directory with a file `series`, a patch file, several patch
+    files separated by commas, or a git range A..B in `repo`. Raises SourceError.
+    """
+    if not text:
+        return Series("base")
+    if text in SHIPPED:
+        return shipped_series(text, base)
+    path = Path(text).expanduser()
+    if path.is_dir():
+        return series_from_directory(path)
+    if ".." in text and not path.exists():
+        if repo is None:
+            raise SourceError(f"{text!r} looks like a git range: give its repository with --repo")
+        return series_from_range(repo, text)
+    if path.is_file() or "," in text:
+        return series_from_files([Path(part).expanduser() for part in text.split(",")], name=text)
+    raise SourceError(
+        f"no series found for {text!r}: give {', '.join(SHIPPED)}, a directory, patch files, a git range, or nothing"
+    )
+
+
+def parse_arm(text: str, base: Base, flavor: Flavor, repo: Path | None = None) -> ArmSpec:
+    """Return the arm that NAME=SERIES means; a shipped arm's name may stand alone. Raises SourceError."""
+    name, _, series = text.partition("=")
+    if "=" not in text and name in SHIPPED:
+        series = name
+    elif "=" not in text or not name.replace("_", "").isalnum():
+        raise SourceError(f"an arm is given as NAME=SERIES, NAME being letters, digits and _; not {text!r}")
+    return ArmSpec(name, base, parse_series(series, base, repo), flavor)
+
+
+def build_arms(specs: Sequence[ArmSpec], report: Report) -> tuple[tuple[Build, tuple[str, ...]], ...]:
+    """Return build and trees (after each prefix) of each arm. Raises SourceError, BuildError."""
+    trees = [apply_series(spec.base.tree, spec.series) for spec in specs]  # all, before anything is compiled
+    return tuple(
+        (ensure_build(prefixes[-1], spec.flavor, report, label=spec.name), prefixes)
+        for spec, prefixes in zip(specs, trees, strict=True)
+    )
+
+
+@contextmanager
+def open_arms(
+    specs: Sequence[ArmSpec],
+    report: Report,
+    *,
+    allow_same_build: bool = False,
+    settings: dict[str, str] | None = None,
+) -> Iterator[tuple[Arm, ...]]:
+    """Build and start all arms, and stop them in the end; the first is the one others are held against.
+
+    Raises SourceError, BuildError, ServerError; the last also where arms could not be compared: one build
+    twice (unless allowed), differing configure flags, or differing initdb settings.
+    """
+    if len({spec.name for spec in specs}) < len(specs):
+        raise SourceError(f"each arm needs a name of its own: {', '.join(spec.name for spec in specs)}")
+    built = build_arms(specs, report)
+    _require_comparable(specs, [build for build, _ in built], allow_same_build=allow_same_build)
+    with ExitStack() as stack:
+        arms = []
+        for spec, (build, trees) in zip(specs, built, strict=True):
+            report(f"starting {spec.name}")
+            cluster = stack.enter_context(Cluster(build, spec.name, settings=settings))
+            arms.append(Arm(spec.name, build, cluster, trees))
+        _require_same_initdb(arms)
+        yield tuple(arms)
+
+
+def _require_comparable(specs: Sequence[ArmSpec], builds: Sequence[Build], *, allow_same_build: bool) -> None:
+    named = zip(specs, builds, strict=True)
+    for (first, one), (second, other) in combinations(named, 2):
+        if one.key == other.key and not allow_same_build:
+            raise BuildError(
+                f"arms {first.name} and {second.name} are one build ({one.key}): nothing can differ; "
+                "allow it (--same-build) only to test pgduel itself"
+            )
+        if one.configure != other.configure:
+            differing = sorted(set(one.configure) ^ set(other.configure))
+            raise BuildError(f"arms {first.name} and {second.name} differ in configure flags: {', '.join(differing)}")
+
+
+def _require_same_initdb(arms: Sequence[Arm]) -> None:
+    first, *others = arms
+    expected = _initdb_settings(first)
+    for arm in others:
+        for name, value in _initdb_settings(arm).items():
+            if value != expected[name]:
+                raise ServerError(
+                    f"arms {first.name} and {arm.name} differ in {name} ({expected[name]}, {value}), set by initdb"
+                )
+
+
+def _initdb_settings(arm: Arm) -> dict[str, str]:
+    with psycopg.connect(**arm.cluster.connect_kwargs) as connection:  # type: ignore[arg-type]  # host is a str
+        fixed = connection.execute(
+            "SELECT name, setting FROM pg_settings WHERE name = ANY (%s)", [list(_FIXED_AT_INITDB)]
+        ).fetchall()
+        locale = connection.execute(
+            "SELECT 'locale', concat_ws(' ', datlocprovider, datcollate, datctype) FROM pg_database"
+            " WHERE datname = 'template1'"
+        ).fetchall()
+    return dict(fixed + locale)

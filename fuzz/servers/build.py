@@ -1,0 +1,130 @@
+"""Build: a tree compiled in a flavor and installed once, in a cache keyed by all that goes into it."""
+
+import hashlib
+import json
+import os
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock
+
+from fuzz import workdir
+from fuzz.errors import BuildError
+from fuzz.servers import Report, git
+from fuzz.servers.compile import compiler_version, meson_build
+from fuzz.servers.flavor import FLAVORS, Flavor
+
+# Whatever is not named is off, so that a machine's libraries do not decide what is built.
+_OPTIONS = (
+    "-Dauto_features=disabled",
+    "-Dicu=enabled",
+    "-Dreadline=enabled",
+    "-Dtap_tests=disabled",
+    "-Ddocs=disabled",
+)
+_RECIPE = 1  # raise it when what a build contains changes
+_NOTE = "build.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """An installed build. `configure` is what must be equal for two builds to be compared."""
+
+    key: str
+    prefix: Path
+    tree: str
+    flavor: Flavor
+    configure: tuple[str, ...]  # options of meson, compiler flags and the compiler
+    version: str
+
+    @property
+    def bindir(self) -> Path:
+        """Return the directory of postgres, initdb, psql ..."""
+        return self.prefix / "bin"
+
+
+def ensure_build(tree: str, flavor: Flavor, report: Report, *, label: str = "") -> Build:
+    """Return the build of a tree, from the cache or by compiling it (minutes). Raises BuildError.
+
+    A build that was killed is made again; ccache makes that, and builds of similar trees, fast.
+    """
+    configure = (*_OPTIONS, *flavor.options, flavor.compiler_flags, compiler_version())
+    key = hashlib.sha256("\0".join((str(_RECIPE), tree, *configure)).encode()).hexdigest()[:12]
+    home = workdir.builds() / key
+    name = f"{label or tree[:12]} ({flavor.name})"
+    with FileLock(f"{home}.lock"):
+        found = _load(home)
+        if found is not None:
+            return found
+        shutil.rmtree(home, ignore_errors=True)
+        report(f"compiling {name}")
+        _compile(home, tree, flavor, configure, lambda line: report(f"compiling {name}: {line}"))
+        made = _load(home)
+    if made is None:
+        raise BuildError(f"the build in {home} disappeared while it was made")
+    return made
+
+
+def _load(home: Path) -> Build | None:
+    """Return the build in a directory, if it is complete and was made there."""
+    try:
+        note = json.loads((home / _NOTE).read_text())
+    except (OSError, ValueError):
+        return None
+    if note["prefix"] != str(home / "install") or note["flavor"] not in FLAVORS:
+        return None
+    return Build(
+        home.name,
+        Path(note["prefix"]),
+        note["tree"],
+        FLAVORS[note["flavor"]],
+        tuple(note["configure"]),
+        note["version"],
+    )
+
+
+def _compile(home: Path, tree: str, flavor: Flavor, configure: tuple[str, ...], report: Report) -> None:
+    free = shutil.disk_usage(workdir.builds()).free
+    if free < flavor.space:
+        raise BuildError(
+            f"a build in flavor {flavor.name} needs {flavor.space >> 20} MB in {workdir.builds()}, "
+            f"where {free >> 20} MB are free; make room (pgduel build --prune) or set PGDUEL_HOME"
+        )
+    started = time.monotonic()
+    source = home / "source"
+    source.mkdir(parents=True)
+    git.extract(tree, source)
+    version = meson_build(home, [*_OPTIONS, *flavor.options], flavor, report)
+    for leftover in ("source", "build"):
+        shutil.rmtree(home / leftover)
+    note = {
+        "version": version,
+        "tree": tree,
+        "flavor": flavor.name,
+        "configure": configure,
+        "prefix": str(home / "install"),
+        "seconds": round(time.monotonic() - started),
+    }
+    draft = home / f"{_NOTE}.new"
+    draft.write_text(json.dumps(note, indent=1))
+    os.replace(draft, home / _NOTE)
+
+
+def list_builds() -> tuple[Build, ...]:
+    """Return all complete builds, oldest first."""
+    found = [build for home in workdir.builds().iterdir() if (build := _load(home)) is not None]
+    return tuple(sorted(found, key=lambda build: ((workdir.builds() / build.key / _NOTE).stat().st_mtime, build.key)))
+
+
+def prune_builds(keep: int = 0) -> tuple[Build, ...]:
+    """Delete all but the newest `keep` builds, and whatever killed builds left. Returns those deleted."""
+    complete = list_builds()
+    kept = {build.key for build in complete[len(complete) - keep :]} if keep else set()
+    for home in workdir.builds().iterdir():
+        if home.is_dir() and home.name not in kept:
+            with FileLock(f"{home}.lock"):
+                shutil.rmtree(home)
+            Path(f"{home}.lock").unlink(missing_ok=True)
+    return tuple(build for build in complete if build.key not in kept)

@@ -1,0 +1,214 @@
+"""Cluster: one running server of a build, thrown away with its owner. The verbs are those of PostgreSQL's TAP tests."""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from fuzz.errors import ServerError
+from fuzz.servers import modules, owners
+from fuzz.servers.account import server_account
+from fuzz.servers.build import Build
+from fuzz.servers.processes import cpu_seconds_in, kill_all_in, runs_in
+from fuzz.servers.settings import FUZZING, lines
+from fuzz.servers.template import copy_template
+
+_WITNESS = "pgduel_witness"
+_SOCKET_LIMIT = 107 - len("/.s.PGSQL.65535")
+_START_SECONDS = 120  # a sanitized server replays slowly
+_STOPS = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}
+_STOP_SECONDS = 20
+_CAUSES = (  # what the server says, and what the user can do about it
+    ("Address already in use", "the socket or port is in use by another server"),
+    ("lock file", "the socket or data directory is in use by another server"),
+    ("could not map anonymous shared memory", "there is not enough shared memory; see ./pgduel doctor"),
+    ("could not create shared memory segment", "there is not enough shared memory; see ./pgduel doctor"),
+    ("could not resize shared memory segment", "there is not enough shared memory; see ./pgduel doctor"),
+    ("No space left on device", "the disk is full"),
+)
+
+
+class Cluster:
+    """A data directory and its postmaster. Superuser postgres, trusted, over a Unix socket only."""
+
+    def __init__(
+        self, build: Build, name: str, *, settings: dict[str, str] | None = None, socket_dir: Path | None = None
+    ) -> None:
+        """Make a cluster without starting it. `settings` come on top of settings.FUZZING. Raises ServerError."""
+        self.build = build
+        self.name = name
+        self.port = 5432
+        self._account = server_account()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._spent = 0.0
+        self._settings = settings or {}
+        self._owner = owners.claim(name, self.destroy)
+        self._home = self._owner.home
+        self.data = self._home / "data"
+        self.log = self._home / "log"
+        self.socket_dir = socket_dir or self._short_directory()
+        self._init()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.destroy()
+
+    def _short_directory(self) -> Path:
+        directory = self._home / "s"
+        if len(str(directory)) > _SOCKET_LIMIT:
+            directory = Path(tempfile.mkdtemp(prefix="pgduel-"))
+        directory.mkdir(exist_ok=True)
+        directory.chmod(0o755)
+        self._account.give(directory)
+        return directory
+
+    def _init(self) -> None:
+        self._home.chmod(0o755)
+        self._account.give(self._home)
+        self._account.require_entry(self._home)
+        copy_template(self.build, self._account, self.data)
+        library_path = f"$libdir:{modules.modules_directory(self.build)}"
+        paths = {"unix_socket_directories": str(self.socket_dir), "dynamic_library_path": library_path}
+        if (modules.SOURCES / f"{_WITNESS}.c").exists():
+            modules.ensure_module(self.build, _WITNESS)
+            paths["shared_preload_libraries"] = _WITNESS
+        self.append_conf(FUZZING | paths | {"port": str(self.port)} | self._settings)
+
+    def append_conf(self, settings: dict[str, str]) -> None:
+        """Add settings to postgresql.conf; they hold from the next start on."""
+        with (self.data / "postgresql.conf").open("a") as conf:
+            conf.write(lines(settings))
+
+    @property
+    def pid(self) -> int:
+        """Return the postmaster's process number. Raises ServerError if it was never started."""
+        if self._process is None:
+            raise ServerError(f"server {self.name} is not started")
+        return self._process.pid
+
+    @property
+    def connect_kwargs(self) -> dict[str, str | int]:
+        """Return what psycopg.connect needs."""
+        return {"host": str(self.socket_dir), "port": self.port, "user": "postgres", "dbname": "postgres"}
+
+    def start(self) -> None:
+        """Start the server and wait until it accepts connections. Raises ServerError."""
+        if not (self.data / "PG_VERSION").exists():
+            raise ServerError(f"the data directory of server {self.name}, {self.data}, is gone: start anew")
+        kill_all_in(self.data)  # backends may outlive a killed postmaster, and would keep a new one from starting
+        offset = self.log_size()
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [self.build.bindir / "postgres", "-D", self.data],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.data,
+                env=self.environment(),
+                start_new_session=True,
+                **self._account.options(),
+            )
+        self._await_ready(offset)
+
+    def _await_ready(self, offset: int) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        while not self._ready():
+            if self._process is None or self._process.poll() is not None:
+                raise ServerError(f"server {self.name} did not start: {self._why(offset)}")
+            if time.monotonic() > deadline:
+                self.kill9()
+                raise ServerError(f"server {self.name} did not start within {_START_SECONDS} s: {self._why(offset)}")
+            time.sleep(0.02)
+
+    def _ready(self) -> bool:
+        """Read the state that the postmaster notes on the last line of its file."""
+        try:
+            state = (self.data / "postmaster.pid").read_text().splitlines()
+        except OSError:
+            return False
+        return len(state) > 7 and state[0] == str(self.pid) and state[7].strip() == "ready"
+
+    def _why(self, offset: int) -> str:
+        said = self.log_since(offset)
+        for symptom, cause in _CAUSES:
+            if symptom in said:
+                return f"{cause} ({next(line for line in said.splitlines() if symptom in line)})"
+        return " / ".join(line for line in said.splitlines()[-3:]) or "it said nothing"
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment for this build's programs: nothing of the caller's but PATH."""
+        kept = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
+        return kept | self.build.flavor.environment
+
+    def stop(self, mode: str = "fast") -> None:
+        """Stop the server, surely: politely, then at once, then by killing all of its processes."""
+        if self._process is not None:
+            self._count_cpu()
+            for sign in (_STOPS[mode], signal.SIGQUIT):
+                if self._process.poll() is None:
+                    self._process.send_signal(sign)
+                    self._wait(_STOP_SECONDS)
+        self._sweep()
+
+    def _wait(self, seconds: float) -> None:
+        try:
+            if self._process is not None:
+                self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return  # the caller has something stronger
+
+    def _sweep(self) -> None:
+        kill_all_in(self.data)
+        self._wait(_STOP_SECONDS)
+        self._process = None
+
+    def kill9(self) -> None:
+        """Kill postmaster and backends with SIGKILL, as an out-of-memory killer would."""
+        self._count_cpu()
+        self._sweep()
+
+    def restart(self, mode: str = "fast") -> None:
+        """Stop and start again. Raises ServerError."""
+        self.stop(mode)
+        self.start()
+
+    def alive(self) -> bool:
+        """Tell whether the postmaster runs. Works in forked processes too."""
+        return self._process is not None and runs_in(self._process.pid, self.data)
+
+    def destroy(self) -> None:
+        """Stop at once and delete everything."""
+        self.stop("immediate")
+        owners.release(self._owner)
+        if not self.socket_dir.is_relative_to(self._home) and self.socket_dir.name.startswith("pgduel-"):
+            shutil.rmtree(self.socket_dir, ignore_errors=True)
+        shutil.rmtree(self._home, ignore_errors=True)
+
+    def _count_cpu(self) -> None:
+        self._spent += cpu_seconds_in(self.data)
+
+    def cpu_seconds(self) -> float:
+        """Return the user and system time of all processes of this server so far, over restarts."""
+        return self._spent + (cpu_seconds_in(self.data) if self._process is not None else 0.0)
+
+    def log_size(self) -> int:
+        """Return the log's size in bytes: an offset for `log_since`."""
+        return self.log.stat().st_size if self.log.exists() else 0
+
+    def log_since(self, offset: int) -> str:
+        """Return what the server logged (and its processes wrote to stderr) after an offset in bytes."""
+        if not self.log.exists():
+            return ""
+        with self.log.open("rb") as log:
+            log.seek(offset)
+            return log.read().decode(errors="replace")

@@ -1,0 +1,98 @@
+"""Compiling a source tree with meson, ninja and ccache, so that equal files compile once for all builds."""
+
+import os
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+from fuzz import workdir
+from fuzz.errors import BuildError
+from fuzz.servers import Report
+from fuzz.servers.flavor import Flavor
+
+_COMPILER = "gcc"
+_TOOLS = ("gcc", "meson", "ninja", "ccache", "bison", "flex", "perl", "pkg-config")
+_PROGRESS = re.compile(r"^\[(\d+)/(\d+)\]")
+_ERROR = re.compile(r"error:|undefined reference|ERROR:|FAILED:|fatal:")
+_NO_SPACE = "No space left on device"
+_KEPT_VARIABLES = ("PATH", "HOME", "TMPDIR", "USER")  # not CFLAGS and the like: the key does not know them
+
+
+@cache
+def compiler_version() -> str:
+    """Return the compiler's name and version. Raises BuildError, naming all tools that are missing."""
+    missing = [tool for tool in _TOOLS if not shutil.which(tool)]
+    if missing:
+        raise BuildError(f"cannot compile without {', '.join(missing)}: run ./pgduel doctor to see what to install")
+    return subprocess.run([_COMPILER, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
+
+
+def meson_build(home: Path, options: list[str], flavor: Flavor, report: Report) -> str:
+    """Compile home/source and install it into home/install; return PostgreSQL's version. Raises BuildError.
+
+    All paths in compile lines are relative to home/build, so that ccache finds equal files in any home.
+    """
+    log = workdir.logs() / f"build-{home.name}.log"
+    log.unlink(missing_ok=True)
+    flags = [f"-Dc_args={flavor.compiler_flags}", f"-Dc_link_args={flavor.compiler_flags}"]
+    setup = ["meson", "setup", "build", "source", f"--prefix={home / 'install'}", "--libdir=lib", *options]
+    _run([*setup, *(flags if flavor.compiler_flags else [])], home, flavor, log, report)
+    ninja = ["ninja", "-C", "build"]
+    _run([*ninja, "all", "testprep"], home, flavor, log, report)
+    _run(["meson", "install", "-C", "build", "--no-rebuild", "--quiet"], home, flavor, log, report)
+    _run([*ninja, "install-test-files"], home, flavor, log, report)
+    shown = subprocess.run(
+        [home / "install/bin/postgres", "--version"], capture_output=True, text=True, env=_environment(home, flavor)
+    )
+    if shown.returncode:
+        raise BuildError(f"the server just built does not run: {shown.stderr.strip().splitlines()[:1]}")
+    return shown.stdout.split()[-1]
+
+
+def _environment(home: Path, flavor: Flavor) -> dict[str, str]:
+    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    caching = {
+        "CCACHE_DIR": str(workdir.compiler_cache()),
+        "CCACHE_BASEDIR": str(home),
+        "CCACHE_NOHASHDIR": "1",
+        "CCACHE_MAXSIZE": "5G",
+        # Sources are unpacked afresh for each build: all headers are newer than ccache likes.
+        "CCACHE_SLOPPINESS": "include_file_mtime,include_file_ctime",
+    }
+    return kept | caching | flavor.environment | {"CC": f"ccache {_COMPILER}", "LC_ALL": "C"}
+
+
+def _run(command: list[str], home: Path, flavor: Flavor, log: Path, report: Report) -> None:
+    """Run one step, its output into the log, its progress to `report` in steps of 5%."""
+    shown = -1
+    with log.open("a") as output:
+        output.write(f"$ {' '.join(command)}\n")
+        process = subprocess.Popen(
+            command,
+            cwd=home,
+            env=_environment(home, flavor),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+        assert process.stdout is not None
+        for line in process.stdout:
+            output.write(line)
+            progress = _PROGRESS.match(line)
+            if progress and (share := 100 * int(progress[1]) // int(progress[2]) // 5 * 5) > shown:
+                shown = share
+                report(f"{share}%")
+        if process.wait():
+            output.flush()
+            raise BuildError(_why(command[0], log))
+
+
+def _why(tool: str, log: Path) -> str:
+    text = log.read_text(errors="replace")
+    if _NO_SPACE in text:
+        return f"no space left on the disk of {workdir.builds()} during a build; make room or set PGDUEL_HOME"
+    first = next((line for line in text.splitlines() if _ERROR.search(line)), f"{tool} failed")
+    return f"the source does not compile: {first.strip()} (all of it: {log})"

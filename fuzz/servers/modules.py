@@ -1,0 +1,56 @@
+"""Server modules of our own, in C beside this file, compiled against a build when they are first asked for."""
+
+import hashlib
+import os
+import shlex
+import subprocess
+from pathlib import Path
+
+from filelock import FileLock
+
+from fuzz.errors import BuildError
+from fuzz.servers.build import Build
+
+SOURCES = Path(__file__).parent / "modules"
+_FLAGS = "-std=gnu99 -O2 -g -fPIC -fvisibility=hidden -fno-strict-aliasing -fwrapv -Wall -Werror"
+
+
+def modules_directory(build: Build) -> Path:
+    """Return where a build's modules are, for dynamic_library_path. It changes with any module's source."""
+    digest = hashlib.sha256()
+    for source in sorted(SOURCES.glob("*.[ch]")):
+        digest.update(source.name.encode() + b"\0" + source.read_bytes())
+    return build.prefix.parent / "modules" / digest.hexdigest()[:12]
+
+
+def ensure_module(build: Build, name: str) -> Path:
+    """Return the shared library of modules/NAME.c for a build, compiling it on first use. Raises BuildError."""
+    source = SOURCES / f"{name}.c"
+    if not source.exists():
+        raise BuildError(f"there is no server module {name} in {SOURCES}")
+    library = modules_directory(build) / f"{name}.so"
+    if library.exists():
+        return library
+    library.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{library}.lock"):
+        if not library.exists():
+            _compile(build, source, library)
+    return library
+
+
+def _compile(build: Build, source: Path, library: Path) -> None:
+    pg_config = subprocess.run(
+        [build.bindir / "pg_config", "--includedir-server"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | build.flavor.environment,
+    )
+    draft = library.with_suffix(".new")
+    command = ["gcc", *shlex.split(f"{_FLAGS} {build.flavor.compiler_flags}"), f"-I{pg_config.stdout.strip()}"]
+    command += ["-D_GNU_SOURCE", "-shared", "-o", str(draft), str(source)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        first = next((line for line in done.stderr.splitlines() if "error" in line), "gcc failed")
+        raise BuildError(f"server module {source.name} does not compile against build {build.key}: {first.strip()}")
+    draft.replace(library)

@@ -1,0 +1,88 @@
+"""Who owns a cluster: its directory holds a file that the owner keeps locked, so the kernel tells when it is gone."""
+
+import atexit
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from filelock import FileLock
+
+from fuzz import workdir
+from fuzz.servers.processes import kill_all_in
+
+_FILE = "owner"
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A claim to a directory, by one process and the children that it forks."""
+
+    home: Path
+    file: IO[str]
+    pid: int
+    destroy: Callable[[], None]
+
+
+_claims: list[Owner] = []
+
+
+def claim(name: str, destroy: Callable[[], None]) -> Owner:
+    """Make and own a cluster's directory; `destroy` runs when this process ends without having done so.
+
+    Clusters whose owner died are killed and deleted first.
+    """
+    with _registry():
+        _clean_up()
+        home = Path(tempfile.mkdtemp(prefix=f"{name[:20]}-", dir=workdir.clusters())).resolve()
+        file = (home / _FILE).open("w")
+        fcntl.flock(file, fcntl.LOCK_EX)
+    owner = Owner(home, file, os.getpid(), destroy)
+    _claims.append(owner)
+    return owner
+
+
+def release(owner: Owner) -> None:
+    """Give a claim up."""
+    if owner in _claims:
+        _claims.remove(owner)
+    owner.file.close()
+
+
+def clean_up() -> None:
+    """Kill and delete clusters whose owner died."""
+    with _registry():
+        _clean_up()
+
+
+def _registry() -> FileLock:
+    """Return the lock under which directories come and get their owner."""
+    return FileLock(workdir.clusters() / "registry.lock")
+
+
+def _clean_up() -> None:
+    for home in sorted(path for path in workdir.clusters().iterdir() if path.is_dir()):
+        if _is_orphan(home / _FILE):
+            kill_all_in((home / "data").resolve())
+            shutil.rmtree(home, ignore_errors=True)
+
+
+def _is_orphan(file: Path) -> bool:
+    try:
+        with file.open() as opened:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except FileNotFoundError:
+        return True
+    return True
+
+
+@atexit.register
+def _destroy_all() -> None:
+    for owner in [claimed for claimed in _claims if claimed.pid == os.getpid()]:
+        owner.destroy()

@@ -1,0 +1,53 @@
+"""Processes of a server, found by their working directory: all of PostgreSQL's processes stay in the data directory.
+
+Unlike the tree of parents, this finds backends that outlived a killed postmaster.
+"""
+
+import time
+from pathlib import Path
+
+import psutil
+
+
+def processes_in(directory: Path) -> list[psutil.Process]:
+    """Return all live processes whose working directory this is, even if it was deleted since."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.cwd().removesuffix(" (deleted)") == str(directory):
+                found.append(process)
+        except psutil.Error:
+            continue  # ended meanwhile, or another user's
+    return found
+
+
+def runs_in(pid: int, directory: Path) -> bool:
+    """Tell whether the process is alive and belongs to the directory (a number may be in use again)."""
+    try:
+        return bool(psutil.Process(pid).cwd().removesuffix(" (deleted)") == str(directory))
+    except psutil.Error:
+        return False
+
+
+def kill_all_in(directory: Path, seconds: float = 10) -> None:
+    """Kill every process of the directory, and wait until they are gone or the time is up."""
+    deadline = time.monotonic() + seconds
+    while (living := processes_in(directory)) and time.monotonic() < deadline:
+        for process in living:
+            try:
+                process.kill()
+            except psutil.NoSuchProcess:
+                continue
+        psutil.wait_procs(living, timeout=0.5)
+
+
+def cpu_seconds_in(directory: Path) -> float:
+    """Return user and system time of the directory's processes and of the children that they waited for."""
+    total = 0.0
+    for process in processes_in(directory):
+        try:
+            times = process.cpu_times()
+        except psutil.Error:
+            continue
+        total += times.user + times.system + times.children_user + times.children_system
+    return total

@@ -1,0 +1,52 @@
+"""Settings of the clusters that we start, as one table."""
+
+# initdb's part: what two arms must have in common, and cannot change later.
+INITDB = (
+    "--username=postgres",
+    "--auth=trust",
+    "--encoding=UTF8",
+    "--locale=C",
+    "--no-sync",
+    "--no-instructions",
+)
+
+# Small and volatile: a fuzzing cluster is thrown away, and small memory reaches more code.
+FUZZING = {
+    "listen_addresses": "",
+    "unix_socket_permissions": "0777",
+    "fsync": "off",
+    "full_page_writes": "off",
+    "synchronous_commit": "off",
+    "checkpoint_timeout": "1h",
+    "max_wal_size": "2GB",
+    # Nothing may change plans or take buffers and time by itself.
+    "autovacuum": "off",
+    "jit": "off",
+    "shared_buffers": "32MB",
+    "max_connections": "40",
+    "max_worker_processes": "20",
+    "max_parallel_workers": "12",
+    "max_prepared_transactions": "10",
+    "max_locks_per_transaction": "512",  # many partitions, within one transaction
+    "restart_after_crash": "on",
+    # The first field attributes a line to a backend.
+    "logging_collector": "off",
+    "log_destination": "stderr",
+    "log_line_prefix": "%p|%a|",
+    "log_min_messages": "warning",
+    "log_min_error_statement": "panic",
+    "log_checkpoints": "off",
+    "log_autovacuum_min_duration": "-1",
+    "lc_messages": "C",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+}
+
+
+def lines(settings: dict[str, str]) -> str:
+    """Return the settings as lines of postgresql.conf."""
+    return "".join(f"{name} = '{_quoted(value)}'\n" for name, value in settings.items())
+
+
+def _quoted(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("'", "''")

@@ -1,0 +1,51 @@
+"""Data directories: initdb runs once for a build, and each cluster starts from a copy."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from filelock import FileLock
+
+from fuzz.errors import ServerError
+from fuzz.servers.account import Account
+from fuzz.servers.build import Build
+from fuzz.servers.settings import INITDB
+
+
+def copy_template(build: Build, account: Account, data: Path) -> None:
+    """Make a data directory that belongs to the account. Raises ServerError."""
+    template = _template(build, account)
+    done = subprocess.run(
+        ["cp", "--archive", "--reflink=auto", str(template), str(data)], capture_output=True, text=True
+    )
+    if done.returncode:
+        raise ServerError(f"cannot copy a data directory to {data}: {done.stderr.strip().splitlines()[0]}")
+
+
+def _template(build: Build, account: Account) -> Path:
+    """Return the data directory to copy, made on first use; its name holds all that it depends on."""
+    home = build.prefix.parent / f"template-{account.uid}"
+    with FileLock(f"{home}.lock"):
+        if not (home / "data").exists():
+            shutil.rmtree(home, ignore_errors=True)
+            home.mkdir()
+            account.give(home)
+            account.require_entry(home)
+            _initdb(build, account, home / "draft")
+            (home / "draft").rename(home / "data")
+    return home / "data"
+
+
+def _initdb(build: Build, account: Account, directory: Path) -> None:
+    done = subprocess.run(
+        [build.bindir / "initdb", "--pgdata", directory, *INITDB],
+        capture_output=True,
+        text=True,
+        cwd=directory.parent,
+        env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"} | build.flavor.environment,
+        **account.options(),
+    )
+    if done.returncode:
+        lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        said = next((line for line in lines if "error" in line.lower() or "FATAL" in line), lines[-1])
+        raise ServerError(f"initdb of build {build.key} failed: {said}")
