@@ -1,0 +1,38 @@
+"""Health: whether a campaign tested what it claims to have tested. A silent green is the worst outcome."""
+
+from collections import Counter
+
+from fuzz.campaign.tally import Tally
+
+VALID_SHARE = 0.97  # of the statements that were meant to succeed
+INCONCLUSIVE_SHARE = 0.20  # of the verdicts of one oracle on one generator
+ENOUGH = 20  # verdicts, or cases, below which a share says nothing
+
+
+def complaints(tally: Tally) -> tuple[str, ...]:
+    """Return what is wrong, one line each; nothing if the campaign's result can be trusted."""
+    if not tally.statements_judged:
+        return ("no statement was compared",)
+    return (*_invalid(tally), *_undecided(tally))
+
+
+def _invalid(tally: Tally) -> list[str]:
+    shares = {name: tally.valid[name] / steps for name, steps in tally.steps.items() if tally.cases[name] >= ENOUGH}
+    return [
+        f"{name}: only {share:.1%} of the statements succeeded, at least {VALID_SHARE:.0%} should"
+        for name, share in sorted(shares.items())
+        if share < VALID_SHARE
+    ]
+
+
+def _undecided(tally: Tally) -> list[str]:
+    verdicts: Counter[tuple[str, str]] = Counter()
+    undecided: Counter[tuple[str, str]] = Counter()
+    for (oracle, generator, kind), count in tally.verdicts.items():
+        verdicts[oracle, generator] += count
+        undecided[oracle, generator] += count if kind == "inconclusive" else 0
+    return [
+        f"{oracle} on {generator}: {undecided[oracle, generator] / count:.0%} of the verdicts were inconclusive"
+        for (oracle, generator), count in sorted(verdicts.items())
+        if count >= ENOUGH and undecided[oracle, generator] / count > INCONCLUSIVE_SHARE
+    ]

@@ -1,0 +1,171 @@
+"""The closing summary of a campaign: for people on the terminal, for programs as JSON."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from fuzz.campaign.store import StoredFinding
+from fuzz.campaign.tally import Tally
+from fuzz.report.terminal import clock
+
+KINDS = ("agree", "finding", "unstable", "inconclusive")
+LISTED_REASONS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """All that is said about a campaign that ended."""
+
+    campaign: str
+    why: str  # it ended
+    seed: int
+    arms: Mapping[str, Any]
+    canaries: Mapping[str, int]
+    tally: Tally
+    findings: Sequence[StoredFinding]
+    complaints: Sequence[str]  # of the health check
+
+    @property
+    def exit_code(self) -> int:
+        """Return 1 if there are findings, 2 if the result cannot be trusted, else 0."""
+        if self.findings:
+            return 1
+        return 2 if self.complaints else 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `--json` writes."""
+        tally = self.tally
+        return {
+            "campaign": self.campaign,
+            "ended": self.why,
+            "seed": self.seed,
+            "arms": self.arms,
+            "canaries": self.canaries,
+            "seconds": round(tally.seconds, 1),
+            "cases": tally.cases.total(),
+            "statements_judged": tally.statements_judged,
+            "statements_per_second": round(tally.statements_judged / tally.seconds, 1) if tally.seconds else 0.0,
+            "valid_share": round(tally.valid_share, 5),
+            "findings": [self.finding_json(each) for each in self.findings],
+            "unstable": tally.of_kind("unstable"),
+            "inconclusive": tally.of_kind("inconclusive"),
+            "reach": dict(sorted(tally.reach.items())),
+            "cpu_seconds": {"client": round(tally.client_cpu, 1), "server": round(tally.server_cpu, 1)},
+            "generators": {name: _generator_json(tally, name) for name in sorted(tally.cases)},
+            "verdicts": _nested(tally.verdicts),
+            "reasons": _nested(tally.reasons),
+            "complaints": list(self.complaints),
+        }
+
+    def finding_json(self, found: StoredFinding) -> dict[str, Any]:
+        """Return one finding as `--json` writes it."""
+        return {
+            "fingerprint": found.finding.fingerprint,
+            "oracle": found.finding.oracle,
+            "arms": list(found.finding.arms),
+            "summary": found.finding.summary,
+            "cases": found.count,
+            "case": found.case_id,
+            "reproducer": None if found.reproducer is None else str(found.reproducer),
+            "replay": self.replay_command(found),
+        }
+
+    def replay_command(self, found: StoredFinding) -> str:
+        """Return the one command that shows the finding again."""
+        named = found.reproducer or f"{self.campaign}/{found.finding.fingerprint}"
+        return f"./pgduel replay {named}"
+
+
+def _generator_json(tally: Tally, name: str) -> dict[str, Any]:
+    return {
+        "cases": tally.cases[name],
+        "statements_judged": tally.judged[name],
+        "valid_share": round(tally.valid[name] / tally.steps[name], 5) if tally.steps[name] else 1.0,
+        "tags": {tag: count for (generator, tag), count in sorted(tally.tags.items()) if generator == name},
+    }
+
+
+def _nested(counter: Counter[Any]) -> dict[str, Any]:
+    """Return {(a, b, c): n} as {a: {b: {c: n}}}."""
+    nested: dict[str, Any] = {}
+    for key, count in sorted(counter.items()):
+        place = nested
+        for part in key[:-1]:
+            place = place.setdefault(part, {})
+        place[key[-1]] = count
+    return nested
+
+
+def print_summary(console: Console, summary: Summary) -> None:
+    """Print the summary."""
+    tally = summary.tally
+    console.rule(f"campaign {summary.campaign}: {summary.why}", align="left", style="dim")
+    rate = tally.statements_judged / tally.seconds if tally.seconds else 0.0
+    _line(
+        console,
+        f"{tally.cases.total()} cases, {tally.statements_judged} statements compared in {clock(tally.seconds)} "
+        f"({rate:.0f}/s), {tally.valid_share:.1%} valid, seed {summary.seed}",
+    )
+    _line(console, _cpu(tally))
+    _line(console, f"canaries: {summary.canaries['caught']} of {summary.canaries['planted']} caught")
+    console.print(_verdicts(tally))
+    for (oracle, generator, kind, reason), count in tally.reasons.most_common(LISTED_REASONS):
+        _line(console, f"  {kind} x{count}: {reason} ({oracle} on {generator})")
+    _print_counts(console, "reached in the servers", tally.reach)
+    for name in sorted(tally.cases):
+        tags = Counter({tag: count for (generator, tag), count in tally.tags.items() if generator == name})
+        _print_counts(console, f"workload paths of {name}", tags)
+    for found in summary.findings:
+        _print_finding(console, summary, found)
+    for complaint in summary.complaints:
+        console.print(f"[bold yellow]health check failed:[/] {escape(complaint)}", highlight=False, soft_wrap=True)
+    _line(console, _conclusion(summary))
+
+
+def _line(console: Console, text: str) -> None:
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _cpu(tally: Tally) -> str:
+    total = tally.client_cpu + tally.server_cpu
+    share = tally.client_cpu / total if total else 0.0
+    return f"CPU: {tally.server_cpu:.0f} s in the servers, {tally.client_cpu:.0f} s in pgduel ({share:.0%})"
+
+
+def _verdicts(tally: Tally) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("verdicts of")
+    table.add_column("on")
+    for kind in KINDS:
+        table.add_column(kind, justify="right")
+    for oracle, generator in sorted({(oracle, generator) for oracle, generator, _ in tally.verdicts}):
+        table.add_row(oracle, generator, *(str(tally.verdicts[oracle, generator, kind]) for kind in KINDS))
+    return table
+
+
+def _print_counts(console: Console, title: str, counts: Counter[str]) -> None:
+    if counts:
+        listed = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
+        _line(console, f"{title}: {listed}")
+
+
+def _print_finding(console: Console, summary: Summary, found: StoredFinding) -> None:
+    finding = found.finding
+    console.print(f"[bold red]finding {finding.fingerprint}[/] in {found.count} cases", highlight=False)
+    _line(console, f"  {finding.oracle}: {finding.summary}")
+    if found.reproducer is not None:
+        _line(console, f"  reproducer: {found.reproducer}")
+    _line(console, f"  replay:     {summary.replay_command(found)}")
+
+
+def _conclusion(summary: Summary) -> str:
+    if summary.findings:
+        return f"{len(summary.findings)} findings."
+    if summary.complaints:
+        return "No finding, but this run proves little: see the health check."
+    return "No finding."

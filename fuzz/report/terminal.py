@@ -1,0 +1,169 @@
+"""The live display of a campaign: on a terminal redrawn in place, elsewhere one plain line every now and then."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol
+
+from rich.columns import Columns
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.markup import escape
+from rich.panel import Panel
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from fuzz.campaign.store import StoredFinding
+from fuzz.campaign.tally import Tally
+
+INTERVAL = 15.0  # seconds between two lines where there is no terminal
+REFRESH = 4  # times a second that a terminal is redrawn
+LISTED = 8  # findings shown while the campaign runs
+
+
+class Display(Protocol):
+    """Where a campaign says what it does."""
+
+    def progress(self, line: str) -> None:
+        """Show what is being set up; the next such line takes its place."""
+
+    def say(self, line: str) -> None:
+        """Show a line that stays."""
+
+    def show(self, tally: Tally, findings: Sequence[StoredFinding]) -> None:
+        """Show the campaign's state."""
+
+
+@contextmanager
+def display(console: Console, limit: float | None) -> Iterator[Display]:
+    """Open the display that suits the console; `limit` is the campaign's length in seconds, if it has one."""
+    if not console.is_terminal:
+        yield PlainDisplay(console, time.monotonic)
+        return
+    with Live(console=console, refresh_per_second=REFRESH, transient=True) as live:
+        yield LiveDisplay(live, limit)
+
+
+def headline(tally: Tally, findings: Sequence[StoredFinding]) -> str:
+    """Return the campaign's state in one line."""
+    rate = tally.statements_judged / tally.seconds if tally.seconds else 0.0
+    return (
+        f"{clock(tally.seconds)}: {tally.cases.total()} cases, {tally.statements_judged} statements compared "
+        f"({rate:.0f}/s), {tally.valid_share:.1%} valid, {len(findings)} findings, "
+        f"{tally.of_kind('unstable')} unstable, {tally.of_kind('inconclusive')} inconclusive"
+    )
+
+
+def clock(seconds: float) -> str:
+    """Return seconds as 3:07 or 1:03:07."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+class PlainDisplay:
+    """Lines for a file or a pipe: what is said at once, what repeats itself every INTERVAL."""
+
+    def __init__(self, console: Console, now: Callable[[], float]) -> None:
+        self._console = console
+        self._now = now
+        self._next = now() + INTERVAL
+        self._topic = ""
+
+    def _due(self) -> bool:
+        if self._now() < self._next:
+            return False
+        self._next = self._now() + INTERVAL
+        return True
+
+    def progress(self, line: str) -> None:
+        """Print the line if it opens a topic (what is before its colon), or if it is time."""
+        topic = line.partition(":")[0]
+        if topic != self._topic or self._due():
+            self.say(line)
+        self._topic = topic
+
+    def say(self, line: str) -> None:
+        """Print the line."""
+        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def show(self, tally: Tally, findings: Sequence[StoredFinding]) -> None:
+        """Print the state if it is time."""
+        if self._due():
+            self.say(headline(tally, findings))
+
+
+class LiveDisplay:
+    """A panel at the foot of the terminal; what is said scrolls above it."""
+
+    def __init__(self, live: Live, limit: float | None) -> None:
+        self._live = live
+        self._limit = limit
+        self._topic = ""
+
+    def progress(self, line: str) -> None:
+        """Show the line beside a spinner; a topic that ended stays above."""
+        topic = line.partition(":")[0]
+        if topic != self._topic:
+            self.say(topic)
+        self._topic = topic
+        self._live.update(Spinner("dots", Text(line)))
+
+    def say(self, line: str) -> None:
+        """Print the line above the panel."""
+        self._live.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def show(self, tally: Tally, findings: Sequence[StoredFinding]) -> None:
+        """Redraw the panel."""
+        limit = f" of {clock(self._limit)}" if self._limit is not None else ""
+        parts: list[RenderableType] = [
+            _progress(tally, findings),
+            Panel(_counters(tally.reach), title="reached in the servers", title_align="left"),
+            Panel(_workloads(tally), title="workload paths", title_align="left"),
+        ]
+        if findings:
+            parts.append(Panel(_found(findings), title="findings", title_align="left", border_style="red"))
+        self._live.update(Panel(Group(*parts), title=f"pgduel {clock(tally.seconds)}{limit}", title_align="left"))
+
+
+def _progress(tally: Tally, findings: Sequence[StoredFinding]) -> Table:
+    rate = tally.statements_judged / tally.seconds if tally.seconds else 0.0
+    cells = {
+        "cases": str(tally.cases.total()),
+        "statements compared": str(tally.statements_judged),
+        "a second": f"{rate:.0f}",
+        "valid": f"{tally.valid_share:.1%}",
+        "findings": f"[bold red]{len(findings)}[/]" if findings else "0",
+        "unstable": str(tally.of_kind("unstable")),
+        "inconclusive": str(tally.of_kind("inconclusive")),
+    }
+    table = Table(box=None, expand=True)
+    for name in cells:
+        table.add_column(name, justify="right")
+    table.add_row(*cells.values())
+    return table
+
+
+def _counters(counts: dict[str, int]) -> RenderableType:
+    if not counts:
+        return Text("nothing yet", style="dim")
+    return Columns([f"{escape(name)} [bold]{count}[/]" for name, count in sorted(counts.items())], padding=(0, 3))
+
+
+def _workloads(tally: Tally) -> RenderableType:
+    generators = sorted({generator for generator, _ in tally.tags})
+    if not generators:
+        return Text("nothing yet", style="dim")
+    tables: list[RenderableType] = []
+    for generator in generators:
+        tables.append(Text(f"{generator}: {tally.cases[generator]} cases", style="bold"))
+        tables.append(_counters({tag: count for (owner, tag), count in tally.tags.items() if owner == generator}))
+    return Group(*tables)
+
+
+def _found(findings: Sequence[StoredFinding]) -> Group:
+    lines = [Text(f"{each.finding.fingerprint} x{each.count} {each.finding.summary}") for each in findings[:LISTED]]
+    if len(findings) > LISTED:
+        lines.append(Text(f"and {len(findings) - LISTED} more", style="dim"))
+    return Group(*lines)
