@@ -1,0 +1,63 @@
+"""The campaigns there are: numbered directories, each with its store and its reproducers."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fuzz import workdir
+from fuzz.campaign.store import FILE, Store, StoredFinding
+from fuzz.errors import CaseError
+
+
+def all_campaigns() -> tuple[Path, ...]:
+    """Return the directories of all campaigns, oldest first."""
+    found = (path.parent for path in workdir.campaigns().glob(f"*/{FILE}") if path.parent.name.isdigit())
+    return tuple(sorted(found, key=lambda path: int(path.name)))
+
+
+def new_campaign() -> Path:
+    """Make and return the directory of a new campaign, its number one above the highest there is."""
+    numbers = [int(path.name) for path in workdir.campaigns().iterdir() if path.name.isdigit()]
+    number = max(numbers, default=0)
+    while True:
+        number += 1
+        directory = workdir.campaigns() / str(number)
+        try:
+            directory.mkdir()
+        except FileExistsError:
+            continue  # another process was faster
+        return directory
+
+
+def campaign_named(name: str) -> Path:
+    """Return the directory of a campaign by its number, or the newest by `last`. Raises CaseError."""
+    campaigns = all_campaigns()
+    if not campaigns:
+        raise CaseError("there is no campaign yet; start one with pgduel fuzz")
+    if name == "last":
+        return campaigns[-1]
+    for directory in campaigns:
+        if directory.name == name:
+            return directory
+    raise CaseError(f"no campaign is called {name!r}; pgduel list campaigns names them")
+
+
+@contextmanager
+def opened(directory: Path) -> Iterator[Store]:
+    """Open a campaign's store, and close it. Raises PgduelError."""
+    store = Store(directory)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def find_finding(name: str) -> tuple[Path, StoredFinding]:
+    """Return a finding by [CAMPAIGN/]FINGERPRINT, and its campaign's directory. Raises CaseError."""
+    campaign, _, fingerprint = name.rpartition("/")
+    for directory in [campaign_named(campaign)] if campaign else reversed(all_campaigns()):
+        with opened(directory) as store:
+            for found in store.findings():
+                if found.finding.fingerprint == fingerprint:
+                    return directory, found
+    raise CaseError(f"no finding is called {name!r}; pgduel list findings names them")

@@ -1,0 +1,37 @@
+"""The Typer application that the commands register with, and what several of them need."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+
+from fuzz.errors import PgduelError
+
+app = typer.Typer(
+    help="Differential fuzzing of PostgreSQL: builds of one base get the same statements, oracles judge what each "
+    "did, and what differs becomes a script that shows it.\n\n"
+    "Exit status: 0 nothing found, 1 findings, 2 could not run or proved too little, 3 an oracle is blind.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+console = Console()
+
+
+def say(line: str) -> None:
+    """Print one line as it is."""
+    console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def write_json(file: Path | None, data: Any) -> None:
+    """Write a result where --json asked for it. Raises PgduelError."""
+    if file is None:
+        return
+    try:
+        file.write_text(json.dumps(data, indent=2) + "\n")
+    except OSError as error:
+        raise PgduelError(f"cannot write {file} ({error.strerror}); give --json a file you may write") from error

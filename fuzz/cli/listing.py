@@ -1,0 +1,132 @@
+"""`pgduel list`: what there is."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from fuzz.campaign.catalog import all_campaigns, opened
+from fuzz.cli import options
+from fuzz.cli.app import app, console, say, write_json
+from fuzz.execution.modes import MODES
+from fuzz.generators.generator import all_generators
+from fuzz.report.terminal import clock
+from fuzz.servers.build import list_builds
+from oracles.oracle import all_oracles
+
+Rows = list[dict[str, str]]
+
+
+def _campaigns() -> Rows:
+    rows = []
+    for directory in all_campaigns():
+        with opened(directory) as store:
+            tally = store.tally
+            rows.append(
+                {
+                    "campaign": directory.name,
+                    "arms": ", ".join(store.arms),
+                    "seed": str(store.options.get("seed", "")),
+                    "time": clock(tally.seconds),
+                    "cases": str(tally.cases.total()),
+                    "statements": str(tally.statements_judged),
+                    "findings": str(len(store.findings())),
+                }
+            )
+    return rows
+
+
+def _findings() -> Rows:
+    rows = []
+    for directory in all_campaigns():
+        with opened(directory) as store:
+            for found in store.findings():
+                rows.append(
+                    {
+                        "finding": f"{directory.name}/{found.finding.fingerprint}",
+                        "oracle": found.finding.oracle,
+                        "cases": str(found.count),
+                        "summary": found.finding.summary,
+                        "reproducer": str(found.reproducer or ""),
+                    }
+                )
+    return rows
+
+
+def _first_line(thing: object) -> str:
+    return (type(thing).__doc__ or "").strip().partition("\n")[0]
+
+
+def _generators() -> Rows:
+    return [
+        {"generator": name, "what": _first_line(generator), "modes": ", ".join(generator.modes)}
+        for name, generator in all_generators().items()
+    ]
+
+
+def _oracles() -> Rows:
+    return [
+        {
+            "oracle": oracle.name,
+            "what": _first_line(oracle),
+            "canaries": ", ".join(canary.sabotage for canary in oracle.canaries),
+        }
+        for oracle in all_oracles()
+    ]
+
+
+def _modes() -> Rows:
+    return [
+        {
+            "mode": mode.name,
+            "protocol": mode.protocol or "",
+            "settings": ", ".join(f"{name}={value}" for name, value in mode.settings),
+        }
+        for mode in MODES.values()
+    ]
+
+
+def _builds() -> Rows:
+    return [
+        {"build": build.key, "version": build.version, "flavor": build.flavor.name, "tree": build.tree[:12]}
+        for build in list_builds()
+    ]
+
+
+_SECTIONS: dict[str, Callable[[], Rows]] = {
+    "campaigns": _campaigns,
+    "findings": _findings,
+    "generators": _generators,
+    "oracles": _oracles,
+    "modes": _modes,
+    "builds": _builds,
+}
+Section = StrEnum("Section", list(_SECTIONS))  # type: ignore[misc]  # its members are the table's keys
+
+
+@app.command("list")
+def list_(
+    what: Annotated[Section | None, typer.Argument(help="One section; all if none is named.")] = None,
+    json_file: options.JsonFile = None,
+) -> None:
+    """List campaigns, findings, generators, oracles, modes and builds."""
+    found = {name: rows() for name, rows in _SECTIONS.items() if what is None or name == what}
+    for name, rows in found.items():
+        if what is None:
+            console.rule(name, align="left", style="dim")
+        if rows:
+            console.print(_table(rows))
+        else:
+            say("none")
+    write_json(json_file, found if what is None else found[what])
+
+
+def _table(rows: Rows) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for name in rows[0]:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*(value.replace("[", "\\[") for value in row.values()))
+    return table

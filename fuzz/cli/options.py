@@ -1,0 +1,171 @@
+"""The options that say which arms there are, shared by the commands that need any."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fuzz.errors import SourceError
+from fuzz.servers import Report, git
+from fuzz.servers.arm import ArmSpec, parse_arm, parse_series, shipped_series
+from fuzz.servers.base import resolve_base
+from fuzz.servers.flavor import FLAVORS, flavor_named
+from fuzz.servers.series import Series
+
+DEFAULT_BASE = "pg17"
+DEFAULT_FLAVOR = "assert"
+_PANEL = "Arms"
+
+Base = Annotated[
+    str | None,
+    typer.Option(
+        "--base",
+        help=f"PostgreSQL to start from: pg17 or pg18 (newest minor release), a directory, a tarball, or "
+        f"CHECKOUT@REVISION. Default: {DEFAULT_BASE}, or where --range begins.",
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
+]
+SeriesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--series",
+        help="Patches of the arm 'patched': a directory with a file 'series', or patch files in order (repeat the "
+        "option). 'master' is then the base as it is.",
+        rich_help_panel=_PANEL,
+    ),
+]
+Repo = Annotated[
+    Path | None,
+    typer.Option("--repo", help="Git checkout that --range refers to.", rich_help_panel=_PANEL, show_default=False),
+]
+Range = Annotated[
+    str | None,
+    typer.Option(
+        "--range",
+        help="Commits A..B of --repo as patches of the arm 'patched'; 'master' is where B left A.",
+        rich_help_panel=_PANEL,
+    ),
+]
+ArmOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--arm",
+        metavar="NAME=SERIES",
+        help="An arm (repeat the option; the first is the one others are held against). SERIES is a directory, patch "
+        "files (a,b), a git range of --repo, a shipped arm (master, patched, upstream), or nothing: the base as it is. "
+        "Naming one SERIES twice compares a build with itself. Default: master and patched.",
+        rich_help_panel=_PANEL,
+    ),
+]
+FlavorOption = Annotated[
+    str,
+    typer.Option("--flavor", help=f"How arms are compiled: {', '.join(FLAVORS)}.", rich_help_panel=_PANEL),
+]
+JsonFile = Annotated[
+    Path | None, typer.Option("--json", metavar="FILE", help="Write the result to FILE, as JSON.", show_default=False)
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ArmOptions:
+    """Which arms the user asked for, in words that survive a change of directory."""
+
+    base: str | None = None
+    series: tuple[str, ...] = ()
+    repo: str | None = None
+    range: str | None = None
+    arms: tuple[str, ...] = ()
+    flavor: str = DEFAULT_FLAVOR
+
+    @classmethod
+    def given(
+        cls,
+        base: str | None,
+        series: Sequence[str] | None,
+        repo: Path | None,
+        commits: str | None,
+        arms: Sequence[str] | None,
+        flavor: str,
+    ) -> "ArmOptions":
+        """Return the options as the command line gave them, paths made absolute. Raises SourceError."""
+        if commits is not None and repo is None:
+            raise SourceError("--range needs the checkout it refers to: give --repo")
+        if arms and (series or commits):
+            raise SourceError("give the series either with --arm or with --series and --range, not both")
+        return cls(
+            base=None if base is None else _absolute(base),
+            series=tuple(_absolute(part) for each in series or () for part in each.split(",")),
+            repo=None if repo is None else _absolute(str(repo)),
+            range=commits,
+            arms=tuple(_absolute_arm(arm) for arm in arms or ()),
+            flavor=flavor_named(flavor).name,
+        )
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "ArmOptions":
+        """Return the options that `to_json` wrote."""
+        return cls(**{**data, "series": tuple(data["series"]), "arms": tuple(data["arms"])})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the options as JSON can keep them."""
+        return asdict(self)
+
+    @property
+    def same_build_wanted(self) -> bool:
+        """Return whether the user named one series twice, which says that a build shall duel itself."""
+        named = [arm.partition("=")[2] or arm for arm in self.arms]
+        return len(set(named)) < len(named)
+
+    def specs(self, report: Report) -> tuple[ArmSpec, ...]:
+        """Return the arms. Raises SourceError, BuildError."""
+        flavor = flavor_named(self.flavor)
+        repo = None if self.repo is None else Path(self.repo)
+        base = resolve_base(self.base or self._default_base(), report)
+        if self.arms:
+            return tuple(parse_arm(arm, base, flavor, repo) for arm in self.arms)
+        text = self.range or ",".join(self.series)
+        if text:
+            return (
+                ArmSpec("master", base, Series("base"), flavor),
+                ArmSpec("patched", base, parse_series(text, base, repo), flavor),
+            )
+        return tuple(ArmSpec(name, base, shipped_series(name, base), flavor) for name in ("master", "patched"))
+
+    def _default_base(self) -> str:
+        if self.range is None or self.repo is None:
+            return DEFAULT_BASE
+        first, dots, last = self.range.partition("..")
+        if not dots:
+            raise SourceError(f"--range {self.range} is no range of commits: give A..B")
+        failing = f"cannot find where {self.range} begins in {self.repo}"
+        begin = git.output("-C", self.repo, "merge-base", first, last.lstrip(".") or "HEAD", failing=failing)
+        return f"{self.repo}@{begin.decode().strip()}"
+
+
+def _absolute(text: str) -> str:
+    """Return the text with an existing path at its start made absolute: PATH or CHECKOUT@REVISION."""
+    path, at, revision = text.rpartition("@") if not Path(text).expanduser().exists() else (text, "", "")
+    expanded = Path(path).expanduser()
+    return f"{expanded.resolve()}{at}{revision}" if path and expanded.exists() else text
+
+
+def _absolute_arm(arm: str) -> str:
+    name, equals, series = arm.partition("=")
+    return name + equals + ",".join(_absolute(part) for part in series.split(","))
+
+
+def arms_json(specs: Sequence[ArmSpec], builds: Sequence[str]) -> dict[str, Any]:
+    """Return what every result records of its arms; `builds` are the builds' keys."""
+    return {
+        spec.name: {
+            "build": build,
+            "flavor": spec.flavor.name,
+            "base": {"name": spec.base.name, "version": spec.base.version, "sha256": spec.base.sha256},
+            "tree": spec.base.tree,
+            "series": [patch.name for patch in spec.series.patches],
+        }
+        for spec, build in zip(specs, builds, strict=True)
+    }

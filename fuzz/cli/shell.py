@@ -1,0 +1,51 @@
+"""`pgduel shell ARM`: psql on an arm's server."""
+
+import signal
+import subprocess
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from fuzz.cli import options
+from fuzz.cli.app import app, console
+from fuzz.errors import CaseError
+from fuzz.report.terminal import display
+from fuzz.servers.arm import Arm, open_arms
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def shell(
+    *,
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="ARM", help="master, patched, or an arm named with --arm.")],
+    base: options.Base = None,
+    series: options.SeriesOption = None,
+    repo: options.Repo = None,
+    commits: options.Range = None,
+    arm: options.ArmOption = None,
+    flavor: options.FlavorOption = options.DEFAULT_FLAVOR,
+) -> None:
+    """Build and start one arm, run its psql on it, and stop it again. Further arguments are psql's.
+
+    The server is new and empty: `pgduel shell patched -f reproducer.sql`.
+    """
+    wanted = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
+    if not wanted.arms and not wanted.series and wanted.range is None and name not in ("master", "patched"):
+        wanted = replace(wanted, arms=(name,))  # another shipped arm
+    with ExitStack() as stack:
+        with display(console, None) as shown:
+            specs = {spec.name: spec for spec in wanted.specs(shown.progress)}
+            if name not in specs:
+                raise CaseError(f"no arm is called {name!r}; there are: {', '.join(specs)}")
+            (opened,) = stack.enter_context(open_arms([specs[name]], shown.progress))
+        signal.signal(signal.SIGINT, lambda *_: None)  # it is psql's: to cancel a statement, not to end the server
+        status = _psql(opened, context.args)
+    raise typer.Exit(status)
+
+
+def _psql(arm: Arm, arguments: list[str]) -> int:
+    server = arm.cluster.connect_kwargs
+    command = [str(arm.build.bindir / "psql"), "-X", "-h", str(server["host"]), "-p", str(server["port"])]
+    return subprocess.run([*command, "-U", str(server["user"]), "-d", str(server["dbname"]), *arguments]).returncode
