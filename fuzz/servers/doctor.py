@@ -1,0 +1,138 @@
+"""Doctor: what is there, what is missing, what to do. Standard library only: it must run where nothing is set up."""
+
+import json
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from fuzz import bootstrap, packages, workdir
+from fuzz.errors import PgduelError
+
+_DISK = 6 << 30  # two arms in two flavors, the compiler cache and a campaign
+_SHARED_MEMORY = 256 << 20  # parallel queries of three arms
+
+
+class State(StrEnum):
+    """How it stands with one thing that pgduel needs."""
+
+    OK = "ok"
+    NOTE = "note"  # works, or will after set-up
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that pgduel needs, and what to do about it."""
+
+    name: str
+    state: State
+    found: str
+    remedy: str = ""
+
+
+def _packages() -> Check:
+    absent = packages.missing_packages(for_tests=True)
+    needed = [package for package in absent if not package.tests_only]
+    if not shutil.which("dpkg-query"):
+        names = ", ".join(package.name for package in packages.PACKAGES)
+        return Check("packages", State.NOTE, "not Debian, so not checked", f"have what these contain: {names}")
+    if not absent:
+        return Check("packages", State.OK, f"all {len(packages.PACKAGES)} installed")
+    found = "; ".join(f"{package.name} ({package.reason})" for package in absent)
+    remedy = f"./pgduel fuzz installs them if it may, or as root run: {packages.install_line(absent)}"
+    if needed:
+        return Check("packages", State.MISSING, f"missing: {found}", remedy)
+    return Check("packages", State.NOTE, f"missing, for ./pgduel test only: {found}", remedy)
+
+
+def _compiler() -> Check:
+    if not shutil.which("gcc"):
+        return Check("compiler", State.MISSING, "no gcc", "it comes with the packages above")
+    version = subprocess.run(["gcc", "--version"], capture_output=True, text=True).stdout.partition("\n")[0]
+    return Check("compiler", State.OK, version)
+
+
+def _python() -> Check:
+    version = sys.version.split()[0]
+    environment = bootstrap.environment_directory()
+    if bootstrap.is_complete(environment):
+        return Check("python", State.OK, f"{version}, packages in {environment}")
+    return Check("python", State.NOTE, f"{version}, packages not installed yet", "any command but this installs them")
+
+
+def _cache() -> Check:
+    root = workdir.root()
+    if not os.access(root, os.W_OK):
+        return Check("cache", State.MISSING, f"{root} is not writable", "set PGDUEL_HOME to a directory you may use")
+    free = shutil.disk_usage(root).free
+    found = f"{root}, {free >> 30} GB free"
+    if free < _DISK:
+        return Check("cache", State.MISSING, found, f"make room for {_DISK >> 30} GB, or set PGDUEL_HOME elsewhere")
+    return Check("cache", State.OK, found)
+
+
+def _shared_memory() -> Check:
+    try:
+        size = shutil.disk_usage("/dev/shm").total
+    except OSError:
+        return Check("shared memory", State.MISSING, "no /dev/shm", "mount a tmpfs there")
+    if size < _SHARED_MEMORY:
+        remedy = f"give it {_SHARED_MEMORY >> 20} MB (a container: --shm-size)"
+        return Check("shared memory", State.NOTE, f"{size >> 20} MB in /dev/shm", remedy)
+    return Check("shared memory", State.OK, f"{size >> 20} MB in /dev/shm")
+
+
+def _server_user() -> Check:
+    if os.geteuid() != 0:
+        return Check("server user", State.OK, f"{pwd.getpwuid(os.geteuid()).pw_name} (you)")
+    name = os.environ.get("PGDUEL_USER", "pgduel")
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        if "PGDUEL_USER" in os.environ:
+            return Check("server user", State.MISSING, f"no user {name}", "let PGDUEL_USER name an ordinary user")
+        return Check("server user", State.NOTE, f"{name}, not there yet", "the first server start makes it")
+    return Check("server user", State.OK, name)
+
+
+def _builds() -> Check:
+    notes = [json.loads(note.read_text()) for note in sorted(workdir.builds().glob("*/build.json"))]
+    if not notes:
+        return Check("builds", State.NOTE, "none yet", "./pgduel fuzz makes those that it needs, in some minutes")
+    found = ", ".join(f"{note['version']} {note['flavor']} {note['tree'][:8]}" for note in notes)
+    return Check("builds", State.OK, f"{len(notes)}: {found}")
+
+
+CHECKS: tuple[Callable[[], Check], ...] = (
+    _packages,
+    _compiler,
+    _python,
+    _cache,
+    _shared_memory,
+    _server_user,
+    _builds,
+)
+
+
+def examine() -> tuple[Check, ...]:
+    """Look at everything, change nothing but for making the cache's directory. Raises PgduelError if that fails."""
+    return tuple(check() for check in CHECKS)
+
+
+def main() -> int:
+    """Print what was found; return 0 if nothing is missing, else 2."""
+    try:
+        checks = examine()
+    except PgduelError as error:
+        print(f"pgduel: {error}", file=sys.stderr)  # noqa: T201
+        return error.exit_code
+    for check in checks:
+        print(f"{check.state:8}{check.name}: {check.found}")  # noqa: T201
+        if check.remedy:
+            print(f"{'':8}  -> {check.remedy}")  # noqa: T201
+    return 2 if any(check.state is State.MISSING for check in checks) else 0
