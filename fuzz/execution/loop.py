@@ -1,0 +1,79 @@
+"""One loop that drives conversations with several servers at once, so that arms work while others are read."""
+
+import select
+import time
+from collections.abc import Generator, Sequence
+from typing import TypeVar
+
+from fuzz.execution.wire import Wire
+
+T = TypeVar("T")
+
+Talk = Generator[Wire | float, None, T]
+"""A conversation, written as straight code: it yields a Wire to wait until that is settled, or seconds to pause."""
+
+
+class _Turn:
+    """A conversation and what it waits for."""
+
+    def __init__(self, talk: "Talk[T]", slot: int) -> None:
+        self.talk = talk
+        self.slot = slot
+        self.wire: Wire | None = None
+        self.until = 0.0  # when to resume at the latest
+
+    def ready(self, now: float) -> bool:
+        return now >= self.until or (self.wire is not None and self.wire.settled)
+
+
+def converse(talks: "Sequence[Talk[T]]", silence_seconds: float) -> list[T]:
+    """Run conversations concurrently and return their results in the order given.
+
+    A server that stays silent for `silence_seconds` makes its conversation resume with the Wire unsettled.
+    """
+    results: dict[int, T] = {}
+    turns = [_Turn(talk, slot) for slot, talk in enumerate(talks)]
+    try:
+        while turns:
+            now = time.monotonic()
+            turns = [turn for turn in turns if not turn.ready(now) or _resume(turn, results, silence_seconds)]
+            _wait(turns, silence_seconds)
+    finally:
+        for talk in talks:
+            talk.close()
+    return [results[slot] for slot in range(len(talks))]
+
+
+def _resume(turn: _Turn, results: dict[int, T], silence_seconds: float) -> bool:
+    """Let the conversation go on until it has to wait; tell whether it is still under way."""
+    while True:
+        try:
+            waited_for = next(turn.talk)
+        except StopIteration as stop:
+            results[turn.slot] = stop.value
+            return False
+        turn.wire = waited_for if isinstance(waited_for, Wire) else None
+        if turn.wire is None:
+            turn.until = time.monotonic() + float(waited_for)  # type: ignore[arg-type]
+            return True
+        turn.wire.pump_out()
+        if not turn.wire.settled:
+            turn.until = time.monotonic() + silence_seconds
+            return True
+
+
+def _wait(turns: Sequence[_Turn], silence_seconds: float) -> None:
+    """Move bytes where sockets are ready; return after at least one did, or a deadline came."""
+    if not turns:
+        return
+    wires = {turn.wire.fileno(): turn for turn in turns if turn.wire is not None}
+    writers = [turn.wire for turn in turns if turn.wire is not None and turn.wire.wants_out]
+    timeout = max(0.0, min(turn.until for turn in turns) - time.monotonic())
+    readable, writable, _ = select.select(list(wires), writers, (), timeout)
+    for wire in writable:
+        wire.pump_out()
+    for descriptor in readable:
+        turn = wires[descriptor]
+        assert turn.wire is not None
+        turn.wire.pump_in()
+        turn.until = time.monotonic() + silence_seconds

@@ -1,0 +1,169 @@
+"""Where a worker's cases run on one arm: a database of its own, made from a template, and a connection beside it."""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+from psycopg import sql
+
+from fuzz.errors import ServerError
+from fuzz.execution import wire
+from fuzz.execution.loop import Talk
+from fuzz.execution.serverlog import ServerLog
+from fuzz.execution.wire import Wire
+from fuzz.servers.arm import Arm
+
+TEMPLATE: Final = "duel_template"
+TOOLS: Final = Path(__file__).with_name("tools.sql")
+TEMPLATE_EXTENSIONS: Final = ("postgres_fdw", "btree_gist")
+ADMIN_DATABASE: Final = "postgres"
+ADMIN_EXTENSION: Final = "pg_buffercache"  # in the admin database: looking at pins must not pin pages of the case's
+RECOVERY_SECONDS: Final = 5.0
+RECOVERY_PAUSE: Final = 0.03
+
+_TEMPLATE_LOCK = 24071  # advisory: workers that start together make the template once
+
+
+class Place:
+    """One arm's side of a stage. A fresh database costs about 50 ms on an assert build."""
+
+    def __init__(self, arm: Arm, worker: str) -> None:
+        """Make the database. Raises ServerError."""
+        self.arm = arm.name
+        self.cluster = arm.cluster
+        self.database = f"duel_{worker}"
+        self.database_oid = 0
+        self.uses = 0  # cases since the database was made
+        self.executable = arm.build.bindir / "postgres"
+        self.log = ServerLog(arm.cluster.log)
+        self._admin: Wire | None = None
+        self._prepare_template()
+        self.renew()
+
+    def connect(self, parameters: dict[str, str]) -> Wire:
+        """Open a session. Raises ServerError where nobody listens."""
+        return Wire(self.cluster.socket_dir, self.cluster.port, parameters)
+
+    def admin_query(self, text: str, params: Sequence[str] = ()) -> Talk[list[list[str | None]]]:
+        """Run one statement in the admin database and return its rows. Raises ServerError."""
+        if self._admin is None or self._admin.lost:
+            self._admin = self.connect({"user": "postgres", "database": ADMIN_DATABASE, "application_name": "pgduel"})
+        admin = self._admin
+        admin.send(wire.parse("", text) + wire.bind("", params) + wire.execute() + wire.SYNC, 1)
+        yield admin
+        if not admin.settled or admin.lost:
+            admin.close()
+            raise ServerError(f"arm {self.arm} does not answer any more; see its log, {self.cluster.log}")
+        reply = admin.take_replies()[-1]
+        for kind, payload in reply.others:
+            if kind == wire.ERROR_RESPONSE:
+                raise ServerError(f"arm {self.arm} refuses pgduel's own query: {wire.message_of(payload).text}")
+        return [wire.values_of(row) for row in reply.rows]
+
+    def renew(self) -> None:
+        """Drop the database with all that is in it, and make it anew. Raises ServerError."""
+        name = sql.Identifier(self.database)
+        try:
+            with self._psycopg(ADMIN_DATABASE) as admin:
+                admin.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
+                admin.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(name, sql.Identifier(TEMPLATE)))
+                row = admin.execute("SELECT oid FROM pg_database WHERE datname = %s", (self.database,)).fetchone()
+            assert row is not None
+            self.database_oid = row[0]
+            self._point_loopback()
+        except psycopg.Error as error:
+            raise ServerError(f"cannot make database {self.database} on arm {self.arm}: {_line(error)}") from error
+        self.uses = 0
+
+    def _point_loopback(self) -> None:
+        options = {"host": str(self.cluster.socket_dir), "port": str(self.cluster.port), "dbname": self.database}
+        settings = sql.SQL(", ").join(
+            sql.SQL("SET {} {}").format(sql.Identifier(option), sql.Literal(value)) for option, value in options.items()
+        )
+        with self._psycopg(self.database) as connection:
+            connection.execute(sql.SQL("ALTER SERVER loopback OPTIONS ({})").format(settings))
+
+    def recover(self) -> Talk[None]:
+        """Wait until the server takes connections again, starting it where it is gone. Raises ServerError."""
+        if self._admin is not None:
+            self._admin.close()
+        for _ in range(int(RECOVERY_SECONDS / RECOVERY_PAUSE)):
+            if not self.cluster.alive():
+                self.cluster.restart()
+            if (yield from self._answers()):
+                return
+            yield RECOVERY_PAUSE
+        self.cluster.restart()
+
+    def _answers(self) -> Talk[bool]:
+        try:
+            probe = self.connect({"user": "postgres", "database": ADMIN_DATABASE})
+        except ServerError:
+            return False
+        yield probe
+        answered = bool(probe.replies)
+        probe.close()
+        return answered
+
+    def close(self) -> None:
+        """Drop the database, as far as the server is still there."""
+        if self._admin is not None:
+            self._admin.close()
+        if not self.cluster.alive():
+            return
+        try:
+            with self._psycopg(ADMIN_DATABASE) as admin:
+                name = sql.Identifier(self.database)
+                admin.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
+        except psycopg.OperationalError:
+            return  # it went away just now
+
+    def _psycopg(self, database: str) -> psycopg.Connection[Any]:
+        return psycopg.connect(
+            host=str(self.cluster.socket_dir),
+            port=self.cluster.port,
+            user="postgres",
+            dbname=database,
+            autocommit=True,
+            connect_timeout=10,
+        )
+
+    def _prepare_template(self) -> None:
+        """Make the template once a cluster. Its comment, given last, says that it is complete, and of which tools."""
+        digest = hashlib.sha256(TOOLS.read_bytes()).hexdigest()
+        try:
+            with self._psycopg(ADMIN_DATABASE) as admin:
+                admin.execute("SELECT pg_advisory_lock(%s)", (_TEMPLATE_LOCK,))
+                found = admin.execute(
+                    "SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = %s", (TEMPLATE,)
+                ).fetchone()
+                if found is None or found[0] != digest:
+                    self._make_template(admin, digest)
+        except psycopg.Error as error:
+            raise ServerError(f"cannot prepare databases on arm {self.arm}: {_line(error)}") from error
+
+    def _make_template(self, admin: psycopg.Connection[Any], digest: str) -> None:
+        name = sql.Identifier(TEMPLATE)
+        admin.execute(sql.SQL("CREATE EXTENSION IF NOT EXISTS {}").format(sql.Identifier(ADMIN_EXTENSION)))
+        admin.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
+        admin.execute(sql.SQL("CREATE DATABASE {}").format(name))
+        with self._psycopg(TEMPLATE) as connection:
+            for extension in TEMPLATE_EXTENSIONS:
+                connection.execute(sql.SQL("CREATE EXTENSION {}").format(sql.Identifier(extension)))
+            connection.execute(TOOLS.read_bytes())
+            connection.execute("VACUUM ANALYZE")
+        admin.execute(sql.SQL("COMMENT ON DATABASE {} IS {}").format(name, sql.Literal(digest)))
+
+    def temporary_files(self, pid: int) -> tuple[str, ...]:
+        """Return the temporary files and file sets that a backend owns, named without its process number."""
+        prefix = f"pgsql_tmp{pid}."
+        places = [self.cluster.data / "base" / "pgsql_tmp", *self.cluster.data.glob("pg_tblspc/*/*/pgsql_tmp")]
+        names = [entry for place in places if place.is_dir() for entry in os.listdir(place)]
+        return tuple(sorted(name.removeprefix(prefix) for name in names if name.startswith(prefix)))
+
+
+def _line(error: psycopg.Error) -> str:
+    return str(error).strip().splitlines()[0]

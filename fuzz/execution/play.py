@@ -1,0 +1,205 @@
+"""One run: a case played on one arm in a session of its own, from CREATE SCHEMA to the last line of the log."""
+
+import os
+import signal
+from dataclasses import replace
+from typing import Final
+
+from fuzz.errors import ServerError
+from fuzz.execution import residue, wire
+from fuzz.execution.loop import Talk
+from fuzz.execution.place import Place
+from fuzz.execution.serverlog import about, crash_of, deaths
+from fuzz.execution.session import TypeNames, frames_of, observe_steps, startup_parameters
+from fuzz.execution.wire import Reply, Wire
+from oracles.case import Case
+from oracles.observation import CaseObservation, Outcome, Resources, Run
+
+ATTEMPTS: Final = 3  # somebody else's crash ends our session too; then the run starts anew
+
+_CREATE = wire.query("CREATE SCHEMA duel")
+_CLEAR = wire.query("SELECT pgduel_tools.clear()")
+_BYSTANDER: Final = ("57P01", "57P02", "57P03")  # the session was ended, or not let in, for no fault of its own
+_DEATH_LOOKS, _EXIT_LOOKS, _PAUSE = 100, 100, 0.02
+
+
+class Lost(Exception):
+    """The session is gone, or had to be ended: what was observed until then stands."""
+
+
+class Play:
+    """A run under way; `talk` drives it."""
+
+    def __init__(self, place: Place, case: Case, run: Run, statement_timeout_ms: int) -> None:
+        self._place = place
+        self._case = case
+        self._run = run
+        self._parameters = startup_parameters(run, place.database, statement_timeout_ms)
+        self._frames = frames_of(case, run)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._types = TypeNames()
+        self._steps: list[Reply] = []
+        self._before = 0
+        self._seen = CaseObservation(self._run.arm, ())
+        self._resources: list[Resources] = []
+        self._silent = False
+        self._dirty = False
+
+    def talk(self) -> Talk[CaseObservation]:
+        """Play the case until it was not disturbed. Raises ServerError where the server cannot be had."""
+        for attempt in range(ATTEMPTS):
+            disturbed = yield from self._attempt()
+            if not disturbed or attempt == ATTEMPTS - 1:
+                break
+            self._forget()
+        if not self._seen.steps and self._case.all_steps:
+            raise ServerError(f"arm {self._place.arm} takes no connections; see its log, {self._place.cluster.log}")
+        return self._seen
+
+    def _attempt(self) -> Talk[bool]:
+        """Play the case once; tell whether something outside of it disturbed it."""
+        self._place.log.mark()
+        try:
+            session = self._place.connect(self._parameters)
+        except ServerError:
+            yield from self._start_over()
+            return True
+        disturbed = False
+        try:
+            yield from self._perform(session)
+            yield from self._leave(session)
+        except Lost:
+            disturbed = yield from self._explain_loss(session)
+        finally:
+            session.close()
+        self._seen = replace(self._seen, resources=tuple(self._resources))
+        if self._seen.crash is not None or self._dirty or disturbed:
+            yield from self._start_over()
+        return disturbed
+
+    def _perform(self, session: Wire) -> Talk[None]:
+        """Play all repetitions; what is kept of each but its resources is overwritten by the next."""
+        case = b"".join(frames.data for frames in self._frames)
+        count = sum(frames.replies for frames in self._frames)
+        for _ in range(self._run.repeats):
+            self._seen = replace(self._seen, steps=())
+            session.send(_CREATE, 1)
+            self._before = session.expected  # replies that precede those of the case
+            session.send(case, count)
+            yield from self._settled(session, playing=True)
+            replies = session.take_replies()
+            _require_schema(replies[self._before - 1], self._place)
+            self._steps = replies[self._before :]
+            yield from self._tidy_up(session, replies[-1].status)
+            yield from self._look_inside(session)
+
+    def _settled(self, session: Wire, *, playing: bool = False) -> Talk[None]:
+        """Wait for all replies. Raises Lost; where the case was playing, keeps its replies so far."""
+        yield session
+        if not session.settled:
+            self._silent = True
+            yield from self._end(session)
+        if session.lost:
+            if playing:
+                self._steps = session.replies[self._before :]
+            raise Lost
+
+    def _end(self, session: Wire) -> Talk[None]:
+        """End a session that does not answer, not even to statement_timeout: politely, then showing where it hangs."""
+        yield from self._place.admin_query("SELECT pg_terminate_backend($1::int)", (str(session.pid),))
+        yield from self._exited(session)
+        if not session.lost:
+            os.kill(session.pid, signal.SIGABRT)
+            yield from self._exited(session)
+        session.close()
+
+    def _exited(self, session: Wire) -> Talk[None]:
+        for _ in range(_EXIT_LOOKS):
+            session.pump_in()
+            if session.lost:
+                return
+            yield _PAUSE
+
+    def _tidy_up(self, session: Wire, status: str) -> Talk[None]:
+        """End what the case left open, and look at what stays nevertheless."""
+        rollback = b"" if status == "I" else wire.query("ROLLBACK")
+        session.send(rollback + wire.query(residue.TIDY) + wire.query(residue.LEFT_INSIDE), 2 + bool(rollback))
+        yield from self._settled(session)
+        inside = residue.pairs(session.take_replies()[-1])
+        left = yield from residue.residue(self._place, session.pid, inside)
+        self._seen = replace(self._seen, residue=left)
+
+    def _look_inside(self, session: Wire) -> Talk[None]:
+        """Ask the session itself, in one go, remove what the case made, and see what the session holds then."""
+        asked = {
+            "counters": wire.query(residue.COUNTERS) if self._run.explain else b"",
+            "digests": wire.query(residue.DIGESTS),
+            "types": self._types_query(),
+            "clear": _CLEAR,
+            "contexts": wire.query(residue.CONTEXTS) if self._run.repeats > 1 else b"",
+        }
+        asked = {name: frames for name, frames in asked.items() if frames}
+        session.send(b"".join(asked.values()), len(asked))
+        yield from self._settled(session)
+        answers = dict(zip(asked, session.take_replies(), strict=True))
+        self._dirty = any(kind == wire.ERROR_RESPONSE for kind, _ in answers["clear"].others)
+        if "types" in answers:
+            self._types.names = {int(oid): name for oid, name in residue.pairs(answers["types"])}
+        if "contexts" in answers:
+            self._resources.append(residue.resources(session.pid, answers["contexts"]))
+        self._seen = replace(
+            self._seen,
+            steps=observe_steps(self._case, self._run, self._steps, self._types),
+            digests=residue.pairs(answers["digests"]),
+            reach=residue.counters(answers["counters"]) if "counters" in answers else {},
+        )
+
+    def _types_query(self) -> bytes:
+        oids = self._types.unknown(self._steps)
+        return (
+            wire.query(f"SELECT oid, typname FROM pg_type WHERE oid IN ({', '.join(map(str, oids))})") if oids else b""
+        )
+
+    def _leave(self, session: Wire) -> Talk[None]:
+        """Say goodbye, and wait until the backend is gone: it may still crash, or complain, on its way out."""
+        session.send(wire.TERMINATE, 1)
+        yield session
+        entries = self._place.log.entries()
+        crash = crash_of(session.pid, entries, self._place.executable)
+        self._seen = replace(self._seen, log=about(session.pid, entries), crash=crash)
+
+    def _explain_loss(self, session: Wire) -> Talk[bool]:
+        """Complete the observation of a session that was lost; tell whether that was no doing of the case."""
+        self._dirty = True
+        partial = session.partial
+        words = [wire.message_of(data) for kind, data in partial.others if kind == wire.ERROR_RESPONSE]
+        fatal = words[-1].sqlstate if words and words[-1].severity == "FATAL" else ""
+        if not fatal:
+            yield from self._await_death()
+        if not session.pid and fatal and fatal not in _BYSTANDER:
+            raise ServerError(f"arm {self._place.arm} refuses the session: {words[-1].text}")
+        entries = self._place.log.entries()
+        crash = crash_of(session.pid, entries, self._place.executable)
+        cut = Outcome.TIMEOUT if self._silent else Outcome.LOST
+        steps = self._seen.steps or observe_steps(self._case, self._run, self._steps, self._types, partial, cut)
+        self._seen = replace(self._seen, steps=steps, log=about(session.pid, entries), crash=crash)
+        return crash is None and not self._silent and (not fatal or fatal in _BYSTANDER)
+
+    def _await_death(self) -> Talk[None]:
+        """Wait until the postmaster has told whose death ended the session, unless it is gone itself."""
+        for _ in range(_DEATH_LOOKS):
+            if deaths(self._place.log.entries()).lines or not self._place.cluster.alive():
+                return
+            yield _PAUSE
+
+    def _start_over(self) -> Talk[None]:
+        yield from self._place.recover()
+        self._place.renew()
+
+
+def _require_schema(reply: Reply, place: Place) -> None:
+    for kind, payload in reply.others:
+        if kind == wire.ERROR_RESPONSE:
+            raise ServerError(f"arm {place.arm} cannot make a case's schema: {wire.message_of(payload).text}")

@@ -1,0 +1,81 @@
+"""What a session holds when its case is over, seen from inside, from another connection, and from the system.
+
+Measured on an assert build with 32 MB of shared buffers: the look from outside takes 0.4 ms, digests 0.3 ms a table
+and 1 us a row, temporary files and descriptors 0.05 ms each.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from fuzz.execution import wire
+from fuzz.execution.loop import Talk
+from fuzz.execution.place import Place
+from fuzz.execution.wire import Reply
+from oracles.observation import Residue, Resources
+
+TIDY: Final = "CLOSE ALL; DEALLOCATE ALL; RESET SESSION AUTHORIZATION; RESET ALL"
+LEFT_INSIDE: Final = (
+    "SELECT 'cursor', name FROM pg_cursors UNION ALL SELECT 'prepared', name FROM pg_prepared_statements ORDER BY 1, 2"
+)
+DIGESTS: Final = "SELECT * FROM pgduel_tools.digests()"
+CONTEXTS: Final = "SELECT * FROM pgduel_tools.contexts"
+COUNTERS: Final = "SHOW pgduel_witness.counters"
+
+# Pinned buffers are listed only where there are any: the summary is a hundred times cheaper than the list.
+_LEFT_OUTSIDE = """
+SELECT CASE WHEN (SELECT buffers_pinned FROM pg_buffercache_summary()) = 0 THEN '0' ELSE
+    (SELECT count(*)::text FROM pg_buffercache WHERE pinning_backends > 0 AND reldatabase = $1::oid) END
+UNION ALL
+SELECT concat_ws(' ', locktype, mode,
+                 CASE WHEN locktype = 'advisory' THEN format('%s/%s/%s', classid, objid, objsubid) END)
+FROM pg_locks WHERE pid = $2::int AND locktype <> 'virtualxid'
+"""
+_LOOKS = 4  # other processes pin buffers for a moment: what leaks stays
+_PAUSE = 0.01
+_SHARED_MEMORY = ("/dev/shm/PostgreSQL.", "/SYSV")  # names of mappings, before the process's own main segment
+
+
+def residue(place: Place, pid: int, inside: Sequence[tuple[str, str]]) -> Talk[Residue]:
+    """Look at an idle backend from outside; `inside` are kind and name of what it says it still has open."""
+    for _ in range(_LOOKS):
+        rows = yield from place.admin_query(_LEFT_OUTSIDE, (str(place.database_oid), str(pid)))
+        pins = int(rows[0][0] or 0)
+        if not pins:
+            break
+        yield _PAUSE
+    return Residue(
+        temp_files=place.temporary_files(pid),
+        pins=pins,
+        locks=tuple(sorted(row[0] or "" for row in rows[1:])),
+        cursors=tuple(name for kind, name in inside if kind == "cursor"),
+        prepared=tuple(name for kind, name in inside if kind == "prepared"),
+    )
+
+
+def resources(pid: int, contexts: Reply) -> Resources:
+    """Look at what the system knows of a backend: open descriptors and mappings of shared memory."""
+    process = Path("/proc") / str(pid)
+    mappings = (process / "maps").read_text().splitlines()
+    return Resources(
+        open_files=len(os.listdir(process / "fd")),
+        shared_memory=sum(any(name in line for name in _SHARED_MEMORY) for line in mappings),
+        contexts={row[0] or "": (int(row[1] or 0), int(row[2] or 0)) for row in table(contexts)},
+    )
+
+
+def table(reply: Reply) -> list[list[str | None]]:
+    """Return a reply's rows as values."""
+    return [wire.values_of(row) for row in reply.rows]
+
+
+def pairs(reply: Reply) -> tuple[tuple[str, str], ...]:
+    """Return a reply's rows of two values each."""
+    return tuple((row[0] or "", row[1] or "") for row in table(reply))
+
+
+def counters(reply: Reply) -> dict[str, int]:
+    """Return the reach counters, given as one value of `name=number` pairs; none where the witness is not loaded."""
+    text = (table(reply) or [[None]])[0][0] or ""
+    return {name: int(number) for name, _, number in (pair.partition("=") for pair in text.split())}

@@ -1,0 +1,131 @@
+"""A server's log, read as it grows: which lines are about which process, and who crashed.
+
+Lines start with `%p|%a|` (log_line_prefix of fuzz/servers/settings.py). What processes write past the logger, such as
+failed assertions, backtraces and sanitizer reports, has no prefix; its first line names the process.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+_PREFIX = re.compile(r"^(\d+)\|[^|]*\|(.*)$", re.DOTALL)
+_WITNESS = re.compile(r"^pgduel_witness: signal \d+ in process (\d+) led by (\d+)")
+_NAMES_PROCESS = (_WITNESS, re.compile(r"^TRAP: .*PID: (\d+)"), re.compile(r"^==(\d+)=="))
+_DIED = re.compile(r"\(PID (\d+)\) (?:was terminated by signal|exited with exit code (?![01]$))")
+_REPORT = re.compile(r"^(TRAP: |pgduel_witness: signal|==\d+==ERROR: |PANIC:  )|: runtime error: ")
+_FRAME = re.compile(r"^(?P<file>.*)\(\+(?P<address>0x[0-9a-f]+)\) ?\[0x[0-9a-f]+\]$")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A message of the log with its continuation lines; pid 0 where nothing says whose it is."""
+
+    pid: int
+    text: str
+    raw: bool = False  # written past the logger
+
+
+@dataclass(frozen=True, slots=True)
+class Deaths:
+    """Processes that died other than by exiting, with the postmaster's line about it; leaders of parallel workers."""
+
+    lines: dict[int, str]
+    leaders: dict[int, int]
+
+
+class ServerLog:
+    """The tail of one log file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+        self.mark()
+
+    def mark(self) -> None:
+        """Forget all that is there by now."""
+        self._offset = self._path.stat().st_size if self._path.exists() else 0
+
+    def entries(self) -> list[Entry]:
+        """Return the messages since the mark."""
+        if not self._path.exists() or self._path.stat().st_size <= self._offset:
+            return []
+        with self._path.open("rb") as log:
+            log.seek(self._offset)
+            return split(log.read().decode("utf-8", "replace"))
+
+
+def split(text: str) -> list[Entry]:
+    """Split log text into entries."""
+    found: list[tuple[int, list[str], bool]] = []
+    for line in text.splitlines():
+        if prefixed := _PREFIX.match(line):
+            found.append((int(prefixed[1]), [prefixed[2]], False))
+        elif line.startswith("\t") and found:
+            found[-1][1].append(line)
+        elif (named := _named_process(line)) or not found or not found[-1][2]:
+            found.append((named, [line], True))
+        else:
+            found[-1][1].append(line)
+    return [Entry(pid, "\n".join(lines), raw) for pid, lines, raw in found]
+
+
+def _named_process(line: str) -> int:
+    return next((int(match[1]) for pattern in _NAMES_PROCESS if (match := pattern.match(line))), 0)
+
+
+def deaths(entries: Iterable[Entry]) -> Deaths:
+    """Return who died, as the postmaster saw it."""
+    lines, leaders = {}, {}
+    for entry in entries:
+        if died := _DIED.search(entry.text):
+            lines[int(died[1])] = entry.text
+        for line in entry.text.split("\n"):
+            if entry.raw and (seen := _WITNESS.match(line)):
+                leaders[int(seen[1])] = int(seen[2])
+    return Deaths(lines, leaders)
+
+
+def about(pid: int, entries: Iterable[Entry]) -> tuple[str, ...]:
+    """Return what a backend and its parallel workers said, and raw lines of nobody in particular."""
+    listed = list(entries)
+    leaders = deaths(listed).leaders
+    return tuple(entry.text for entry in listed if entry.pid == pid or leaders.get(entry.pid) == pid or not entry.pid)
+
+
+def crash_of(pid: int, entries: Iterable[Entry], executable: Path) -> str | None:
+    """Return the report of a crash of this backend or of a parallel worker it led, or None.
+
+    It holds the postmaster's line, if the process died, and all reports of assertions, signals, PANIC and sanitizers,
+    with backtraces in which addresses of static functions are given names.
+    """
+    listed = list(entries)
+    dead = deaths(listed)
+    mine = {pid} | {follower for follower, leader in dead.leaders.items() if leader == pid}
+    lines = [line for process, line in dead.lines.items() if process in mine]
+    reports = [entry.text for entry in listed if entry.pid in mine | {0} and _REPORT.search(entry.text)]
+    if not lines and not reports:
+        return None
+    return "\n".join(symbolised(reports, executable) + lines)
+
+
+def symbolised(reports: Iterable[str], executable: Path) -> list[str]:
+    """Return the reports with functions and lines where glibc could give an address only, if binutils are there."""
+    lines = [line for report in reports for line in report.split("\n")]
+    wanted = [match["address"] for line in lines if (match := _in_executable(line))]
+    if not wanted or shutil.which("addr2line") is None:
+        return lines
+    done = subprocess.run(
+        ["addr2line", "-f", "-p", "-s", "-e", os.fspath(executable), *wanted], capture_output=True, text=True
+    )
+    names = dict(zip(wanted, done.stdout.splitlines(), strict=False))
+    return [names.get(match["address"], line) if (match := _in_executable(line)) else line for line in lines]
+
+
+def _in_executable(line: str) -> re.Match[str] | None:
+    """Match a frame without a name in the server itself, whose file glibc gives as the process title."""
+    match = _FRAME.match(line)
+    return match if match and (match["file"].startswith("postgres: ") or match["file"].endswith("/postgres")) else None

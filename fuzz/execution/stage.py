@@ -1,0 +1,66 @@
+"""Stage: where a worker plays cases on all arms at once.
+
+Each arm gets a database of the worker's own. Runs on different arms go on concurrently in one loop; runs on the same
+arm follow one another, so that what one leaves behind is not taken for another's.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Final, Self
+
+from fuzz.execution.loop import Talk, converse
+from fuzz.execution.place import Place
+from fuzz.execution.play import Play
+from fuzz.servers.arm import Arm
+from oracles.case import Case
+from oracles.observation import CaseObservation, Run
+
+STATEMENT_TIMEOUT_MS: Final = 5000
+RENEW_AFTER: Final = 200  # runs; by then dropped tables have bloated the catalogs
+_GRACE_SECONDS = 5.0  # that a server may stay silent beyond statement_timeout
+
+
+class Stage:
+    """Databases of one worker on all arms. Use as a context manager; leaving it drops them."""
+
+    def __init__(
+        self, arms: Sequence[Arm], worker: str = "0", statement_timeout_ms: int = STATEMENT_TIMEOUT_MS
+    ) -> None:
+        """Make the databases; `worker` (letters and digits) tells apart stages on the same arms. Raises ServerError."""
+        self._timeout_ms = statement_timeout_ms
+        self._places = {arm.name: Place(arm, worker) for arm in arms}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def observe(self, case: Case, runs: Sequence[Run]) -> dict[Run, CaseObservation]:
+        """Execute each distinct run of the case and return what was observed. Raises ServerError.
+
+        A server that crashed, or was killed, is up again when this returns.
+        """
+        queues: dict[str, list[Run]] = defaultdict(list)
+        for run in dict.fromkeys(runs):
+            queues[run.arm].append(run)
+        silence = self._timeout_ms / 1000 + _GRACE_SECONDS
+        observed = converse([self._play_all(self._places[arm], case, queue) for arm, queue in queues.items()], silence)
+        return {run: observation for part in observed for run, observation in part.items()}
+
+    def _play_all(self, place: Place, case: Case, runs: Sequence[Run]) -> Talk[dict[Run, CaseObservation]]:
+        observed = {}
+        for run in runs:
+            if place.uses >= RENEW_AFTER:
+                place.renew()
+            place.uses += run.repeats
+            observed[run] = yield from Play(place, case, run, self._timeout_ms).talk()
+        return observed
+
+    def close(self) -> None:
+        """Drop the databases."""
+        for place in self._places.values():
+            place.close()
