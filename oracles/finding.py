@@ -1,6 +1,7 @@
 """Finding: an oracle's statement that arms differ, or that one misbehaved, on one case."""
 
 import hashlib
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 
@@ -21,3 +22,14 @@ class Finding:
         """Return 12 hexadecimal digits that identify oracle, arms and origin."""
         text = "\0".join((self.oracle, *self.arms, self.origin))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def pairs_of(arms: Sequence[str], showing: Collection[str]) -> tuple[tuple[str, str], ...]:
+    """Pair each arm that shows a fault, as the suspect, with the first that does not.
+
+    A fault of all arms is the base's own: the first arm is then held against itself.
+    """
+    sound = [arm for arm in arms if arm not in showing]
+    if not sound:
+        return ((arms[0], arms[0]),)
+    return tuple((sound[0], arm) for arm in arms if arm in showing)

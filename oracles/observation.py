@@ -75,7 +75,7 @@ class CaseObservation:
 
     arm: str
     steps: tuple[Observation, ...]
-    digests: tuple[tuple[str, str], ...] = ()  # ("table t" or "sequence s", row count, a blank, hash of all rows)
+    digests: tuple[tuple[str, str], ...] = ()  # (table or view, row count and hash of all rows), (sequence, value)
     residue: Residue | None = None  # None: could not be looked at (connection lost)
     resources: tuple[Resources, ...] = ()  # one for each repetition, where the run repeats
     log: tuple[str, ...] = ()  # the server's log lines about this backend

@@ -1,0 +1,33 @@
+"""Plan shape: the tree of node types of a plan, as short text. Equal for plans that differ in literals and sizes."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+_SAME_CHILDREN_ONCE: Final = frozenset({"Append", "Merge Append", "BitmapAnd", "BitmapOr"})
+_UNREMARKABLE: Final = frozenset({"", "Inner", "Simple", "Plain"})
+
+
+def plan_shape(explained: Mapping[str, Any] | None) -> str:
+    """Return the shape of what EXPLAIN (FORMAT JSON) returned, such as `Hash Join(Seq Scan, Hash(Seq Scan))`.
+
+    Children of equal shape below an Append are written once, so the number of partitions does not matter.
+    """
+    return _shape(explained["Plan"]) if explained and "Plan" in explained else "unknown plan"
+
+
+def _shape(node: Mapping[str, Any]) -> str:
+    children = [_shape(child) for child in node.get("Plans", ())]
+    if node["Node Type"] in _SAME_CHILDREN_ONCE:
+        children = list(dict.fromkeys(children))
+    inside = f"({', '.join(children)})" if children else ""
+    return " ".join(_words(node)) + inside
+
+
+def _words(node: Mapping[str, Any]) -> Iterator[str]:
+    """How the node works, as far as another way of working is other code, then its type."""
+    if node.get("Parallel Aware"):
+        yield "Parallel"
+    for key in ("Partial Mode", "Join Type", "Strategy", "Operation"):
+        if (value := node.get(key, "")) not in _UNREMARKABLE:
+            yield value
+    yield node["Node Type"]

@@ -1,0 +1,187 @@
+"""Result equality: arms return the same rows, outcomes and messages, and leave the same data behind.
+
+A difference is settled before it counts. The case runs again on both arms, and on the reference under other plans:
+where the reference differs from itself, the difference says nothing about the suspect (unstable). Where the suspect
+did not repeat it, a series of runs decides, since a race in the suspect is a bug, but one odd run proves none.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from oracles.canary_case import canary_case, query
+from oracles.case import Case, Kind, Step
+from oracles.comparison import Aspect, Comparison, Place, compare, stored_count
+from oracles.finding import Finding
+from oracles.mode import Mode
+from oracles.observation import CaseObservation, Observation, Run
+from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Unstable, Verdict
+from oracles.other_plans import OTHER_PLANS
+from oracles.plan_shape import plan_shape
+from oracles.wording import outcome_text, worded
+
+_AGAIN: Final = tuple(Mode(f"again {number}") for number in range(1, 7))  # equal runs are executed once: names differ
+_ONCE, _SERIES = _AGAIN[:1], _AGAIN[1:]
+
+
+class Result(Oracle):
+    """Arms must agree on all that a client can see."""
+
+    name: ClassVar[str] = "result"
+    canaries: ClassVar[tuple[Canary, ...]] = (
+        Canary("drop_row", canary_case(query("SELECT n, name FROM canary"))),
+        Canary("double_row", canary_case(query("SELECT n, name FROM canary"))),
+        # 1, 1, 2 becomes 2, 1, 2: as many rows, and the same set of them
+        Canary("change_value", canary_case(query("SELECT greatest(n, 2) - 1 FROM canary WHERE n < 4"))),
+        Canary("change_sqlstate", canary_case(query("SELECT 1 / (n - 1) FROM canary", may_fail=True))),
+        Canary("warn", canary_case(query("SELECT count(*) FROM canary"))),
+        # only the table shows it
+        Canary("change_value", canary_case(Step("INSERT INTO nest SELECT n, name FROM canary"))),
+    )
+
+    def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
+        """Judge each other arm against `arms[0]`; where they differ, ask for the runs that settle it."""
+        verdicts: list[Verdict] = []
+        wanted: list[Run] = []
+        for suspect in arms[1:]:
+            judged = _Pair(case, arms[0], suspect, observations).judge()
+            if isinstance(judged, More):
+                wanted += judged.runs
+            else:
+                verdicts += judged
+        return More(tuple(dict.fromkeys(wanted))) if wanted else tuple(verdicts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A suspect and the arm that it is held against, on one case."""
+
+    case: Case
+    reference: str
+    suspect: str
+    observations: Observations
+
+    def judge(self) -> tuple[Verdict, ...] | More:
+        difference = self._against_reference(self.suspect)
+        if difference.places and (missing := self._missing(self._settling_runs(difference))):
+            return More(missing)
+        verdicts: list[Verdict] = []
+        for place in difference.places:
+            verdict = self._settled(place)
+            if isinstance(verdict, More):
+                return verdict
+            verdicts.append(verdict)
+            if isinstance(verdict, Finding):  # what follows may follow from it
+                return tuple(verdicts)
+        return (*verdicts, *_remaining(difference))
+
+    def _settled(self, place: Place) -> Finding | Unstable | Inconclusive | More:
+        if unstable := self._reference_differs(place, _ONCE + OTHER_PLANS):
+            return unstable
+        if self._against_reference(self.reference, *_ONCE).differs_at(place) is None:
+            return Inconclusive("repetition cut short")
+        if self._repetitions(place, _ONCE):
+            return self._finding(place)
+        if missing := self._missing(self._runs((self.reference, self.suspect), _SERIES)):
+            return More(missing)
+        if unstable := self._reference_differs(place, _SERIES):
+            return unstable
+        if repeated := self._repetitions(place, _SERIES):
+            return self._finding(place, f" (in {repeated + 1} of {len(_AGAIN) + 1} runs)")
+        return Unstable(f"{place.aspect}: differed once and never again")
+
+    def _reference_differs(self, place: Place, ways: Iterable[Mode]) -> Unstable | None:
+        for mode in ways:
+            if self._against_reference(self.reference, mode).differs_at(place):
+                how = "repeated" if mode in _AGAIN else mode.name
+                return Unstable(f"{place.aspect}: {self.reference} differs from itself, {how}")
+        return None
+
+    def _repetitions(self, place: Place, ways: Iterable[Mode]) -> int:
+        """Count the repetitions in which the suspect differed from the reference again."""
+        return sum(self._against_reference(self.suspect, mode).differs_at(place) is True for mode in ways)
+
+    def _against_reference(self, arm: str, *way: Mode) -> Comparison:
+        return compare(self.case, self.case.modes, self._seen(self.reference), self._seen(arm, *way))
+
+    def _seen(self, arm: str, *way: Mode) -> CaseObservation:
+        return self.observations[Run(arm, self.case.modes + way)]
+
+    def _settling_runs(self, difference: Comparison) -> Iterator[Run]:
+        yield from self._runs((self.reference,), _ONCE + OTHER_PLANS)
+        yield from self._runs((self.suspect,), _ONCE)
+        if any(self._has_plan(place) for place in difference.places):
+            yield from map(self._explained, (self.reference, self.suspect))
+
+    def _runs(self, arms: Iterable[str], ways: Sequence[Mode]) -> Iterator[Run]:
+        return (Run(arm, (*self.case.modes, mode)) for arm in arms for mode in ways)
+
+    def _explained(self, arm: str) -> Run:
+        return Run(arm, self.case.modes, explain=True)
+
+    def _missing(self, runs: Iterable[Run]) -> tuple[Run, ...]:
+        return tuple(run for run in runs if run not in self.observations)
+
+    def _has_plan(self, place: Place) -> bool:
+        rows = place.aspect in (Aspect.ROWS, Aspect.ROW_COUNT)
+        return rows and place.step is not None and self.case.all_steps[place.step].kind is Kind.QUERY
+
+    def _finding(self, place: Place, how_often: str = "") -> Finding:
+        arms = (self.reference, self.suspect)
+        ours, theirs = map(self._seen, arms)
+        said = worded(self.case, place, ours, theirs)
+        return Finding(
+            oracle=Result.name,
+            arms=arms,
+            origin=self._origin(place, ours, theirs),
+            step=place.step,
+            summary=said.summary + how_often,
+            expected=said.expected,
+            actual=said.actual,
+        )
+
+    def _origin(self, place: Place, ours: CaseObservation, theirs: CaseObservation) -> str:
+        """Return the kind of difference, a colon, and what tells its causes apart."""
+        if place.step is None:
+            is_table = any(stored_count(dict(seen.digests).get(place.subject, "")) for seen in (ours, theirs))
+            return "stored: table" if is_table else "stored: sequence"
+        if self._has_plan(place):
+            seen = (self.observations[self._explained(arm)].steps[place.step] for arm in (self.reference, self.suspect))
+            return f"rows: {_either(*(plan_shape(each.plan) for each in seen))}"
+        kind, detail = _ORIGINS[place.aspect]
+        return f"{kind}: {_either(detail(ours.steps[place.step]), detail(theirs.steps[place.step]))}"
+
+
+def _remaining(difference: Comparison) -> Iterator[Verdict]:
+    """Yield what is to be said of the steps at which no difference was found."""
+    equal = difference.compared - {place.step for place in difference.places}
+    if difference.obstacle:
+        yield Inconclusive(difference.obstacle)
+    if equal or not (difference.places or difference.obstacle):
+        yield Agree(len(equal))
+
+
+def _either(ours: str, theirs: str) -> str:
+    return ours if ours == theirs else f"{ours} / {theirs}"
+
+
+def _command(seen: Observation) -> str:
+    """Return the last command tag without its numbers."""
+    return " ".join(word for word in seen.tags[-1].split() if not word.isdigit()) if seen.tags else "no command tag"
+
+
+def _kinds_of_message(seen: Observation) -> str:
+    return ", ".join(sorted({f"{each.severity} {each.sqlstate}" for each in seen.messages})) or "none"
+
+
+# The name of a kind of difference, and what of either side tells causes apart.
+_ORIGINS: Final[Mapping[Aspect, tuple[str, Callable[[Observation], str]]]] = {
+    Aspect.OUTCOME: ("outcome", outcome_text),
+    Aspect.COLUMNS: ("columns", _command),
+    Aspect.ROW_COUNT: ("rows", _command),
+    Aspect.ROWS: ("rows", _command),
+    Aspect.TAGS: ("command tags", _command),
+    Aspect.MESSAGES: ("messages", _kinds_of_message),
+    Aspect.TEXTS: ("message texts", _kinds_of_message),
+    Aspect.TRANSACTION: ("transaction status", lambda seen: seen.transaction),
+}
