@@ -1,0 +1,112 @@
+"""PostgreSQL's own suites (regress, isolation, one test module's) run against a build."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fuzz import workdir
+from fuzz.errors import ServerError
+from fuzz.servers import git
+from fuzz.servers.account import server_account
+from fuzz.servers.build import Build
+from fuzz.servers.cluster import Cluster
+from fuzz.servers.settings import SUITES
+
+_LINE = re.compile(r"^(?P<verdict>ok|not ok) \d+ +[-+] (?P<test>\S+) +\d+ ms")
+_CONCURRENT = 20  # the largest group of a schedule
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteResult:
+    """How a suite went. `diffs` exists only where a test failed; `output` is all that the driver printed."""
+
+    passed: tuple[str, ...]
+    failed: tuple[str, ...]
+    diffs: Path
+    output: str
+
+    @property
+    def summary(self) -> str:
+        """Say in one line what failed, and where to look."""
+        if self.failed:
+            return f"{len(self.failed)} of {len(self.passed) + len(self.failed)} failed ({self.diffs}): " + ", ".join(
+                self.failed
+            )
+        return f"all {len(self.passed)} passed"
+
+
+def run_regress(build: Build, tests: Sequence[str] = ()) -> SuiteResult:
+    """Run src/test/regress: some tests, or the parallel schedule (about a minute). Raises ServerError."""
+    chosen = list(tests) or ["--schedule={source}/parallel_schedule", f"--max-concurrent-tests={_CONCURRENT}"]
+    return _run(build, "src/test/regress", "pg_regress", chosen)
+
+
+def run_isolation(build: Build, tests: Sequence[str] = ()) -> SuiteResult:
+    """Run src/test/isolation: some tests, or its schedule (some minutes). Raises ServerError."""
+    chosen = list(tests) or ["--schedule={source}/isolation_schedule"]
+    return _run(build, "src/test/isolation", "pg_isolation_regress", chosen)
+
+
+def run_module(build: Build, name: str) -> SuiteResult:
+    """Run all SQL tests of src/test/modules/NAME. Raises ServerError."""
+    path = f"src/test/modules/{name}"
+    listed = git.output(
+        "--git-dir", git.repository(), "ls-tree", "--name-only", f"{build.tree}:{path}/sql",
+        failing=f"{build.tree[:12]} has no SQL tests in {path}",
+    )  # fmt: skip
+    tests = [Path(line).stem for line in listed.decode().splitlines() if line.endswith(".sql")]
+    return _run(build, path, "pg_regress", tests)
+
+
+def _run(build: Build, path: str, driver: str, chosen: Sequence[str]) -> SuiteResult:
+    account = server_account()
+    top = workdir.tests() / f"{build.key}-{Path(path).name}"
+    shutil.rmtree(top, ignore_errors=True)
+    output = top / "output"
+    output.mkdir(parents=True)
+    account.give(output)
+    account.require_entry(output)
+    git.extract(build.tree, top, path)
+    source = top / path
+    with Cluster(build, Path(path).name, settings=SUITES) as cluster:
+        done = subprocess.run(
+            [
+                _driver(build, driver),
+                f"--host={cluster.socket_dir}",
+                f"--port={cluster.port}",
+                "--user=postgres",
+                f"--bindir={build.bindir}",
+                f"--dlpath={build.prefix / 'lib' / 'postgresql'}",
+                f"--inputdir={source}",
+                f"--expecteddir={source}",
+                f"--outputdir={output}",
+                *(choice.format(source=source) for choice in chosen),
+            ],
+            cwd=output,
+            env=cluster.environment(),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            **account.options(),
+        )
+    return _result(done.stdout + done.stderr, output / "regression.diffs")
+
+
+def _driver(build: Build, name: str) -> Path:
+    found = sorted((build.prefix / "lib").glob(f"**/{name}"))
+    if not found:
+        raise ServerError(f"build {build.key} has no {name}; delete it (pgduel build --prune) to have it built again")
+    return found[0]
+
+
+def _result(output: str, diffs: Path) -> SuiteResult:
+    verdicts = [found for line in output.splitlines() if (found := _LINE.match(line))]
+    if not verdicts:
+        raise ServerError(f"no test ran: {(output.strip().splitlines() or ['no output'])[-1]}")
+    passed, failed = (
+        tuple(found["test"] for found in verdicts if found["verdict"] == verdict) for verdict in ("ok", "not ok")
+    )
+    return SuiteResult(passed, failed, diffs, output)
