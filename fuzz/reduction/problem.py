@@ -1,0 +1,59 @@
+"""Problem: a case, a total order on cases, and a question that tells whether a smaller case still shows the finding.
+
+The key insight: a pass only asks. Whatever it asks about, the problem remembers the smallest interesting case seen, so
+a pass may be interrupted anywhere, and passes need not know of each other. The total order makes "smaller" mean the
+same to all of them.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from oracles.case import Case, Step
+
+Question = Callable[[Case], bool]
+SortKey = tuple[int, int, int, int, str]
+
+
+class TimeUp(Exception):  # an end, not an error
+    """The time limit has passed; the best case so far stands."""
+
+
+class Problem:
+    """What is being reduced. Answers are remembered, so that asking twice costs nothing and is answered alike."""
+
+    def __init__(
+        self,
+        start: Case,
+        is_interesting: Question,
+        seconds: float = float("inf"),
+        on_better: Callable[[Case], Any] = lambda case: None,
+    ) -> None:
+        self.best = start
+        self.tries = 0
+        self._question = is_interesting
+        self._deadline = time.monotonic() + seconds
+        self._on_better = on_better
+        self._answers: dict[Case, bool] = {}
+
+    def is_interesting(self, case: Case) -> bool:
+        """Ask about a case, and keep it if it is the best so far. Raises TimeUp once the time limit has passed."""
+        if case not in self._answers:
+            if time.monotonic() > self._deadline:
+                raise TimeUp
+            self.tries += 1
+            self._answers[case] = self._question(case)
+        if self._answers[case] and sort_key(case) < sort_key(self.best):
+            self.best = case
+            self._on_better(case)
+        return self._answers[case]
+
+
+def sort_key(case: Case) -> SortKey:
+    """Return where the case stands in the total order: fewer steps, then fewer settings, then fewer bytes."""
+    settings = sum(1 + len(mode.settings) + (mode.protocol is not None) for mode in case.modes)
+    return len(case.all_steps), settings, len(case.scene), sum(map(_size, case.all_steps)), repr(case)
+
+
+def _size(step: Step) -> int:
+    return len(step.sql) + len(step.copy_data or b"") + sum(len(value or "") for value in step.params)

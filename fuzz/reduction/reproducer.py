@@ -1,0 +1,148 @@
+"""Reproducer: a psql script that shows a finding without pgduel, and from which pgduel restores the case."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fuzz import __version__
+from fuzz.errors import CaseError
+from fuzz.execution.session import SEARCH_PATH
+from fuzz.reduction.copy_text import SPOOL_VARIABLE
+from fuzz.reduction.script import read_case, write_modes, write_steps
+from oracles.case import Case
+from oracles.finding import Finding
+from oracles.mode import Protocol, protocol_of
+
+_ABOUT = re.compile(r"^-- pgduel: (\{.*\})$", re.MULTILINE)
+_SHOWN_LINES, _SHOWN_WIDTH = 12, 160
+_OPENS_BLOCK = re.compile(r"\s*(BEGIN|START)\b", re.IGNORECASE)
+_USES_SPOOL = '"$PGDUEL_DATA"'
+_MAKE_SPOOL = f"\\set {SPOOL_VARIABLE} `mktemp`\n\\setenv PGDUEL_DATA :{SPOOL_VARIABLE}"
+_REMOVE_SPOOL = '\\! rm -f "$PGDUEL_DATA"'
+_SESSION = f"""\
+\\encoding UTF8
+\\set ON_ERROR_STOP off
+\\set ECHO queries
+\\pset pager off
+\\pset null '(null)'
+SET client_min_messages = warning;
+DROP SCHEMA IF EXISTS duel CASCADE;
+RESET client_min_messages;
+CREATE SCHEMA duel;
+SET search_path = {SEARCH_PATH.replace(",", ", ")};"""
+_CURSOR_PLANS = "SET cursor_tuple_fraction = 1;  -- pgduel fetched by protocol, which plans for all rows"
+_WHAT_IS_LEFT = """\
+-- Rows and a hash of every table, view and sequence that the case leaves.
+SELECT format(CASE relkind
+              WHEN 'S' THEN 'SELECT %L AS sequence, last_value, is_called FROM %s'
+              WHEN 'v' THEN 'SELECT %L AS view, count(*), sum(hashtextextended((r.*)::text, 0)) AS hash FROM %s AS r'
+              ELSE 'SELECT %L AS "table", count(*), '
+                   'sum(hashtextextended(tableoid::regclass || (r.*)::text, 0)) AS hash FROM %s AS r'
+              END, oid::regclass, oid::regclass)
+FROM pg_class
+WHERE relnamespace IN ('duel'::regnamespace, pg_my_temp_schema())
+  AND relkind IN ('r', 'p', 'm', 'v', 'S') AND NOT relispartition
+ORDER BY relname COLLATE "C"
+\\gexec"""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a script says of itself to pgduel."""
+
+    generator: str
+    case_id: str
+    oracle: str
+    fingerprint: str
+    arms: tuple[str, ...]
+
+
+def render(case: Case, finding: Finding, arms: Mapping[str, Mapping[str, Any]], case_id: str, replay: str) -> str:
+    """Return the script. `arms` holds what is known of each arm, by name; `replay` is the command that judges it."""
+    about = {
+        "generator": case.generator,
+        "case_id": case_id,
+        "oracle": finding.oracle,
+        "fingerprint": finding.fingerprint,
+        "arms": finding.arms,
+    }
+    modes = "\n\n".join(write_modes(case))
+    steps = "\n\n".join(write_steps(case))
+    spool = _USES_SPOOL in steps
+    parts = (
+        "\n".join(_comment(line) for line in _explain(case, finding, arms, case_id, replay)),
+        f"-- pgduel: {json.dumps(about)}",
+        f"{_SESSION}\n{_MAKE_SPOOL}" if spool else _SESSION,
+        _CURSOR_PLANS if protocol_of(case.modes) is Protocol.CLOSED_EARLY else "",
+        modes,
+        steps,
+        "ROLLBACK;" if any(_OPENS_BLOCK.match(step.sql) for step in case.all_steps) else "",
+        _WHAT_IS_LEFT if finding.step is None else "",
+        f"DROP SCHEMA duel CASCADE;\n{_REMOVE_SPOOL}" if spool else "DROP SCHEMA duel CASCADE;",
+    )
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _comment(text: str) -> str:
+    """Return a line that is no marker, as these have one space, and that stays one line in any reader."""
+    visible = re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", lambda match: repr(match.group())[1:-1], text)
+    return f"--   {visible}".rstrip()
+
+
+def _explain(
+    case: Case, finding: Finding, arms: Mapping[str, Mapping[str, Any]], case_id: str, replay: str
+) -> Iterator[str]:
+    yield finding.summary
+    yield ""
+    yield f"finding   {finding.fingerprint}, by the oracle {finding.oracle} ({finding.origin})"
+    yield f"case      {case_id}" + ("" if finding.step is None else f"; it shows at number {finding.step + 1} below")
+    yield f"modes     {', '.join(mode.name for mode in case.modes) or 'plain'}"
+    for name, facts in arms.items():
+        yield f"arm       {name}: {_facts(facts)}"
+    yield from _block(f"expected, as {finding.arms[0]} did", finding.expected)
+    yield from _block(f"actual, as {finding.arms[1]} did", finding.actual)
+    yield ""
+    yield "See it:   psql -X -f THIS_FILE   as a superuser on a server of each arm, and compare what they print"
+    yield f"Judge it: {replay}"
+    yield f"Written by pgduel {__version__}."
+
+
+def _facts(facts: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} {_words(value)}" for key, value in facts.items() if value not in (None, "", [], ()))
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, Mapping):
+        value = tuple(value.values())
+    return " ".join(map(str, value)) if isinstance(value, Sequence) and not isinstance(value, str) else str(value)
+
+
+def _block(title: str, text: str) -> Iterator[str]:
+    lines = text.split("\n")
+    yield ""
+    yield f"{title}:"
+    for line in lines[:_SHOWN_LINES]:
+        yield f"  {line[:_SHOWN_WIDTH]}" + ("..." if len(line) > _SHOWN_WIDTH else "")
+    if len(lines) > _SHOWN_LINES:
+        yield f"  ... {len(lines) - _SHOWN_LINES} more lines"
+
+
+def parse(script: str) -> Case:
+    """Return the case that a script holds: exactly the one rendered, unless someone edited it. Raises CaseError."""
+    about = read_about(script)
+    return read_case(script, about.generator if about else "script")
+
+
+def read_about(script: str) -> About | None:
+    """Return what the script says of itself, or None for a script that pgduel did not write. Raises CaseError."""
+    match = _ABOUT.search(script)
+    if match is None:
+        return None
+    try:
+        told = json.loads(match[1])
+        return About(told["generator"], told["case_id"], told["oracle"], told["fingerprint"], tuple(told["arms"]))
+    except (ValueError, KeyError, TypeError) as error:
+        line = script.count("\n", 0, match.start()) + 1
+        raise CaseError(f"line {line}: what follows `-- pgduel:` is damaged ({error!r})") from error

@@ -1,0 +1,109 @@
+"""A case as a psql script, and back from the script's own statements, so that whoever edits them replays the edit."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from fuzz.errors import CaseError
+from fuzz.reduction.copy_text import copy_text, spool_text, without_data
+from fuzz.reduction.lexer import tokens
+from fuzz.reduction.markers import END, FLAGS, Section, marker, mode_marker, sections
+from fuzz.reduction.messages import Message, read_messages
+from fuzz.reduction.quoting import read_sql_literal, sql_literal
+from fuzz.reduction.wrapping import WRAPPINGS, wrapping_of
+from oracles.case import Case, Kind, Step
+from oracles.mode import Mode, Protocol, protocol_of
+
+_SET = re.compile(r"\s*SET\s+([\w.]+)\s*(?:=|\s[tT][oO]\s)\s*(.*?)\s*", re.IGNORECASE | re.DOTALL)
+_QUERIES = frozenset({"select", "values", "table", "with"})  # how a statement begins that is taken for a query
+
+
+def write_modes(case: Case) -> Iterator[str]:
+    """Return the settings of the case's modes as blocks of a script."""
+    for mode in case.modes:
+        more: dict[str, Any] = {"name": mode.name}
+        if mode.protocol is not None:
+            more["protocol"] = mode.protocol
+        if mode.changes_results:
+            more["changes_results"] = True
+        yield "\n".join((mode_marker(more), *(f"SET {key} = {sql_literal(value)};" for key, value in mode.settings)))
+
+
+def write_steps(case: Case) -> Iterator[str]:
+    """Return scene and steps as blocks of a script, and the mark of its end."""
+    protocol = protocol_of(case.modes)
+    for position, step in enumerate(case.all_steps):
+        yield _write_step(step, "scene" if position < len(case.scene) else "step", position + 1, protocol)
+    yield END
+
+
+def _write_step(step: Step, place: str, number: int, protocol: Protocol) -> str:
+    if "\0" in step.sql or any("\0" in (value or "") for value in step.params):
+        raise CaseError(f"{place} {number} holds a zero character, which neither a script nor any client can send")
+    wrapping = wrapping_of(step, protocol)
+    words = (step.kind.value, *(flag for flag in FLAGS if getattr(step, flag)), *([wrapping] if wrapping else []))
+    more: dict[str, Any] = {"tags": step.tags} if step.tags else {}
+    if step.params and wrapping not in ("prepared", "executed"):
+        more["params"] = step.params
+    return f"{marker(place, number, words, more)}\n{_write_statement(step, number, wrapping)}"
+
+
+def _write_statement(step: Step, number: int, wrapping: str | None) -> str:
+    if wrapping is None:
+        return without_data(step.sql) if step.copy_data is None else copy_text(step)
+    written = WRAPPINGS[wrapping].write(step, number)
+    return written if step.copy_data is None else f"{spool_text(step.sql, step.copy_data)}\n{written}"
+
+
+def read_case(script: str, generator: str) -> Case:
+    """Return the case that a script holds; without markers, each statement is a step. Raises CaseError."""
+    found = list(sections(script))
+    if not found:
+        return Case(generator, (), tuple(_guessed(message) for message in read_messages(script)))
+    scene = [step for section in found if section.place == "scene" for step in _read_steps(script, section)]
+    steps = [step for section in found if section.place == "step" for step in _read_steps(script, section)]
+    modes = [_read_mode(script, section) for section in found if section.place == "mode"]
+    return Case(generator, tuple(scene), tuple(steps), tuple(modes))
+
+
+def _guessed(message: Message) -> Step:
+    if message.data is not None:
+        return Step(message.sql.strip(), Kind.COPY_IN, message.data)
+    words = [token.text.lower() for token in tokens(message.sql) if token.kind == "name"]
+    kind = Kind.QUERY if words[:1] and words[0] in _QUERIES else Kind.COMMAND
+    if words[:1] == ["copy"] and "stdout" in words:
+        kind = Kind.COPY_OUT
+    return Step(message.sql.strip(), kind)
+
+
+def _read_mode(script: str, section: Section) -> Mode:
+    settings = []
+    for message in read_messages(script, section.start, section.stop):
+        match = _SET.fullmatch(message.sql)
+        if match is None:
+            raise CaseError(f"line {message.line}: below a mode there can only be SET name = value;")
+        settings.append((match[1], read_sql_literal(match[2])))
+    more = section.more
+    protocol = Protocol(more["protocol"]) if "protocol" in more else None
+    return Mode(str(more.get("name", "")), tuple(settings), protocol, bool(more.get("changes_results", False)))
+
+
+def _read_steps(script: str, section: Section) -> Iterator[Step]:
+    kind = Kind(section.words[0])
+    messages = read_messages(script, section.start, section.stop, inline_data=kind is Kind.COPY_IN)
+    more = section.more
+    plain = Step(
+        "",
+        kind,
+        params=tuple(more.get("params", ())),
+        tags=tuple(more.get("tags", ())),
+        ordered="ordered" in section.words,
+        may_fail="may_fail" in section.words,
+    )
+    wrapping = next((word for word in section.words if word in WRAPPINGS), None)
+    if wrapping and messages:
+        sql, params = WRAPPINGS[wrapping].read(messages)
+        yield replace(plain, sql=sql, params=params or plain.params, copy_data=messages[0].data)
+    else:
+        yield from (replace(plain, sql=message.sql, copy_data=message.data) for message in messages)
