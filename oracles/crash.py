@@ -1,0 +1,148 @@
+"""Crash: no arm may lose a backend to a signal, a failed assertion, a PANIC or a sanitizer's report.
+
+All runs observed are looked at, not only those asked for here: a crash is never anybody else's business.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import ClassVar, Final
+
+from oracles.canary_case import canary_case, query
+from oracles.case import Case
+from oracles.finding import Finding, pairs_of
+from oracles.observation import CaseObservation, Outcome, Run
+from oracles.oracle import Agree, Canary, Inconclusive, Observations, Oracle, Verdict, duel
+from oracles.repetition import repeated_runs
+
+FRAMES: Final = 3  # of a backtrace, enough to tell causes apart
+REPORT_LINES: Final = 60  # quoted in a finding
+# Killed by an administrator, the system or a postmaster that is stopping: not the server's own doing.
+_KILLED: Final = "killed by "
+FROM_OUTSIDE: Final = {"2": "SIGINT", "3": "SIGQUIT", "9": "SIGKILL", "15": "SIGTERM"}
+
+_SANITIZER: Final = re.compile(r"ERROR: \w+Sanitizer: |: runtime error: ")
+# a frame as debuggers and sanitizers, glibc, and addr2line write it
+_FRAME: Final = re.compile(
+    r"^\s*#\d+\s+(?:0x[0-9a-f]+ in )?(\w+)|\((\w+)\+0x[0-9a-f]+\)|^(\w+) at \S+:[\d?]+", re.MULTILINE
+)
+_MACHINERY: Final = re.compile(
+    r"_*(raise|abort|gsignal|GI_\w+|pthread_kill\w*|errfinish|asan\w*|interceptor\w*|sanitizer\w*|ubsan\w*)"
+)
+
+
+class Crash(Oracle):
+    """A backend must outlive every statement."""
+
+    name: ClassVar[str] = "crash"
+    canaries: ClassVar[tuple[Canary, ...]] = (
+        Canary("assert", canary_case(query("SELECT n FROM canary"))),
+        Canary("segv", canary_case(query("SELECT n FROM canary"))),
+    )
+
+    def runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
+        """Return the duel, and the repetitions of a share of cases: memory freed too early may show only there."""
+        return duel(case, arms) + repeated_runs(case, arms)
+
+    def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...]:
+        """Return a finding for each crash; where all arms crash, it is about the base (the first arm twice)."""
+        findings = {finding.fingerprint: finding for finding in _findings(arms, observations)}
+        suspects = {finding.arms[1] for finding in findings.values()}
+        others = [_unharmed(arm, self.runs(case, arms), observations) for arm in arms[1:] if arm not in suspects]
+        return (*findings.values(), *others)
+
+
+def _findings(arms: Sequence[str], observations: Observations) -> Iterator[Finding]:
+    alike: dict[Run, dict[str, CaseObservation]] = defaultdict(dict)  # equal but for the arm
+    for run, observed in observations.items():
+        alike[replace(run, arm="")][run.arm] = observed
+    for same_runs in alike.values():
+        showing: dict[str, list[str]] = defaultdict(list)
+        for arm, observed in same_runs.items():
+            if report := crash_report(observed):
+                showing[crash_origin(report)].append(arm)
+        present = [arm for arm in arms if arm in same_runs]
+        for origin, crashed in showing.items():
+            for pair in pairs_of(present, crashed):
+                yield _finding(pair, origin, same_runs[pair[1]])
+
+
+def _finding(pair: tuple[str, str], origin: str, observed: CaseObservation) -> Finding:
+    lines = crash_report(observed).splitlines()
+    lost = [position for position, seen in enumerate(observed.steps) if seen.outcome is Outcome.LOST]
+    return Finding(
+        oracle=Crash.name,
+        arms=pair,
+        origin=origin,
+        step=lost[0] if lost else None,
+        summary=f"{pair[1]} crashed: {origin}" + (" (as all arms did)" if pair[0] == pair[1] else ""),
+        expected="the server stays up",
+        actual="\n".join(lines[:REPORT_LINES]),
+    )
+
+
+def _unharmed(arm: str, runs: Sequence[Run], observations: Observations) -> Verdict:
+    seen = [observations[run] for run in runs if run.arm == arm]
+    steps = [step for observed in seen for step in observed.steps]
+    if any(step.outcome is Outcome.LOST for step in steps):
+        killed = {crash_origin(observed.crash) for observed in seen if observed.crash is not None}
+        return Inconclusive(min(killed, default="connection lost"))
+    return Agree(sum(step.outcome in (Outcome.OK, Outcome.ERROR) for step in seen[0].steps))
+
+
+def crash_report(observed: CaseObservation) -> str:
+    """Return what tells of a crash that the server caused itself, or the empty string."""
+    if observed.crash is None:  # a sanitizer may report and go on
+        return "\n".join(line for line in observed.log if _SANITIZER.search(line))
+    return "" if crash_origin(observed.crash).startswith(_KILLED) else observed.crash
+
+
+def crash_origin(report: str) -> str:
+    """Return what crashed and where, without addresses, and without line numbers, which shift."""
+    for pattern, named in _KINDS:
+        if found := pattern.search(report):
+            return named(found, report)
+    return f"crash: {_without_numbers(report.strip().partition(chr(10))[0]) or 'no report'}"
+
+
+def _signal(found: re.Match[str], report: str) -> str:
+    if sender := FROM_OUTSIDE.get(found["number"]):
+        return f"{_KILLED}{sender}"
+    return f"signal {found['number']}{_place(report)}"
+
+
+def _place(report: str) -> str:
+    frames = (next(filter(None, found.groups())) for found in _FRAME.finditer(report))
+    own = [frame for frame in frames if not _MACHINERY.fullmatch(frame)]
+    return f" in {' < '.join(own[:FRAMES])}" if own else ""
+
+
+def _source(path: str) -> str:
+    """Return a source file's path from the tree's top, wherever it was built."""
+    return re.sub(r"^.*?(?=(src|contrib)/)|^.*/(?!.*(src|contrib)/)", "", path, count=1)
+
+
+def _without_numbers(text: str) -> str:
+    return re.sub(r"0x[0-9a-f]+|\d+", "N", text)
+
+
+_KINDS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str], str]], ...]] = (
+    (
+        re.compile(r'failed Assert\("(?P<condition>.*?)"\), File: "(?P<file>[^"]*)"'),
+        lambda found, _: f"assertion {found['condition']} in {_source(found['file'])}",
+    ),
+    (
+        re.compile(r"ERROR: (?P<tool>\w+Sanitizer): (?P<what>[\w-]+)"),
+        lambda found, report: f"{found['tool']} {found['what']}{_place(report[found.end() :])}",
+    ),
+    (
+        re.compile(r"(?P<file>[^\s:]+):\d+:\d+: runtime error: (?P<what>.*)"),
+        lambda found, _: f"undefined behaviour in {_source(found['file'])}: {_without_numbers(found['what'])}",
+    ),
+    (
+        re.compile(r"PANIC:\s+(?:[0-9A-Z]{5}:\s+)?(?P<what>.*)"),
+        lambda found, _: f"PANIC {_without_numbers(found['what'])}",
+    ),
+    (re.compile(r"signal (?P<number>\d+)"), _signal),
+)

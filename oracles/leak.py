@@ -1,0 +1,166 @@
+"""Leak: nothing may stay behind a case, and nothing may keep growing when it is repeated.
+
+Three signs are looked for. The server's own leak warnings, and what is left when the case has ended, are faults on
+any arm. Growth is a fault only of an arm that grows while another does not: caches grow on all of them.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import count, permutations
+from typing import ClassVar, Final
+
+from oracles.canary_case import canary_case, query
+from oracles.case import Case
+from oracles.finding import Finding, pairs_of
+from oracles.growth import outgrown, series
+from oracles.observation import CaseObservation, Outcome, Residue, Run
+from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Unstable, Verdict, duel
+from oracles.repetition import REPEATS, is_repeated, repeated_runs
+
+CONFIRMING_REPEATS: Final = 18
+
+# How the server itself reports a leak, all with elog(WARNING), which is never translated: resowner.c, bufmgr.c and
+# localbuf.c, fd.c, relcache.c, parallel.c, dynahash.c, spi.c.
+_REPORTED: Final = re.compile(
+    r"resource was not closed: .*"
+    r"|(?:local )?buffer refcount leak: .*"
+    r"|\d+ temporary files and directories not closed at end-of-transaction"
+    r"|(?:leaking still-referenced|cannot remove) relcache entry .*"
+    r"|leaked (?:parallel context|hash_seq_search scan).*"
+    r"|(?:sub)?transaction left non-empty SPI stack"
+)
+_LOGGED: Final = re.compile(r"WARNING:\s+(?:[0-9A-Z]{5}:\s+)?")
+_CHANGING: Final = re.compile(r'0x[0-9a-f]+|\d+|"[^"]*"')
+
+
+def _canary_repeated(sql: str) -> Case:
+    """Return a case that is among those to repeat; a comment makes it so."""
+    cases = (canary_case(query(f"{sql} /* {number} */")) for number in count())
+    return next(case for case in cases if is_repeated(case))
+
+
+class Leak(Oracle):
+    """Whatever a case takes, the server must give back."""
+
+    name: ClassVar[str] = "leak"
+    canaries: ClassVar[tuple[Canary, ...]] = (
+        *(
+            Canary(action, canary_case(query("SELECT n FROM canary")))
+            for action in ("leak_tupdesc", "leak_pin", "leak_temp_file", "leak_lock")
+        ),
+        *(
+            Canary(action, _canary_repeated("SELECT n FROM canary"))
+            for action in ("leak_descriptor", "leak_shared_memory", "grow_context")
+        ),
+    )
+
+    def runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
+        """Return the duel, and the repetitions of a share of cases."""
+        return duel(case, arms) + repeated_runs(case, arms)
+
+    def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
+        """Return a finding for each thing left behind and each that grows, else whether all could be seen."""
+        growth = _growth(case, arms, observations)
+        if isinstance(growth, More):
+            return growth
+        left = {finding.fingerprint: finding for finding in _left_behind(case, arms, observations)}
+        found: list[Verdict] = [*left.values(), *growth]
+        suspects = {each.arms[1] for each in found if isinstance(each, Finding)}
+        return (*found, *(self._clean(case, arm, observations) for arm in arms[1:] if arm not in suspects))
+
+    def _clean(self, case: Case, arm: str, observations: Observations) -> Agree | Inconclusive:
+        seen = [observations[run] for run in self.runs(case, (arm,))]
+        if any(observed.residue is None for observed in seen):
+            return Inconclusive("connection lost")
+        return Agree(sum(step.outcome in (Outcome.OK, Outcome.ERROR) for step in seen[0].steps))
+
+
+def _left_behind(case: Case, arms: Sequence[str], observations: Observations) -> Iterator[Finding]:
+    for runs in (duel(case, arms), repeated_runs(case, arms)):
+        seen = {run.arm: observations[run] for run in runs}
+        cases_own = _locks_of_the_case(tuple(seen.values()))
+        signs: dict[str, dict[str, str]] = defaultdict(dict)  # origin -> arm -> example
+        for arm, observed in seen.items():
+            for origin, example in (*_reported(observed), *_residue(observed, cases_own)):
+                signs[origin].setdefault(arm, example)
+        for origin, examples in signs.items():
+            for pair in pairs_of(arms, examples):
+                yield _finding(pair, origin, examples[pair[1]], "nothing left behind")
+
+
+def _locks_of_the_case(seen: Sequence[CaseObservation]) -> AbstractSet[str]:
+    """Return the advisory locks left that are the case's own doing: it may take them for its session and keep them.
+
+    Those are the locks that all arms have. Where steps did not end alike, all such locks are given the benefit of
+    the doubt.
+    """
+    held = [
+        {lock for lock in observed.residue.locks if lock.startswith("advisory")}
+        for observed in seen
+        if observed.residue
+    ]
+    alike = len({tuple(step.outcome for step in observed.steps) for observed in seen}) == 1
+    return set.intersection(*held) if held and alike else set().union(*held)
+
+
+def _reported(observed: CaseObservation) -> Iterator[tuple[str, str]]:
+    """Yield origin and text of the server's own reports, from either channel."""
+    said = [
+        message.text
+        for step in observed.steps
+        for message in step.messages
+        if (message.severity, message.sqlstate) == ("WARNING", "01000")
+    ]
+    logged = [line[found.end() :] for line in observed.log if (found := _LOGGED.match(line))]
+    for text in said + logged:
+        if found := _REPORTED.match(text):
+            yield f"warning: {_CHANGING.sub('N', found[0])}", found[0]
+
+
+def _residue(observed: CaseObservation, cases_own: AbstractSet[str]) -> Iterator[tuple[str, str]]:
+    left = observed.residue or Residue()
+    if left.pins:
+        yield "left: pins", f"{left.pins} buffers pinned"
+    for kind in ("temp_files", "locks", "cursors", "prepared"):
+        if names := [name for name in getattr(left, kind) if name not in cases_own]:
+            yield f"left: {kind.replace('_', ' ')}", ", ".join(names)
+
+
+def _finding(pair: tuple[str, str], origin: str, actual: str, expected: str) -> Finding:
+    everywhere = " (as all arms do)" if pair[0] == pair[1] else ""
+    return Finding(Leak.name, pair, origin, None, f"{pair[1]} leaks: {origin}{everywhere}", expected, actual)
+
+
+def _growth(case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
+    """Judge the arms two by two, in either direction; growth suspected in a few repetitions must go on in many."""
+    verdicts: list[Verdict] = []
+    wanted: list[Run] = []
+    for pair in permutations(arms, 2) if is_repeated(case) else ():
+        few, many = (tuple(Run(arm, case.modes, repeats) for arm in pair) for repeats in (REPEATS, CONFIRMING_REPEATS))
+        suspected = tuple(_outgrown(few, observations))
+        if suspected and any(run not in observations for run in many):
+            wanted += many
+        elif suspected:
+            verdicts += _confirmed(suspected, many, observations)
+    return More(tuple(dict.fromkeys(wanted))) if wanted else tuple(verdicts)
+
+
+def _outgrown(runs: Sequence[Run], observations: Observations) -> Iterator[str]:
+    """Yield the quantities in which the last run's session outgrew the first's, unless either was cut short."""
+    other, suspect = (observations[run].resources for run in runs)
+    if len(other) == len(suspect) == runs[0].repeats:
+        yield from outgrown(suspect, other)
+
+
+def _confirmed(suspected: Sequence[str], runs: Sequence[Run], observations: Observations) -> Iterator[Verdict]:
+    confirmed = [quantity for quantity in _outgrown(runs, observations) if quantity in suspected]
+    pair = (runs[0].arm, runs[1].arm)
+    for quantity in confirmed:
+        other, suspect = (series(observations[run].resources, quantity) for run in runs)
+        yield _finding(
+            pair, f"growth: {quantity}", f"after each repetition: {suspect}", f"after each repetition: {other}"
+        )
+    if not confirmed:
+        yield Unstable("growth that did not go on")
