@@ -45,7 +45,9 @@ copies = st.sampled_from(
     ]
 )
 sql = st.one_of(nasty, copies, st.text(characters))
-lines = st.sampled_from([b"1\ta\n", b"\\.\n", b"\\.\r\n", b"\\N\n", b"'\"$x$\n", b"-- end\n", b"\xff\xfe\n", b"\0", b"x", b""])
+lines = st.sampled_from(
+    [b"1\ta\n", b"\\.\n", b"\\.\r\n", b"\\N\n", b"'\"$x$\n", b"-- end\n", b"\xff\xfe\n", b"\0", b"x", b""]
+)
 data = st.one_of(st.none(), st.binary(), st.lists(lines).map(b"".join))
 values = st.one_of(st.none(), st.sampled_from(["", "NULL", "null", "'", "\\", "a,b", "1)"]), st.text(characters))
 names = st.from_regex(r"[a-z][a-z_0-9]{0,9}(\.[a-z]{1,5})?", fullmatch=True)

@@ -74,7 +74,8 @@ def test_a_statement_may_be_removed_or_added_below_a_marker() -> None:
 
 
 def test_any_psql_script_is_a_case() -> None:
-    text = "\\set x 1\nCREATE TABLE t (a int);\nCOPY t FROM STDIN;\n1\n\\.\nSELECT ';' FROM t\n;\nCOPY t TO STDOUT;\nTABLE t"
+    text = "\\set x 1\nCREATE TABLE t (a int);\nCOPY t FROM STDIN;\n1\n\\.\n"
+    text += "SELECT ';' FROM t\n;\nCOPY t TO STDOUT;\nTABLE t"
     assert parse(text).steps == (
         Step("CREATE TABLE t (a int)"),
         Step("COPY t FROM STDIN", Kind.COPY_IN, b"1\n"),

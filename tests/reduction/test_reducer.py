@@ -1,0 +1,155 @@
+"""Reduction keeps what is interesting, whatever that is, and ends where nothing can be left out."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fuzz.reduction.passes.drop_modes import drop_modes
+from fuzz.reduction.passes.drop_steps import drop_steps
+from fuzz.reduction.passes.shorten_copy_data import SIGNATURE, shorten_copy_data
+from fuzz.reduction.passes.shorten_values import shorten_values
+from fuzz.reduction.problem import Question, sort_key
+from fuzz.reduction.reducer import PASSES, Pass, Uninteresting, reduce
+from oracles.case import Case, Kind, Step
+from oracles.mode import Mode, Protocol
+from tests.reduction.cases import cases
+
+CASE = Case(
+    "g",
+    (Step("CREATE TABLE t (a int)"), Step("CREATE TABLE u (a int)")),
+    (Step("SELECT 1"), Step("SELECT 2"), Step("SELECT 3")),
+)
+
+
+def reduced(case: Case, is_interesting: Question, *passes: Pass) -> Case:
+    return reduce(case, is_interesting, seconds=60, by_hand="./pgduel replay 1/g/2", passes=passes or PASSES)
+
+
+def some_question(case: Case) -> bool:
+    raise NotImplementedError
+
+
+@given(cases, st.functions(like=some_question, returns=st.booleans(), pure=True))
+def test_whatever_is_interesting_the_result_is_and_is_no_larger(case: Case, is_interesting: Question) -> None:
+    if not is_interesting(case):
+        return
+    better: list[Case] = []
+    result = reduce(case, is_interesting, seconds=60, by_hand="", on_better=better.append)
+    assert is_interesting(result)
+    assert all(sort_key(smaller) < sort_key(larger) for larger, smaller in pairwise([case, *better]))
+    assert [case, *better][-1] == result
+
+
+@given(cases, st.data())
+def test_steps_that_matter_are_all_that_stays(case: Case, data: st.DataObject) -> None:
+    numbered = replace(
+        case,
+        scene=tuple(replace(step, tags=(f"scene {at}",)) for at, step in enumerate(case.scene)),
+        steps=tuple(replace(step, tags=(f"step {at}",)) for at, step in enumerate(case.steps)),
+    )
+    needed = {step for step in numbered.all_steps if data.draw(st.booleans())}
+    result = reduced(numbered, lambda tried: needed <= set(tried.all_steps), drop_steps)
+    assert result.all_steps == tuple(step for step in numbered.all_steps if step in needed)
+    assert {step.tags[0].split()[0] for step in result.scene} <= {"scene"}
+
+
+def test_a_case_that_shows_nothing_is_refused_with_the_command_to_look() -> None:
+    with pytest.raises(Uninteresting, match=r"look with: \./pgduel replay 1/g/2"):
+        reduced(CASE, lambda case: False)
+
+
+def test_the_best_so_far_stands_when_the_time_is_up() -> None:
+    tried: list[Case] = []
+
+    def slow(case: Case) -> bool:
+        tried.append(case)
+        return len(case.all_steps) > 1
+
+    result = reduce(CASE, slow, seconds=0, by_hand="")
+    assert result == CASE
+    assert tried == [CASE]
+
+
+def test_the_same_question_is_asked_once() -> None:
+    tried: list[Case] = []
+
+    def is_interesting(case: Case) -> bool:
+        tried.append(case)
+        return CASE.steps[1] in case.steps
+
+    assert reduced(CASE, is_interesting).all_steps == (CASE.steps[1],)
+    assert len(tried) == len(set(tried))
+
+
+def test_modes_protocol_and_settings_that_do_not_matter_go() -> None:
+    modes = (
+        Mode("prepared", (("plan_cache_mode", "force_generic_plan"),), Protocol.PREPARED),
+        Mode("spilling", (("work_mem", "64kB"), ("enable_mergejoin", "off"), ("enable_nestloop", "off"))),
+    )
+
+    def is_interesting(case: Case) -> bool:
+        return any(("enable_mergejoin", "off") in mode.settings for mode in case.modes)
+
+    result = reduced(replace(CASE, modes=modes), is_interesting, drop_modes)
+    assert result.modes == (Mode("spilling (partly)", (("enable_mergejoin", "off"),)),)
+    plain = reduced(replace(CASE, modes=modes), lambda case: True, drop_modes)
+    assert plain.modes == ()
+
+
+BINARY_ROW = b"\0\x02\0\0\0\x04\0\0\0\x07\xff\xff\xff\xff"
+
+
+@pytest.mark.parametrize(
+    ("data", "needed", "left"),
+    [
+        (b"1\n2\n3\n4\n", b"3\n", b"3\n"),
+        (b"1\n2\n3\n4", b"4", b"4"),
+        (b"a\r\nb\r\nc\r\n", b"b", b"b\r\n"),
+        (
+            SIGNATURE + bytes(8) + 5 * BINARY_ROW + b"\xff\xff",
+            BINARY_ROW,
+            SIGNATURE + bytes(8) + BINARY_ROW + b"\xff\xff",
+        ),
+        (SIGNATURE + bytes(8) + BINARY_ROW[:5], b"\0", SIGNATURE + bytes(8) + BINARY_ROW[:5]),
+    ],
+)
+def test_rows_of_copy_data_that_do_not_matter_go(data: bytes, needed: bytes, left: bytes) -> None:
+    case = Case("g", (), (Step("COPY t FROM STDIN", Kind.COPY_IN, data), Step("SELECT 1")))
+    result = reduced(case, lambda tried: needed in (tried.steps[0].copy_data or b""), shorten_copy_data)
+    assert result.steps == (replace(case.steps[0], copy_data=left), case.steps[1])
+
+
+@pytest.mark.parametrize(
+    ("sql", "needed", "left"),
+    [
+        (
+            "INSERT INTO t VALUES (1, 'a'), (2, ')'), (3, 'c') RETURNING a",
+            "')'",
+            "INSERT INTO t VALUES  (2, ')') RETURNING a",
+        ),
+        ("SELECT * FROM (VALUES (1),((2)),(3)) AS v", "(2)", "SELECT * FROM (VALUES ((2))) AS v"),
+        ("INSERT INTO t VALUES (1)", "(1)", "INSERT INTO t VALUES (1)"),
+        ("SELECT 'values (1), (2)'", "1", "SELECT 'values (1), (2)'"),
+    ],
+)
+def test_rows_of_values_that_do_not_matter_go(sql: str, needed: str, left: str) -> None:
+    case = Case("g", (), (Step(sql),))
+    assert reduced(case, lambda tried: needed in tried.steps[0].sql, shorten_values).steps == (Step(left),)
+
+
+def test_a_row_count_that_matters_stays() -> None:
+    data = b"".join(b"%d\n" % number for number in range(300))
+    case = Case("g", (), (Step("COPY t FROM STDIN", Kind.COPY_IN, data),))
+    asked = 0
+
+    def is_interesting(tried: Case) -> bool:
+        nonlocal asked
+        asked += 1
+        return (tried.steps[0].copy_data or b"").count(b"\n") > 63
+
+    result = reduced(case, is_interesting, shorten_copy_data)
+    assert (result.steps[0].copy_data or b"").count(b"\n") == 64
+    assert asked < 200
