@@ -30,7 +30,7 @@ _HEAD = struct.Struct(">BI")
 _FIELD = struct.Struct(">IhIhih")  # table, attribute, type, its length, modifier, format: follows the column's name
 
 AUTHENTICATION, BACKEND_KEY, READY = ord("R"), ord("K"), ord("Z")
-DATA_ROW, COPY_DATA, COMMAND_COMPLETE = ord("D"), ord("d"), ord("C")
+DATA_ROW, COPY_OUT_DATA, COMMAND_COMPLETE = ord("D"), ord("d"), ord("C")
 ERROR_RESPONSE, NOTICE_RESPONSE, ROW_DESCRIPTION = ord("E"), ord("N"), ord("T")
 
 SYNC: Final = b"S\0\0\0\4"
@@ -222,25 +222,29 @@ class Wire:
             self._outgoing.clear()
 
     def _split(self, data: bytes) -> None:
-        position, size = 0, len(data)
+        """Take messages off the data. Most are rows, so those come first, with names that are local."""
+        position, body, size = 0, 5, len(data)
+        data_row, copy_row = DATA_ROW, COPY_OUT_DATA
         reply = self.partial
-        unpack = _HEAD.unpack_from
-        while size - position >= 5:
+        add_row, unpack = reply.rows.append, _HEAD.unpack_from
+        while body <= size:
             kind, length = unpack(data, position)
             end = position + 1 + length
             if end > size:
                 break
-            if kind in (DATA_ROW, COPY_DATA):
-                reply.rows.append(data[position + 5 : end])
+            if kind == data_row or kind == copy_row:
+                add_row(data[body:end])
             elif kind == READY:
-                reply.status = chr(data[position + 5])
+                reply.status = chr(data[body])
                 self.replies.append(reply)
                 reply = self.partial = Reply()
+                add_row = reply.rows.append
             else:
                 if kind == BACKEND_KEY:
-                    self.pid = int.from_bytes(data[position + 5 : position + 9], "big")
-                reply.others.append((kind, data[position + 5 : end]))
+                    self.pid = int.from_bytes(data[body : body + 4], "big")
+                reply.others.append((kind, data[body:end]))
             position = end
+            body = end + 5
         self._carry = data[position:]
 
     def close(self) -> None:

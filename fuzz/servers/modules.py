@@ -9,6 +9,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from fuzz.errors import BuildError
+from fuzz.servers import private_headers
 from fuzz.servers.build import Build
 
 SOURCES = Path(__file__).parent / "modules"
@@ -18,7 +19,7 @@ _FLAGS = "-std=gnu99 -O2 -g -fPIC -fvisibility=hidden -fno-strict-aliasing -fwra
 def modules_directory(build: Build) -> Path:
     """Return where a build's modules are, for dynamic_library_path. It changes with any module's source."""
     digest = hashlib.sha256()
-    for source in sorted(SOURCES.glob("*.[ch]")):
+    for source in (*sorted(SOURCES.glob("*.[ch]")), Path(private_headers.__file__)):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
     return build.prefix.parent / "modules" / digest.hexdigest()[:12]
 
@@ -47,8 +48,9 @@ def _compile(build: Build, source: Path, library: Path) -> None:
         env=os.environ | build.flavor.environment,
     )
     draft = library.with_suffix(".new")
+    private_headers.write_private_headers(build.tree, library.parent)
     command = ["gcc", *shlex.split(f"{_FLAGS} {build.flavor.compiler_flags}"), f"-I{pg_config.stdout.strip()}"]
-    command += ["-D_GNU_SOURCE", "-shared", "-o", str(draft), str(source)]
+    command += [f"-I{library.parent}", "-D_GNU_SOURCE", "-shared", "-o", str(draft), str(source)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         first = next((line for line in done.stderr.splitlines() if "error" in line), "gcc failed")

@@ -1,0 +1,384 @@
+/*-------------------------------------------------------------------------
+ *
+ * pgduel_witness.c
+ *		See what a server does where nothing else tells.
+ *
+ * Preloaded into every server of pgduel, on all arms alike.  It has two parts:
+ *
+ * A backend that gets a fatal signal writes to stderr who it is and where it
+ * was, and then dies of that signal as it would have done.  A failed
+ * assertion has printed its own backtrace, so only the first line is written
+ * then.  Sanitizers have handlers of their own, which stay.
+ *
+ * While pgduel_witness.reach is on, a session counts which paths of COPY FROM
+ * and of the resource owners it took.  SHOW pgduel_witness.counters lists all
+ * counters as name=number; each can be summed over sessions.  No hook exists
+ * around table_multi_insert, so the entry of heap's table access method is
+ * replaced.  ResourceOwnerData is private to resowner.c; its definition is
+ * copied from the tree of this very build when this file is compiled, and
+ * where that is not possible, the owners' counters are missing.
+ *
+ * fuzz/servers/modules/pgduel_witness.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "access/htup_details.h"
+#include "access/tableam.h"
+#include "executor/executor.h"
+#include "fmgr.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "storage/lock.h"
+#include "storage/proc.h"
+#include "tcop/utility.h"
+#include "utils/guc.h"
+#include "utils/rel.h"
+#include "utils/resowner.h"
+
+#if __has_include("private_resowner.h")
+#include "private_resowner.h"
+#define HAVE_OWNER
+#endif
+
+PG_MODULE_MAGIC;
+
+void		_PG_init(void);
+
+/* ----------------------------------------------------------------
+ *		Fatal signals
+ * ----------------------------------------------------------------
+ */
+
+#define MAX_FRAMES			64
+#define OWN_FRAMES			2	/* the handler and its trampoline */
+#define ASSERT_FRAMES		8	/* ExceptionalCondition is among the first */
+
+static const int fatal_signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE};
+
+/* A stack overflow leaves no room on the ordinary stack. */
+static char handler_stack[65536];
+
+static bool
+assertion_failed(void *const *frames, int count)
+{
+	for (int i = 0; i < Min(count, ASSERT_FRAMES); i++)
+	{
+		Dl_info		info;
+
+		if (dladdr(frames[i], &info) && info.dli_sname != NULL &&
+			strcmp(info.dli_sname, "ExceptionalCondition") == 0)
+			return true;
+	}
+	return false;
+}
+
+static void
+testify(int number)
+{
+	void	   *frames[MAX_FRAMES];
+	int			count = backtrace(frames, MAX_FRAMES);
+	int			leader = (int) getpid();
+	char		line[128];
+	int			length;
+
+	if (IsUnderPostmaster && MyProc != NULL && MyProc->lockGroupLeader != NULL)
+		leader = MyProc->lockGroupLeader->pid;
+	length = snprintf(line, sizeof(line), "pgduel_witness: signal %d in process %d led by %d\n",
+					  number, (int) getpid(), leader);
+	if (write(STDERR_FILENO, line, length) == length &&
+		count > OWN_FRAMES && !assertion_failed(frames, count))
+		backtrace_symbols_fd(frames + OWN_FRAMES, count - OWN_FRAMES, STDERR_FILENO);
+
+	signal(number, SIG_DFL);
+	raise(number);				/* delivered as soon as we return */
+}
+
+static void
+install_handlers(void)
+{
+#ifndef __SANITIZE_ADDRESS__
+	stack_t		stack = {.ss_sp = handler_stack, .ss_size = sizeof(handler_stack)};
+	struct sigaction action = {.sa_handler = testify, .sa_flags = SA_ONSTACK};
+	void	   *frame;
+
+	backtrace(&frame, 1);		/* the first call allocates memory */
+	sigaltstack(&stack, NULL);
+	sigemptyset(&action.sa_mask);
+	for (int i = 0; i < lengthof(fatal_signals); i++)
+		sigaction(fatal_signals[i], &action, NULL);
+#endif
+}
+
+/* ----------------------------------------------------------------
+ *		Counters
+ * ----------------------------------------------------------------
+ */
+
+typedef enum Counter
+{
+	COPY_FROM,
+	COPY_NO_BATCH,				/* COPY FROM that inserted row by row, or none */
+	FLUSH_1,					/* rows in a call of table_multi_insert */
+	FLUSH_2_99,
+	FLUSH_100_999,
+	FLUSH_1000,
+	ROUND_FULL,					/* all buffers were flushed at 1000 rows, */
+	ROUND_BYTES,				/* before, by size, */
+	ROUND_LAST,					/* or with fewer at the end of COPY */
+	ROUND_1_RELATION,			/* distinct relations with rows in a round */
+	ROUND_2_32_RELATIONS,
+	ROUND_33_RELATIONS,
+	OWNER_ARRAY,				/* looks at an owner without hash table, */
+	OWNER_HASH_64,				/* or with one of that capacity */
+	OWNER_HASH_128_512,
+	OWNER_HASH_1024_4096,
+	OWNER_HASH_8192,
+	OWNER_1000_ITEMS,			/* looks at an owner with as many items */
+	OWNER_GROWTH,				/* hash tables seen made or enlarged */
+	NUM_COUNTERS
+} Counter;
+
+static const char *const counter_names[NUM_COUNTERS] = {
+	"copy.statements", "copy.without_batch",
+	"copy.flush_1", "copy.flush_2_99", "copy.flush_100_999", "copy.flush_1000",
+	"copy.round_full", "copy.round_bytes", "copy.round_last",
+	"copy.round_1_relation", "copy.round_2_32_relations", "copy.round_33_relations",
+	"owner.array", "owner.hash_64", "owner.hash_128_512", "owner.hash_1024_4096", "owner.hash_8192",
+	"owner.1000_items", "owner.growths",
+};
+
+static uint64 counters[NUM_COUNTERS];
+static bool reach = false;
+static char *counters_value = "";
+
+#define MAX_TRACKED			1024	/* relations in a round; more are taken for one */
+
+/* What COPY is writing out.  A round flushes each relation's buffer once. */
+typedef struct Round
+{
+	int			copies;			/* depth of COPY FROM under way */
+	int			rows;
+	Size		bytes;
+	int			relations;		/* with rows */
+	int			tracked;
+	Oid			seen[MAX_TRACKED];
+	bool		any;			/* has this COPY flushed anything? */
+} Round;
+
+static Round current;
+
+/*
+ * COPY counts the bytes of its input and we those of tuples, so that a flush
+ * by size can only be told roughly: 65535 bytes of input are hardly less than
+ * this as tuples.  Short rounds happen, too, where a row cannot be batched.
+ */
+#define MUCH_INPUT			32768
+#define FULL_ROUND			1000
+
+#ifdef HAVE_OWNER
+static ResourceOwner last_owner = NULL;
+static uint32 last_capacity = 0;
+
+static void
+look_at_owner(void)
+{
+	ResourceOwner largest = CurrentResourceOwner;
+	uint32		capacity;
+
+	if (largest == NULL)
+		return;
+	for (ResourceOwner owner = largest->parent; owner != NULL; owner = owner->parent)
+		if (owner->capacity > largest->capacity)
+			largest = owner;
+
+	capacity = largest->capacity;
+	counters[capacity == 0 ? OWNER_ARRAY :
+			 capacity <= 64 ? OWNER_HASH_64 :
+			 capacity <= 512 ? OWNER_HASH_128_512 :
+			 capacity <= 4096 ? OWNER_HASH_1024_4096 : OWNER_HASH_8192]++;
+	if (largest->narr + largest->nhash >= 1000)
+		counters[OWNER_1000_ITEMS]++;
+
+	if (largest != last_owner || capacity < last_capacity)
+		last_capacity = 0;
+	for (uint32 size = Max(last_capacity * 2, RESOWNER_HASH_INIT_SIZE); size <= capacity; size *= 2)
+		counters[OWNER_GROWTH]++;
+	last_owner = largest;
+	last_capacity = capacity;
+}
+#else
+#define look_at_owner() ((void) 0)
+#endif
+
+static void
+end_round(bool last)
+{
+	if (current.rows > 0)
+	{
+		if (current.rows >= FULL_ROUND)
+			counters[ROUND_FULL]++;
+		else if (last)
+			counters[ROUND_LAST]++;
+		else if (current.bytes >= MUCH_INPUT)
+			counters[ROUND_BYTES]++;
+		counters[current.relations == 1 ? ROUND_1_RELATION :
+				 current.relations <= 32 ? ROUND_2_32_RELATIONS : ROUND_33_RELATIONS]++;
+	}
+	current.rows = 0;
+	current.bytes = 0;
+	current.relations = 0;
+	current.tracked = 0;
+}
+
+static bool
+seen_in_round(Oid relid)
+{
+	for (int i = 0; i < current.tracked; i++)
+		if (current.seen[i] == relid)
+			return true;
+	return false;
+}
+
+static void
+count_flush(Relation rel, TupleTableSlot **slots, int nslots)
+{
+	Oid			relid = RelationGetRelid(rel);
+
+	if (seen_in_round(relid))
+		end_round(false);
+	if (current.tracked < MAX_TRACKED)
+		current.seen[current.tracked++] = relid;
+	if (nslots == 0)
+		return;
+
+	current.any = true;
+	current.rows += nslots;
+	current.relations++;
+	for (int i = 0; i < nslots; i++)
+	{
+		bool		should_free;
+		HeapTuple	tuple = ExecFetchSlotHeapTuple(slots[i], false, &should_free);
+
+		current.bytes += tuple->t_len;
+		if (should_free)
+			heap_freetuple(tuple);
+	}
+	counters[nslots == 1 ? FLUSH_1 :
+			 nslots < 100 ? FLUSH_2_99 :
+			 nslots < 1000 ? FLUSH_100_999 : FLUSH_1000]++;
+}
+
+static void (*real_multi_insert) (Relation rel, TupleTableSlot **slots, int nslots, CommandId cid,
+								  int options, struct BulkInsertStateData *bistate);
+
+static void
+counting_multi_insert(Relation rel, TupleTableSlot **slots, int nslots, CommandId cid,
+					  int options, struct BulkInsertStateData *bistate)
+{
+	real_multi_insert(rel, slots, nslots, cid, options, bistate);
+	if (reach && current.copies > 0)
+	{
+		look_at_owner();
+		count_flush(rel, slots, nslots);
+	}
+}
+
+/* The table is constant, so its page has to be made writable for a moment. */
+static void
+replace_multi_insert(void)
+{
+	TableAmRoutine *heap = (TableAmRoutine *) GetHeapamTableAmRoutine();
+	uintptr_t	page_size = sysconf(_SC_PAGESIZE);
+	uintptr_t	start = (uintptr_t) &heap->multi_insert & ~(page_size - 1);
+
+	if (mprotect((void *) start, page_size, PROT_READ | PROT_WRITE) != 0)
+	{
+		elog(LOG, "pgduel_witness cannot count flushes: mprotect failed: %m");
+		return;
+	}
+	real_multi_insert = heap->multi_insert;
+	heap->multi_insert = counting_multi_insert;
+	mprotect((void *) start, page_size, PROT_READ);
+}
+
+static ProcessUtility_hook_type next_utility = NULL;
+static ExecutorEnd_hook_type next_executor_end = NULL;
+
+static void
+watch_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree, ProcessUtilityContext context,
+			  ParamListInfo params, QueryEnvironment *environment, DestReceiver *dest, QueryCompletion *completion)
+{
+	ProcessUtility_hook_type next = next_utility ? next_utility : standard_ProcessUtility;
+	bool		counted = reach && IsA(pstmt->utilityStmt, CopyStmt) && ((CopyStmt *) pstmt->utilityStmt)->is_from;
+
+	if (!counted)
+	{
+		next(pstmt, query, read_only_tree, context, params, environment, dest, completion);
+		return;
+	}
+
+	counters[COPY_FROM]++;
+	current.any = false;
+	current.copies++;
+	PG_TRY();
+	{
+		next(pstmt, query, read_only_tree, context, params, environment, dest, completion);
+	}
+	PG_FINALLY();
+	{
+		current.copies--;
+		end_round(true);
+		if (!current.any)
+			counters[COPY_NO_BATCH]++;
+	}
+	PG_END_TRY();
+}
+
+static void
+watch_executor_end(QueryDesc *queryDesc)
+{
+	if (reach)
+		look_at_owner();
+	if (next_executor_end)
+		next_executor_end(queryDesc);
+	else
+		standard_ExecutorEnd(queryDesc);
+}
+
+static const char *
+show_counters(void)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	for (int i = 0; i < NUM_COUNTERS; i++)
+		if (counters[i] > 0)
+			appendStringInfo(&text, "%s%s=" UINT64_FORMAT, text.len > 0 ? " " : "", counter_names[i], counters[i]);
+	return text.data;
+}
+
+void
+_PG_init(void)
+{
+	DefineCustomBoolVariable("pgduel_witness.reach", "Counts paths taken in this session.", NULL,
+							 &reach, false, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomStringVariable("pgduel_witness.counters", "Shows the counters as name=number.", NULL,
+							   &counters_value, "", PGC_INTERNAL, GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
+							   NULL, NULL, show_counters);
+	MarkGUCPrefixReserved("pgduel_witness");
+
+	install_handlers();
+	replace_multi_insert();
+	next_utility = ProcessUtility_hook;
+	ProcessUtility_hook = watch_utility;
+	next_executor_end = ExecutorEnd_hook;
+	ExecutorEnd_hook = watch_executor_end;
+}

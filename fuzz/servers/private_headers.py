@@ -1,0 +1,27 @@
+"""Headers that our modules need and PostgreSQL does not install: definitions copied from the tree of the build."""
+
+import re
+from pathlib import Path
+
+from fuzz.servers import git
+
+_RESOWNER = "src/backend/utils/resowner/resowner.c"
+_CONSTANT = re.compile(r"^#define[ \t]+\w*RESOWNER_\w+[ \t]+\d+[ \t]*$", re.MULTILINE)
+_ELEMENT = re.compile(r"^typedef struct ResourceElem\n\{.*?^\} ResourceElem;$", re.MULTILINE | re.DOTALL)
+_OWNER = re.compile(r"^struct ResourceOwnerData\n\{.*?^\};$", re.MULTILINE | re.DOTALL)
+_NEEDED = ("parent", "narr", "nhash", "capacity")
+
+
+def write_private_headers(tree: str, directory: Path) -> None:
+    """Write private_resowner.h, unless the tree defines resource owners in another way than PostgreSQL 17 does."""
+    header = resource_owner_header(git.show(tree, _RESOWNER) or "") if tree else None
+    if header is not None:
+        (directory / "private_resowner.h").write_text(header)
+
+
+def resource_owner_header(source: str) -> str | None:
+    """Return the definition of ResourceOwnerData in a resowner.c and what it rests on, or None."""
+    element, owner = _ELEMENT.search(source), _OWNER.search(source)
+    if not element or not owner or not all(re.search(rf"\b{name}\b", owner[0]) for name in _NEEDED):
+        return None
+    return "\n".join([*_CONSTANT.findall(source), element[0], owner[0], ""])
