@@ -86,8 +86,9 @@ def _unharmed(arm: str, runs: Sequence[Run], observations: Observations) -> Verd
     seen = [observations[run] for run in runs if run.arm == arm]
     steps = [step for observed in seen for step in observed.steps]
     if any(step.outcome is Outcome.LOST for step in steps):
-        killed = {crash_origin(observed.crash) for observed in seen if observed.crash is not None}
-        return Inconclusive(min(killed, default="connection lost"))
+        origins = sorted(crash_origin(observed.crash) for observed in seen if observed.crash is not None)
+        killed = [origin for origin in origins if origin.startswith(_KILLED)]
+        return Inconclusive(killed[0] if killed else "connection lost")
     return Agree(sum(step.outcome in (Outcome.OK, Outcome.ERROR) for step in seen[0].steps))
 
 

@@ -122,10 +122,10 @@ def _reported(observed: CaseObservation) -> Iterator[tuple[str, str]]:
 def _residue(observed: CaseObservation, cases_own: AbstractSet[str]) -> Iterator[tuple[str, str]]:
     left = observed.residue or Residue()
     if left.pins:
-        yield "left: pins", f"{left.pins} buffers pinned"
+        yield "left: pins", f"buffers pinned: {left.pins}"
     for kind in ("temp_files", "locks", "cursors", "prepared"):
         if names := [name for name in getattr(left, kind) if name not in cases_own]:
-            yield f"left: {kind.replace('_', ' ')}", ", ".join(names)
+            yield f"left: {kind.replace('_', ' ')}", f"{len(names)} left: {', '.join(names)}"
 
 
 def _finding(pair: tuple[str, str], origin: str, actual: str, expected: str) -> Finding:

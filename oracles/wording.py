@@ -64,16 +64,16 @@ def worded(case: Case, place: Place, left: CaseObservation, right: CaseObservati
     """Put the difference at this place into words."""
     if place.step is None:
         ours, theirs = dict(left.digests).get(place.subject), dict(right.digests).get(place.subject)
-        summary = f"after the case: {place.subject}: {place.aspect} differ"
+        summary = f"after the case: {place.subject} differs in {place.aspect}"
         return Wording(summary, ours or "is not there", theirs or "is not there")
     before, after = left.steps[place.step], right.steps[place.step]
     if place.aspect in (Aspect.ROWS, Aspect.ROW_COUNT):
         said = _rows_worded(reading(case.all_steps[place.step], case.modes), before, after)
     elif place.aspect in (Aspect.MESSAGES, Aspect.TEXTS):
-        said = Wording(f"{place.aspect} differ", _messages_beyond(before, after), _messages_beyond(after, before))
+        said = Wording(f"differs in {place.aspect}", _messages_beyond(before, after), _messages_beyond(after, before))
     else:
         as_text = _AS_TEXT[place.aspect]
-        said = Wording(f"{place.aspect} differ", as_text(before), as_text(after))
+        said = Wording(f"differs in {place.aspect}", as_text(before), as_text(after))
     return Wording(f"step {place.step}: {said.summary}", said.expected, said.actual)
 
 

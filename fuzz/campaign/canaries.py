@@ -1,0 +1,60 @@
+"""Canaries: bugs planted in one arm before a run, since an oracle gone blind looks like a server without bugs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from fuzz.campaign.trial import Observer, Trial, try_case
+from fuzz.errors import CanaryMissed
+from fuzz.servers.arm import Arm
+from fuzz.servers.modules import ensure_module
+from oracles.case import Case
+from oracles.observation import CaseObservation, Run
+from oracles.oracle import Canary, Oracle
+
+SABOTEUR: Final = "pgduel_saboteur"
+
+
+class Sabotaged:
+    """A stage on which one arm misbehaves; nobody who looks at the observations is told."""
+
+    def __init__(self, stage: Observer, arm: str, sabotage: str) -> None:
+        """`sabotage` is an action of the saboteur: NAME or NAME:RELATION."""
+        self._stage = stage
+        self._arm = arm
+        self._sabotage = sabotage
+
+    def observe(self, case: Case, runs: Sequence[Run]) -> Mapping[Run, CaseObservation]:
+        """Execute each run, those on the arm under sabotage, and return observations as if of plain runs."""
+        executed = {run: replace(run, sabotage=self._sabotage) if run.arm == self._arm else run for run in runs}
+        observed = self._stage.observe(case, tuple(executed.values()))
+        return {run: observed[as_executed] for run, as_executed in executed.items()}
+
+
+def plant(oracle: Oracle, canary: Canary, stage: Observer, arms: Sequence[Arm]) -> Trial:
+    """Try a canary's case with its bug planted in the last arm. Raises BuildError, ServerError."""
+    suspect = arms[-1]
+    ensure_module(suspect.build, SABOTEUR)
+    sabotaged = Sabotaged(stage, suspect.name, canary.sabotage)
+    return try_case(sabotaged, (oracle,), canary.case, tuple(arm.name for arm in arms))
+
+
+def is_caught(trial: Trial, arms: Sequence[Arm]) -> bool:
+    """Tell whether the bug was found, and blamed on the arm that it was planted in."""
+    return any(finding.arms == (arms[0].name, arms[-1].name) for finding in trial.findings)
+
+
+def plant_all(oracles: Sequence[Oracle], stage: Observer, arms: Sequence[Arm]) -> Iterator[tuple[str, str, bool]]:
+    """Plant every canary; yield the oracle's name, the sabotage, and whether it was caught."""
+    for oracle in oracles:
+        for canary in oracle.canaries:
+            yield oracle.name, canary.sabotage, is_caught(plant(oracle, canary, stage, arms), arms)
+
+
+def require_caught(outcomes: Sequence[tuple[str, str, bool]]) -> None:
+    """Raise CanaryMissed, naming oracle and sabotage, unless all were caught."""
+    missed = [f"{oracle} ({sabotage})" for oracle, sabotage, caught in outcomes if not caught]
+    if missed:
+        raise CanaryMissed(
+            f"planted bugs were not noticed by {', '.join(missed)}: trust no result until this is mended"
+        )

@@ -1,0 +1,69 @@
+"""Trial: one case before all oracles. What they ask for is executed, once each, until none asks for more."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from oracles.case import Case
+from oracles.finding import Finding
+from oracles.observation import CaseObservation, Run
+from oracles.oracle import Agree, More, Oracle, Verdict
+
+
+class Observer(Protocol):
+    """Whatever executes runs: a Stage, or one that plants bugs."""
+
+    def observe(self, case: Case, runs: Sequence[Run]) -> Mapping[Run, CaseObservation]:
+        """Execute each run and return what was observed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The verdicts on a case, as pairs of an oracle's name and a verdict, and all that they rest on."""
+
+    verdicts: tuple[tuple[str, Verdict], ...]
+    observations: Mapping[Run, CaseObservation]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Return the findings among the verdicts."""
+        return tuple(verdict for _, verdict in self.verdicts if isinstance(verdict, Finding))
+
+    @property
+    def statements(self) -> int:
+        """Return how many statements were really compared: by the oracle that compared most, since all see the same."""
+        compared = {name: 0 for name, _ in self.verdicts}
+        for name, verdict in self.verdicts:
+            if isinstance(verdict, Agree):
+                compared[name] += verdict.statements
+        return max(compared.values(), default=0)
+
+
+def try_case(stage: Observer, oracles: Sequence[Oracle], case: Case, arms: Sequence[str]) -> Trial:
+    """Try a case on the arms, the first of which is the one the others are held against. Raises ServerError.
+
+    All oracles judge anew in each round, so that each has seen every run in the end: a crash in a run that another
+    oracle asked for is seen too.
+    """
+    observations: dict[Run, CaseObservation] = {}
+    wanted = [run for oracle in oracles for run in oracle.runs(case, arms)]
+    while wanted:
+        observations |= stage.observe(case, wanted)
+        judged = [(oracle, oracle.judge(case, arms, observations)) for oracle in oracles]
+        wanted = _unobserved(judged, observations)
+    verdicts = ((oracle.name, verdict) for oracle, given in judged if not isinstance(given, More) for verdict in given)
+    return Trial(tuple(verdicts), observations)
+
+
+def _unobserved(
+    judged: Sequence[tuple[Oracle, tuple[Verdict, ...] | More]], observations: Mapping[Run, CaseObservation]
+) -> list[Run]:
+    """Return the runs asked for. An oracle that asks for what it has would go on asking for ever."""
+    wanted: dict[Run, None] = {}
+    for oracle, given in judged:
+        if isinstance(given, More):
+            missing = [run for run in given.runs if run not in observations]
+            if not missing:
+                raise ValueError(f"oracle {oracle.name} asks for runs that it was given")
+            wanted |= dict.fromkeys(missing)
+    return list(wanted)
