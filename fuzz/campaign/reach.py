@@ -1,0 +1,119 @@
+"""Which paths of planner and executor a statement really took, read from its EXPLAIN (ANALYZE, FORMAT JSON).
+
+A counter is 1 for a statement whose plan has the feature, however often: sums over statements are numbers of
+statements, and divided by the counter `explained` they are shares.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+Node = Mapping[str, Any]
+
+EXPLAINED = "explained"
+
+_JOINS = {"Hash Join": "hash_join", "Merge Join": "merge_join", "Nested Loop": "nested_loop"}
+_PARTITION = re.compile(r"_\d+$")  # how EXPLAIN names a partition: the parent's alias and a number
+
+
+def reach(plan: Node) -> Counter[str]:
+    """Return the counters of one plan: the object with the key "Plan", or a plan node itself."""
+    top = plan.get("Plan", plan)
+    found = {EXPLAINED}
+    if _ran(top) and top["Actual Rows"] > 0:
+        found.add("rows")
+    for node in _nodes(top):
+        found.update(_join_counters(node))
+        found.update(name for name, holds in FEATURES.get(node["Node Type"], ()) if holds(node))
+        found.update(name for name, holds in ANY_NODE if holds(node))
+    return Counter(found)
+
+
+def _nodes(node: Node) -> Iterator[Node]:
+    yield node
+    for child in node.get("Plans", ()):
+        yield from _nodes(child)
+
+
+def _ran(node: Node) -> bool:
+    return bool(node.get("Actual Loops", 0))
+
+
+def _join_counters(node: Node) -> Iterator[str]:
+    """Yield method, type, and method.type of a join: hash_join, left, hash_join.left."""
+    method = _JOINS.get(node["Node Type"])
+    if method and _ran(node):
+        kind = node["Join Type"].lower().replace(" ", "_")
+        yield from (method, kind, f"{method}.{kind}")
+
+
+def _members(node: Node) -> list[Node]:
+    return [child for child in node["Plans"] if child["Parent Relationship"] == "Member"]
+
+
+def _live(node: Node) -> bool:
+    return sum(_ran(member) for member in _members(node)) >= 2
+
+
+def _pruned(node: Node) -> bool:
+    """Return whether partitions were pruned when execution began, or between rescans."""
+    return node.get("Subplans Removed", 0) > 0 or (_ran(node) and any(not _ran(m) for m in _members(node)))
+
+
+def _by_partition(*kinds: str) -> Callable[[Node], bool]:
+    """Return a test for an Append over such nodes that each work on partitions."""
+
+    def holds(node: Node) -> bool:
+        return any(
+            member["Node Type"] in kinds and any(_PARTITION.search(scan.get("Alias", "")) for scan in _nodes(member))
+            for member in _members(node)
+        )
+
+    return holds
+
+
+def _more(value: str, than: str) -> Callable[[Node], bool]:
+    return lambda node: bool(node.get(value, 0) > node.get(than, 0) > 0)
+
+
+def _positive(value: str, least: int = 1) -> Callable[[Node], bool]:
+    return lambda node: bool(node.get(value, 0) >= least)
+
+
+def _always(node: Node) -> bool:
+    return True
+
+
+_Feature = tuple[str, Callable[[Node], bool]]
+_APPEND: tuple[_Feature, ...] = (
+    ("append.live>=2", _live),
+    ("runtime_pruning", _pruned),
+    ("partitionwise_join", _by_partition(*_JOINS)),
+    ("partitionwise_aggregate", _by_partition("Aggregate")),
+)
+FEATURES: dict[str, tuple[_Feature, ...]] = {
+    "Append": _APPEND,
+    "Merge Append": (*_APPEND, ("merge_append", _ran)),
+    "Hash": (
+        ("hash_join.multi_batch", _positive("Hash Batches", 2)),
+        ("hash_join.grown_batches", _more("Hash Batches", "Original Hash Batches")),
+        ("hash_join.grown_buckets", _more("Hash Buckets", "Original Hash Buckets")),
+        ("parallel_hash", lambda node: _ran(node) and bool(node["Parallel Aware"])),
+    ),
+    "Aggregate": (("hash_aggregate.spilled", _positive("Disk Usage")),),
+    "Memoize": (("memoize", _ran), ("memoize.hits", _positive("Cache Hits"))),
+    "Gather": (("parallel", _positive("Workers Launched")),),
+    "Gather Merge": (("parallel", _positive("Workers Launched")), ("gather_merge", _ran)),
+    "Incremental Sort": (("incremental_sort", _ran),),
+    "Index Scan": (("index_scan", _ran),),
+    "Index Only Scan": (("index_scan", _ran),),
+    "Bitmap Heap Scan": (("bitmap_scan", _ran),),
+    "WindowAgg": (("window", _ran),),
+    "SetOp": (("set_operation", _ran),),
+    "CTE Scan": (("cte_scan", _ran),),
+}
+ANY_NODE: tuple[_Feature, ...] = (
+    ("initplan", lambda node: node.get("Parent Relationship") == "InitPlan"),
+    ("subplan", lambda node: node.get("Parent Relationship") == "SubPlan"),
+)

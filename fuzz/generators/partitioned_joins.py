@@ -1,0 +1,122 @@
+"""Random joins over random partitioned tables: planner and executor under as many plans as there are modes."""
+
+import random
+from collections.abc import Iterator
+from typing import ClassVar
+
+from fuzz.generators.choices import Weighted, between, chance, pick, some
+from fuzz.generators.generator import Generator, Scale
+from fuzz.generators.relational import tables
+from fuzz.generators.relational.columns import Word, vocabulary
+from fuzz.generators.relational.expressions import constant
+from fuzz.generators.relational.partitions import Scheme, draw_scheme, vary
+from fuzz.generators.relational.predicates import predicate
+from fuzz.generators.relational.queries import query
+from fuzz.generators.relational.scope import Column, Scope
+from fuzz.generators.relational.tables import Table
+from oracles.case import Case, Step
+
+_TABLES = Weighted((30, 3), (35, 2), (25, 4), (10, 5))
+_SCHEMES = Weighted((55, "shared"), (15, "varied"), (12, "own"), (18, "none"))
+_ANALYZED = Weighted((45, "last"), (20, "early"), (20, "partly"), (15, "never"))
+_LARGE = 10  # at most one table of a case may have so many times scale.rows
+
+
+class PartitionedJoins(Generator):
+    """A few tables that share a partition scheme, or nearly, and queries that join them."""
+
+    name: ClassVar[str] = "partitioned_joins"
+    modes: ClassVar[tuple[str, ...]] = (
+        "plain",
+        "hash_spilling",
+        "partitionwise",
+        "parallel+partitionwise",
+        "hash_spilling+parallel",
+        "hash_only",
+        "merge_only",
+        "loop_only",
+        "no_pruning",
+        "small_memory",
+        "extended",
+        "prepared_generic",
+        "prepared_custom",
+        "cursor",
+        "closed_early",
+    )
+
+    def generate(self, rng: random.Random, scale: Scale) -> Case:
+        """Return a case: a scene of two to five tables, then queries over them."""
+        drawn = _tables(rng, scale)
+        scene = tuple(step for table in drawn for step in _scene(rng, table))
+        sources = tuple(table.source for table in drawn)
+        steps = tuple(query(rng, sources, scale.relations) for _ in range(scale.queries))
+        return Case(self.name, scene, steps)
+
+
+def _tables(rng: random.Random, scale: Scale) -> tuple[Table, ...]:
+    words = vocabulary(rng, scale.rows)
+    shared = _scheme(rng, words, scale)
+    count = _TABLES.pick(rng)
+    large = rng.randrange(count) if chance(rng, 35) else None
+    drawn = []
+    for n in range(count):
+        scheme: dict[str, Scheme | None] = {"shared": shared, "none": None}
+        choice = _SCHEMES.pick(rng)
+        if choice == "varied":
+            scheme[choice] = vary(rng, shared)
+        if choice == "own":
+            scheme[choice] = _scheme(rng, words, scale)
+        rows = scale.rows * between(rng, 3, _LARGE) if n == large else _rows(rng, scale.rows)
+        drawn.append(tables.draw_table(rng, f"r{n + 1}", words, rows, scheme[choice]))
+    return tuple(drawn)
+
+
+def _rows(rng: random.Random, most: int) -> int:
+    if chance(rng, 8):
+        return rng.randrange(3)
+    return between(rng, most // 15, pick(rng, (most // 2, most)))
+
+
+def _scheme(rng: random.Random, words: tuple[Word, ...], scale: Scale) -> Scheme:
+    chosen = some(rng, [word for word in words if word.name != "w1"], 2)
+    columns = tuple(Column(f"@{word.name}", word.name, word.type, 1, max(2, word.domain)) for word in chosen)
+    return draw_scheme(rng, columns, max(2, scale.partitions))
+
+
+def _scene(rng: random.Random, table: Table) -> Iterator[Step]:
+    analyzed = _ANALYZED.pick(rng)
+    yield from tables.create(rng, table)
+    indexes = [tables.index(rng, table) for _ in range(rng.randrange(3))]
+    if chance(rng, 30):
+        yield from indexes
+        indexes = []
+    half = table.rows // 2 if analyzed == "early" or chance(rng, 20) else table.rows
+    yield tables.load(table, 1, half)
+    if analyzed == "early":
+        yield Step(f"ANALYZE {table.name}")
+    if half < table.rows:
+        yield tables.load(table, half + 1, table.rows)
+    if chance(rng, 60):
+        yield tables.load_edges(rng, table, between(rng, 1, 6))
+    if chance(rng, 20):
+        yield _change(rng, table)
+    yield from indexes
+    if analyzed == "partly" and table.leaves:
+        yield Step(f"ANALYZE {pick(rng, table.leaves)}")
+    if analyzed == "last":
+        yield Step(f"ANALYZE {table.name}")
+
+
+def _change(rng: random.Random, table: Table) -> Step:
+    """Return the step that deletes rows, or changes them, which may move them to another partition."""
+    source = table.source
+    relation = source.relation("a1")
+    scope = Scope((source,)).over((relation,), 1)
+    condition = predicate(rng, scope)
+    fixed = {*table.primary, *(key.name for key in source.keys if table.scheme and table.scheme.accepts)}
+    free = [c.column for c in table.contents if not (c.unique or c.column.wide or c.column.name in fixed)]
+    if not free or any(not key.name for key in source.keys) or chance(rng, 50):
+        return Step(f"DELETE FROM {relation.sql} WHERE {condition}")
+    column = pick(rng, free)
+    value = constant(rng, scope, column.family, column)
+    return Step(f"UPDATE {relation.sql} SET {column.name} = {value.sql} WHERE {condition}")
