@@ -32,6 +32,9 @@ DROP SCHEMA IF EXISTS duel CASCADE;
 RESET client_min_messages;
 CREATE SCHEMA duel;
 SET search_path = {SEARCH_PATH.replace(",", ", ")};"""
+_CLEAN_UP = """\
+SET client_min_messages = warning;
+DROP SCHEMA duel CASCADE;"""
 _CURSOR_PLANS = "SET cursor_tuple_fraction = 1;  -- pgduel fetched by protocol, which plans for all rows"
 _WHAT_IS_LEFT = """\
 -- Rows and a hash of every table, view and sequence that the case leaves.
@@ -80,7 +83,7 @@ def render(case: Case, finding: Finding, arms: Mapping[str, Mapping[str, Any]], 
         steps,
         "ROLLBACK;" if any(_OPENS_BLOCK.match(step.sql) for step in case.all_steps) else "",
         _WHAT_IS_LEFT if finding.step is None else "",
-        f"DROP SCHEMA duel CASCADE;\n{_REMOVE_SPOOL}" if spool else "DROP SCHEMA duel CASCADE;",
+        f"{_CLEAN_UP}\n{_REMOVE_SPOOL}" if spool else _CLEAN_UP,
     )
     return "\n\n".join(part for part in parts if part) + "\n"
 
