@@ -1,0 +1,102 @@
+"""COPY in batches with duplicate descriptors, into tables of all kinds, and all that may surround a COPY."""
+
+import random
+from collections.abc import Callable
+from typing import ClassVar
+
+from fuzz.generators.choices import Weighted, between, chance, pick
+from fuzz.generators.copying.changes import make_change
+from fuzz.generators.copying.checks import make_check
+from fuzz.generators.copying.copy_out import make_copy_out
+from fuzz.generators.copying.many_references import HELPERS, make_references
+from fuzz.generators.copying.plans import PLANS
+from fuzz.generators.copying.plpgsql import make_block
+from fuzz.generators.copying.table import REFERENCES, Made, Scope, Table
+from fuzz.generators.copying.tables import DEFAULT_HELPERS, make_table
+from fuzz.generators.copying.transactions import TRANSACTIONS
+from fuzz.generators.copying.triggers import AUDIT, make_triggers, make_view
+from fuzz.generators.copying.values import USER_TYPES
+from fuzz.generators.generator import Generator, Scale
+from oracles.case import Case, Step
+
+TABLES = Weighted((6, 1), (4, 2), (1, 3))
+FEWEST_STEPS = 10
+
+PROLOGUE = (
+    *USER_TYPES,
+    *DEFAULT_HELPERS,
+    AUDIT,
+    "CREATE TABLE ref (id int4 PRIMARY KEY, note text)",
+    f"INSERT INTO ref SELECT g, 'note ' || g FROM generate_series(1, {REFERENCES}) g",
+    *HELPERS,
+)
+
+
+def _transaction(rng: random.Random, scope: Scope, table: Table) -> Made:
+    return TRANSACTIONS.pick(rng)(rng, scope, table)
+
+
+def _plan(rng: random.Random, scope: Scope, table: Table) -> Made:
+    return PLANS.pick(rng)(rng, scope, table)
+
+
+def _output(rng: random.Random, scope: Scope, table: Table) -> Made:
+    step, scope = make_copy_out(rng, scope, table)
+    return (step,), scope
+
+
+ACTS: Weighted[Callable[[random.Random, Scope, Table], Made]] = Weighted(
+    (14, _transaction),
+    (6, _plan),
+    (3, make_block),
+    (4, _output),
+    (3, make_change),
+    (3, make_references),
+)
+
+
+class CopyBatches(Generator):
+    """COPY FROM STDIN around every limit of copyfrom.c and of resource owners, right and wrong."""
+
+    name: ClassVar[str] = "copy_batches"
+    modes: ClassVar[tuple[str, ...]] = (
+        "plain",
+        "extended",
+        "prepared_generic",
+        "prepared_custom",
+        "cursor",
+        "closed_early",
+        "small_memory",
+        "hash_spilling",
+        "parallel",
+        "no_pruning",
+    )
+
+    def generate(self, rng: random.Random, scale: Scale) -> Case:
+        """Return a scene of one to three tables, perhaps a view, and about 10 to `scale.queries` steps more."""
+        scope, scene = _scene(rng, Scope(scale))
+        steps: tuple[Step, ...] = ()
+        wanted = between(rng, FEWEST_STEPS, max(FEWEST_STEPS, scale.queries))
+        while len(steps) < wanted:
+            table = pick(rng, scope.tables)
+            made, scope = ACTS.pick(rng)(rng, scope, table)
+            steps += made
+        steps += tuple(make_check(rng, scope, table) for table in scope.tables)
+        return Case(self.name, scene, steps)
+
+
+def _scene(rng: random.Random, scope: Scope) -> tuple[Scope, tuple[Step, ...]]:
+    steps = tuple(Step(sql) for sql in PROLOGUE)
+    tables: tuple[Table, ...] = ()
+    for number in range(TABLES.pick(rng)):
+        table, made = make_table(rng, scope, f"t{number}")
+        steps += made
+        if chance(rng, 45):
+            table, made = make_triggers(rng, table)
+            steps += made
+        tables += (table,)
+        if chance(rng, 15):
+            fixed, view, made = make_view(rng, table, f"v{number}")
+            steps += made
+            tables = (*tables[:-1], fixed, view)
+    return Scope(scope.scale, tables), steps
