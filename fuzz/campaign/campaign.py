@@ -123,8 +123,8 @@ class Campaign:
             return
         self._around.say(f"cases {job.first} to {job.end - 1} of {job.generator} killed {DEATHS} workers: given up")
         result = RangeResult(done=job.end - job.first)
-        result.tally.reasons["campaign", job.generator, "inconclusive", "worker died"] += result.done
-        result.tally.verdicts["campaign", job.generator, "inconclusive"] += result.done
+        for _ in range(result.done):
+            result.tally.failed(job.generator, "worker died")
         self._take_range(job, result)
 
     def _take_range(self, job: Range, result: RangeResult) -> None:

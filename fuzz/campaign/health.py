@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from fuzz.campaign.tally import Tally
+from fuzz.campaign.tally import HARNESS, Tally
 
 VALID_SHARE = 0.97  # of the statements that were meant to succeed
 INCONCLUSIVE_SHARE = 0.20  # of the verdicts of one oracle on one generator
@@ -13,7 +13,12 @@ def complaints(tally: Tally) -> tuple[str, ...]:
     """Return what is wrong, one line each; nothing if the campaign's result can be trusted."""
     if not tally.statements_judged:
         return ("no statement was compared",)
-    return (*_invalid(tally), *_undecided(tally))
+    return (*_failed(tally), *_invalid(tally), *_undecided(tally))
+
+
+def _failed(tally: Tally) -> list[str]:
+    counts = {generator: count for (oracle, generator, _), count in tally.verdicts.items() if oracle == HARNESS}
+    return [f"pgduel itself failed on {count} cases of {name}" for name, count in sorted(counts.items())]
 
 
 def _invalid(tally: Tally) -> list[str]:
@@ -29,7 +34,7 @@ def _undecided(tally: Tally) -> list[str]:
     verdicts: Counter[tuple[str, str]] = Counter()
     undecided: Counter[tuple[str, str]] = Counter()
     for (oracle, generator, kind), count in tally.verdicts.items():
-        verdicts[oracle, generator] += count
+        verdicts[oracle, generator] += count if oracle != HARNESS else 0
         undecided[oracle, generator] += count if kind == "inconclusive" else 0
     return [
         f"{oracle} on {generator}: {undecided[oracle, generator] / count:.0%} of the verdicts were inconclusive"

@@ -1,14 +1,17 @@
 """Tally: what a campaign has counted. Tallies of ranges add up to the campaign's, and survive as JSON."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from fuzz.campaign.trial import Trial
 from oracles.case import Case
 from oracles.finding import Finding
 from oracles.observation import CaseObservation, Outcome
 from oracles.oracle import Agree, Inconclusive, Unstable, Verdict
+
+HARNESS = "pgduel"  # in the place of an oracle: the case could not be tried at all
 
 KINDS: dict[type[Verdict], str] = {
     Agree: "agree",
@@ -54,17 +57,20 @@ class Tally:
                 self.steps[generator] += 1
                 self.valid[generator] += seen.outcome is Outcome.OK
 
-    def count_verdicts(self, generator: str, verdicts: Iterable[tuple[str, Verdict]]) -> None:
-        """Count (oracle, verdict) pairs. A statement that several oracles compared is judged once."""
-        compared: Counter[str] = Counter()
-        for oracle, verdict in verdicts:
+    def count_verdicts(self, generator: str, trial: Trial) -> None:
+        """Count what the oracles said of a case. A statement that several oracles compared is judged once."""
+        for oracle, verdict in trial.verdicts:
             kind = KINDS[type(verdict)]
             self.verdicts[oracle, generator, kind] += 1
-            if isinstance(verdict, Agree):
-                compared[oracle] += verdict.statements
-            elif isinstance(verdict, Inconclusive | Unstable):
+            if isinstance(verdict, Inconclusive | Unstable):
                 self.reasons[oracle, generator, kind, verdict.reason] += 1
-        self.judged[generator] += max(compared.values(), default=0)
+        self.judged[generator] += trial.statements
+
+    def failed(self, generator: str, reason: str) -> None:
+        """Count a case on which the harness itself failed."""
+        self.cases[generator] += 1
+        self.verdicts[HARNESS, generator, "inconclusive"] += 1
+        self.reasons[HARNESS, generator, "inconclusive", reason] += 1
 
     @property
     def statements_judged(self) -> int:

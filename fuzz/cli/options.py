@@ -1,6 +1,6 @@
 """The options that say which arms there are, shared by the commands that need any."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -105,7 +105,7 @@ class ArmOptions:
         )
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> "ArmOptions":
+    def from_json(cls, data: Mapping[str, Any]) -> "ArmOptions":
         """Return the options that `to_json` wrote."""
         return cls(**{**data, "series": tuple(data["series"]), "arms": tuple(data["arms"])})
 

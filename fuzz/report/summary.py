@@ -26,6 +26,7 @@ class Summary:
     seed: int
     arms: Mapping[str, Any]
     canaries: Mapping[str, int]
+    missed: str  # which canaries were missed, if any
     tally: Tally
     findings: Sequence[StoredFinding]
     complaints: Sequence[str]  # of the health check

@@ -86,6 +86,7 @@ class _Run:
                 interrupt or Interrupt()
             )
         self.cases = store.tally.cases.total()
+        self.failed = store.tally.of_kind("inconclusive")
         self.findings = store.findings()
         store.close()
         return why
@@ -138,7 +139,8 @@ def test_a_worker_that_dies_once_costs_no_case(run: _Run) -> None:
 
 def test_cases_that_kill_every_worker_are_given_up(run: _Run) -> None:
     assert run(_Pretend(run.directory, deadly=20, once=False), 48, Limits()) == "all cases done"
-    assert run.cases == 32  # of either generator, the range with case 20 is missing
+    assert run.cases == 48
+    assert run.failed == 16  # of either generator, the range with case 20
     assert sum("given up" in line for line in run.said) == 2
 
 

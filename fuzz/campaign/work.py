@@ -1,0 +1,142 @@
+"""What a worker process does: run the cases of a range on its own stage, and reduce findings."""
+
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.synchronize import Event
+from pathlib import Path
+
+from fuzz.campaign.attached import attached
+from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
+from fuzz.campaign.reach import reach
+from fuzz.campaign.schedule import Range
+from fuzz.campaign.store import Store, StoredFinding
+from fuzz.campaign.trial import try_case
+from fuzz.engines.seeded import case_of
+from fuzz.errors import PgduelError, ServerError
+from fuzz.execution.stage import Stage
+from fuzz.generators.generator import Scale
+from fuzz.servers.arm import Arm
+from oracles.case import Case, CaseId
+from oracles.observation import CaseObservation, Run
+from oracles.oracle import all_oracles, duel
+
+EXPLAINED = 10  # one case in so many is run once more, explained
+ERRORS = "errors.log"
+
+Reduce = Callable[[Stage, Sequence[Arm], StoredFinding, Path], Path]
+"""Reduces a finding on the stage, writes its reproducer into the directory, returns its path."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseWork:
+    """How worker processes set themselves up. Pickles."""
+
+    arms: tuple[Arm, ...]
+    directory: Path
+    seed: int
+    reduce: Reduce
+
+    @classmethod
+    def on(cls, arms: Sequence[Arm], directory: Path, seed: int, reduce: Reduce) -> "CaseWork":
+        """Return the work of a campaign on arms that this process owns."""
+        return cls(attached(arms), directory, seed, reduce)
+
+    @contextmanager
+    def __call__(self, number: int, stop: Event) -> Iterator[Callable[[Job], Result]]:
+        """Set up worker `number`; its stage is made with its first job."""
+        worker = _Worker(self, f"w{number}", stop)
+        try:
+            yield worker.do
+        finally:
+            worker.close()
+
+
+class _Worker:
+    """A worker's state: its store, its oracles, and a stage as long as the servers are up."""
+
+    def __init__(self, work: CaseWork, name: str, stop: Event) -> None:
+        self._work = work
+        self._name = name
+        self._stop = stop
+        self._store = Store(work.directory)
+        self._oracles = all_oracles()
+        self._arms = tuple(arm.name for arm in work.arms)
+        self._stage: Stage | None = None
+        self._cpu = 0.0
+
+    def close(self) -> None:
+        self._leave_stage()
+        self._store.close()
+
+    def _leave_stage(self) -> None:
+        if self._stage is not None:
+            self._stage.close()
+        self._stage = None
+
+    def _entered(self) -> Stage:
+        if self._stage is None:
+            self._stage = Stage(self._work.arms, self._name)
+        return self._stage
+
+    def do(self, job: Job) -> Result:
+        return self._reduce(job) if isinstance(job, Reduction) else self._run(job)
+
+    def _run(self, job: Range) -> RangeResult:
+        result = RangeResult()
+        try:
+            for case_id in job.case_ids(self._work.seed):
+                self._try(case_id, result)
+                result.done += 1
+                if self._stop.is_set():
+                    break
+        except ServerError as error:
+            result.trouble = str(error)
+            self._leave_stage()
+        spent = time.process_time()
+        result.tally.client_cpu += spent - self._cpu
+        self._cpu = spent
+        return result
+
+    def _try(self, case_id: CaseId, result: RangeResult) -> None:
+        """Run one case. What goes wrong in pgduel itself is counted and written down, never passed over."""
+        try:
+            self._judge(case_id, case_of(case_id, Scale()), result)
+        except ServerError:
+            raise
+        except Exception as error:
+            with (self._work.directory / ERRORS).open("a") as log:
+                log.write(f"case {case_id}\n{traceback.format_exc()}\n")
+            result.notes.append(f"pgduel failed on case {case_id}: {error!r} (see {log.name})")
+            result.tally.failed(case_id.generator, type(error).__name__)
+
+    def _judge(self, case_id: CaseId, case: Case, result: RangeResult) -> None:
+        stage = self._entered()
+        trial = try_case(stage, self._oracles, case, self._arms)
+        for finding in trial.findings:
+            if self._store.add_finding(finding, str(case_id), case):
+                result.found.append(finding.fingerprint)
+        reference, *_ = duel(case, self._arms)
+        result.tally.count_steps(case_id.generator, case, trial.observations[reference])
+        result.tally.count_verdicts(case_id.generator, trial)
+        if case_id.index % EXPLAINED == 0:
+            explained = Run(self._arms[-1], case.modes, explain=True)
+            self._count_reach(stage.observe(case, [explained])[explained], result)
+
+    def _count_reach(self, seen: CaseObservation, result: RangeResult) -> None:
+        for step in seen.steps:
+            if step.plan is not None:
+                result.tally.reach.update(reach(step.plan))
+        result.tally.reach.update(seen.reach)
+
+    def _reduce(self, job: Reduction) -> ReductionResult:
+        found = next(each for each in self._store.findings() if each.finding.fingerprint == job.fingerprint)
+        try:
+            path = self._work.reduce(self._entered(), self._work.arms, found, self._work.directory)
+        except PgduelError as error:
+            self._leave_stage()
+            return ReductionResult(f"finding {job.fingerprint} is not reduced: {error}")
+        self._store.reduced(job.fingerprint, path)
+        return ReductionResult(f"finding {job.fingerprint}: {path}")

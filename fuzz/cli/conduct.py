@@ -1,0 +1,103 @@
+"""Conducting a campaign: open the arms, prove the oracles, run the plan, sum up."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from fuzz.campaign.campaign import Campaign, Surroundings
+from fuzz.campaign.canaries import plant_all, require_caught
+from fuzz.campaign.catalog import new_campaign, opened
+from fuzz.campaign.health import complaints
+from fuzz.campaign.plan import Plan
+from fuzz.campaign.schedule import Schedule
+from fuzz.campaign.stop import interruptible
+from fuzz.campaign.store import Store
+from fuzz.campaign.work import CaseWork
+from fuzz.campaign.workers import Pool
+from fuzz.cli.options import ArmOptions, arms_json
+from fuzz.cli.reducing import reduce_stored
+from fuzz.errors import CanaryMissed, PgduelError
+from fuzz.execution.stage import Stage
+from fuzz.report.summary import Summary
+from fuzz.report.terminal import Display, display
+from fuzz.servers.arm import Arm, open_arms
+from oracles.oracle import all_oracles
+
+
+def conduct(directory: Path | None, plan: Plan, workers: int, console: Console) -> Summary:
+    """Run the plan in a new campaign, or in the directory of one that is resumed. Raises PgduelError."""
+    options = ArmOptions.from_json(plan.arms)
+    limit = plan.limits.seconds
+    with display(console, limit) as shown:
+        specs = options.specs(shown.progress)
+        with open_arms(specs, shown.progress, allow_same_build=options.same_build_wanted) as arms:
+            facts = arms_json(specs, [arm.build.key for arm in arms])
+            directory = directory or new_campaign()
+            with opened(directory) as store:
+                store.begin(plan.to_json(), facts)
+                if store.arms != facts:
+                    raise PgduelError(f"campaign {directory.name} ran other builds; start a new one to test these")
+                return _conduct(store, plan, arms, workers, shown)
+
+
+def _conduct(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Display) -> Summary:
+    missed = _plant_canaries(store, arms, shown)
+    why = "a canary was missed" if missed else _run(store, plan, arms, workers, shown)
+    tally = store.tally
+    return Summary(
+        campaign=store.directory.name,
+        why=why,
+        seed=plan.seed,
+        arms=store.arms,
+        canaries=store.canaries,
+        missed=missed,
+        tally=tally,
+        findings=store.findings(),
+        complaints=complaints(tally),
+    )
+
+
+def _plant_canaries(store: Store, arms: Sequence[Arm], shown: Display) -> str:
+    """Plant a bug for each oracle; return what is to be said if one was missed, else nothing."""
+    outcomes = []
+    with Stage(arms, "canaries") as stage:
+        for outcome in plant_all(all_oracles(), stage, arms):
+            outcomes.append(outcome)
+            shown.progress(f"planting bugs to prove the oracles: {outcome[0]}, {outcome[1]}")
+    store.canaries_tried(len(outcomes), sum(caught for _, _, caught in outcomes))
+    try:
+        require_caught(outcomes)
+    except CanaryMissed as missed:
+        return str(missed)
+    return ""
+
+
+def _run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Display) -> str:
+    number = store.directory.name
+    shown.say(f"campaign {number}: {' against '.join(arm.name for arm in reversed(arms))}, seed {plan.seed}")
+    around = Surroundings(
+        revive=lambda: _revive(arms),
+        server_cpu=lambda: sum(arm.cluster.cpu_seconds() for arm in arms),
+        client_cpu=time.process_time,
+        say=shown.say,
+        show=shown.show,
+    )
+    schedule = Schedule(plan.generators, plan.cases, store.done())
+    work = CaseWork.on(arms, store.directory, plan.seed, reduce_stored)
+    try:
+        with interruptible() as interrupt, Pool(work, workers) as pool:
+            return Campaign(store, schedule, plan.limits, pool, around).run(interrupt)
+    except (PgduelError, KeyboardInterrupt):
+        shown.say(f"all findings and counts are kept; go on with: ./pgduel fuzz --resume {number}")
+        raise
+
+
+def _revive(arms: Sequence[Arm]) -> list[str]:
+    lines = []
+    for arm in arms:
+        if not arm.cluster.alive():
+            arm.cluster.restart()
+            lines.append(f"the server of arm {arm.name} was killed from outside; it is restarted")
+    return lines

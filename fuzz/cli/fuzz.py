@@ -1,0 +1,83 @@
+"""`pgduel fuzz`: the main job."""
+
+from typing import Annotated
+
+import typer
+
+from fuzz.campaign.catalog import campaign_named, opened
+from fuzz.campaign.plan import Plan
+from fuzz.campaign.workers import processors
+from fuzz.cli import options
+from fuzz.cli.app import app, console, write_json
+from fuzz.cli.conduct import conduct
+from fuzz.errors import CanaryMissed, CaseError
+from fuzz.generators.generator import all_generators, generator_named
+from fuzz.report.summary import print_summary
+
+_PANEL = "What runs"
+
+
+@app.command()
+def fuzz(
+    *,
+    minutes: Annotated[
+        float | None,
+        typer.Option(min=0.01, help="How long to fuzz. Default: 5, or no limit with --cases.", rich_help_panel=_PANEL),
+    ] = None,
+    cases: Annotated[
+        int | None, typer.Option(min=1, help="How many cases to run at most.", rich_help_panel=_PANEL)
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(help="Cases are a function of it; equal seeds run equal cases.", rich_help_panel=_PANEL)
+    ] = 1,
+    generator: Annotated[
+        list[str] | None,
+        typer.Option(help="Workload to run (repeat the option). Default: all.", rich_help_panel=_PANEL),
+    ] = None,
+    stop_at_first: Annotated[
+        bool, typer.Option("--stop-at-first", help="End with the first finding.", rich_help_panel=_PANEL)
+    ] = False,
+    resume: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CAMPAIGN",
+            help="Go on with an interrupted campaign: its number, or 'last'. Its arms, seed and generators hold; "
+            "--minutes and --cases, counted over all its parts, may be set anew.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Processes that run cases.", rich_help_panel=_PANEL)
+    ] = processors(),
+    base: options.Base = None,
+    series: options.SeriesOption = None,
+    repo: options.Repo = None,
+    commits: options.Range = None,
+    arm: options.ArmOption = None,
+    flavor: options.FlavorOption = options.DEFAULT_FLAVOR,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Duel the arms: run generated cases on all of them, and report whatever one does differently.
+
+    Without options: 5 minutes of the patched server against master, all set-up included. Each finding is stored
+    at once, then reduced to a script that shows it by psql alone. Ctrl-C ends early and loses nothing.
+    """
+    if resume is not None:
+        directory = campaign_named(resume)
+        with opened(directory) as store:
+            plan = Plan.from_json(store.options).extended(minutes, cases)
+    else:
+        names = tuple(generator_named(name).name for name in generator or ()) or tuple(all_generators())
+        if len(set(names)) < len(names):
+            raise CaseError("a generator is named twice")
+        arms = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
+        if minutes is None and cases is None:
+            minutes = 5.0
+        plan = Plan(seed, names, minutes, cases, stop_at_first, arms.to_json())
+        directory = None
+    summary = conduct(directory, plan, workers, console)
+    write_json(json_file, summary.to_json())
+    if summary.missed:
+        raise CanaryMissed(summary.missed)
+    print_summary(console, summary)
+    raise typer.Exit(summary.exit_code)
