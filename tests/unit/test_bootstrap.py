@@ -1,0 +1,119 @@
+"""Set-up on machines where something is missing: one clear line, exit code 2, nothing done that was not asked for."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fuzz import bootstrap, workdir
+from fuzz.errors import PgduelError
+
+LAUNCHER = Path(__file__).parents[2] / "pgduel"
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> dict[str, str]:
+    """The environment of a machine that has python3 and dpkg, no package of ours, and no way to become root."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("env", "sh"):
+        (programs / name).symlink_to(shutil.which(name) or "")
+    (programs / "python3").symlink_to(sys.executable)
+    (programs / "dpkg-query").write_text("#!/bin/sh\nexit 1\n")
+    (programs / "dpkg-query").chmod(0o755)
+    return {"PATH": str(programs), "PGDUEL_HOME": str(tmp_path / "home")}
+
+
+def launch(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, LAUNCHER, *arguments], env=environment, capture_output=True, text=True, timeout=60
+    )
+
+
+def test_without_rights_it_prints_the_line_for_root(bare: dict[str, str]) -> None:
+    done = launch(bare, "fuzz")
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "as root, run: apt-get update && apt-get install -y --no-install-recommends " in done.stderr
+    assert " meson " in done.stderr
+    assert "clang" not in done.stderr  # only the tests need it
+
+
+def test_tests_need_more(bare: dict[str, str]) -> None:
+    done = launch(bare, "test")
+    assert done.returncode == 2
+    assert " clang-19 " in done.stderr
+
+
+def test_doctor_changes_nothing_and_says_what_is_missing(bare: dict[str, str]) -> None:
+    done = launch(bare, "doctor")
+    assert done.returncode == 2
+    assert "meson (configures PostgreSQL)" in done.stdout
+    assert "no gcc" in done.stdout
+    assert "as root run: apt-get update" in done.stdout
+    assert not list(Path(bare["PGDUEL_HOME"]).rglob("*.log"))
+
+
+def test_cache_that_cannot_be_written_is_named(bare: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = launch(bare | {"PGDUEL_HOME": str(tmp_path / "file" / "below")}, "doctor")
+    assert done.returncode == 2
+    assert "set PGDUEL_HOME to a directory you may use" in done.stderr
+
+
+def test_environment_depends_on_the_dependencies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PGDUEL_HOME", str(tmp_path))
+    before = bootstrap.environment_directory()
+    monkeypatch.setattr(bootstrap, "dependencies", lambda: ["other"])
+    assert bootstrap.environment_directory() != before
+
+
+def test_killed_set_up_is_repeated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PGDUEL_HOME", str(tmp_path))
+    monkeypatch.setattr(bootstrap, "dependencies", lambda: ["pip"])  # there from the start: nothing to download
+    half = bootstrap.environment_directory()
+    (half / "lib" / "half").mkdir(parents=True)
+    python = bootstrap.ensure_environment()
+    assert subprocess.run([python, "-c", "import pip"]).returncode == 0
+    assert not (half / "lib" / "half").exists()
+    made = (half / "complete").stat().st_mtime_ns
+    assert bootstrap.ensure_environment() == python
+    assert (half / "complete").stat().st_mtime_ns == made  # once is enough
+
+
+def test_failing_set_up_names_its_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PGDUEL_HOME", str(tmp_path))
+    monkeypatch.setattr(bootstrap, "dependencies", lambda: ["no-such-thing @ file:///nowhere"])
+    with pytest.raises(PgduelError, match=r"cannot install Python packages: .*environment\.log"):
+        bootstrap.ensure_environment()
+    with pytest.raises(PgduelError):  # it did not pass for complete
+        bootstrap.ensure_environment()
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"PGDUEL_HOME": "/x/y"}, "/x/y"),
+        ({"XDG_CACHE_HOME": "/caches"}, "/caches/pgduel"),
+        ({"XDG_CACHE_HOME": "relative", "HOME": "/home/dev"}, "/home/dev/.cache/pgduel"),
+        ({"HOME": "/home/dev"}, "/home/dev/.cache/pgduel"),
+    ],
+)
+def test_where_the_cache_is(variables: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PGDUEL_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(Path, "mkdir", lambda *_args, **_options: None)
+    assert str(workdir.root()) == expected
+
+
+def test_root_keeps_its_cache_where_servers_may_enter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PGDUEL_HOME", raising=False)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(Path, "mkdir", lambda *_args, **_options: None)
+    assert str(workdir.root()) == "/var/cache/pgduel"
