@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from fuzz.errors import BuildError
 
 _CHECKED = ("-Dbuildtype=debugoptimized", "-Dcassert=true")
-_SANITIZERS = "-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
+_SANITIZERS = "-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -fno-var-tracking"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,26 @@
+"""One build for all tests here: upstream, with assertions, from the cache where it is there."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from fuzz.servers.base import Base, resolve_base
+from fuzz.servers.build import Build, ensure_build
+from fuzz.servers.cluster import Cluster
+from fuzz.servers.flavor import FLAVORS
+
+
+@pytest.fixture(scope="session")
+def base() -> Base:
+    return resolve_base("pg17", print)
+
+
+@pytest.fixture(scope="session")
+def build(base: Base) -> Build:
+    return ensure_build(base.tree, FLAVORS["assert"], print)
+
+
+@pytest.fixture
+def cluster(build: Build) -> Iterator[Cluster]:
+    with Cluster(build, "test") as cluster:
+        yield cluster

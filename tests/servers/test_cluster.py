@@ -1,0 +1,189 @@
+"""A cluster does what it is told, counts what it costs, and is gone when its owner is."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import LiteralString
+
+import psutil
+import psycopg
+import pytest
+
+from fuzz.errors import ServerError
+from fuzz.servers import owners
+from fuzz.servers.build import Build
+from fuzz.servers.cluster import Cluster
+from fuzz.servers.processes import processes_in
+
+pytestmark = pytest.mark.servers
+
+
+def connect(cluster: Cluster) -> psycopg.Connection[tuple[object, ...]]:
+    kwargs = cluster.connect_kwargs
+    return psycopg.connect(host=str(kwargs["host"]), port=cluster.port, user="postgres", application_name="me")
+
+
+def query(cluster: Cluster, sql: LiteralString) -> str:
+    with connect(cluster) as connection:
+        row = connection.execute(sql).fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+def test_stop_and_start_keep_the_data(cluster: Cluster) -> None:
+    with connect(cluster) as connection:
+        connection.execute("CREATE TABLE t AS SELECT 42 AS a")
+    cluster.stop()
+    assert not cluster.alive()
+    assert not processes_in(cluster.data)
+    cluster.start()
+    assert query(cluster, "SELECT a FROM t") == "42"
+
+
+def test_restart_after_a_killed_postmaster(cluster: Cluster) -> None:
+    with connect(cluster) as connection:
+        connection.execute("CREATE TABLE t AS SELECT 42 AS a")
+    os.kill(cluster.pid, signal.SIGKILL)
+    wait_until(lambda: not cluster.alive())
+    cluster.restart()
+    assert query(cluster, "SELECT a FROM t") == "42"
+
+
+def test_kill9_leaves_no_process_even_a_busy_one(cluster: Cluster) -> None:
+    with connect(cluster) as connection:
+        connection.execute("BEGIN")
+        cluster.kill9()
+        assert not processes_in(cluster.data)
+        with pytest.raises(psycopg.OperationalError):
+            connection.execute("SELECT 1")
+
+
+def test_cpu_time_covers_backends_that_ended(cluster: Cluster) -> None:
+    before = cluster.cpu_seconds()
+    query(cluster, "SELECT count(*) FROM generate_series(1, 1500000)")
+    wait_until(lambda: cluster.cpu_seconds() > before + 0.1)
+    during = cluster.cpu_seconds()
+    cluster.restart()
+    assert cluster.cpu_seconds() >= during
+
+
+def test_log_lines_carry_the_backend(cluster: Cluster) -> None:
+    offset = cluster.log_size()
+    with connect(cluster) as connection:
+        pid = connection.info.backend_pid
+        connection.execute("DO $$ BEGIN RAISE WARNING 'seen'; END $$")
+    assert f"{pid}|me|WARNING:  seen" in cluster.log_since(offset)
+
+
+def test_the_clusters_of_a_killed_owner_are_stopped(build: Build) -> None:
+    program = (
+        "import sys, time\n"
+        "from fuzz.servers.build import list_builds\n"
+        "from fuzz.servers.cluster import Cluster\n"
+        f"build = next(build for build in list_builds() if build.key == {build.key!r})\n"
+        "cluster = Cluster(build, 'orphan')\n"
+        "cluster.start()\n"
+        "print(cluster.data, flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        data = Path(owner.stdout.readline().strip())
+        owners.clean_up()
+        assert processes_in(data)  # its owner lives
+        owner.kill()
+    assert processes_in(data)
+    owners.clean_up()
+    assert not processes_in(data)
+    assert not data.exists()
+
+
+def test_an_owner_that_ends_stops_its_clusters(build: Build) -> None:
+    program = (
+        "from fuzz.servers.build import list_builds\n"
+        "from fuzz.servers.cluster import Cluster\n"
+        f"build = next(build for build in list_builds() if build.key == {build.key!r})\n"
+        "cluster = Cluster(build, 'ending')\n"
+        "cluster.start()\n"
+        "print(cluster.data, cluster.pid)\n"
+        "raise SystemExit('without closing anything')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    data, pid = done.stdout.split()
+    assert not Path(data).exists()
+    assert not psutil.pid_exists(int(pid))
+
+
+def test_a_socket_in_use_is_named(cluster: Cluster, build: Build) -> None:
+    second = Cluster(build, "second", socket_dir=cluster.socket_dir)
+    try:
+        with pytest.raises(ServerError, match=r"server second did not start: the socket .* is in use"):
+            second.start()
+    finally:
+        second.destroy()
+    assert cluster.alive()
+    assert query(cluster, "SELECT 1") == "1"  # the first keeps its socket
+
+
+def test_a_data_directory_that_is_gone_is_named(cluster: Cluster) -> None:
+    cluster.stop()
+    cluster.data.rename(cluster.data.with_name("elsewhere"))
+    with pytest.raises(ServerError, match=r"the data directory of server test, .*, is gone"):
+        cluster.start()
+
+
+def test_a_data_directory_deleted_under_a_server(cluster: Cluster) -> None:
+    subprocess.run(["rm", "-rf", cluster.data], check=True)
+    cluster.stop()
+    assert not processes_in(cluster.data)
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"work_mem": "a lot"}, 'invalid value for parameter "work_mem"'),
+        ({"huge_pages": "on", "huge_page_size": "1GB"}, "not enough shared memory; see ./pgduel doctor"),
+        ({"shared_preload_libraries": "absent"}, 'could not access file "absent"'),
+    ],
+)
+def test_a_server_that_dies_at_start_says_why(build: Build, settings: dict[str, str], complaint: str) -> None:
+    broken = Cluster(build, "broken", settings=settings)
+    try:
+        with pytest.raises(ServerError, match=complaint):
+            broken.start()
+    finally:
+        broken.destroy()
+
+
+def test_the_server_user_must_be_able_to_enter(build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root starts servers as another user")
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    monkeypatch.setenv("PGDUEL_HOME", str(closed))
+    with pytest.raises(
+        ServerError, match=r"who may not enter .*/closed/.*; set PGDUEL_HOME to a directory open to all"
+    ):
+        Cluster(build, "locked-out")
+
+
+def test_a_long_path_still_has_a_socket(build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for directory in (tmp_path, *tmp_path.parents):
+        if directory.name.startswith(("pytest-", "test_")):
+            directory.chmod(0o755)
+    monkeypatch.setenv("PGDUEL_HOME", str(tmp_path / ("long" * 25)))
+    with Cluster(build, "long") as cluster:
+        assert query(cluster, "SELECT 1") == "1"
+        socket_dir = cluster.socket_dir
+    assert not socket_dir.exists()
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 10) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
