@@ -1,0 +1,61 @@
+"""Bench: one table of a mail, measured again. One bench a file; `all_benches` finds them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import ClassVar
+
+from fuzz import bench
+from fuzz.errors import PgduelError
+from fuzz.servers.arm import Arm
+from oracles.discovery import instances
+
+Point = tuple[int, ...]  # a value for each axis, in the order of `Bench.axes`
+
+
+class BenchError(PgduelError):
+    """A measurement that was asked for cannot be taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """Where a table comes from, and the ratios patched/master that it gives."""
+
+    subject: str
+    message_id: str
+    ratios: Mapping[Point, float]
+
+
+class Bench(ABC):
+    """What is measured at each point of a grid. More of `unit` is better, so a ratio above 1 is a gain."""
+
+    name: ClassVar[str]
+    unit: ClassVar[str]
+    axes: ClassVar[Mapping[str, Sequence[int]]]  # name of an axis -> the values that the mail has
+    settings: ClassVar[Mapping[str, str]]  # of the servers
+    mail: ClassVar[Mail]
+
+    @abstractmethod
+    def label(self, point: Point) -> str:
+        """Return the point in words."""
+
+    @abstractmethod
+    def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
+        """Make what the points need in an arm, and warm it up. Raises BenchError."""
+
+    @abstractmethod
+    def measure(self, arm: Arm, point: Point, seconds: int) -> float:
+        """Measure one arm at one point for so many seconds. Raises BenchError."""
+
+    def points(self, chosen: Mapping[str, Sequence[int]]) -> list[Point]:
+        """Return the grid of the values chosen; an axis without choice has the mail's. Raises BenchError."""
+        axes = [sorted(set(chosen.get(name) or values)) for name, values in self.axes.items()]
+        if any(value < 1 for values in axes for value in values):
+            raise BenchError(f"each of {', '.join(self.axes)} has to be at least 1")
+        return list(product(*axes))
+
+
+def all_benches() -> dict[str, Bench]:
+    """Return an instance of each bench in this package, by name, sorted."""
+    return {found.name: found for found in instances(Bench, bench)}  # type: ignore[type-abstract]
