@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -87,14 +88,19 @@ class Place:
             connection.execute(sql.SQL("ALTER SERVER loopback OPTIONS ({})").format(settings))
 
     def recover(self) -> Talk[None]:
-        """Wait until the server takes connections again, starting it where it is gone. Raises ServerError."""
+        """Wait until the server takes connections again, starting it where it is gone. Raises ServerError.
+
+        Where another process owns the server and has to start it, that too is waited for.
+        """
         if self._admin is not None:
             self._admin.close()
         for _ in range(int(RECOVERY_SECONDS / RECOVERY_PAUSE)):
-            if not self.cluster.alive():
-                self.cluster.restart()
             if (yield from self._answers()):
                 return
+            if not self.cluster.alive():
+                with suppress(ServerError):
+                    self.cluster.restart()
+                    continue
             yield RECOVERY_PAUSE
         self.cluster.restart()
 

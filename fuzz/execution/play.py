@@ -2,6 +2,7 @@
 
 import os
 import signal
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -107,20 +108,16 @@ class Play:
             raise Lost
 
     def _end(self, session: Wire) -> Talk[None]:
-        """End a session that does not answer, not even to statement_timeout: politely, then showing where it hangs."""
-        yield from self._place.admin_query("SELECT pg_terminate_backend($1::int)", (str(session.pid),))
-        yield from self._exited(session)
-        if not session.lost:
-            os.kill(session.pid, signal.SIGABRT)
-            yield from self._exited(session)
+        """End a session that ignored statement_timeout: politely, then so that it shows where it hangs, then surely."""
+        for number in (signal.SIGTERM, signal.SIGABRT, signal.SIGKILL) if session.pid else ():
+            with suppress(ProcessLookupError):
+                os.kill(session.pid, number)
+            for _ in range(_EXIT_LOOKS):
+                session.pump_in()
+                if session.lost:
+                    return
+                yield _PAUSE
         session.close()
-
-    def _exited(self, session: Wire) -> Talk[None]:
-        for _ in range(_EXIT_LOOKS):
-            session.pump_in()
-            if session.lost:
-                return
-            yield _PAUSE
 
     def _tidy_up(self, session: Wire, status: str) -> Talk[None]:
         """End what the case left open, and look at what stays nevertheless."""

@@ -30,7 +30,8 @@ _HEAD = struct.Struct(">BI")
 _FIELD = struct.Struct(">IhIhih")  # table, attribute, type, its length, modifier, format: follows the column's name
 
 AUTHENTICATION, BACKEND_KEY, READY = ord("R"), ord("K"), ord("Z")
-DATA_ROW, COPY_OUT_DATA, COMMAND_COMPLETE = ord("D"), ord("d"), ord("C")
+ROW_KINDS: Final = frozenset(b"Dd")  # DataRow, CopyData
+COMMAND_COMPLETE = ord("C")
 ERROR_RESPONSE, NOTICE_RESPONSE, ROW_DESCRIPTION = ord("E"), ord("N"), ord("T")
 
 SYNC: Final = b"S\0\0\0\4"
@@ -222,9 +223,9 @@ class Wire:
             self._outgoing.clear()
 
     def _split(self, data: bytes) -> None:
-        """Take messages off the data. Most are rows, so those come first, with names that are local."""
+        """Take messages off the data. Most are rows: they come first."""
         position, body, size = 0, 5, len(data)
-        data_row, copy_row = DATA_ROW, COPY_OUT_DATA
+        row_kinds = ROW_KINDS
         reply = self.partial
         add_row, unpack = reply.rows.append, _HEAD.unpack_from
         while body <= size:
@@ -232,7 +233,7 @@ class Wire:
             end = position + 1 + length
             if end > size:
                 break
-            if kind == data_row or kind == copy_row:
+            if kind in row_kinds:
                 add_row(data[body:end])
             elif kind == READY:
                 reply.status = chr(data[body])
