@@ -47,7 +47,9 @@ class Crash(Oracle):
 
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...]:
         """Return a finding for each crash; where all arms crash, it is about the base (the first arm twice)."""
-        findings = {finding.fingerprint: finding for finding in _findings(arms, observations)}
+        findings: dict[str, Finding] = {}
+        for finding in _findings(arms, observations):
+            findings.setdefault(finding.fingerprint, finding)
         suspects = {finding.arms[1] for finding in findings.values()}
         others = [_unharmed(arm, self.runs(case, arms), observations) for arm in arms[1:] if arm not in suspects]
         return (*findings.values(), *others)
@@ -55,8 +57,8 @@ class Crash(Oracle):
 
 def _findings(arms: Sequence[str], observations: Observations) -> Iterator[Finding]:
     alike: dict[Run, dict[str, CaseObservation]] = defaultdict(dict)  # equal but for the arm
-    for run, observed in observations.items():
-        alike[replace(run, arm="")][run.arm] = observed
+    for run in sorted(observations, key=lambda run: (len(run.modes), run.repeats, repr(run))):  # plain runs first
+        alike[replace(run, arm="")][run.arm] = observations[run]
     for same_runs in alike.values():
         showing: dict[str, list[str]] = defaultdict(list)
         for arm, observed in same_runs.items():

@@ -1,0 +1,161 @@
+"""What every oracle promises, whatever it judges."""
+
+import copy
+import os
+import pickle
+import random
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pglast
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fuzz.campaign.trial import try_case
+from oracles.case import Case, Kind, Step
+from oracles.finding import Finding
+from oracles.observation import CaseObservation, Column, Message, Observation, Outcome, Residue, Resources, Run
+from oracles.oracle import Agree, Oracle, all_oracles
+from tests.unit.observed import ByHand, row
+
+CHECKOUT = Path(__file__).parents[2]
+ORACLES = all_oracles()
+COUNTED = [("patched",), ("patched", "third")]
+
+each_oracle = pytest.mark.parametrize("oracle", ORACLES, ids=[oracle.name for oracle in ORACLES])
+
+
+def made_case(rng: random.Random) -> Case:
+    """Return a case of a few steps of each kind."""
+    kinds = rng.choices(list(Kind), k=rng.randint(0, 6))
+    steps = [Step(f"-- {number}", kind, ordered=rng.random() < 0.3) for number, kind in enumerate(kinds)]
+    return Case("by_hand", tuple(steps[:2]), tuple(steps[2:]))
+
+
+def made_step(rng: random.Random) -> Observation:
+    outcome = rng.choice(list(Outcome))
+    state = "22012" if outcome is Outcome.ERROR else ""
+    return Observation(
+        outcome,
+        state,
+        tags=rng.choice([(), ("SELECT 1",), ("INSERT 0 2",)]),
+        columns=rng.choice([(), (Column("a", "23"),)]),
+        rows=tuple(row(rng.choice(["1", "2", None])) for _ in range(rng.randint(0, 2))),
+        messages=rng.choice([(), (Message("WARNING", "01000", "resource was not closed: it"),)]),
+        plan=rng.choice([None, {}, {"Plan": {"Node Type": "Result"}}]),
+        transaction=rng.choice(["", "I", "T", "E"]),
+    )
+
+
+def made_observation(case: Case, run: Run, rng: random.Random) -> CaseObservation:
+    """Return what a server might do, or hardly: anything goes, as long as there is a step for each step."""
+    repetitions = rng.randint(0, run.repeats)
+    return CaseObservation(
+        run.arm,
+        tuple(made_step(rng) for _ in case.all_steps),
+        digests=tuple(
+            (name, rng.choice(["1 7", "2 7", "9 unused", "error 42P01"])) for name in "ts" if rng.random() < 0.8
+        ),
+        residue=rng.choice([None, Residue(), Residue(pins=1, locks=("advisory ExclusiveLock 0/1/1",))]),
+        resources=tuple(Resources(rng.randint(3, 9), 1, {"A": (1, rng.randint(0, 99))}) for _ in range(repetitions)),
+        log=rng.choice([(), ("WARNING:  resource was not closed: it",)]),
+        crash=rng.choice([None, None, "", "terminated by signal 11", "terminated by signal 9"]),
+    )
+
+
+def respond_at_random(case: Case, seed: int) -> ByHand:
+    return ByHand(lambda run: made_observation(case, run, random.Random(f"{seed} {run}")))
+
+
+def test_names_are_those_of_the_files() -> None:
+    assert [oracle.name for oracle in ORACLES] == [
+        type(oracle).__module__.removeprefix("oracles.") for oracle in ORACLES
+    ]
+
+
+@each_oracle
+def test_a_canary_is_there_and_is_a_case(oracle: Oracle) -> None:
+    assert oracle.canaries
+    for canary in oracle.canaries:
+        for step in canary.case.all_steps:
+            pglast.parse_sql(step.sql)
+        assert any("canary" in step.sql for step in canary.case.steps)
+
+
+@each_oracle
+def test_runs_are_asked_of_the_arms_there_are(oracle: Oracle) -> None:
+    for canary in oracle.canaries:
+        runs = oracle.runs(canary.case, ("master", "patched", "third"))
+        assert len(set(runs)) == len(runs)
+        assert {run.arm for run in runs} == {"master", "patched", "third"}
+        assert all(run.modes[: len(canary.case.modes)] == canary.case.modes and not run.sabotage for run in runs)
+
+
+@each_oracle
+@given(seed=st.integers(0, 10**9), others=st.sampled_from(COUNTED))
+@settings(max_examples=200, deadline=None)
+def test_whatever_was_observed_there_is_a_verdict_on_each_other_arm(
+    oracle: Oracle, seed: int, others: tuple[str, ...]
+) -> None:
+    case = made_case(random.Random(seed))
+    arms = ("master", *others)
+    trial = try_case(respond_at_random(case, seed), (oracle,), case, arms)
+    assert len(trial.verdicts) >= len(others)
+    for found in trial.findings:
+        assert found.oracle == oracle.name
+        assert set(found.arms) <= set(arms)
+        assert found.origin
+        assert found.step is None or 0 <= found.step < len(case.all_steps)
+        assert "\n" not in found.summary
+    pickle.loads(pickle.dumps(trial.verdicts))
+
+
+@each_oracle
+@given(seed=st.integers(0, 10**9))
+@settings(max_examples=50, deadline=None)
+def test_judging_changes_nothing_and_repeats(oracle: Oracle, seed: int) -> None:
+    case = made_case(random.Random(seed))
+    arms = ("master", "patched")
+    observations = dict(try_case(respond_at_random(case, seed), (oracle,), case, arms).observations)
+    before = copy.deepcopy(observations)
+    verdicts = oracle.judge(case, arms, observations)
+    assert observations == before
+    assert oracle.judge(case, arms, dict(reversed(observations.items()))) == verdicts
+
+
+@each_oracle
+@given(seed=st.integers(0, 10**9))
+@settings(max_examples=100, deadline=None)
+def test_equal_and_sound_observations_agree(oracle: Oracle, seed: int) -> None:
+    rng = random.Random(seed)
+    case = made_case(rng)
+    steps = tuple(
+        replace(made_step(rng), outcome=rng.choice([Outcome.OK, Outcome.ERROR]), messages=()) for _ in case.all_steps
+    )
+    sound = CaseObservation("", steps, (("t", "1 7"),), Residue(), ())
+    trial = try_case(ByHand(lambda run: sound), (oracle,), case, ("master", "patched", "third"))
+    assert trial.verdicts == ((oracle.name, Agree(len(steps))),) * 2
+
+
+def test_verdicts_do_not_depend_on_the_hash_seed() -> None:
+    program = (
+        "import random; from tests.contract.test_oracles import *\n"
+        "for seed in range(40):\n"
+        "    case = made_case(random.Random(seed))\n"
+        "    print(try_case(respond_at_random(case, seed), ORACLES, case, ('master', 'patched', 'third')).verdicts)\n"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=CHECKOUT,
+            env=os.environ | {"PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for hash_seed in ("1", "2")
+    }
+    assert len(outputs) == 1
+    assert Finding.__name__.encode() in outputs.pop()
