@@ -7,7 +7,7 @@ from fuzz.servers import git
 
 _RESOWNER = "src/backend/utils/resowner/resowner.c"
 _CONSTANT = re.compile(r"^#define[ \t]+\w*RESOWNER_\w+[ \t]+\d+[ \t]*$", re.MULTILINE)
-_ELEMENT = re.compile(r"^typedef struct ResourceElem\n\{.*?^\} ResourceElem;$", re.MULTILINE | re.DOTALL)
+_ELEMENT = re.compile(r"^typedef struct (Resource\w*Elem)\n\{.*?^\} \1;$", re.MULTILINE | re.DOTALL)
 _OWNER = re.compile(r"^struct ResourceOwnerData\n\{.*?^\};$", re.MULTILINE | re.DOTALL)
 _NEEDED = ("parent", "narr", "nhash", "capacity")
 
@@ -21,7 +21,8 @@ def write_private_headers(tree: str, directory: Path) -> None:
 
 def resource_owner_header(source: str) -> str | None:
     """Return the definition of ResourceOwnerData in a resowner.c and what it rests on, or None."""
-    element, owner = _ELEMENT.search(source), _OWNER.search(source)
-    if not element or not owner or not all(re.search(rf"\b{name}\b", owner[0]) for name in _NEEDED):
+    elements = [found[0] for found in _ELEMENT.finditer(source)]
+    owner = _OWNER.search(source)
+    if not elements or not owner or not all(re.search(rf"\b{name}\b", owner[0]) for name in _NEEDED):
         return None
-    return "\n".join([*_CONSTANT.findall(source), element[0], owner[0], ""])
+    return "\n".join([*_CONSTANT.findall(source), *elements, owner[0], ""])
