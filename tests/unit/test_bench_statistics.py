@@ -1,0 +1,80 @@
+"""Benches: who is measured when, what the numbers say, and how they are shown."""
+
+import random
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from fuzz.bench.bench import BenchError, all_benches
+from fuzz.bench.copying import CopyBench
+from fuzz.bench.interleaved import measure_interleaved, turns
+from fuzz.bench.run import Row
+from fuzz.bench.statistics import ratio_of_medians
+from fuzz.report.bench_table import print_rows, row_json
+
+ROW = Row("10 rows, 1 client", "patched", "master", 4.03, 3.9, 4.2, 4.0, 403.0, 100.0, (403.0,), (100.0,))
+
+
+def test_arms_take_turns_in_changing_order() -> None:
+    assert [arm for _, _, arm in turns([(1,)], ("a", "b"), 4)] == ["a", "b", "b", "a", "a", "b", "b", "a"]
+    assert [point for _, point, _ in turns([(1,), (2,)], ("a", "b"), 1)] == [(1,), (1,), (2,), (2,)]
+
+
+def test_measurements_of_a_round_stand_together() -> None:
+    samples = measure_interleaved([(1,)], ("a", "b"), 3, lambda number, _, arm: number + 10 * (arm == "b"))
+    assert samples == {((1,), "a"): [0, 1, 2], ((1,), "b"): [10, 11, 12]}
+
+
+def test_a_ratio_is_that_of_the_medians_and_lies_within_its_interval() -> None:
+    ratio = ratio_of_medians([4.0, 4.2, 100.0], [1.0, 2.0, 3.0])
+    assert ratio.ratio == pytest.approx(2.1)
+    assert ratio.low <= ratio.ratio <= ratio.high
+
+
+def test_what_slows_both_arms_of_a_round_down_does_not_widen_the_interval() -> None:
+    speed = [1.0, 0.5, 0.9, 0.3, 0.7, 1.0, 0.4, 0.8]
+    ratio = ratio_of_medians([1030 * each for each in speed], [1000 * each for each in speed])
+    assert (ratio.low, ratio.ratio, ratio.high) == pytest.approx((1.03, 1.03, 1.03))
+
+
+def test_the_interval_usually_holds_the_truth() -> None:
+    rng = random.Random(4)
+    held = 0
+    for _ in range(50):
+        measured = [2 * rng.gauss(100, 5) for _ in range(8)]
+        ratio = ratio_of_medians(measured, [rng.gauss(100, 5) for _ in range(8)])
+        held += ratio.low <= 2 <= ratio.high
+    assert held >= 42
+
+
+def test_the_copy_bench_has_the_table_of_the_mail() -> None:
+    bench = all_benches()["copy"]
+    points = bench.points({})
+    assert points == sorted(bench.mail.ratios)
+    assert [bench.mail.ratios[1000, clients] for clients in (1, 4, 8)] == [4.03, 3.79, 2.86]
+    assert bench.label((1000, 1)) == "1000 rows, 1 client"
+
+
+def test_points_can_be_chosen() -> None:
+    assert CopyBench().points({"rows": [1000, 10, 10], "clients": [2]}) == [(10, 2), (1000, 2)]
+    with pytest.raises(BenchError, match="rows, clients has to be at least 1"):
+        CopyBench().points({"rows": [0]})
+
+
+def test_rows_are_shown_beside_the_mails_figure() -> None:
+    shown = StringIO()
+    print_rows(Console(file=shown, width=120), [ROW], "tps")
+    line = next(line for line in shown.getvalue().splitlines() if "10 rows" in line)
+    assert [each in line for each in ("403 / 100", "4.030", "3.900 to 4.200", "4.00")] == [True] * 4
+
+
+def test_json_has_what_a_reader_needs() -> None:
+    written = row_json(ROW)
+    assert {key: written[key] for key in ("case", "ratio", "low", "high", "mail")} == {
+        "case": "10 rows, 1 client",
+        "ratio": 4.03,
+        "low": 3.9,
+        "high": 4.2,
+        "mail": 4.0,
+    }
