@@ -74,12 +74,11 @@ class Campaign:
         while why is None:
             self._fill()
             why = self._step(interrupt) if self._pool.jobs else "all cases done"
-        self._pool.stop(asked=True)
-        while self._pool.jobs:
+        self._pool.stop()
+        while any(isinstance(job, Range) for job in self._pool.jobs):
             self._step(interrupt)
         self._record({})
         self._ended = self._read_clocks()
-        self._pool.stop(asked=False)
         while (self._to_reduce or self._pool.jobs) and not interrupt:
             self._fill_reductions()
             self._step(interrupt)

@@ -26,7 +26,7 @@ from oracles.oracle import all_oracles, duel
 EXPLAINED = 10  # one case in so many is run once more, explained
 ERRORS = "errors.log"
 
-Reduce = Callable[[Stage, Sequence[Arm], StoredFinding, Path], Path]
+Reduce = Callable[[Stage, StoredFinding, Path], Path]
 """Reduces a finding on the stage, writes its reproducer into the directory, returns its path."""
 
 
@@ -134,9 +134,9 @@ class _Worker:
     def _reduce(self, job: Reduction) -> ReductionResult:
         found = next(each for each in self._store.findings() if each.finding.fingerprint == job.fingerprint)
         try:
-            path = self._work.reduce(self._entered(), self._work.arms, found, self._work.directory)
+            path = self._work.reduce(self._entered(), found, self._work.directory)
         except PgduelError as error:
-            self._leave_stage()
+            self._leave_stage()  # it may be what failed
             return ReductionResult(f"finding {job.fingerprint} is not reduced: {error}")
         self._store.reduced(job.fingerprint, path)
         return ReductionResult(f"finding {job.fingerprint}: {path}")

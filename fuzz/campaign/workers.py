@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 Setup = Callable[[int, Event], AbstractContextManager[Callable[[Job], Result]]]
 
 _SPAWN = multiprocessing.get_context("spawn")
-_PATIENCE = 10.0  # seconds that a worker gets to end by itself
+_PATIENCE = 3.0  # seconds that a worker gets to end by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Pool(Generic[Job, Result]):
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self._stop.set()
+        self.stop()
         for worker in self._workers:
             worker.pipe.close()
         for worker in self._workers:
@@ -88,12 +88,9 @@ class Pool(Generic[Job, Result]):
         """Return the jobs that are running."""
         return [worker.job for worker in self._workers if worker.job is not None]
 
-    def stop(self, *, asked: bool) -> None:
-        """Ask all jobs that run, and those that follow, to end early; or let them run again."""
-        if asked:
-            self._stop.set()
-        else:
-            self._stop.clear()
+    def stop(self) -> None:
+        """Ask all jobs that run to end early."""
+        self._stop.set()
 
     def submit(self, job: Job) -> None:
         """Give a job to an idle worker."""

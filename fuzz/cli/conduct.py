@@ -17,7 +17,7 @@ from fuzz.campaign.store import Store
 from fuzz.campaign.work import CaseWork
 from fuzz.campaign.workers import Pool
 from fuzz.cli.options import ArmOptions, arms_json
-from fuzz.cli.reducing import reduce_stored
+from fuzz.cli.reducing import Reducing
 from fuzz.errors import CanaryMissed, PgduelError
 from fuzz.execution.stage import Stage
 from fuzz.report.summary import Summary
@@ -85,7 +85,7 @@ def _run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Dis
         show=shown.show,
     )
     schedule = Schedule(plan.generators, plan.cases, store.done())
-    work = CaseWork.on(arms, store.directory, plan.seed, reduce_stored)
+    work = CaseWork.on(arms, store.directory, plan.seed, Reducing(ArmOptions.from_json(plan.arms), store.arms))
     try:
         with interruptible() as interrupt, Pool(work, workers) as pool:
             return Campaign(store, schedule, plan.limits, pool, around).run(interrupt)

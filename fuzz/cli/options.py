@@ -1,5 +1,6 @@
 """The options that say which arms there are, shared by the commands that need any."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -112,6 +113,15 @@ class ArmOptions:
     def to_json(self) -> dict[str, Any]:
         """Return the options as JSON can keep them."""
         return asdict(self)
+
+    def command_line(self) -> str:
+        """Return the options as a command line has them, each after a space; nothing where all are the defaults."""
+        words: list[str] = []
+        for name, value in self.to_json().items():
+            if value != getattr(ArmOptions(), name):
+                option = "--arm" if name == "arms" else f"--{name}"
+                words += [word for each in ([value] if isinstance(value, str) else value) for word in (option, each)]
+        return "".join(f" {shlex.quote(word)}" for word in words)
 
     @property
     def same_build_wanted(self) -> bool:

@@ -52,5 +52,5 @@ def test_running_jobs_end_when_asked() -> None:
         pool.submit("until asked")
         assert (pool.idle, pool.jobs) == (0, ["until asked"])
         assert pool.wait(0.05) == []
-        pool.stop(asked=True)
+        pool.stop()
         assert _next(pool) == Done("until asked", "until asked by 0")

@@ -1,0 +1,128 @@
+"""`pgduel replay`: does it still differ?"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fuzz.campaign.catalog import find_finding, opened
+from fuzz.campaign.plan import Plan
+from fuzz.campaign.trial import Trial, try_case
+from fuzz.cli import options
+from fuzz.cli.app import app, console, say, write_json
+from fuzz.cli.options import ArmOptions
+from fuzz.errors import CaseError
+from fuzz.execution.stage import Stage
+from fuzz.reduction.replay import load
+from fuzz.report.terminal import display
+from fuzz.servers.arm import open_arms
+from oracles.case import Case
+from oracles.observation import Outcome
+from oracles.oracle import Agree, all_oracles, duel
+
+_SYNTAX_ERROR = "42601"
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    case: Case
+    fingerprint: str | None  # of the finding that the case once showed
+    arms: ArmOptions
+
+
+@app.command()
+def replay(
+    *,
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="WHAT",
+            help="A reproducer or any other SQL script; a finding, [CAMPAIGN/]FINGERPRINT; or a case, "
+            "SEED/GENERATOR/INDEX.",
+        ),
+    ],
+    base: options.Base = None,
+    series: options.SeriesOption = None,
+    repo: options.Repo = None,
+    commits: options.Range = None,
+    arm: options.ArmOption = None,
+    flavor: options.FlavorOption = options.DEFAULT_FLAVOR,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Run one case on the arms again, and say whether they still differ: exit status 1 if so, 0 if not.
+
+    A finding brings its own arms; for a script or a case give those it was found on, unless they are the default.
+    """
+    given = ArmOptions.given(base, series, repo, commits, arm, flavor)
+    wanted = _wanted(what, given)
+    with display(console, None) as shown:
+        specs = wanted.arms.specs(shown.progress)
+        same = wanted.arms.same_build_wanted
+        with open_arms(specs, shown.progress, allow_same_build=same) as arms, Stage(arms, "replay") as stage:
+            names = tuple(each.name for each in arms)
+            trial = try_case(stage, all_oracles(), wanted.case, names)
+    if not trial.findings:
+        _require_syntax(what, wanted.case, trial, names)
+    _tell(wanted, trial)
+    write_json(json_file, _json(wanted, trial))
+    raise typer.Exit(1 if trial.findings else 0)
+
+
+def _wanted(what: str, given: ArmOptions) -> _Wanted:
+    """Return the case of a script, a finding or a seed, and its arms. Raises CaseError."""
+    if Path(what).is_file() or what.count("/") == 2:
+        loaded = load(what)
+        return _Wanted(loaded.case, None if loaded.about is None else loaded.about.fingerprint, given)
+    directory, found = find_finding(what)
+    with opened(directory) as store:
+        own = ArmOptions.from_json(Plan.from_json(store.options).arms)
+    return _Wanted(found.case, found.finding.fingerprint, own if given == ArmOptions() else given)
+
+
+def _require_syntax(what: str, case: Case, trial: Trial, arms: tuple[str, ...]) -> None:
+    """Refuse a script that is no SQL: that all arms reject it says nothing about them."""
+    reference, *_ = duel(case, arms)
+    steps = zip(case.all_steps, trial.observations[reference].steps, strict=True)
+    for number, (step, seen) in enumerate(steps, start=1):
+        if seen.outcome is Outcome.ERROR and seen.sqlstate == _SYNTAX_ERROR and not step.may_fail:
+            text = next((message.text for message in seen.messages if message.sqlstate == _SYNTAX_ERROR), "")
+            raise CaseError(f"{what}: statement {number} is wrong on every arm: {text}; mend the script")
+
+
+def _tell(wanted: _Wanted, trial: Trial) -> None:
+    for oracle, verdict in trial.verdicts:
+        if isinstance(verdict, Agree):
+            say(f"{oracle}: the arms agree on {verdict.statements} statements")
+        elif verdict not in trial.findings:
+            say(f"{oracle}: {verdict}")
+    for finding in trial.findings:
+        say(f"finding {finding.fingerprint}, {finding.oracle}: {finding.summary}")
+        say(f"  expected, as {finding.arms[0]} did:\n{_indented(finding.expected)}")
+        say(f"  actual, as {finding.arms[1]} did:\n{_indented(finding.actual)}")
+    say(_conclusion(wanted, trial))
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines()[:20])
+
+
+def _conclusion(wanted: _Wanted, trial: Trial) -> str:
+    known = {finding.fingerprint for finding in trial.findings}
+    if wanted.fingerprint in known:
+        return f"It still differs: finding {wanted.fingerprint}."
+    if known:
+        return "It differs" + (f", but not as finding {wanted.fingerprint}." if wanted.fingerprint else ".")
+    return "It does not differ."
+
+
+def _json(wanted: _Wanted, trial: Trial) -> dict[str, Any]:
+    return {
+        "differs": bool(trial.findings),
+        "fingerprint": wanted.fingerprint,
+        "statements_judged": trial.statements,
+        "findings": [
+            {"fingerprint": each.fingerprint, "oracle": each.oracle, "arms": each.arms, "summary": each.summary}
+            for each in trial.findings
+        ],
+    }
