@@ -16,7 +16,7 @@ from oracles.case import Case
 from oracles.finding import Finding, pairs_of
 from oracles.growth import outgrown, series
 from oracles.observation import CaseObservation, Outcome, Residue, Run
-from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Unstable, Verdict, duel
+from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Verdict, duel
 from oracles.repetition import REPEATS, is_repeated, repeated_runs
 
 CONFIRMING_REPEATS: Final = 18
@@ -66,8 +66,8 @@ class Leak(Oracle):
         if isinstance(growth, More):
             return growth
         left = {finding.fingerprint: finding for finding in _left_behind(case, arms, observations)}
-        found: list[Verdict] = [*left.values(), *growth]
-        suspects = {each.arms[1] for each in found if isinstance(each, Finding)}
+        found = (*left.values(), *growth)
+        suspects = {finding.arms[1] for finding in found}
         return (*found, *(self._clean(case, arm, observations) for arm in arms[1:] if arm not in suspects))
 
     def _clean(self, case: Case, arm: str, observations: Observations) -> Agree | Inconclusive:
@@ -133,9 +133,9 @@ def _finding(pair: tuple[str, str], origin: str, actual: str, expected: str) -> 
     return Finding(Leak.name, pair, origin, None, f"{pair[1]} leaks: {origin}{everywhere}", expected, actual)
 
 
-def _growth(case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
+def _growth(case: Case, arms: Sequence[str], observations: Observations) -> tuple[Finding, ...] | More:
     """Judge the arms two by two, in either direction; growth suspected in a few repetitions must go on in many."""
-    verdicts: list[Verdict] = []
+    findings: list[Finding] = []
     wanted: list[Run] = []
     for pair in permutations(arms, 2) if is_repeated(case) else ():
         few, many = (tuple(Run(arm, case.modes, repeats) for arm in pair) for repeats in (REPEATS, CONFIRMING_REPEATS))
@@ -143,8 +143,8 @@ def _growth(case: Case, arms: Sequence[str], observations: Observations) -> tupl
         if suspected and any(run not in observations for run in many):
             wanted += many
         elif suspected:
-            verdicts += _confirmed(suspected, many, observations)
-    return More(tuple(dict.fromkeys(wanted))) if wanted else tuple(verdicts)
+            findings += _confirmed(suspected, many, observations)
+    return More(tuple(dict.fromkeys(wanted))) if wanted else tuple(findings)
 
 
 def _outgrown(runs: Sequence[Run], observations: Observations) -> Iterator[str]:
@@ -154,13 +154,10 @@ def _outgrown(runs: Sequence[Run], observations: Observations) -> Iterator[str]:
         yield from outgrown(suspect, other)
 
 
-def _confirmed(suspected: Sequence[str], runs: Sequence[Run], observations: Observations) -> Iterator[Verdict]:
-    confirmed = [quantity for quantity in _outgrown(runs, observations) if quantity in suspected]
+def _confirmed(suspected: Sequence[str], runs: Sequence[Run], observations: Observations) -> Iterator[Finding]:
     pair = (runs[0].arm, runs[1].arm)
-    for quantity in confirmed:
+    for quantity in (each for each in _outgrown(runs, observations) if each in suspected):
         other, suspect = (series(observations[run].resources, quantity) for run in runs)
         yield _finding(
             pair, f"growth: {quantity}", f"after each repetition: {suspect}", f"after each repetition: {other}"
         )
-    if not confirmed:
-        yield Unstable("growth that did not go on")

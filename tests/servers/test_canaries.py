@@ -1,0 +1,90 @@
+"""Each oracle's canaries, planted in real servers, are noticed; without them the same cases are silent."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from fuzz.campaign.canaries import is_caught, plant, require_caught
+from fuzz.campaign.trial import try_case
+from fuzz.errors import CanaryMissed
+from fuzz.execution.stage import Stage
+from fuzz.servers.arm import Arm
+from fuzz.servers.build import Build
+from fuzz.servers.cluster import Cluster
+from oracles.canary_case import canary_case, query
+from oracles.case import Case, Kind, Step
+from oracles.leak import Leak
+from oracles.oracle import Agree, Canary, Oracle, all_oracles
+from oracles.result import Result
+
+pytestmark = pytest.mark.servers
+
+ORACLES = all_oracles()
+CANARIES = [
+    pytest.param(oracle, canary, id=f"{oracle.name}-{canary.sabotage}-{number}")
+    for oracle in ORACLES
+    for number, canary in enumerate(oracle.canaries)
+]
+NAMES = ("sound", "sabotaged")
+COPY = Step("COPY nest FROM STDIN", Kind.COPY_IN, copy_data=b"7\ta\n8\tb\n9\tc\n")
+WHOLE_FLOCK = canary_case(query("SELECT n, name FROM canary"))
+
+
+@pytest.fixture(scope="module")
+def arms(build: Build) -> Iterator[tuple[Arm, ...]]:
+    with ExitStack() as stack:
+        yield tuple(Arm(name, build, stack.enter_context(Cluster(build, name)), ()) for name in NAMES)
+
+
+@pytest.fixture(scope="module")
+def stage(arms: tuple[Arm, ...]) -> Iterator[Stage]:
+    with Stage(arms) as stage:
+        yield stage
+
+
+@pytest.mark.parametrize(("oracle", "canary"), CANARIES)
+def test_a_planted_bug_is_found_in_the_arm_it_was_planted_in(
+    oracle: Oracle, canary: Canary, stage: Stage, arms: tuple[Arm, ...]
+) -> None:
+    assert is_caught(plant(oracle, canary, stage, arms), arms)
+
+
+@pytest.mark.parametrize(
+    "case",
+    list(dict.fromkeys(canary.case for oracle in ORACLES for canary in oracle.canaries)),
+    ids=lambda case: case.steps[0].sql,
+)
+def test_the_same_case_without_a_bug_is_silent(case: Case, stage: Stage) -> None:
+    trial = try_case(stage, ORACLES, case, NAMES)
+    assert trial.verdicts == tuple((oracle.name, Agree(len(case.all_steps))) for oracle in ORACLES)
+    assert trial.statements == len(case.all_steps)
+
+
+def test_harm_is_done_in_the_step_alone(stage: Stage, arms: tuple[Arm, ...]) -> None:
+    trial = plant(Result(), Canary("drop_row", WHOLE_FLOCK), stage, arms)
+    (found,) = trial.findings
+    assert found.step == len(WHOLE_FLOCK.scene)
+    assert (found.summary, found.origin) == ("step 4: 1 row missing, 0 surplus, of 4", "rows: Seq Scan")
+    assert "1 | bird 1" in found.expected
+
+
+@pytest.mark.parametrize(
+    ("sabotage", "origin"),
+    [
+        ("drop_row:nest", "stored: table"),
+        ("leak_tupdesc:nest", "warning: resource was not closed: TupleDesc N (N,-N)"),
+        ("leak_temp_file:nest", "left: temp files"),
+    ],
+)
+def test_copy_can_be_sabotaged_too(sabotage: str, origin: str, stage: Stage, arms: tuple[Arm, ...]) -> None:
+    oracle = Result() if origin.startswith("stored") else Leak()
+    trial = plant(oracle, Canary(sabotage, canary_case(COPY)), stage, arms)
+    assert origin in {found.origin for found in trial.findings}
+
+
+def test_an_oracle_that_sees_nothing_stops_the_run(stage: Stage, arms: tuple[Arm, ...]) -> None:
+    trial = plant(Leak(), Canary("drop_row", WHOLE_FLOCK), stage, arms)
+    assert not is_caught(trial, arms)
+    with pytest.raises(CanaryMissed, match=r"leak \(drop_row\)"):
+        require_caught([("result", "warn", True), ("leak", "drop_row", False)])
