@@ -56,10 +56,10 @@ BEGIN
 END
 $$;
 
--- Memory contexts by name: how many, and their bytes. Caches of catalogs, plans of which belong to nobody, are left
--- out by name: they grow with every new table, on every arm.
+-- Memory contexts by name: how many, and the bytes used in them, since small leaks hide in blocks. Caches of catalogs,
+-- plans of which belong to nobody, are left out by name: they grow with every new table, on every arm.
 CREATE VIEW pgduel_tools.contexts AS
-SELECT name, count(*) AS number, sum(total_bytes) AS bytes
+SELECT name, count(*) AS number, sum(used_bytes) AS bytes
 FROM pg_backend_memory_contexts
 WHERE name NOT IN ('CacheMemoryContext', 'index info', 'relation rules', 'partition key', 'partition descriptor',
                    'RelCache hash table', 'CatCache', 'Relcache by OID', 'TableSpace cache', 'Type information cache',
