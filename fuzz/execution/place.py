@@ -51,6 +51,7 @@ class Place:
     def admin_query(self, text: str, params: Sequence[str] = ()) -> Talk[list[list[str | None]]]:
         """Run one statement in the admin database and return its rows. Raises ServerError."""
         if self._admin is None or self._admin.lost:
+            self._hang_up()
             self._admin = self.connect({"user": "postgres", "database": ADMIN_DATABASE, "application_name": "pgduel"})
         admin = self._admin
         admin.send(wire.parse("", text) + wire.bind("", params) + wire.execute() + wire.SYNC, 1)
@@ -63,6 +64,10 @@ class Place:
             if kind == wire.ERROR_RESPONSE:
                 raise ServerError(f"arm {self.arm} refuses pgduel's own query: {wire.message_of(payload).text}")
         return [wire.values_of(row) for row in reply.rows]
+
+    def _hang_up(self) -> None:
+        if self._admin is not None:
+            self._admin.close()
 
     def renew(self) -> None:
         """Drop the database with all that is in it, and make it anew. Raises ServerError."""
@@ -92,8 +97,7 @@ class Place:
 
         Where another process owns the server and has to start it, that too is waited for.
         """
-        if self._admin is not None:
-            self._admin.close()
+        self._hang_up()
         for _ in range(int(RECOVERY_SECONDS / RECOVERY_PAUSE)):
             if (yield from self._answers()):
                 return
@@ -116,8 +120,7 @@ class Place:
 
     def close(self) -> None:
         """Drop the database, as far as the server is still there."""
-        if self._admin is not None:
-            self._admin.close()
+        self._hang_up()
         if not self.cluster.alive():
             return
         try:

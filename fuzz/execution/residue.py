@@ -15,7 +15,7 @@ from fuzz.execution.place import Place
 from fuzz.execution.wire import Reply
 from oracles.observation import Residue, Resources
 
-TIDY: Final = "CLOSE ALL; DEALLOCATE ALL; RESET SESSION AUTHORIZATION; RESET ALL"
+TIDY: Final = "RESET SESSION AUTHORIZATION; RESET ALL; CLOSE ALL; DEALLOCATE ALL"
 LEFT_INSIDE: Final = (
     "SELECT 'cursor', name FROM pg_cursors UNION ALL SELECT 'prepared', name FROM pg_prepared_statements ORDER BY 1, 2"
 )

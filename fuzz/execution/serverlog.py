@@ -113,13 +113,17 @@ def crash_of(pid: int, entries: Iterable[Entry], executable: Path) -> str | None
 
 
 def symbolised(reports: Iterable[str], executable: Path) -> list[str]:
-    """Return the reports with functions and lines where glibc could give an address only, if binutils are there."""
+    """Return the reports with functions and lines where glibc could give an address only, if binutils are there.
+
+    An address is where a call returns to, so the call itself is what lies before.
+    """
     lines = [line for report in reports for line in report.split("\n")]
     wanted = [match["address"] for line in lines if (match := _in_executable(line))]
     if not wanted or shutil.which("addr2line") is None:
         return lines
+    calls = [hex(int(address, 16) - 1) for address in wanted]
     done = subprocess.run(
-        ["addr2line", "-f", "-p", "-s", "-e", os.fspath(executable), *wanted], capture_output=True, text=True
+        ["addr2line", "-f", "-p", "-s", "-e", os.fspath(executable), *calls], capture_output=True, text=True
     )
     names = dict(zip(wanted, done.stdout.splitlines(), strict=False))
     return [names.get(match["address"], line) if (match := _in_executable(line)) else line for line in lines]

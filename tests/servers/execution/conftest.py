@@ -1,0 +1,50 @@
+"""Two arms of one build, and a stage on them."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+
+import pytest
+
+from fuzz.execution.stage import Stage
+from fuzz.servers.arm import Arm
+from fuzz.servers.build import Build
+from fuzz.servers.cluster import Cluster
+from oracles.case import Case, Kind, Step
+from oracles.mode import Mode
+from oracles.observation import CaseObservation, Run
+
+Observe = Callable[..., CaseObservation]
+
+
+@pytest.fixture(scope="package")
+def twins(build: Build) -> Iterator[tuple[Arm, ...]]:
+    with ExitStack() as stack:
+        yield tuple(Arm(name, build, stack.enter_context(Cluster(build, name)), (build.tree,)) for name in ("a", "b"))
+
+
+@pytest.fixture(scope="package")
+def stage(twins: tuple[Arm, ...]) -> Iterator[Stage]:
+    with Stage(twins, "tests") as stage:
+        yield stage
+
+
+@pytest.fixture
+def observe(stage: Stage) -> Observe:
+    """Run steps on both arms, which must do the same, and return what one did."""
+
+    def run(
+        *steps: Step, modes: tuple[Mode, ...] = (), scene: tuple[Step, ...] = (), **wanted: object
+    ) -> CaseObservation:
+        case = Case("test", scene, steps, modes)
+        runs = [Run(arm, modes, **wanted) for arm in ("a", "b")]  # type: ignore[arg-type]
+        one, other = stage.observe(case, runs).values()
+        if not wanted:
+            assert replace(one, arm="") == replace(other, arm="")
+        return replace(one, steps=one.steps[len(scene) :])
+
+    return run
+
+
+def query(sql: str, *params: str | None) -> Step:
+    return Step(sql, Kind.QUERY, params=params)

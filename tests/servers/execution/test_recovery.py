@@ -1,0 +1,115 @@
+"""Crashes are reported with the case that caused them, and only with that; afterwards all goes on."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import LiteralString
+
+import psycopg
+import pytest
+
+from fuzz.execution.stage import Stage
+from fuzz.servers import modules
+from fuzz.servers.arm import Arm
+from oracles.case import Case, Step
+from oracles.mode import Mode
+from oracles.observation import CaseObservation, Outcome, Run
+from tests.servers.execution.conftest import query
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(120)]
+
+SLOW = Case("test", (), (query("SELECT pg_sleep(1)"), query("SELECT 1")))
+CANARY = Case("test", (Step("CREATE TABLE canary (n int)"),), (query("SELECT n FROM canary"), query("SELECT 1")))
+
+
+def play(stage: Stage, case: Case, *modes: Mode, sabotage: str = "") -> CaseObservation:
+    (observed,) = stage.observe(case, [Run("a", modes, sabotage=sabotage)]).values()
+    return observed
+
+
+@contextmanager
+def meanwhile(action: Callable[[], object]) -> Iterator[None]:
+    """Do something a moment later, in a thread of its own."""
+    thread = threading.Timer(0.3, action)
+    thread.start()
+    yield
+    thread.join()
+
+
+def kill(arm: Arm, which: LiteralString, number: int) -> Callable[[], None]:
+    def strike() -> None:
+        kwargs = arm.cluster.connect_kwargs
+        with psycopg.connect(host=str(kwargs["host"]), port=arm.cluster.port, user="postgres") as connection:
+            rows = connection.execute(b"SELECT pid FROM pg_stat_activity WHERE " + which.encode()).fetchall()
+        assert rows
+        for (pid,) in rows:
+            os.kill(pid, number)
+
+    return strike
+
+
+@pytest.mark.parametrize(("sabotage", "origin"), [("assert", "TRAP: failed Assert("), ("segv", "signal 11 in process")])
+def test_a_crash_is_reported_with_its_backtrace_once(
+    twins: tuple[Arm, ...], stage: Stage, sabotage: str, origin: str
+) -> None:
+    modules.ensure_module(twins[0].build, "pgduel_saboteur")
+    started = time.monotonic()
+    observed = play(stage, CANARY, sabotage=sabotage)
+    assert time.monotonic() - started < 5
+    assert observed.crash is not None
+    assert observed.crash.startswith(("TRAP: ", "pgduel_witness: "))
+    assert origin in observed.crash
+    assert observed.crash.count("(PostgresMain+") == 1
+    assert "exec_simple_query at postgres.c:" in observed.crash  # a static function, named by addr2line
+    assert "was terminated by signal" in observed.crash
+    assert [step.outcome for step in observed.steps] == [Outcome.OK, Outcome.LOST, Outcome.SKIPPED]
+    assert observed.residue is None
+    assert play(stage, CANARY).crash is None
+
+
+def test_a_crash_of_a_parallel_worker_is_its_leaders(twins: tuple[Arm, ...], stage: Stage) -> None:
+    always = Mode("in a worker", (("debug_parallel_query", "on"),))
+    with meanwhile(kill(twins[0], "backend_type = 'parallel worker'", signal.SIGSEGV)):
+        observed = play(stage, SLOW, always)
+    assert observed.crash is not None
+    assert "ParallelWorkerMain" in observed.crash
+    assert observed.steps[0].outcome is Outcome.LOST
+
+
+def test_somebody_elses_crash_is_not_the_cases_own(twins: tuple[Arm, ...], stage: Stage) -> None:
+    modules.ensure_module(twins[0].build, "pgduel_saboteur")
+    with Stage(twins, "neighbour") as neighbour:
+        seen: list[CaseObservation] = []
+        with meanwhile(lambda: seen.append(play(neighbour, CANARY, sabotage="segv"))):
+            observed = play(stage, SLOW)
+    assert seen[0].crash is not None
+    assert observed.crash is None
+    assert [step.outcome for step in observed.steps] == [Outcome.OK, Outcome.OK]  # played again
+
+
+def test_a_killed_postmaster_is_started_again(twins: tuple[Arm, ...], stage: Stage) -> None:
+    with meanwhile(lambda: os.kill(twins[0].cluster.pid, signal.SIGKILL)):
+        observed = play(stage, SLOW)
+    assert observed.crash is None
+    assert [step.outcome for step in observed.steps] == [Outcome.OK, Outcome.OK]
+
+
+def test_a_session_ended_by_its_own_statement_is_lost_not_crashed(stage: Stage) -> None:
+    unfed = Case("test", (Step("CREATE TABLE t (n int)"),), (Step("COPY t FROM STDIN"), query("SELECT 1")))
+    observed = play(stage, unfed)
+    assert observed.crash is None
+    assert [step.outcome for step in observed.steps] == [Outcome.OK, Outcome.LOST, Outcome.SKIPPED]
+    assert observed.steps[1].sqlstate == "08P01"
+
+
+def test_a_backend_that_hangs_is_a_timeout_and_killed(twins: tuple[Arm, ...]) -> None:
+    case = Case("test", (), (query("SELECT 1"), query("SELECT pg_sleep(9)"), query("SELECT 2")))
+    with Stage(twins, "hanging", statement_timeout_ms=1000) as stage:
+        with meanwhile(kill(twins[0], "query LIKE 'SELECT pg_sleep(9)%'", signal.SIGSTOP)):
+            observed = play(stage, case)
+        assert [step.outcome for step in observed.steps] == [Outcome.OK, Outcome.TIMEOUT, Outcome.SKIPPED]
+        assert observed.crash is not None
+        assert play(stage, CANARY).crash is None

@@ -1,0 +1,69 @@
+"""Log lines go to the process they are about, and crashes to the session that caused them."""
+
+from pathlib import Path
+
+from fuzz.execution.serverlog import ServerLog, about, crash_of, deaths, split
+
+TRAP = 'TRAP: failed Assert("x > 0"), File: "nodeHash.c", Line: 12, PID: 200'
+FRAMES = "postgres: a duel_0 [local] SELECT(ExecHash+0x5d)[0x5646]\n/lib/libc.so.6(+0x2724a)[0x7f01]"
+LOG = f"""\
+100|pgduel a|ERROR:  division by zero
+100|pgduel a|CONTEXT:  a function
+\tin two lines
+200|pgduel b|WARNING:  resource was not closed: x
+{TRAP}
+{FRAMES}
+pgduel_witness: signal 6 in process 200 led by 200
+90||LOG:  server process (PID 200) was terminated by signal 6: Aborted
+90||DETAIL:  Failed process was running: select 1
+pgduel_witness: signal 11 in process 300 led by 100
+{FRAMES}
+90||LOG:  background worker "parallel worker" (PID 300) was terminated by signal 11: Segmentation fault
+90||LOG:  server process (PID 400) exited with exit code 1
+90||LOG:  server process (PID 500) exited with exit code 2
+"""
+POSTGRES = Path("/nowhere/postgres")
+
+
+def test_each_process_gets_its_own_lines() -> None:
+    entries = split(LOG)
+    assert about(100, entries) == (
+        "ERROR:  division by zero",
+        "CONTEXT:  a function\n\tin two lines",
+        f"pgduel_witness: signal 11 in process 300 led by 100\n{FRAMES}",
+    )
+    assert about(200, entries)[:2] == ("WARNING:  resource was not closed: x", f"{TRAP}\n{FRAMES}")
+
+
+def test_only_unnatural_deaths_count() -> None:
+    assert set(deaths(split(LOG)).lines) == {200, 300, 500}
+
+
+def test_a_crash_is_the_sessions_own_or_its_workers() -> None:
+    entries = split(LOG)
+    own = crash_of(200, entries, POSTGRES) or ""
+    assert own.startswith(f"{TRAP}\n{FRAMES}\npgduel_witness: signal 6")
+    assert own.endswith("server process (PID 200) was terminated by signal 6: Aborted")
+    assert "signal 11 in process 300" in (crash_of(100, entries, POSTGRES) or "")
+    assert crash_of(400, entries, POSTGRES) is None
+    assert crash_of(600, entries, POSTGRES) is None
+
+
+def test_reports_of_sanitizers_and_panic_are_crashes() -> None:
+    address = "==7==ERROR: AddressSanitizer: heap-use-after-free on address 0x1\n    #0 0x1 in ExecHash nodeHash.c:1"
+    undefined = "nodeHash.c:12:3: runtime error: signed integer overflow"
+    assert crash_of(7, split(address), POSTGRES) == address
+    assert crash_of(8, split(address), POSTGRES) is None
+    assert crash_of(8, split(undefined), POSTGRES) == undefined  # it does not say who met it
+    assert crash_of(7, split("7|pgduel a|PANIC:  stuck spinlock"), POSTGRES) == "PANIC:  stuck spinlock"
+
+
+def test_the_tail_starts_at_the_mark(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    log = ServerLog(path)
+    assert log.entries() == []
+    path.write_text("1||LOG:  old\n")
+    log.mark()
+    with path.open("a") as file:
+        file.write("1||LOG:  new\n")
+    assert [entry.text for entry in log.entries()] == ["LOG:  new"]
