@@ -8,9 +8,12 @@ from fuzz.generators.choices import Weighted, between, chance, pick
 from fuzz.generators.copying.changes import make_change
 from fuzz.generators.copying.checks import make_check
 from fuzz.generators.copying.copy_out import make_copy_out
+from fuzz.generators.copying.foreign import PROLOGUE as FOREIGN_PROLOGUE
+from fuzz.generators.copying.foreign import make_foreign
 from fuzz.generators.copying.many_references import HELPERS, make_references
 from fuzz.generators.copying.plans import PLANS
 from fuzz.generators.copying.plpgsql import make_block
+from fuzz.generators.copying.redefined import make_redefined
 from fuzz.generators.copying.table import REFERENCES, Made, Scope, Table
 from fuzz.generators.copying.tables import DEFAULT_HELPERS, make_table
 from fuzz.generators.copying.transactions import TRANSACTIONS
@@ -48,6 +51,7 @@ def _output(rng: random.Random, scope: Scope, table: Table) -> Made:
 ACTS: Weighted[Callable[[random.Random, Scope, Table], Made]] = Weighted(
     (14, _transaction),
     (6, _plan),
+    (4, make_redefined),
     (3, make_block),
     (4, _output),
     (3, make_change),
@@ -86,17 +90,24 @@ class CopyBatches(Generator):
 
 
 def _scene(rng: random.Random, scope: Scope) -> tuple[Scope, tuple[Step, ...]]:
-    steps = tuple(Step(sql) for sql in PROLOGUE)
+    steps: tuple[Step, ...] = ()
     tables: tuple[Table, ...] = ()
     for number in range(TABLES.pick(rng)):
-        table, made = make_table(rng, scope, f"t{number}")
-        steps += made
-        if chance(rng, 45):
-            table, made = make_triggers(rng, table)
-            steps += made
-        tables += (table,)
+        if chance(rng, 5):
+            table, made = make_foreign(rng, f"t{number}")
+        else:
+            table, made = _local(rng, scope, f"t{number}")
+        tables, steps = (*tables, table), steps + made
         if chance(rng, 15):
             fixed, view, made = make_view(rng, table, f"v{number}")
-            steps += made
-            tables = (*tables[:-1], fixed, view)
-    return Scope(scope.scale, tables), steps
+            tables, steps = (*tables[:-1], fixed, view), steps + made
+    prologue = PROLOGUE + (FOREIGN_PROLOGUE if any(table.remote for table in tables) else ())
+    return Scope(scope.scale, tables), (*map(Step, prologue), *steps)
+
+
+def _local(rng: random.Random, scope: Scope, name: str) -> tuple[Table, tuple[Step, ...]]:
+    table, steps = make_table(rng, scope, name)
+    if not chance(rng, 45):
+        return table, steps
+    table, triggers = make_triggers(rng, table)
+    return table, steps + triggers

@@ -33,6 +33,9 @@ class Wish:
     freeze: bool = False
 
 
+RIGHT = Wish()
+
+
 @dataclass(frozen=True, slots=True)
 class Draft:
     """A COPY before it is written down."""
@@ -45,7 +48,7 @@ class Draft:
     tags: tuple[str, ...] = ()
 
 
-def make_copy(rng: random.Random, scope: Scope, table: Table, wish: Wish = Wish()) -> tuple[Step, Scope]:
+def make_copy(rng: random.Random, scope: Scope, table: Table, wish: Wish = RIGHT) -> tuple[Step, Scope]:
     """Return a COPY into the table; if a mistake was wished but none fits, it is a right one (see may_fail)."""
     draft = _draft(rng, scope, table, wish)
     after = scope.after_rows(draft.batch.rows)

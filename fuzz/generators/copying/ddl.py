@@ -38,7 +38,13 @@ def _add_index(rng: random.Random, scope: Scope, table: Table) -> Made:
 def _rewrite(rng: random.Random, scope: Scope, table: Table) -> Made:
     if table.family is Family.PARTITIONED or table.fixed:
         return (_step(f"REINDEX TABLE {table.name}"),), scope
-    how = pick(rng, ("ALTER COLUMN pad TYPE text USING pad || ''", "SET (fillfactor = 30)", "REPLICA IDENTITY FULL"))
+    if table.with_role(Role.GENERATED):
+        return (_step(f"ALTER TABLE {table.name} SET (fillfactor = 60)"),), scope
+    collation = ' COLLATE "C"' if "COLLATE" in table.with_role(Role.PAD)[0].suffix else ""
+    how = pick(
+        rng,
+        (f"ALTER COLUMN pad TYPE text{collation} USING pad || ''", "SET (fillfactor = 30)", "REPLICA IDENTITY FULL"),
+    )
     return (_step(f"ALTER TABLE {table.name} {how}"),), scope
 
 
@@ -49,14 +55,6 @@ def _truncate(rng: random.Random, scope: Scope, table: Table) -> Made:
 def _analyze(rng: random.Random, scope: Scope, table: Table) -> Made:
     return (
         _step(pick(rng, ("ANALYZE {name}", "VACUUM {name}", "VACUUM (FREEZE) {name}")).format(name=table.name)),
-    ), scope
-
-
-def _triggers_off(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Disable triggers for one COPY's time; the caller's next step is made without them."""
-    return (
-        _step(f"ALTER TABLE {table.name} DISABLE TRIGGER USER"),
-        _step(f"ALTER TABLE {table.name} ENABLE TRIGGER USER"),
     ), scope
 
 
@@ -78,13 +76,12 @@ DEFINITIONS: Weighted[Callable[[random.Random, Scope, Table], Made]] = Weighted(
     (3, _rewrite),
     (3, _truncate),
     (2, _analyze),
-    (2, _triggers_off),
     (2, _detach),
 )
 
 
 def make_definition(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return a change of a table's definition, outside of any transaction. Views are left as they are."""
-    if table.family is Family.VIEW:
+    """Return a change of a table's definition. Views are left as they are, and what has a remote counterpart."""
+    if table.family is Family.VIEW or table.remote:
         return (), scope
     return DEFINITIONS.pick(rng)(rng, scope, table)

@@ -9,6 +9,7 @@ from fuzz.generators.copying.values import Value, field
 
 SIGNATURE = b"PGCOPY\n\xff\r\n\0"
 TRAILER = b"\xff\xff"
+EVERY = ("*",)  # columns of FORCE_NULL
 
 
 class Format(StrEnum):
@@ -92,10 +93,14 @@ class Options:
         told += [f"{name.upper()} {_literal(given)}" for name in named if (given := getattr(self, name)) is not None]
         if self.header:
             told.append(f"HEADER {self.header}")
-        told += [f"FORCE_NOT_NULL ({', '.join(self.force_not_null)})"] if self.force_not_null else []
-        told += [f"FORCE_NULL ({', '.join(self.force_null)})"] if self.force_null else []
+        told += [f"FORCE_NOT_NULL {_list(self.force_not_null)}"] if self.force_not_null else []
+        told += [f"FORCE_NULL {'*' if self.force_null == EVERY else _list(self.force_null)}"] if self.force_null else []
         told += self.clauses
         return f" WITH ({', '.join(told)})" if told else ""
+
+
+def _list(names: Sequence[str]) -> str:
+    return f"({', '.join(names)})"
 
 
 def _literal(string: str) -> str:
@@ -108,6 +113,7 @@ def text_cell(cell: Cell, options: Options) -> str:
     if isinstance(cell, Absent):
         return _marker(cell, options)
     string = cell.text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    string = string.replace("\x7f", "\\177").replace("\u00fc", "\\xc3\\xbc")  # octal, and a character by its bytes
     if options.delimiter is None:
         return string.replace("\t", "\\t")
     return string.replace(options.delimiter, "\\" + options.delimiter)

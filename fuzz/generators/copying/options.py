@@ -4,7 +4,7 @@ import random
 from dataclasses import replace
 
 from fuzz.generators.choices import Weighted, between, chance, pick, some
-from fuzz.generators.copying.formats import Absent, Batch, Format, Options
+from fuzz.generators.copying.formats import EVERY, Absent, Batch, Format, Options
 from fuzz.generators.copying.table import Column, Role
 
 FORMATS = Weighted((5, Format.TEXT), (4, Format.CSV), (4, Format.BINARY))
@@ -71,6 +71,8 @@ def _csv(rng: random.Random, options: Options, columns: tuple[Column, ...]) -> O
     quote = QUOTES.pick(rng)
     escape = ESCAPES.pick(rng)
     strings = [column.name for column in columns if column.type.sql in STRINGS and column.nullable]
+    if chance(rng, 8):
+        return replace(options, quote=quote, escape=escape, force_null=EVERY)
     forced = some(rng, strings, between(rng, 1, len(strings))) if strings and chance(rng, 30) else []
     cut = between(rng, 0, len(forced))
     return replace(

@@ -91,11 +91,11 @@ def prepared(rng: random.Random, scope: Scope, table: Table) -> Made:
     steps: tuple[Step, ...] = (Step(f"PREPARE {name}{text.format(name=table.name)}", tags=("prepared",)), execute)
     scope = scope.named()
     for _ in range(between(rng, 1, 3)):
-        current = next(known for known in scope.tables if known.name == table.name)
+        current = scope.table(table.name)
         if chance(rng, 60):
             made, scope = make_definition(rng, scope, current)
             steps += tuple(replace(step, tags=(*step.tags, "prepared.invalidation")) for step in made)
-            current = next(known for known in scope.tables if known.name == table.name)
+            current = scope.table(table.name)
         copy, scope = make_copy(rng, scope, current, Wish(mistaken=chance(rng, 15)))
         steps += (replace(copy, tags=(*copy.tags, "copy.prepared_open")), execute)
     return (*steps, Step(f"DEALLOCATE {name}")), scope
@@ -128,19 +128,10 @@ def changed_result(rng: random.Random, scope: Scope, table: Table) -> Made:
     return (*steps, execute, Step(f"DEALLOCATE {name}")), after
 
 
-def redefined(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return a changed definition and a COPY into what it left."""
-    made, scope = make_definition(rng, scope, table)
-    current = next(known for known in scope.tables if known.name == table.name)
-    copy, scope = make_copy(rng, scope, current)
-    return (*made, replace(copy, tags=(*copy.tags, "copy.redefined")), make_check(rng, scope, current)), scope
-
-
 PLANS: Weighted[Callable[[random.Random, Scope, Table], Made]] = Weighted(
     (5, cursors),
     (2, held_cursor),
     (5, prepared),
     (2, prepared_insert),
     (2, changed_result),
-    (4, redefined),
 )

@@ -84,6 +84,7 @@ class Table:
     upserts: bool = False  # ON CONFLICT finds any row that is there already, and no constraint is deferrable
     slow: bool = False  # a trigger runs for each row
     fixed: bool = False  # a view depends on it: columns stay as they are
+    remote: bool = False  # rows, or some of them, live behind a foreign server
 
     @property
     def copied(self) -> tuple[Column, ...]:
@@ -103,7 +104,10 @@ class Scope:
     tables: tuple[Table, ...] = ()
     next_id: int = 1
     next_name: int = 1
-    foreign: bool = False  # the database has a foreign server `loopback` that leads to itself
+
+    def table(self, name: str) -> Table:
+        """Return the table of a name, as it is by now."""
+        return next(table for table in self.tables if table.name == name)
 
     def changed(self, table: Table) -> "Scope":
         """Return the scope in which this table took the place of the one with its name."""

@@ -32,6 +32,7 @@ class Trigger:
 AT_BOOM = f"IF NEW.k = {BOOM_KEY} THEN RAISE EXCEPTION 'boom at %', NEW.k USING ERRCODE = 'P0042'; END IF;"
 ADDED = "REFERENCING NEW TABLE AS added"
 
+PLAIN_KINDS = ("before_row", "skipping_row", "after_row", "before_statement", "after_statement")
 NUMBERS = Weighted((5, 1), (2, 2), (1, 3))
 
 TRIGGERS: Weighted[Trigger] = Weighted(
@@ -134,6 +135,13 @@ def make_triggers(rng: random.Random, table: Table) -> tuple[Table, tuple[Step, 
         leaf = pick(rng, table.partitions)
         steps += _create(TRIGGERS.options[0], leaf, f"{leaf}_trigger")
     return table, steps
+
+
+def make_plain_trigger(rng: random.Random, table: Table) -> tuple[Table, tuple[Step, ...]]:
+    """Return the table with a trigger of a kind that foreign tables may have too: no transition tables, no deferral."""
+    plain = [trigger for trigger in TRIGGERS.options if trigger.tag in PLAIN_KINDS]
+    trigger = pick(rng, plain)
+    return _with(table, trigger), _create(trigger, table.name, f"{table.name}_trigger")
 
 
 def _with(table: Table, trigger: Trigger) -> Table:
