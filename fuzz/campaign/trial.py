@@ -46,7 +46,7 @@ def try_case(stage: Observer, oracles: Sequence[Oracle], case: Case, arms: Seque
     oracle asked for is seen too.
     """
     observations: dict[Run, CaseObservation] = {}
-    wanted = [run for oracle in oracles for run in oracle.runs(case, arms)]
+    wanted = list(dict.fromkeys(run for oracle in oracles for run in oracle.runs(case, arms)))
     while wanted:
         observations |= stage.observe(case, wanted)
         judged = [(oracle, oracle.judge(case, arms, observations)) for oracle in oracles]
