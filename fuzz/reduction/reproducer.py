@@ -21,7 +21,7 @@ _OPENS_BLOCK = re.compile(r"\s*(BEGIN|START)\b", re.IGNORECASE)
 _USES_SPOOL = '"$PGDUEL_DATA"'
 _MAKE_SPOOL = f"\\set {SPOOL_VARIABLE} `mktemp`\n\\setenv PGDUEL_DATA :{SPOOL_VARIABLE}"
 _REMOVE_SPOOL = '\\! rm -f "$PGDUEL_DATA"'
-_SESSION = f"""\
+_SESSION = """\
 \\encoding UTF8
 \\set ON_ERROR_STOP off
 \\set ECHO queries
@@ -29,13 +29,24 @@ _SESSION = f"""\
 \\pset null '(null)'
 SET client_min_messages = warning;
 DROP SCHEMA IF EXISTS duel CASCADE;
-RESET client_min_messages;
 CREATE SCHEMA duel;
+RESET client_min_messages;"""
+_SEARCH_PATH = f"""\
 SET search_path = {SEARCH_PATH.replace(",", ", ")};"""
 _CLEAN_UP = """\
 SET client_min_messages = warning;
 DROP SCHEMA duel CASCADE;"""
 _CURSOR_PLANS = "SET cursor_tuple_fraction = 1;  -- pgduel fetched by protocol, which plans for all rows"
+_EXTENSION = "CREATE EXTENSION IF NOT EXISTS {0} SCHEMA public;"
+_LOOPBACK = f"""\
+{_EXTENSION.format("postgres_fdw")}
+CREATE SERVER loopback FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host :'HOST', port :'PORT', dbname :'DBNAME');
+CREATE USER MAPPING FOR CURRENT_USER SERVER loopback OPTIONS (user :'USER');"""
+# What a case may find in its database beside its own schema: how its mention looks, how to make it, how to remove it.
+_SURROUNDINGS = (
+    (re.compile(r"\bgist\b", re.IGNORECASE), _EXTENSION.format("btree_gist"), ""),
+    (re.compile(r"\bloopback\b"), _LOOPBACK, "DROP SERVER loopback CASCADE;"),
+)
 _WHAT_IS_LEFT = """\
 -- Rows and a hash of every table, view and sequence that the case leaves.
 SELECT format(CASE relkind
@@ -71,19 +82,24 @@ def render(case: Case, finding: Finding, arms: Mapping[str, Mapping[str, Any]], 
         "fingerprint": finding.fingerprint,
         "arms": finding.arms,
     }
-    modes = "\n\n".join(write_modes(case))
     steps = "\n\n".join(write_steps(case))
+    mentioned = [each for each in _SURROUNDINGS if each[0].search(steps)]
     spool = _USES_SPOOL in steps
     parts = (
         "\n".join(_comment(line) for line in _explain(case, finding, arms, case_id, replay)),
         f"-- pgduel: {json.dumps(about)}",
-        f"{_SESSION}\n{_MAKE_SPOOL}" if spool else _SESSION,
+        _SESSION,
+        *(make for _, make, _ in mentioned),
+        _SEARCH_PATH,
+        _MAKE_SPOOL if spool else "",
         _CURSOR_PLANS if protocol_of(case.modes) is Protocol.CLOSED_EARLY else "",
-        modes,
+        *write_modes(case),
         steps,
         "ROLLBACK;" if any(_OPENS_BLOCK.match(step.sql) for step in case.all_steps) else "",
         _WHAT_IS_LEFT if finding.step is None else "",
-        f"{_CLEAN_UP}\n{_REMOVE_SPOOL}" if spool else _CLEAN_UP,
+        _CLEAN_UP,
+        *(remove for _, _, remove in mentioned),
+        _REMOVE_SPOOL if spool else "",
     )
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -1,0 +1,149 @@
+"""What plain psql does with a reproducer is what pgduel did with the case."""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from fuzz.engines.seeded import case_of
+from fuzz.execution.stage import Stage
+from fuzz.generators.generator import Scale, all_generators
+from fuzz.reduction.reproducer import render
+from fuzz.servers.arm import Arm
+from fuzz.servers.base import Base
+from fuzz.servers.build import Build
+from fuzz.servers.cluster import Cluster
+from fuzz.servers.modules import ensure_module
+from oracles.canary_case import canary_case, query
+from oracles.case import Case, CaseId, Kind, Step
+from oracles.finding import Finding
+from oracles.mode import Mode, Protocol
+from oracles.observation import CaseObservation, Outcome, Run
+
+pytestmark = pytest.mark.servers
+
+ARM = "one"
+CASES = 8  # of each generator
+NOTHING_PREPARED = "26000"  # EXECUTE of what could not be prepared: the script goes on, the protocol does not
+_LEFT = re.compile(r"^(\w+(?:\.\w+)?)\|(\d+)\|(.*)$", re.MULTILINE)
+_ERROR = re.compile(r"ERROR:  (\w{5})$", re.MULTILINE)
+ROW = b"\0\x02\0\0\0\x04\0\0\0\x07\0\0\0\x02hi"
+NASTY = Case(
+    "by_hand",
+    (Step("CREATE TABLE t (a int, b text)"),),
+    (
+        Step("CREATE FUNCTION f() RETURNS int LANGUAGE sql BEGIN ATOMIC SELECT 1; END"),
+        Step("COPY t FROM STDIN", Kind.COPY_IN, b"1\tone\n2\t\\N\n"),
+        Step("COPY t FROM STDIN", Kind.COPY_IN, b"3\tbad\xff\n", may_fail=True),
+        Step("COPY t FROM STDIN (FORMAT csv)", Kind.COPY_IN, b"4,\"quoted\n\\.\n'more'\"\n5,x\n"),
+        Step("COPY t FROM STDIN", Kind.COPY_IN, b"6,zero\0\n", may_fail=True),
+        Step("COPY t FROM STDIN (FORMAT csv)", Kind.COPY_IN, b'7,"crlf"\r\n8,""\r\n'),
+        Step("COPY t FROM STDIN (FORMAT csv)", Kind.COPY_IN, b"9,no newline"),
+        Step("COPY t FROM STDIN", Kind.COPY_IN, b"10\tend\n\\.\n11\tignored\n"),
+        Step(
+            "COPY t FROM STDIN (FORMAT binary)",
+            Kind.COPY_IN,
+            b"PGCOPY\n\xff\r\n\0" + bytes(8) + 3 * ROW + b"\xff\xff",
+        ),
+        Step("COPY nowhere FROM STDIN", Kind.COPY_IN, b"'\n\\q\n", may_fail=True),
+        Step("COPY t\n(a, b) FROM STDIN", Kind.COPY_IN, b"20\ttab\\tb\n", may_fail=True),
+        Step("BEGIN"),
+        Step("SELECT 1 / 0", Kind.QUERY, may_fail=True),
+        Step("COPY t FROM STDIN", Kind.COPY_IN, b"21\tnever\n", may_fail=True),
+        Step("ROLLBACK"),
+        Step("INSERT INTO t SELECT a + f(), b FROM t WHERE b = 'it''s :HOST' OR a[1:2] = $1", may_fail=True),
+        Step("SELECT 'open", may_fail=True),
+        Step("CREATE SEQUENCE s"),
+        Step("SELECT nextval('s')", Kind.QUERY),
+        Step("CREATE VIEW v AS TABLE t"),
+        Step("CREATE TEMP TABLE kept AS TABLE t -- comment"),
+        Step("SELECT a FROM t WHERE b = $1 AND a = $2", Kind.QUERY, params=("it's \\", "7")),
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def arm(build: Build, base: Base) -> Iterator[Arm]:
+    with Cluster(build, "psql") as cluster:
+        with psycopg.connect(**cluster.connect_kwargs, autocommit=True) as connection:  # type: ignore[arg-type]
+            connection.execute("CREATE DATABASE plain")
+        yield Arm(ARM, build, cluster, (base.tree,))
+
+
+@pytest.fixture(scope="module")
+def stage(arm: Arm) -> Iterator[Stage]:
+    with Stage([arm], "psql") as stage:
+        yield stage
+
+
+def psql(arm: Arm, case: Case, directory: Path, options: str = "") -> tuple[str, str]:
+    """Run the case's script by hand, as far as a test can, and return what psql printed and complained of."""
+    finding = Finding("result", (ARM, ARM), "nothing", None, "nothing", "", "")
+    path = directory / "reproducer.sql"
+    path.write_text(render(case, finding, {}, "1/g/2", "./pgduel replay FILE"), encoding="utf-8")
+    done = subprocess.run(
+        [
+            *(arm.build.bindir / "psql", "-X", "-A", "-t", "-v", "VERBOSITY=sqlstate", "-f", path),
+            *("-h", arm.cluster.socket_dir, "-p", str(arm.cluster.port), "-U", "postgres", "plain"),
+        ],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PGOPTIONS": options},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
+def digests_shown(output: str) -> dict[str, str]:
+    """Return name -> digest, worded as pgduel's own."""
+    shown = output[output.rindex("ORDER BY relname") :]
+    return {
+        name: (count if used == "t" else f"{count} unused")
+        if used in ("t", "f")
+        else f"{count} {used.replace('(null)', '0')}"
+        for name, count, used in _LEFT.findall(shown)
+    }
+
+
+def expect_same(arm: Arm, stage: Stage, case: Case, directory: Path) -> CaseObservation:
+    run = Run(ARM, case.modes)
+    observed = stage.observe(case, [run])[run]
+    output, complaints = psql(arm, case, directory)
+    assert digests_shown(output) == dict(observed.digests)
+    errors = {step.sqlstate for step in observed.steps if step.outcome is Outcome.ERROR}
+    assert set(_ERROR.findall(complaints)) - {NOTHING_PREPARED} == errors
+    return observed
+
+
+@pytest.mark.parametrize("protocol", Protocol)
+def test_psql_does_what_pgduel_does_with_nasty_statements(
+    arm: Arm, stage: Stage, tmp_path: Path, protocol: Protocol
+) -> None:
+    case = Case(NASTY.generator, NASTY.scene, NASTY.steps, (Mode("m", (("work_mem", "64kB"),), protocol),))
+    observed = expect_same(arm, stage, case, tmp_path)
+    assert dict(observed.digests)["t"].startswith("12 ")
+
+
+@pytest.mark.parametrize("index", range(CASES))
+@pytest.mark.parametrize("generator", sorted(all_generators()))
+def test_psql_does_what_pgduel_does_with_a_generators_case(
+    arm: Arm, stage: Stage, tmp_path: Path, generator: str, index: int
+) -> None:
+    expect_same(arm, stage, case_of(CaseId(17, generator, index), Scale()), tmp_path)
+
+
+def test_psql_shows_what_a_faulty_server_does(arm: Arm, tmp_path: Path) -> None:
+    ensure_module(arm.build, "pgduel_saboteur")
+    case = canary_case(query("SELECT n, name FROM canary"))
+    good, _ = psql(arm, case, tmp_path)
+    again, _ = psql(arm, case, tmp_path)
+    bad, _ = psql(
+        arm, case, tmp_path, "-c session_preload_libraries=pgduel_saboteur -c pgduel_saboteur.action=drop_row"
+    )
+    assert good == again
+    rows_of_good, rows_of_bad = (output.partition("SELECT format(")[0].splitlines() for output in (good, bad))
+    assert len(rows_of_good) == len(rows_of_bad) + 1
