@@ -5,7 +5,7 @@ import sys
 
 from fuzz.errors import PgduelError
 
-COMMANDS = ("fuzz", "replay", "listing", "build", "shell", "doctor", "test")  # in the order --help has them
+COMMANDS = ("fuzz", "replay", "listing", "build", "shell", "bench", "doctor", "test")  # in the order --help has them
 
 
 def main() -> None:
