@@ -1,6 +1,6 @@
 """Arm: a named build with its running cluster. Arms are opened together, since they must be comparable."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import combinations
@@ -127,31 +127,33 @@ def open_arms(
     if len({spec.name for spec in specs}) < len(specs):
         raise SourceError(f"each arm needs a name of its own: {', '.join(spec.name for spec in specs)}")
     built = build_arms(specs, report)
-    _require_comparable(specs, [build for build, _ in built], allow_same_build=allow_same_build)
+    builds = {spec.name: build for spec, (build, _) in zip(specs, built, strict=True)}
+    require_comparable(builds, allow_same_build=allow_same_build)
     with ExitStack() as stack:
         arms = []
         for spec, (build, trees) in zip(specs, built, strict=True):
             report(f"starting {spec.name}")
             cluster = stack.enter_context(Cluster(build, spec.name, settings=settings))
             arms.append(Arm(spec.name, build, cluster, trees))
-        _require_same_initdb(arms)
+        require_same_initdb(arms)
         yield tuple(arms)
 
 
-def _require_comparable(specs: Sequence[ArmSpec], builds: Sequence[Build], *, allow_same_build: bool) -> None:
-    named = zip(specs, builds, strict=True)
-    for (first, one), (second, other) in combinations(named, 2):
+def require_comparable(builds: Mapping[str, Build], *, allow_same_build: bool) -> None:
+    """Check the builds of arms, by arm. Raises BuildError where comparing them would say nothing."""
+    for (first, one), (second, other) in combinations(builds.items(), 2):
         if one.key == other.key and not allow_same_build:
             raise BuildError(
-                f"arms {first.name} and {second.name} are one build ({one.key}): nothing can differ; "
+                f"arms {first} and {second} are one build ({one.key}): nothing can differ; "
                 "allow it (--same-build) only to test pgduel itself"
             )
         if one.configure != other.configure:
-            differing = sorted(set(one.configure) ^ set(other.configure))
-            raise BuildError(f"arms {first.name} and {second.name} differ in configure flags: {', '.join(differing)}")
+            differing = ", ".join(sorted(set(one.configure) ^ set(other.configure)))
+            raise BuildError(f"arms {first} and {second} differ in configure flags: {differing}")
 
 
-def _require_same_initdb(arms: Sequence[Arm]) -> None:
+def require_same_initdb(arms: Sequence[Arm]) -> None:
+    """Check running arms. Raises ServerError where initdb set something differently."""
     first, *others = arms
     expected = _initdb_settings(first)
     for arm in others:

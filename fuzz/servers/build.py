@@ -15,6 +15,7 @@ from fuzz.errors import BuildError
 from fuzz.servers import Report, git
 from fuzz.servers.compile import compiler_version, meson_build
 from fuzz.servers.flavor import FLAVORS, Flavor
+from fuzz.servers.processes import kill_all_in
 
 # Whatever is not named is off, so that a machine's libraries do not decide what is built.
 _OPTIONS = (
@@ -58,13 +59,20 @@ def ensure_build(tree: str, flavor: Flavor, report: Report, *, label: str = "") 
         found = _load(home)
         if found is not None:
             return found
-        shutil.rmtree(home, ignore_errors=True)
+        _clear(home)
         report(f"compiling {name}")
         _compile(home, tree, flavor, configure, lambda line: report(f"compiling {name}: {line}"))
         made = _load(home)
     if made is None:
         raise BuildError(f"the build in {home} disappeared while it was made")
     return made
+
+
+def _clear(home: Path) -> None:
+    """Delete what a killed build left, and stop what still writes to it: we hold the lock, so it is nobody's."""
+    for place in (home, home / "build"):
+        kill_all_in(place.resolve())
+    shutil.rmtree(home, ignore_errors=True)
 
 
 def _load(home: Path) -> Build | None:

@@ -150,6 +150,18 @@ class Cluster:
         kept = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
         return kept | self.build.flavor.environment
 
+    def run(self, program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run one of the build's programs as the server's user, whatever its exit code."""
+        return subprocess.run(
+            [program, *arguments],
+            cwd=self._home,
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            **self._account.options(),
+        )
+
     def stop(self, mode: str = "fast") -> None:
         """Stop the server, surely: politely, then at once, then by killing all of its processes."""
         if self._process is not None:

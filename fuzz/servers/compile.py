@@ -4,8 +4,10 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import IO
 
 from fuzz import workdir
 from fuzz.errors import BuildError
@@ -65,11 +67,10 @@ def _environment(home: Path, flavor: Flavor) -> dict[str, str]:
 
 
 def _run(command: list[str], home: Path, flavor: Flavor, log: Path, report: Report) -> None:
-    """Run one step, its output into the log, its progress to `report` in steps of 5%."""
-    shown = -1
-    with log.open("a") as output:
-        output.write(f"$ {' '.join(command)}\n")
-        process = subprocess.Popen(
+    """Run one step, its output into the log, its progress to `report`."""
+    with (
+        log.open("a") as output,
+        subprocess.Popen(
             command,
             cwd=home,
             env=_environment(home, flavor),
@@ -77,17 +78,27 @@ def _run(command: list[str], home: Path, flavor: Flavor, log: Path, report: Repo
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-        )
-        assert process.stdout is not None
-        for line in process.stdout:
-            output.write(line)
-            progress = _PROGRESS.match(line)
-            if progress and (share := 100 * int(progress[1]) // int(progress[2]) // 5 * 5) > shown:
-                shown = share
-                report(f"{share}%")
-        if process.wait():
-            output.flush()
-            raise BuildError(_why(command[0], log))
+        ) as process,
+    ):
+        output.write(f"$ {' '.join(command)}\n")
+        try:
+            _follow(process.stdout or (), output, report)
+        except BaseException:  # asked to end: so must the compilers
+            process.terminate()
+            raise
+    if process.returncode:
+        raise BuildError(_why(command[0], log))
+
+
+def _follow(lines: Iterable[str], output: IO[str], report: Report) -> None:
+    """Copy lines into the log, and report the share done in steps of 5%."""
+    shown = -1
+    for line in lines:
+        output.write(line)
+        progress = _PROGRESS.match(line)
+        if progress and (share := 100 * int(progress[1]) // int(progress[2]) // 5 * 5) > shown:
+            shown = share
+            report(f"{share}%")
 
 
 def _why(tool: str, log: Path) -> str:

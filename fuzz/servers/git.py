@@ -1,5 +1,6 @@
 """git as plumbing: one bare repository holds every tree; user configuration and attributes do not touch it."""
 
+import errno
 import os
 import subprocess
 import tempfile
@@ -10,7 +11,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from fuzz import workdir
-from fuzz.errors import SourceError
+from fuzz.errors import BuildError, SourceError
 
 # Trees must come out as they went in, whatever .gitattributes they contain; this file has the last word.
 _ATTRIBUTES = "* -text -eol -ident -filter -working-tree-encoding -export-ignore -export-subst\n"
@@ -117,7 +118,7 @@ def show(tree: str, path: str) -> str | None:
 
 
 def extract(tree: str, directory: Path, *paths: str) -> None:
-    """Write a stored tree (or only some paths of it) into a directory. Raises SourceError, OSError (no space)."""
+    """Write a stored tree (or only some paths of it) into a directory. Raises SourceError, BuildError (no space)."""
     archive = subprocess.Popen(
         ["git", "--git-dir", str(repository()), "archive", tree, *paths], env=environment(), stdout=subprocess.PIPE
     )
@@ -126,4 +127,6 @@ def extract(tree: str, directory: Path, *paths: str) -> None:
         archive.stdout.close()
     if archive.wait() or unpacked.returncode:
         complaint = unpacked.stderr.decode(errors="replace").strip().splitlines() or [f"no such tree: {tree}"]
+        if os.strerror(errno.ENOSPC) in unpacked.stderr.decode(errors="replace"):
+            raise BuildError(f"no space left on the disk of {directory}; make room or set PGDUEL_HOME")
         raise SourceError(f"cannot unpack into {directory}: {complaint[0]}")

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,25 +71,17 @@ def _run(build: Build, path: str, driver: str, chosen: Sequence[str]) -> SuiteRe
     git.extract(build.tree, top, path)
     source = top / path
     with Cluster(build, Path(path).name, settings=SUITES) as cluster:
-        done = subprocess.run(
-            [
-                _driver(build, driver),
-                f"--host={cluster.socket_dir}",
-                f"--port={cluster.port}",
-                "--user=postgres",
-                f"--bindir={build.bindir}",
-                f"--dlpath={build.prefix / 'lib' / 'postgresql'}",
-                f"--inputdir={source}",
-                f"--expecteddir={source}",
-                f"--outputdir={output}",
-                *(choice.format(source=source) for choice in chosen),
-            ],
-            cwd=output,
-            env=cluster.environment(),
-            capture_output=True,
-            text=True,
-            errors="replace",
-            **account.options(),
+        done = cluster.run(
+            _driver(build, driver),
+            f"--host={cluster.socket_dir}",
+            f"--port={cluster.port}",
+            "--user=postgres",
+            f"--bindir={build.bindir}",
+            f"--dlpath={build.prefix / 'lib' / 'postgresql'}",
+            f"--inputdir={source}",
+            f"--expecteddir={source}",
+            f"--outputdir={output}",
+            *(choice.format(source=source) for choice in chosen),
         )
     return _result(done.stdout + done.stderr, output / "regression.diffs")
 

@@ -65,7 +65,7 @@ def test_harm_is_done_in_the_step_alone(stage: Stage, arms: tuple[Arm, ...]) -> 
     trial = plant(Result(), Canary("drop_row", WHOLE_FLOCK), stage, arms)
     (found,) = trial.findings
     assert found.step == len(WHOLE_FLOCK.scene)
-    assert (found.summary, found.origin) == ("step 4: 1 row missing, 0 surplus, of 4", "rows: Seq Scan")
+    assert (found.summary, found.origin) == ("step 4: 1 row missing, 0 surplus, of 4", "rows under plan Seq Scan")
     assert "1 | bird 1" in found.expected
 
 

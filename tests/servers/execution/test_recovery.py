@@ -11,6 +11,7 @@ from typing import LiteralString
 import psycopg
 import pytest
 
+from fuzz.errors import ServerError
 from fuzz.execution.stage import Stage
 from fuzz.servers import modules
 from fuzz.servers.arm import Arm
@@ -95,6 +96,14 @@ def test_a_killed_postmaster_is_started_again(twins: tuple[Arm, ...], stage: Sta
         observed = play(stage, SLOW)
     assert observed.crash is None
     assert [step.outcome for step in observed.steps] == [Outcome.OK, Outcome.OK]
+
+
+def test_a_stage_goes_on_after_a_run_that_could_not_be_had(stage: Stage) -> None:
+    case = Case("test", (Step("CREATE TABLE t (n int)"),), (query("SELECT pg_sleep(0.2)"),))
+    refused = Run("b", (Mode("nonsense", (("work_mem", "plenty"),)),))
+    with pytest.raises(ServerError, match="work_mem"):
+        stage.observe(case, [Run("a", ()), refused])  # on the other arm, the case is left where it was
+    assert [step.outcome for step in play(stage, case).steps] == [Outcome.OK, Outcome.OK]
 
 
 def test_a_session_ended_by_its_own_statement_is_lost_not_crashed(stage: Stage) -> None:

@@ -200,7 +200,7 @@ def test_equal_runs_are_executed_once_and_all_are_answered(stage: Stage) -> None
 
 
 def test_databases_are_renewed_and_dropped(twins: tuple[object, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fuzz.execution.stage.RENEW_AFTER", 2)
+    monkeypatch.setattr("fuzz.execution.place.RENEW_AFTER", 2)
     case = Case("test", NUMBERS, (query("SELECT oid FROM pg_database WHERE datname = current_database()"),))
     with Stage(twins, "mayfly") as stage:  # type: ignore[arg-type]
         (first,) = stage.observe(case, [Run("a", ())]).values()

@@ -1,0 +1,58 @@
+"""Arms open together, or are refused where comparing them would say nothing."""
+
+import dataclasses
+
+import pytest
+
+from fuzz.errors import BuildError, ServerError, SourceError
+from fuzz.servers.arm import ArmSpec, open_arms, parse_arm, require_comparable, require_same_initdb
+from fuzz.servers.base import Base
+from fuzz.servers.build import Build
+from fuzz.servers.flavor import FLAVORS
+
+pytestmark = pytest.mark.servers
+
+
+def specs(base: Base, *texts: str) -> list[ArmSpec]:
+    return [parse_arm(text, base, FLAVORS["assert"]) for text in texts]
+
+
+def silent(_line: str) -> None:
+    """Report to nobody."""
+
+
+def test_two_arms_of_one_build_run_side_by_side_if_allowed(base: Base, build: Build) -> None:
+    with open_arms(specs(base, "a=", "b="), silent, allow_same_build=True) as (first, second):
+        assert first.build == second.build == build
+        assert first.cluster.pid != second.cluster.pid
+        assert first.trees == (base.tree,)
+        assert first.cluster.alive()
+        assert second.cluster.alive()
+    assert not first.cluster.alive()
+    assert not second.cluster.alive()
+
+
+def test_two_arms_of_one_build_are_refused(base: Base) -> None:
+    with pytest.raises(BuildError, match="arms a and b are one build"), open_arms(specs(base, "a=", "b="), silent):
+        pass
+
+
+def test_two_arms_of_one_name_are_refused(base: Base) -> None:
+    with pytest.raises(SourceError, match="needs a name of its own"), open_arms(specs(base, "a=", "a="), silent):
+        pass
+
+
+def test_arms_that_differ_in_flags_are_refused(build: Build) -> None:
+    other = dataclasses.replace(build, key="other", configure=(*build.configure, "-Dcassert=false"))
+    with pytest.raises(BuildError, match="a and b differ in configure flags: -Dcassert=false"):
+        require_comparable({"a": build, "b": other}, allow_same_build=False)
+
+
+def test_arms_that_differ_in_what_initdb_set_are_refused(base: Base, build: Build) -> None:
+    with open_arms(specs(base, "a=", "b="), silent, allow_same_build=True) as arms:
+        arms[1].cluster.stop()
+        tool = build.bindir / "pg_checksums"
+        arms[1].cluster.run(tool, "--enable", "--pgdata", str(arms[1].cluster.data))
+        arms[1].cluster.start()
+        with pytest.raises(ServerError, match=r"a and b differ in data_checksums \(off, on\), set by initdb"):
+            require_same_initdb(arms)

@@ -1,0 +1,153 @@
+"""Builds: cached by content, cheap for the second arm, safe against kills, clear about what went wrong."""
+
+import dataclasses
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from fuzz import workdir
+from fuzz.errors import BuildError
+from fuzz.servers import compile as compiling
+from fuzz.servers.base import Base
+from fuzz.servers.build import Build, ensure_build, list_builds, prune_builds
+from fuzz.servers.cluster import Cluster
+from fuzz.servers.flavor import FLAVORS
+from fuzz.servers.modules import SOURCES, ensure_module
+from fuzz.servers.series import Patch, Series, apply_series
+
+pytestmark = pytest.mark.servers
+
+ASSERT = FLAVORS["assert"]
+CHANGED_FILE = "src/backend/utils/resowner/resowner.c"
+EARLY_FILE = "src/port/noblock.c"
+
+
+def prefixed(base: Base, file: str, line: str) -> str:
+    """The tree of the base with a line before the first of a file."""
+    first = b"/*-------------------------------------------------------------------------\n *\n"
+    patch = f"--- a/{file}\n+++ b/{file}\n@@ -1,2 +1,3 @@\n+{line}\n ".encode() + first.replace(b"\n *", b"\n  *")
+    return apply_series(base.tree, Series("test", (Patch("test.patch", patch),)))[-1]
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache of builds; trees and the compiler's cache stay the machine's."""
+    monkeypatch.setattr(workdir, "builds", lambda: tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Path]:
+    disk = tmp_path / "small"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={request.param}", "tmpfs", disk])
+    if mounted.returncode:
+        pytest.skip("may not mount a small disk here")
+    monkeypatch.setattr(workdir, "builds", lambda: disk)
+    yield disk
+    subprocess.run(["umount", "--lazy", disk], check=True)
+
+
+def test_a_build_is_made_once(base: Base, build: Build) -> None:
+    started = time.monotonic()
+    assert ensure_build(base.tree, ASSERT, print) == build
+    assert time.monotonic() - started < 1
+    assert build in list_builds()
+    assert build.version == base.version
+
+
+def test_second_arm_is_cheap_and_a_killed_build_harmless(base: Base, build: Build, elsewhere: Path) -> None:
+    """Needs `build` only so that the compiler's cache is warm."""
+    tree = prefixed(base, CHANGED_FILE, "/* another arm */")
+    killed = os.fork()
+    if killed == 0:
+        ensure_build(tree, ASSERT, print)
+        os._exit(0)
+    while not list(elsewhere.glob("*/build/build.ninja")):
+        time.sleep(0.1)
+    os.kill(killed, signal.SIGKILL)
+    os.waitpid(killed, 0)
+    assert list_builds() == ()
+    statistics(reset=True)
+    made = ensure_build(tree, ASSERT, print)
+    assert made.key != build.key
+    assert list_builds() == (made,)
+    hits, misses = statistics()
+    assert hits > 1000
+    assert misses < 0.05 * hits
+    assert prune_builds() == (made,)
+    assert not [path for path in elsewhere.iterdir() if path.is_dir()]
+
+
+def statistics(*, reset: bool = False) -> tuple[int, int]:
+    """Return hits and misses of the compiler's cache since the last reset."""
+    command = ["ccache", "--zero-stats" if reset else "--print-stats"]
+    environment = os.environ | {"CCACHE_DIR": str(workdir.compiler_cache())}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    counters = dict(line.split("\t") for line in done.stdout.splitlines() if line.count("\t") == 1)
+    hits = int(counters.get("direct_cache_hit", 0)) + int(counters.get("preprocessed_cache_hit", 0))
+    return hits, int(counters.get("cache_miss", 0))
+
+
+def test_a_compile_error_is_shown_with_its_log(base: Base, elsewhere: Path) -> None:
+    tree = prefixed(base, EARLY_FILE, "#error made on purpose")
+    with pytest.raises(
+        BuildError, match=r"does not compile: .*noblock\.c:1:2: error: #error made on purpose .*\.log\)"
+    ):
+        ensure_build(tree, ASSERT, print)
+    assert list_builds() == ()
+
+
+@pytest.mark.parametrize("small_disk", ["48m", "288m"], indirect=True)
+def test_a_full_disk_is_named(base: Base, small_disk: Path) -> None:
+    hopeful = dataclasses.replace(ASSERT, space=0)
+    with pytest.raises(BuildError, match=r"no space left on the disk of .*/small.*; make room or set PGDUEL_HOME"):
+        ensure_build(base.tree, hopeful, print)
+
+
+@pytest.mark.parametrize("small_disk", ["48m"], indirect=True)
+def test_a_small_disk_is_noticed_before_anything_is_compiled(base: Base, small_disk: Path) -> None:
+    with pytest.raises(BuildError, match=r"needs 1024 MB in .*/small, where 4\d MB are free"):
+        ensure_build(base.tree, ASSERT, print)
+
+
+def test_missing_tools_are_named(base: Base, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "git").symlink_to(shutil.which("git") or "")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    compiling.compiler_version.cache_clear()
+    with pytest.raises(BuildError, match="cannot compile without gcc, meson, ninja, ccache, bison"):
+        ensure_build(base.tree, ASSERT, print)
+    compiling.compiler_version.cache_clear()
+
+
+def test_modules_are_compiled_against_the_build_and_found_by_its_clusters(build: Build) -> None:
+    name = sorted(SOURCES.glob("*.c"))[0].stem
+    library = ensure_module(build, name)
+    assert ensure_module(build, name) == library
+    with Cluster(build, "modules") as cluster:
+        where = cluster.connect_kwargs
+        with psycopg.connect(host=str(where["host"]), port=cluster.port, user="postgres") as connection:
+            connection.execute(f"LOAD '{name}'".encode())
+
+
+def test_a_module_that_does_not_exist_is_named(build: Build) -> None:
+    with pytest.raises(BuildError, match="there is no server module absent"):
+        ensure_module(build, "absent")
+
+
+def test_builds_of_two_processes_wait_for_each_other(base: Base, build: Build) -> None:
+    program = (
+        "from fuzz.servers.build import ensure_build\n"
+        "from fuzz.servers.flavor import FLAVORS\n"
+        f"print(ensure_build({base.tree!r}, FLAVORS['assert'], lambda line: None).key)\n"
+    )
+    both = [subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert [process.communicate()[0].strip() for process in both] == [build.key] * 2
