@@ -79,8 +79,10 @@ class Campaign:
             self._step(interrupt)
         self._record({})
         self._ended = self._read_clocks()
+        if self._to_reduce:
+            self._around.say(f"reducing {len(self._to_reduce)} findings")
         while (self._to_reduce or self._pool.jobs) and not interrupt:
-            self._fill_reductions()
+            self._fill_reductions(at_once=REDUCTIONS)
             self._step(interrupt)
         return why
 
@@ -92,14 +94,15 @@ class Campaign:
         return "interrupted" if interrupt else self._limits.reached(tally, len(self._findings))
 
     def _fill(self) -> None:
-        self._fill_reductions()
+        self._fill_reductions(at_once=1)  # fuzzing goes on beside it
         while self._pool.idle and (job := self._schedule.next()) is not None:
             self._pool.submit(job)
 
-    def _fill_reductions(self) -> None:
-        busy = any(isinstance(job, Reduction) for job in self._pool.jobs)
-        if self._to_reduce and self._pool.idle and not busy:  # one at a time: fuzzing goes on beside it
+    def _fill_reductions(self, at_once: int) -> None:
+        running = sum(isinstance(job, Reduction) for job in self._pool.jobs)
+        while self._to_reduce and self._pool.idle and running < at_once:
             self._pool.submit(Reduction(self._to_reduce.popleft()))
+            running += 1
 
     def _take(self, ended: Done[Job, Result] | Died[Job]) -> None:
         if isinstance(ended, Died):

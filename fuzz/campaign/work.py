@@ -24,6 +24,7 @@ from oracles.observation import CaseObservation, Run
 from oracles.oracle import all_oracles, duel
 
 EXPLAINED = 10  # one case in so many is run once more, explained
+REPORTED = 1.0  # seconds after which a worker reports what it did, though its range goes on; a finding at once
 ERRORS = "errors.log"
 
 Reduce = Callable[[Stage, StoredFinding, Path], Path]
@@ -86,12 +87,13 @@ class _Worker:
 
     def _run(self, job: Range) -> RangeResult:
         result = RangeResult()
+        until = time.monotonic() + REPORTED
         try:
             for case_id in job.case_ids(self._work.seed):
                 self._try(case_id, result)
                 result.done += 1
-                if self._stop.is_set():
-                    break
+                if result.found or self._stop.is_set() or time.monotonic() > until:
+                    break  # the rest is given out again
         except ServerError as error:
             result.trouble = str(error)
             self._leave_stage()
