@@ -22,6 +22,7 @@ TOOLS: Final = Path(__file__).with_name("tools.sql")
 TEMPLATE_EXTENSIONS: Final = ("postgres_fdw", "btree_gist")
 ADMIN_DATABASE: Final = "postgres"
 ADMIN_EXTENSION: Final = "pg_buffercache"  # in the admin database: looking at pins must not pin pages of the case's
+RENEW_AFTER: Final = 200  # uses; by then dropped tables have bloated the catalogs
 RECOVERY_SECONDS: Final = 5.0
 RECOVERY_PAUSE: Final = 0.03
 
@@ -37,7 +38,8 @@ class Place:
         self.cluster = arm.cluster
         self.database = f"duel_{worker}"
         self.database_oid = 0
-        self.uses = 0  # cases since the database was made
+        self.uses = 0  # times that a case was played since the database was made
+        self.soiled = False  # a run did not come to its end: the server may be down, and the database not empty
         self.executable = arm.build.bindir / "postgres"
         self.log = ServerLog(arm.cluster.log)
         self._admin: Wire | None = None
@@ -65,6 +67,13 @@ class Place:
                 raise ServerError(f"arm {self.arm} refuses pgduel's own query: {wire.message_of(payload).text}")
         return [wire.values_of(row) for row in reply.rows]
 
+    def make_ready(self) -> Talk[None]:
+        """Make sure that the server is up and the database empty and not bloated. Raises ServerError."""
+        if self.soiled:
+            yield from self.recover()
+        if self.soiled or self.uses >= RENEW_AFTER:
+            self.renew()
+
     def _hang_up(self) -> None:
         if self._admin is not None:
             self._admin.close()
@@ -83,6 +92,7 @@ class Place:
         except psycopg.Error as error:
             raise ServerError(f"cannot make database {self.database} on arm {self.arm}: {_line(error)}") from error
         self.uses = 0
+        self.soiled = False
 
     def _point_loopback(self) -> None:
         options = {"host": str(self.cluster.socket_dir), "port": str(self.cluster.port), "dbname": self.database}

@@ -14,7 +14,7 @@ from fuzz.execution.serverlog import about, crash_of, deaths
 from fuzz.execution.session import TypeNames, frames_of, observe_steps, startup_parameters
 from fuzz.execution.wire import Reply, Wire
 from oracles.case import Case
-from oracles.observation import CaseObservation, Outcome, Resources, Run
+from oracles.observation import CaseObservation, Outcome, Run
 
 ATTEMPTS: Final = 3  # somebody else's crash ends our session too; then the run starts anew
 
@@ -37,48 +37,44 @@ class Play:
         self._run = run
         self._parameters = startup_parameters(run, place.database, statement_timeout_ms)
         self._frames = frames_of(case, run)
-        self._forget()
 
     def _forget(self) -> None:
         self._types = TypeNames()
         self._steps: list[Reply] = []
         self._before = 0
         self._seen = CaseObservation(self._run.arm, ())
-        self._resources: list[Resources] = []
         self._silent = False
-        self._dirty = False
+        self._cleared = False
 
     def talk(self) -> Talk[CaseObservation]:
-        """Play the case until it was not disturbed. Raises ServerError where the server cannot be had."""
-        for attempt in range(ATTEMPTS):
-            disturbed = yield from self._attempt()
-            if not disturbed or attempt == ATTEMPTS - 1:
-                break
+        """Play the case until nothing disturbed it. Raises ServerError where the server cannot be had."""
+        for attempts_left in reversed(range(ATTEMPTS)):
             self._forget()
-        if not self._seen.steps and self._case.all_steps:
-            raise ServerError(f"arm {self._place.arm} takes no connections; see its log, {self._place.cluster.log}")
+            try:
+                disturbed = yield from self._attempt()
+            except ServerError:
+                if not attempts_left:
+                    raise
+                continue
+            if not disturbed:
+                break
         return self._seen
 
     def _attempt(self) -> Talk[bool]:
-        """Play the case once; tell whether something outside of it disturbed it."""
+        """Play the case once; tell whether something outside of it disturbed it. Raises ServerError."""
+        yield from self._place.make_ready()
+        self._place.soiled = True
         self._place.log.mark()
-        try:
-            session = self._place.connect(self._parameters)
-        except ServerError:
-            yield from self._start_over()
-            return True
-        disturbed = False
+        session = self._place.connect(self._parameters)
         try:
             yield from self._perform(session)
             yield from self._leave(session)
         except Lost:
-            disturbed = yield from self._explain_loss(session)
+            return (yield from self._explain_loss(session))
         finally:
             session.close()
-        self._seen = replace(self._seen, resources=tuple(self._resources))
-        if self._seen.crash is not None or self._dirty or disturbed:
-            yield from self._start_over()
-        return disturbed
+        self._place.soiled = self._seen.crash is not None or not self._cleared
+        return False
 
     def _perform(self, session: Wire) -> Talk[None]:
         """Play all repetitions; what is kept of each but its resources is overwritten by the next."""
@@ -141,11 +137,12 @@ class Play:
         session.send(b"".join(asked.values()), len(asked))
         yield from self._settled(session)
         answers = dict(zip(asked, session.take_replies(), strict=True))
-        self._dirty = any(kind == wire.ERROR_RESPONSE for kind, _ in answers["clear"].others)
+        self._cleared = all(kind != wire.ERROR_RESPONSE for kind, _ in answers["clear"].others)
         if "types" in answers:
             self._types.names = {int(oid): name for oid, name in residue.pairs(answers["types"])}
         if "contexts" in answers:
-            self._resources.append(residue.resources(session.pid, answers["contexts"]))
+            held = residue.resources(session.pid, answers["contexts"])
+            self._seen = replace(self._seen, resources=(*self._seen.resources, held))
         self._seen = replace(
             self._seen,
             steps=observe_steps(self._case, self._run, self._steps, self._types),
@@ -154,10 +151,8 @@ class Play:
         )
 
     def _types_query(self) -> bytes:
-        oids = self._types.unknown(self._steps)
-        return (
-            wire.query(f"SELECT oid, typname FROM pg_type WHERE oid IN ({', '.join(map(str, oids))})") if oids else b""
-        )
+        oids = ", ".join(map(str, self._types.unknown(self._steps)))
+        return wire.query(f"SELECT oid, typname FROM pg_type WHERE oid IN ({oids})") if oids else b""
 
     def _leave(self, session: Wire) -> Talk[None]:
         """Say goodbye, and wait until the backend is gone: it may still crash, or complain, on its way out."""
@@ -169,7 +164,6 @@ class Play:
 
     def _explain_loss(self, session: Wire) -> Talk[bool]:
         """Complete the observation of a session that was lost; tell whether that was no doing of the case."""
-        self._dirty = True
         partial = session.partial
         words = [wire.message_of(data) for kind, data in partial.others if kind == wire.ERROR_RESPONSE]
         fatal = words[-1].sqlstate if words and words[-1].severity == "FATAL" else ""
@@ -190,10 +184,6 @@ class Play:
             if deaths(self._place.log.entries()).lines or not self._place.cluster.alive():
                 return
             yield _PAUSE
-
-    def _start_over(self) -> Talk[None]:
-        yield from self._place.recover()
-        self._place.renew()
 
 
 def _require_schema(reply: Reply, place: Place) -> None:

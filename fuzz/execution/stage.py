@@ -6,9 +6,11 @@ arm follow one another, so that what one leaves behind is not taken for another'
 
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self
 
+from fuzz.errors import ServerError
 from fuzz.execution.loop import Talk, converse
 from fuzz.execution.place import Place
 from fuzz.execution.play import Play
@@ -17,7 +19,6 @@ from oracles.case import Case
 from oracles.observation import CaseObservation, Run
 
 STATEMENT_TIMEOUT_MS: Final = 5000
-RENEW_AFTER: Final = 200  # runs; by then dropped tables have bloated the catalogs
 _GRACE_SECONDS = 5.0  # that a server may stay silent beyond statement_timeout
 
 
@@ -54,10 +55,10 @@ class Stage:
     def _play_all(self, place: Place, case: Case, runs: Sequence[Run]) -> Talk[dict[Run, CaseObservation]]:
         observed = {}
         for run in runs:
-            if place.uses >= RENEW_AFTER:
-                place.renew()
-            place.uses += run.repeats
             observed[run] = yield from Play(place, case, run, self._timeout_ms).talk()
+            place.uses += run.repeats
+        with suppress(ServerError):  # where that does not work, the next run tells
+            yield from place.make_ready()
         return observed
 
     def close(self) -> None:
