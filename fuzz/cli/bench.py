@@ -19,6 +19,12 @@ benches = typer.Typer(help="Measure a table of a mail again: arms interleaved in
 app.add_typer(benches, name="bench")
 
 RELEASE = "release"
+
+
+def _listed(axis: str) -> str:
+    return ",".join(map(str, CopyBench.axes[axis]))
+
+
 Rounds = Annotated[int, typer.Option(min=2, help="Measurements of each arm at each point.")]
 Seconds = Annotated[int, typer.Option(min=1, help="Length of each measurement.")]
 
@@ -27,9 +33,11 @@ Seconds = Annotated[int, typer.Option(min=1, help="Length of each measurement.")
 def copy(
     *,
     rows: Annotated[
-        str | None, typer.Option(metavar="N,N...", help="Rows a COPY. Default: 10,100,1000,10000,100000.")
+        str | None, typer.Option(metavar="N,N...", help=f"Rows a COPY. Default: {_listed('rows')}.")
     ] = None,
-    clients: Annotated[str | None, typer.Option(metavar="N,N...", help="Clients at once. Default: 1,4,8.")] = None,
+    clients: Annotated[
+        str | None, typer.Option(metavar="N,N...", help=f"Clients at once. Default: {_listed('clients')}.")
+    ] = None,
     rounds: Rounds = 8,
     seconds: Seconds = 2,
     base: options.Base = None,

@@ -61,6 +61,15 @@ WHERE relnamespace IN ('duel'::regnamespace, pg_my_temp_schema())
 ORDER BY relname COLLATE "C"
 \\gexec"""
 
+_WHAT_IS_HELD = """\
+-- What the session still holds.
+SELECT locktype, relation::regclass, mode, objid FROM pg_locks
+WHERE pid = pg_backend_pid() AND locktype <> 'virtualxid' AND relation IS DISTINCT FROM 'pg_locks'::regclass;
+SELECT name FROM pg_cursors;
+SELECT name FROM pg_ls_tmpdir() WHERE name LIKE format('pgsql_tmp%s.%%', pg_backend_pid());
+SELECT name, count(*), sum(total_bytes) FROM pg_backend_memory_contexts
+GROUP BY name ORDER BY sum(total_bytes) DESC, name LIMIT 10;"""
+
 
 @dataclass(frozen=True, slots=True)
 class About:
@@ -97,6 +106,7 @@ def render(case: Case, finding: Finding, arms: Mapping[str, Mapping[str, Any]], 
         steps,
         "ROLLBACK;" if any(_OPENS_BLOCK.match(step.sql) for step in case.all_steps) else "",
         _WHAT_IS_LEFT if finding.step is None else "",
+        _WHAT_IS_HELD if finding.oracle == "leak" else "",
         _CLEAN_UP,
         *(remove for _, _, remove in mentioned),
         _REMOVE_SPOOL if spool else "",
