@@ -21,7 +21,7 @@ def _query(rng: random.Random, table: Table, names: tuple[str, ...]) -> str:
 
 def _of_table(rng: random.Random, scope: Scope, table: Table) -> tuple[str, tuple[str, ...], bool]:
     names = _names(table)
-    if table.family in (Family.PARTITIONED, Family.VIEW):  # PostgreSQL 17 copies these from a query only
+    if table.family is not Family.PLAIN:  # PostgreSQL 17 copies others from a query only
         return _query(rng, table, names), names, True
     if chance(rng, 50):
         return table.name, names, False

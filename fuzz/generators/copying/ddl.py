@@ -41,9 +41,10 @@ def _rewrite(rng: random.Random, scope: Scope, table: Table) -> Made:
     if table.with_role(Role.GENERATED):
         return (_step(f"ALTER TABLE {table.name} SET (fillfactor = 60)"),), scope
     collation = ' COLLATE "C"' if "COLLATE" in table.with_role(Role.PAD)[0].suffix else ""
+    rewriting = f"ALTER COLUMN pad TYPE text{collation} USING pad || ''"
     how = pick(
         rng,
-        (f"ALTER COLUMN pad TYPE text{collation} USING pad || ''", "SET (fillfactor = 30)", "REPLICA IDENTITY FULL"),
+        (rewriting, "SET (fillfactor = 30)", "REPLICA IDENTITY FULL"),
     )
     return (_step(f"ALTER TABLE {table.name} {how}"),), scope
 

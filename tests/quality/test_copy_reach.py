@@ -1,0 +1,141 @@
+"""Does the COPY workload reach what it is for? Seen on a real server: what succeeds, what fails, which paths ran."""
+
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+
+import pytest
+
+from fuzz.engines.seeded import case_of
+from fuzz.execution.stage import Stage
+from fuzz.generators.copying.formats import Batch, Cell, Format, Options, records, stream
+from fuzz.generators.copying.table import Column
+from fuzz.generators.copying.values import INT4, TYPES, USER_TYPES, ColumnType, int4
+from fuzz.generators.generator import Scale
+from oracles.case import Case, CaseId, Kind, Step
+from oracles.observation import Outcome, Run
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(600)]
+
+CASES = 120
+
+
+@dataclass
+class Census:
+    """What became of the steps of many cases."""
+
+    succeeded: int = 0
+    failed: list[str] = field(default_factory=list)  # though they should not have
+    mistakes: int = 0
+    accepted: list[str] = field(default_factory=list)  # though a mistake was made
+    tags: Counter[str] = field(default_factory=Counter)  # of steps that did what they were meant to do
+    reach: Counter[str] = field(default_factory=Counter)
+    sqlstates: set[str] = field(default_factory=set)
+
+
+@pytest.fixture(scope="module")
+def census(stage: Stage) -> Census:
+    census = Census()
+    for index in range(CASES):
+        case = case_of(CaseId(7, "copy_batches", index), Scale())
+        run = Run("quality", case.modes, explain=True)
+        observation = stage.observe(case, [run])[run]
+        census.reach.update(observation.reach)
+        for step, seen in zip(case.all_steps, observation.steps, strict=True):
+            ok = seen.outcome is Outcome.OK
+            census.tags.update(step.tags if ok != step.may_fail else ())
+            census.mistakes += step.may_fail
+            if step.may_fail:
+                census.sqlstates.add(seen.sqlstate)
+                census.accepted += [f"{index}: {step.sql[:200]}"] if ok else []
+            else:
+                census.succeeded += ok
+                census.failed += [] if ok else [f"{index}: {seen.sqlstate} {step.sql[:200]}"]
+    return census
+
+
+def test_steps_that_should_succeed_do(census: Census) -> None:
+    share = census.succeeded / (census.succeeded + len(census.failed))
+    assert share >= 0.995, census.failed
+
+
+def test_deliberate_mistakes_are_refused(census: Census) -> None:
+    assert census.mistakes > CASES
+    assert len(census.accepted) <= census.mistakes / 100, census.accepted
+
+
+def test_errors_are_of_many_kinds(census: Census) -> None:
+    assert len(census.sqlstates) >= 15, census.sqlstates
+
+
+@pytest.mark.parametrize(
+    "counter",
+    [
+        "copy.without_batch",
+        "copy.flush_1",
+        "copy.flush_2_99",
+        "copy.flush_100_999",
+        "copy.flush_1000",
+        "copy.round_full",
+        "copy.round_bytes",
+        "copy.round_last",
+        "copy.round_2_32_relations",
+        "copy.round_33_relations",
+        "owner.array",
+        "owner.hash_64",
+        "owner.hash_128_512",
+        "owner.hash_1024_4096",
+        "owner.1000_items",
+    ],
+)
+def test_limits_are_really_crossed(census: Census, counter: str) -> None:
+    assert census.reach[counter] > 0, census.reach
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        *("copy.text", "copy.csv", "copy.binary", "copy.where", "copy.on_error", "copy.freeze", "copy.column_list"),
+        *("copy.header_true", "copy.header_match", "copy.default_marker", "copy.force_null", "copy.encoding"),
+        *("copy.into_plain", "copy.into_partitioned", "copy.into_temporary", "copy.into_unlogged", "copy.into_view"),
+        *("copy.into_foreign", "copy.partition_spill", "copy.tuple_boundary", "copy.byte_boundary"),
+        *("copy.error.first", "copy.error.middle", "copy.error.last", "copy.error.options"),
+        *("copy.subtransaction", "copy.cursor_open", "copy.prepared_open", "copy.redefined", "copy.deferred"),
+        *("copy.out.text", "copy.out.csv", "copy.out.binary", "copy.out.returning"),
+        *("plpgsql.caught", "plpgsql.loop", "plpgsql.nested", "plpgsql.escaping"),
+        *("references.portals", "references.plans", "references.union", "references.over_32"),
+        *("trigger.before_row", "trigger.after_row", "trigger.before_statement", "trigger.after_statement"),
+        *("trigger.transition_statement", "trigger.transition_row", "trigger.instead_of", "trigger.deferred_row"),
+    ],
+)
+def test_each_path_is_taken(census: Census, tag: str) -> None:
+    assert census.tags[tag] > 0
+
+
+def _both_forms(kind: ColumnType) -> Case:
+    """Return a case that copies the same values as text and in binary, and looks for differences."""
+    drawn = [kind.draw(random.Random(seed)) for seed in range(12)]
+    columns = (Column("id", INT4), Column("v", kind))
+    numbers: tuple[Cell, ...] = tuple(int4(number) for number in range(len(drawn)))
+    batch = Batch(columns, (numbers, tuple(drawn)))
+    steps = []
+    for form in Format:
+        options = Options(form)
+        steps.append(Step(f"CREATE TABLE {form}_form (id int4, v {kind.sql})"))
+        data = stream(records(batch, options), batch, options)
+        steps.append(Step(f"COPY {form}_form FROM STDIN{options.sql()}", Kind.COPY_IN, copy_data=data))
+    steps += [
+        Step(f"SELECT id, v::text FROM {form}_form EXCEPT ALL SELECT id, v::text FROM text_form", Kind.QUERY)
+        for form in (Format.CSV, Format.BINARY)
+    ]
+    steps.append(Step("SELECT count(*)::text FROM binary_form", Kind.QUERY))
+    return Case("test", tuple(Step(sql) for sql in USER_TYPES), tuple(steps))
+
+
+@pytest.mark.parametrize("kind", TYPES.options, ids=lambda kind: kind.sql)
+def test_a_value_is_the_same_in_each_format(stage: Stage, kind: ColumnType) -> None:
+    run = Run("quality", ())
+    *steps, csv, binary, count = stage.observe(_both_forms(kind), [run])[run].steps
+    assert [step.sqlstate for step in steps if step.outcome is not Outcome.OK] == []
+    assert (csv.rows, binary.rows) == ((), ())
+    assert count.rows[0].endswith(b"12")
