@@ -3,6 +3,9 @@
 import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Final
+
+UNDER_PLAN: Final = " under plan "  # in an origin, before what the plans are made of
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,7 +14,7 @@ class Finding:
 
     oracle: str
     arms: tuple[str, str]  # (the one held against, the suspect)
-    origin: str  # SQLSTATEs, assertion site, or pair of plan shapes
+    origin: str  # SQLSTATEs, assertion site, or what a pair of plans is made of
     step: int | None  # position in case.all_steps; None: the case as a whole
     summary: str  # one line
     expected: str
@@ -22,6 +25,13 @@ class Finding:
         """Return 12 hexadecimal digits that identify oracle, arms and origin."""
         text = "\0".join((self.oracle, *self.arms, self.origin))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def resembles(self, other: "Finding") -> bool:
+        """Tell whether both may well be one bug, on cases of different size: plans change with the data."""
+        return self._symptom() == other._symptom()
+
+    def _symptom(self) -> tuple[object, ...]:
+        return (self.oracle, self.arms, self.origin.partition(UNDER_PLAN)[0])
 
 
 def pairs_of(arms: Sequence[str], showing: Collection[str]) -> tuple[tuple[str, str], ...]:

@@ -1,9 +1,10 @@
-"""Plan shape: the tree of node types of a plan, as short text. Equal for plans that differ in literals and sizes."""
+"""Plan shape: the tree of node types of a plan, as short text, and the mere kinds of nodes that it is made of."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 _SAME_CHILDREN_ONCE: Final = frozenset({"Append", "Merge Append", "BitmapAnd", "BitmapOr"})
+_INCIDENTAL: Final = frozenset({"Hash", "Limit", "Materialize", "Result", "Sort", "Subquery Scan"})
 _UNREMARKABLE: Final = frozenset({"", "Inner", "Simple", "Plain"})
 
 
@@ -13,6 +14,17 @@ def plan_shape(explained: Mapping[str, Any] | None) -> str:
     Children of equal shape below an Append are written once, so the number of partitions does not matter.
     """
     return _shape(explained["Plan"]) if explained and "Plan" in explained else "unknown plan"
+
+
+def plan_kinds(explained: Mapping[str, Any] | None) -> str:
+    """Return the kinds of nodes in it, sorted: fewer than shapes by far, so that queries with one bug meet."""
+    kinds = _kinds(explained["Plan"]) if explained and "Plan" in explained else {"unknown"}
+    return ", ".join(sorted(kinds))
+
+
+def _kinds(node: Mapping[str, Any]) -> set[str]:
+    below = (_kinds(child) for child in node.get("Plans", ()))
+    return {" ".join(_words(node))}.union(*below) - _INCIDENTAL
 
 
 def _shape(node: Mapping[str, Any]) -> str:

@@ -7,17 +7,17 @@ did not repeat it, a series of runs decides, since a race in the suspect is a bu
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from oracles.canary_case import canary_case, query
 from oracles.case import Case, Kind, Step
 from oracles.comparison import Aspect, Comparison, Place, compare, stored_count
-from oracles.finding import Finding
+from oracles.finding import UNDER_PLAN, Finding
 from oracles.mode import Mode
 from oracles.observation import CaseObservation, Observation, Run
 from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Unstable, Verdict
 from oracles.other_plans import OTHER_PLANS
-from oracles.plan_shape import plan_shape
+from oracles.plan_shape import plan_kinds, plan_shape
 from oracles.wording import outcome_text, worded
 
 _AGAIN: Final = tuple(Mode(f"again {number}") for number in range(1, 7))  # equal runs are executed once: names differ
@@ -130,24 +130,32 @@ class _Pair:
         arms = (self.reference, self.suspect)
         ours, theirs = map(self._seen, arms)
         said = worded(self.case, place, ours, theirs)
+        shapes = [f"\nplan: {plan_shape(plan)}" for plan in self._plans(place)] or ["", ""]
         return Finding(
             oracle=Result.name,
             arms=arms,
             origin=self._origin(place, ours, theirs),
             step=place.step,
             summary=said.summary + how_often,
-            expected=said.expected,
-            actual=said.actual,
+            expected=said.expected + shapes[0],
+            actual=said.actual + shapes[1],
         )
+
+    def _plans(self, place: Place) -> list[Mapping[str, Any] | None]:
+        """Return the plans of reference and suspect, where rows of a query differ; else nothing."""
+        if place.step is None or not self._has_plan(place):
+            return []
+        return [
+            self.observations[self._explained(arm)].steps[place.step].plan for arm in (self.reference, self.suspect)
+        ]
 
     def _origin(self, place: Place, ours: CaseObservation, theirs: CaseObservation) -> str:
         """Return the kind of difference, a colon, and what tells its causes apart."""
         if place.step is None:
             is_table = any(stored_count(dict(seen.digests).get(place.subject, "")) for seen in (ours, theirs))
             return "stored: table" if is_table else "stored: sequence"
-        if self._has_plan(place):
-            seen = (self.observations[self._explained(arm)].steps[place.step] for arm in (self.reference, self.suspect))
-            return f"rows: {_either(*(plan_shape(each.plan) for each in seen))}"
+        if plans := self._plans(place):
+            return f"rows{UNDER_PLAN}{_either(*map(plan_kinds, plans))}"
         kind, detail = _ORIGINS[place.aspect]
         return f"{kind}: {_either(detail(ours.steps[place.step]), detail(theirs.steps[place.step]))}"
 

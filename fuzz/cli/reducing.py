@@ -36,7 +36,7 @@ class Reducing:
 
         def shows_it(case: Case) -> bool:
             for finding in try_case(stage, oracles, case, tuple(self.arms)).findings:
-                if finding.fingerprint == found.finding.fingerprint:
+                if finding.resembles(found.finding):
                     shown[case] = finding
                     return True
             return False

@@ -7,6 +7,7 @@ import pytest
 
 from fuzz.execution.modes import MODES
 from oracles.case import Kind, Step
+from oracles.finding import Finding
 from oracles.observation import CaseObservation, Column, Message, Observation, Outcome, Run
 from oracles.oracle import Agree, Inconclusive, Unstable, Verdict
 from oracles.result import Result
@@ -65,7 +66,7 @@ def test_all_columns_of_a_row_count() -> None:
 
 @pytest.mark.parametrize(("master", "patched"), [("0", "-0"), ("1.0", "1.00"), ("NaN", None), ("", None)])
 def test_values_are_bytes(master: str, patched: str | None) -> None:
-    assert finding(duel(query(), ok(master), ok(patched))).origin.startswith("rows: ")
+    assert finding(duel(query(), ok(master), ok(patched))).origin.startswith("rows under plan ")
 
 
 def test_nan_equals_nan() -> None:
@@ -294,26 +295,35 @@ def scan(*partitions: str) -> dict[str, object]:
     return {"Plan": join, "Execution Time": 1.5}
 
 
-def test_the_origin_of_wrong_rows_is_the_pair_of_plan_shapes() -> None:
+def test_the_origin_of_wrong_rows_is_what_both_plans_are_made_of() -> None:
     def respond(run: Run) -> CaseObservation:
         if run.explain:
             plan = scan("p1", "p2", "p3") if run.arm == "master" else {"Plan": {"Node Type": "Seq Scan"}}
             return seen(Observation(Outcome.OK, plan=plan))
         return seen(ok("1" if run.arm == "master" else "2"))
 
-    origin = finding(judged(Result(), case(query()), respond)).origin
-    assert origin == "rows: Left Hash Join(Append(Seq Scan), Hash(Seq Scan)) / Seq Scan"
+    found = finding(judged(Result(), case(query()), respond))
+    assert found.origin == "rows under plan Append, Left Hash Join, Seq Scan / Seq Scan"
+    assert found.expected.endswith("plan: Left Hash Join(Append(Seq Scan), Hash(Seq Scan))")
+
+
+def found_under(*partitions: str) -> Finding:
+    def respond(run: Run) -> CaseObservation:
+        plain = ok(partitions[0] if run.arm == "master" else "x")
+        return seen(Observation(Outcome.OK, plan=scan(*partitions)) if run.explain else plain)
+
+    return finding(judged(Result(), case(query()), respond))
 
 
 def test_literals_and_partitions_do_not_change_the_fingerprint() -> None:
-    def found(*partitions: str) -> str:
-        def respond(run: Run) -> CaseObservation:
-            plain = ok(partitions[0] if run.arm == "master" else "x")
-            return seen(Observation(Outcome.OK, plan=scan(*partitions)) if run.explain else plain)
+    assert found_under("p1").fingerprint == found_under("q1", "q2").fingerprint
 
-        return finding(judged(Result(), case(query()), respond)).fingerprint
 
-    assert found("p1") == found("q1", "q2")
+def test_a_finding_resembles_itself_under_another_plan_but_not_another_kind_of_finding() -> None:
+    rows, other_plan = found_under("p1"), replace(found_under("p1"), origin="rows under plan Nested Loop")
+    assert rows.fingerprint != other_plan.fingerprint
+    assert rows.resembles(other_plan)
+    assert not rows.resembles(finding(duel(query(), ok("1"), error("XX000"))))
 
 
 def test_each_arm_is_held_against_the_first() -> None:
@@ -335,7 +345,7 @@ def test_only_a_few_of_many_differing_rows_are_shown() -> None:
     found = finding(duel(query(), ok(*map(str, range(100))), ok()))
     assert found.summary == "step 0: 100 rows missing, 0 surplus, of 100"
     assert "... and 95 more" in found.expected
-    assert found.actual == "no others"
+    assert found.actual.startswith("no others\n")
 
 
 def test_a_message_only_one_arm_sends_is_shown_without_those_both_send() -> None:
