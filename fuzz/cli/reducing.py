@@ -1,7 +1,7 @@
 """Joining reduction, which knows nothing of oracles, to the oracle whose finding is reduced."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from fuzz.reduction.reproducer import render
 from oracles.case import Case
 from oracles.finding import Finding
 from oracles.oracle import all_oracles
+from oracles.repetition import REPEATED, is_repeated
 
 SECONDS = 60.0  # that the reduction of one finding may take
 DIRECTORY = "reproducers"
@@ -50,5 +51,10 @@ class Reducing:
 
         write(found.case)
         by_hand = f"./pgduel replay {found.case_id}{self.options.command_line()}"
-        reduce(found.case, shows_it, seconds=SECONDS, by_hand=by_hand, on_better=write)
+        reduce(_asking_for_repetition(found.case), shows_it, seconds=SECONDS, by_hand=by_hand, on_better=write)
         return path
+
+
+def _asking_for_repetition(case: Case) -> Case:
+    """Have a case that is repeated for its content repeated whatever its content; reduction drops it if it can."""
+    return replace(case, modes=(*case.modes, REPEATED)) if is_repeated(case) else case
