@@ -14,8 +14,9 @@ from oracles.case import Case
 
 Pass = Callable[[Problem], None]
 
-# Cheapest gain first: whole statements, then settings, then the data inside what is left.
-PASSES: tuple[Pass, ...] = (drop_steps, drop_modes, shorten_copy_data, shorten_values)
+# Cheapest gain first: whole statements, then settings, then the data inside what is left. Rows of COPY come last: where
+# their number matters, finding that none can go takes a question for each.
+PASSES: tuple[Pass, ...] = (drop_steps, drop_modes, shorten_values, shorten_copy_data)
 
 
 class Uninteresting(CaseError):

@@ -1,0 +1,69 @@
+"""Each bug planted here, in the C of a real server, is found by the oracle that it names, and its reproducer replays.
+
+A bug is a patch on top of the arm `patched`; above its diff stand lines `Oracle: NAME` (whose finding is awaited).
+"""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fuzz import workdir
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(1800)]
+
+HERE = Path(__file__).parent
+PATCHED = workdir.CHECKOUT / "patches" / "pg17" / "optimizations"
+BUGS = sorted(HERE.glob("*.patch"))
+SECONDS = 60
+WANTED = 6
+_ORACLE = re.compile(r"^Oracle: (\w+)$", re.MULTILINE)
+
+
+def pgduel(*arguments: str, exit_code: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "fuzz", *arguments], capture_output=True, text=True, cwd=workdir.CHECKOUT
+    )
+    assert done.returncode == exit_code, f"{' '.join(arguments)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+
+
+def arms_with(bug: Path) -> tuple[str, ...]:
+    listed = (line.partition("#")[0].strip() for line in (PATCHED / "series").read_text().splitlines())
+    series = ",".join(str(patch) for patch in (*(PATCHED / name for name in listed if name), bug))
+    return ("--arm", "patched", "--arm", f"bugged={series}")
+
+
+def fuzz(arms: Sequence[str], directory: Path) -> dict[str, Any]:
+    """Return the summary of a campaign that ended with a finding."""
+    summary = directory / "summary.json"
+    pgduel("build", *arms, exit_code=0)
+    limit = ("--stop-at-first", "--minutes", str(SECONDS / 60))
+    pgduel("fuzz", *arms, *limit, "--json", str(summary), exit_code=1)
+    told: dict[str, Any] = json.loads(summary.read_text())
+    return told
+
+
+def test_there_are_bugs_enough() -> None:
+    assert len(BUGS) >= WANTED
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.stem)
+def test_an_injected_bug_is_found_and_replays(
+    bug: Path, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    oracle = _ORACLE.search(bug.read_text())
+    assert oracle is not None, f"{bug.name} does not name its oracle"
+    arms = arms_with(bug)
+    told = fuzz(arms, tmp_path)
+    record_property("seconds_to_find", told["seconds"])
+    assert told["seconds"] < SECONDS
+    found = [each for each in told["findings"] if each["oracle"] == oracle[1]]
+    assert found, told["findings"]
+    reproducer = found[0]["reproducer"]
+    pgduel("replay", reproducer, *arms, exit_code=1)
+    pgduel("replay", reproducer, "--arm", "patched", "--arm", "bugged=patched", exit_code=0)
