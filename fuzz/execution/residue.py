@@ -5,7 +5,9 @@ and 1 us a row, temporary files and descriptors 0.05 ms each.
 """
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -34,6 +36,7 @@ FROM pg_locks WHERE pid = $2::int AND locktype <> 'virtualxid'
 """
 _LOOKS = 4  # other processes pin buffers for a moment: what leaks stays
 _PAUSE = 0.01
+_RELATION_FILE = re.compile(r"/(?:base|global|pg_tblspc)/(?!.*pgsql_tmp)")
 _SHARED_MEMORY = ("/dev/shm/PostgreSQL.", "/SYSV")  # names of mappings, before the process's own main segment
 
 
@@ -55,14 +58,24 @@ def residue(place: Place, pid: int, inside: Sequence[tuple[str, str]]) -> Talk[R
 
 
 def resources(pid: int, contexts: Reply) -> Resources:
-    """Look at what the system knows of a backend: open descriptors and mappings of shared memory."""
+    """Look at what the system knows of a backend: open descriptors and mappings of shared memory.
+
+    Files of relations are left out: a backend keeps them open as long as it has descriptors to spare.
+    """
     process = Path("/proc") / str(pid)
     mappings = (process / "maps").read_text().splitlines()
     return Resources(
-        open_files=len(os.listdir(process / "fd")),
+        open_files=sum(not _RELATION_FILE.search(target) for target in _descriptors(process)),
         shared_memory=sum(any(name in line for name in _SHARED_MEMORY) for line in mappings),
         contexts={row[0] or "": (int(row[1] or 0), int(row[2] or 0)) for row in table(contexts)},
     )
+
+
+def _descriptors(process: Path) -> Iterator[str]:
+    """Yield what each descriptor of a backend refers to, of those that stay open while we look."""
+    for descriptor in os.listdir(process / "fd"):
+        with suppress(FileNotFoundError):
+            yield os.readlink(process / "fd" / descriptor)
 
 
 def table(reply: Reply) -> list[list[str | None]]:

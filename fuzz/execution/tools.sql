@@ -63,6 +63,6 @@ SELECT name, count(*) AS number, sum(used_bytes) AS bytes
 FROM pg_backend_memory_contexts
 WHERE name NOT IN ('CacheMemoryContext', 'index info', 'relation rules', 'partition key', 'partition descriptor',
                    'RelCache hash table', 'CatCache', 'Relcache by OID', 'TableSpace cache', 'Type information cache',
-                   'Operator lookup cache', 'RowDescriptionContext', 'smgr relation table')
+                   'Operator lookup cache', 'RowDescriptionContext', 'smgr relation table', 'MdSmgr')
 GROUP BY name
 ORDER BY name COLLATE "C";
