@@ -2,8 +2,8 @@
 
 import hashlib
 import re
+import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,24 +65,26 @@ def _from_archive(name: str, archive: Path, report: Report) -> Base:
         raise SourceError(f"{archive} is not an archive that can be unpacked ({', '.join(_ARCHIVES)})")
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     note = git.repository() / "info" / f"archive-{digest}"
-    if not note.exists():
-        report(f"unpacking {archive.name}")
-        tree = _unpacked(archive)
-        note.write_text(tree)
+    with FileLock(f"{note}.lock"):
+        if not note.exists():
+            report(f"unpacking {archive.name}")
+            note.write_text(_unpacked(archive, workdir.downloads() / f"unpacking-{digest[:12]}"))
     return _checked(name, note.read_text().strip(), digest)
 
 
-def _unpacked(archive: Path) -> str:
-    with tempfile.TemporaryDirectory(prefix="unpack-", dir=workdir.downloads()) as directory:
-        done = subprocess.run(
-            ["tar", "-xf", str(archive), "-C", directory, "--no-same-owner"], capture_output=True, text=True
-        )
-        if done.returncode:
-            complaint = (done.stderr.strip().splitlines() or ["no message"])[0]
-            raise SourceError(f"cannot unpack {archive}: {complaint}")
-        tops = [Path(directory), *(entry for entry in Path(directory).iterdir() if entry.is_dir())]
-        top = next((entry for entry in tops if (entry / "meson.build").exists()), tops[-1])
-        return git.import_directory(top)
+def _unpacked(archive: Path, directory: Path) -> str:
+    """Return the tree of an archive's files, using a directory of that name, which a killed run may have left."""
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir()
+    done = subprocess.run(["tar", "-xf", archive, "-C", directory, "--no-same-owner"], capture_output=True, text=True)
+    if done.returncode:
+        complaint = (done.stderr.strip().splitlines() or ["no message"])[0]
+        raise SourceError(f"cannot unpack {archive}: {complaint}")
+    tops = [directory, *(entry for entry in directory.iterdir() if entry.is_dir())]
+    top = next((entry for entry in tops if (entry / "meson.build").exists()), tops[-1])
+    tree = git.import_directory(top)
+    shutil.rmtree(directory)
+    return tree
 
 
 def _checked(name: str, tree: str, sha256: str = "") -> Base:
