@@ -5,17 +5,18 @@ import json
 import os
 import shutil
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from fuzz import workdir
 from fuzz.errors import BuildError
 from fuzz.servers import Report, git
 from fuzz.servers.compile import compiler_version, meson_build
 from fuzz.servers.flavor import FLAVORS, Flavor
-from fuzz.servers.processes import kill_all_in
+from fuzz.servers.processes import kill_all_in, runs_from
 
 # Whatever is not named is off, so that a machine's libraries do not decide what is built.
 _OPTIONS = (
@@ -127,12 +128,16 @@ def list_builds() -> tuple[Build, ...]:
 
 
 def prune_builds(keep: int = 0) -> tuple[Build, ...]:
-    """Delete all but the newest `keep` builds, and whatever killed builds left. Returns those deleted."""
+    """Delete all but the newest `keep` builds, and whatever killed builds left. Returns those deleted.
+
+    Builds that are being made, or whose programs run, stay.
+    """
     complete = list_builds()
     kept = {build.key for build in complete[len(complete) - keep :]} if keep else set()
-    for home in workdir.builds().iterdir():
-        if home.is_dir() and home.name not in kept:
-            with FileLock(f"{home}.lock"):
+    deleted = set()
+    for home in [path for path in workdir.builds().iterdir() if path.is_dir() and path.name not in kept]:
+        with suppress(Timeout), FileLock(f"{home}.lock", timeout=0):
+            if not runs_from(home.resolve()):
                 shutil.rmtree(home)
-            Path(f"{home}.lock").unlink(missing_ok=True)
-    return tuple(build for build in complete if build.key not in kept)
+                deleted.add(home.name)
+    return tuple(build for build in complete if build.key in deleted)

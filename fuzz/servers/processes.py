@@ -29,6 +29,17 @@ def runs_in(pid: int, directory: Path) -> bool:
         return False
 
 
+def runs_from(directory: Path) -> bool:
+    """Tell whether a program of the directory is running."""
+    for process in psutil.process_iter():
+        try:
+            if process.exe().startswith(f"{directory}/"):
+                return True
+        except psutil.Error:
+            continue  # ended meanwhile, or another user's
+    return False
+
+
 def kill_all_in(directory: Path, seconds: float = 10) -> None:
     """Kill every process of the directory, and wait until they are gone or the time is up."""
     deadline = time.monotonic() + seconds
