@@ -11,7 +11,7 @@ import psycopg
 from psycopg import sql
 
 from fuzz.errors import ServerError
-from fuzz.execution import wire
+from fuzz.execution import messages
 from fuzz.execution.loop import Talk
 from fuzz.execution.serverlog import ServerLog
 from fuzz.execution.wire import Wire
@@ -56,16 +56,16 @@ class Place:
             self._hang_up()
             self._admin = self.connect({"user": "postgres", "database": ADMIN_DATABASE, "application_name": "pgduel"})
         admin = self._admin
-        admin.send(wire.parse("", text) + wire.bind("", params) + wire.execute() + wire.SYNC, 1)
+        admin.send(messages.parse("", text) + messages.bind("", params) + messages.execute() + messages.SYNC, 1)
         yield admin
         if not admin.settled or admin.lost:
             admin.close()
             raise ServerError(f"arm {self.arm} does not answer any more; see its log, {self.cluster.log}")
         reply = admin.take_replies()[-1]
         for kind, payload in reply.others:
-            if kind == wire.ERROR_RESPONSE:
-                raise ServerError(f"arm {self.arm} refuses pgduel's own query: {wire.message_of(payload).text}")
-        return [wire.values_of(row) for row in reply.rows]
+            if kind == messages.ERROR_RESPONSE:
+                raise ServerError(f"arm {self.arm} refuses pgduel's own query: {messages.message_of(payload).text}")
+        return [messages.values_of(row) for row in reply.rows]
 
     def make_ready(self) -> Talk[None]:
         """Make sure that the server is up and the database empty and not bloated. Raises ServerError."""

@@ -7,19 +7,20 @@ from dataclasses import replace
 from typing import Final
 
 from fuzz.errors import ServerError
-from fuzz.execution import residue, wire
+from fuzz.execution import messages, residue
 from fuzz.execution.loop import Talk
+from fuzz.execution.observing import Reader
 from fuzz.execution.place import Place
 from fuzz.execution.serverlog import about, crash_of, deaths
-from fuzz.execution.session import TypeNames, frames_of, observe_steps, startup_parameters
+from fuzz.execution.session import frames_of, startup_parameters
 from fuzz.execution.wire import Reply, Wire
 from oracles.case import Case
 from oracles.observation import CaseObservation, Outcome, Run
 
 ATTEMPTS: Final = 3  # somebody else's crash ends our session too; then the run starts anew
 
-_CREATE = wire.query("CREATE SCHEMA duel")
-_CLEAR = wire.query("SELECT pgduel_tools.clear()")
+_CREATE = messages.query("CREATE SCHEMA duel")
+_CLEAR = messages.query("SELECT pgduel_tools.clear()")
 _BYSTANDER: Final = ("57P01", "57P02", "57P03")  # the session was ended, or not let in, for no fault of its own
 _DEATH_LOOKS, _EXIT_LOOKS, _PAUSE = 100, 100, 0.02
 
@@ -39,7 +40,7 @@ class Play:
         self._frames = frames_of(case, run)
 
     def _forget(self) -> None:
-        self._types = TypeNames()
+        self._reader = Reader(self._case, self._run, self._frames)
         self._steps: list[Reply] = []
         self._before = 0
         self._seen = CaseObservation(self._run.arm, ())
@@ -117,8 +118,8 @@ class Play:
 
     def _tidy_up(self, session: Wire, status: str) -> Talk[None]:
         """End what the case left open, and look at what stays nevertheless."""
-        rollback = b"" if status == "I" else wire.query("ROLLBACK")
-        session.send(rollback + wire.query(residue.TIDY) + wire.query(residue.LEFT_INSIDE), 2 + bool(rollback))
+        rollback = b"" if status == "I" else messages.query("ROLLBACK")
+        session.send(rollback + messages.query(residue.TIDY) + messages.query(residue.LEFT_INSIDE), 2 + bool(rollback))
         yield from self._settled(session)
         inside = residue.pairs(session.take_replies()[-1])
         left = yield from residue.residue(self._place, session.pid, inside)
@@ -127,36 +128,36 @@ class Play:
     def _look_inside(self, session: Wire) -> Talk[None]:
         """Ask the session itself, in one go, remove what the case made, and see what the session holds then."""
         asked = {
-            "counters": wire.query(residue.COUNTERS) if self._run.explain else b"",
-            "digests": wire.query(residue.DIGESTS),
+            "counters": messages.query(residue.COUNTERS) if self._run.explain else b"",
+            "digests": messages.query(residue.DIGESTS),
             "types": self._types_query(),
             "clear": _CLEAR,
-            "contexts": wire.query(residue.CONTEXTS) if self._run.repeats > 1 else b"",
+            "contexts": messages.query(residue.CONTEXTS) if self._run.repeats > 1 else b"",
         }
         asked = {name: frames for name, frames in asked.items() if frames}
         session.send(b"".join(asked.values()), len(asked))
         yield from self._settled(session)
         answers = dict(zip(asked, session.take_replies(), strict=True))
-        self._cleared = all(kind != wire.ERROR_RESPONSE for kind, _ in answers["clear"].others)
+        self._cleared = all(kind != messages.ERROR_RESPONSE for kind, _ in answers["clear"].others)
         if "types" in answers:
-            self._types.names = {int(oid): name for oid, name in residue.pairs(answers["types"])}
+            self._reader.type_names = {int(oid): name for oid, name in residue.pairs(answers["types"])}
         if "contexts" in answers:
             held = residue.resources(session.pid, answers["contexts"])
             self._seen = replace(self._seen, resources=(*self._seen.resources, held))
         self._seen = replace(
             self._seen,
-            steps=observe_steps(self._case, self._run, self._steps, self._types),
+            steps=self._reader.observations(self._steps),
             digests=residue.pairs(answers["digests"]),
             reach=residue.counters(answers["counters"]) if "counters" in answers else {},
         )
 
     def _types_query(self) -> bytes:
-        oids = ", ".join(map(str, self._types.unknown(self._steps)))
-        return wire.query(f"SELECT oid, typname FROM pg_type WHERE oid IN ({oids})") if oids else b""
+        oids = ", ".join(map(str, self._reader.unknown_types(self._steps)))
+        return messages.query(f"SELECT oid, typname FROM pg_type WHERE oid IN ({oids})") if oids else b""
 
     def _leave(self, session: Wire) -> Talk[None]:
         """Say goodbye, and wait until the backend is gone: it may still crash, or complain, on its way out."""
-        session.send(wire.TERMINATE, 1)
+        session.send(messages.TERMINATE, 1)
         yield session
         entries = self._place.log.entries()
         crash = crash_of(session.pid, entries, self._place.executable)
@@ -165,7 +166,7 @@ class Play:
     def _explain_loss(self, session: Wire) -> Talk[bool]:
         """Complete the observation of a session that was lost; tell whether that was no doing of the case."""
         partial = session.partial
-        words = [wire.message_of(data) for kind, data in partial.others if kind == wire.ERROR_RESPONSE]
+        words = [messages.message_of(data) for kind, data in partial.others if kind == messages.ERROR_RESPONSE]
         fatal = words[-1].sqlstate if words and words[-1].severity == "FATAL" else ""
         if not fatal:
             yield from self._await_death()
@@ -174,7 +175,7 @@ class Play:
         entries = self._place.log.entries()
         crash = crash_of(session.pid, entries, self._place.executable)
         cut = Outcome.TIMEOUT if self._silent else Outcome.LOST
-        steps = self._seen.steps or observe_steps(self._case, self._run, self._steps, self._types, partial, cut)
+        steps = self._seen.steps or self._reader.observations(self._steps, partial, cut)
         self._seen = replace(self._seen, steps=steps, log=about(session.pid, entries), crash=crash)
         return crash is None and not self._silent and (not fatal or fatal in _BYSTANDER)
 
@@ -188,5 +189,5 @@ class Play:
 
 def _require_schema(reply: Reply, place: Place) -> None:
     for kind, payload in reply.others:
-        if kind == wire.ERROR_RESPONSE:
-            raise ServerError(f"arm {place.arm} cannot make a case's schema: {wire.message_of(payload).text}")
+        if kind == messages.ERROR_RESPONSE:
+            raise ServerError(f"arm {place.arm} cannot make a case's schema: {messages.message_of(payload).text}")

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from fuzz.execution import wire
+from fuzz.execution import messages
 from fuzz.execution.loop import Talk
 from fuzz.execution.place import Place
 from fuzz.execution.wire import Reply
@@ -80,7 +80,7 @@ def _descriptors(process: Path) -> Iterator[str]:
 
 def table(reply: Reply) -> list[list[str | None]]:
     """Return a reply's rows as values."""
-    return [wire.values_of(row) for row in reply.rows]
+    return [messages.values_of(row) for row in reply.rows]
 
 
 def pairs(reply: Reply) -> tuple[tuple[str, str], ...]:

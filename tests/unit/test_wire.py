@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzz.errors import ServerError
-from fuzz.execution import wire
+from fuzz.execution import messages
 from fuzz.execution.loop import Talk, converse
 from fuzz.execution.wire import Reply, Wire
 
@@ -82,7 +82,7 @@ def test_what_came_before_a_connection_was_lost_is_kept(tmp_path: Path) -> None:
     cut = STREAM[: STREAM.index(message(b"C", b"SELECT 60\0"))]
     with served(tmp_path, [cut]):
         connection = Wire(tmp_path, 5432, {"user": "postgres"})
-        connection.send(wire.query("SELECT"), 1)
+        connection.send(messages.query("SELECT"), 1)
         (replies,) = converse([listen(connection)], 5)
         assert connection.lost
         connection.close()
@@ -133,7 +133,7 @@ def test_an_error_in_a_conversation_closes_the_others() -> None:
 
 def test_messages_show_what_matters_and_not_who_met_it() -> None:
     fields = b"SFEHLER\0VERROR\0C22012\0Mdivision by zero\0Hno\0Wline 1\nparallel worker\nline 2\0Fint.c\0\0"
-    seen = wire.message_of(fields)
+    seen = messages.message_of(fields)
     assert (seen.severity, seen.sqlstate) == ("ERROR", "22012")
     assert seen.text == "division by zero\nHINT: no\nCONTEXT: line 1\nCONTEXT: line 2"
 
@@ -144,12 +144,12 @@ def test_values_of_a_row_come_back(values: list[str | None]) -> None:
     row = len(values).to_bytes(2, "big") + b"".join(
         b"\xff\xff\xff\xff" if value is None else len(value).to_bytes(4, "big") + value for value in encoded
     )
-    assert wire.values_of(row) == values
+    assert messages.values_of(row) == values
 
 
 @given(st.binary(max_size=1 << 18))
 def test_copy_data_carries_the_bytes_as_they_are(data: bytes) -> None:
-    frames, carried = wire.copy_data(data), b""
+    frames, carried = messages.copy_data(data), b""
     while frames:
         length = int.from_bytes(frames[1:5], "big") + 1
         assert frames[:1] == b"d"

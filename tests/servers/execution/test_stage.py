@@ -3,9 +3,9 @@
 import pytest
 
 from fuzz.errors import ServerError
+from fuzz.execution.messages import values_of
 from fuzz.execution.modes import MODES
 from fuzz.execution.stage import Stage
-from fuzz.execution.wire import values_of
 from oracles.case import Case, Kind, Step
 from oracles.mode import Mode, Protocol
 from oracles.observation import CaseObservation, Column, Outcome, Run

@@ -1,0 +1,114 @@
+"""Replies of a server as observations of steps."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from fuzz.execution import messages
+from fuzz.execution.session import Frames
+from fuzz.execution.wire import Reply
+from oracles.case import Case, Kind, Step
+from oracles.observation import Column, Observation, Outcome, Run
+
+FIRST_USER_OID: Final = 16384
+QUERY_CANCELED: Final = "57014"
+
+
+class Reader:
+    """Reads the replies to a case's steps.
+
+    Types of results that the case made itself are known by name, since their OIDs differ between arms: `unknown_types`
+    tells what is to be looked up and put into `type_names` first. Row descriptions repeat, so each is decoded once.
+    """
+
+    def __init__(self, case: Case, run: Run, frames: Sequence[Frames]) -> None:
+        self.type_names: dict[int, str] = {}
+        self._steps = tuple(zip(case.all_steps, frames, strict=True))
+        self._explain = run.explain
+        self._columns: dict[bytes, tuple[tuple[str, int], ...]] = {}
+
+    def unknown_types(self, replies: Iterable[Reply]) -> list[int]:
+        """Return the OIDs of user-made types in these replies, sorted."""
+        descriptions = {data for reply in replies for kind, data in reply.others if kind == messages.ROW_DESCRIPTION}
+        oids = {oid for payload in descriptions for _, oid in self._raw_columns(payload)}
+        return sorted(oid for oid in oids if oid >= FIRST_USER_OID)
+
+    def _raw_columns(self, payload: bytes) -> tuple[tuple[str, int], ...]:
+        found = self._columns.get(payload)
+        if found is None:
+            found = self._columns[payload] = tuple(messages.columns_of(payload))
+        return found
+
+    def _described(self, payload: bytes) -> tuple[Column, ...]:
+        """Return the columns of a RowDescription; a type gone before it could be looked up is called `dropped`."""
+        return tuple(
+            Column(name, str(oid) if oid < FIRST_USER_OID else self.type_names.get(oid, "dropped"))
+            for name, oid in self._raw_columns(payload)
+        )
+
+    def observations(
+        self, replies: Sequence[Reply], partial: Reply | None = None, cut: Outcome = Outcome.LOST
+    ) -> tuple[Observation, ...]:
+        """Return an Observation for each step.
+
+        `partial` is what came of a reply that was never finished, if one was not; its step gets the outcome `cut`.
+        """
+        observations = []
+        position = 0
+        for step, frames in self._steps:
+            mine = replies[position : position + frames.replies]
+            position += frames.replies
+            if len(mine) == frames.replies:
+                observations.append(self._finished(step, mine))
+            elif partial is not None:
+                observations.append(replace(self._unfinished([*mine, partial]), outcome=cut))
+                partial = None
+            else:
+                observations.append(Observation(Outcome.SKIPPED))
+        return tuple(observations)
+
+    def _finished(self, step: Step, replies: Sequence[Reply]) -> Observation:
+        merged = self._merge(replies)
+        if self._explain and step.kind is Kind.QUERY and merged.outcome is Outcome.OK:
+            return replace(merged, tags=(), columns=(), rows=(), plan=_plan_of(merged.rows))
+        return merged
+
+    def _unfinished(self, replies: Sequence[Reply]) -> Observation:
+        """A step whose connection was lost; the SQLSTATE is that of the server's last words, if any."""
+        merged = self._merge(replies)
+        sqlstate = merged.messages[-1].sqlstate if merged.messages else ""
+        return replace(merged, sqlstate=sqlstate)
+
+    def _merge(self, replies: Sequence[Reply]) -> Observation:
+        rows: list[bytes] = []
+        tags: list[str] = []
+        said = []
+        columns: tuple[Column, ...] = ()
+        outcome, sqlstate = Outcome.OK, ""
+        for reply in replies:
+            rows += reply.rows
+            for kind, payload in reply.others:
+                if kind == messages.COMMAND_COMPLETE:
+                    tags.append(payload[:-1].decode())
+                elif kind == messages.ROW_DESCRIPTION:
+                    columns = self._described(payload)
+                elif kind in (messages.ERROR_RESPONSE, messages.NOTICE_RESPONSE):
+                    said.append(messages.message_of(payload))
+                if kind == messages.ERROR_RESPONSE and outcome is Outcome.OK:
+                    sqlstate = said[-1].sqlstate
+                    outcome = Outcome.TIMEOUT if _timed_out(payload) else Outcome.ERROR
+        transaction = replies[-1].status
+        return Observation(outcome, sqlstate, tuple(tags), columns, tuple(rows), tuple(said), transaction=transaction)
+
+
+def _timed_out(payload: bytes) -> bool:
+    """Tell a timeout from SQLSTATE 57014 raised by a statement: nobody but statement_timeout cancels a case."""
+    fields = messages.parse_fields(payload)
+    return fields.get("C") == QUERY_CANCELED and fields.get("R") == "ProcessInterrupts"
+
+
+def _plan_of(rows: Sequence[bytes]) -> Mapping[str, Any] | None:
+    """Return the plan of an EXPLAIN (FORMAT JSON), whose only row holds an array of one; None where rules gave none."""
+    plans = [json.loads(value) for row in rows for value in messages.values_of(row)[:1] if value]
+    return plans[0][0] if plans else None
