@@ -10,29 +10,20 @@ from fuzz.generators.copying.checks import make_check
 from fuzz.generators.copying.copy_out import make_copy_out
 from fuzz.generators.copying.foreign import PROLOGUE as FOREIGN_PROLOGUE
 from fuzz.generators.copying.foreign import make_foreign
-from fuzz.generators.copying.many_references import HELPERS, make_references
+from fuzz.generators.copying.many_references import make_references
 from fuzz.generators.copying.plans import PLANS
 from fuzz.generators.copying.plpgsql import make_block
+from fuzz.generators.copying.prologue import needed
 from fuzz.generators.copying.redefined import make_redefined
-from fuzz.generators.copying.table import REFERENCES, Made, Scope, Table
-from fuzz.generators.copying.tables import DEFAULT_HELPERS, make_table
+from fuzz.generators.copying.table import Made, Scope, Table
+from fuzz.generators.copying.tables import make_table
 from fuzz.generators.copying.transactions import TRANSACTIONS
-from fuzz.generators.copying.triggers import AUDIT, make_triggers, make_view
-from fuzz.generators.copying.values import USER_TYPES
+from fuzz.generators.copying.triggers import make_triggers, make_view
 from fuzz.generators.generator import Generator, Scale
 from oracles.case import Case, Step
 
 TABLES = Weighted((6, 1), (4, 2), (1, 3))
 FEWEST_STEPS = 10
-
-PROLOGUE = (
-    *USER_TYPES,
-    *DEFAULT_HELPERS,
-    AUDIT,
-    "CREATE TABLE ref (id int4 PRIMARY KEY, note text)",
-    f"INSERT INTO ref SELECT g, 'note ' || g FROM generate_series(1, {REFERENCES}) g",
-    *HELPERS,
-)
 
 
 def _transaction(rng: random.Random, scope: Scope, table: Table) -> Made:
@@ -77,16 +68,16 @@ class CopyBatches(Generator):
     )
 
     def generate(self, rng: random.Random, scale: Scale) -> Case:
-        """Return a scene of one to three tables, perhaps a view, and about 10 to `scale.queries` steps more."""
+        """Return a scene of one to three tables, perhaps a view, and 10 to about `scale.queries` + 10 steps more."""
         scope, scene = _scene(rng, Scope(scale))
         steps: tuple[Step, ...] = ()
-        wanted = between(rng, FEWEST_STEPS, max(FEWEST_STEPS, scale.queries))
+        wanted = between(rng, FEWEST_STEPS, FEWEST_STEPS + scale.queries)
         while len(steps) < wanted:
             table = pick(rng, scope.tables)
             made, scope = ACTS.pick(rng)(rng, scope, table)
             steps += made
         steps += tuple(make_check(rng, scope, table) for table in scope.tables)
-        return Case(self.name, scene, steps)
+        return Case(self.name, (*needed(scene + steps), *scene), steps)
 
 
 def _scene(rng: random.Random, scope: Scope) -> tuple[Scope, tuple[Step, ...]]:
@@ -101,8 +92,8 @@ def _scene(rng: random.Random, scope: Scope) -> tuple[Scope, tuple[Step, ...]]:
         if chance(rng, 15):
             fixed, view, made = make_view(rng, table, f"v{number}")
             tables, steps = (*tables[:-1], fixed, view), steps + made
-    prologue = PROLOGUE + (FOREIGN_PROLOGUE if any(table.remote for table in tables) else ())
-    return Scope(scope.scale, tables), (*map(Step, prologue), *steps)
+    loop = FOREIGN_PROLOGUE if any(table.remote for table in tables) else ()
+    return Scope(scope.scale, tables), (*map(Step, loop), *steps)
 
 
 def _local(rng: random.Random, scope: Scope, name: str) -> tuple[Table, tuple[Step, ...]]:

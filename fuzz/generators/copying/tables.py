@@ -71,7 +71,7 @@ def make_table(rng: random.Random, scope: Scope, name: str) -> tuple[Table, tupl
         by = " WITH (fillfactor = 20)"
     body = ", ".join((*(column.definition for column in table.columns), *constraints))
     statements = (f"CREATE {persistence} TABLE {name} ({body}){by}", *following)
-    if chance(rng, 50):
+    if chance(rng, 10 if table.leaves > scope.scale.partitions else 40):
         statements += tuple(index.format(name=name) for index in some(rng, INDEXES, between(rng, 1, 3)))
     return table, tuple(Step(statement) for statement in statements)
 
