@@ -57,6 +57,8 @@ void		_PG_init(void);
  * ----------------------------------------------------------------
  */
 
+#ifndef __SANITIZE_ADDRESS__	/* which has handlers of its own */
+
 #define MAX_FRAMES			64
 #define OWN_FRAMES			2	/* the handler and its trampoline */
 #define ASSERT_FRAMES		8	/* ExceptionalCondition is among the first */
@@ -104,7 +106,6 @@ testify(int number)
 static void
 install_handlers(void)
 {
-#ifndef __SANITIZE_ADDRESS__
 	stack_t		stack = {.ss_sp = handler_stack, .ss_size = sizeof(handler_stack)};
 	struct sigaction action = {.sa_handler = testify, .sa_flags = SA_ONSTACK};
 	void	   *frame;
@@ -114,8 +115,11 @@ install_handlers(void)
 	sigemptyset(&action.sa_mask);
 	for (int i = 0; i < lengthof(fatal_signals); i++)
 		sigaction(fatal_signals[i], &action, NULL);
-#endif
 }
+
+#else
+#define install_handlers() ((void) 0)
+#endif
 
 /* ----------------------------------------------------------------
  *		Counters
