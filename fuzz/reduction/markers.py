@@ -38,7 +38,7 @@ class Section:
 
 
 def marker(place: str, number: int, words: tuple[str, ...], more: dict[str, Any]) -> str:
-    """Return the line that stands before a statement. `number` counts scene and steps from 1."""
+    """Return the line that stands before a statement. `number` is the position among scene and steps."""
     return f"-- {place} {number}: {' '.join(words)}" + (f" {json.dumps(more)}" if more else "")
 
 

@@ -126,7 +126,7 @@ def _explain(
     yield finding.summary
     yield ""
     yield f"finding   {finding.fingerprint}, by the oracle {finding.oracle} ({finding.origin})"
-    yield f"case      {case_id}" + ("" if finding.step is None else f"; it shows at number {finding.step + 1} below")
+    yield f"case      {case_id}" + ("" if finding.step is None else f"; it shows at step {finding.step} below")
     yield f"modes     {', '.join(mode.name for mode in case.modes) or 'plain'}"
     for name, facts in arms.items():
         yield f"arm       {name}: {_facts(facts)}"

@@ -34,7 +34,7 @@ def write_steps(case: Case) -> Iterator[str]:
     """Return scene and steps as blocks of a script, and the mark of its end."""
     protocol = protocol_of(case.modes)
     for position, step in enumerate(case.all_steps):
-        yield _write_step(step, "scene" if position < len(case.scene) else "step", position + 1, protocol)
+        yield _write_step(step, "scene" if position < len(case.scene) else "step", position, protocol)
     yield END
 
 

@@ -57,7 +57,7 @@ def test_data_that_should_load_stand_inline() -> None:
 
 def test_an_edit_is_replayed() -> None:
     edited = script().replace("ORDER BY a", "ORDER BY a DESC").replace("2\t\\N\n", "3\tthree\n4\tfour\n")
-    edited = edited.replace("EXECUTE duel_statement_5('one')", "EXECUTE duel_statement_5('two')")
+    edited = edited.replace("EXECUTE duel_statement_4('one')", "EXECUTE duel_statement_4('two')")
     steps = parse(edited).steps
     assert steps[0].copy_data == b"1\tone\n3\tthree\n4\tfour\n"
     assert steps[2].sql == "SELECT * FROM t ORDER BY a DESC"
@@ -66,8 +66,8 @@ def test_an_edit_is_replayed() -> None:
 
 def test_a_statement_may_be_removed_or_added_below_a_marker() -> None:
     text = script()
-    start = text.index("-- step 3:")
-    shorter = text[:start] + text[text.index("-- step 4:") :]
+    start = text.index("-- step 2:")
+    shorter = text[:start] + text[text.index("-- step 3:") :]
     assert parse(shorter).steps == CASE.steps[:1] + CASE.steps[2:]
     longer = text.replace("CREATE TABLE t (a int, b text);", "CREATE TABLE t (a int, b text);\nCREATE INDEX ON t (a);")
     assert [step.sql for step in parse(longer).scene] == ["CREATE TABLE t (a int, b text)", "CREATE INDEX ON t (a)"]
@@ -115,6 +115,6 @@ def test_protocols_are_said_in_sql() -> None:
         protocol: script(Case("g", (), (query,), (Mode("m", protocol=protocol),)))
         for protocol in (Protocol.PREPARED, Protocol.CURSOR, Protocol.CLOSED_EARLY)
     }
-    assert written[Protocol.PREPARED].count("EXECUTE duel_statement_1;") == 2
+    assert written[Protocol.PREPARED].count("EXECUTE duel_statement_0;") == 2
     assert "FETCH ALL FROM duel_cursor\\;\nCLOSE duel_cursor;" in written[Protocol.CURSOR]
     assert "FETCH 5 FROM duel_cursor\\;\nCLOSE duel_cursor;" in written[Protocol.CLOSED_EARLY]
