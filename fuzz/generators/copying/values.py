@@ -57,7 +57,12 @@ def numeric(number: str) -> Value:
     whole = whole.rjust(-(-len(whole) // 4) * 4, "0")
     padded = whole + fraction.ljust(-(-len(fraction) // 4) * 4, "0")
     groups = [int(padded[at : at + 4]) for at in range(0, len(padded), 4)]
-    header = struct.pack("!hhHH", len(groups), len(whole) // 4 - 1, sign, len(fraction))
+    weight = len(whole) // 4 - 1
+    while groups and groups[0] == 0:
+        groups, weight = groups[1:], weight - 1
+    while groups and groups[-1] == 0:
+        groups.pop()
+    header = struct.pack("!hhHH", len(groups), weight, sign, len(fraction))
     return Value(number, header + struct.pack(f"!{len(groups)}h", *groups))
 
 

@@ -1,0 +1,131 @@
+"""The COPY workload as data: what it sends, and that it keeps to its scale."""
+
+import csv
+import io
+import random
+from collections import Counter
+
+import pytest
+from pglast import parse_sql
+
+from fuzz.generators.copy_batches import CopyBatches
+from fuzz.generators.copying.batch import BUFFERED_BYTES, LARGEST, make_size, pad_to_bytes
+from fuzz.generators.copying.copy_in import Wish, make_copy
+from fuzz.generators.copying.formats import Absent, Batch, Format, Options, records, stream
+from fuzz.generators.copying.mistakes import MISTAKES
+from fuzz.generators.copying.table import Column, Role, Scope, Table
+from fuzz.generators.copying.values import INT4, STRINGS, TEXT, int4, int4range, noise, numeric, text
+from fuzz.generators.generator import Scale
+from oracles.case import Case, Kind
+
+COLUMNS = (
+    Column("id", INT4, Role.ID, nullable=False),
+    Column("k", INT4, Role.KEY),
+    Column("pad", TEXT, Role.PAD),
+)
+TABLE = Table("t", COLUMNS)
+SCOPE = Scope(Scale(), (TABLE,))
+
+
+def case_of(seed: int, scale: Scale | None = None) -> Case:
+    return CopyBatches().generate(random.Random(seed), scale or Scale())
+
+
+def batch_of(*strings: str) -> Batch:
+    numbers = tuple(int4(number) for number in range(len(strings)))
+    return Batch(COLUMNS, (numbers, (Absent.NULL,) * len(strings), tuple(map(text, strings))))
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_all_sql_parses(seed: int) -> None:
+    for step in case_of(seed).all_steps:
+        parse_sql(step.sql)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_copies_bring_data_and_others_do_not(seed: int) -> None:
+    for step in case_of(seed).all_steps:
+        assert (step.copy_data is not None) == (step.kind is Kind.COPY_IN)
+        assert step.kind is Kind.QUERY or not step.params
+
+
+def test_a_smaller_scale_makes_smaller_cases() -> None:
+    small = Scale(rows=10, relations=2, partitions=2, queries=5)
+    for seed in range(40):
+        case = case_of(seed, small)
+        assert len(case.steps) < 60
+        data = [step.copy_data for step in case.steps if step.copy_data and "copy.text" in step.tags]
+        assert all(lines.count(b"\n") <= LARGEST * 10 + 2 for lines in data)
+        assert not any("copy.partition_spill" in step.tags for step in case.steps)
+
+
+def test_sizes_lie_around_every_limit() -> None:
+    rng = random.Random(1)
+    drawn = Counter(make_size(rng, SCOPE, TABLE) for _ in range(6000))
+    for limit in (1, 32, 33, 64, 65, 96, 97, 192, 384, 768, 999, 1000, 1001, 2000):
+        assert drawn[limit], limit
+    assert sorted(drawn.elements())[3000] <= 100
+
+
+@pytest.mark.parametrize("total", [BUFFERED_BYTES - 1, BUFFERED_BYTES, BUFFERED_BYTES + 1])
+@pytest.mark.parametrize("options", [Options(), Options(Format.CSV, delimiter="|"), Options(newline="\r\n")])
+def test_lines_add_up_to_the_byte(total: int, options: Options) -> None:
+    padded = pad_to_bytes(batch_of(*["x"] * 33), options, total)
+    assert padded is not None
+    assert sum(map(len, records(padded, options))) == total
+
+
+def test_padding_needs_a_column_and_room() -> None:
+    assert pad_to_bytes(batch_of("x", "y"), Options(), 5) is None
+    assert pad_to_bytes(batch_of(), Options(), 100) is None
+
+
+def test_csv_is_read_back_by_others() -> None:
+    batch = batch_of(*STRINGS, "")
+    data = stream(records(batch, Options(Format.CSV)), batch, Options(Format.CSV)).decode()
+    rows = list(csv.reader(io.StringIO(data, newline="")))
+    assert [row[2] for row in rows] == [*STRINGS, ""]
+
+
+def test_text_stays_on_its_line() -> None:
+    batch = batch_of(*STRINGS)
+    lines = stream(records(batch, Options()), batch, Options()).split(b"\n")
+    assert len(lines) == len(STRINGS) + 1
+    assert all(line.count(b"\t") == 2 for line in lines[:-1])
+
+
+def test_binary_forms_are_those_of_the_server() -> None:
+    assert numeric("0.50").binary.hex() == "0001ffff000000021388"
+    assert numeric("-12345.6").binary.hex() == "0003000140000001000109291770"
+    assert int4range(1, 5).binary.hex() == "0200000004000000010000000400000005"
+    assert len(noise(3, 9).text) == 9
+
+
+def test_each_mistake_is_made_in_each_place() -> None:
+    made: Counter[str] = Counter()
+    table = Table(
+        "t",
+        (*COLUMNS, Column("r", INT4, Role.REFERENCE), Column("span", INT4, Role.SPAN)),
+        keys=(0, 1),
+        checked=frozenset({"check", "unique", "reference", "exclusion", "raise"}),
+    )
+    for homes in (True, False):
+        scope = Scope(Scale(), (Table("t", table.columns, checked=table.checked, takes_any_key=homes, keys=(0, 1)),))
+        for seed in range(1500):
+            step, _ = make_copy(random.Random(seed), scope, scope.tables[0], Wish(rows=5, mistaken=True))
+            assert step.may_fail
+            made.update(step.tags)
+    assert {tag.removeprefix("copy.mistake.") for tag in made if "mistake" in tag} == {m.name for _, m in MISTAKES}
+    assert all(made[f"copy.error.{place}"] > 100 for place in ("first", "middle", "last"))
+
+
+def test_row_numbers_are_never_used_twice() -> None:
+    rng, scope = random.Random(4), SCOPE
+    seen: set[bytes] = set()
+    for _ in range(60):
+        step, scope = make_copy(rng, scope, TABLE)
+        if step.sql == "COPY t FROM STDIN" and step.copy_data:
+            numbers = {line.split(b"\t")[0] for line in step.copy_data.splitlines()} - {b"\\."}
+            assert not numbers & seen
+            seen |= numbers
+    assert seen
