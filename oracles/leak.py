@@ -8,7 +8,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import count, permutations
+from dataclasses import replace
+from itertools import permutations
 from typing import ClassVar, Final
 
 from oracles.canary_case import canary_case, query
@@ -17,7 +18,7 @@ from oracles.finding import Finding, pairs_of
 from oracles.growth import outgrown, series
 from oracles.observation import CaseObservation, Outcome, Residue, Run
 from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Verdict, duel
-from oracles.repetition import REPEATS, is_repeated, repeated_runs
+from oracles.repetition import REPEATED, REPEATS, is_repeated, repeated_runs
 
 CONFIRMING_REPEATS: Final = 18
 
@@ -35,10 +36,8 @@ _LOGGED: Final = re.compile(r"WARNING:\s+(?:[0-9A-Z]{5}:\s+)?")
 _CHANGING: Final = re.compile(r'0x[0-9a-f]+|\d+|"[^"]*"')
 
 
-def _canary_repeated(sql: str) -> Case:
-    """Return a case that is among those to repeat; a comment makes it so."""
-    cases = (canary_case(query(f"{sql} /* {number} */")) for number in count())
-    return next(case for case in cases if is_repeated(case))
+_WATCHED: Final = canary_case(query("SELECT n FROM canary"))
+_REPEATED: Final = replace(_WATCHED, modes=(REPEATED,))
 
 
 class Leak(Oracle):
@@ -46,14 +45,8 @@ class Leak(Oracle):
 
     name: ClassVar[str] = "leak"
     canaries: ClassVar[tuple[Canary, ...]] = (
-        *(
-            Canary(action, canary_case(query("SELECT n FROM canary")))
-            for action in ("leak_tupdesc", "leak_pin", "leak_temp_file", "leak_lock")
-        ),
-        *(
-            Canary(action, _canary_repeated("SELECT n FROM canary"))
-            for action in ("leak_descriptor", "leak_shared_memory", "grow_context")
-        ),
+        *(Canary(action, _WATCHED) for action in ("leak_tupdesc", "leak_pin", "leak_temp_file", "leak_lock")),
+        *(Canary(action, _REPEATED) for action in ("leak_descriptor", "leak_shared_memory", "grow_context")),
     )
 
     def runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:

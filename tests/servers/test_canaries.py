@@ -53,7 +53,7 @@ def test_a_planted_bug_is_found_in_the_arm_it_was_planted_in(
 @pytest.mark.parametrize(
     "case",
     list(dict.fromkeys(canary.case for oracle in ORACLES for canary in oracle.canaries)),
-    ids=lambda case: case.steps[0].sql,
+    ids=lambda case: " ".join([case.steps[0].sql, *(mode.name for mode in case.modes)]),
 )
 def test_the_same_case_without_a_bug_is_silent(case: Case, stage: Stage) -> None:
     trial = try_case(stage, ORACLES, case, NAMES)
