@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
 from fuzz.campaign.schedule import Range, Schedule
-from fuzz.campaign.stop import Interrupt, Limits
+from fuzz.campaign.stop import INTERRUPTED, Interrupt, Limits
 from fuzz.campaign.store import Store, StoredFinding
 from fuzz.campaign.tally import Tally
 from fuzz.campaign.workers import Died, Done, Pool
@@ -91,7 +91,7 @@ class Campaign:
             self._take(ended)
         tally = self._tally()
         self._around.show(tally, self._findings)
-        return "interrupted" if interrupt else self._limits.reached(tally, len(self._findings))
+        return INTERRUPTED if interrupt else self._limits.reached(tally, len(self._findings))
 
     def _fill(self) -> None:
         self._fill_reductions(at_once=1)  # fuzzing goes on beside it

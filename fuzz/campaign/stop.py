@@ -9,6 +9,8 @@ from types import FrameType
 
 from fuzz.campaign.tally import Tally
 
+INTERRUPTED = "interrupted"
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from fuzz.campaign.stop import INTERRUPTED
 from fuzz.campaign.store import StoredFinding
 from fuzz.campaign.tally import Tally
 from fuzz.report.terminal import clock
@@ -126,6 +127,8 @@ def print_summary(console: Console, summary: Summary) -> None:
     for complaint in summary.complaints:
         console.print(f"[bold yellow]health check failed:[/] {escape(complaint)}", highlight=False, soft_wrap=True)
     _line(console, _conclusion(summary))
+    if summary.why == INTERRUPTED:
+        _line(console, f"Everything is kept; go on with: ./pgduel fuzz --resume {summary.campaign}")
 
 
 def _line(console: Console, text: str) -> None:
@@ -150,9 +153,15 @@ def _verdicts(tally: Tally) -> Table:
 
 
 def _print_counts(console: Console, title: str, counts: Counter[str]) -> None:
-    if counts:
-        listed = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
-        _line(console, f"{title}: {listed}")
+    if not counts:
+        return
+    _line(console, f"{title}:")
+    width = max(len(name) for name in counts) + 8
+    cells = [f"{name} {count:>{width - len(name) - 3}}" for name, count in sorted(counts.items())]
+    across = max(1, console.width // width)
+    down = -(-len(cells) // across)
+    for row in range(down):
+        _line(console, "  " + "   ".join(cells[row::down]))
 
 
 def _print_finding(console: Console, summary: Summary, found: StoredFinding) -> None:
