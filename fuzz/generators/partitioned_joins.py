@@ -17,7 +17,7 @@ from fuzz.generators.relational.tables import Table
 from oracles.case import Case, Step
 
 _TABLES = Weighted((30, 3), (35, 2), (25, 4), (10, 5))
-_SCHEMES = Weighted((55, "shared"), (15, "varied"), (12, "own"), (18, "none"))
+_SCHEMES = Weighted((60, "shared"), (15, "varied"), (9, "own"), (16, "none"))
 _ANALYZED = Weighted((45, "last"), (20, "early"), (20, "partly"), (15, "never"))
 _LARGE = 10  # at most one table of a case may have so many times scale.rows
 
@@ -28,15 +28,17 @@ class PartitionedJoins(Generator):
     name: ClassVar[str] = "partitioned_joins"
     modes: ClassVar[tuple[str, ...]] = (
         "plain",
-        "hash_spilling",
         "partitionwise",
-        "parallel+partitionwise",
+        "hash_spilling",
+        "hash_spilling+partitionwise",
         "hash_spilling+parallel",
+        "hash_only+parallel",
+        "parallel+partitionwise",
         "hash_only",
-        "merge_only",
-        "loop_only",
-        "no_pruning",
-        "small_memory",
+        "hash_only+small_memory",
+        "hash_spilling+no_pruning",
+        "merge_only+partitionwise",
+        "loop_only+indexes",
         "extended",
         "prepared_generic",
         "prepared_custom",
@@ -57,7 +59,7 @@ def _tables(rng: random.Random, scale: Scale) -> tuple[Table, ...]:
     words = vocabulary(rng, scale.rows)
     shared = _scheme(rng, words, scale)
     count = _TABLES.pick(rng)
-    large = rng.randrange(count) if chance(rng, 35) else None
+    large = rng.randrange(count) if chance(rng, 40) else None
     drawn = []
     for n in range(count):
         scheme: dict[str, Scheme | None] = {"shared": shared, "none": None}
@@ -74,7 +76,7 @@ def _tables(rng: random.Random, scale: Scale) -> tuple[Table, ...]:
 def _rows(rng: random.Random, most: int) -> int:
     if chance(rng, 8):
         return rng.randrange(3)
-    return between(rng, most // 15, pick(rng, (most // 2, most)))
+    return between(rng, most // 4, most)
 
 
 def _scheme(rng: random.Random, words: tuple[Word, ...], scale: Scale) -> Scheme:

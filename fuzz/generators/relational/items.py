@@ -59,6 +59,9 @@ def _filtered(rng: random.Random, scope: Scope, alias: str) -> Relation:
 def _grouped(rng: random.Random, scope: Scope, alias: str) -> Relation:
     inner, relation = base(rng, scope)
     key = pick(rng, [column for column in relation.columns if not column.wide])
+    if key.family == "int" and chance(rng, 30):  # of a product, the number of groups is misjudged
+        other = pick(rng, [column for column in relation.columns if column.family == "int"])
+        key = replace(key, sql=f"({key.sql}::int4 * 3 + {other.sql}::int4)", domain=key.domain * 3 + other.domain)
     rows = min(relation.rows, key.domain + 1)
     extra = scalar(rng, inner, "int", 1)
     columns = (
@@ -93,7 +96,7 @@ def _widened(rng: random.Random, scope: Scope, alias: str) -> Relation:
     """Return a subquery with a text of unknown width, so that a hash table outgrows what was planned."""
     inner, relation = base(rng, scope)
     source = scalar(rng, inner, pick(rng, ("int", "text")), 1)
-    wide = f"repeat(md5({source.sql}::text), {between(rng, 5, 30)})"
+    wide = f"repeat(md5({source.sql}::text), {between(rng, 10, 60)})"
     columns = (*relation.columns[: between(rng, 2, 5)], Column(wide, "w2", TEXT, relation.rows, 0, wide=True))
     if sum(column.name == "w2" for column in columns) > 1:
         return relation
@@ -124,6 +127,13 @@ def _series(rng: random.Random, scope: Scope, alias: str) -> Relation:
     start, length = rng.randrange(20), between(rng, 1, 60)
     column = Column(f"{alias}.i2", "i2", INT4, 1, start + length)
     return Relation(f"generate_series({start}, {start + length}) AS {alias} (i2)", alias, (column,), length + 1)
+
+
+def _long_series(rng: random.Random, scope: Scope, alias: str) -> Relation:
+    """Return more numbers than the thousand that the planner supposes where it cannot see how many."""
+    last = between(rng, 300, 2500)
+    column = Column(f"{alias}.i1", "i1", INT4, 1, last)
+    return Relation(f"generate_series(1, (SELECT {last})) AS {alias} (i1)", alias, (column,), last)
 
 
 def lateral(rng: random.Random, scope: Scope, alias: str) -> Relation | None:
@@ -188,8 +198,8 @@ def _lateral_shifted(rng: random.Random, scope: Scope, alias: str) -> Relation:
 
 
 ITEMS: Weighted[Maker] = Weighted(
-    (70, table), (8, _filtered), (5, _grouped), (3, _distinct), (4, _united), (6, _widened), (2, _topmost),
-    (2, _values), (1, _series),
+    (68, table), (8, _filtered), (6, _grouped), (3, _distinct), (4, _united), (8, _widened), (2, _topmost),
+    (2, _values), (1, _series), (2, _long_series),
 )  # fmt: skip
 LATERALS: Weighted[Maker] = Weighted(
     (30, _lateral_rows), (25, _lateral_aggregate), (10, _lateral_series), (10, _lateral_shifted)

@@ -4,12 +4,12 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fuzz.generators.choices import Weighted, chance, first_made, pick, some
+from fuzz.generators.choices import Weighted, chance, first_made, pick, shuffled, some
 from fuzz.generators.relational.items import item, lateral
 from fuzz.generators.relational.predicates import predicate
 from fuzz.generators.relational.scope import Column, Relation, Scope
 
-PAIRS = 1_000_000  # rows of one side times rows of the other: what a nested loop would compare
+PAIRS = 800_000  # rows of one side times rows of the other: what a nested loop would compare
 LIMITS = Weighted((75, 3_000), (20, 10_000), (5, 30_000))  # rows of a tree, as an upper bound
 _TRIES = 4
 
@@ -108,8 +108,7 @@ def _pair(rng: random.Random, tree: Joined, new: Relation) -> tuple[Column, Colu
     if column.wide:
         return None
     family = [other for other in relation.columns + relation.keys if other.family == column.family and not other.wide]
-    shape = column.sql.replace(f"{new.alias}.", "@")
-    same = [other for other in family if other.sql.replace(f"{relation.alias}.", "@") == shape]
+    same = [other for other in family if _shape(other, relation) == _shape(column, new)]
     others = same if same and chance(rng, 75) else family
     return (pick(rng, others), column) if others else None
 
@@ -126,6 +125,21 @@ def _equals(rng: random.Random, scope: Scope, tree: Joined, new: Relation) -> Co
     chosen = sorted(pairs, key=lambda pair: (pair[0].sql, pair[1].sql))
     sql = " AND ".join(f"{left.sql} = {right.sql}" for left, right in chosen)
     return Condition(f"ON {sql}", min(right.fan for _, right in chosen), column=chosen[0][1].sql)
+
+
+def _keys(rng: random.Random, scope: Scope, tree: Joined, new: Relation) -> Condition | None:
+    """Return equality of all partition keys: what a partition-wise join needs."""
+    shapes = [_shape(key, new) for key in new.keys]
+    for relation in shuffled(rng, tree.relations):
+        if shapes and [_shape(key, relation) for key in relation.keys] == shapes:
+            pairs = zip(relation.keys, new.keys, strict=True)
+            sql = " AND ".join(f"{left.sql} = {right.sql}" for left, right in pairs)
+            return Condition(f"ON {sql}", min(key.fan for key in new.keys), column=new.keys[0].sql)
+    return None
+
+
+def _shape(column: Column, relation: Relation) -> str:
+    return column.sql.replace(f"{relation.alias}.", "@")
 
 
 def _using(rng: random.Random, scope: Scope, tree: Joined, new: Relation) -> Condition | None:
@@ -194,6 +208,6 @@ _Maker = Callable[[random.Random, Scope, Joined, Relation], Condition | None]
 KINDS = Weighted((34, ""), (28, "LEFT"), (14, "RIGHT"), (14, "FULL"))
 EXTENSIONS: Weighted[_Extension] = Weighted((90, _joined), (8, _lateral), (2, _cross))
 CONDITIONS: Weighted[_Maker] = Weighted(
-    (45, _equal), (14, _equals), (12, _using), (3, _natural), (8, _computed), (12, _restricted), (2, _unequal),
+    (40, _equal), (18, _keys), (12, _equals), (12, _using), (3, _natural), (8, _computed), (12, _restricted), (2, _unequal),
     (2, _not_distinct), (2, _either),
 )  # fmt: skip

@@ -13,6 +13,7 @@ from fuzz.generators.relational.scope import Column
 from fuzz.generators.relational.sqltypes import INT4, INT8, TEXT
 
 DEFAULT = "DEFAULT"
+_SPREAD = Weighted((50, 4), (35, 6), (15, 12))  # partitions of one level, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def key_of(rng: random.Random, column: Column) -> Column:
 
 def draw_scheme(rng: random.Random, columns: tuple[Column, ...], limit: int) -> Scheme:
     """Return a scheme over some of the columns with at most `limit` leaves (two at the least)."""
-    top = min(limit, between(rng, 2, pick(rng, (4, 6, 12))))
+    top = min(limit, between(rng, 2, _SPREAD.pick(rng)))
     scheme = _METHODS.pick(rng)(rng, columns, top)
     left = limit - len(scheme.partitions)
     partitions = []

@@ -120,12 +120,12 @@ def _several(rng: random.Random, scope: Scope) -> str | None:
     """Return a semi join with two relations inside."""
     inner = scope.inner()
     left, right = item(rng, inner, inner.alias(0)), item(rng, inner, inner.alias(1))
-    common = some(rng, [column.name for column in left.columns if right.named(column.name) and not column.wide], 1)
+    common = some(rng, [column for column in right.columns if left.named(column.name) and not column.wide], 1)
     pair = _matching(rng, scope, left)
-    if not common or not pair or scope.rows * left.rows > _COMPARISONS or left.rows * right.rows > _COMPARISONS:
+    if not common or not pair or scope.rows * (left.rows * common[0].fan + right.rows) > _COMPARISONS:
         return None
     kind = pick(rng, ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"))
-    source = f"{left.sql} {kind} {right.sql} USING ({common[0]})"
+    source = f"{left.sql} {kind} {right.sql} USING ({common[0].name})"
     return f"{pair[0].sql} {pick(rng, ('IN', 'NOT IN'))} (SELECT {pair[1].sql} FROM {source})"
 
 
