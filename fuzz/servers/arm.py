@@ -145,7 +145,7 @@ def require_comparable(builds: Mapping[str, Build], *, allow_same_build: bool) -
         if one.key == other.key and not allow_same_build:
             raise BuildError(
                 f"arms {first} and {second} are one build ({one.key}): nothing can differ; "
-                "allow it (--same-build) only to test pgduel itself"
+                "name one series twice (--arm a=master --arm b=master) to test pgduel itself"
             )
         if one.configure != other.configure:
             differing = ", ".join(sorted(set(one.configure) ^ set(other.configure)))
