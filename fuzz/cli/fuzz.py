@@ -1,5 +1,6 @@
 """`pgduel fuzz`: the main job."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -14,6 +15,8 @@ from fuzz.errors import CanaryMissed, CaseError
 from fuzz.generators.generator import all_generators, generator_named
 from fuzz.report.summary import print_summary
 
+DEFAULT_MINUTES = 5.0
+DEFAULT_SEED = 1  # fixed, so that runs repeat; it is printed with every result
 _PANEL = "What runs"
 
 
@@ -28,8 +31,11 @@ def fuzz(
         int | None, typer.Option(min=1, help="How many cases to run at most.", rich_help_panel=_PANEL)
     ] = None,
     seed: Annotated[
-        int, typer.Option(help="Cases are a function of it; equal seeds run equal cases.", rich_help_panel=_PANEL)
-    ] = 1,
+        int | None,
+        typer.Option(
+            help="Cases are a function of it: equal seeds run equal cases. Default: 1.", rich_help_panel=_PANEL
+        ),
+    ] = None,
     generator: Annotated[
         list[str] | None,
         typer.Option(help="Workload to run (repeat the option). Default: all.", rich_help_panel=_PANEL),
@@ -62,22 +68,38 @@ def fuzz(
     Without options: 5 minutes of the patched server against master, all set-up included. Each finding is stored
     at once, then reduced to a script that shows it by psql alone. Ctrl-C ends early and loses nothing.
     """
-    if resume is not None:
+    arms = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
+    if resume is None:
+        directory, plan = None, _new_plan(seed, generator or (), minutes, cases, arms, stop_at_first=stop_at_first)
+    elif seed is not None or generator or stop_at_first or arms != options.ArmOptions():
+        raise CaseError(
+            "a campaign that is resumed keeps its seed, generators and arms: give only --minutes or --cases"
+        )
+    else:
         directory = campaign_named(resume)
         with opened(directory) as store:
             plan = Plan.from_json(store.options).extended(minutes, cases)
-    else:
-        names = tuple(generator_named(name).name for name in generator or ()) or tuple(all_generators())
-        if len(set(names)) < len(names):
-            raise CaseError("a generator is named twice")
-        arms = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
-        if minutes is None and cases is None:
-            minutes = 5.0
-        plan = Plan(seed, names, minutes, cases, stop_at_first, arms.to_json())
-        directory = None
     summary = conduct(directory, plan, workers, console)
     write_json(json_file, summary.to_json())
     if summary.missed:
         raise CanaryMissed(summary.missed)
     print_summary(console, summary)
     raise typer.Exit(summary.exit_code)
+
+
+def _new_plan(
+    seed: int | None,
+    generators: Sequence[str],
+    minutes: float | None,
+    cases: int | None,
+    arms: options.ArmOptions,
+    *,
+    stop_at_first: bool,
+) -> Plan:
+    """Return what to do, defaults filled in. Raises CaseError."""
+    names = tuple(generator_named(name).name for name in generators) or tuple(all_generators())
+    if len(set(names)) < len(names):
+        raise CaseError("a generator is named twice")
+    if minutes is None and cases is None:
+        minutes = DEFAULT_MINUTES
+    return Plan(DEFAULT_SEED if seed is None else seed, names, minutes, cases, stop_at_first, arms.to_json())

@@ -129,6 +129,13 @@ class ArmOptions:
         named = [arm.partition("=")[2] or arm for arm in self.arms]
         return len(set(named)) < len(named)
 
+    def duel(self, report: Report) -> tuple[ArmSpec, ...]:
+        """Return the arms, two at least. Raises SourceError, BuildError."""
+        specs = self.specs(report)
+        if len(specs) < 2:
+            raise SourceError("a duel needs two arms: name another with --arm")
+        return specs
+
     def specs(self, report: Report) -> tuple[ArmSpec, ...]:
         """Return the arms. Raises SourceError, BuildError."""
         flavor = flavor_named(self.flavor)

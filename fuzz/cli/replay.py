@@ -57,7 +57,7 @@ def replay(
     given = ArmOptions.given(base, series, repo, commits, arm, flavor)
     wanted = _wanted(what, given)
     with display(console, None) as shown:
-        specs = wanted.arms.specs(shown.progress)
+        specs = wanted.arms.duel(shown.progress)
         same = wanted.arms.same_build_wanted
         with open_arms(specs, shown.progress, allow_same_build=same) as arms, Stage(arms, "replay") as stage:
             names = tuple(each.name for each in arms)
