@@ -25,7 +25,8 @@ class Generator(ABC):
     """A workload. Uses only the `rng` it is given, so that a seed, Hypothesis or libFuzzer can drive it."""
 
     name: ClassVar[str]
-    modes: ClassVar[tuple[str, ...]]  # names from fuzz/execution/modes.py under which its cases make sense
+    # Under which its cases make sense: names from fuzz/execution/modes.py, or several joined by + (a composition).
+    modes: ClassVar[tuple[str, ...]]
 
     @abstractmethod
     def generate(self, rng: random.Random, scale: Scale) -> Case:

@@ -208,6 +208,6 @@ _Maker = Callable[[random.Random, Scope, Joined, Relation], Condition | None]
 KINDS = Weighted((34, ""), (28, "LEFT"), (14, "RIGHT"), (14, "FULL"))
 EXTENSIONS: Weighted[_Extension] = Weighted((90, _joined), (8, _lateral), (2, _cross))
 CONDITIONS: Weighted[_Maker] = Weighted(
-    (40, _equal), (18, _keys), (12, _equals), (12, _using), (3, _natural), (8, _computed), (12, _restricted), (2, _unequal),
-    (2, _not_distinct), (2, _either),
+    (40, _equal), (18, _keys), (12, _equals), (12, _using), (3, _natural), (8, _computed), (12, _restricted),
+    (2, _unequal), (2, _not_distinct), (2, _either),
 )  # fmt: skip
