@@ -9,8 +9,8 @@ from pathlib import Path
 from filelock import FileLock
 
 from fuzz.errors import BuildError
-from fuzz.servers import private_headers
 from fuzz.servers.build import Build
+from fuzz.servers.private_headers import private_headers
 
 SOURCES = Path(__file__).parent / "modules"
 _FLAGS = "-std=gnu99 -O2 -g -fPIC -fvisibility=hidden -fno-strict-aliasing -fwrapv -Wall -Werror"
@@ -19,7 +19,7 @@ _FLAGS = "-std=gnu99 -O2 -g -fPIC -fvisibility=hidden -fno-strict-aliasing -fwra
 def modules_directory(build: Build) -> Path:
     """Return where a build's modules are, for dynamic_library_path. It changes with any module's source."""
     digest = hashlib.sha256()
-    for source in (*sorted(SOURCES.glob("*.[ch]")), Path(private_headers.__file__)):
+    for source in (*sorted(SOURCES.glob("*.[ch]")), Path(__file__).with_name("private_headers.py")):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
     return build.prefix.parent / "modules" / digest.hexdigest()[:12]
 
@@ -40,6 +40,20 @@ def ensure_module(build: Build, name: str) -> Path:
 
 
 def _compile(build: Build, source: Path, library: Path) -> None:
+    """Compile with private headers; a patch may have made those useless, and modules can do without."""
+    headers = library.with_suffix(".include")
+    headers.mkdir(exist_ok=True)
+    for name, text in private_headers(build.tree).items():
+        (headers / name).write_text(text)
+    done = _gcc(build, source, library, f"-I{headers}")
+    if done.returncode:
+        done = _gcc(build, source, library)
+    if done.returncode:
+        first = next((line for line in done.stderr.splitlines() if "error" in line), "gcc failed")
+        raise BuildError(f"server module {source.name} does not compile against build {build.key}: {first.strip()}")
+
+
+def _gcc(build: Build, source: Path, library: Path, *options: str) -> subprocess.CompletedProcess[str]:
     pg_config = subprocess.run(
         [build.bindir / "pg_config", "--includedir-server"],
         capture_output=True,
@@ -48,11 +62,9 @@ def _compile(build: Build, source: Path, library: Path) -> None:
         env=os.environ | build.flavor.environment,
     )
     draft = library.with_suffix(".new")
-    private_headers.write_private_headers(build.tree, library.parent)
     command = ["gcc", *shlex.split(f"{_FLAGS} {build.flavor.compiler_flags}"), f"-I{pg_config.stdout.strip()}"]
-    command += [f"-I{library.parent}", "-D_GNU_SOURCE", "-shared", "-o", str(draft), str(source)]
+    command += [*options, "-D_GNU_SOURCE", "-shared", "-o", str(draft), str(source)]
     done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        first = next((line for line in done.stderr.splitlines() if "error" in line), "gcc failed")
-        raise BuildError(f"server module {source.name} does not compile against build {build.key}: {first.strip()}")
-    draft.replace(library)
+    if not done.returncode:
+        draft.replace(library)
+    return done

@@ -1,7 +1,6 @@
 """Headers that our modules need and PostgreSQL does not install: definitions copied from the tree of the build."""
 
 import re
-from pathlib import Path
 
 from fuzz.servers import git
 
@@ -12,11 +11,10 @@ _OWNER = re.compile(r"^struct ResourceOwnerData\n\{.*?^\};$", re.MULTILINE | re.
 _NEEDED = ("parent", "narr", "nhash", "capacity")
 
 
-def write_private_headers(tree: str, directory: Path) -> None:
-    """Write private_resowner.h, unless the tree defines resource owners in another way than PostgreSQL 17 does."""
-    header = resource_owner_header(git.show(tree, _RESOWNER) or "") if tree else None
-    if header is not None:
-        (directory / "private_resowner.h").write_text(header)
+def private_headers(tree: str) -> dict[str, str]:
+    """Return headers by file name. One is missing where the tree is too unlike PostgreSQL 17 to take it from there."""
+    found = {"private_resowner.h": resource_owner_header(git.show(tree, _RESOWNER) or "")}
+    return {name: text for name, text in found.items() if text is not None}
 
 
 def resource_owner_header(source: str) -> str | None:

@@ -6,8 +6,13 @@ SOURCE = """\
 typedef struct ResourceElem
 {
 	Datum		item;
-	uint32		count;			/* of a patch */
 } ResourceElem;
+
+typedef struct ResourceHashElem
+{
+	ResourceElem elem;
+	uint32		count;			/* of a patch */
+} ResourceHashElem;
 
 #define RESOWNER_ARRAY_SIZE 32
 #define RESOWNER_HASH_MAX_ITEMS(capacity) \\
@@ -22,16 +27,17 @@ struct ResourceOwnerData
 	uint32		capacity;
 };
 
-static void
-f(void)
+typedef struct Later
 {
-};
+	int			unknown;
+} Later;
 """
 
 
 def test_structures_and_constants_are_copied_as_they_are() -> None:
     header = resource_owner_header(SOURCE) or ""
     assert "uint32		count;			/* of a patch */" in header
+    assert header.index("} ResourceElem;") < header.index("} ResourceHashElem;") < header.index("ResourceOwnerData")
     assert "#define MAX_RESOWNER_LOCKS 15" in header
     assert "HASH_MAX_ITEMS" not in header
     assert header.rstrip().endswith("uint32		capacity;\n};")
