@@ -176,7 +176,8 @@ class Play:
         crash = crash_of(session.pid, entries, self._place.executable)
         cut = Outcome.TIMEOUT if self._silent else Outcome.LOST
         steps = self._seen.steps or self._reader.observations(self._steps, partial, cut)
-        self._seen = replace(self._seen, steps=steps, log=about(session.pid, entries), crash=crash)
+        log = about(session.pid, entries)
+        self._seen = replace(self._seen, steps=steps, residue=None, digests=(), log=log, crash=crash)
         return crash is None and not self._silent and (not fatal or fatal in _BYSTANDER)
 
     def _await_death(self) -> Talk[None]:
