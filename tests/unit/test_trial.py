@@ -1,0 +1,81 @@
+"""The loop that one case goes through: runs, observations, verdicts, and more runs where an oracle asks for them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+import pytest
+
+from fuzz.campaign.canaries import Sabotaged
+from fuzz.campaign.trial import Trial, try_case
+from oracles.case import Case
+from oracles.mode import Mode
+from oracles.observation import Run
+from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Verdict
+from tests.unit.observed import ARMS, ByHand, case, ok, query, seen
+
+CASE = case(query())
+
+
+class Curious(Oracle):
+    """Asks for one more run at a time until it has seen enough."""
+
+    name: ClassVar[str] = "curious"
+    canaries: ClassVar[tuple[Canary, ...]] = ()
+
+    def __init__(self, enough: int) -> None:
+        self.enough = enough
+        self.judged: list[int] = []
+
+    def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
+        self.judged.append(len(observations))
+        mine = sum(run.arm == arms[0] for run in observations)
+        return More((Run(arms[0], (Mode(f"look {mine}"),)),)) if mine < self.enough else (Agree(mine),)
+
+
+class Stuck(Curious):
+    """Asks for what it was given."""
+
+    def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> More:
+        return More((Run(arms[0], case.modes),))
+
+
+def stage() -> ByHand:
+    return ByHand(lambda run: seen(ok("1")))
+
+
+def test_runs_go_on_until_no_oracle_asks_for_more() -> None:
+    played = stage()
+    trial = try_case(played, (Curious(1), Curious(3)), CASE, ARMS)
+    assert trial.verdicts == (("curious", Agree(3)), ("curious", Agree(3)))
+    assert set(trial.observations) == set(played.asked)
+
+
+def test_equal_runs_are_executed_once() -> None:
+    played = stage()
+    try_case(played, (Curious(3), Curious(3)), CASE, ARMS)
+    assert len(played.asked) == len(set(played.asked)) == 4
+
+
+def test_every_oracle_sees_all_in_the_end() -> None:
+    content = Curious(1)
+    try_case(stage(), (content, Curious(3)), CASE, ARMS)
+    assert content.judged == [2, 3, 4]
+
+
+def test_an_oracle_that_asks_for_what_it_has_is_an_error() -> None:
+    with pytest.raises(ValueError, match="curious asks for runs that it was given"):
+        try_case(stage(), (Stuck(1),), CASE, ARMS)
+
+
+def test_statements_compared_by_several_oracles_count_once() -> None:
+    verdicts = (("a", Agree(3)), ("a", Agree(4)), ("a", Inconclusive("timeout")), ("b", Agree(5)))
+    assert Trial(verdicts, {}).statements == 7
+
+
+def test_sabotage_is_hidden_from_whoever_judges() -> None:
+    played = stage()
+    runs = [Run(arm, (), repeats) for arm in ARMS for repeats in (1, 6)]
+    observed = Sabotaged(played, "patched", "drop_row").observe(CASE, runs)
+    assert list(observed) == runs
+    assert [run for run in played.asked if run.sabotage] == [replace(run, sabotage="drop_row") for run in runs[2:]]
