@@ -1,0 +1,22 @@
+/*
+ * What the harnesses may ask of the stand-ins for the backend, see backend_stubs.c.
+ */
+#ifndef BACKEND_STUBS_H
+#define BACKEND_STUBS_H
+
+#include "storage/lock.h"
+
+/* Say what is wrong and abort; libFuzzer then keeps the input. */
+extern void fatal(const char *format,...) pg_attribute_printf(1, 2) pg_attribute_noreturn();
+
+/* Call a function; if it ends in elog(ERROR), return the message (valid until the next one), otherwise NULL. */
+extern const char *error_of(void (*call) (void *), void *arg);
+
+/* Number of pallocs without pfree. */
+extern long stub_allocations(void);
+
+/* To be defined by the harness: an elog(WARNING), and the lock manager being handed an owner's locks. */
+extern void on_warning(const char *text);
+extern void on_locks(bool commit, LOCALLOCK **locks, int nlocks);
+
+#endif

@@ -1,0 +1,49 @@
+/*
+ * A tree of ResourceOwners and, beside it, what each of them must hold: plain counters, see resowner_model.c.
+ */
+#ifndef RESOWNER_MODEL_H
+#define RESOWNER_MODEL_H
+
+#include "utils/resowner.h"
+
+#define MAX_OWNERS	8
+#define KINDS		8
+#define VALUES		256
+#define MAX_HELD	2000		/* by one owner; keeps an input fast, even where duplicates cost O(n^2) */
+
+typedef struct ModelOwner
+{
+	ResourceOwner owner;		/* NULL: not in use */
+	int			parent;			/* position of the parent; -1 for the root */
+	int			total;			/* sum of of_kind[] */
+	int			locks;			/* remembered local locks */
+	int			handed_over;	/* how often the lock manager was given the locks */
+	int			of_kind[KINDS]; /* sums of held[kind][] */
+	uint16		held[KINDS][VALUES];
+} ModelOwner;
+
+extern ModelOwner owners[MAX_OWNERS];
+
+/* How owners are released. */
+typedef struct Release
+{
+	bool		commit;			/* leaks are warned of */
+	bool		twice;			/* each phase is run a second time */
+	bool		nosy;			/* try to use the owner after release has started */
+} Release;
+
+extern void model_begin(bool aux_process);
+extern void model_end(void);
+extern void model_fail_in(int releases);	/* the nth release callback from now ends in an error; 0: none */
+
+extern int	model_owner(int position);	/* position of some owner in use */
+extern void model_create(int parent);
+extern void model_reparent(int position, int parent);
+extern bool model_remember(int position, int kind, int value);
+extern bool model_forget(int position, int kind, int value);
+extern void model_remember_lock(int position);
+extern void model_forget_lock(int position);
+extern void model_release_kind(int position, int kind);
+extern void model_release(int position, Release how);
+
+#endif

@@ -1,0 +1,66 @@
+"""Running a native harness: fuzzing for some seconds, or replaying a corpus, and what was reached by it."""
+
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fuzz.engines.libfuzzer.coverage import FunctionCoverage, function_coverage
+from fuzz.errors import CaseError
+
+_EXECUTED = re.compile(r"^stat::number_of_executed_units:\s*(\d+)", re.MULTILINE)
+_COMPLAINT = re.compile(r"^(?:pgduel harness: |.*runtime error: |==\d+== ?ERROR: )(.+)$", re.MULTILINE)
+_ARTIFACT = re.compile(r"Test unit written to (.+)$", re.MULTILINE)
+_LONGEST = 400  # bytes of an input: about 120 operations
+_GRACE = 120  # seconds, beyond those asked for, until a run counts as hung
+
+
+@dataclass(frozen=True, slots=True)
+class HarnessRun:
+    """What came of a run. A crash stops it; without one, `functions` says what was reached, by function name."""
+
+    executions: int
+    crash: Path | None = None  # the input, kept beside the harness
+    complaint: str = ""  # the first line of the harness or the sanitizers about the crash
+    functions: Mapping[str, FunctionCoverage] = field(default_factory=dict)
+
+
+def run_harness(
+    harness: Path, seconds: int, corpus: Path, *, seed: int = 1, variables: Mapping[str, str] | None = None
+) -> HarnessRun:
+    """Fuzz for some seconds, starting from a corpus (which is left as it is); 0 seconds: replay the corpus only.
+
+    Raises CaseError where the run ends in neither way.
+    """
+    artifacts = harness.parent / "crashes"
+    artifacts.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="pgduel-harness-") as scratch:
+        profile = Path(scratch) / "profile"
+        found = Path(scratch) / "found"
+        found.mkdir()
+        limit = ["-runs=0"] if seconds == 0 else [f"-max_total_time={seconds}"]
+        done = subprocess.run(
+            [
+                harness, *limit, f"-seed={seed}", f"-max_len={_LONGEST}", "-len_control=0", "-timeout=60",
+                "-print_final_stats=1", "-verbosity=0", f"-artifact_prefix={artifacts}/", found, corpus,
+            ],
+            env=os.environ | {"LLVM_PROFILE_FILE": str(profile)} | dict(variables or {}),
+            capture_output=True,
+            timeout=seconds + _GRACE,
+        )  # fmt: skip
+        return _result(harness, done.returncode, done.stderr.decode(errors="replace"), profile)
+
+
+def _result(harness: Path, returncode: int, output: str, profile: Path) -> HarnessRun:
+    executed = _EXECUTED.search(output)
+    executions = int(executed[1]) if executed else 0
+    complaint = _COMPLAINT.search(output)
+    if artifact := _ARTIFACT.search(output):
+        return HarnessRun(executions, Path(artifact[1]), complaint[1] if complaint else "")
+    if returncode or not executed:
+        reason = complaint[1] if complaint else (output.strip().splitlines() or ["no output"])[-1]
+        raise CaseError(f"harness {harness} ended with {returncode}: {reason}")
+    return HarnessRun(executions, functions=function_coverage(harness, profile))
