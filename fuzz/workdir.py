@@ -19,7 +19,10 @@ def _root() -> Path:
 
 
 def _made(*parts: str) -> Path:
-    path = _root().joinpath(*parts)
+    return _ready(_root().joinpath(*parts))
+
+
+def _ready(path: Path) -> Path:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -70,7 +73,9 @@ def clusters() -> Path:
 
 
 def campaigns() -> Path:
-    """Return where campaigns keep their store and their reproducers."""
+    """Return where campaigns keep their store and their reproducers: $PGDUEL_CAMPAIGNS, or in the cache."""
+    if elsewhere := os.environ.get("PGDUEL_CAMPAIGNS"):
+        return _ready(Path(elsewhere).absolute())
     return _made("campaigns")
 
 
