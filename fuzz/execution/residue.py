@@ -1,7 +1,7 @@
 """What a session holds when its case is over, seen from inside, from another connection, and from the system.
 
-Measured on an assert build with 32 MB of shared buffers: the look from outside takes 0.4 ms, digests 0.3 ms a table
-and 1 us a row, temporary files and descriptors 0.05 ms each.
+Measured on an assert build with 32 MB of shared buffers: the look from outside costs the server 0.4 ms and pgduel
+0.2 ms, digests 0.1 ms a table and 0.7 us a row, the list of temporary files 0.02 ms.
 """
 
 import os

@@ -4,11 +4,10 @@ Lines start with `%p|%a|` (log_line_prefix of fuzz/servers/settings.py). What pr
 failed assertions, backtraces and sanitizer reports, has no prefix; its first line names the process.
 """
 
-import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -118,18 +117,27 @@ def symbolised(reports: Iterable[str], executable: Path) -> list[str]:
     An address is where a call returns to, so the call itself is what lies before.
     """
     lines = [line for report in reports for line in report.split("\n")]
-    wanted = [match["address"] for line in lines if (match := _in_executable(line))]
-    if not wanted or shutil.which("addr2line") is None:
+    if shutil.which("addr2line") is None:
         return lines
-    calls = [hex(int(address, 16) - 1) for address in wanted]
-    done = subprocess.run(
-        ["addr2line", "-f", "-p", "-s", "-e", os.fspath(executable), *calls], capture_output=True, text=True
-    )
-    names = dict(zip(wanted, done.stdout.splitlines(), strict=False))
-    return [names.get(match["address"], line) if (match := _in_executable(line)) else line for line in lines]
+    wanted: dict[str, list[str]] = {}
+    for frame in filter(None, map(_FRAME.match, lines)):
+        wanted.setdefault(_file_of(frame, executable), []).append(frame["address"])
+    names = {(file, address): name for file in wanted for address, name in _named(file, wanted[file])}
+    found = ((line, _FRAME.match(line)) for line in lines)
+    return [
+        names.get((_file_of(frame, executable), frame["address"]), line) if frame else line for line, frame in found
+    ]
 
 
-def _in_executable(line: str) -> re.Match[str] | None:
-    """Match a frame without a name in the server itself, whose file glibc gives as the process title."""
-    match = _FRAME.match(line)
-    return match if match and (match["file"].startswith("postgres: ") or match["file"].endswith("/postgres")) else None
+def _file_of(frame: re.Match[str], executable: Path) -> str:
+    """Return the file that a frame is in; of the server itself, glibc tells the process title."""
+    file = frame["file"]
+    return str(executable) if file.startswith("postgres: ") or file.endswith("/postgres") else file
+
+
+def _named(file: str, addresses: Sequence[str]) -> list[tuple[str, str]]:
+    """Return addresses with function and line, as far as the file has symbols."""
+    calls = [hex(int(address, 16) - 1) for address in addresses]
+    done = subprocess.run(["addr2line", "-f", "-p", "-s", "-e", file, *calls], capture_output=True, text=True)
+    named = zip(addresses, done.stdout.splitlines(), strict=False)
+    return [(address, name) for address, name in named if not name.startswith("??")]
