@@ -33,6 +33,7 @@ class Check:
     state: State
     found: str
     remedy: str = ""
+    details: tuple[str, ...] = ()
 
 
 def _packages() -> Check:
@@ -43,11 +44,14 @@ def _packages() -> Check:
         return Check("packages", State.NOTE, "not Debian, so not checked", f"have what these contain: {names}")
     if not absent:
         return Check("packages", State.OK, f"all {len(packages.PACKAGES)} installed")
-    found = "; ".join(f"{package.name} ({package.reason})" for package in absent)
-    remedy = f"./pgduel fuzz installs them if it may, or as root run: {packages.install_line(absent)}"
-    if needed:
-        return Check("packages", State.MISSING, f"missing: {found}", remedy)
-    return Check("packages", State.NOTE, f"missing, for ./pgduel test only: {found}", remedy)
+    purpose = "" if needed else ", which only ./pgduel test needs"
+    return Check(
+        "packages",
+        State.MISSING if needed else State.NOTE,
+        f"{len(absent)} of {len(packages.PACKAGES)} missing{purpose}",
+        f"./pgduel installs them where it may become root; otherwise, as root, run: {packages.install_line(absent)}",
+        tuple(f"{package.name}: {package.reason}" for package in absent),
+    )
 
 
 def _compiler() -> Check:
@@ -133,6 +137,8 @@ def main() -> int:
         return error.exit_code
     for check in checks:
         print(f"{check.state:8}{check.name}: {check.found}")  # noqa: T201
+        for detail in check.details:
+            print(f"{'':10}{detail}")  # noqa: T201
         if check.remedy:
             print(f"{'':8}  -> {check.remedy}")  # noqa: T201
     return 2 if any(check.state is State.MISSING for check in checks) else 0

@@ -51,9 +51,9 @@ def test_tests_need_more(bare: dict[str, str]) -> None:
 def test_doctor_changes_nothing_and_says_what_is_missing(bare: dict[str, str]) -> None:
     done = launch(bare, "doctor")
     assert done.returncode == 2
-    assert "meson (configures PostgreSQL)" in done.stdout
+    assert "meson: configures PostgreSQL" in done.stdout
     assert "no gcc" in done.stdout
-    assert "as root run: apt-get update" in done.stdout
+    assert "as root, run: apt-get update" in done.stdout
     assert not list(Path(bare["PGDUEL_HOME"]).rglob("*.log"))
 
 
