@@ -27,17 +27,12 @@ _COMPLETE = "complete"
 def main(arguments: list[str]) -> int:
     """Set up what the command needs, then become it. Returns an exit code only where it does not come to that."""
     try:
-        if arguments[:1] == ["doctor"] and not _asks_for_help(arguments):
-            from fuzz.servers import doctor  # it needs this module
-
-            return doctor.main()
-        if _asks_for_help(arguments):
-            absent = [p for p in packages.missing_packages(for_tests=False) if p.name == "python3-venv"]
+        if not _only_looks(arguments):
+            absent = packages.missing_packages(for_tests=arguments[0] == "test")
             if absent:
-                print(f"{_HELP}  {packages.install_line(absent)}")  # noqa: T201
-                return 0
-        elif absent := packages.missing_packages(for_tests=arguments[:1] == ["test"]):
-            packages.install(absent)
+                packages.install(absent)
+        elif not is_complete(environment_directory()) and (answered := _look(arguments)) is not None:
+            return answered
         python = ensure_environment()
     except PgduelError as error:
         print(f"pgduel: {error}", file=sys.stderr)  # noqa: T201
@@ -49,6 +44,24 @@ def main(arguments: list[str]) -> int:
 
 def _asks_for_help(arguments: list[str]) -> bool:
     return not arguments or bool({"-h", "--help"} & set(arguments))
+
+
+def _only_looks(arguments: list[str]) -> bool:
+    """Tell whether the command is one that must not install system packages."""
+    return _asks_for_help(arguments) or arguments[0] == "doctor"
+
+
+def _look(arguments: list[str]) -> int | None:
+    """Answer, as well as it goes, without Python packages; return an exit code, or None if they can be installed."""
+    if arguments == ["doctor"]:
+        from fuzz.servers import doctor  # it needs this module
+
+        return doctor.main()
+    absent = [p for p in packages.missing_packages(for_tests=False) if p.name == "python3-venv"]
+    if not absent:
+        return None
+    print(f"{_HELP}  {packages.install_line(absent)}")  # noqa: T201
+    return 0 if _asks_for_help(arguments) else 2
 
 
 def dependencies() -> list[str]:

@@ -6,7 +6,7 @@ import typer
 
 from fuzz.cli import options
 from fuzz.cli.app import app, say, write_json
-from fuzz.servers.doctor import State, examine
+from fuzz.servers.doctor import describe, examine, exit_code
 
 
 @app.command()
@@ -17,8 +17,7 @@ def doctor(json_file: options.JsonFile = None) -> None:
     """
     checks = examine()
     for check in checks:
-        say(f"{check.state:8}{check.name}: {check.found}")
-        if check.remedy:
-            say(f"{'':8}  -> {check.remedy}")
+        for line in describe(check):
+            say(line)
     write_json(json_file, [asdict(check) for check in checks])
-    raise typer.Exit(2 if any(check.state is State.MISSING for check in checks) else 0)
+    raise typer.Exit(exit_code(checks))

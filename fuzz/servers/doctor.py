@@ -6,12 +6,11 @@ import pwd
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
 from fuzz import bootstrap, packages, workdir
-from fuzz.errors import PgduelError
 
 _DISK = 6 << 30  # two arms in two flavors, the compiler cache and a campaign
 _SHARED_MEMORY = 256 << 20  # parallel queries of three arms
@@ -128,17 +127,21 @@ def examine() -> tuple[Check, ...]:
     return tuple(check() for check in CHECKS)
 
 
-def main() -> int:
-    """Print what was found; return 0 if nothing is missing, else 2."""
-    try:
-        checks = examine()
-    except PgduelError as error:
-        print(f"pgduel: {error}", file=sys.stderr)  # noqa: T201
-        return error.exit_code
-    for check in checks:
-        print(f"{check.state:8}{check.name}: {check.found}")  # noqa: T201
-        for detail in check.details:
-            print(f"{'':10}{detail}")  # noqa: T201
-        if check.remedy:
-            print(f"{'':8}  -> {check.remedy}")  # noqa: T201
+def describe(check: Check) -> tuple[str, ...]:
+    """Return a check as lines for people."""
+    remedy = (f"{'':10}-> {check.remedy}",) if check.remedy else ()
+    return (f"{check.state:8}{check.name}: {check.found}", *(f"{'':10}{line}" for line in check.details), *remedy)
+
+
+def exit_code(checks: Iterable[Check]) -> int:
+    """Return 0 if nothing is missing, else 2."""
     return 2 if any(check.state is State.MISSING for check in checks) else 0
+
+
+def main() -> int:
+    """Print what was found, where the command line cannot run yet; return the exit code."""
+    checks = examine()
+    for check in checks:
+        for line in describe(check):
+            print(line)  # noqa: T201
+    return exit_code(checks)
