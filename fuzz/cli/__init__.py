@@ -5,15 +5,27 @@ import sys
 
 from fuzz.errors import PgduelError
 
-COMMANDS = ("fuzz", "replay", "listing", "build", "shell", "bench", "doctor", "test")  # in the order --help has them
+COMMANDS = {  # name -> module, in the order that --help has them
+    "fuzz": "fuzz",
+    "replay": "replay",
+    "list": "listing",
+    "build": "build",
+    "shell": "shell",
+    "bench": "bench",
+    "doctor": "doctor",
+    "test": "test",
+}
 
 
 def main() -> None:
     """Run the command line and exit."""
     from fuzz.cli.app import app  # not at the top: worker processes import this module too, and need none of it
 
-    for command in COMMANDS:
-        importlib.import_module(f"fuzz.cli.{command}")
+    named = [COMMANDS[word] for word in sys.argv[1:2] if word in COMMANDS]
+    for module in named or COMMANDS.values():  # some bring large libraries: only what is needed is imported
+        importlib.import_module(f"fuzz.cli.{module}")
+    if named:
+        app.callback()(lambda: None)  # without it Typer takes the only command for the whole program
     try:
         app(prog_name="pgduel")
     except PgduelError as error:

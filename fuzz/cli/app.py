@@ -14,6 +14,7 @@ app = typer.Typer(
     "did, and what differs becomes a script that shows it.\n\n"
     "Exit status: 0 nothing found, 1 findings, 2 could not run or proved too little, 3 an oracle is blind.",
     no_args_is_help=True,
+    rich_markup_mode="markdown",
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

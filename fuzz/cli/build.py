@@ -23,7 +23,9 @@ def build(
     flavor: options.FlavorOption = options.DEFAULT_FLAVOR,
     list_: Annotated[bool, typer.Option("--list", help="List the builds there are, and build nothing.")] = False,
     prune: Annotated[bool, typer.Option("--prune", help="Delete builds, and what killed builds left.")] = False,
-    keep: Annotated[int, typer.Option(min=0, help="With --prune: how many of the newest builds stay.")] = 0,
+    keep: Annotated[
+        int, typer.Option(min=0, metavar="N", help="With --prune: how many of the newest builds stay.")
+    ] = 0,
     json_file: options.JsonFile = None,
 ) -> None:
     """Compile the arms, each once: builds are kept, known by the hash of their source and flavor.

@@ -25,20 +25,27 @@ def fuzz(
     *,
     minutes: Annotated[
         float | None,
-        typer.Option(min=0.01, help="How long to fuzz. Default: 5, or no limit with --cases.", rich_help_panel=_PANEL),
+        typer.Option(
+            min=0.01,
+            metavar="N",
+            help="How long to fuzz. Default: 5, or no limit with --cases.",
+            rich_help_panel=_PANEL,
+        ),
     ] = None,
     cases: Annotated[
-        int | None, typer.Option(min=1, help="How many cases to run at most.", rich_help_panel=_PANEL)
+        int | None, typer.Option(min=1, metavar="N", help="How many cases to run at most.", rich_help_panel=_PANEL)
     ] = None,
     seed: Annotated[
         int | None,
         typer.Option(
-            help="Cases are a function of it: equal seeds run equal cases. Default: 1.", rich_help_panel=_PANEL
+            metavar="N",
+            help="Cases are a function of it: equal seeds run equal cases. Default: 1.",
+            rich_help_panel=_PANEL,
         ),
     ] = None,
     generator: Annotated[
         list[str] | None,
-        typer.Option(help="Workload to run (repeat the option). Default: all.", rich_help_panel=_PANEL),
+        typer.Option(metavar="NAME", help="Workload to run (repeat the option). Default: all.", rich_help_panel=_PANEL),
     ] = None,
     stop_at_first: Annotated[
         bool, typer.Option("--stop-at-first", help="End with the first finding.", rich_help_panel=_PANEL)
@@ -53,7 +60,7 @@ def fuzz(
         ),
     ] = None,
     workers: Annotated[
-        int, typer.Option(min=1, help="Processes that run cases.", rich_help_panel=_PANEL)
+        int, typer.Option(min=1, metavar="N", help="Processes that run cases.", rich_help_panel=_PANEL)
     ] = processors(),
     base: options.Base = None,
     series: options.SeriesOption = None,

@@ -10,9 +10,10 @@ import typer
 
 from fuzz.errors import SourceError
 from fuzz.servers import Report, git
-from fuzz.servers.arm import ArmSpec, parse_arm, parse_series, shipped_series
+from fuzz.servers.arm import SHIPPED, ArmSpec, parse_arm, parse_series, shipped_series
 from fuzz.servers.base import resolve_base
 from fuzz.servers.flavor import FLAVORS, flavor_named
+from fuzz.servers.release import RELEASES
 from fuzz.servers.series import Series
 
 DEFAULT_BASE = "pg17"
@@ -23,6 +24,7 @@ Base = Annotated[
     str | None,
     typer.Option(
         "--base",
+        metavar="BASE",
         help=f"PostgreSQL to start from: pg17 or pg18 (newest minor release), a directory, a tarball, or "
         f"CHECKOUT@REVISION. Default: {DEFAULT_BASE}, or where --range begins.",
         rich_help_panel=_PANEL,
@@ -33,6 +35,7 @@ SeriesOption = Annotated[
     list[str] | None,
     typer.Option(
         "--series",
+        metavar="PATH",
         help="Patches of the arm 'patched': a directory with a file 'series', or patch files in order (repeat the "
         "option). 'master' is then the base as it is.",
         rich_help_panel=_PANEL,
@@ -40,12 +43,15 @@ SeriesOption = Annotated[
 ]
 Repo = Annotated[
     Path | None,
-    typer.Option("--repo", help="Git checkout that --range refers to.", rich_help_panel=_PANEL, show_default=False),
+    typer.Option(
+        "--repo", metavar="DIR", help="Git checkout that --range refers to.", rich_help_panel=_PANEL, show_default=False
+    ),
 ]
 Range = Annotated[
     str | None,
     typer.Option(
         "--range",
+        metavar="A..B",
         help="Commits A..B of --repo as patches of the arm 'patched'; 'master' is where B left A.",
         rich_help_panel=_PANEL,
     ),
@@ -63,7 +69,9 @@ ArmOption = Annotated[
 ]
 FlavorOption = Annotated[
     str,
-    typer.Option("--flavor", help=f"How arms are compiled: {', '.join(FLAVORS)}.", rich_help_panel=_PANEL),
+    typer.Option(
+        "--flavor", metavar="NAME", help=f"How arms are compiled: {', '.join(FLAVORS)}.", rich_help_panel=_PANEL
+    ),
 ]
 JsonFile = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="Write the result to FILE, as JSON.", show_default=False)
@@ -164,6 +172,8 @@ class ArmOptions:
 
 def _absolute(text: str) -> str:
     """Return the text with an existing path at its start made absolute: PATH or CHECKOUT@REVISION."""
+    if text in SHIPPED or text in RELEASES:
+        return text
     path, at, revision = text.rpartition("@") if not Path(text).expanduser().exists() else (text, "", "")
     expanded = Path(path).expanduser()
     return f"{expanded.resolve()}{at}{revision}" if path and expanded.exists() else text

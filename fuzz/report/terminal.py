@@ -19,6 +19,7 @@ from fuzz.campaign.tally import Tally
 
 INTERVAL = 15.0  # seconds between two lines where there is no terminal
 REFRESH = 4  # times a second that a terminal is redrawn
+SHOWN = 30  # counters, beyond which families are shown
 LISTED = 8  # findings shown while the campaign runs
 
 
@@ -148,7 +149,22 @@ def _progress(tally: Tally, findings: Sequence[StoredFinding]) -> Table:
 def _counters(counts: dict[str, int]) -> RenderableType:
     if not counts:
         return Text("nothing yet", style="dim")
+    if len(counts) > SHOWN:
+        counts = rolled_up(counts)
     return Columns([f"{escape(name)} [bold]{count}[/]" for name, count in sorted(counts.items())], padding=(0, 3))
+
+
+def rolled_up(counts: dict[str, int]) -> dict[str, int]:
+    """Return one counter a family: a, a.b and a.c become "a (3 kinds)", which counts as a, or else as their sum."""
+    families: dict[str, list[str]] = {}
+    for name in counts:
+        families.setdefault(name.partition(".")[0], []).append(name)
+    return {
+        (f"{family} ({len(names)} kinds)" if len(names) > 1 else names[0]): counts.get(
+            family, sum(counts[name] for name in names)
+        )
+        for family, names in families.items()
+    }
 
 
 def _workloads(tally: Tally) -> RenderableType:

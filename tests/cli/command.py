@@ -1,0 +1,48 @@
+"""Running the `pgduel` command as a user does."""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from fuzz import workdir
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    status: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True)
+class Command:
+    """The command, with campaigns of its own."""
+
+    campaigns: Path
+
+    def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
+        """Start it, in a session of its own, as a terminal would."""
+        environment = os.environ | {
+            "PGDUEL_CAMPAIGNS": str(self.campaigns),
+            "PYTHONPATH": str(workdir.CHECKOUT),
+            "COLUMNS": "100",
+        }
+        return subprocess.Popen(
+            [sys.executable, "-m", "fuzz", *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+            cwd=workdir.CHECKOUT,
+            start_new_session=True,
+        )
+
+    def __call__(self, *arguments: str | Path) -> Ended:
+        """Run it to its end."""
+        process = self.start(*arguments)
+        out, err = process.communicate()
+        return Ended(process.returncode, out, err)

@@ -1,0 +1,168 @@
+"""The main job against real servers: no finding where arms are equal, a replayable one where they are not."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from fuzz import workdir
+from tests.cli.command import Command, Ended
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
+
+EQUALS = ("--arm", "a=upstream", "--arm", "b=upstream")
+
+# On top of the arm `patched`: pruning at run time loses the rows at the lower bound of a partition.
+BUG = workdir.CHECKOUT / "tests" / "injected_bugs" / "join_drops_row_at_partition_bound.patch"
+JOIN_AT_BOUNDS = """\
+CREATE TABLE duel.p (k int PRIMARY KEY) PARTITION BY RANGE (k);
+CREATE TABLE duel.p1 PARTITION OF duel.p FOR VALUES FROM (0) TO (10);
+CREATE TABLE duel.p2 PARTITION OF duel.p FOR VALUES FROM (10) TO (20);
+INSERT INTO duel.p SELECT generate_series(0, 19);
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_seqscan = off;
+SELECT o.x, p.k FROM (VALUES (5), (10), (15)) AS o (x) JOIN duel.p ON p.k = o.x;
+"""
+
+
+@pytest.fixture(scope="module")
+def bugged(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+    """Options for two arms, of which the second has the bug."""
+    directory = tmp_path_factory.mktemp("bug")
+    patched = workdir.CHECKOUT / "patches" / "pg17" / "optimizations"
+    names = [line for line in (patched / "series").read_text().split("\n") if line and not line.startswith("#")]
+    patches = [*(patched / name for name in names), BUG]
+    (directory / "series").write_text("".join(f"{patch}\n" for patch in patches))
+    return ("--arm", "patched", "--arm", f"bugged={directory}")
+
+
+def _told(ended: Ended, file: Path, status: int) -> Any:
+    assert ended.status == status, ended.out + ended.err
+    return json.loads(file.read_text())
+
+
+def test_equal_arms_do_not_differ(pgduel: Command, tmp_path: Path) -> None:
+    file = tmp_path / "told.json"
+    told = _told(pgduel("fuzz", *EQUALS, "--cases", "20", "--seed", "5", "--json", file), file, 0)
+    assert (told["findings"], told["complaints"]) == ([], [])
+    assert told["cases"] == 20
+    assert told["seed"] == 5
+    assert told["statements_judged"] > 200
+    assert told["valid_share"] >= 0.97
+    assert told["canaries"]["planted"] == told["canaries"]["caught"] >= 3
+    assert told["reach"]["explained"] > 0
+    assert told["cpu_seconds"]["server"] > told["cpu_seconds"]["client"] > 0
+    assert set(told["generators"]) == {"copy_batches", "partitioned_joins"}
+    assert told["arms"]["a"]["build"] == told["arms"]["b"]["build"]
+    assert told["arms"]["a"]["base"]["version"].startswith("17.")
+    assert re.fullmatch("[0-9a-f]{64}", told["arms"]["a"]["base"]["sha256"])
+    assert "none" not in pgduel("list", "campaigns").out
+
+
+def test_a_build_does_not_duel_itself_unasked(pgduel: Command) -> None:
+    ended = pgduel("fuzz", "--arm", "a=upstream", "--arm", "b=")
+    assert ended.status == 2
+    assert re.match(r"pgduel: arms a and b are one build \(\w+\)", ended.err)
+
+
+def test_a_bug_is_found_reduced_and_replayed(pgduel: Command, bugged: tuple[str, ...], tmp_path: Path) -> None:
+    file = tmp_path / "told.json"
+    what = (*bugged, "--generator", "partitioned_joins", "--stop-at-first", "--minutes", "5")
+    told = _told(pgduel("fuzz", *what, "--json", file), file, 1)
+    found = told["findings"][0]
+    assert found["oracle"] == "result"
+    reproducer = Path(found["reproducer"])
+    assert BUG.name in reproducer.read_text()
+    assert pgduel("replay", reproducer, *bugged).status == 1
+    assert pgduel("replay", reproducer, *EQUALS).status == 0
+    by_name = pgduel("replay", found["fingerprint"])  # knows its own arms
+    assert by_name.status == 1
+    assert f"It still differs: finding {found['fingerprint']}." in by_name.out
+    assert found["fingerprint"] in pgduel("list", "findings").out
+
+
+def test_a_users_script_is_judged(pgduel: Command, bugged: tuple[str, ...], tmp_path: Path) -> None:
+    script = tmp_path / "mine.sql"
+    script.write_text(JOIN_AT_BOUNDS)
+    differing = pgduel("replay", script, *bugged)
+    assert (differing.status, "It differs." in differing.out) == (1, True)
+    assert pgduel("replay", script, *EQUALS).status == 0
+
+
+def test_a_case_is_replayed_from_its_seed(pgduel: Command) -> None:
+    ended = pgduel("replay", "1/partitioned_joins/0", *EQUALS)
+    assert (ended.status, "It does not differ." in ended.out) == (0, True)
+
+
+def test_a_script_that_is_no_sql_is_refused(pgduel: Command, tmp_path: Path) -> None:
+    script = tmp_path / "wrong.sql"
+    script.write_text("SELECT 1;\nSELEC 2;\n")
+    ended = pgduel("replay", script, *EQUALS)
+    assert ended.status == 2
+    assert "statement 2 is wrong on every arm: syntax error" in ended.err
+
+
+def test_psql_on_an_arm(pgduel: Command) -> None:
+    ended = pgduel("shell", "upstream", "-Atc", "SELECT current_setting('server_version_num')::int / 10000")
+    assert (ended.status, ended.out.splitlines()[-1]) == (0, "17")
+    unknown = pgduel("shell", "nobody", *EQUALS)
+    assert (unknown.status, unknown.err) == (2, "pgduel: no arm is called 'nobody'; there are: a, b\n")
+
+
+def _await_campaign(process: subprocess.Popen[str]) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith("campaign "):
+            return
+    raise AssertionError(f"no campaign began: {process.communicate()[1]}")
+
+
+def test_an_interrupted_and_then_killed_campaign_goes_on_to_its_end(pgduel: Command, tmp_path: Path) -> None:
+    cases = ("--cases", "40", "--generator", "partitioned_joins")
+    first = pgduel.start("fuzz", *EQUALS, *cases)
+    _await_campaign(first)
+    os.killpg(first.pid, signal.SIGINT)
+    out, _ = first.communicate()
+    assert first.returncode == 0  # no finding
+    assert "go on with: ./pgduel fuzz --resume 1" in out
+    second = pgduel.start("fuzz", "--resume", "last")
+    _await_campaign(second)
+    os.kill(second.pid, signal.SIGKILL)
+    second.communicate()
+    file = tmp_path / "told.json"
+    told = _told(pgduel("fuzz", "--resume", "1", "--json", file), file, 0)
+    assert (told["cases"], told["campaign"], told["ended"]) == (40, "1", "all cases done")
+
+
+def _postmasters(command: psutil.Process) -> list[psutil.Process]:
+    return [child for child in command.children() if child.name() == "postgres"]
+
+
+def test_a_killed_postmaster_is_no_finding(pgduel: Command) -> None:
+    process = pgduel.start("fuzz", *EQUALS, "--cases", "24", "--generator", "partitioned_joins")
+    _await_campaign(process)
+    _postmasters(psutil.Process(process.pid))[-1].kill()
+    out, err = process.communicate()
+    assert process.returncode == 0, out + err
+    assert "was killed from outside; it is restarted" in out
+    assert "24 cases" in out
+
+
+def test_a_data_directory_that_is_gone_ends_the_campaign(pgduel: Command) -> None:
+    process = pgduel.start("fuzz", *EQUALS, "--cases", "1000")
+    _await_campaign(process)
+    postmaster = _postmasters(psutil.Process(process.pid))[-1]
+    data = Path(postmaster.cwd())
+    data.rename(data.with_name("gone"))
+    postmaster.kill()
+    out, err = process.communicate()
+    assert process.returncode == 2, out + err
+    assert re.match(r"pgduel: the data directory of server \w, .*, is gone", err)
+    assert "go on with: ./pgduel fuzz --resume 1" in out

@@ -1,0 +1,60 @@
+"""What the user can get wrong ends as one line on stderr and exit status 2, before anything is compiled."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import Command
+
+COMMANDS = ("fuzz", "replay", "list", "build", "shell", "bench", "doctor", "test")
+
+
+@pytest.mark.parametrize("command", [(), *((each,) for each in COMMANDS), ("bench", "copy")], ids=" ".join)
+def test_every_command_explains_itself(pgduel: Command, command: tuple[str, ...]) -> None:
+    ended = pgduel(*command, "--help")
+    assert (ended.status, ended.err) == (0, "")
+    assert "Usage: pgduel" in ended.out
+
+
+def test_the_help_names_every_command(pgduel: Command) -> None:
+    out = pgduel("--help").out
+    assert all(f" {command} " in out for command in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("fuzz", "--generator", "nonsense"), "no generator is called 'nonsense'; there are: copy_batches, "),
+        (("fuzz", "--generator", "copy_batches", "--generator", "copy_batches"), "a generator is named twice"),
+        (("fuzz", "--flavor", "tasty"), "no flavor is called 'tasty'; there are: release, assert, sanitize"),
+        (("fuzz", "--base", "nowhere"), "no source found for 'nowhere'"),
+        (("fuzz", "--range", "a..b"), "--range needs the checkout it refers to: give --repo"),
+        (("fuzz", "--arm", "a=", "--series", "b"), "not both"),
+        (("fuzz", "--resume", "7"), "there is no campaign yet"),
+        (("fuzz", "--resume", "7", "--seed", "3"), "keeps its seed, generators and arms"),
+        (("replay", "no-such-file.sql"), "no finding is called 'no-such-file.sql'"),
+        (("replay", "1/nonsense/0"), "no generator is called 'nonsense'"),
+        (("replay", "7/0123456789ab"), "there is no campaign yet"),
+        (("list", "--json", "/nowhere/list.json"), "cannot write /nowhere/list.json"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_wrong_options_end_with_one_line(pgduel: Command, arguments: tuple[str, ...], message: str) -> None:
+    ended = pgduel(*arguments)
+    assert ended.status == 2
+    assert ended.err.startswith("pgduel: ")
+    assert message in ended.err
+    assert ended.err.count("\n") == 1
+
+
+def test_an_unknown_option_ends_with_status_2(pgduel: Command) -> None:
+    assert pgduel("fuzz", "--nonsense").status == 2
+
+
+def test_lists_name_what_there_is(pgduel: Command, tmp_path: Path) -> None:
+    generators = pgduel("list", "generators").out
+    assert "copy_batches" in generators
+    assert "partitioned_joins" in generators
+    assert "result" in pgduel("list", "oracles").out
+    assert pgduel("list", "campaigns", "--json", tmp_path / "list.json").out == "none\n"
+    assert (tmp_path / "list.json").read_text() == "[]\n"

@@ -1,0 +1,44 @@
+"""The health check: a campaign that proved little must not look like one that found nothing."""
+
+from collections import Counter
+from typing import Any
+
+from fuzz.campaign.health import complaints
+from fuzz.campaign.tally import HARNESS, Tally
+
+
+def _tally(**counters: Counter[Any]) -> Tally:
+    sound = {
+        "cases": Counter(joins=100),
+        "judged": Counter(joins=1000),
+        "steps": Counter(joins=1000),
+        "valid": Counter(joins=1000),
+        "verdicts": Counter({("result", "joins", "agree"): 100}),
+    }
+    return Tally(**{**sound, **counters})  # type: ignore[arg-type]
+
+
+def test_a_sound_campaign_has_nothing_to_complain_about() -> None:
+    assert complaints(_tally()) == ()
+
+
+def test_no_statement_compared() -> None:
+    assert complaints(_tally(judged=Counter())) == ("no statement was compared",)
+
+
+def test_too_many_statements_failed() -> None:
+    (line,) = complaints(_tally(valid=Counter(joins=960)))
+    assert line.startswith("joins: only 96.0% of the statements succeeded")
+    assert complaints(_tally(valid=Counter(joins=970))) == ()
+
+
+def test_an_oracle_that_could_not_judge() -> None:
+    verdicts: Counter[Any] = Counter({("leak", "joins", "agree"): 79, ("leak", "joins", "inconclusive"): 21})
+    assert complaints(_tally(verdicts=verdicts)) == ("leak on joins: 21% of the verdicts were inconclusive",)
+
+
+def test_failures_of_pgduel_itself() -> None:
+    tally = _tally()
+    tally.failed("joins", "KeyError")
+    assert complaints(tally) == ("pgduel itself failed on 1 cases of joins",)
+    assert tally.reasons[HARNESS, "joins", "inconclusive", "KeyError"] == 1

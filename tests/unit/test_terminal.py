@@ -1,0 +1,59 @@
+"""What a campaign shows where there is no terminal, and how its counters shrink to fit one."""
+
+import io
+from collections import Counter
+
+from rich.console import Console
+
+from fuzz.campaign.tally import Tally
+from fuzz.report.terminal import INTERVAL, PlainDisplay, clock, display, rolled_up
+
+
+def test_a_pipe_gets_a_line_now_and_then() -> None:
+    now = [0.0]
+    out = io.StringIO()
+    shown = PlainDisplay(Console(file=out), lambda: now[0])
+    tally = Tally(cases=Counter(a=3), judged=Counter(a=70), seconds=7.0)
+    for _ in range(100):
+        shown.show(tally, ())
+    assert out.getvalue() == ""
+    now[0] += INTERVAL
+    for _ in range(100):
+        shown.show(tally, ())
+    assert out.getvalue().count("\n") == 1
+    assert "3 cases, 70 statements compared (10/s)" in out.getvalue()
+
+
+def test_a_pipe_gets_each_topic_of_the_set_up_once() -> None:
+    out = io.StringIO()
+    shown = PlainDisplay(Console(file=out), lambda: 0.0)
+    for line in ("compiling a: 5%", "compiling a: 10%", "starting a"):
+        shown.progress(line)
+    assert out.getvalue() == "compiling a: 5%\nstarting a\n"
+
+
+def test_square_brackets_are_no_markup() -> None:
+    out = io.StringIO()
+    PlainDisplay(Console(file=out), lambda: 0.0).say("int[] [bold]")
+    assert out.getvalue() == "int[] [bold]\n"
+
+
+def test_a_terminal_shows_every_number() -> None:
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=100, height=40, color_system=None)
+    tally = Tally(cases=Counter(joins=3), reach=Counter(hash_join=12), tags=Counter({("joins", "lateral"): 34}))
+    with display(console, 300) as shown:
+        shown.progress("starting master")
+        shown.say("campaign 1")
+        shown.show(tally, ())
+    for text in ("starting master", "campaign 1", "hash_join 12", "lateral 34", "0:00 of 5:00"):
+        assert text in out.getvalue()
+
+
+def test_counters_roll_up_by_family() -> None:
+    counts = {"hash_join": 5, "hash_join.left": 2, "copy.text": 3, "copy.csv": 4, "window": 1}
+    assert rolled_up(counts) == {"hash_join (2 kinds)": 5, "copy (2 kinds)": 7, "window": 1}
+
+
+def test_clock() -> None:
+    assert [clock(59.9), clock(187), clock(3787)] == ["0:59", "3:07", "1:03:07"]
