@@ -7,6 +7,7 @@ from fuzz.generators.choices import Weighted, chance, pick, shuffled
 from fuzz.generators.copying.batch import (
     BUFFERED_BYTES,
     BUFFERED_TUPLES,
+    LARGEST,
     OWNER_LIMITS,
     make_batch,
     make_size,
@@ -61,8 +62,7 @@ def make_copy(rng: random.Random, scope: Scope, table: Table, wish: Wish = RIGHT
 
 def _draft(rng: random.Random, scope: Scope, table: Table, wish: Wish) -> Draft:
     columns, listed = _column_list(rng, table)
-    by_bytes = wish.rows is None and not table.slow and chance(rng, 5)
-    if by_bytes:
+    if wish.rows is None and not wish.freeze and not table.slow and chance(rng, 5):
         return _draft_by_bytes(rng, scope, table, columns, listed=listed)
     rows = make_size(rng, scope, table) if wish.rows is None else wish.rows
     if wish.rows is None and table.leaves >= MANY_PARTITIONS and chance(rng, 60):
@@ -77,12 +77,13 @@ def _draft(rng: random.Random, scope: Scope, table: Table, wish: Wish) -> Draft:
 def _draft_by_bytes(
     rng: random.Random, scope: Scope, table: Table, columns: tuple[Column, ...], *, listed: bool
 ) -> Draft:
-    """Return a COPY whose first rows have just as many bytes as COPY buffers, or one more or less."""
-    rows = pick(rng, (1, 2, 33, 64, spill_size(table) if table.leaves >= MANY_PARTITIONS else 48))
+    """Return a COPY whose first rows have just as many bytes as COPY buffers, or one more or less; others follow."""
+    first = pick(rng, (1, 2, 33, 64, spill_size(table) if table.leaves >= MANY_PARTITIONS else 48))
+    rows = min(first + pick(rng, (0, 1, 5, 40)), LARGEST * scope.scale.rows)
     batch = make_batch(rng, scope, table, columns, rows)
     options = replace(make_options(rng, batch), encoding=None)
-    total = pick(rng, (1, 1, 2)) * BUFFERED_BYTES + pick(rng, (-1, 0, 1))
-    padded = pad_to_bytes(batch, options, total) if options.format in LINES else None
+    total = BUFFERED_BYTES + pick(rng, (0, -1, 1))
+    padded = pad_to_bytes(batch, options, min(first, rows), total) if options.format in LINES else None
     if padded is None:
         return Draft(table, batch, options, listed, tags=_size_tags(rows))
     return Draft(table, padded, options, listed, tags=("copy.byte_boundary",))

@@ -61,7 +61,13 @@ def _analyze(rng: random.Random, scope: Scope, table: Table) -> Made:
 
 def _detach(rng: random.Random, scope: Scope, table: Table) -> Made:
     """Detach a partition and drop it, so that plans lose one; keys that it took are kept out from then on."""
-    if not table.partitions or table.takes_any_key or len(table.partitions) != len(table.keys) or len(table.keys) < 2:
+    if (
+        table.fixed
+        or not table.partitions
+        or table.takes_any_key
+        or len(table.partitions) != len(table.keys)
+        or len(table.keys) < 2
+    ):
         return _truncate(rng, scope, table)
     partition, key = table.partitions[-1], table.keys[-1]
     left = replace(table, partitions=table.partitions[:-1], keys=table.keys[:-1], leaves=table.leaves - 1)

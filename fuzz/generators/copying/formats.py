@@ -71,7 +71,7 @@ class Options:
     encoding: str | None = None  # its name, the same for PostgreSQL and Python
     newline: str = "\n"
     end_marker: bool = False
-    last_newline: bool = True
+    closed: bool = True  # the last line ends in a newline, binary data in its trailer
     force_not_null: tuple[str, ...] = ()
     force_null: tuple[str, ...] = ()
     clauses: tuple[str, ...] = ()  # any further options, as written
@@ -156,7 +156,7 @@ def records(batch: Batch, options: Options) -> list[bytes]:
 def stream(rows: Sequence[bytes], batch: Batch, options: Options) -> bytes:
     """Return all that the client sends: rows with what comes before, between and after them."""
     if options.format is Format.BINARY:
-        return SIGNATURE + bytes(8) + b"".join(rows) + (TRAILER if options.last_newline else b"")
+        return SIGNATURE + bytes(8) + b"".join(rows) + (TRAILER if options.closed else b"")
     newline = options.newline.encode()
     lines = list(rows)
     if options.header:
@@ -164,4 +164,4 @@ def stream(rows: Sequence[bytes], batch: Batch, options: Options) -> bytes:
     if options.end_marker:
         lines.append(b"\\.")
     data = newline.join(lines)
-    return data + newline if lines and options.last_newline else data
+    return data + newline if lines and options.closed else data

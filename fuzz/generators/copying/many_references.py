@@ -15,7 +15,8 @@ from oracles.case import Kind, Step
 
 COUNTS = Weighted((6, 8), (8, 31), (8, 33), (5, 66), (4, 97), (2, 193), (1, 385))
 
-# Functions of the scene. `sunk` calls itself, an exception block in each call; `walked` opens a loop in each.
+# Functions of the scene, each calling itself: `sunk` with an exception block in each call, `walked` inside an open
+# loop. None but `called` is declared stable, so that none is inlined.
 HELPERS = (
     "CREATE FUNCTION sunk(n int4) RETURNS int4 LANGUAGE plpgsql AS $$ BEGIN"
     " IF n <= 0 THEN RETURN 0; END IF; BEGIN RETURN 1 + sunk(n - 1); EXCEPTION WHEN no_data_found THEN RETURN -1; END;"
@@ -27,7 +28,10 @@ HELPERS = (
     " IF n <= 0 THEN RETURN 0; END IF;"
     " FOR r IN SELECT id FROM ref ORDER BY id LIMIT 2 LOOP total := total + r.id;"
     " IF r.id = 1 THEN total := total + walked(n - 1); END IF; END LOOP; RETURN total; END $$",
-    "CREATE FUNCTION listed(low int4) RETURNS SETOF ref LANGUAGE sql STABLE AS"
+    "CREATE FUNCTION chained(n int4) RETURNS int8 LANGUAGE sql AS 'SELECT 0::int8'",  # so that it can call itself
+    "CREATE OR REPLACE FUNCTION chained(n int4) RETURNS int8 LANGUAGE sql AS"
+    " $$ SELECT CASE WHEN n <= 0 THEN (SELECT count(*) FROM ref) ELSE chained(n - 1) + 1 END $$",
+    "CREATE FUNCTION listed(low int4) RETURNS SETOF ref LANGUAGE sql AS"
     " $$ SELECT * FROM ref WHERE id >= low ORDER BY id $$",
 )
 
@@ -119,7 +123,7 @@ def self_joins(rng: random.Random, scope: Scope, table: Table) -> Made:
 def recursion(rng: random.Random, scope: Scope, table: Table) -> Made:
     """Return functions nested deeply: subtransactions, snapshots, open loops and plans, one of each a call."""
     count = min(COUNTS.pick(rng), 97)
-    function = pick(rng, ("sunk", "called", "walked"))
+    function = pick(rng, ("sunk", "called", "walked", "chained"))
     return (_tagged(f"SELECT {function}({count})", f"recursion_{function}", count, Kind.QUERY),), scope
 
 

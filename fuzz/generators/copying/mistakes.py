@@ -158,7 +158,7 @@ MISTAKES: tuple[tuple[int, Mistake], ...] = (
     (1, Mistake("signature", BINARY, lambda t: True, spoil_stream=lambda data: b"PGCOPX" + data[6:])),
     (1, Mistake("flags", BINARY, lambda t: True, spoil_stream=lambda data: data[:11] + b"\x00\x02" + data[13:])),
     (1, Mistake("header_cut", BINARY, lambda t: True, spoil_stream=lambda data: SIGNATURE + b"\x00")),
-    (2, Mistake("surplus", BINARY, lambda t: t.options.last_newline, spoil_stream=lambda data: data + b"more")),
+    (2, Mistake("surplus", BINARY, lambda t: t.options.closed, spoil_stream=lambda data: data + b"more")),
     (2, Mistake("quote", frozenset({Format.CSV}), _rows, spoil_row=_unclosed)),
 )
 

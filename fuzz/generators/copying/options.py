@@ -24,7 +24,7 @@ def make_options(rng: random.Random, batch: Batch) -> Options:
     """Return options for a good batch. Binary has none but the format."""
     form = FORMATS.pick(rng)
     if form is Format.BINARY:
-        return Options(form, last_newline=chance(rng, 85))
+        return Options(form, closed=chance(rng, 85))
     if chance(rng, 35):
         return Options(form)
     options = Options(
@@ -34,10 +34,10 @@ def make_options(rng: random.Random, batch: Batch) -> Options:
         header=HEADERS.pick(rng),
         encoding=ENCODINGS.pick(rng),
         newline=NEWLINES.pick(rng),
-        last_newline=chance(rng, 85),
+        closed=chance(rng, 85),
     )
     if form is Format.TEXT:
-        marked = chance(rng, 20) and options.newline == "\n" and options.last_newline
+        marked = chance(rng, 20) and options.newline == "\n" and options.closed
         return replace(options, end_marker=marked)
     return _csv(rng, options, batch.columns)
 

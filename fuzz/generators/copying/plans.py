@@ -53,7 +53,8 @@ def cursors(rng: random.Random, scope: Scope, table: Table) -> Made:
     steps += tuple(_fetch(rng, pick(rng, names), scroll=scroll) for _ in range(between(rng, 1, 3)))
     if chance(rng, 40):
         steps += (Step(f"CLOSE {names[0]}"),)
-    if chance(rng, 20):
+        names = names[1:]
+    if names and chance(rng, 20):
         broken, scope = make_copy(rng, scope, table, Wish(mistaken=True))
         fetch = _fetch(rng, names[-1], scroll=scroll)
         steps += (broken, *(doomed((fetch,)) if broken.may_fail else (fetch,)))

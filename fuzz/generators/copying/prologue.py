@@ -18,7 +18,7 @@ PROLOGUE = (
     f"INSERT INTO ref SELECT g, 'note ' || g FROM generate_series(1, {REFERENCES}) g",
     *HELPERS,
 )
-_NAME = re.compile(r"(?:CREATE \w+|INSERT INTO) (\w+)")
+_NAME = re.compile(r"(?:CREATE (?:OR REPLACE )?\w+|INSERT INTO) (\w+)")
 
 
 def needed(steps: Iterable[Step]) -> tuple[Step, ...]:

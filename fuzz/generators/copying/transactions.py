@@ -120,8 +120,6 @@ def freeze(rng: random.Random, scope: Scope, table: Table) -> Made:
         return block(rng, scope, table)
     routed = table.family is Family.PARTITIONED
     copy, scope = make_copy(rng, scope, table, Wish(freeze=True))
-    if "FREEZE" not in copy.sql:
-        return (copy,), scope
     spoilt = pick(rng, ("", "", "", "savepoint", "no truncate"))
     copy = replace(copy, may_fail=routed or spoilt != "")
     steps: tuple[Step, ...] = (Step("BEGIN"),)
@@ -135,13 +133,9 @@ def freeze(rng: random.Random, scope: Scope, table: Table) -> Made:
 def refused_options(rng: random.Random, scope: Scope, table: Table) -> Made:
     """Return a COPY that is refused before any data is read, though the client sends some."""
     statement = pick(rng, REFUSED).format(name=table.name)
-    direction = "" if "STDOUT" in statement else "1\t2\n"
-    return (_refused(statement, direction.encode()), make_check(rng, scope, table)), scope
-
-
-def _refused(statement: str, data: bytes) -> Step:
-    kind = Kind.COPY_IN if data else Kind.COPY_OUT
-    return Step(statement, kind, copy_data=data or None, may_fail=True, tags=("copy.error.options",))
+    kind, data = (Kind.COPY_OUT, None) if "STDOUT" in statement else (Kind.COPY_IN, b"1\t2\n")
+    step = Step(statement, kind, copy_data=data, may_fail=True, tags=("copy.error.options",))
+    return (step, make_check(rng, scope, table)), scope
 
 
 REFUSED = (
