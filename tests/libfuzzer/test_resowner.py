@@ -1,0 +1,108 @@
+"""The native harness of resowner.c: it agrees with the server's code, reaches what patch 4 changed, and finds bugs."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fuzz.engines.libfuzzer.build import build_harness
+from fuzz.engines.libfuzzer.run import HarnessRun, run_harness
+from fuzz.servers.arm import shipped_series
+from fuzz.servers.base import Base, resolve_base
+from fuzz.servers.build import Build, ensure_build
+from fuzz.servers.flavor import FLAVORS
+from fuzz.servers.series import Series, apply_series, series_from_files
+
+pytestmark = pytest.mark.servers
+
+TOP = Path(__file__).parents[2]
+CORPUS = TOP / "corpus" / "libfuzzer" / "resowner"
+BUGS = TOP / "tests" / "injected_bugs"
+
+Harness = Callable[[str], Path]
+
+
+@pytest.fixture(scope="module")
+def base() -> Base:
+    return resolve_base("pg17", print)
+
+
+@pytest.fixture(scope="module")
+def build(base: Base) -> Build:
+    """The build whose headers all harnesses share; only C files differ between their trees."""
+    return ensure_build(apply_series(base.tree, shipped_series("patched", base))[-1], FLAVORS["assert"], print)
+
+
+@pytest.fixture(scope="module")
+def harness(base: Base, build: Build) -> Harness:
+    """Builds the harness of a shipped arm, or of the patched one with an injected bug."""
+
+    def made(name: str) -> Path:
+        bug = BUGS / f"{name}.patch"
+        series = shipped_series("patched" if bug.exists() else name, base)
+        if bug.exists():
+            series += series_from_files([bug])
+        return build_harness(build, "resowner", apply_series(base.tree, Series(name, series.patches))[-1])
+
+    return made
+
+
+def assert_clean(run: HarnessRun) -> None:
+    assert run.crash is None, f"{run.complaint}: {run.crash}"
+
+
+def test_patched_owners_hold_what_the_model_holds(harness: Harness) -> None:
+    run = run_harness(harness("patched"), 30, CORPUS)
+    assert_clean(run)
+    assert run.executions > 100
+
+
+def test_the_model_describes_upstream_too(harness: Harness) -> None:
+    run = run_harness(harness("upstream"), 5, CORPUS)
+    assert_clean(run)
+
+
+def test_corpus_reaches_all_that_the_patch_changed(harness: Harness) -> None:
+    run = run_harness(harness("patched"), 0, CORPUS)
+    assert_clean(run)
+    reached = run.functions
+
+    # all branches but the overflow of a count, which takes 4 billion references
+    added = reached["ResourceOwnerAddToHash"].branches
+    assert min(added["entry->elem.kind == NULL"]) > 0
+    assert min(added["entry->elem.item == value"]) > 0
+    assert min(added["entry->elem.kind == kind"]) > 0
+    assert min(reached["ResourceOwnerRemoveFromHash"].branches["--entry->count == 0"]) > 0
+
+    assert min(reached["ResourceOwnerForget"].branches["owner->hash[idx].elem.item == value"]) > 0
+    assert min(reached["ResourceOwnerForget"].branches["owner->hash[idx].elem.kind == kind"]) > 0
+    assert min(reached["ResourceOwnerSort"].branches["owner->nhash == 0"]) > 0
+    assert min(reached["ResourceOwnerReleaseAll"].branches["using_arr"]) > 0
+    assert min(reached["ResourceOwnerReleaseAll"].branches["printLeakWarnings"]) > 0
+    assert min(reached["ResourceOwnerReleaseAllOfKind"].branches["owner->hash[i].elem.kind == kind"]) > 0
+    assert min(reached["ResourceOwnerEnlarge"].branches["oldhash != NULL"]) > 0
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(
+    "bug", ["count_off_by_one", "release_once_too_few", "wrong_release_order", "forget_wrong_kind"]
+)
+def test_finds_injected_bug(harness: Harness, tmp_path: Path, bug: str, seed: int) -> None:
+    found = run_harness(harness(bug), 30, tmp_path, seed=seed)
+    assert found.crash is not None
+    assert found.complaint
+
+    # the input says it again on the bug, and nothing on the patch as it is
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    (alone / "input").write_bytes(found.crash.read_bytes())
+    again = run_harness(harness(bug), 0, alone)
+    assert again.complaint == found.complaint
+    assert_clean(run_harness(harness("patched"), 0, alone))
+
+
+def test_an_owner_can_be_used_again_after_release(harness: Harness) -> None:
+    """AuxProcessResourceOwner is; upstream leaves copies of released entries in its hash table."""
+    variables = {"PGDUEL_AUX_OWNER": "1"}
+    assert_clean(run_harness(harness("patched"), 10, CORPUS, variables=variables))
+    assert run_harness(harness("upstream"), 10, CORPUS, variables=variables).crash is not None
