@@ -1,0 +1,73 @@
+"""Each series is one that a committer can take: `git am` accepts it, and makes of the base the tree that we build."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fuzz.servers import git
+from fuzz.servers.base import Base, resolve_base
+from fuzz.servers.series import Series, apply_series, series_from_directory
+
+PATCHES = Path(__file__).parents[2] / "patches"
+SERIES = sorted(path.parent for path in PATCHES.glob("pg*/**/series"))
+
+
+@pytest.fixture(scope="module")
+def bases() -> dict[str, Base]:
+    return {}
+
+
+@pytest.mark.parametrize("directory", SERIES, ids=lambda path: str(path.relative_to(PATCHES)))
+def test_git_am_makes_the_tree_that_is_built(directory: Path, bases: dict[str, Base], tmp_path: Path) -> None:
+    version = directory.relative_to(PATCHES).parts[0]
+    base = bases.setdefault(version, resolve_base(version, print))
+    series = _with_baseline(directory)
+
+    checkout = _commit(base.tree, tmp_path)
+    for patch in series.patches:
+        _git(checkout, "am", "--quiet", "-", stdin=patch.content)
+
+    assert _git(checkout, "rev-parse", "HEAD^{tree}") == apply_series(base.tree, series)[-1]
+    assert _git(checkout, "rev-list", "--count", "HEAD") == str(1 + len(series.patches))
+
+
+@pytest.mark.parametrize("patch", sorted(PATCHES.glob("pg*/**/*.patch")), ids=lambda path: path.name)
+def test_patch_says_why(patch: Path) -> None:
+    """A message has a subject, a reason, and the mail that it answers; the table of patches lists it."""
+    message, _, _ = patch.read_text().partition("\n---\n")
+    assert "Discussion: https://postgr.es/m/" in message
+    assert len(message.partition("\n\n")[2].split()) > 50
+    assert patch.name.partition("-")[0] in (PATCHES / "README.md").read_text()
+
+
+def test_no_patch_is_forgotten() -> None:
+    listed = {directory / patch.name for directory in SERIES for patch in series_from_directory(directory).patches}
+    assert listed == set(PATCHES.glob("pg*/**/*.patch"))
+
+
+def _with_baseline(directory: Path) -> Series:
+    own = series_from_directory(directory)
+    baseline = directory.parent / "baseline"
+    if directory.name == "baseline" or not (baseline / "series").exists():
+        return own
+    return series_from_directory(baseline) + own
+
+
+def _commit(tree: str, top: Path) -> Path:
+    """Return a checkout whose only commit is the tree. It borrows the objects of the repository of trees."""
+    checkout = top / "checkout"
+    _git(top, "init", "--quiet", str(checkout))
+    (checkout / ".git/objects/info/alternates").write_text(f"{git.repository() / 'objects'}\n")
+    commit = _git(checkout, "commit-tree", "-m", "base", tree)
+    _git(checkout, "reset", "--quiet", "--hard", commit)
+    return checkout
+
+
+def _git(directory: Path, *arguments: str, stdin: bytes = b"") -> str:
+    who = {f"GIT_{role}_{what}": "a@example.org" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    done = subprocess.run(
+        ["git", *arguments], cwd=directory, input=stdin, capture_output=True, env=git.environment() | who
+    )
+    assert done.returncode == 0, done.stderr.decode(errors="replace")
+    return done.stdout.decode().strip()
