@@ -29,7 +29,7 @@ MODES: dict[str, Mode] = {
             "parallel",
             (
                 ("max_parallel_workers_per_gather", "3"),
-                ("parallel_setup_cost", "0"),
+                ("parallel_setup_cost", "5"),  # enough to keep Gather out of the inside of loops
                 ("parallel_tuple_cost", "0"),
                 ("min_parallel_table_scan_size", "0"),
                 ("min_parallel_index_scan_size", "0"),
