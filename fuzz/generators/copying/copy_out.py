@@ -64,10 +64,10 @@ def make_copy_out(rng: random.Random, scope: Scope, table: Table) -> tuple[Step,
     """Return a COPY TO STDOUT, and the scope after it (a change that returns rows may use row numbers)."""
     if chance(rng, 15) and (returning := make_returning(rng, scope, table)):
         query, scope = returning
-        options = make_output_options(rng, ("id",))
+        options = make_output_options(rng, ("id",), ordered=False)
         step = Step(f"COPY ({query}) TO STDOUT{options.sql()}", Kind.COPY_OUT, tags=("copy.out", "copy.out.returning"))
         return step, scope
     source, names, ordered = SOURCES.pick(rng)(rng, scope, table)
-    options = make_output_options(rng, names)
+    options = make_output_options(rng, names, ordered=ordered)
     tags = ("copy.out", f"copy.out.{options.format}")
     return Step(f"COPY {source} TO STDOUT{options.sql()}", Kind.COPY_OUT, ordered=ordered, tags=tags), scope

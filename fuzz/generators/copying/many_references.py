@@ -58,7 +58,8 @@ def portals(rng: random.Random, scope: Scope, table: Table) -> Made:
     steps += (Step("SAVEPOINT s1"),) if inner else ()
     steps += (_tagged(opening, "portals", count),)
     ordered = "ORDER" in query
-    steps += (Step(f"FETCH 3 FROM {names}{between(rng, 1, count)}", ordered=ordered),)
+    fetch = "FETCH 3 FROM" if ordered else "MOVE 3 IN"  # without an order, each plan has its own first rows
+    steps += (Step(f"{fetch} {names}{between(rng, 1, count)}", ordered=ordered),)
     copy, scope = make_copy(rng, scope.named(), table, Wish(mistaken=chance(rng, 25)))
     steps += (copy,)
     if copy.may_fail and not inner:

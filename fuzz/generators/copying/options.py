@@ -8,6 +8,7 @@ from fuzz.generators.copying.formats import EVERY, Absent, Batch, Format, Option
 from fuzz.generators.copying.table import Column, Role
 
 FORMATS = Weighted((5, Format.TEXT), (4, Format.CSV), (4, Format.BINARY))
+LINE_FORMATS = Weighted((1, Format.TEXT), (1, Format.CSV))
 TEXT_DELIMITERS = Weighted((12, None), (2, "|"), (2, ","), (1, ";"), (1, "~"), (1, "\x01"))
 CSV_DELIMITERS = Weighted((12, None), (2, ";"), (2, "|"), (1, "\t"), (1, ":"))
 NULL_MARKERS = Weighted((12, None), (2, "NULL"), (2, "nil"), (1, ""), (1, "\\N"))
@@ -42,9 +43,9 @@ def make_options(rng: random.Random, batch: Batch) -> Options:
     return _csv(rng, options, batch.columns)
 
 
-def make_output_options(rng: random.Random, columns: tuple[str, ...]) -> Options:
-    """Return options for COPY TO."""
-    form = FORMATS.pick(rng)
+def make_output_options(rng: random.Random, columns: tuple[str, ...], *, ordered: bool) -> Options:
+    """Return options for COPY TO. Binary data begins with a header, so it can be compared in order only."""
+    form = FORMATS.pick(rng) if ordered else LINE_FORMATS.pick(rng)
     if form is Format.BINARY:
         return Options(form)
     options = Options(
