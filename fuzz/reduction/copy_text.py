@@ -22,7 +22,8 @@ CLOSE_SPOOL = "\\o"
 END_OF_DATA = "\\."
 WRITE = "\\qecho "
 WRITE_NO_NEWLINE = "\\qecho -n "
-LINE = 76  # characters of base64
+WIDTH = 76  # characters of base64
+LINES = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")  # any of the line ends that COPY takes
 
 _ASKS_FOR_DATA = re.compile(r"\s*COPY\b.*\bFROM\s+STDIN\b", re.IGNORECASE | re.DOTALL)
 _ONE_LINE = re.compile(r"COPY ([^\n]*?) FROM STDIN([^\n]*)")
@@ -113,13 +114,16 @@ def spool_text(sql: str, data: bytes) -> str:
     readable = ['\\! chmod a+r "$PGDUEL_DATA"'] if _STOPS_PSQL.search(data) and not _is_binary(sql) else []
     if _is_binary(sql) or b"\0" in data:
         encoded = base64.b64encode(data).decode()
-        lines = [WRITE + encoded[start : start + LINE] for start in range(0, len(encoded), LINE)]
+        lines = [WRITE + encoded[start : start + WIDTH] for start in range(0, len(encoded), WIDTH)]
         return "\n".join((OPEN_SPOOL_BASE64, *lines, CLOSE_SPOOL, *readable))
-    *whole, last = data.split(b"\n")
-    lines = [WRITE + psql_literal(line) for line in whole]
-    if last:
-        lines.append(WRITE_NO_NEWLINE + psql_literal(last))
+    lines = [_written(line) for line in LINES.findall(data)]
     return "\n".join((OPEN_SPOOL, *lines, CLOSE_SPOOL, *readable))
+
+
+def _written(line: bytes) -> str:
+    if line.endswith(b"\n"):
+        return WRITE + psql_literal(line[:-1])
+    return WRITE_NO_NEWLINE + psql_literal(line)
 
 
 class Spool:

@@ -56,4 +56,5 @@ def sort_key(case: Case) -> SortKey:
 
 
 def _size(step: Step) -> int:
-    return len(step.sql) + len(step.copy_data or b"") + sum(len(value or "") for value in step.params)
+    texts = (step.sql, *step.tags, *(value or "" for value in step.params))
+    return len(step.copy_data or b"") + sum(map(len, texts))

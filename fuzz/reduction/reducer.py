@@ -7,6 +7,7 @@ from typing import Any
 from fuzz.errors import CaseError
 from fuzz.reduction.passes.drop_modes import drop_modes
 from fuzz.reduction.passes.drop_steps import drop_steps
+from fuzz.reduction.passes.drop_tags import drop_tags
 from fuzz.reduction.passes.shorten_copy_data import shorten_copy_data
 from fuzz.reduction.passes.shorten_values import shorten_values
 from fuzz.reduction.problem import Problem, Question, TimeUp
@@ -16,7 +17,7 @@ Pass = Callable[[Problem], None]
 
 # Cheapest gain first: whole statements, then settings, then the data inside what is left. Rows of COPY come last: where
 # their number matters, finding that none can go takes a question for each.
-PASSES: tuple[Pass, ...] = (drop_steps, drop_modes, shorten_values, shorten_copy_data)
+PASSES: tuple[Pass, ...] = (drop_tags, drop_steps, drop_modes, shorten_values, shorten_copy_data)
 
 
 class Uninteresting(CaseError):

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 from fuzz import __version__
@@ -16,6 +17,7 @@ from oracles.finding import Finding
 from oracles.mode import Protocol, protocol_of
 
 _ABOUT = re.compile(r"^-- pgduel: (\{.*\})$", re.MULTILINE)
+_WIDTH = 110
 _SHOWN_LINES, _SHOWN_WIDTH = 12, 160
 _OPENS_BLOCK = re.compile(r"\s*(BEGIN|START)\b", re.IGNORECASE)
 _USES_SPOOL = '"$PGDUEL_DATA"'
@@ -105,7 +107,7 @@ def render(case: Case, finding: Finding, arms: Mapping[str, Mapping[str, Any]], 
         *write_modes(case),
         steps,
         "ROLLBACK;" if any(_OPENS_BLOCK.match(step.sql) for step in case.all_steps) else "",
-        _WHAT_IS_LEFT if finding.step is None else "",
+        _WHAT_IS_LEFT if finding.step is None and finding.oracle != "leak" else "",
         _WHAT_IS_HELD if finding.oracle == "leak" else "",
         _CLEAN_UP,
         *(remove for _, _, remove in mentioned),
@@ -129,7 +131,7 @@ def _explain(
     yield f"case      {case_id}" + ("" if finding.step is None else f"; it shows at step {finding.step} below")
     yield f"modes     {', '.join(mode.name for mode in case.modes) or 'plain'}"
     for name, facts in arms.items():
-        yield f"arm       {name}: {_facts(facts)}"
+        yield from wrap(f"arm       {name}: {_facts(facts)}", _WIDTH, subsequent_indent=" " * 10)
     yield from _block(f"expected, as {finding.arms[0]} did", finding.expected)
     yield from _block(f"actual, as {finding.arms[1]} did", finding.actual)
     yield ""

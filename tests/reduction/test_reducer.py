@@ -99,6 +99,11 @@ def test_modes_protocol_and_settings_that_do_not_matter_go() -> None:
     assert plain.modes == ()
 
 
+def test_tags_go() -> None:
+    case = Case("g", (Step("SELECT 1", tags=("a",)),), (Step("SELECT 2", tags=("b", "c")),))
+    assert reduced(case, lambda tried: len(tried.all_steps) == 2).all_steps == (Step("SELECT 1"), Step("SELECT 2"))
+
+
 BINARY_ROW = b"\0\x02\0\0\0\x04\0\0\0\x07\xff\xff\xff\xff"
 
 
@@ -108,6 +113,7 @@ BINARY_ROW = b"\0\x02\0\0\0\x04\0\0\0\x07\xff\xff\xff\xff"
         (b"1\n2\n3\n4\n", b"3\n", b"3\n"),
         (b"1\n2\n3\n4", b"4", b"4"),
         (b"a\r\nb\r\nc\r\n", b"b", b"b\r\n"),
+        (b"a\rb\rc", b"b", b"b\r"),
         (
             SIGNATURE + bytes(8) + 5 * BINARY_ROW + b"\xff\xff",
             BINARY_ROW,

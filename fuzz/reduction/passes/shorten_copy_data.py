@@ -1,9 +1,11 @@
 """Leave out rows of what COPY FROM STDIN is sent: lines of text and CSV, tuples of the binary format."""
 
 import struct
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+from fuzz.reduction.copy_text import LINES
 from fuzz.reduction.deltas import shortest
 from fuzz.reduction.problem import Problem
 from fuzz.reduction.steps import with_step
@@ -24,11 +26,10 @@ def _still(problem: Problem, position: int, head: bytes, tail: bytes, rows: tupl
     return problem.is_interesting(with_step(problem.best, position, step))
 
 
-def _rows(data: bytes) -> tuple[bytes, list[bytes], bytes]:
+def _rows(data: bytes) -> tuple[bytes, Sequence[bytes], bytes]:
     """Return what stands before the rows, the rows, and what stands after them."""
     if not data.startswith(SIGNATURE):
-        lines = data.split(b"\n")
-        return b"", [line + b"\n" for line in lines[:-1]] + [lines[-1]] * bool(lines[-1]), b""
+        return b"", LINES.findall(data), b""
     try:
         return _binary_rows(data)
     except struct.error:  # broken on purpose: what cannot be read is left as it is
