@@ -25,6 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.schema import CreateTable
 
 from fuzz.campaign import case_json
 from fuzz.campaign.tally import Tally
@@ -95,7 +96,9 @@ class Store:
         self._engine = create_engine(f"sqlite:///{directory / FILE}", connect_args={"timeout": 60})
         event.listen(self._engine, "connect", _use_write_ahead_log)
         try:
-            _metadata.create_all(self._engine)
+            with self._engine.begin() as connection:
+                for table in _metadata.sorted_tables:
+                    connection.execute(CreateTable(table, if_not_exists=True))  # another process may be at it too
         except SQLAlchemyError as error:
             raise PgduelError(f"the store {directory / FILE} cannot be opened ({_cause(error)})") from error
 

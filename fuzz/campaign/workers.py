@@ -128,7 +128,7 @@ def _serve(setup: "Setup[Job, Result]", number: int, stop: Event, pipe: Connecti
         while True:
             try:
                 job: Job = pipe.recv()
-            except EOFError:
+            except (EOFError, ConnectionResetError):
                 return
             result = work(job)
             try:

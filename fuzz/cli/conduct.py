@@ -76,7 +76,6 @@ def _plant_canaries(store: Store, arms: Sequence[Arm], shown: Display) -> str:
 
 def _run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Display) -> str:
     number = store.directory.name
-    shown.say(f"campaign {number}: {' against '.join(arm.name for arm in reversed(arms))}, seed {plan.seed}")
     around = Surroundings(
         revive=lambda: _revive(arms),
         server_cpu=lambda: sum(arm.cluster.cpu_seconds() for arm in arms),
@@ -88,6 +87,7 @@ def _run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Dis
     work = CaseWork.on(arms, store.directory, plan.seed, Reducing(ArmOptions.from_json(plan.arms), store.arms))
     try:
         with interruptible() as interrupt, Pool(work, workers) as pool:
+            shown.say(f"campaign {number}: {' against '.join(arm.name for arm in reversed(arms))}, seed {plan.seed}")
             return Campaign(store, schedule, plan.limits, pool, around).run(interrupt)
     except (PgduelError, KeyboardInterrupt):
         shown.say(f"all findings and counts are kept; go on with: ./pgduel fuzz --resume {number}")
