@@ -30,14 +30,14 @@ def loop(count: int, statement: str) -> str:
 def _children(table: Table, count: int, bound: str, by: str = "") -> tuple[str, ...]:
     """Return statements that make `count` partitions; `%1$s` in their bound stands for the number."""
     clause = f" PARTITION BY {by}" if by else ""
-    statement = f"CREATE {table.persistence} TABLE {table.name}_%1$s PARTITION OF {table.name} {bound}{clause}"
+    statement = f"{table.create} {table.name}_%1$s PARTITION OF {table.name} {bound}{clause}"
     if count > 4:
         return (loop(count, statement),)
     return tuple(statement.replace("%1$s", str(number)) for number in range(count))
 
 
 def _default(table: Table) -> str:
-    return f"CREATE {table.persistence} TABLE {table.name}_d PARTITION OF {table.name} DEFAULT"
+    return f"{table.create} {table.name}_d PARTITION OF {table.name} DEFAULT"
 
 
 def _names(table: Table, count: int) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ def make_hash(rng: random.Random, table: Table, count: int) -> Layout:
 def make_levels(rng: random.Random, table: Table, count: int) -> Layout:
     """Return list partitions, each split by hash of the number, and a default one split by range of it."""
     width, splits = max(1, count // 2), 2
-    of = f"CREATE {table.persistence} TABLE {table.name}"
+    of = f"{table.create} {table.name}"
     statements = _children(table, width, "FOR VALUES IN (%1$s)", "HASH (id)")
     for remainder in range(splits):
         leaf = f"{of}_%1$s_{remainder} PARTITION OF {table.name}_%1$s"
@@ -92,7 +92,7 @@ def make_levels(rng: random.Random, table: Table, count: int) -> Layout:
 
 def make_deep(rng: random.Random, table: Table, count: int) -> Layout:
     """Return a chain of four levels with one leaf aside of each, so that routing goes down to the last."""
-    of, name = f"CREATE {table.persistence} TABLE {table.name}", table.name
+    of, name = f"{table.create} {table.name}", table.name
     statements = (
         f"{of}_0 PARTITION OF {name} FOR VALUES FROM (0) TO (100) PARTITION BY LIST (k)",
         f"{of}_0_0 PARTITION OF {name}_0 FOR VALUES IN (0, 1, 2, 3) PARTITION BY HASH (id)",
@@ -116,7 +116,7 @@ def make_attached(rng: random.Random, table: Table, count: int) -> Layout:
         columns.insert(rng.randrange(len(columns) + 1), "gone int8")
         key = child.rsplit("_", 1)[1]
         statements += (
-            f"CREATE {table.persistence} TABLE {child} ({', '.join(columns)})",
+            f"{table.create} {child} ({', '.join(columns)})",
             f"ALTER TABLE {child} DROP COLUMN gone",
             f"ALTER TABLE {table.name} ATTACH PARTITION {child} FOR VALUES IN ({key})",
         )

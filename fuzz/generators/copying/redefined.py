@@ -77,10 +77,10 @@ def fresh(rng: random.Random, scope: Scope, table: Table) -> Made:
     frozen = chance(rng, 40)
     first, scope = _copy(rng, scope.named(), made, Wish(freeze=frozen))
     second, scope = _copy(rng, scope, made)
-    kind = table.persistence or pick(rng, ("", "UNLOGGED"))
+    made = replace(made, persistence=table.persistence or pick(rng, ("", "UNLOGGED")))
     steps: tuple[Step, ...] = (
         Step("BEGIN"),
-        Step(f"CREATE {kind} TABLE {name} (LIKE {table.name} INCLUDING ALL)"),
+        Step(f"{made.create} {name} (LIKE {table.name} INCLUDING ALL)"),
         first,
         make_check(rng, scope, made),
     )

@@ -91,6 +91,11 @@ class Table:
         """Return the columns that COPY without a column list takes."""
         return tuple(column for column in self.columns if column.role is not Role.GENERATED)
 
+    @property
+    def create(self) -> str:
+        """Return how CREATE TABLE begins for the table, and for its partitions."""
+        return f"CREATE {self.persistence} TABLE" if self.persistence else "CREATE TABLE"
+
     def with_role(self, role: Role) -> tuple[Column, ...]:
         """Return the columns of a role."""
         return tuple(column for column in self.columns if column.role is role)

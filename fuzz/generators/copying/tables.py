@@ -70,7 +70,7 @@ def make_table(rng: random.Random, scope: Scope, name: str) -> tuple[Table, tupl
     if not by and chance(rng, 10):
         by = " WITH (fillfactor = 20)"
     body = ", ".join((*(column.definition for column in table.columns), *constraints))
-    statements = (f"CREATE {persistence} TABLE {name} ({body}){by}", *following)
+    statements = (f"{table.create} {name} ({body}){by}", *following)
     if chance(rng, 10 if table.leaves > scope.scale.partitions else 40):
         statements += tuple(index.format(name=name) for index in some(rng, INDEXES, between(rng, 1, 3)))
     return table, tuple(Step(statement) for statement in statements)
@@ -84,28 +84,28 @@ def _columns(rng: random.Random, persistence: str) -> tuple[Column, ...]:
     ]
     count = between(rng, 20, 60) if chance(rng, 4) else between(rng, 0, 4)
     columns += [Column(f"c{number}", make_type(rng)) for number in range(count)]
-    columns += [make(rng, persistence) for percent, make in EXTRAS if chance(rng, percent)]
+    columns += [make(rng) for percent, make in EXTRAS if chance(rng, percent)]
     columns = [column for column in columns if persistence != "TEMPORARY" or column.role is not Role.REFERENCE]
     if chance(rng, 40):
         columns = list(shuffled(rng, columns))
     return tuple(columns)
 
 
-def _default(rng: random.Random, persistence: str) -> Column:
+def _default(rng: random.Random) -> Column:
     clause = DEFAULTS.pick(rng)
     return Column("d", INT4, Role.DEFAULTED, nullable="IDENTITY" not in clause, suffix=clause)
 
 
-def _generated(rng: random.Random, persistence: str) -> Column:
+def _generated(rng: random.Random) -> Column:
     from_others = f"GENERATED ALWAYS AS ({pick(rng, GENERATED)}) STORED"
     return Column("g", replace(INT4, sql="int8"), Role.GENERATED, suffix=from_others)
 
 
-EXTRAS: tuple[tuple[int, Callable[[random.Random, str], Column]], ...] = (
+EXTRAS: tuple[tuple[int, Callable[[random.Random], Column]], ...] = (
     (40, _default),
     (25, _generated),
-    (25, lambda rng, persistence: Column("r", INT4, Role.REFERENCE)),
-    (15, lambda rng, persistence: Column("span", INT4RANGE, Role.SPAN)),
+    (25, lambda rng: Column("r", INT4, Role.REFERENCE)),
+    (15, lambda rng: Column("span", INT4RANGE, Role.SPAN)),
 )
 
 

@@ -180,8 +180,9 @@ def make_view(rng: random.Random, table: Table, name: str) -> tuple[Table, Table
     if chance(rng, 40):
         body = f"IF NEW.id % 6 = 5 THEN RETURN NULL; END IF; {body}"
     trigger = Trigger("instead_of", "INSTEAD OF INSERT", "FOR EACH ROW", body, skips="RETURN NULL" in body)
+    temporary = "TEMPORARY " if table.persistence == "TEMPORARY" else ""
     steps = (
-        Step(f"CREATE {table.persistence.replace('UNLOGGED', '')} VIEW {name} AS SELECT {columns} FROM {table.name}"),
+        Step(f"CREATE {temporary}VIEW {name} AS SELECT {columns} FROM {table.name}"),
         *_create(trigger, name, f"{name}_trigger"),
     )
     view = replace(
