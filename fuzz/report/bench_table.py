@@ -11,20 +11,22 @@ from fuzz.bench.statistics import CONFIDENCE
 
 
 def print_rows(console: Console, rows: Sequence[Row], unit: str) -> None:
-    """Print the table."""
-    table = Table()
-    for title in ("case", "arms", unit, "ratio", f"{CONFIDENCE:.0%} interval", "mail"):
-        table.add_column(title, justify="left" if title in ("case", "arms") else "right")
-    for row in rows:
-        table.add_row(
-            row.case,
-            f"{row.arm} / {row.against}",
-            f"{row.median:.0f} / {row.median_against:.0f}",
-            f"{row.ratio:.3f}",
-            f"{row.low:.3f} to {row.high:.3f}",
-            "" if row.mail is None else f"{row.mail:.2f}",
-        )
-    console.print(table)
+    """Print a table for each arm that was held against the first one."""
+    for arm, against in dict.fromkeys((row.arm, row.against) for row in rows):
+        table = Table()
+        table.add_column("case")
+        for title in (f"{arm}, {unit}", f"{against}, {unit}", "ratio", f"{CONFIDENCE:.0%} interval", "mail"):
+            table.add_column(title, justify="right")
+        for row in rows:
+            if row.arm == arm:
+                table.add_row(*_cells(row))
+        console.print(table)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    mail = "" if row.mail is None else f"{row.mail:.2f}"
+    interval = f"{row.low:.3f} to {row.high:.3f}"
+    return row.case, f"{row.median:.0f}", f"{row.median_against:.0f}", f"{row.ratio:.3f}", interval, mail
 
 
 def row_json(row: Row) -> dict[str, Any]:
