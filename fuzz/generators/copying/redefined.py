@@ -69,6 +69,7 @@ def fresh(rng: random.Random, scope: Scope, table: Table) -> Made:
     made = replace(
         table,
         name=name,
+        persistence=table.persistence or pick(rng, ("", "UNLOGGED")),
         checked=table.checked - {"raise", "reference"},  # LIKE copies neither triggers nor foreign keys
         deferred=table.deferred - {"raise", "reference"},
         skips_rows=False,
@@ -77,7 +78,6 @@ def fresh(rng: random.Random, scope: Scope, table: Table) -> Made:
     frozen = chance(rng, 40)
     first, scope = _copy(rng, scope.named(), made, Wish(freeze=frozen))
     second, scope = _copy(rng, scope, made)
-    made = replace(made, persistence=table.persistence or pick(rng, ("", "UNLOGGED")))
     steps: tuple[Step, ...] = (
         Step("BEGIN"),
         Step(f"{made.create} {name} (LIKE {table.name} INCLUDING ALL)"),
