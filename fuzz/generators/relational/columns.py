@@ -56,7 +56,7 @@ def vocabulary(rng: random.Random, rows: int) -> tuple[Word, ...]:
         word("n1", "numeric", 35),
         word("u1", "uuid", 15),
         word("b1", "bool", 20),
-        Word("w1", TEXT, rows, 70),
+        Word("w1", TEXT, rows, 85),
     )
 
 
@@ -79,7 +79,7 @@ def content(rng: random.Random, word: Word, rows: int, *, exact: bool) -> Conten
 
 def _wide(rng: random.Random, rows: int) -> Content:
     """Return a text column that fills a small work_mem, or, beyond 2 kB a row, is compressed."""
-    times = pick(rng, (30, 50, 40, 8, 90))
+    times = pick(rng, (30, 50, 40, 20, 90))
     column = Column("@w1", "w1", TEXT, rows, rows, nullable=True, wide=True)
     return Content(column, f"repeat(md5(g::text), {times} - g % 3)", unique=False)
 

@@ -12,7 +12,7 @@ from fuzz.generators.relational.sqltypes import INT4, INT8, TEXT
 
 Maker = Callable[[random.Random, Scope, str], Relation | None]
 
-RESCANS = 60_000  # rows that a subquery may read over all its evaluations
+RESCANS = 40_000  # rows that a subquery may read over all its evaluations
 
 
 def item(rng: random.Random, scope: Scope, alias: str) -> Relation:
@@ -25,10 +25,12 @@ def table(rng: random.Random, scope: Scope, alias: str) -> Relation:
     return pick(rng, scope.sources).relation(alias)
 
 
-def derived(alias: str, body: str, columns: Iterable[Column], rows: int, prefix: str = "") -> Relation:
+def derived(
+    alias: str, body: str, columns: Iterable[Column], rows: int, *, read: int = 0, prefix: str = ""
+) -> Relation:
     """Return a subquery as an item; the columns' own SQL is replaced by a reference to their names."""
     renamed = tuple(replace(column, sql=f"{alias}.{column.name}") for column in columns)
-    return Relation(f"{prefix}({body}) AS {alias}", alias, renamed, rows)
+    return Relation(f"{prefix}({body}) AS {alias}", alias, renamed, rows, read=read)
 
 
 def base(rng: random.Random, scope: Scope) -> tuple[Scope, Relation]:
@@ -70,7 +72,7 @@ def _grouped(rng: random.Random, scope: Scope, alias: str) -> Relation:
         Column(f"max({extra.sql})", "i9", INT8, rows, key.domain),
     )
     body = f"SELECT {listed(columns)} FROM {relation.sql} GROUP BY {key.sql}"
-    return derived(alias, body, columns, rows)
+    return derived(alias, body, columns, rows, read=relation.rows)
 
 
 def _distinct(rng: random.Random, scope: Scope, alias: str) -> Relation:
@@ -108,7 +110,8 @@ def _topmost(rng: random.Random, scope: Scope, alias: str) -> Relation:
     columns = tuple(column for column in relation.columns[:5] if not column.wide)
     rows = between(rng, 1, 40)
     body = f"SELECT {listed(columns)} FROM {relation.sql} {ordered(columns)} LIMIT {rows}"
-    return derived(alias, body, [replace(c, fan=min(c.fan, rows)) for c in columns], min(rows, relation.rows))
+    columns = tuple(replace(column, fan=min(column.fan, rows)) for column in columns)
+    return derived(alias, body, columns, min(rows, relation.rows), read=relation.rows)
 
 
 def _values(rng: random.Random, scope: Scope, alias: str) -> Relation:
@@ -146,7 +149,7 @@ def _correlated(rng: random.Random, scope: Scope) -> tuple[Scope, Relation, Colu
     inner, relation = base(rng, scope)
     column = pick(rng, [column for column in relation.columns if not column.wide])
     outer = scope.columns(column.family)
-    if not outer or scope.rows * relation.rows > RESCANS:
+    if not outer or scope.rows * relation.cost > RESCANS:
         return None
     return inner, relation, column, f"{column.sql} = {pick(rng, outer).sql}"
 
@@ -161,8 +164,8 @@ def _lateral_rows(rng: random.Random, scope: Scope, alias: str) -> Relation | No
     body = f"SELECT {listed(columns)} FROM {relation.sql} WHERE {condition}"
     if chance(rng, 60):
         body = f"{body} {ordered(columns)} LIMIT {limit}"
-        return derived(alias, body, columns, limit, "LATERAL ")
-    return derived(alias, body, columns, column.fan, "LATERAL ")
+        return derived(alias, body, columns, limit, read=relation.rows, prefix="LATERAL ")
+    return derived(alias, body, columns, column.fan, read=relation.rows, prefix="LATERAL ")
 
 
 def _lateral_aggregate(rng: random.Random, scope: Scope, alias: str) -> Relation | None:
@@ -176,7 +179,7 @@ def _lateral_aggregate(rng: random.Random, scope: Scope, alias: str) -> Relation
         Column(f"min({extra.sql})", "i9", INT8, 1, relation.rows, nullable=True),
     )
     body = f"SELECT {listed(columns)} FROM {relation.sql} WHERE {condition}"
-    return derived(alias, body, columns, 1, "LATERAL ")
+    return derived(alias, body, columns, 1, read=relation.rows, prefix="LATERAL ")
 
 
 def _lateral_series(rng: random.Random, scope: Scope, alias: str) -> Relation | None:
@@ -194,7 +197,7 @@ def _lateral_shifted(rng: random.Random, scope: Scope, alias: str) -> Relation:
         Column(left.sql, "i8", INT8, 1, 100),
         Column(constant(rng, scope, "int").sql, "i9", INT8, 1, 100),
     )
-    return derived(alias, f"SELECT {listed(columns)}", columns, 1, "LATERAL ")
+    return derived(alias, f"SELECT {listed(columns)}", columns, 1, prefix="LATERAL ")
 
 
 ITEMS: Weighted[Maker] = Weighted(

@@ -126,12 +126,13 @@ def _range_partition(keys: tuple[Column, ...], low: tuple[int, ...] | None, high
             return ", ".join(none for _ in keys)
         return ", ".join(key.type.literal(n) for key, n in zip(keys, ns, strict=True))
 
-    row = f"({', '.join(key.sql for key in keys)})"
+    compared = "ROW({}) {} ROW({})" if len(keys) > 1 else "{} {} {}"
+    row = ", ".join(key.sql for key in keys)
     conditions = [f"{key.sql} IS NOT NULL" for key in keys]
     if low is not None:
-        conditions.append(f"{row} >= ({bound(low, '')})")
+        conditions.append(compared.format(row, ">=", bound(low, "")))
     if high is not None:
-        conditions.append(f"{row} < ({bound(high, '')})")
+        conditions.append(compared.format(row, "<", bound(high, "")))
     sql = f"FOR VALUES FROM ({bound(low, 'MINVALUE')}) TO ({bound(high, 'MAXVALUE')})"
     return Partition(sql, f"({' AND '.join(conditions)})")
 

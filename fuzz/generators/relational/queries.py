@@ -115,8 +115,8 @@ def _families(rng: random.Random, low: int, high: int) -> list[str]:
 
 def _wide(rng: random.Random, scope: Scope, form: str) -> list[str]:
     """Return outputs of wide columns, if there are any, so that joins have to carry them."""
-    wide = [column.sql for relation in scope.relations for column in relation.columns if column.wide]
-    return [form.format(column) for column in some(rng, wide, 3)] if chance(rng, 80) else []
+    wide = some(rng, scope.wide_columns(), 4) if chance(rng, 85) else ()
+    return [form.format(column.sql) for column in wide]
 
 
 def _plain(rng: random.Random, scope: Scope, count: int) -> Select:

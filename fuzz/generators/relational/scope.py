@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 from fuzz.generators.relational.sqltypes import Type
 
+WIDE_ROWS = 4_000  # that may each carry long text
+
 
 @dataclass(frozen=True, slots=True)
 class Expr:
@@ -77,6 +79,12 @@ class Relation:
     rows: int
     keys: tuple[Column, ...] = ()
     stored: bool = False
+    read: int = 0  # rows that it reads to return its own, where these are more
+
+    @property
+    def cost(self) -> int:
+        """Return how many rows one scan of it touches, at most."""
+        return max(self.rows, self.read)
 
     def named(self, name: str) -> Column | None:
         """Return the column of that name."""
@@ -117,5 +125,9 @@ class Scope:
             column
             for relation in self.relations
             for column in relation.columns + relation.keys
-            if column.type.family == family
+            if column.type.family == family and not (column.wide and self.rows > WIDE_ROWS)
         ]
+
+    def wide_columns(self) -> list[Column]:
+        """Return this level's columns of long text, unless there would be megabytes of them."""
+        return [column for column in self.columns("text") if column.wide]

@@ -21,7 +21,7 @@ def subquery(rng: random.Random, scope: Scope) -> str:
 def _inside(rng: random.Random, scope: Scope, limit: int) -> tuple[Scope, Relation] | None:
     inner = scope.inner()
     relation = item(rng, inner, inner.alias(0))
-    return None if scope.rows * relation.rows > limit else (inner.over((relation,), relation.rows), relation)
+    return None if scope.rows * relation.cost > limit else (inner.over((relation,), relation.rows), relation)
 
 
 def _matching(rng: random.Random, scope: Scope, relation: Relation) -> tuple[Column, Column] | None:
@@ -122,7 +122,7 @@ def _several(rng: random.Random, scope: Scope) -> str | None:
     left, right = item(rng, inner, inner.alias(0)), item(rng, inner, inner.alias(1))
     common = some(rng, [column for column in right.columns if left.named(column.name) and not column.wide], 1)
     pair = _matching(rng, scope, left)
-    if not common or not pair or scope.rows * (left.rows * common[0].fan + right.rows) > _COMPARISONS:
+    if not common or not pair or scope.rows * (left.cost * common[0].fan + right.cost) > _COMPARISONS:
         return None
     kind = pick(rng, ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"))
     source = f"{left.sql} {kind} {right.sql} USING ({common[0].name})"

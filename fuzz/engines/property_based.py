@@ -1,0 +1,31 @@
+"""Engine: Hypothesis makes every choice of a generator, so a case that fails shrinks choice by choice.
+
+Zero is the simplest of all draws, so cases shrink towards few plain tables and short queries. Run under the profile
+`ci` (the same examples each time) or `dev` (new ones, and more of them); `load_profile` chooses.
+"""
+
+import os
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+from fuzz.engines.seeded import draw_case
+from fuzz.generators.generator import Generator, Scale
+from oracles.case import Case
+
+# Hypothesis keeps every choice of an example, some thousands at most: so small cases, and many of them.
+SMALL = Scale(rows=60, relations=3, partitions=4, queries=4)
+
+_SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
+
+
+def cases(generator: Generator, scale: Scale = SMALL) -> st.SearchStrategy[Case]:
+    """Return the strategy of the generator's cases, in modes of their own."""
+    return st.randoms(use_true_random=False).map(lambda rng: draw_case(rng, generator, scale))
+
+
+def load_profile(name: str | None = None) -> None:
+    """Load a profile: `ci` or `dev`; by default the one in $HYPOTHESIS_PROFILE, or `ci`."""
+    settings.register_profile("ci", max_examples=40, derandomize=True, deadline=None, suppress_health_check=_SLOW)
+    settings.register_profile("dev", max_examples=400, deadline=None, suppress_health_check=_SLOW, print_blob=True)
+    settings.load_profile(name or os.environ.get("HYPOTHESIS_PROFILE", "ci"))

@@ -1,0 +1,41 @@
+"""Each generator as a property on real servers: whatever it generates, arms agree. A failing case shrinks."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, note
+from hypothesis import strategies as st
+
+from fuzz.campaign.trial import try_case
+from fuzz.engines.property_based import cases, load_profile
+from fuzz.execution.stage import Stage
+from fuzz.generators.generator import Generator, all_generators
+from fuzz.servers.arm import ArmSpec, open_arms, shipped_series
+from fuzz.servers.base import Base
+from fuzz.servers.flavor import FLAVORS
+from oracles.oracle import Oracle, all_oracles
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
+
+GENERATORS = all_generators()
+ORACLES: tuple[Oracle, ...] = all_oracles()
+ARMS = ("master", "patched")
+
+load_profile()
+
+
+@pytest.fixture(scope="module")
+def stage(base: Base) -> Iterator[Stage]:
+    specs = [ArmSpec(name, base, shipped_series(name, base), FLAVORS["assert"]) for name in ARMS]
+    with open_arms(specs, print) as arms, Stage(arms, "properties") as stage:
+        yield stage
+
+
+@pytest.mark.parametrize("generator", GENERATORS.values(), ids=list(GENERATORS))
+@given(data=st.data())
+def test_arms_agree(generator: Generator, stage: Stage, data: st.DataObject) -> None:
+    case = data.draw(cases(generator))
+    trial = try_case(stage, ORACLES, case, ARMS)
+    for finding in trial.findings:
+        note(f"{finding.oracle}: {finding.summary} ({finding.origin})")
+    assert trial.findings == ()
