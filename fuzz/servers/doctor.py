@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from fuzz import bootstrap, packages, workdir
+from fuzz import environment, packages, workdir
 
 _DISK = 6 << 30  # two arms in two flavors, the compiler cache and a campaign
 _SHARED_MEMORY = 256 << 20  # parallel queries of three arms
@@ -62,9 +62,9 @@ def _compiler() -> Check:
 
 def _python() -> Check:
     version = sys.version.split()[0]
-    environment = bootstrap.environment_directory()
-    if bootstrap.is_complete(environment):
-        return Check("python", State.OK, f"{version}, packages in {environment}")
+    directory = environment.environment_directory()
+    if environment.is_complete(directory):
+        return Check("python", State.OK, f"{version}, packages in {directory}")
     return Check("python", State.NOTE, f"{version}, packages not installed yet", "any command but this installs them")
 
 

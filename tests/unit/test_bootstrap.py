@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fuzz import bootstrap, workdir
+from fuzz import environment, workdir
 from fuzz.errors import PgduelError
 
 LAUNCHER = Path(__file__).parents[2] / "pgduel"
@@ -27,9 +27,9 @@ def bare(tmp_path: Path) -> dict[str, str]:
     return {"PATH": str(programs), "PGDUEL_HOME": str(tmp_path / "home")}
 
 
-def launch(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+def launch(variables: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, LAUNCHER, *arguments], env=environment, capture_output=True, text=True, timeout=60
+        [sys.executable, LAUNCHER, *arguments], env=variables, capture_output=True, text=True, timeout=60
     )
 
 
@@ -66,30 +66,30 @@ def test_cache_that_cannot_be_written_is_named(bare: dict[str, str], tmp_path: P
 
 def test_environment_depends_on_the_dependencies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PGDUEL_HOME", str(tmp_path))
-    before = bootstrap.environment_directory()
-    monkeypatch.setattr(bootstrap, "dependencies", lambda: ["other"])
-    assert bootstrap.environment_directory() != before
+    before = environment.environment_directory()
+    monkeypatch.setattr(environment, "dependencies", lambda: ["other"])
+    assert environment.environment_directory() != before
 
 
 def test_killed_set_up_is_repeated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PGDUEL_HOME", str(tmp_path))
-    monkeypatch.setattr(bootstrap, "dependencies", lambda: ["pip"])  # there from the start: nothing to download
-    half = bootstrap.environment_directory()
+    monkeypatch.setattr(environment, "dependencies", lambda: ["pip"])  # there from the start: nothing to download
+    half = environment.environment_directory()
     (half / "lib" / "half").mkdir(parents=True)
-    python = bootstrap.ensure_environment()
+    python = environment.ensure_environment()
     assert subprocess.run([python, "-c", "import pip"]).returncode == 0
     assert not (half / "lib" / "half").exists()
     made = (half / "complete").stat().st_mtime_ns
-    assert bootstrap.ensure_environment() == python
+    assert environment.ensure_environment() == python
     assert (half / "complete").stat().st_mtime_ns == made  # once is enough
 
 
 def test_failing_set_up_names_its_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PGDUEL_HOME", str(tmp_path))
-    monkeypatch.setattr(bootstrap, "dependencies", lambda: ["no-such-thing @ file:///nowhere"])
+    monkeypatch.setattr(environment, "dependencies", lambda: ["no-such-thing @ file:///nowhere"])
     with pytest.raises(PgduelError, match=r"cannot install Python packages: .*environment\.log"):
-        bootstrap.ensure_environment()
-    assert not bootstrap.is_complete(bootstrap.environment_directory())
+        environment.ensure_environment()
+    assert not environment.is_complete(environment.environment_directory())
 
 
 @pytest.mark.parametrize(
