@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 from fuzz import workdir
 from fuzz.errors import BuildError
 from fuzz.servers import Report, git
-from fuzz.servers.compile import compiler_version, meson_build
+from fuzz.servers.compile import compiled_files, compiler_version, meson_build
 from fuzz.servers.flavor import FLAVORS, Flavor
 from fuzz.servers.processes import kill_all_in, runs_from
 
@@ -108,6 +108,7 @@ def _compile(home: Path, tree: str, flavor: Flavor, configure: tuple[str, ...], 
     version = meson_build(home, [*_OPTIONS, *flavor.options], flavor, report)
     for leftover in ("source", "build"):
         shutil.rmtree(home / leftover)
+    cached, compiled = compiled_files(home)
     note = {
         "version": version,
         "tree": tree,
@@ -115,6 +116,8 @@ def _compile(home: Path, tree: str, flavor: Flavor, configure: tuple[str, ...], 
         "configure": configure,
         "prefix": str(home / "install"),
         "seconds": round(time.monotonic() - started),
+        "cached": cached,
+        "compiled": compiled,
     }
     draft = home / f"{_NOTE}.new"
     draft.write_text(json.dumps(note, indent=1))

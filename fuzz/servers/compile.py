@@ -16,6 +16,7 @@ from fuzz.servers.flavor import Flavor
 
 _COMPILER = "gcc"
 _TOOLS = ("gcc", "meson", "ninja", "ccache", "bison", "flex", "perl", "pkg-config")
+_STATISTICS = "ccache.log"
 _PROGRESS = re.compile(r"^\[(\d+)/(\d+)\]")
 _ERROR = re.compile(r"error:|undefined reference|ERROR:|FAILED:|fatal:")
 _NO_SPACE = "No space left on device"
@@ -53,6 +54,12 @@ def meson_build(home: Path, options: list[str], flavor: Flavor, report: Report) 
     return shown.stdout.split()[-1]
 
 
+def compiled_files(home: Path) -> tuple[int, int]:
+    """Return how many files of a build came from the compiler's cache, and how many were compiled."""
+    events = (home / _STATISTICS).read_text().split()
+    return sum(event.endswith("_cache_hit") for event in events), events.count("cache_miss")
+
+
 def _environment(home: Path, flavor: Flavor) -> dict[str, str]:
     kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     caching = {
@@ -60,6 +67,7 @@ def _environment(home: Path, flavor: Flavor) -> dict[str, str]:
         "CCACHE_BASEDIR": str(home),
         "CCACHE_NOHASHDIR": "1",
         "CCACHE_MAXSIZE": "5G",
+        "CCACHE_STATSLOG": str(home / _STATISTICS),
         # Sources are unpacked afresh for each build: all headers are newer than ccache likes.
         "CCACHE_SLOPPINESS": "include_file_mtime,include_file_ctime",
     }
