@@ -18,7 +18,7 @@ _COMPILER = "gcc"
 _TOOLS = ("gcc", "meson", "ninja", "ccache", "bison", "flex", "perl", "pkg-config")
 _STATISTICS = "ccache.log"
 _PROGRESS = re.compile(r"^\[(\d+)/(\d+)\]")
-_ERROR = re.compile(r"error:|undefined reference|ERROR:|FAILED:|fatal:")
+_ERRORS = ("error:", "undefined reference", "ERROR:", "FAILED:", "fatal:")  # the most telling first
 _NO_SPACE = "No space left on device"
 _KEPT_VARIABLES = ("PATH", "HOME", "TMPDIR", "USER")  # not CFLAGS and the like: the key does not know them
 
@@ -113,5 +113,6 @@ def _why(tool: str, log: Path) -> str:
     text = log.read_text(errors="replace")
     if _NO_SPACE in text:
         return f"no space left on the disk of {workdir.builds()} during a build; make room or set PGDUEL_HOME"
-    first = next((line for line in text.splitlines() if _ERROR.search(line)), f"{tool} failed")
+    telling = (line for sign in _ERRORS for line in text.splitlines() if sign in line)
+    first = next(telling, f"{tool} failed")
     return f"the source does not compile: {first.strip()} (all of it: {log})"

@@ -96,7 +96,7 @@ def test_a_compile_error_is_shown_with_its_log(base: Base, elsewhere: Path) -> N
     assert list_builds() == ()
 
 
-@pytest.mark.parametrize("small_disk", ["48m", "288m"], indirect=True)
+@pytest.mark.parametrize("small_disk", ["48m", "190m"], indirect=True)
 def test_a_full_disk_is_named(base: Base, small_disk: Path) -> None:
     hopeful = dataclasses.replace(ASSERT, space=0)
     with pytest.raises(BuildError, match=r"no space left on the disk of .*/small.*; make room or set PGDUEL_HOME"):
