@@ -118,13 +118,13 @@ class LiveDisplay:
     def show(self, tally: Tally, findings: Sequence[StoredFinding]) -> None:
         """Redraw the panel."""
         limit = f" of {clock(self._limit)}" if self._limit is not None else ""
-        parts: list[RenderableType] = [
-            _progress(tally, findings),
+        parts: list[RenderableType] = [_progress(tally, findings)]
+        if findings:
+            parts.append(Panel(_found(findings), title="findings", title_align="left", border_style="red"))
+        parts += [  # last, since a low terminal cuts them off
             Panel(_counters(tally.reach), title="reached in the servers", title_align="left"),
             Panel(_workloads(tally), title="workload paths", title_align="left"),
         ]
-        if findings:
-            parts.append(Panel(_found(findings), title="findings", title_align="left", border_style="red"))
         self._live.update(Panel(Group(*parts), title=f"pgduel {clock(tally.seconds)}{limit}", title_align="left"))
 
 

@@ -1,0 +1,92 @@
+"""What a campaign says at its end, to people and to programs."""
+
+import io
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from fuzz.campaign.store import StoredFinding
+from fuzz.campaign.tally import Tally
+from fuzz.report.summary import Summary, print_summary
+from oracles.case import Case
+from oracles.finding import Finding
+
+FINDING = Finding("result", ("master", "patched"), "rows", 0, "1 row [missing]", "", "")
+TALLY = Tally(
+    cases=Counter(joins=10),
+    judged=Counter(joins=300),
+    steps=Counter(joins=400),
+    valid=Counter(joins=399),
+    verdicts=Counter({("result", "joins", "agree"): 8, ("result", "joins", "inconclusive"): 2}),
+    reasons=Counter({("result", "joins", "inconclusive", "timeout"): 2}),
+    tags=Counter({("joins", "lateral"): 12}),
+    reach=Counter(hash_join=7),
+    seconds=60.0,
+    client_cpu=5.0,
+    server_cpu=95.0,
+)
+CLEAN = Summary("3", "time is up", 1, {"master": {"build": "abc"}}, {"planted": 4, "caught": 4}, "", TALLY, (), ())
+
+
+def _printed(summary: Summary) -> str:
+    out = io.StringIO()
+    print_summary(Console(file=out, width=100), summary)
+    return out.getvalue()
+
+
+def test_json_has_what_programs_read() -> None:
+    told = json.loads(json.dumps(CLEAN.to_json()))
+    assert told["statements_judged"] == 300
+    assert told["valid_share"] == 0.9975
+    assert (told["findings"], told["unstable"], told["inconclusive"]) == ([], 0, 2)
+    assert told["canaries"] == {"planted": 4, "caught": 4}
+    assert told["reach"] == {"hash_join": 7}
+    assert told["cpu_seconds"] == {"client": 5.0, "server": 95.0}
+    assert (told["arms"], told["seed"]) == ({"master": {"build": "abc"}}, 1)
+    assert told["statements_per_second"] == 5.0
+
+
+def test_people_read_the_same() -> None:
+    printed = _printed(CLEAN)
+    for text in (
+        "10 cases, 300 statements compared in 1:00 (5/s), 99.8% valid, seed 1",
+        "95 s in the servers, 5 s in pgduel (5%)",
+        "4 of 4 caught",
+        "inconclusive x2: timeout (result on joins)",
+        "hash_join",
+        "lateral",
+        "No finding.",
+    ):
+        assert text in printed
+
+
+def test_a_finding_comes_with_its_replay_command() -> None:
+    found = StoredFinding(FINDING, "1/joins/4", Case("joins", (), ()), 3, None)
+    by_name = replace(CLEAN, findings=(found,))
+    assert f"./pgduel replay 3/{FINDING.fingerprint}" in _printed(by_name)
+    assert "1 row [missing]" in _printed(by_name)
+    by_script = replace(CLEAN, findings=(replace(found, reproducer=Path("x.sql")),))
+    assert "./pgduel replay x.sql" in _printed(by_script)
+    assert by_script.to_json()["findings"][0]["reproducer"] == "x.sql"
+
+
+def test_an_interrupted_campaign_says_how_to_go_on() -> None:
+    assert "./pgduel fuzz --resume 3" in _printed(replace(CLEAN, why="interrupted"))
+
+
+@pytest.mark.parametrize(
+    ("found", "complaints", "status"), [(False, (), 0), (True, (), 1), (False, ("dull",), 2), (True, ("dull",), 1)]
+)
+def test_exit_status(found: bool, complaints: tuple[str, ...], status: int) -> None:  # noqa: FBT001
+    findings = (StoredFinding(FINDING, "1/joins/4", Case("joins", (), ()), 3, None),) if found else ()
+    assert replace(CLEAN, findings=findings, complaints=complaints).exit_code == status
+
+
+def test_a_health_check_that_fails_is_said_clearly() -> None:
+    printed = _printed(replace(CLEAN, complaints=("joins: only 90.0% of the statements succeeded",)))
+    assert "health check failed: joins: only 90.0%" in printed
+    assert "this run proves little" in printed
