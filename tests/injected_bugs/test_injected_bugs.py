@@ -8,7 +8,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,14 +54,14 @@ def test_there_are_bugs_enough() -> None:
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.stem)
-def test_an_injected_bug_is_found_and_replays(
-    bug: Path, tmp_path: Path, record_property: Callable[[str, object], None]
-) -> None:
+def test_an_injected_bug_is_found_and_replays(bug: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     named = _ORACLES.match(bug.read_text())
     assert named is not None, f"{bug.name} does not name its oracle"
     arms = arms_with(bug)
     told = fuzz(arms, tmp_path)
-    record_property("seconds_to_find", told["seconds"])
+    cpu = sum(told["cpu_seconds"].values())
+    with capsys.disabled():
+        sys.stdout.write(f"\n{bug.stem}: {told['seconds']} s, {told['cases']} cases, {cpu:.0f} s of CPU\n")
     assert told["seconds"] < SECONDS
     found = [each for each in told["findings"] if each["oracle"] in re.split(r", | or ", named[1])]
     assert found, told["findings"]
