@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
 from fuzz.campaign.schedule import Range, Schedule
 from fuzz.campaign.stop import INTERRUPTED, Interrupt, Limits
-from fuzz.campaign.store import Store, StoredFinding
+from fuzz.campaign.store import Store, StoredFinding, StoreError
 from fuzz.campaign.tally import Tally
 from fuzz.campaign.workers import Died, Done, Pool
 from fuzz.errors import ServerError
@@ -130,6 +130,8 @@ class Campaign:
         self._take_range(job, result)
 
     def _take_range(self, job: Range, result: RangeResult) -> None:
+        if result.fatal is not None:
+            raise StoreError(result.fatal)
         self._schedule.give_back(job.after(result.done))
         self._counted.add(result.tally)
         for note in result.notes:

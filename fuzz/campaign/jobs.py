@@ -22,6 +22,7 @@ class RangeResult:
     found: list[str] = field(default_factory=list)  # fingerprints that the store did not know
     notes: list[str] = field(default_factory=list)  # lines for the user
     trouble: str | None = None  # why it ended before the range did: the servers are away
+    fatal: str | None = None  # why the campaign cannot go on at all: a finding could not be kept
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ Several processes write to it (each worker its findings, the campaign its progre
 and waits for locks. A row is written in the transaction that makes it true; nothing is kept in memory only.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from sqlalchemy import (
     JSON,
     Column,
+    Connection,
     Integer,
     MetaData,
     String,
@@ -87,20 +89,31 @@ class StoredFinding:
     reproducer: Path | None
 
 
+class StoreError(PgduelError):
+    """The store cannot be read or written: nothing may be found that is not kept."""
+
+
 class Store:
     """The store of one campaign, in a directory of its own."""
 
     def __init__(self, directory: Path) -> None:
-        """Open or make the store. Raises PgduelError if it cannot be read."""
+        """Open or make the store. Raises StoreError, as all methods do."""
         self.directory = directory
         self._engine = create_engine(f"sqlite:///{directory / FILE}", connect_args={"timeout": 60})
         event.listen(self._engine, "connect", _use_write_ahead_log)
+        with self._transaction() as connection:
+            for table in _metadata.sorted_tables:
+                connection.execute(CreateTable(table, if_not_exists=True))  # another process may be at it too
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        """Open a transaction that is committed in the end. Raises StoreError."""
         try:
             with self._engine.begin() as connection:
-                for table in _metadata.sorted_tables:
-                    connection.execute(CreateTable(table, if_not_exists=True))  # another process may be at it too
+                yield connection
         except SQLAlchemyError as error:
-            raise PgduelError(f"the store {directory / FILE} cannot be opened ({_cause(error)})") from error
+            cause = str(error.__cause__ or error).splitlines()[0]
+            raise StoreError(f"the store {self.directory / FILE} cannot be used: {cause}") from error
 
     def close(self) -> None:
         """Close the database's connections."""
@@ -109,11 +122,11 @@ class Store:
     def begin(self, options: Mapping[str, Any], arms: Mapping[str, Any]) -> None:
         """Record what the campaign runs, once; a campaign that is resumed keeps its options and counts."""
         row = {"only": 1, "options": dict(options), "arms": dict(arms), "tally": Tally().to_json()}
-        with self._engine.begin() as connection:
+        with self._transaction() as connection:
             connection.execute(insert(_campaign).values(row).on_conflict_do_nothing())
 
     def _field(self, name: str) -> Any:
-        with self._engine.connect() as connection:
+        with self._transaction() as connection:
             return connection.execute(select(_campaign.c[name])).scalar()
 
     @property
@@ -133,7 +146,7 @@ class Store:
 
     def canaries_tried(self, planted: int, caught: int) -> None:
         """Record the outcome of the canaries."""
-        with self._engine.begin() as connection:
+        with self._transaction() as connection:
             connection.execute(update(_campaign).values(canaries={"planted": planted, "caught": caught}))
 
     @property
@@ -143,7 +156,7 @@ class Store:
 
     def progress(self, tally: Tally, done: Mapping[int, int]) -> None:
         """Record the campaign's counts together with the ranges they come from (number -> cases done, in all)."""
-        with self._engine.begin() as connection:
+        with self._transaction() as connection:
             connection.execute(update(_campaign).values(tally=tally.to_json()))
             for number, cases in done.items():
                 row = insert(_range).values(number=number, done=cases)
@@ -151,7 +164,7 @@ class Store:
 
     def done(self) -> dict[int, int]:
         """Return range number -> cases done."""
-        with self._engine.connect() as connection:
+        with self._transaction() as connection:
             rows = connection.execute(select(_range)).mappings().all()
         return {row["number"]: row["done"] for row in rows}
 
@@ -171,14 +184,14 @@ class Store:
             "case": case_json.dumps(case),
         }
         seen = {"fingerprint": finding.fingerprint, "case_id": case_id}
-        with self._engine.begin() as connection:
+        with self._transaction() as connection:
             added = connection.execute(insert(_finding).values(row).on_conflict_do_nothing())
             connection.execute(insert(_occurrence).values(seen).on_conflict_do_nothing())
         return added.rowcount == 1
 
     def reduced(self, fingerprint: str, reproducer: Path) -> None:
         """Record where the finding's reproducer is."""
-        with self._engine.begin() as connection:
+        with self._transaction() as connection:
             found = update(_finding).where(_finding.c.fingerprint == fingerprint)
             connection.execute(found.values(reproducer=str(reproducer)))
 
@@ -187,7 +200,7 @@ class Store:
         counts = select(_occurrence.c.fingerprint, func.count().label("count")).group_by(_occurrence.c.fingerprint)
         counted = counts.subquery()
         query = select(_finding, counted.c.count).join(counted, _finding.c.fingerprint == counted.c.fingerprint)
-        with self._engine.connect() as connection:
+        with self._transaction() as connection:
             rows = connection.execute(query.order_by(_finding.c.number)).mappings().all()
         return tuple(_stored(dict(row)) for row in rows)
 
@@ -208,7 +221,3 @@ def _stored(row: Mapping[str, Any]) -> StoredFinding:
 
 def _use_write_ahead_log(connection: Any, _record: Any) -> None:
     connection.execute("PRAGMA journal_mode = WAL")
-
-
-def _cause(error: SQLAlchemyError) -> str:
-    return str(error.__cause__ or error).splitlines()[0]

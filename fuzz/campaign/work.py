@@ -12,7 +12,7 @@ from fuzz.campaign.attached import attached
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
 from fuzz.campaign.reach import reach
 from fuzz.campaign.schedule import Range
-from fuzz.campaign.store import Store, StoredFinding
+from fuzz.campaign.store import Store, StoredFinding, StoreError
 from fuzz.campaign.trial import try_case
 from fuzz.engines.seeded import case_of
 from fuzz.errors import PgduelError, ServerError
@@ -97,6 +97,8 @@ class _Worker:
         except ServerError as error:
             result.trouble = str(error)
             self._leave_stage()
+        except StoreError as error:
+            result.fatal = str(error)
         spent = time.process_time()
         result.tally.client_cpu += spent - self._cpu
         self._cpu = spent
@@ -106,7 +108,7 @@ class _Worker:
         """Run one case. What goes wrong in pgduel itself is counted and written down, never passed over."""
         try:
             self._judge(case_id, case_of(case_id, Scale()), result)
-        except ServerError:
+        except (ServerError, StoreError):
             raise
         except Exception as error:
             with (self._work.directory / ERRORS).open("a") as log:

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzz.campaign import case_json
-from fuzz.campaign.store import FILE, Store
+from fuzz.campaign.store import FILE, Store, StoreError
 from fuzz.campaign.tally import Tally
-from fuzz.errors import CaseError, PgduelError
+from fuzz.errors import CaseError
 from oracles.case import Case, Kind, Step
 from oracles.finding import Finding
 from oracles.mode import Mode, Protocol
@@ -88,8 +89,16 @@ def test_a_resumed_campaign_keeps_what_it_began_with(store: Store) -> None:
 
 def test_a_file_that_is_no_store_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"no database, but long enough to look like one" * 100)
-    with pytest.raises(PgduelError, match="cannot be opened"):
+    with pytest.raises(StoreError, match="cannot be used: file is not a database"):
         Store(tmp_path)
+
+
+def test_a_finding_that_cannot_be_kept_is_an_error(store: Store, tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / FILE) as connection:
+        connection.execute("DROP TABLE finding")
+    connection.close()
+    with pytest.raises(StoreError, match="cannot be used: no such table: finding"):
+        store.add_finding(FINDING, "1/copy_batches/0", CASE)
 
 
 def _find_and_be_killed(directory: Path) -> None:
