@@ -26,13 +26,26 @@ class Command:
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
         """Start it, in a session of its own, as a terminal would."""
+        return self._python(["-m", "fuzz", *map(str, arguments)])
+
+    def __call__(self, *arguments: str | Path) -> Ended:
+        """Run it to its end."""
+        return self.run(["-m", "fuzz", *map(str, arguments)])
+
+    def run(self, arguments: list[str]) -> Ended:
+        """Run Python to its end, as the command does."""
+        process = self._python(arguments)
+        out, err = process.communicate()
+        return Ended(process.returncode, out, err)
+
+    def _python(self, arguments: list[str]) -> subprocess.Popen[str]:
         environment = os.environ | {
             "PGDUEL_CAMPAIGNS": str(self.campaigns),
             "PYTHONPATH": str(workdir.CHECKOUT),
             "COLUMNS": "100",
         }
         return subprocess.Popen(
-            [sys.executable, "-m", "fuzz", *map(str, arguments)],
+            [sys.executable, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -40,9 +53,3 @@ class Command:
             cwd=workdir.CHECKOUT,
             start_new_session=True,
         )
-
-    def __call__(self, *arguments: str | Path) -> Ended:
-        """Run it to its end."""
-        process = self.start(*arguments)
-        out, err = process.communicate()
-        return Ended(process.returncode, out, err)

@@ -75,6 +75,35 @@ def test_a_build_does_not_duel_itself_unasked(pgduel: Command) -> None:
     assert re.match(r"pgduel: arms a and b are one build \(\w+\)", ended.err)
 
 
+BLIND = """
+import sys
+from fuzz.cli import main
+from oracles.leak import Leak
+from oracles.oracle import Agree
+Leak.judge = lambda *_: (Agree(1),)
+sys.argv[1:] = {arguments}
+main()
+"""
+
+
+def test_a_blind_oracle_ends_the_run_before_it_begins(pgduel: Command, tmp_path: Path) -> None:
+    file = tmp_path / "told.json"
+    script = BLIND.format(arguments=["fuzz", *EQUALS, "--cases", "1", "--json", str(file)])
+    ended = pgduel.run(["-c", script])
+    told = _told(ended, file, 3)
+    assert told["canaries"]["caught"] < told["canaries"]["planted"]
+    assert told["cases"] == 0
+    assert ended.err.startswith("pgduel: planted bugs were not noticed by leak (")
+
+
+def test_a_patch_that_does_not_apply_is_named(pgduel: Command, tmp_path: Path) -> None:
+    patch = tmp_path / "old.patch"
+    patch.write_text("--- a/COPYRIGHT\n+++ b/COPYRIGHT\n@@ -1 +1 @@\n-nonsense\n+sense\n")
+    ended = pgduel("fuzz", "--series", patch)
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err.startswith("pgduel: patch old.patch does not apply: COPYRIGHT, hunk 1 of 1 at line 1")
+
+
 def test_a_bug_is_found_reduced_and_replayed(pgduel: Command, bugged: tuple[str, ...], tmp_path: Path) -> None:
     file = tmp_path / "told.json"
     what = (*bugged, "--generator", "partitioned_joins", "--stop-at-first", "--minutes", "5")

@@ -1,0 +1,53 @@
+"""What is counted of a case, and what a share means."""
+
+from collections import Counter
+
+from fuzz.campaign.tally import Tally
+from fuzz.campaign.trial import Trial
+from oracles.case import Case, Kind, Step
+from oracles.finding import Finding
+from oracles.observation import CaseObservation, Observation, Outcome
+from oracles.oracle import Agree, Inconclusive, Unstable
+
+OK, ERROR, SKIPPED = (Observation(outcome) for outcome in (Outcome.OK, Outcome.ERROR, Outcome.SKIPPED))
+
+
+def test_errors_on_purpose_do_not_count_as_invalid() -> None:
+    case = Case(
+        "a",
+        (Step("CREATE TABLE t (a int)"),),
+        (
+            Step("SELECT 1", Kind.QUERY, tags=("plain",)),
+            Step("SELECT 1/0", Kind.QUERY, may_fail=True, tags=("error", "plain")),
+            Step("SELEC", Kind.QUERY),
+            Step("SELECT 2", Kind.QUERY, tags=("never run",)),
+        ),
+    )
+    tally = Tally()
+    tally.count_steps("a", case, CaseObservation("master", (OK, OK, ERROR, ERROR, SKIPPED)))
+    assert (tally.steps["a"], tally.valid["a"]) == (3, 2)
+    assert tally.tags == {("a", "plain"): 2, ("a", "error"): 1}
+
+
+def test_a_statement_that_several_oracles_compared_is_judged_once() -> None:
+    finding = Finding("leak", ("master", "patched"), "x", None, "", "", "")
+    verdicts = (
+        ("result", Agree(5)),
+        ("result", Agree(4)),  # against another arm
+        ("crash", Agree(5)),
+        ("leak", finding),
+        ("leak", Unstable("moody")),
+        ("leak", Inconclusive("timeout")),
+    )
+    tally = Tally()
+    tally.count_verdicts("a", Trial(verdicts, {}))
+    assert tally.statements_judged == 9
+    assert [tally.of_kind(kind) for kind in ("agree", "finding", "unstable", "inconclusive")] == [3, 1, 1, 1]
+    assert tally.reasons == {("leak", "a", "unstable", "moody"): 1, ("leak", "a", "inconclusive", "timeout"): 1}
+
+
+def test_tallies_add_up_and_survive_json() -> None:
+    one = Tally(cases=Counter(a=1), tags=Counter({("a", "x"): 2}), seconds=1.5)
+    one.add(Tally(cases=Counter(a=1, b=2), tags=Counter({("a", "x"): 1}), seconds=0.5, client_cpu=3.0))
+    assert one == Tally(cases=Counter(a=2, b=2), tags=Counter({("a", "x"): 3}), seconds=2.0, client_cpu=3.0)
+    assert Tally.from_json(one.to_json()) == one
