@@ -60,7 +60,7 @@ class PartitionedJoins(Generator):
 def _tables(rng: random.Random, scale: Scale) -> tuple[Table, ...]:
     words = vocabulary(rng, scale.rows)
     shared = _scheme(rng, words, scale)
-    count = _TABLES.pick(rng)
+    count = min(_TABLES.pick(rng), scale.relations)
     large = rng.randrange(count) if chance(rng, 50) else None
     drawn = []
     for n in range(count):

@@ -1,0 +1,56 @@
+"""Weighted picks: as often as the weights say, and the simplest when a shrinking rng draws zero."""
+
+import random
+from collections import Counter
+
+from fuzz.generators.choices import Weighted, between, chance, first_made, pick, shuffled, some
+
+
+class Zero(random.Random):
+    """Draws what a shrinking rng ends with."""
+
+    def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
+        return 0 if stop is None else start
+
+
+def test_weights_are_kept() -> None:
+    rng = random.Random(1)
+    table = Weighted((70, "often"), (29, "sometimes"), (1, "rarely"))
+    drawn = Counter(table.pick(rng) for _ in range(10_000))
+    assert 6_700 < drawn["often"] < 7_300
+    assert 2_600 < drawn["sometimes"] < 3_200
+    assert 40 < drawn["rarely"] < 200
+
+
+def test_zero_is_the_simplest() -> None:
+    rng = Zero()
+    assert Weighted((1, "simple"), (99, "complex")).pick(rng) == "simple"
+    assert chance(rng, 99) is False
+    assert pick(rng, "abc") == "a"
+    assert between(rng, 3, 9) == 3
+    assert shuffled(rng, "abc") == ("a", "b", "c")
+    assert some(rng, "abc", 2) == ("a", "b")
+
+
+def test_picks_stay_within_what_there_is() -> None:
+    rng = random.Random(2)
+    assert {between(rng, 3, 5) for _ in range(100)} == {3, 4, 5}
+    assert chance(rng, 100)
+    assert not chance(rng, 0)
+    for _ in range(50):
+        assert sorted(shuffled(rng, "abcd")) == list("abcd")
+        assert len(set(some(rng, "abcd", 3))) == 3
+    assert some(rng, "ab", 5) in {("a", "b"), ("b", "a")}
+
+
+def test_constructors_that_do_not_fit_are_drawn_again_a_few_times() -> None:
+    rng = random.Random(3)
+    calls = []
+
+    def never(argument: int) -> str | None:
+        calls.append(argument)
+        return None
+
+    assert first_made(rng, Weighted((1, never)), 7) is None
+    assert calls == [7, 7, 7]
+    assert first_made(rng, Weighted((1, str)), 7) == "7"

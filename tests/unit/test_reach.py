@@ -1,0 +1,87 @@
+"""Counters read from plans, on plans as EXPLAIN (ANALYZE, FORMAT JSON) gives them, cut to what is read."""
+
+from typing import Any
+
+import pytest
+
+from fuzz.campaign.reach import reach
+
+
+def node(kind: str, *children: dict[str, Any], loops: int = 1, role: str = "Outer", **more: Any) -> dict[str, Any]:
+    return {
+        "Node Type": kind,
+        "Parent Relationship": role,
+        "Parallel Aware": False,
+        "Actual Rows": 1,
+        "Actual Loops": loops,
+        "Plans": list(children),
+        **more,
+    }
+
+
+def hash_join(kind: str, **of_hash: Any) -> dict[str, Any]:
+    scan = node("Seq Scan", Alias="a1")
+    return node("Hash Join", scan, node("Hash", scan, role="Inner") | of_hash) | {"Join Type": kind}
+
+
+def member(kind: str, loops: int = 1, alias: str = "a1_1", **more: Any) -> dict[str, Any]:
+    return node(kind, node("Seq Scan", Alias=alias), loops=loops, role="Member") | more
+
+
+def test_a_counter_is_one_for_each_statement() -> None:
+    plan = node("Append", hash_join("Left") | {"Parent Relationship": "Member"}, hash_join("Left"))
+    assert reach({"Plan": plan})["hash_join"] == 1
+    assert reach(plan) == reach({"Plan": plan, "Execution Time": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("kind", "counter"),
+    [("Inner", "inner"), ("Right Anti", "right_anti"), ("Semi", "semi"), ("Full", "full")],
+)
+def test_joins_count_by_method_and_type(kind: str, counter: str) -> None:
+    assert set(reach(hash_join(kind))) == {"explained", "rows", "hash_join", counter, f"hash_join.{counter}"}
+
+
+@pytest.mark.parametrize(
+    ("of_hash", "counters"),
+    [
+        ({"Hash Batches": 1, "Original Hash Batches": 1}, set()),
+        ({"Hash Batches": 4, "Original Hash Batches": 4}, {"hash_join.multi_batch"}),
+        ({"Hash Batches": 4, "Original Hash Batches": 1}, {"hash_join.multi_batch", "hash_join.grown_batches"}),
+        ({"Hash Buckets": 2048, "Original Hash Buckets": 1024}, {"hash_join.grown_buckets"}),
+        ({"Parallel Aware": True}, {"parallel_hash"}),
+        ({"Parallel Aware": True, "Actual Loops": 0}, set()),
+    ],
+)
+def test_what_became_of_a_hash_table(of_hash: dict[str, Any], counters: set[str]) -> None:
+    plain = set(reach(hash_join("Inner")))
+    assert set(reach(hash_join("Inner", **of_hash))) == plain | counters
+
+
+def test_partitions_that_ran_are_alive_and_the_others_were_pruned() -> None:
+    both = node("Append", member("Seq Scan"), member("Seq Scan"))
+    one = node("Append", member("Seq Scan"), member("Seq Scan", loops=0))
+    removed = node("Append", member("Seq Scan")) | {"Subplans Removed": 3}
+    never = node("Append", member("Seq Scan", loops=0), member("Seq Scan", loops=0), loops=0)
+    assert "append.live>=2" in reach(both)
+    assert "runtime_pruning" not in reach(both)
+    assert "append.live>=2" not in reach(one)
+    assert "runtime_pruning" in reach(one)
+    assert "runtime_pruning" in reach(removed)
+    assert not {"append.live>=2", "runtime_pruning"} & set(reach(never))
+
+
+def test_work_by_partition_is_told_from_a_union() -> None:
+    join: dict[str, Any] = {"Join Type": "Inner"}
+    assert "partitionwise_join" in reach(node("Append", member("Merge Join", **join), member("Merge Join", **join)))
+    assert "partitionwise_join" not in reach(node("Append", member("Merge Join", alias="b1", **join)))
+    assert "partitionwise_aggregate" in reach(node("Append", member("Aggregate"), member("Aggregate")))
+
+
+def test_what_did_not_run_does_not_count() -> None:
+    assert "rows" not in reach(node("Result") | {"Actual Rows": 0})
+    assert "nested_loop" not in reach(node("Nested Loop", loops=0) | {"Join Type": "Inner"})
+    assert "parallel" not in reach(node("Gather") | {"Workers Launched": 0})
+    assert {"parallel", "initplan"} <= set(
+        reach(node("Gather", node("Result", role="InitPlan")) | {"Workers Launched": 2})
+    )
