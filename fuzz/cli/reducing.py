@@ -1,7 +1,9 @@
 """Joining reduction, which knows nothing of oracles, to the oracle whose finding is reduced."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ from fuzz.campaign.store import StoredFinding
 from fuzz.campaign.trial import try_case
 from fuzz.cli.options import ArmOptions
 from fuzz.execution.stage import Stage
-from fuzz.reduction.reducer import reduce
+from fuzz.reduction.reducer import Uninteresting, reduce
 from fuzz.reduction.reproducer import render
 from oracles.case import Case
 from oracles.finding import Finding
@@ -30,29 +32,37 @@ class Reducing:
     def __call__(self, stage: Stage, found: StoredFinding, directory: Path) -> Path:
         """Write the script of the case as it was found, then of each smaller one; return its path.
 
-        Raises CaseError for a finding that does not show again: its script is that of the whole case.
+        A finding that does not show again leaves the script of the whole case. What shows under another symptom
+        then (a crash that wanders) is reduced by whatever the same oracle reports of the same arms.
         """
         oracles = [oracle for oracle in all_oracles() if oracle.name == found.finding.oracle]
         shown: dict[Case, Finding] = {found.case: found.finding}
+        path = directory / DIRECTORY / f"{found.finding.fingerprint}.sql"
+        path.parent.mkdir(exist_ok=True)
 
-        def shows_it(case: Case) -> bool:
+        def shows(alike: Callable[[Finding, Finding], bool], case: Case) -> bool:
             for finding in try_case(stage, oracles, case, tuple(self.arms)).findings:
-                if finding.resembles(found.finding):
+                if alike(finding, found.finding):
                     shown[case] = finding
                     return True
             return False
-
-        path = directory / DIRECTORY / f"{found.finding.fingerprint}.sql"
-        path.parent.mkdir(exist_ok=True)
 
         def write(case: Case) -> None:
             replay = f"./pgduel replay {path}{self.options.command_line()}"
             path.write_text(render(case, shown[case], self.arms, found.case_id, replay), encoding="utf-8")
 
         write(found.case)
+        start = _asking_for_repetition(found.case)
         by_hand = f"./pgduel replay {found.case_id}{self.options.command_line()}"
-        reduce(_asking_for_repetition(found.case), shows_it, seconds=SECONDS, by_hand=by_hand, on_better=write)
+        for alike in (Finding.resembles, _same_arms):
+            with suppress(Uninteresting):
+                reduce(start, partial(shows, alike), seconds=SECONDS, by_hand=by_hand, on_better=write)
+                break
         return path
+
+
+def _same_arms(one: Finding, other: Finding) -> bool:
+    return one.arms == other.arms
 
 
 def _asking_for_repetition(case: Case) -> Case:

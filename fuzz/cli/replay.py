@@ -42,6 +42,7 @@ def replay(
             "SEED/GENERATOR/INDEX.",
         ),
     ],
+    times: Annotated[int, typer.Option(min=1, help="Runs before it is said not to differ.")] = 3,
     base: options.Base = None,
     series: options.SeriesOption = None,
     repo: options.Repo = None,
@@ -61,12 +62,21 @@ def replay(
         same = wanted.arms.same_build_wanted
         with open_arms(specs, shown.progress, allow_same_build=same) as arms, Stage(arms, "replay") as stage:
             names = tuple(each.name for each in arms)
-            trial = try_case(stage, all_oracles(), wanted.case, names)
+            trial = _tried(stage, wanted.case, names, times)
     if not trial.findings:
         _require_syntax(what, wanted.case, trial, names)
     _tell(wanted, trial)
     write_json(json_file, _json(wanted, trial))
     raise typer.Exit(1 if trial.findings else 0)
+
+
+def _tried(stage: Stage, case: Case, arms: tuple[str, ...], times: int) -> Trial:
+    """Try a case until it shows something: some bugs do not show each time."""
+    for _ in range(times):
+        trial = try_case(stage, all_oracles(), case, arms)
+        if trial.findings:
+            break
+    return trial
 
 
 def _wanted(what: str, given: ArmOptions) -> _Wanted:

@@ -20,7 +20,11 @@ class TimeUp(Exception):  # an end, not an error
 
 
 class Problem:
-    """What is being reduced. Answers are remembered, so that asking twice costs nothing and is answered alike."""
+    """What is being reduced. Answers are remembered, so that asking twice costs nothing and is answered alike.
+
+    `start` is known to be interesting. What shows only now and then is asked about `patience` times before the answer
+    is no.
+    """
 
     def __init__(
         self,
@@ -28,21 +32,21 @@ class Problem:
         is_interesting: Question,
         seconds: float = float("inf"),
         on_better: Callable[[Case], Any] = lambda case: None,
+        patience: int = 1,
     ) -> None:
         self.best = start
-        self.tries = 0
         self._question = is_interesting
         self._deadline = time.monotonic() + seconds
         self._on_better = on_better
-        self._answers: dict[Case, bool] = {}
+        self._patience = patience
+        self._answers = {start: True}
 
     def is_interesting(self, case: Case) -> bool:
         """Ask about a case, and keep it if it is the best so far. Raises TimeUp once the time limit has passed."""
         if case not in self._answers:
-            if self.tries and time.monotonic() > self._deadline:  # the start is always looked at
+            if time.monotonic() > self._deadline:
                 raise TimeUp
-            self.tries += 1
-            self._answers[case] = self._question(case)
+            self._answers[case] = any(self._question(case) for _ in range(self._patience))
         if self._answers[case] and sort_key(case) < sort_key(self.best):
             self.best = case
             self._on_better(case)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from math import ceil, log
 from typing import Any
 
 from fuzz.errors import CaseError
@@ -18,6 +19,12 @@ Pass = Callable[[Problem], None]
 # Cheapest gain first: whole statements, then settings, then the data inside what is left. Rows of COPY come last: where
 # their number matters, finding that none can go takes a question for each.
 PASSES: tuple[Pass, ...] = (drop_tags, drop_steps, drop_modes, shorten_values, shorten_copy_data)
+
+
+ASKED = 3  # times about the start, to see whether it always shows
+ASKED_IN_VAIN = 6  # times about the start before it is refused
+RISK = 0.05  # of taking what shows now and then for uninteresting
+PATIENCE = 8  # times that a smaller case is tried at most
 
 
 class Uninteresting(CaseError):
@@ -38,12 +45,25 @@ def reduce(
     `is_interesting` runs a case and says whether it shows the same finding; nothing else is known of findings here.
     Raises Uninteresting for a case that does not show it at the start; `by_hand` is the command to look with.
     """
-    problem = Problem(case, is_interesting, seconds, on_better)
-    if not problem.is_interesting(case):
-        raise Uninteresting(f"the case does not show its finding again, so it cannot be reduced; look with: {by_hand}")
+    patience = _patience(case, is_interesting, by_hand)
+    problem = Problem(case, is_interesting, seconds, on_better, patience)
     with suppress(TimeUp):
         _until_nothing_helps(problem, passes)
     return problem.best
+
+
+def _patience(case: Case, is_interesting: Question, by_hand: str) -> int:
+    """Return how often to ask about a case, from how often the start shows its finding."""
+    shown = [is_interesting(case) for _ in range(ASKED)]
+    while not any(shown):
+        if len(shown) == ASKED_IN_VAIN:
+            raise Uninteresting(
+                f"the case did not show its finding again in {len(shown)} runs, so it cannot be reduced; "
+                f"look with: {by_hand}"
+            )
+        shown.append(is_interesting(case))
+    rate = sum(shown) / len(shown)
+    return 1 if rate == 1 else min(PATIENCE, ceil(log(RISK) / log(1 - rate)))
 
 
 def _until_nothing_helps(problem: Problem, passes: Sequence[Pass]) -> None:

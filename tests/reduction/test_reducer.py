@@ -1,5 +1,6 @@
 """Reduction keeps what is interesting, whatever that is, and ends where nothing can be left out."""
 
+from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 
@@ -12,7 +13,7 @@ from fuzz.reduction.passes.drop_steps import drop_steps
 from fuzz.reduction.passes.shorten_copy_data import SIGNATURE, shorten_copy_data
 from fuzz.reduction.passes.shorten_values import shorten_values
 from fuzz.reduction.problem import Question, sort_key
-from fuzz.reduction.reducer import PASSES, Pass, Uninteresting, reduce
+from fuzz.reduction.reducer import ASKED, ASKED_IN_VAIN, PASSES, Pass, Uninteresting, reduce
 from oracles.case import Case, Kind, Step
 from oracles.mode import Mode, Protocol
 from tests.reduction.cases import cases
@@ -70,7 +71,7 @@ def test_the_best_so_far_stands_when_the_time_is_up() -> None:
 
     result = reduce(CASE, slow, seconds=0, by_hand="")
     assert result == CASE
-    assert tried == [CASE]
+    assert set(tried) == {CASE}
 
 
 def test_the_same_question_is_asked_once() -> None:
@@ -81,7 +82,29 @@ def test_the_same_question_is_asked_once() -> None:
         return CASE.steps[1] in case.steps
 
     assert reduced(CASE, is_interesting).all_steps == (CASE.steps[1],)
-    assert len(tried) == len(set(tried))
+    assert len(tried) == ASKED + len(set(tried) - {CASE})
+
+
+def test_what_shows_now_and_then_is_reduced_too() -> None:
+    asked: Counter[Case] = Counter()
+
+    def now_and_then(case: Case) -> bool:
+        asked[case] += 1
+        return CASE.steps[1] in case.steps and asked[case] % 3 == 0
+
+    assert reduced(CASE, now_and_then).all_steps == (CASE.steps[1],)
+
+
+def test_what_never_shows_again_is_refused_after_some_tries() -> None:
+    asked: list[Case] = []
+
+    def never(case: Case) -> bool:
+        asked.append(case)
+        return False
+
+    with pytest.raises(Uninteresting):
+        reduced(CASE, never)
+    assert asked == [CASE] * ASKED_IN_VAIN
 
 
 def test_modes_protocol_and_settings_that_do_not_matter_go() -> None:
