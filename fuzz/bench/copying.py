@@ -9,7 +9,8 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
@@ -72,7 +73,7 @@ class CopyBench(Bench):
 
     def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
         """Write the files beside the server's data, and copy each once."""
-        with _connect(arm) as connection:
+        with _connected(arm) as connection:
             connection.execute("CREATE UNLOGGED TABLE IF NOT EXISTS bench_copy (a int)")
             for rows in sorted({rows for rows, _ in points}):
                 file = _file(arm, rows)
@@ -84,7 +85,7 @@ class CopyBench(Bench):
     def measure(self, arm: Arm, point: Point, seconds: int) -> float:
         """Return pgbench's transactions a second. Raises BenchError."""
         rows, clients = point
-        with _connect(arm) as connection:
+        with _connected(arm) as connection:
             connection.execute("TRUNCATE bench_copy")
         with tempfile.NamedTemporaryFile("w", suffix=".sql") as script:
             script.write(f"COPY bench_copy FROM '{_file(arm, rows)}';\n")
@@ -96,11 +97,13 @@ def _file(arm: Arm, rows: int) -> Path:
     return arm.cluster.data / f"bench_copy_{rows}"
 
 
-def _connect(arm: Arm) -> "psycopg.Connection[tuple[object, ...]]":
+@contextmanager
+def _connected(arm: Arm) -> Iterator["psycopg.Connection[tuple[object, ...]]"]:
     try:
-        return psycopg.connect(**arm.cluster.connect_kwargs, autocommit=True)  # type: ignore[arg-type]  # host is a str
-    except psycopg.OperationalError as error:
-        raise BenchError(f"arm {arm.name} cannot be reached: {error}") from error
+        with psycopg.connect(**arm.cluster.connect_kwargs, autocommit=True) as connection:  # type: ignore[arg-type]  # host is a str
+            yield connection
+    except psycopg.Error as error:
+        raise BenchError(f"arm {arm.name} cannot be measured: {str(error).strip().splitlines()[0]}") from error
 
 
 def _pgbench(arm: Arm, script: str, clients: int, seconds: int) -> float:

@@ -1,0 +1,63 @@
+"""The COPY bench on a real server: it measures, starts from an empty table, and says what failed."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from fuzz.bench.bench import BenchError
+from fuzz.bench.copying import CopyBench
+from fuzz.bench.run import run_bench
+from fuzz.servers.arm import Arm
+from fuzz.servers.build import Build
+from fuzz.servers.cluster import Cluster
+
+pytestmark = pytest.mark.servers
+
+BENCH = CopyBench()
+POINTS = BENCH.points({"rows": [10, 1000], "clients": [2]})
+
+
+@pytest.fixture(scope="module")
+def arms(build: Build) -> Iterator[tuple[Arm, ...]]:
+    settings = dict(BENCH.settings) | {"shared_buffers": "64MB"}
+    with Cluster(build, "one", settings=settings) as one, Cluster(build, "two", settings=settings) as two:
+        yield Arm("one", build, one, ()), Arm("two", build, two, ())
+
+
+def rows_left(arm: Arm) -> int:
+    with psycopg.connect(**arm.cluster.connect_kwargs) as connection:  # type: ignore[arg-type]  # host is a str
+        found = connection.execute("SELECT count(*) FROM bench_copy").fetchone()
+    assert found is not None
+    count: int = found[0]
+    return count
+
+
+def test_arms_are_measured_and_compared(arms: tuple[Arm, ...]) -> None:
+    lines: list[str] = []
+    rows = run_bench(BENCH, arms, POINTS, rounds=2, seconds=1, report=lines.append)
+    assert [(row.case, row.arm, row.against, row.mail) for row in rows] == [
+        ("10 rows, 2 clients", "two", "one", None),
+        ("1000 rows, 2 clients", "two", "one", None),
+    ]
+    assert all(row.low <= row.ratio <= row.high for row in rows)
+    assert all(row.median > 0 and len(row.samples) == len(row.samples_against) == 2 for row in rows)
+    assert "round 2 of 2: 1000 rows, 2 clients, two" in lines
+
+
+def test_each_measurement_starts_from_an_empty_table(arms: tuple[Arm, ...]) -> None:
+    arm = arms[0]
+    BENCH.prepare(arm, POINTS)
+    assert rows_left(arm) == 0
+    BENCH.measure(arm, (1000, 1), 1)
+    once = rows_left(arm)
+    BENCH.measure(arm, (10, 1), 1)
+    assert once % 1000 == 0
+    assert once > 0
+    assert 0 < rows_left(arm) != once
+
+
+def test_what_fails_is_said(arms: tuple[Arm, ...]) -> None:
+    BENCH.prepare(arms[0], [])
+    with pytest.raises(BenchError, match=r"pgbench failed on arm one: .*"):
+        BENCH.measure(arms[0], (77, 1), 1)
