@@ -44,3 +44,10 @@ class AttachedCluster(Cluster):
 def attached(arms: Sequence[Arm]) -> tuple[Arm, ...]:
     """Return the arms as a worker process may have them."""
     return tuple(replace(arm, cluster=AttachedCluster(arm.cluster)) for arm in arms)
+
+
+def running(arm: Arm) -> int:
+    """Return the process number of the arm's postmaster. Raises ServerError if it is down."""
+    if not arm.cluster.alive():
+        raise ServerError(f"the server of arm {arm.name} is down")
+    return arm.cluster.pid

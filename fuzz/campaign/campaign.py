@@ -18,7 +18,7 @@ from fuzz.campaign.workers import Died, Done, Pool
 from fuzz.errors import ServerError
 
 REDUCTIONS = 10  # findings reduced at most: more of them have few causes, and time is better spent on new cases
-DEATHS = 3  # times that a range may kill its worker before it is given up
+TRIES = 3  # times that a range may kill its worker, or a case meet servers that go away, before it is given up
 TROUBLES = 20  # ranges in a row that ended without a single case before the servers are given up
 CPU_INTERVAL = 2.0  # seconds between two looks at the servers' CPU time, which means reading /proc for each process
 TICK = 0.25  # seconds between two looks at the clock
@@ -59,7 +59,7 @@ class Campaign:
         self._findings = store.findings()
         self._before = store.tally
         self._counted = Tally()
-        self._deaths: Counter[int] = Counter()
+        self._tries: Counter[Range] = Counter()
         self._troubles = 0
         unreduced = [each.finding.fingerprint for each in self._findings if each.reproducer is None]
         self._to_reduce = deque(unreduced[:REDUCTIONS])
@@ -119,11 +119,11 @@ class Campaign:
         if isinstance(job, Reduction):
             self._around.say(f"finding {job.fingerprint} is not reduced: its worker died")
             return
-        self._deaths[job.number] += 1
-        if self._deaths[job.number] < DEATHS:
+        self._tries[job] += 1
+        if self._tries[job] < TRIES:
             self._schedule.give_back(job)
             return
-        self._around.say(f"cases {job.first} to {job.end - 1} of {job.generator} killed {DEATHS} workers: given up")
+        self._around.say(f"cases {job.first} to {job.end - 1} of {job.generator} killed {TRIES} workers: given up")
         result = RangeResult(done=job.end - job.first)
         for _ in range(result.done):
             result.tally.failed(job.generator, "worker died")
@@ -132,6 +132,9 @@ class Campaign:
     def _take_range(self, job: Range, result: RangeResult) -> None:
         if result.fatal is not None:
             raise StoreError(result.fatal)
+        self._troubles = 0 if result.done or result.trouble is None else self._troubles + 1
+        if result.trouble is not None and not result.done:
+            self._take_trouble(job, result)
         self._schedule.give_back(job.after(result.done))
         self._counted.add(result.tally)
         for note in result.notes:
@@ -140,9 +143,16 @@ class Campaign:
         if result.found:
             self._findings = self._store.findings()
             self._queue(result.found)
-        self._troubles = 0 if result.done or result.trouble is None else self._troubles + 1
         if result.trouble is not None:
             self._revive(result.trouble)
+
+    def _take_trouble(self, job: Range, result: RangeResult) -> None:
+        """Give the first case of the range up, where it is always this one that cannot be run."""
+        self._tries[job] += 1
+        if self._tries[job] == TRIES:
+            self._around.say(f"case {job.first} of {job.generator} is given up: {result.trouble}")
+            result.tally.failed(job.generator, "servers went away")
+            result.done = 1
 
     def _queue(self, found: Sequence[str]) -> None:
         for each in self._findings:

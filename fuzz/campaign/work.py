@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
-from fuzz.campaign.attached import attached
+from fuzz.campaign.attached import attached, running
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
 from fuzz.campaign.reach import reach
 from fuzz.campaign.schedule import Range
@@ -118,16 +118,24 @@ class _Worker:
 
     def _judge(self, case_id: CaseId, case: Case, result: RangeResult) -> None:
         stage = self._entered()
+        servers = self._postmasters()
         trial = try_case(stage, self._oracles, case, self._arms)
+        explained = Run(self._arms[-1], case.modes, explain=True)
+        seen = stage.observe(case, [explained])[explained] if case_id.index % EXPLAINED == 0 else None
+        if self._postmasters() != servers:  # backends that lose their postmaster may do anything
+            raise ServerError(f"a server went away during case {case_id}")
         for finding in trial.findings:
             if self._store.add_finding(finding, str(case_id), case):
                 result.found.append(finding.fingerprint)
         reference, *_ = duel(case, self._arms)
         result.tally.count_steps(case_id.generator, case, trial.observations[reference])
         result.tally.count_verdicts(case_id.generator, trial)
-        if case_id.index % EXPLAINED == 0:
-            explained = Run(self._arms[-1], case.modes, explain=True)
-            self._count_reach(stage.observe(case, [explained])[explained], result)
+        if seen is not None:
+            self._count_reach(seen, result)
+
+    def _postmasters(self) -> list[int]:
+        """Return their process numbers. Raises ServerError if one is down."""
+        return [running(arm) for arm in self._work.arms]
 
     def _count_reach(self, seen: CaseObservation, result: RangeResult) -> None:
         for step in seen.steps:

@@ -20,6 +20,8 @@ from fuzz.errors import ServerError
 from oracles.case import Case
 from oracles.finding import Finding
 
+ALWAYS = -1
+
 
 @dataclass(frozen=True)
 class _Pretend:
@@ -28,7 +30,7 @@ class _Pretend:
     directory: Path
     bad: int | None = None
     deadly: int | None = None
-    away: bool = False
+    away: int | None = None
     once: bool = True
 
     def _first_time(self) -> bool:
@@ -49,7 +51,7 @@ class _Pretend:
             for case_id in job.case_ids(1):
                 if case_id.index == self.deadly and self._first_time():
                     os.kill(os.getpid(), signal.SIGKILL)
-                if self.away and self._first_time():
+                if self.away in (case_id.index, ALWAYS) and self._first_time():
                     result.trouble = "postmaster is gone"
                     break
                 finding = Finding("result", ("master", "patched"), "rows", 0, "rows differ", "", "")
@@ -145,12 +147,18 @@ def test_cases_that_kill_every_worker_are_given_up(run: _Run) -> None:
 
 
 def test_dead_servers_are_revived_and_the_range_goes_on(run: _Run) -> None:
-    assert run(_Pretend(run.directory, away=True), 20, Limits()) == "all cases done"
+    assert run(_Pretend(run.directory, away=3), 20, Limits()) == "all cases done"
     assert run.cases == 20
     assert run.revived == 1
     assert "patched was restarted" in run.said
 
 
+def test_a_case_that_always_loses_its_servers_is_given_up(run: _Run) -> None:
+    assert run(_Pretend(run.directory, away=5, once=False), 20, Limits()) == "all cases done"
+    assert (run.cases, run.failed) == (20, 2)  # case 5 of either generator
+    assert any("case 5 of a is given up: postmaster is gone" in line for line in run.said)
+
+
 def test_servers_that_stay_away_end_the_campaign(run: _Run) -> None:
     with pytest.raises(ServerError, match="do not stay up: postmaster is gone"):
-        run(_Pretend(run.directory, away=True, once=False), 20, Limits())
+        run(_Pretend(run.directory, away=ALWAYS, once=False), 200, Limits())
