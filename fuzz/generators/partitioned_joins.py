@@ -32,7 +32,7 @@ class PartitionedJoins(Generator):
         "hash_spilling",
         "hash_spilling+partitionwise",
         "hash_spilling+parallel",
-        "hash_only+parallel",
+        "hash_only",
         "parallel+partitionwise",
         "hash_spilling+indexes",
         "hash_only+small_memory",
