@@ -21,6 +21,7 @@ _TEMPLATES: dict[str, Weighted[str]] = {
     "uuid": Weighted((10, "count({})"), (5, "max({}::text)")),
     "bool": Weighted((10, "bool_or({})"), (10, "bool_and({})"), (5, "count({})")),
 }  # fmt: skip
+_WRAPPED = ("round", "md5", "array_length")  # functions around an aggregate take no FILTER
 _FAMILIES = Weighted((45, "int"), (25, "text"), (12, "numeric"), (8, "date"), (4, "uuid"), (6, "bool"))
 
 
@@ -30,5 +31,6 @@ def aggregate(rng: random.Random, scope: Scope) -> str:
         return pick(rng, ("count(*)", *(f"count({relation.alias})" for relation in scope.relations)))
     family = _FAMILIES.pick(rng)
     call = _TEMPLATES[family].pick(rng).format(scalar(rng, scope, family).sql)
-    plain = call.count("(") > 0 and not call.startswith(("round", "md5", "array_length"))
-    return f"{call} FILTER (WHERE {predicate(rng, scope)})" if plain and chance(rng, 12) else call
+    if not call.startswith(_WRAPPED) and chance(rng, 12):
+        call = f"{call} FILTER (WHERE {predicate(rng, scope)})"
+    return call
