@@ -111,7 +111,7 @@ def _mirror() -> str:
 
 def _from_postgresql(release: Release, directory: Path, report: Report) -> tuple[Path, str]:
     report(f"downloading PostgreSQL {release.major} from {_POSTGRESQL}")
-    minors = re.findall(rf'\bv{release.major}\.(\d+)/', _get(f"{_POSTGRESQL}/").decode(errors="replace"))
+    minors = re.findall(rf"\bv{release.major}\.(\d+)/", _get(f"{_POSTGRESQL}/").decode(errors="replace"))
     if not minors:
         raise _Unreachable(f"{_POSTGRESQL} lists no release of {release.major}")
     version = f"{release.major}.{max(map(int, minors))}"
