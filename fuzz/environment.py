@@ -20,8 +20,8 @@ def dependencies() -> list[str]:
 
 
 def environment_directory() -> Path:
-    """Return where the virtual environment for these dependencies and this Python is, or will be."""
-    key = hashlib.sha256("\0".join((sys.version, sys.prefix, *dependencies())).encode()).hexdigest()[:12]
+    """Return where the environment for these dependencies is, or will be; the same when asked from inside it."""
+    key = hashlib.sha256("\0".join((sys.version, sys.base_prefix, *dependencies())).encode()).hexdigest()[:12]
     return workdir.environments() / key
 
 
