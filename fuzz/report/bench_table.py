@@ -14,8 +14,8 @@ def print_rows(console: Console, rows: Sequence[Row], unit: str) -> None:
     """Print a table for each arm that was held against the first one."""
     for arm, against in dict.fromkeys((row.arm, row.against) for row in rows):
         table = Table()
-        table.add_column("case")
-        for title in (f"{arm}, {unit}", f"{against}, {unit}", "ratio", f"{CONFIDENCE:.0%} interval", "mail"):
+        table.add_column("case", no_wrap=True)
+        for title in (f"{arm}\n{unit}", f"{against}\n{unit}", "ratio", f"{CONFIDENCE:.0%}\ninterval", "mail"):
             table.add_column(title, justify="right")
         for row in rows:
             if row.arm == arm:
@@ -25,7 +25,7 @@ def print_rows(console: Console, rows: Sequence[Row], unit: str) -> None:
 
 def _cells(row: Row) -> tuple[str, ...]:
     mail = "" if row.mail is None else f"{row.mail:.2f}"
-    interval = f"{row.low:.3f} to {row.high:.3f}"
+    interval = f"{row.low:.3f}-{row.high:.3f}"
     return row.case, f"{row.median:.0f}", f"{row.median_against:.0f}", f"{row.ratio:.3f}", interval, mail
 
 

@@ -66,7 +66,7 @@ def test_rows_are_shown_beside_the_mails_figure() -> None:
     shown = StringIO()
     print_rows(Console(file=shown, width=80), [ROW], "tps")
     line = next(line for line in shown.getvalue().splitlines() if "10 rows" in line)
-    assert [each in line for each in ("403", "100", "4.030", "3.900 to 4.200", "4.00")] == [True] * 5
+    assert [each in line for each in ("403", "100", "4.030", "3.900-4.200", "4.00")] == [True] * 5
 
 
 def test_json_has_what_a_reader_needs() -> None:
