@@ -92,7 +92,8 @@ def psql(arm: Arm, case: Case, directory: Path, options: str = "") -> tuple[str,
             *("-h", arm.cluster.socket_dir, "-p", str(arm.cluster.port), "-U", "postgres", "plain"),
         ],
         capture_output=True,
-        text=True,
+        encoding="utf-8",
+        errors="replace",  # binary COPY TO STDOUT
         env=os.environ | {"PGOPTIONS": options},
     )
     assert done.returncode == 0, done.stderr
