@@ -34,7 +34,7 @@ class _Recipe:
 
 HARNESSES = {
     "resowner": _Recipe(
-        ("resowner_harness.c", "resowner_model.c", "backend_stubs.c"),
+        ("resowner_harness.c", "resowner_model.c", "resowner_release.c", "backend_stubs.c"),
         ("src/backend/utils/resowner/resowner.c", "src/port/qsort.c"),
     ),
 }

@@ -1,9 +1,11 @@
 /*
- * A tree of ResourceOwners and, beside it, what each of them must hold: plain counters, see resowner_model.c.
+ * A tree of ResourceOwners and, beside it, what each of them must hold: plain counters, see resowner_model.c, and
+ * resowner_release.c for their release.
  */
 #ifndef RESOWNER_MODEL_H
 #define RESOWNER_MODEL_H
 
+#include "storage/lock.h"
 #include "utils/resowner.h"
 
 #define MAX_OWNERS	8
@@ -22,7 +24,14 @@ typedef struct ModelOwner
 	uint16		held[KINDS][VALUES];
 } ModelOwner;
 
-extern ModelOwner owners[MAX_OWNERS];
+/* Arguments of a call that may end in an error */
+typedef struct Call
+{
+	ResourceOwner owner;
+	int			kind;
+	int			value;
+	bool		top_level;
+} Call;
 
 /* How owners are released. */
 typedef struct Release
@@ -32,10 +41,19 @@ typedef struct Release
 	bool		nosy;			/* try to use the owner after release has started */
 } Release;
 
+extern const ResourceOwnerDesc kinds[KINDS];
+extern ModelOwner owners[MAX_OWNERS];
+extern ResourceOwner base_owner;	/* above the root, as releasing locks asks for a parent */
+extern LOCALLOCK fake_lock;		/* the one lock there is */
+
+/* For the harness: resowner_release.c */
 extern void model_begin(bool aux_process);
 extern void model_end(void);
 extern void model_fail_in(int releases);	/* the nth release callback from now ends in an error; 0: none */
+extern void model_release_kind(int position, int kind);
+extern void model_release(int position, Release how);
 
+/* For the harness: resowner_model.c */
 extern int	model_owner(int position);	/* position of some owner in use */
 extern void model_create(int parent);
 extern void model_reparent(int position, int parent);
@@ -43,7 +61,14 @@ extern bool model_remember(int position, int kind, int value);
 extern bool model_forget(int position, int kind, int value);
 extern void model_remember_lock(int position);
 extern void model_forget_lock(int position);
-extern void model_release_kind(int position, int kind);
-extern void model_release(int position, Release how);
+
+/* Between the two */
+extern void model_released(int kind, int value);	/* all release callbacks */
+extern bool is_below(int position, int ancestor);
+extern bool in_subtree(int position, int top);
+extern ModelOwner *model_of(ResourceOwner owner);
+extern bool holds_in_phase(const ModelOwner *model, ResourceReleasePhase phase);
+extern void count(ModelOwner *model, int kind, int value, int change);
+extern void check_closed(ResourceOwner owner);
 
 #endif
