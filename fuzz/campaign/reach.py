@@ -81,10 +81,6 @@ def _positive(value: str, least: int = 1) -> Callable[[Node], bool]:
     return lambda node: bool(node.get(value, 0) >= least)
 
 
-def _always(node: Node) -> bool:
-    return True
-
-
 _Feature = tuple[str, Callable[[Node], bool]]
 _APPEND: tuple[_Feature, ...] = (
     ("append.live>=2", _live),

@@ -86,10 +86,6 @@ class Tally:
         """Return how many verdicts were of this kind."""
         return sum(count for (_, _, each), count in self.verdicts.items() if each == kind)
 
-    def share_of_kind(self, kind: str) -> float:
-        """Return which share of the verdicts was of this kind; 0 if there were none."""
-        return self.of_kind(kind) / self.verdicts.total() if self.verdicts else 0.0
-
     def to_json(self) -> dict[str, Any]:
         """Return what `from_json` reads: a counter becomes sorted rows [*key, count]."""
         found: dict[str, Any] = {}
