@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from fuzz.execution.loop import Abandoned
 from oracles.case import Case
 from oracles.finding import Finding
 from oracles.observation import CaseObservation, Run
@@ -14,7 +15,7 @@ class Observer(Protocol):
     """Whatever executes runs: a Stage, or one that plants bugs."""
 
     def observe(self, case: Case, runs: Sequence[Run]) -> Mapping[Run, CaseObservation]:
-        """Execute each run and return what was observed."""
+        """Execute each run and return what was observed. Raises ServerError, Abandoned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class Trial:
 
     verdicts: tuple[tuple[str, Verdict], ...]
     observations: Mapping[Run, CaseObservation]
+    complete: bool = True  # False: it was abandoned; verdicts are those that were certain by then
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -46,13 +48,17 @@ def try_case(stage: Observer, oracles: Sequence[Oracle], case: Case, arms: Seque
     oracle asked for is seen too.
     """
     observations: dict[Run, CaseObservation] = {}
+    judged: list[tuple[Oracle, tuple[Verdict, ...] | More]] = []
     wanted = list(dict.fromkeys(run for oracle in oracles for run in oracle.runs(case, arms)))
     while wanted:
-        observations |= stage.observe(case, wanted)
+        try:
+            observations |= stage.observe(case, wanted)
+        except Abandoned:
+            break
         judged = [(oracle, oracle.judge(case, arms, observations)) for oracle in oracles]
         wanted = _unobserved(judged, observations)
     verdicts = ((oracle.name, verdict) for oracle, given in judged if not isinstance(given, More) for verdict in given)
-    return Trial(tuple(verdicts), observations)
+    return Trial(tuple(verdicts), observations, complete=not wanted)
 
 
 def _unobserved(

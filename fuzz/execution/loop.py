@@ -2,8 +2,8 @@
 
 import select
 import time
-from collections.abc import Generator, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Generator, Sequence
+from typing import Final, TypeVar
 
 from fuzz.execution.wire import Wire
 
@@ -11,6 +11,17 @@ T = TypeVar("T")
 
 Talk = Generator[Wire | float, None, T]
 """A conversation, written as straight code: it yields a Wire to wait until that is settled, or seconds to pause."""
+
+_LOOK: Final = 0.2  # seconds between two looks at whether to stop, where no server says anything
+
+
+class Abandoned(Exception):
+    """Conversations were broken off because they were asked to stop: there is no result."""
+
+
+def never() -> bool:
+    """Tell that there is no need to stop."""
+    return False
 
 
 class _Turn:
@@ -26,15 +37,18 @@ class _Turn:
         return now >= self.until or (self.wire is not None and self.wire.settled)
 
 
-def converse(talks: "Sequence[Talk[T]]", silence_seconds: float) -> list[T]:
+def converse(talks: "Sequence[Talk[T]]", silence_seconds: float, stop: Callable[[], bool] = never) -> list[T]:
     """Run conversations concurrently and return their results in the order given.
 
     A server that stays silent for `silence_seconds` makes its conversation resume with the Wire unsettled.
+    Raises Abandoned, and closes the conversations, soon after `stop` tells to.
     """
     results: dict[int, T] = {}
     turns = [_Turn(talk, slot) for slot, talk in enumerate(talks)]
     try:
         while turns:
+            if stop():
+                raise Abandoned
             now = time.monotonic()
             turns = [turn for turn in turns if not turn.ready(now) or _resume(turn, results, silence_seconds)]
             _wait(turns, silence_seconds)
@@ -63,12 +77,12 @@ def _resume(turn: _Turn, results: dict[int, T], silence_seconds: float) -> bool:
 
 
 def _wait(turns: Sequence[_Turn], silence_seconds: float) -> None:
-    """Move bytes where sockets are ready; return after at least one did, or a deadline came."""
+    """Move bytes where sockets are ready; return after at least one did, a deadline came, or it is time to look up."""
     if not turns:
         return
     wires = {turn.wire.fileno(): turn for turn in turns if turn.wire is not None}
     writers = [turn.wire for turn in turns if turn.wire is not None and turn.wire.wants_out]
-    timeout = max(0.0, min(turn.until for turn in turns) - time.monotonic())
+    timeout = min(_LOOK, max(0.0, min(turn.until for turn in turns) - time.monotonic()))
     readable, writable, _ = select.select(list(wires), writers, (), timeout)
     for wire in writable:
         wire.pump_out()

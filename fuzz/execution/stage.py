@@ -5,13 +5,13 @@ arm follow one another, so that what one leaves behind is not taken for another'
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self
 
 from fuzz.errors import ServerError
-from fuzz.execution.loop import Talk, converse
+from fuzz.execution.loop import Talk, converse, never
 from fuzz.execution.place import Place
 from fuzz.execution.play import Play
 from fuzz.servers.arm import Arm
@@ -26,10 +26,18 @@ class Stage:
     """Databases of one worker on all arms. Use as a context manager; leaving it drops them."""
 
     def __init__(
-        self, arms: Sequence[Arm], worker: str = "0", statement_timeout_ms: int = STATEMENT_TIMEOUT_MS
+        self,
+        arms: Sequence[Arm],
+        worker: str = "0",
+        statement_timeout_ms: int = STATEMENT_TIMEOUT_MS,
+        stop: Callable[[], bool] = never,
     ) -> None:
-        """Make the databases; `worker` (letters and digits) tells apart stages on the same arms. Raises ServerError."""
+        """Make the databases; `worker` (letters and digits) tells apart stages on the same arms. Raises ServerError.
+
+        `stop` is asked several times a second whether to abandon what is being observed.
+        """
         self._timeout_ms = statement_timeout_ms
+        self._stop = stop
         self._places = {arm.name: Place(arm, worker) for arm in arms}
 
     def __enter__(self) -> Self:
@@ -41,15 +49,17 @@ class Stage:
         self.close()
 
     def observe(self, case: Case, runs: Sequence[Run]) -> dict[Run, CaseObservation]:
-        """Execute each distinct run of the case and return what was observed. Raises ServerError.
+        """Execute each distinct run of the case and return what was observed. Raises ServerError, Abandoned.
 
-        A server that crashed, or was killed, is up again when this returns.
+        A server that crashed, or was killed, is up again when this returns. What was abandoned goes on in the server
+        until its statement ends, or the stage is used again or closed.
         """
         queues: dict[str, list[Run]] = defaultdict(list)
         for run in dict.fromkeys(runs):
             queues[run.arm].append(run)
         silence = self._timeout_ms / 1000 + _GRACE_SECONDS
-        observed = converse([self._play_all(self._places[arm], case, queue) for arm, queue in queues.items()], silence)
+        talks = [self._play_all(self._places[arm], case, queue) for arm, queue in queues.items()]
+        observed = converse(talks, silence, self._stop)
         return {run: observation for part in observed for run, observation in part.items()}
 
     def _play_all(self, place: Place, case: Case, runs: Sequence[Run]) -> Talk[dict[Run, CaseObservation]]:

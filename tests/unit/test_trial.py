@@ -8,9 +8,10 @@ import pytest
 
 from fuzz.campaign.canaries import Sabotaged
 from fuzz.campaign.trial import Trial, try_case
+from fuzz.execution.loop import Abandoned
 from oracles.case import Case
 from oracles.mode import Mode
-from oracles.observation import Run
+from oracles.observation import CaseObservation, Run
 from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Verdict
 from tests.unit.observed import ARMS, ByHand, case, ok, query, seen
 
@@ -49,6 +50,17 @@ def test_runs_go_on_until_no_oracle_asks_for_more() -> None:
     trial = try_case(played, (Curious(1), Curious(3)), CASE, ARMS)
     assert trial.verdicts == (("curious", Agree(3)), ("curious", Agree(3)))
     assert set(trial.observations) == set(played.asked)
+
+
+def test_what_was_certain_when_a_trial_was_abandoned_stands() -> None:
+    def respond(run: Run) -> CaseObservation:
+        if run.modes:
+            raise Abandoned
+        return seen(ok("1"))
+
+    trial = try_case(ByHand(respond), (Curious(1), Curious(3)), CASE, ARMS)
+    assert (trial.verdicts, trial.complete) == ((("curious", Agree(1)),), False)
+    assert try_case(stage(), (Curious(3),), CASE, ARMS).complete
 
 
 def test_equal_runs_are_executed_once() -> None:

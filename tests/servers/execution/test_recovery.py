@@ -12,6 +12,7 @@ import psycopg
 import pytest
 
 from fuzz.errors import ServerError
+from fuzz.execution.loop import Abandoned
 from fuzz.execution.stage import Stage
 from fuzz.servers import modules
 from fuzz.servers.arm import Arm
@@ -123,3 +124,18 @@ def test_a_backend_that_hangs_is_a_timeout_and_killed(twins: tuple[Arm, ...]) ->
         assert [step.outcome for step in observed.steps] == [Outcome.OK, Outcome.TIMEOUT, Outcome.SKIPPED]
         assert observed.crash is not None
         assert play(stage, CANARY).crash is None
+
+
+def test_a_stage_that_is_asked_to_stop_abandons_the_case_at_once_and_can_be_used_again(twins: tuple[Arm, ...]) -> None:
+    asked = threading.Event()
+    endless = Case("test", (Step("CREATE TABLE t (n int)"),), (query("SELECT pg_sleep(60)"),))
+    with Stage(twins, "stopped", statement_timeout_ms=60_000, stop=asked.is_set) as stage:
+        started = time.monotonic()
+        with meanwhile(asked.set), pytest.raises(Abandoned):
+            stage.observe(endless, [Run("a", ()), Run("b", ())])
+        assert time.monotonic() - started < 2
+        asked.clear()
+        assert [step.outcome for step in play(stage, CANARY).steps] == [Outcome.OK] * 3
+        asked.set()
+        started = time.monotonic()
+    assert time.monotonic() - started < 2
