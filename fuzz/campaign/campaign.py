@@ -61,7 +61,7 @@ class Campaign:
         self._counted = Tally()
         self._tries: Counter[Range] = Counter()
         self._troubles = 0
-        unreduced = [each.finding.fingerprint for each in self._findings if each.reproducer is None]
+        unreduced = [each.finding.fingerprint for each in self._findings if not each.reduced]
         self._to_reduce = deque(unreduced[:REDUCTIONS])
         self._reducing = len(self._findings) - len(unreduced) + len(self._to_reduce)
         self._ended: Clocks | None = None

@@ -68,8 +68,9 @@ _finding = Table(
     Column("actual", Text, nullable=False),
     Column("case_id", String, nullable=False),
     Column("case", Text, nullable=False, comment="the whole case, as fuzz/campaign/case_json.py writes it"),
-    Column("reproducer", Text, comment="path of the script, once reduced"),
+    Column("reproducer", Text, comment="path of the script"),
 )
+_reduction = Table("reduction", _metadata, Column("fingerprint", String, primary_key=True, comment="reduced by now"))
 _occurrence = Table(
     "occurrence",
     _metadata,
@@ -80,13 +81,14 @@ _occurrence = Table(
 
 @dataclass(frozen=True, slots=True)
 class StoredFinding:
-    """A finding with the first case that showed it, how many cases did, and its reproducer once there is one."""
+    """A finding with the first case that showed it, how many cases did, and its reproducer."""
 
     finding: Finding
     case_id: str
     case: Case
     count: int
-    reproducer: Path | None
+    reproducer: Path | None  # None only where pgduel was killed before it was written
+    reduced: bool
 
 
 class StoreError(PgduelError):
@@ -189,17 +191,24 @@ class Store:
             connection.execute(insert(_occurrence).values(seen).on_conflict_do_nothing())
         return added.rowcount == 1
 
-    def reduced(self, fingerprint: str, reproducer: Path) -> None:
+    def written(self, fingerprint: str, reproducer: Path) -> None:
         """Record where the finding's reproducer is."""
         with self._transaction() as connection:
             found = update(_finding).where(_finding.c.fingerprint == fingerprint)
             connection.execute(found.values(reproducer=str(reproducer)))
 
+    def reduced(self, fingerprint: str) -> None:
+        """Record that the finding's reproducer is as small as it gets."""
+        with self._transaction() as connection:
+            connection.execute(insert(_reduction).values(fingerprint=fingerprint).on_conflict_do_nothing())
+
     def findings(self) -> tuple[StoredFinding, ...]:
         """Return all findings, in the order in which they came."""
         counts = select(_occurrence.c.fingerprint, func.count().label("count")).group_by(_occurrence.c.fingerprint)
         counted = counts.subquery()
-        query = select(_finding, counted.c.count).join(counted, _finding.c.fingerprint == counted.c.fingerprint)
+        reduced = _finding.c.fingerprint.in_(select(_reduction.c.fingerprint)).label("reduced")
+        query = select(_finding, counted.c.count, reduced)
+        query = query.join(counted, _finding.c.fingerprint == counted.c.fingerprint)
         with self._transaction() as connection:
             rows = connection.execute(query.order_by(_finding.c.number)).mappings().all()
         return tuple(_stored(dict(row)) for row in rows)
@@ -216,7 +225,8 @@ def _stored(row: Mapping[str, Any]) -> StoredFinding:
         actual=row["actual"],
     )
     reproducer = None if row["reproducer"] is None else Path(row["reproducer"])
-    return StoredFinding(finding, row["case_id"], case_json.loads(row["case"]), row["count"], reproducer)
+    case = case_json.loads(row["case"])
+    return StoredFinding(finding, row["case_id"], case, row["count"], reproducer, bool(row["reduced"]))
 
 
 def _use_write_ahead_log(connection: Any, _record: Any) -> None:

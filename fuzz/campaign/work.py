@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.synchronize import Event
 from pathlib import Path
+from typing import Protocol
 
 from fuzz.campaign.attached import attached, running
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
@@ -18,7 +19,7 @@ from fuzz.engines.seeded import case_of
 from fuzz.errors import PgduelError, ServerError
 from fuzz.execution.stage import Stage
 from fuzz.generators.generator import Scale
-from fuzz.servers.arm import Arm
+from fuzz.servers.arm import Arm, fresh_servers
 from oracles.case import Case, CaseId
 from oracles.observation import CaseObservation, Run
 from oracles.oracle import all_oracles, duel
@@ -27,8 +28,15 @@ EXPLAINED = 10  # one case in so many is run once more, explained
 REPORTED = 1.0  # seconds after which a worker reports what it did, though its range goes on; a finding at once
 ERRORS = "errors.log"
 
-Reduce = Callable[[Stage, StoredFinding, Path], Path]
-"""Reduces a finding on the stage, writes its reproducer into the directory, returns its path."""
+
+class Reducer(Protocol):
+    """Makes reproducers. Pickles."""
+
+    def write(self, found: StoredFinding, directory: Path) -> Path:
+        """Write the script of the whole case into the directory and return its path."""
+
+    def reduce(self, stage: Stage, found: StoredFinding, directory: Path) -> Path:
+        """Overwrite that script by smaller and smaller ones that show the finding on the stage; return its path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +46,12 @@ class CaseWork:
     arms: tuple[Arm, ...]
     directory: Path
     seed: int
-    reduce: Reduce
+    reducer: Reducer
 
     @classmethod
-    def on(cls, arms: Sequence[Arm], directory: Path, seed: int, reduce: Reduce) -> "CaseWork":
+    def on(cls, arms: Sequence[Arm], directory: Path, seed: int, reducer: Reducer) -> "CaseWork":
         """Return the work of a campaign on arms that this process owns."""
-        return cls(attached(arms), directory, seed, reduce)
+        return cls(attached(arms), directory, seed, reducer)
 
     @contextmanager
     def __call__(self, number: int, stop: Event) -> Iterator[Callable[[Job], Result]]:
@@ -126,6 +134,7 @@ class _Worker:
             raise ServerError(f"a server went away during case {case_id}")
         for finding in trial.findings:
             if self._store.add_finding(finding, str(case_id), case):
+                self._write_script(finding.fingerprint)
                 result.found.append(finding.fingerprint)
         reference, *_ = duel(case, self._arms)
         result.tally.count_steps(case_id.generator, case, trial.observations[reference])
@@ -143,12 +152,18 @@ class _Worker:
                 result.tally.reach.update(reach(step.plan))
         result.tally.reach.update(seen.reach)
 
+    def _found(self, fingerprint: str) -> StoredFinding:
+        return next(each for each in self._store.findings() if each.finding.fingerprint == fingerprint)
+
+    def _write_script(self, fingerprint: str) -> None:
+        self._store.written(fingerprint, self._work.reducer.write(self._found(fingerprint), self._work.directory))
+
     def _reduce(self, job: Reduction) -> ReductionResult:
-        found = next(each for each in self._store.findings() if each.finding.fingerprint == job.fingerprint)
+        """Reduce on servers of its own: those of the campaign shall not crash for it, nor disturb it."""
         try:
-            path = self._work.reduce(self._entered(), found, self._work.directory)
+            with fresh_servers(self._work.arms) as arms, Stage(arms, "reduction") as stage:
+                path = self._work.reducer.reduce(stage, self._found(job.fingerprint), self._work.directory)
         except PgduelError as error:
-            self._leave_stage()  # it may be what failed
             return ReductionResult(f"finding {job.fingerprint} is not reduced: {error}")
-        self._store.reduced(job.fingerprint, path)
+        self._store.reduced(job.fingerprint)
         return ReductionResult(f"finding {job.fingerprint}: {path}")

@@ -22,6 +22,7 @@ from fuzz.errors import CanaryMissed, PgduelError
 from fuzz.execution.stage import Stage
 from fuzz.report.summary import Summary
 from fuzz.report.terminal import Display, display
+from fuzz.servers import owners
 from fuzz.servers.arm import Arm, open_arms
 from oracles.oracle import all_oracles
 
@@ -92,6 +93,8 @@ def _run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Dis
     except (PgduelError, KeyboardInterrupt):
         shown.say(f"all findings and counts are kept; go on with: ./pgduel fuzz --resume {number}")
         raise
+    finally:
+        owners.clean_up()  # a worker killed while it reduced leaves its servers behind
 
 
 def _revive(arms: Sequence[Arm]) -> list[str]:

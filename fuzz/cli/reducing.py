@@ -29,16 +29,26 @@ class Reducing:
     options: ArmOptions
     arms: Mapping[str, Any]  # what is recorded of each
 
-    def __call__(self, stage: Stage, found: StoredFinding, directory: Path) -> Path:
-        """Write the script of the case as it was found, then of each smaller one; return its path.
+    def write(self, found: StoredFinding, directory: Path) -> Path:
+        """Write the script of the case as it was found; return its path."""
+        path = directory / DIRECTORY / f"{found.finding.fingerprint}.sql"
+        path.parent.mkdir(exist_ok=True)
+        self._write(path, found.case, found.finding, found.case_id)
+        return path
+
+    def _write(self, path: Path, case: Case, shown: Finding, case_id: str) -> None:
+        replay = f"./pgduel replay {path}{self.options.command_line()}"
+        path.write_text(render(case, shown, self.arms, case_id, replay), encoding="utf-8")
+
+    def reduce(self, stage: Stage, found: StoredFinding, directory: Path) -> Path:
+        """Write the script of the whole case, then of each smaller one; return its path.
 
         A finding that does not show again leaves the script of the whole case. What shows under another symptom
         then (a crash that wanders) is reduced by whatever the same oracle reports of the same arms.
         """
         oracles = [oracle for oracle in all_oracles() if oracle.name == found.finding.oracle]
-        shown: dict[Case, Finding] = {found.case: found.finding}
-        path = directory / DIRECTORY / f"{found.finding.fingerprint}.sql"
-        path.parent.mkdir(exist_ok=True)
+        shown: dict[Case, Finding] = {}
+        path = self.write(found, directory)
 
         def shows(alike: Callable[[Finding, Finding], bool], case: Case) -> bool:
             for finding in try_case(stage, oracles, case, tuple(self.arms)).findings:
@@ -47,16 +57,17 @@ class Reducing:
                     return True
             return False
 
-        def write(case: Case) -> None:
-            replay = f"./pgduel replay {path}{self.options.command_line()}"
-            path.write_text(render(case, shown[case], self.arms, found.case_id, replay), encoding="utf-8")
-
-        write(found.case)
         start = _asking_for_repetition(found.case)
         by_hand = f"./pgduel replay {found.case_id}{self.options.command_line()}"
         for alike in (Finding.resembles, _same_arms):
             with suppress(Uninteresting):
-                reduce(start, partial(shows, alike), seconds=SECONDS, by_hand=by_hand, on_better=write)
+                reduce(
+                    start,
+                    partial(shows, alike),
+                    seconds=SECONDS,
+                    by_hand=by_hand,
+                    on_better=lambda case: self._write(path, case, shown[case], found.case_id),
+                )
                 break
         return path
 

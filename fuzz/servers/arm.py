@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
@@ -137,6 +137,13 @@ def open_arms(
             arms.append(Arm(spec.name, build, cluster, trees))
         require_same_initdb(arms)
         yield tuple(arms)
+
+
+@contextmanager
+def fresh_servers(arms: Sequence[Arm]) -> Iterator[tuple[Arm, ...]]:
+    """Start a server of each arm's build, as new as that arm's own once was; stop it in the end. Raises ServerError."""
+    with ExitStack() as stack:
+        yield tuple(replace(arm, cluster=stack.enter_context(Cluster(arm.build, arm.name))) for arm in arms)
 
 
 def require_comparable(builds: Mapping[str, Build], *, allow_same_build: bool) -> None:

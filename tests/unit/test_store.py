@@ -69,8 +69,11 @@ def test_findings_come_back_whole_and_are_counted_by_case(store: Store) -> None:
     (found,) = store.findings()
     assert (found.finding, found.case_id, found.case, found.count) == (FINDING, "1/copy_batches/0", CASE, 2)
     assert found.reproducer is None
-    store.reduced(FINDING.fingerprint, Path("x.sql"))
+    store.written(FINDING.fingerprint, Path("x.sql"))
     assert store.findings()[0].reproducer == Path("x.sql")
+    assert not store.findings()[0].reduced
+    store.reduced(FINDING.fingerprint)
+    assert store.findings()[0].reduced
 
 
 def test_progress_is_read_back(store: Store) -> None:

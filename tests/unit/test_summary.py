@@ -65,7 +65,7 @@ def test_people_read_the_same() -> None:
 
 
 def test_a_finding_comes_with_its_replay_command() -> None:
-    found = StoredFinding(FINDING, "1/joins/4", Case("joins", (), ()), 3, None)
+    found = StoredFinding(FINDING, "1/joins/4", Case("joins", (), ()), 3, None, reduced=False)
     by_name = replace(CLEAN, findings=(found,))
     assert f"./pgduel replay 3/{FINDING.fingerprint}" in _printed(by_name)
     assert "1 row [missing]" in _printed(by_name)
@@ -82,7 +82,7 @@ def test_an_interrupted_campaign_says_how_to_go_on() -> None:
     ("found", "complaints", "status"), [(False, (), 0), (True, (), 1), (False, ("dull",), 2), (True, ("dull",), 1)]
 )
 def test_exit_status(found: bool, complaints: tuple[str, ...], status: int) -> None:  # noqa: FBT001
-    findings = (StoredFinding(FINDING, "1/joins/4", Case("joins", (), ()), 3, None),) if found else ()
+    findings = (StoredFinding(FINDING, "1/joins/4", Case("joins", (), ()), 3, None, reduced=False),) if found else ()
     assert replace(CLEAN, findings=findings, complaints=complaints).exit_code == status
 
 
