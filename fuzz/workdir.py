@@ -1,11 +1,14 @@
 """The one owner of every path that pgduel writes to, outside the checkout. Standard library only: set-up uses it."""
 
 import os
+import shutil
 from pathlib import Path
 
 from fuzz.errors import PgduelError
 
 CHECKOUT = Path(__file__).resolve().parents[1]
+_MEMORY = Path("/dev/shm")
+_MEMORY_NEEDED = 8 << 30  # bytes: four servers with 1 GB of WAL at most each, what they hold, and as much left over
 
 
 def _root() -> Path:
@@ -68,8 +71,29 @@ def compiler_cache() -> Path:
 
 
 def clusters() -> Path:
-    """Return where data directories and sockets live; short, since a socket's path is limited to 107 bytes."""
+    """Return where servers that fuzz live, as far as possible in memory: cases make and drop thousands of files.
+
+    A file system on disk may spend a quarter of all processors' time on that (ext4, looking for inodes that were not
+    freed just now). Whoever sets $PGDUEL_HOME wants everything there.
+    """
+    return _in_memory() or clusters_on_disk()
+
+
+def clusters_on_disk() -> Path:
+    """Return where data directories and sockets live otherwise; short: a socket's path is limited to 107 bytes."""
     return _made("clusters")
+
+
+def _in_memory() -> Path | None:
+    """Return a directory in memory, where there is room for all servers of a campaign, and it is ours."""
+    if "PGDUEL_HOME" in os.environ or not _MEMORY.is_dir() or shutil.disk_usage(_MEMORY).total < _MEMORY_NEEDED:
+        return None
+    path = _MEMORY / f"pgduel-{os.geteuid()}"
+    try:
+        path.mkdir(exist_ok=True)
+    except OSError:
+        return None
+    return path if path.lstat().st_uid == os.geteuid() and path.is_dir() else None
 
 
 def campaigns() -> Path:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from fuzz import workdir
 from fuzz.bench.bench import Bench, BenchError
 from fuzz.bench.copying import CopyBench
 from fuzz.bench.run import Row, run_bench
@@ -76,7 +77,8 @@ def _run(
         if len(specs) < 2:
             raise BenchError("a ratio needs two arms: name another with --arm")
         same = wanted.same_build_wanted
-        with open_arms(specs, shown.progress, allow_same_build=same, settings=dict(bench.settings)) as arms:
+        settings, disk = dict(bench.settings), workdir.clusters_on_disk()
+        with open_arms(specs, shown.progress, allow_same_build=same, settings=settings, directory=disk) as arms:
             measured = run_bench(bench, arms, points, rounds=rounds, seconds=seconds, report=shown.progress)
             facts = options.arms_json(specs, [arm.build.key for arm in arms])
     _conclude(bench, measured, facts, rounds, seconds, json_file)

@@ -118,9 +118,11 @@ def open_arms(
     *,
     allow_same_build: bool = False,
     settings: dict[str, str] | None = None,
+    directory: Path | None = None,
 ) -> Iterator[tuple[Arm, ...]]:
-    """Build and start all arms, and stop them in the end; the first is the one others are held against.
+    """Build and start all arms, in workdir.clusters() or another directory, and stop them in the end.
 
+    The first is the one others are held against.
     Raises SourceError, BuildError, ServerError; the last also where arms could not be compared: one build
     twice (unless allowed), differing configure flags, or differing initdb settings.
     """
@@ -133,7 +135,7 @@ def open_arms(
         arms = []
         for spec, (build, trees) in zip(specs, built, strict=True):
             report(f"starting {spec.name}")
-            cluster = stack.enter_context(Cluster(build, spec.name, settings=settings))
+            cluster = stack.enter_context(Cluster(build, spec.name, settings=settings, directory=directory))
             arms.append(Arm(spec.name, build, cluster, trees))
         require_same_initdb(arms)
         yield tuple(arms)

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from fuzz import workdir
 from fuzz.errors import ServerError
 from fuzz.servers import modules, owners
 from fuzz.servers.account import server_account
@@ -50,9 +51,18 @@ class Cluster:
     """A data directory and its postmaster. Superuser postgres, trusted, over a Unix socket only."""
 
     def __init__(
-        self, build: Build, name: str, *, settings: dict[str, str] | None = None, socket_dir: Path | None = None
+        self,
+        build: Build,
+        name: str,
+        *,
+        settings: dict[str, str] | None = None,
+        directory: Path | None = None,
+        socket_dir: Path | None = None,
     ) -> None:
-        """Make a cluster without starting it. `settings` come on top of settings.FUZZING. Raises ServerError."""
+        """Make a cluster, in workdir.clusters() or another directory, without starting it. Raises ServerError.
+
+        `settings` come on top of settings.FUZZING.
+        """
         self.build = build
         self.name = name
         self.port = 5432
@@ -60,7 +70,7 @@ class Cluster:
         self._process: subprocess.Popen[bytes] | None = None
         self._spent = 0.0
         self._settings = settings or {}
-        self._owner = owners.claim(name, self.destroy)
+        self._owner = owners.claim(name, directory or workdir.clusters(), self.destroy)
         self._home = self._owner.home
         self.data = self._home / "data"
         self.log = self._home / "log"

@@ -31,14 +31,14 @@ class Owner:
 _claims: list[Owner] = []
 
 
-def claim(name: str, destroy: Callable[[], None]) -> Owner:
-    """Make and own a cluster's directory; `destroy` runs when this process ends without having done so.
+def claim(name: str, directory: Path, destroy: Callable[[], None]) -> Owner:
+    """Make and own a cluster's home in a directory; `destroy` runs when this process ends without having done so.
 
     Clusters whose owner died are killed and deleted first.
     """
     with _registry():
         _clean_up()
-        home = Path(tempfile.mkdtemp(prefix=f"{name[:20]}-", dir=workdir.clusters())).resolve()
+        home = Path(tempfile.mkdtemp(prefix=f"{name[:20]}-", dir=directory)).resolve()
         file = (home / _FILE).open("w")
         fcntl.flock(file, fcntl.LOCK_EX)
     owner = Owner(home, file, os.getpid(), destroy)
@@ -61,11 +61,12 @@ def clean_up() -> None:
 
 def _registry() -> FileLock:
     """Return the lock under which directories come and get their owner."""
-    return FileLock(workdir.clusters() / "registry.lock")
+    return FileLock(workdir.clusters_on_disk() / "registry.lock")
 
 
 def _clean_up() -> None:
-    for home in sorted(path for path in workdir.clusters().iterdir() if path.is_dir()):
+    directories = {workdir.clusters(), workdir.clusters_on_disk()}
+    for home in sorted(path for directory in directories for path in directory.iterdir() if path.is_dir()):
         if _is_orphan(home / _FILE):
             kill_all_in((home / "data").resolve())
             shutil.rmtree(home, ignore_errors=True)

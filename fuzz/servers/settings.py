@@ -18,7 +18,7 @@ FUZZING = {
     "fsync": "off",
     "full_page_writes": "off",
     "checkpoint_timeout": "1h",
-    "max_wal_size": "2GB",
+    "max_wal_size": "512MB",
     # Nothing may change plans or take buffers and time by itself.
     "autovacuum": "off",
     "jit": "off",
@@ -45,6 +45,7 @@ FUZZING = {
 # PostgreSQL's own tests expect its defaults.
 SUITES = {
     "autovacuum": "on",
+    "max_wal_size": "1GB",
     "shared_buffers": "128MB",
     "max_connections": "100",
     "max_worker_processes": "8",
