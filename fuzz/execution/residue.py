@@ -37,7 +37,7 @@ FROM pg_locks WHERE pid = $2::int AND locktype <> 'virtualxid'
 _LOOKS = 4  # other processes pin buffers for a moment: what leaks stays
 _PAUSE = 0.01
 _RELATION_FILE = re.compile(r"/(?:base|global|pg_tblspc)/(?!.*pgsql_tmp)")
-_SHARED_MEMORY = ("/dev/shm/PostgreSQL.", "/SYSV")  # names of mappings, before the process's own main segment
+_SHARED_MEMORY = ("/pg_dynshmem/", "/SYSV")  # names of mappings, before the process's own main segment
 
 
 def residue(place: Place, pid: int, inside: Sequence[tuple[str, str]]) -> Talk[Residue]:

@@ -18,6 +18,7 @@ from fuzz.servers.account import server_account
 from fuzz.servers.build import Build
 from fuzz.servers.processes import cpu_seconds_in, kill_all_in, runs_in
 from fuzz.servers.settings import FUZZING, lines
+from fuzz.servers.shared_memory import remove_segment_of
 from fuzz.servers.template import copy_template
 
 _WITNESS = "pgduel_witness"
@@ -224,6 +225,7 @@ class Cluster:
     def destroy(self) -> None:
         """Stop at once and delete everything."""
         self.stop("immediate")
+        remove_segment_of(self.data)
         owners.release(self._owner)
         if not self.socket_dir.is_relative_to(self._home) and self.socket_dir.name.startswith("pgduel-"):
             shutil.rmtree(self.socket_dir, ignore_errors=True)

@@ -14,6 +14,7 @@ from filelock import FileLock
 
 from fuzz import workdir
 from fuzz.servers.processes import kill_all_in
+from fuzz.servers.shared_memory import remove_segment_of
 
 _FILE = "owner"
 
@@ -69,6 +70,7 @@ def _clean_up() -> None:
     for home in sorted(path for directory in directories for path in directory.iterdir() if path.is_dir()):
         if _is_orphan(home / _FILE):
             kill_all_in((home / "data").resolve())
+            remove_segment_of(home / "data")
             shutil.rmtree(home, ignore_errors=True)
 
 

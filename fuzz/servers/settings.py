@@ -23,6 +23,8 @@ FUZZING = {
     "autovacuum": "off",
     "jit": "off",
     "shared_buffers": "32MB",
+    # In the data directory, and so gone with it when a server is killed; /dev/shm may be small, in containers.
+    "dynamic_shared_memory_type": "mmap",
     "max_connections": "40",
     "max_worker_processes": "20",
     "max_parallel_workers": "12",
@@ -44,6 +46,7 @@ FUZZING = {
 
 # PostgreSQL's own tests expect its defaults.
 SUITES = {
+    "dynamic_shared_memory_type": "posix",
     "autovacuum": "on",
     "max_wal_size": "1GB",
     "shared_buffers": "128MB",
