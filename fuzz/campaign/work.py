@@ -17,6 +17,7 @@ from fuzz.campaign.store import Store, StoredFinding, StoreError
 from fuzz.campaign.trial import try_case
 from fuzz.engines.seeded import case_of
 from fuzz.errors import PgduelError, ServerError
+from fuzz.execution.loop import Abandoned
 from fuzz.execution.stage import Stage
 from fuzz.generators.generator import Scale
 from fuzz.servers.arm import Arm, fresh_servers
@@ -87,13 +88,14 @@ class _Worker:
 
     def _entered(self) -> Stage:
         if self._stage is None:
-            self._stage = Stage(self._work.arms, self._name)
+            self._stage = Stage(self._work.arms, self._name, stop=self._stop.is_set)
         return self._stage
 
     def do(self, job: Job) -> Result:
         return self._reduce(job) if isinstance(job, Reduction) else self._run(job)
 
     def _run(self, job: Range) -> RangeResult:
+        """Run cases until there is something to report. One that is abandoned is not done, so it is given out again."""
         result = RangeResult()
         until = time.monotonic() + REPORTED
         try:
@@ -102,6 +104,8 @@ class _Worker:
                 result.done += 1
                 if result.found or self._stop.is_set() or time.monotonic() > until:
                     break  # the rest is given out again
+        except Abandoned:
+            pass
         except ServerError as error:
             result.trouble = str(error)
             self._leave_stage()
@@ -116,7 +120,7 @@ class _Worker:
         """Run one case. What goes wrong in pgduel itself is counted and written down, never passed over."""
         try:
             self._judge(case_id, case_of(case_id, Scale()), result)
-        except (ServerError, StoreError):
+        except (Abandoned, ServerError, StoreError):
             raise
         except Exception as error:
             with (self._work.directory / ERRORS).open("a") as log:
@@ -128,19 +132,26 @@ class _Worker:
         stage = self._entered()
         servers = self._postmasters()
         trial = try_case(stage, self._oracles, case, self._arms)
-        explained = Run(self._arms[-1], case.modes, explain=True)
-        seen = stage.observe(case, [explained])[explained] if case_id.index % EXPLAINED == 0 else None
-        if self._postmasters() != servers:  # backends that lose their postmaster may do anything
-            raise ServerError(f"a server went away during case {case_id}")
+        self._require(servers, case_id)
         for finding in trial.findings:
             if self._store.add_finding(finding, str(case_id), case):
                 self._write_script(finding.fingerprint)
                 result.found.append(finding.fingerprint)
+        if not trial.complete:
+            raise Abandoned
+        explained = Run(self._arms[-1], case.modes, explain=True)
+        seen = stage.observe(case, [explained])[explained] if case_id.index % EXPLAINED == 0 else None
+        self._require(servers, case_id)
         reference, *_ = duel(case, self._arms)
         result.tally.count_steps(case_id.generator, case, trial.observations[reference])
         result.tally.count_verdicts(case_id.generator, trial)
         if seen is not None:
             self._count_reach(seen, result)
+
+    def _require(self, servers: list[int], case_id: CaseId) -> None:
+        """Raise ServerError if one of these servers is gone: backends that lose their postmaster may do anything."""
+        if self._postmasters() != servers:
+            raise ServerError(f"a server went away during case {case_id}")
 
     def _postmasters(self) -> list[int]:
         """Return their process numbers. Raises ServerError if one is down."""

@@ -1,0 +1,96 @@
+"""What a worker does when it is asked to stop in the middle of a case: it ends at once, and what was found is kept."""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.synchronize import Event
+from pathlib import Path
+from threading import Timer
+
+import pytest
+
+from fuzz.campaign import work
+from fuzz.campaign.jobs import RangeResult
+from fuzz.campaign.schedule import Range
+from fuzz.campaign.store import Store, StoredFinding
+from fuzz.campaign.work import CaseWork
+from fuzz.execution.stage import Stage
+from fuzz.generators.generator import Scale
+from fuzz.servers.arm import Arm
+from fuzz.servers.build import Build
+from fuzz.servers.cluster import Cluster
+from oracles.case import Case, CaseId, Kind, Step
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(120)]
+
+
+@pytest.fixture(scope="module")
+def arms(build: Build) -> Iterator[tuple[Arm, ...]]:
+    with ExitStack() as stack:
+        yield tuple(Arm(name, build, stack.enter_context(Cluster(build, name)), ()) for name in ("a", "b"))
+
+
+@pytest.fixture
+def stop() -> Event:
+    return get_context("spawn").Event()
+
+
+@dataclass
+class StopsAtFinding:
+    """A reducer that asks to stop as soon as a finding is there."""
+
+    stop: Event
+
+    def write(self, found: StoredFinding, directory: Path) -> Path:
+        self.stop.set()
+        return directory / "script.sql"
+
+    def reduce(self, stage: Stage, found: StoredFinding, directory: Path) -> Path:
+        raise AssertionError
+
+
+def cases(monkeypatch: pytest.MonkeyPatch, *made: Case) -> Range:
+    """Let a range have these cases."""
+
+    def case_of(case_id: CaseId, _: Scale) -> Case:
+        return made[case_id.index]
+
+    monkeypatch.setattr(work, "case_of", case_of)
+    return Range(0, "test", 0, len(made))
+
+
+def queries(*sql: str) -> Case:
+    return Case("test", (), tuple(Step(each, Kind.QUERY) for each in sql))
+
+
+def run(arms: tuple[Arm, ...], directory: Path, stop: Event, job: Range) -> RangeResult:
+    with CaseWork.on(arms, directory, 1, StopsAtFinding(stop))(0, stop) as do:
+        result = do(job)
+    assert isinstance(result, RangeResult)
+    assert (result.trouble, result.fatal, result.notes) == (None, None, [])
+    return result
+
+
+def test_a_case_under_way_is_abandoned_and_not_counted(
+    arms: tuple[Arm, ...], tmp_path: Path, stop: Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work, "REPORTED", 600.0)
+    slow = cases(monkeypatch, queries("SELECT 1"), queries(*20 * ["SELECT pg_sleep(4)"]))
+    Timer(10, stop.set).start()
+    started = time.monotonic()
+    result = run(arms, tmp_path, stop, slow)
+    assert time.monotonic() - started < 20
+    assert (result.done, result.tally.cases["test"], result.found) == (1, 1, [])
+
+
+def test_a_finding_of_a_case_that_is_abandoned_is_kept(
+    arms: tuple[Arm, ...], tmp_path: Path, stop: Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = run(arms, tmp_path, stop, cases(monkeypatch, queries("SELECT current_setting('data_directory')")))
+    assert (result.done, result.tally.cases["test"]) == (0, 0)
+    store = Store(tmp_path)
+    assert [found.finding.fingerprint for found in store.findings()] == result.found
+    assert len(result.found) == 1
+    store.close()
