@@ -1,7 +1,8 @@
 """Measuring arms interleaved: each round visits all points, and at each point all arms, one right after another.
 
 Each other round goes through the arms backwards (ABBA), so that neither a machine that slowly changes its speed nor
-what one measurement leaves behind favours an arm. A burst of other load spoils a round of some points, not a point.
+what one measurement leaves behind favours an arm. A burst of other load spoils a round of some points, not a point:
+many short rounds serve better than few long ones.
 """
 
 from collections import defaultdict

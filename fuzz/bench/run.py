@@ -6,14 +6,17 @@ from dataclasses import dataclass
 
 from fuzz.bench.bench import Bench, Point
 from fuzz.bench.interleaved import Samples, measure_interleaved
-from fuzz.bench.statistics import ratio_of_medians
+from fuzz.bench.statistics import median_ratio
 from fuzz.servers import Report
 from fuzz.servers.arm import Arm
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table: an arm held against the first one at a point; `mail` is what the mail says there."""
+    """One line of the table: an arm held against the first one at a point; `mail` is what the mail says there.
+
+    `ratio` is the median of the rounds' ratios, which need not be that of the medians.
+    """
 
     case: str
     arm: str
@@ -47,7 +50,7 @@ def run_bench(
 
 def _row(bench: Bench, samples: Samples, point: Point, arm: str, against: str) -> Row:
     mine, theirs = samples[point, arm], samples[point, against]
-    ratio = ratio_of_medians(mine, theirs)
+    ratio = median_ratio(mine, theirs)
     return Row(
         bench.label(point),
         arm,

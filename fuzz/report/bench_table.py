@@ -30,7 +30,7 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def row_json(row: Row) -> dict[str, Any]:
-    """Return a row as `--json` writes it: `ratio` is that of the medians, `low` and `high` the ends of its interval."""
+    """Return a row as `--json` writes it: `low` and `high` are the ends of the interval of `ratio`."""
     return {
         "case": row.case,
         "arms": [row.against, row.arm],
