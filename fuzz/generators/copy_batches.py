@@ -11,6 +11,7 @@ from fuzz.generators.copying.copy_out import make_copy_out
 from fuzz.generators.copying.foreign import PROLOGUE as FOREIGN_PROLOGUE
 from fuzz.generators.copying.foreign import make_foreign
 from fuzz.generators.copying.many_references import make_references
+from fuzz.generators.copying.partitions import MANY_PARTITIONS
 from fuzz.generators.copying.plans import PLANS
 from fuzz.generators.copying.plpgsql import make_block
 from fuzz.generators.copying.prologue import needed
@@ -24,6 +25,8 @@ from oracles.case import Case, Step
 
 TABLES = Weighted((6, 1), (4, 2), (1, 3))
 FEWEST_STEPS = 10
+# Under the mode `parallel` each index of each partition would wait for workers to build it, though it is empty.
+LONE_BUILDS = ("SET max_parallel_maintenance_workers = 0",)
 
 
 def _transaction(rng: random.Random, scope: Scope, table: Table) -> Made:
@@ -93,12 +96,13 @@ def _scene(rng: random.Random, scope: Scope) -> tuple[Scope, tuple[Step, ...]]:
             fixed, view, made = make_view(rng, table, f"v{number}")
             tables, steps = (*tables[:-1], fixed, view), steps + made
     loop = FOREIGN_PROLOGUE if any(table.remote for table in tables) else ()
-    return Scope(scope.scale, tables), (*map(Step, loop), *steps)
+    alone = LONE_BUILDS if any(table.leaves > 1 for table in tables) else ()
+    return Scope(scope.scale, tables), (*map(Step, (*alone, *loop)), *steps)
 
 
 def _local(rng: random.Random, scope: Scope, name: str) -> tuple[Table, tuple[Step, ...]]:
     table, steps = make_table(rng, scope, name)
-    if not chance(rng, 45):
+    if not chance(rng, 15 if table.leaves >= MANY_PARTITIONS else 45):  # many triggers keep COPY from batching
         return table, steps
     table, triggers = make_triggers(rng, table)
     return table, steps + triggers

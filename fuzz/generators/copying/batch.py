@@ -5,7 +5,7 @@ from itertools import cycle, islice
 
 from fuzz.generators.choices import Weighted, between, chance, pick, some
 from fuzz.generators.copying.formats import Absent, Batch, Cell, Options, records
-from fuzz.generators.copying.table import REFERENCES, Column, Role, Scope, Table
+from fuzz.generators.copying.table import REFERENCES, Column, Family, Role, Scope, Table
 from fuzz.generators.copying.values import int4, int4range, noise, text
 
 BUFFERED_TUPLES = 1000  # MAX_BUFFERED_TUPLES
@@ -36,14 +36,14 @@ KEY_ORDERS = Weighted((5, "turns"), (3, "runs"), (2, "skewed"), (1, "same"))
 # two more a partition; so owners grow that many rows before their limits.
 ALLOWANCE = 12
 PAD_LENGTHS = ((10, 0), (20, 1), (20, 12), (12, 60), (8, 250), (6, 1900), (5, 2100), (4, 9000), (1, 70000))
-PAD_BUDGET = 150_000  # bytes of padding in a batch, more or less
+PAD_BUDGET = 500  # bytes of padding in a batch, more or less, for each row that Scale.rows allows in a table
 
 
 def make_size(rng: random.Random, scope: Scope, table: Table) -> int:
     """Return a number of rows."""
     limit = LARGEST * scope.scale.rows
-    if table.slow and not chance(rng, 8):
-        limit = min(limit, 100)
+    if table.family is Family.VIEW or (table.slow and not chance(rng, 8)):
+        limit = min(limit, 100)  # behind a view, each row is a statement, before and after which triggers may count
     base = Weighted(*(entry for entry in SIZES if entry[1] <= limit)).pick(rng)
     if base < OWNER_LIMITS[0]:
         return base
@@ -52,30 +52,35 @@ def make_size(rng: random.Random, scope: Scope, table: Table) -> int:
 
 
 def spill_size(table: Table) -> int:
-    """Return a number of rows that reaches each partition of a table at least twice, give or take hashing."""
-    return 2 * table.leaves + 5
+    """Return a number of rows that, with keys in turn, reaches each partition of a table."""
+    hashed = len(table.keys) < table.leaves  # then chance alone leads to each partition
+    return 7 * table.leaves if hashed else 2 * table.leaves + 5
 
 
-def make_batch(rng: random.Random, scope: Scope, table: Table, columns: tuple[Column, ...], rows: int) -> Batch:
-    """Return rows that the table takes; their numbers start at scope.next_id."""
+def make_batch(
+    rng: random.Random, scope: Scope, table: Table, columns: tuple[Column, ...], rows: int, *, spread: bool = False
+) -> Batch:
+    """Return rows that the table takes; their numbers start at scope.next_id. `spread` asks for keys in turn."""
     numbers = range(scope.next_id, scope.next_id + rows)
-    return Batch(columns, tuple(_cells(rng, table, column, numbers) for column in columns))
+    padding = PAD_BUDGET * scope.scale.rows // max(rows, 1)
+    return Batch(columns, tuple(_cells(rng, table, column, numbers, padding, spread=spread) for column in columns))
 
 
-def _cells(rng: random.Random, table: Table, column: Column, numbers: range) -> tuple[Cell, ...]:
+def _cells(
+    rng: random.Random, table: Table, column: Column, numbers: range, padding: int, *, spread: bool
+) -> tuple[Cell, ...]:
     if column.role is Role.ID:
         return tuple(int4(number) for number in numbers)
     if column.role is Role.SPAN:
         return tuple(int4range(number, number + 1) for number in numbers)
     if column.role is Role.KEY:
-        return _keys(rng, table, len(numbers))
-    return tuple(islice(cycle(_pool(rng, column, len(numbers))), len(numbers)))
+        return _keys(rng, table, len(numbers), "turns" if spread else KEY_ORDERS.pick(rng))
+    return tuple(islice(cycle(_pool(rng, column, padding)), len(numbers)))
 
 
-def _keys(rng: random.Random, table: Table, rows: int) -> tuple[Cell, ...]:
+def _keys(rng: random.Random, table: Table, rows: int, order: str) -> tuple[Cell, ...]:
     """Return keys in turn (each row another partition), in runs, skewed, or all the same."""
     keys: list[Cell] = [Absent.NULL if key is None else int4(key) for key in table.keys]
-    order = KEY_ORDERS.pick(rng)
     if order == "runs":
         length = pick(rng, (2, 3, 7, 33))
         keys = [key for key in keys for _ in range(length)]
@@ -89,12 +94,12 @@ def _keys(rng: random.Random, table: Table, rows: int) -> tuple[Cell, ...]:
     return tuple(islice(cycle(keys), rows))
 
 
-def _pool(rng: random.Random, column: Column, rows: int) -> list[Cell]:
+def _pool(rng: random.Random, column: Column, padding: int) -> list[Cell]:
     """Return the few values that a column takes in turn; few, so that large batches are quickly made."""
     if column.role is Role.REFERENCE:
         pool: list[Cell] = [int4(number) for number in some(rng, range(1, REFERENCES + 1), 2)]
     elif column.role is Role.PAD:
-        pool = [make_pad(rng, PAD_BUDGET // max(rows, 1)) for _ in range(between(rng, 1, 3))]
+        pool = [make_pad(rng, padding) for _ in range(between(rng, 1, 3))]
     else:
         pool = [column.type.draw(rng) for _ in range(between(rng, 1, 4))]
     if column.nullable and chance(rng, 50):

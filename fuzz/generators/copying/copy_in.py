@@ -64,14 +64,15 @@ def _draft(rng: random.Random, scope: Scope, table: Table, wish: Wish) -> Draft:
     columns, listed = _column_list(rng, table)
     if wish.rows is None and not wish.freeze and not table.slow and chance(rng, 5):
         return _draft_by_bytes(rng, scope, table, columns, listed=listed)
-    rows = make_size(rng, scope, table) if wish.rows is None else wish.rows
-    if wish.rows is None and table.leaves >= MANY_PARTITIONS and chance(rng, 60):
-        rows = spill_size(table)
-    batch = make_batch(rng, scope, table, columns, rows)
+    many = table.family is Family.PARTITIONED and table.leaves >= MANY_PARTITIONS
+    spread = many and wish.rows is None and chance(rng, 80)
+    rows = spill_size(table) if spread else make_size(rng, scope, table) if wish.rows is None else wish.rows
+    batch = make_batch(rng, scope, table, columns, rows, spread=spread)
     options = make_options(rng, batch)
     if wish.freeze:
         options = replace(options, clauses=("FREEZE",))
-    return Draft(table, batch, options, listed, tags=_size_tags(rows))
+    spill = ("copy.partition_spill",) if spread else ()
+    return Draft(table, batch, options, listed, tags=(*_size_tags(rows), *spill))
 
 
 def _draft_by_bytes(
@@ -178,6 +179,4 @@ def _table_tags(draft: Draft) -> tuple[str, ...]:
     tags = [f"copy.into_{table.persistence.lower() or table.family.value}"]
     if table.persistence and table.family is Family.PARTITIONED:
         tags.append("copy.into_partitioned")
-    if table.leaves >= MANY_PARTITIONS and draft.batch.rows >= spill_size(table):
-        tags.append("copy.partition_spill")
     return tuple(tags)

@@ -1,6 +1,7 @@
 """Statements that take many references to one resource without COPY: portals, plans, relations, descriptors, pins.
 
-Counts lie around those at which a resource owner's array is full and its hash grows.
+Counts lie around those at which a resource owner's array is full and its hash grows. Where each reference means a scan,
+partitions, rows and parallel workers are bounded too, so that no statement takes seconds.
 """
 
 import random
@@ -9,11 +10,15 @@ from collections.abc import Callable
 from fuzz.generators.choices import Weighted, between, chance, pick
 from fuzz.generators.copying.checks import make_check
 from fuzz.generators.copying.copy_in import Wish, make_copy
-from fuzz.generators.copying.table import Made, Scope, Table
+from fuzz.generators.copying.table import Family, Made, Scope, Table
 from fuzz.generators.copying.transactions import BEGINS, ENDS, doomed
 from oracles.case import Kind, Step
 
 COUNTS = Weighted((6, 8), (8, 31), (8, 33), (5, 66), (4, 97), (2, 193), (1, 385))
+FEWEST = 5
+SCANNED_PARTITIONS = 1_000  # by all scans of a statement together
+SCANNED_ROWS = 200_000
+GATHERED = 33  # scans of a statement that may each start workers of their own
 
 # Functions of the scene, each calling itself: `sunk` with an exception block in each call, `walked` inside an open
 # loop. None but `called` is declared stable, so that none is inlined.
@@ -44,9 +49,21 @@ def _growth(count: int) -> tuple[str, ...]:
     return ("references.over_32",) if count > 32 else ()
 
 
+def _scans(rng: random.Random, scope: Scope, table: Table) -> int:
+    """Return how many scans of the table a statement may have."""
+    return min(COUNTS.pick(rng), max(FEWEST, min(SCANNED_PARTITIONS // table.leaves, SCANNED_ROWS // scope.next_id)))
+
+
+def _gathered(step: Step, scans: int) -> tuple[Step, ...]:
+    """Return the step, without parallel workers if there are too many scans that might start some."""
+    if scans <= GATHERED:
+        return (step,)
+    return Step("SET max_parallel_workers_per_gather = 0"), step, Step("RESET max_parallel_workers_per_gather")
+
+
 def portals(rng: random.Random, scope: Scope, table: Table) -> Made:
     """Return many cursors on one table in one transaction, some fetched from; a COPY amid them; perhaps an error."""
-    count = COUNTS.pick(rng)
+    count = _scans(rng, scope, table)
     names = f"many_{scope.next_name}_"
     query = pick(rng, ("SELECT id, k FROM {0} ORDER BY id", "SELECT id, pad FROM {0}", "SELECT count(*) FROM {0}"))
     opening = (
@@ -93,7 +110,7 @@ def plans(rng: random.Random, scope: Scope, table: Table) -> Made:
 
 def union(rng: random.Random, scope: Scope, table: Table) -> Made:
     """Return one query with many scans of one table, merged in order, so that all pins are held at once."""
-    count = min(COUNTS.pick(rng), 200)
+    count = min(_scans(rng, scope, table), 200)
     branches = " UNION ALL ".join(f"(SELECT id, k FROM {table.name} ORDER BY id LIMIT 4)" for _ in range(count))
     outer = pick(
         rng,
@@ -103,22 +120,29 @@ def union(rng: random.Random, scope: Scope, table: Table) -> Made:
             "SELECT id FROM ({0}) u ORDER BY id LIMIT 40",
         ),
     )
-    return (_tagged(outer.format(branches), "union", count, Kind.QUERY, ordered="ORDER BY id L" in outer),), scope
+    step = _tagged(outer.format(branches), "union", count, Kind.QUERY, ordered="ORDER BY id L" in outer)
+    return _gathered(step, count), scope
 
 
 def subqueries(rng: random.Random, scope: Scope, table: Table) -> Made:
     """Return one query with a sub-select of the same table in each of many output columns."""
-    count = min(COUNTS.pick(rng), 100)
+    count = min(_scans(rng, scope, table), 100)
     items = ", ".join(f"(SELECT max(id) + {number} FROM {table.name})" for number in range(count))
-    return (_tagged(f"SELECT {items}", "subqueries", count, Kind.QUERY),), scope
+    return _gathered(_tagged(f"SELECT {items}", "subqueries", count, Kind.QUERY), count), scope
 
 
 def self_joins(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return a chain of joins of a table with itself by its unique number, each a reference to one relation."""
-    count = pick(rng, (3, 5, 7))
+    """Return a chain of joins of a table with itself by its unique number, each a reference to one relation.
+
+    Where the planner does not know that the number is unique, it expects each join to multiply the rows, and prepares
+    a hash join in parallel for as many batches as it has memory for: that takes it minutes.
+    """
+    known = table.family in (Family.PLAIN, Family.PARTITIONED) and not table.remote
+    count = pick(rng, (3, 5, 7)) if known else 3
+    analyze = (Step(f"ANALYZE {table.name}"),) if count > 3 else ()
     joins = " ".join(f"JOIN {table.name} t{n} ON t{n}.id = t{n - 1}.id" for n in range(1, count))
     sql = f"SELECT count(*), sum(t{count - 1}.id) FROM {table.name} t0 {joins}"
-    return (_tagged(sql, "self_joins", count, Kind.QUERY),), scope
+    return (*analyze, _tagged(sql, "self_joins", count, Kind.QUERY)), scope
 
 
 def recursion(rng: random.Random, scope: Scope, table: Table) -> Made:
@@ -132,7 +156,8 @@ def set_functions(rng: random.Random, scope: Scope, table: Table) -> Made:
     """Return many scans of a set-returning function whose rows have a table's row type."""
     count = min(COUNTS.pick(rng), 100)
     calls = " UNION ALL ".join(f"SELECT id, note FROM listed({number % 6})" for number in range(count))
-    return (_tagged(f"SELECT count(*), sum(id) FROM ({calls}) u", "set_functions", count, Kind.QUERY),), scope
+    step = _tagged(f"SELECT count(*), sum(id) FROM ({calls}) u", "set_functions", count, Kind.QUERY)
+    return _gathered(step, count), scope
 
 
 def row_values(rng: random.Random, scope: Scope, table: Table) -> Made:

@@ -144,10 +144,12 @@ LAYOUTS: Weighted[Callable[[random.Random, Table, int], Layout]] = Weighted(
 def make_partitioned(rng: random.Random, table: Table, limit: int) -> tuple[Table, str, tuple[str, ...]]:
     """Return the table partitioned, its PARTITION BY clause and the statements that make its partitions.
 
-    `limit` is the ordinary maximum of direct partitions; now and then there are more than COPY has buffers.
+    `limit` is the ordinary maximum of direct partitions; now and then there are more than COPY has buffers: mostly
+    just one more, since each takes as long to make as to fill.
     """
-    many = chance(rng, 12) and 4 * limit > MANY_PARTITIONS
-    count = between(rng, MANY_PARTITIONS, 4 * limit) if many else between(rng, 1, max(1, min(limit, 6)))
+    many = chance(rng, 38) and 4 * limit > MANY_PARTITIONS
+    most = MANY_PARTITIONS if chance(rng, 70) else min(4 * limit, MANY_PARTITIONS + 9)
+    count = between(rng, MANY_PARTITIONS, most) if many else between(rng, 1, max(1, min(limit, 6)))
     make = pick(rng, (make_list, make_range, make_hash)) if many else LAYOUTS.pick(rng)
     layout = make(rng, table, count)
     made = replace(
