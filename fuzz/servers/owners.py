@@ -37,7 +37,7 @@ def claim(name: str, directory: Path, destroy: Callable[[], None]) -> Owner:
 
     Clusters whose owner died are killed and deleted first.
     """
-    with _registry():
+    with registry():
         _clean_up()
         home = Path(tempfile.mkdtemp(prefix=f"{name[:20]}-", dir=directory)).resolve()
         file = (home / _FILE).open("w")
@@ -56,11 +56,11 @@ def release(owner: Owner) -> None:
 
 def clean_up() -> None:
     """Kill and delete clusters whose owner died."""
-    with _registry():
+    with registry():
         _clean_up()
 
 
-def _registry() -> FileLock:
+def registry() -> FileLock:
     """Return the lock under which directories come and get their owner."""
     return FileLock(workdir.clusters_on_disk() / "registry.lock")
 

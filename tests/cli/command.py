@@ -1,12 +1,16 @@
 """Running the `pgduel` command as a user does."""
 
+import json
 import os
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fuzz import workdir
+
+EQUALS = ("--arm", "a=upstream", "--arm", "b=upstream")
 
 
 @dataclass(frozen=True)
@@ -53,3 +57,9 @@ class Command:
             cwd=workdir.CHECKOUT,
             start_new_session=True,
         )
+
+
+def told(ended: Ended, file: Path, status: int) -> Any:
+    """Return what a command wrote to its --json FILE, having ended with this status."""
+    assert ended.status == status, ended.out + ended.err
+    return json.loads(file.read_text())

@@ -1,25 +1,14 @@
 """The main job against real servers: no finding where arms are equal, a replayable one where they are not."""
 
-import json
-import os
 import re
-import signal
-import subprocess
-import time
 from pathlib import Path
-from typing import Any
 
-import psutil
 import pytest
 
 from fuzz import workdir
-from fuzz.campaign.catalog import opened
-from fuzz.campaign.store import FILE
-from tests.cli.command import Command, Ended
+from tests.cli.command import EQUALS, Command, told
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
-
-EQUALS = ("--arm", "a=upstream", "--arm", "b=upstream")
 
 # On top of the arm `patched`: pruning at run time loses the rows at the lower bound of a partition.
 BUG = workdir.CHECKOUT / "tests" / "injected_bugs" / "join_drops_row_at_partition_bound.patch"
@@ -46,26 +35,21 @@ def bugged(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
     return ("--arm", "patched", "--arm", f"bugged={directory}")
 
 
-def _told(ended: Ended, file: Path, status: int) -> Any:
-    assert ended.status == status, ended.out + ended.err
-    return json.loads(file.read_text())
-
-
 def test_equal_arms_do_not_differ(pgduel: Command, tmp_path: Path) -> None:
     file = tmp_path / "told.json"
-    told = _told(pgduel("fuzz", *EQUALS, "--cases", "20", "--seed", "5", "--json", file), file, 0)
-    assert (told["findings"], told["complaints"]) == ([], [])
-    assert told["cases"] == 20
-    assert told["seed"] == 5
-    assert told["statements_judged"] > 200
-    assert told["valid_share"] >= 0.97
-    assert told["canaries"]["planted"] == told["canaries"]["caught"] >= 3
-    assert told["reach"]["explained"] > 0
-    assert told["cpu_seconds"]["server"] > told["cpu_seconds"]["client"] > 0
-    assert set(told["generators"]) == {"copy_batches", "partitioned_joins"}
-    assert told["arms"]["a"]["build"] == told["arms"]["b"]["build"]
-    assert told["arms"]["a"]["base"]["version"].startswith("17.")
-    assert re.fullmatch("[0-9a-f]{64}", told["arms"]["a"]["base"]["sha256"])
+    said = told(pgduel("fuzz", *EQUALS, "--cases", "20", "--seed", "5", "--json", file), file, 0)
+    assert (said["findings"], said["complaints"]) == ([], [])
+    assert said["cases"] == 20
+    assert said["seed"] == 5
+    assert said["statements_judged"] > 200
+    assert said["valid_share"] >= 0.97
+    assert said["canaries"]["planted"] == said["canaries"]["caught"] >= 3
+    assert said["reach"]["explained"] > 0
+    assert said["cpu_seconds"]["server"] > said["cpu_seconds"]["client"] > 0
+    assert set(said["generators"]) == {"copy_batches", "partitioned_joins"}
+    assert said["arms"]["a"]["build"] == said["arms"]["b"]["build"]
+    assert said["arms"]["a"]["base"]["version"].startswith("17.")
+    assert re.fullmatch("[0-9a-f]{64}", said["arms"]["a"]["base"]["sha256"])
     assert "none" not in pgduel("list", "campaigns").out
 
 
@@ -90,9 +74,9 @@ def test_a_blind_oracle_ends_the_run_before_it_begins(pgduel: Command, tmp_path:
     file = tmp_path / "told.json"
     script = BLIND.format(arguments=["fuzz", *EQUALS, "--cases", "1", "--json", str(file)])
     ended = pgduel.run(["-c", script])
-    told = _told(ended, file, 3)
-    assert told["canaries"]["caught"] < told["canaries"]["planted"]
-    assert told["cases"] == 0
+    said = told(ended, file, 3)
+    assert said["canaries"]["caught"] < said["canaries"]["planted"]
+    assert said["cases"] == 0
     assert ended.err.startswith("pgduel: planted bugs were not noticed by leak (")
 
 
@@ -107,8 +91,8 @@ def test_a_patch_that_does_not_apply_is_named(pgduel: Command, tmp_path: Path) -
 def test_a_bug_is_found_reduced_and_replayed(pgduel: Command, bugged: tuple[str, ...], tmp_path: Path) -> None:
     file = tmp_path / "told.json"
     what = (*bugged, "--generator", "partitioned_joins", "--stop-at-first", "--minutes", "5")
-    told = _told(pgduel("fuzz", *what, "--json", file), file, 1)
-    found = told["findings"][0]
+    said = told(pgduel("fuzz", *what, "--json", file), file, 1)
+    found = said["findings"][0]
     assert found["oracle"] == "result"
     reproducer = Path(found["reproducer"])
     assert BUG.name in reproducer.read_text()
@@ -146,63 +130,3 @@ def test_psql_on_an_arm(pgduel: Command) -> None:
     assert (ended.status, ended.out.splitlines()[-1]) == (0, "17")
     unknown = pgduel("shell", "nobody", *EQUALS)
     assert (unknown.status, unknown.err) == (2, "pgduel: no arm is called 'nobody'; there are: a, b\n")
-
-
-def _await_cases(process: subprocess.Popen[str], pgduel: Command) -> None:
-    """Wait until the first campaign, or its second part, has done some more cases."""
-    directory = pgduel.campaigns / "1"
-    before = _cases(directory)
-    while _cases(directory) == before:
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.2)
-
-
-def _cases(directory: Path) -> int:
-    if not (directory / FILE).exists():
-        return 0
-    with opened(directory) as store:
-        return store.tally.cases.total()
-
-
-def test_an_interrupted_and_then_killed_campaign_goes_on_to_its_end(pgduel: Command, tmp_path: Path) -> None:
-    cases = ("--cases", "16", "--generator", "partitioned_joins")
-    first = pgduel.start("fuzz", *EQUALS, *cases)
-    _await_cases(first, pgduel)
-    os.killpg(first.pid, signal.SIGINT)
-    out, _ = first.communicate()
-    assert first.returncode == 0  # no finding
-    assert "go on with: ./pgduel fuzz --resume 1" in out
-    second = pgduel.start("fuzz", "--resume", "last")
-    _await_cases(second, pgduel)
-    os.kill(second.pid, signal.SIGKILL)
-    second.communicate()
-    file = tmp_path / "told.json"
-    told = _told(pgduel("fuzz", "--resume", "1", "--json", file), file, 0)
-    assert (told["cases"], told["campaign"], told["ended"]) == (16, "1", "all cases done")
-
-
-def _postmasters(command: psutil.Process) -> list[psutil.Process]:
-    return [child for child in command.children() if child.name() == "postgres"]
-
-
-def test_a_killed_postmaster_is_no_finding(pgduel: Command) -> None:
-    process = pgduel.start("fuzz", *EQUALS, "--cases", "10", "--generator", "partitioned_joins")
-    _await_cases(process, pgduel)
-    _postmasters(psutil.Process(process.pid))[-1].kill()
-    out, err = process.communicate()
-    assert process.returncode == 0, out + err
-    assert "was killed from outside; it is restarted" in out
-    assert "10 cases" in out
-
-
-def test_a_data_directory_that_is_gone_ends_the_campaign(pgduel: Command) -> None:
-    process = pgduel.start("fuzz", *EQUALS, "--cases", "1000")
-    _await_cases(process, pgduel)
-    postmaster = _postmasters(psutil.Process(process.pid))[-1]
-    data = Path(postmaster.cwd())
-    data.rename(data.with_name("gone"))
-    postmaster.kill()
-    out, err = process.communicate()
-    assert process.returncode == 2, out + err
-    assert re.match(r"pgduel: the data directory of server \w, .*, is gone", err)
-    assert "go on with: ./pgduel fuzz --resume 1" in out

@@ -1,0 +1,77 @@
+"""What happens to campaigns in the middle: asked to end, killed, or robbed of their servers."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from fuzz.campaign.catalog import opened
+from fuzz.campaign.store import FILE
+from tests.cli.command import EQUALS, Command, told
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
+
+
+def _await_cases(process: subprocess.Popen[str], pgduel: Command) -> None:
+    """Wait until the first campaign, or its second part, has done some more cases."""
+    directory = pgduel.campaigns / "1"
+    before = _cases(directory)
+    while _cases(directory) == before:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.2)
+
+
+def _cases(directory: Path) -> int:
+    if not (directory / FILE).exists():
+        return 0
+    with opened(directory) as store:
+        return store.tally.cases.total()
+
+
+def test_an_interrupted_and_then_killed_campaign_goes_on_to_its_end(pgduel: Command, tmp_path: Path) -> None:
+    cases = ("--cases", "16", "--generator", "partitioned_joins")
+    first = pgduel.start("fuzz", *EQUALS, *cases)
+    _await_cases(first, pgduel)
+    os.killpg(first.pid, signal.SIGINT)
+    out, _ = first.communicate()
+    assert first.returncode == 0  # no finding
+    assert "go on with: ./pgduel fuzz --resume 1" in out
+    second = pgduel.start("fuzz", "--resume", "last")
+    _await_cases(second, pgduel)
+    os.kill(second.pid, signal.SIGKILL)
+    second.communicate()
+    file = tmp_path / "told.json"
+    said = told(pgduel("fuzz", "--resume", "1", "--json", file), file, 0)
+    assert (said["cases"], said["campaign"], said["ended"]) == (16, "1", "all cases done")
+
+
+def _postmasters(command: psutil.Process) -> list[psutil.Process]:
+    return [child for child in command.children() if child.name() == "postgres"]
+
+
+def test_a_killed_postmaster_is_no_finding(pgduel: Command) -> None:
+    process = pgduel.start("fuzz", *EQUALS, "--cases", "10", "--generator", "partitioned_joins")
+    _await_cases(process, pgduel)
+    _postmasters(psutil.Process(process.pid))[-1].kill()
+    out, err = process.communicate()
+    assert process.returncode == 0, out + err
+    assert "was killed from outside; it is restarted" in out
+    assert "10 cases" in out
+
+
+def test_a_data_directory_that_is_gone_ends_the_campaign(pgduel: Command) -> None:
+    process = pgduel.start("fuzz", *EQUALS, "--cases", "1000")
+    _await_cases(process, pgduel)
+    postmaster = _postmasters(psutil.Process(process.pid))[-1]
+    data = Path(postmaster.cwd())
+    data.rename(data.with_name("gone"))
+    postmaster.kill()
+    out, err = process.communicate()
+    assert process.returncode == 2, out + err
+    assert re.match(r"pgduel: the data directory of server \w, .*, is gone", err)
+    assert "go on with: ./pgduel fuzz --resume 1" in out
