@@ -1,5 +1,6 @@
 """Data directories: initdb runs once for a build, and each cluster starts from a copy."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,6 +11,8 @@ from fuzz.errors import ServerError
 from fuzz.servers.account import Account
 from fuzz.servers.build import Build
 from fuzz.servers.settings import INITDB
+
+_TELLING = re.compile(r"^TRAP|FATAL|PANIC|error|terminated by signal", re.IGNORECASE)  # why initdb failed
 
 
 def copy_template(build: Build, account: Account, data: Path) -> None:
@@ -46,6 +49,6 @@ def _initdb(build: Build, account: Account, directory: Path) -> None:
         **account.options(),
     )
     if done.returncode:
-        lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
-        said = next((line for line in lines if "error" in line.lower() or "FATAL" in line), lines[-1])
-        raise ServerError(f"initdb of build {build.key} failed: {said}")
+        lines = (done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}").splitlines()
+        said = next(filter(_TELLING.search, lines), lines[-1])
+        raise ServerError(f"initdb of build {build.key} failed, so no server of it can be had: {said}")
