@@ -16,7 +16,7 @@ class Scale:
     """How large a case may get: rows in a table, relations in a join, partitions of a table, queries on a scene."""
 
     rows: int = 300
-    relations: int = 6
+    relations: int = 8
     partitions: int = 12
     queries: int = 30
 

@@ -32,8 +32,8 @@ class PartitionedJoins(Generator):
         "hash_spilling",
         "hash_spilling+partitionwise",
         "hash_spilling+parallel",
-        "hash_only",
-        "parallel+partitionwise",
+        "hash_only+small_memory+partitionwise",
+        "hash_only+parallel+partitionwise",  # a nested loop might start workers anew for each row
         "hash_spilling+indexes",
         "hash_only+small_memory",
         "hash_spilling+no_pruning",
@@ -100,8 +100,8 @@ def _scene(rng: random.Random, table: Table) -> Iterator[Step]:
         yield Step(f"ANALYZE {table.name}")
     if half < table.rows:
         yield tables.load(table, half + 1, table.rows)
-    if chance(rng, 60):
-        yield tables.load_edges(rng, table, between(rng, 1, 6))
+    if table.edges:
+        yield tables.load_edges(rng, table)
     if chance(rng, 20):
         yield _change(rng, table)
     yield from indexes

@@ -125,7 +125,7 @@ def test_sizes_stay_within_the_scale(scale: Scale) -> None:
             lists = _FromLists()
             lists(pglast.parse_sql(step.sql))
             largest = max(largest, *lists.sizes)
-    assert min(scale.relations, 6) <= largest <= scale.relations
+    assert largest == scale.relations
 
 
 def _leaves(case: Case) -> Iterator[str]:

@@ -42,12 +42,12 @@ def join_tree(rng: random.Random, scope: Scope, count: int) -> Joined:
     tree = Joined(first.sql, (first,), first.rows)
     limit = LIMITS.pick(rng)
     for n in range(1, count):
-        tree = _extended(rng, scope, tree, scope.alias(n), limit)
+        tree = _extended(rng, scope, tree, scope.alias(n), limit, tries=_TRIES * max(1, count - 4))
     return tree
 
 
-def _extended(rng: random.Random, scope: Scope, tree: Joined, alias: str, limit: int) -> Joined:
-    for _ in range(_TRIES):
+def _extended(rng: random.Random, scope: Scope, tree: Joined, alias: str, limit: int, tries: int) -> Joined:
+    for _ in range(tries):
         joined = EXTENSIONS.pick(rng)(rng, scope, tree, alias)
         if joined is not None and joined.rows <= limit:
             return joined

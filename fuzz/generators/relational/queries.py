@@ -10,13 +10,13 @@ from fuzz.generators.relational.aggregates import aggregate
 from fuzz.generators.relational.expressions import leaf, scalar
 from fuzz.generators.relational.joins import Joined, join_tree
 from fuzz.generators.relational.predicates import predicate, where
-from fuzz.generators.relational.scope import Column, Expr, Scope, Source
+from fuzz.generators.relational.scope import WIDE_ROWS, Column, Expr, Scope, Source
 from fuzz.generators.relational.sqltypes import FAMILIES
 from fuzz.generators.relational.subqueries import subquery
 from oracles.case import Kind, Step
 
 _SHOWN = 60  # rows that may be shown as they are
-_RELATIONS = Weighted((34, 2), (30, 3), (16, 4), (8, 5), (6, 1), (2, 6), (1, 7), (1, 8))
+_RELATIONS = Weighted((34, 2), (30, 3), (16, 4), (8, 5), (6, 1), (3, 6), (2, 7), (2, 8))
 _FAMILIES = Weighted((40, "int"), (25, "text"), (12, "numeric"), (10, "date"), (5, "uuid"), (8, "bool"))
 
 
@@ -124,7 +124,8 @@ def _plain(rng: random.Random, scope: Scope, count: int) -> Select:
     outputs = _outputs(rng, level.scope, _families(rng, 1, 4)) + _wide(rng, level.scope, "{}")
     stored = [relation.alias for relation in level.joined.relations if relation.stored]
     if stored and chance(rng, 15):
-        outputs.append(pick(rng, ("{}.tableoid::regclass::text", "{}::text")).format(pick(rng, stored)))
+        forms = ("{}.tableoid::regclass::text", "{}::text")  # the latter has the wide columns
+        outputs.append(pick(rng, forms if level.joined.rows <= WIDE_ROWS else forms[:1]).format(pick(rng, stored)))
     distinct = "DISTINCT " if chance(rng, 15) else ""
     sql = f"SELECT {distinct}{', '.join(outputs)}{level.sql}"
     return Select(sql, len(outputs), level.joined.rows, (*level.joined.kinds, "rows"))

@@ -10,16 +10,23 @@ from fuzz.generators.relational.partitions import Scheme
 from fuzz.generators.relational.scope import Column, Source
 from oracles.case import Step
 
+_EDGES = 6
+_ALIKE = 2  # edges that are equal in a column, or hardly ever more
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of a scene. `rows` is an upper bound: rows without a place in the scheme are not inserted."""
+    """A table of a scene. `rows` is an upper bound: rows without a place in the scheme are not inserted.
+
+    `edges` are rows besides, at the bounds of partitions or beside them.
+    """
 
     name: str
     contents: tuple[Content, ...]
     rows: int
     scheme: Scheme | None
     primary: tuple[str, ...] = ()
+    edges: int = 0
 
     @property
     def leaves(self) -> tuple[str, ...]:
@@ -32,14 +39,19 @@ class Table:
         hints: dict[str, tuple[int, ...]] = {}
         for key in self.scheme.all_keys if self.scheme else ():
             hints[key.sql] = key.hints + hints.get(key.sql, ())
-        columns = tuple(replace(c.column, hints=hints.get(c.column.sql, ())) for c in self.contents)
+        alike = min(self.edges, _ALIKE)
+        columns = tuple(
+            replace(c.column, hints=hints.get(c.column.sql, ()), fan=c.column.fan + (0 if c.unique else alike))
+            for c in self.contents
+        )
         keys = self.scheme.all_keys if self.scheme else ()
         fan_of = {column.sql: column for column in columns}
+        rows = self.rows + self.edges
         return Source(
             self.name,
             columns,
-            self.rows,
-            tuple(fan_of.get(key.sql, replace(key, fan=self.rows)) for key in keys),
+            rows,
+            tuple(fan_of.get(key.sql, replace(key, fan=rows)) for key in keys),
             self.leaves,
         )
 
@@ -52,7 +64,8 @@ def draw_table(rng: random.Random, name: str, words: tuple[Word, ...], rows: int
         for word in words
         if f"@{word.name}" in needed or chance(rng, word.percent)
     )
-    return Table(name, shuffled(rng, contents), rows, scheme, _primary(rng, contents, scheme))
+    edges = between(rng, 1, _EDGES) if chance(rng, 60) else 0
+    return Table(name, shuffled(rng, contents), rows, scheme, _primary(rng, contents, scheme), edges)
 
 
 def _primary(rng: random.Random, contents: tuple[Content, ...], scheme: Scheme | None) -> tuple[str, ...]:
@@ -117,11 +130,11 @@ def load(table: Table, first: int, last: int) -> Step:
     return Step(f"INSERT INTO {table.name} ({names}) {_placed(table, rows)}")
 
 
-def load_edges(rng: random.Random, table: Table, count: int) -> Step:
+def load_edges(rng: random.Random, table: Table) -> Step:
     """Return the step that inserts a few rows at bounds and with NULLs; unique columns count on behind the others."""
     source = table.source
     listed = []
-    for n in range(count):
+    for n in range(table.edges):
         values = []
         for c, column in zip(table.contents, source.columns, strict=True):
             if c.unique:
