@@ -42,7 +42,7 @@ def replay(
             "SEED/GENERATOR/INDEX.",
         ),
     ],
-    times: Annotated[int, typer.Option(min=1, help="Runs before it is said not to differ.")] = 10,
+    times: Annotated[int, typer.Option(min=1, help="Runs before it is said not to differ.")] = 5,
     base: options.Base = None,
     series: options.SeriesOption = None,
     repo: options.Repo = None,
