@@ -26,6 +26,11 @@ class Finding:
         text = "\0".join((self.oracle, *self.arms, self.origin))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
+    @property
+    def shown_by_all(self) -> bool:
+        """Tell whether the fault is the base's own: no arm is without it."""
+        return self.arms[0] == self.arms[1]
+
     def resembles(self, other: "Finding") -> bool:
         """Tell whether both may well be one bug, on cases of different size: plans change with the data."""
         return self._symptom() == other._symptom()

@@ -175,7 +175,8 @@ def _print_finding(console: Console, summary: Summary, found: StoredFinding) -> 
 
 def _conclusion(summary: Summary) -> str:
     if summary.findings:
-        return f"{len(summary.findings)} findings."
+        shared = sum(found.finding.shown_by_all for found in summary.findings)
+        return f"{len(summary.findings)} findings" + (f", {shared} of them shown by all arms alike." if shared else ".")
     if summary.complaints:
         return "No finding, but this run proves little: see the health check."
     return "No finding."

@@ -74,6 +74,12 @@ def test_a_finding_comes_with_its_replay_command() -> None:
     assert by_script.to_json()["findings"][0]["reproducer"] == "x.sql"
 
 
+def test_a_fault_of_the_base_is_told_from_one_of_a_patch() -> None:
+    own = StoredFinding(FINDING, "1/joins/4", Case("joins", (), ()), 3, None, reduced=False)
+    shared = replace(own, finding=replace(FINDING, arms=("master", "master")))
+    assert "2 findings, 1 of them shown by all arms alike." in _printed(replace(CLEAN, findings=(own, shared)))
+
+
 def test_an_interrupted_campaign_says_how_to_go_on() -> None:
     assert "./pgduel fuzz --resume 3" in _printed(replace(CLEAN, why="interrupted"))
 
