@@ -134,7 +134,7 @@ class ArmOptions:
     @property
     def same_build_wanted(self) -> bool:
         """Return whether the user named one series twice, which says that a build shall duel itself."""
-        named = [arm.partition("=")[2] or arm for arm in self.arms]
+        named = [arm.partition("=")[2] if "=" in arm else arm for arm in self.arms]
         return len(set(named)) < len(named)
 
     def duel(self, report: Report) -> tuple[ArmSpec, ...]:

@@ -46,6 +46,7 @@ def test_options_print_as_a_command_line() -> None:
 def test_one_series_twice_asks_for_a_duel_of_equals() -> None:
     assert _given(arms=("a=master", "b=master")).same_build_wanted
     assert _given(arms=("master", "b=master")).same_build_wanted
+    assert _given(arms=("a=", "b=")).same_build_wanted
     assert not _given(arms=("a=master", "b=upstream")).same_build_wanted
     assert not _given().same_build_wanted
 
