@@ -407,9 +407,9 @@ saboteur_ExecutorStart(QueryDesc *queryDesc, int eflags)
 }
 
 static void
-saboteur_ExecutorRun(QueryDesc *queryDesc, ScanDirection direction, uint64 count,
+saboteur_ExecutorRun(QueryDesc *queryDesc, ScanDirection direction, uint64 count
 #if PG_VERSION_NUM < 180000
-					 bool execute_once
+					 ,bool execute_once
 #define RUN_ARGUMENTS	queryDesc, direction, count, execute_once
 #else
 #define RUN_ARGUMENTS	queryDesc, direction, count
