@@ -173,6 +173,7 @@ class _Worker:
         """Reduce on servers of its own: those of the campaign shall not crash for it, nor disturb it."""
         try:
             with fresh_servers(self._work.arms) as arms, Stage(arms, "reduction") as stage:
+                self._write_script(job.fingerprint)  # again, where pgduel was killed before the first time
                 path = self._work.reducer.reduce(stage, self._found(job.fingerprint), self._work.directory)
         except PgduelError as error:
             return ReductionResult(f"finding {job.fingerprint} is not reduced: {error}")

@@ -31,7 +31,7 @@ class Reducing:
 
     def write(self, found: StoredFinding, directory: Path) -> Path:
         """Write the script of the case as it was found; return its path."""
-        path = directory / DIRECTORY / f"{found.finding.fingerprint}.sql"
+        path = _script(found, directory)
         path.parent.mkdir(exist_ok=True)
         self._write(path, found.case, found.finding, found.case_id)
         return path
@@ -41,14 +41,14 @@ class Reducing:
         path.write_text(render(case, shown, self.arms, case_id, replay), encoding="utf-8")
 
     def reduce(self, stage: Stage, found: StoredFinding, directory: Path) -> Path:
-        """Write the script of the whole case, then of each smaller one; return its path.
+        """Overwrite the script of the whole case by each smaller one; return its path.
 
         A finding that does not show again leaves the script of the whole case. What shows under another symptom
         then (a crash that wanders) is reduced by whatever the same oracle reports of the same arms.
         """
         oracles = [oracle for oracle in all_oracles() if oracle.name == found.finding.oracle]
         shown: dict[Case, Finding] = {}
-        path = self.write(found, directory)
+        path = _script(found, directory)
 
         def shows(alike: Callable[[Finding, Finding], bool], case: Case) -> bool:
             for finding in try_case(stage, oracles, case, tuple(self.arms)).findings:
@@ -70,6 +70,10 @@ class Reducing:
                 )
                 break
         return path
+
+
+def _script(found: StoredFinding, directory: Path) -> Path:
+    return directory / DIRECTORY / f"{found.finding.fingerprint}.sql"
 
 
 def _same_arms(one: Finding, other: Finding) -> bool:
