@@ -7,7 +7,7 @@ from pathlib import Path
 from fuzz.errors import PgduelError
 
 CHECKOUT = Path(__file__).resolve().parents[1]
-_MEMORY = Path("/dev/shm")
+MEMORY = Path("/dev/shm")
 _MEMORY_NEEDED = 8 << 30  # bytes: four servers with 1 GB of WAL at most each, what they hold, and as much left over
 
 
@@ -86,9 +86,9 @@ def clusters_on_disk() -> Path:
 
 def _in_memory() -> Path | None:
     """Return a directory in memory, where there is room for all servers of a campaign, and it is ours."""
-    if "PGDUEL_HOME" in os.environ or not _MEMORY.is_dir() or shutil.disk_usage(_MEMORY).total < _MEMORY_NEEDED:
+    if "PGDUEL_HOME" in os.environ or not MEMORY.is_dir() or shutil.disk_usage(MEMORY).total < _MEMORY_NEEDED:
         return None
-    path = _MEMORY / f"pgduel-{os.geteuid()}"
+    path = MEMORY / f"pgduel-{os.geteuid()}"
     try:
         path.mkdir(exist_ok=True)
     except OSError:

@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 
 from oracles.canary_case import canary_case, query
 from oracles.case import Case
-from oracles.finding import Finding, pairs_of
+from oracles.finding import Finding, as_all_do, pairs_of
 from oracles.observation import CaseObservation, Outcome, Run
 from oracles.oracle import Agree, Canary, Inconclusive, Observations, Oracle, Verdict, duel
 from oracles.repetition import repeated_runs
@@ -78,7 +78,7 @@ def _finding(pair: tuple[str, str], origin: str, observed: CaseObservation) -> F
         arms=pair,
         origin=origin,
         step=lost[0] if lost else None,
-        summary=f"{pair[1]} crashed: {origin}" + (" (as all arms did)" if pair[0] == pair[1] else ""),
+        summary=f"{pair[1]} crashes: {origin}{as_all_do(pair)}",
         expected="the server stays up",
         actual="\n".join(lines[:REPORT_LINES]),
     )

@@ -29,7 +29,7 @@ class Finding:
     @property
     def shown_by_all(self) -> bool:
         """Tell whether the fault is the base's own: no arm is without it."""
-        return self.arms[0] == self.arms[1]
+        return _are_alike(self.arms)
 
     def resembles(self, other: "Finding") -> bool:
         """Tell whether both may well be one bug, on cases of different size: plans change with the data."""
@@ -48,3 +48,12 @@ def pairs_of(arms: Sequence[str], showing: Collection[str]) -> tuple[tuple[str, 
     if not sound:
         return ((arms[0], arms[0]),)
     return tuple((sound[0], arm) for arm in arms if arm in showing)
+
+
+def as_all_do(pair: tuple[str, str]) -> str:
+    """Return what a summary adds where the pair says that no arm is without the fault."""
+    return " (as all arms do)" if _are_alike(pair) else ""
+
+
+def _are_alike(pair: tuple[str, str]) -> bool:
+    return pair[0] == pair[1]

@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 
 from oracles.canary_case import canary_case, query
 from oracles.case import Case
-from oracles.finding import Finding, pairs_of
+from oracles.finding import Finding, as_all_do, pairs_of
 from oracles.growth import outgrown, series
 from oracles.observation import CaseObservation, Outcome, Residue, Run
 from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Verdict, duel
@@ -122,8 +122,7 @@ def _residue(observed: CaseObservation, cases_own: AbstractSet[str]) -> Iterator
 
 
 def _finding(pair: tuple[str, str], origin: str, actual: str, expected: str) -> Finding:
-    everywhere = " (as all arms do)" if pair[0] == pair[1] else ""
-    return Finding(Leak.name, pair, origin, None, f"{pair[1]} leaks: {origin}{everywhere}", expected, actual)
+    return Finding(Leak.name, pair, origin, None, f"{pair[1]} leaks: {origin}{as_all_do(pair)}", expected, actual)
 
 
 def _growth(case: Case, arms: Sequence[str], observations: Observations) -> tuple[Finding, ...] | More:

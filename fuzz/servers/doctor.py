@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 
 from fuzz import environment, packages, workdir
 
@@ -80,12 +79,13 @@ def _cache() -> Check:
 
 
 def _server_data() -> Check:
-    if not Path("/dev/shm").is_dir():
-        return Check("server data", State.MISSING, "no /dev/shm", "mount a tmpfs there")
+    memory = workdir.MEMORY
+    if not memory.is_dir():
+        return Check("server data", State.MISSING, f"no {memory}", "mount a tmpfs there")
     place = workdir.clusters()
     found = f"{place}, {shutil.disk_usage(place).free >> 30} GB free"
     if place == workdir.clusters_on_disk():
-        remedy = "cases run faster in memory: give /dev/shm 8 GB (a container: --shm-size 8g), and set no PGDUEL_HOME"
+        remedy = f"cases run faster in memory: give {memory} 8 GB (a container: --shm-size 8g), and set no PGDUEL_HOME"
         return Check("server data", State.NOTE, found, remedy)
     return Check("server data", State.OK, found)
 
