@@ -20,7 +20,6 @@ from sqlalchemy import (
     Table,
     Text,
     create_engine,
-    event,
     func,
     select,
     update,
@@ -102,8 +101,15 @@ class Store:
         """Open or make the store. Raises StoreError, as all methods do."""
         self.directory = directory
         self._engine = create_engine(f"sqlite:///{directory / FILE}", connect_args={"timeout": 60})
-        event.listen(self._engine, "connect", _use_write_ahead_log)
+        try:
+            self._make_tables()
+        except StoreError:
+            self.close()
+            raise
+
+    def _make_tables(self) -> None:
         with self._transaction() as connection:
+            connection.exec_driver_sql("PRAGMA journal_mode = WAL")  # which the file remembers
             for table in _metadata.sorted_tables:
                 connection.execute(CreateTable(table, if_not_exists=True))  # another process may be at it too
 
@@ -227,7 +233,3 @@ def _stored(row: Mapping[str, Any]) -> StoredFinding:
     reproducer = None if row["reproducer"] is None else Path(row["reproducer"])
     case = case_json.loads(row["case"])
     return StoredFinding(finding, row["case_id"], case, row["count"], reproducer, bool(row["reduced"]))
-
-
-def _use_write_ahead_log(connection: Any, _record: Any) -> None:
-    connection.execute("PRAGMA journal_mode = WAL")

@@ -12,9 +12,10 @@ from threading import Timer
 import pytest
 
 from fuzz.campaign import work
+from fuzz.campaign.catalog import opened
 from fuzz.campaign.jobs import RangeResult
 from fuzz.campaign.schedule import Range
-from fuzz.campaign.store import Store, StoredFinding
+from fuzz.campaign.store import StoredFinding
 from fuzz.campaign.work import CaseWork
 from fuzz.execution.stage import Stage
 from fuzz.generators.generator import Scale
@@ -90,7 +91,6 @@ def test_a_finding_of_a_case_that_is_abandoned_is_kept(
 ) -> None:
     result = run(arms, tmp_path, stop, cases(monkeypatch, queries("SELECT current_setting('data_directory')")))
     assert (result.done, result.tally.cases["test"]) == (0, 0)
-    store = Store(tmp_path)
-    assert [found.finding.fingerprint for found in store.findings()] == result.found
+    with opened(tmp_path) as store:
+        assert [found.finding.fingerprint for found in store.findings()] == result.found
     assert len(result.found) == 1
-    store.close()

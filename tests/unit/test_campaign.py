@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from fuzz.campaign.campaign import Campaign, Surroundings
+from fuzz.campaign.catalog import opened
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
 from fuzz.campaign.schedule import Schedule
 from fuzz.campaign.stop import Interrupt, Limits
-from fuzz.campaign.store import Store
 from fuzz.campaign.workers import Pool
 from fuzz.errors import ServerError
 from oracles.case import Case
@@ -41,8 +41,6 @@ class _Pretend:
 
     @contextmanager
     def __call__(self, _number: int, stop: Event) -> Iterator[Callable[[Job], Result]]:
-        store = Store(self.directory)
-
         def work(job: Job) -> Result:
             if isinstance(job, Reduction):
                 store.reduced(job.fingerprint)
@@ -63,8 +61,8 @@ class _Pretend:
                     break
             return result
 
-        yield work
-        store.close()
+        with opened(self.directory) as store:
+            yield work
 
 
 class _Run:
@@ -80,17 +78,14 @@ class _Run:
         return ["patched was restarted"]
 
     def __call__(self, work: _Pretend, cases: int | None, limits: Limits, interrupt: Interrupt | None = None) -> str:
-        store = Store(self.directory)
-        store.begin({}, {})
         around = Surroundings(self._revive, lambda: 0.0, lambda: 0.0, self.said.append, lambda *_: None)
-        with Pool(work, 2) as pool:
-            why = Campaign(store, Schedule(("a", "b"), cases, store.done()), limits, pool, around).run(
-                interrupt or Interrupt()
-            )
-        self.cases = store.tally.cases.total()
-        self.failed = store.tally.of_kind("inconclusive")
-        self.findings = store.findings()
-        store.close()
+        with opened(self.directory) as store, Pool(work, 2) as pool:
+            store.begin({}, {})
+            schedule = Schedule(("a", "b"), cases, store.done())
+            why = Campaign(store, schedule, limits, pool, around).run(interrupt or Interrupt())
+            self.cases = store.tally.cases.total()
+            self.failed = store.tally.of_kind("inconclusive")
+            self.findings = store.findings()
         return why
 
 
