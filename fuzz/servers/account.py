@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
+from fuzz import workdir
 from fuzz.errors import ServerError
 
 _DEFAULT = "pgduel"
@@ -48,8 +51,7 @@ def server_account() -> Account:
     name = os.environ.get(_VARIABLE, _DEFAULT)
     found = _look_up(name)
     if found is None and name == _DEFAULT:
-        _make(name)
-        found = _look_up(name)
+        found = _made(name)
     if found is None or found.pw_uid == 0:
         raise ServerError(f"servers cannot run as user {name!r}; let {_VARIABLE} name an ordinary user")
     return Account(name, found.pw_uid, found.pw_gid)
@@ -62,11 +64,21 @@ def _look_up(name: str) -> pwd.struct_passwd | None:
         return None
 
 
-def _make(name: str) -> None:
+def _made(name: str) -> pwd.struct_passwd | None:
+    """Make the user unless somebody else has by now.
+
+    One at a time: of two useradds at once, both go on, and the second gives the user of the first another UID.
+    """
+    with FileLock(workdir.root() / "account.lock"):
+        return _look_up(name) or _add(name)
+
+
+def _add(name: str) -> pwd.struct_passwd | None:
     command = ["useradd", "--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent"]
     try:
         done = subprocess.run([*command, "--shell", "/usr/sbin/nologin", name], capture_output=True, text=True)
     except FileNotFoundError as error:
         raise ServerError(f"no useradd here; let {_VARIABLE} name the user to run servers as") from error
-    if done.returncode and _look_up(name) is None:  # another pgduel may have been faster
+    if done.returncode:
         raise ServerError(f"cannot make the user {name} for servers: {done.stderr.strip()}")
+    return _look_up(name)

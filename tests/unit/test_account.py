@@ -1,0 +1,33 @@
+"""The account of servers is made once, however many ask for it at the same time."""
+
+import os
+import pwd
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from fuzz import workdir
+from fuzz.servers import account
+
+SLOW_USERADD = """#!/bin/sh
+sleep 0.3
+echo made >> {made}
+"""
+
+
+def test_of_many_who_miss_the_user_one_makes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = tmp_path / "made"
+    useradd = tmp_path / "useradd"
+    useradd.write_text(SLOW_USERADD.format(made=made))
+    useradd.chmod(0o755)
+    user = pwd.struct_passwd(("pgduel", "x", 999, 999, "", "/nonexistent", "/bin/false"))
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.delenv("PGDUEL_USER", raising=False)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(workdir, "root", lambda: tmp_path)
+    monkeypatch.setattr(account, "_look_up", lambda _: user if made.exists() else None)
+    with ThreadPoolExecutor(3) as pool:
+        accounts = list(pool.map(lambda _: account.server_account(), range(3)))
+    assert accounts == 3 * [account.Account("pgduel", 999, 999)]
+    assert made.read_text() == "made\n"
