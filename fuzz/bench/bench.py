@@ -1,17 +1,22 @@
 """Bench: one table of a mail, measured again. One bench a file; `all_benches` finds them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import psycopg
 
 from fuzz import bench
 from fuzz.errors import PgduelError
 from fuzz.servers.arm import Arm
 from oracles.discovery import instances
 
+Connection = psycopg.Connection[tuple[Any, ...]]
 Point = tuple[int, ...]  # a value for each axis, in the order of `Bench.axes`
+Samples = Mapping[tuple[Point, str], Sequence[float]]  # of a point and an arm, one measurement a round
 
 
 class BenchError(PgduelError):
@@ -28,7 +33,7 @@ class Mail:
 
 
 class Bench(ABC):
-    """What is measured at each point of a grid. More of `unit` is better, so a ratio above 1 is a gain."""
+    """What is measured at each point of a grid, in `unit`."""
 
     name: ClassVar[str]
     unit: ClassVar[str]
@@ -48,12 +53,28 @@ class Bench(ABC):
     def measure(self, arm: Arm, point: Point, seconds: int) -> float:
         """Measure one arm at one point for so many seconds. Raises BenchError."""
 
+    def extras(
+        self, point: Point, arm: str, against: str, samples: Mapping[tuple[Point, str], Sequence[float]]
+    ) -> Mapping[str, float]:
+        """Return further figures of a point: name of a column -> what stands there. None by default."""
+        return {}
+
     def points(self, chosen: Mapping[str, Sequence[int]]) -> list[Point]:
         """Return the grid of the values chosen; an axis without choice has the mail's. Raises BenchError."""
         axes = [sorted(set(chosen.get(name) or values)) for name, values in self.axes.items()]
         if any(value < 1 for values in axes for value in values):
             raise BenchError(f"each of {', '.join(self.axes)} has to be at least 1")
         return list(product(*axes))
+
+
+@contextmanager
+def connected(arm: Arm) -> Iterator[Connection]:
+    """Open a session on an arm. Raises BenchError for whatever goes wrong in it."""
+    try:
+        with psycopg.connect(**arm.cluster.connect_kwargs, autocommit=True) as connection:  # type: ignore[arg-type]  # host is a str
+            yield connection
+    except psycopg.Error as error:
+        raise BenchError(f"arm {arm.name} cannot be measured: {str(error).strip().splitlines()[0]}") from error
 
 
 def all_benches() -> dict[str, Bench]:

@@ -12,14 +12,11 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-import psycopg
-
-from fuzz.bench.bench import Bench, BenchError, Mail, Point
+from fuzz.bench.bench import Bench, BenchError, Mail, Point, connected
 from fuzz.servers.arm import Arm
 
 _TPS = re.compile(r"^tps = ([0-9.]+)", re.MULTILINE)
@@ -35,7 +32,7 @@ _PERCENT = (  # patched / master, a line for each number of rows, a column for e
 
 
 class CopyBench(Bench):
-    """Transactions a second of pgbench, each one COPY."""
+    """Transactions a second of pgbench, each one COPY; a ratio above 1 is a gain."""
 
     name = "copy"
     unit = "tps"
@@ -77,7 +74,7 @@ class CopyBench(Bench):
 
     def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
         """Write the files beside the server's data, and copy each once."""
-        with _connected(arm) as connection:
+        with connected(arm) as connection:
             connection.execute("CREATE UNLOGGED TABLE IF NOT EXISTS bench_copy (a int)")
             for rows in sorted({rows for rows, _ in points}):
                 file = _file(arm, rows)
@@ -93,22 +90,13 @@ class CopyBench(Bench):
             script.write(f"COPY bench_copy FROM '{_file(arm, rows)}';\n")
             script.flush()
             tps = _pgbench(arm, script.name, clients, seconds)
-        with _connected(arm) as connection:
+        with connected(arm) as connection:
             connection.execute("TRUNCATE bench_copy")
         return tps
 
 
 def _file(arm: Arm, rows: int) -> Path:
     return arm.cluster.data / f"bench_copy_{rows}"
-
-
-@contextmanager
-def _connected(arm: Arm) -> Iterator["psycopg.Connection[tuple[object, ...]]"]:
-    try:
-        with psycopg.connect(**arm.cluster.connect_kwargs, autocommit=True) as connection:  # type: ignore[arg-type]  # host is a str
-            yield connection
-    except psycopg.Error as error:
-        raise BenchError(f"arm {arm.name} cannot be measured: {str(error).strip().splitlines()[0]}") from error
 
 
 def _pgbench(arm: Arm, script: str, clients: int, seconds: int) -> float:

@@ -8,9 +8,7 @@ many short rounds serve better than few long ones.
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
-from fuzz.bench.bench import Point
-
-Samples = dict[tuple[Point, str], list[float]]
+from fuzz.bench.bench import Point, Samples
 
 
 def turns(points: Sequence[Point], arms: Sequence[str], rounds: int) -> Iterator[tuple[int, Point, str]]:
@@ -29,7 +27,7 @@ def measure_interleaved(
     measure: Callable[[int, Point, str], float],
 ) -> Samples:
     """Return the measurements of each point and arm, one a round, in order."""
-    samples: Samples = defaultdict(list)
+    samples: dict[tuple[Point, str], list[float]] = defaultdict(list)
     for number, point, arm in turns(points, arms, rounds):
         samples[point, arm].append(measure(number, point, arm))
     return samples

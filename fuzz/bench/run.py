@@ -1,11 +1,11 @@
 """Running a bench: arms prepared, measured interleaved, and held against the first of them."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fuzz.bench.bench import Bench, Point
-from fuzz.bench.interleaved import Samples, measure_interleaved
+from fuzz.bench.bench import Bench, Point, Samples
+from fuzz.bench.interleaved import measure_interleaved
 from fuzz.bench.statistics import median_ratio
 from fuzz.servers import Report
 from fuzz.servers.arm import Arm
@@ -29,6 +29,7 @@ class Row:
     median_against: float
     samples: tuple[float, ...]
     samples_against: tuple[float, ...]
+    extras: Mapping[str, float]
 
 
 def run_bench(
@@ -63,4 +64,5 @@ def _row(bench: Bench, samples: Samples, point: Point, arm: str, against: str) -
         statistics.median(theirs),
         tuple(mine),
         tuple(theirs),
+        bench.extras(point, arm, against, samples),
     )

@@ -8,6 +8,7 @@ import typer
 
 from fuzz import workdir
 from fuzz.bench.bench import Bench, BenchError
+from fuzz.bench.bloom import BloomBench, Join
 from fuzz.bench.copying import CopyBench
 from fuzz.bench.run import Row, run_bench
 from fuzz.cli import options
@@ -53,6 +54,31 @@ def copy(
     wanted = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
     chosen = {"rows": _numbers(rows, "--rows"), "clients": _numbers(clients, "--clients")}
     _run(CopyBench(), wanted, chosen, rounds, seconds, json_file)
+
+
+@benches.command()
+def bloom(
+    *,
+    join: Annotated[Join, typer.Option(help="Which join; the mail's table is of inner.")] = Join.INNER,
+    work_mem: Annotated[
+        str | None, typer.Option(metavar="MB,MB...", help="work_mem at the mail's size. Default: 16,64 and one batch.")
+    ] = None,
+    limit: Annotated[str | None, typer.Option(metavar="N,N...", help="Sixteenths of dim. Default: 1 to 15.")] = None,
+    scale: Annotated[float, typer.Option(min=0.001, max=1, help="Share of the mail's 10M and 100M rows.")] = 0.1,
+    rounds: Rounds = 5,
+    seconds: Seconds = 1,
+    base: options.Base = None,
+    series: options.SeriesOption = None,
+    repo: options.Repo = None,
+    commits: options.Range = None,
+    arm: options.ArmOption = None,
+    flavor: options.FlavorOption = RELEASE,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Join a large table with part of a smaller one, in many batches and in one (about 20 minutes)."""
+    wanted = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
+    chosen = {"work_mem": _numbers(work_mem, "--work-mem"), "limit": _numbers(limit, "--limit")}
+    _run(BloomBench(join, scale), wanted, chosen, rounds, seconds, json_file)
 
 
 def _numbers(text: str | None, option: str) -> list[int]:

@@ -15,11 +15,12 @@ def print_rows(console: Console, rows: Sequence[Row], unit: str) -> None:
     for arm, against in dict.fromkeys((row.arm, row.against) for row in rows):
         table = Table()
         table.add_column("case", no_wrap=True)
-        for title in (f"{arm}\n{unit}", f"{against}\n{unit}", "ratio", f"{CONFIDENCE:.0%}\ninterval", "mail"):
-            table.add_column(title, justify="right")
+        extras = tuple(dict.fromkeys(name for row in rows for name in row.extras))
+        for title in (f"{arm}\n{unit}", f"{against}\n{unit}", "ratio", f"{CONFIDENCE:.0%}\ninterval", "mail", *extras):
+            table.add_column(title.replace(" ", "\n"), justify="right")
         for row in rows:
             if row.arm == arm:
-                table.add_row(*_cells(row))
+                table.add_row(*_cells(row), *(_short(row.extras.get(name)) for name in extras))
         console.print(table)
 
 
@@ -27,6 +28,11 @@ def _cells(row: Row) -> tuple[str, ...]:
     mail = "" if row.mail is None else f"{row.mail:.2f}"
     interval = f"{row.low:.3f}-{row.high:.3f}"
     return row.case, f"{row.median:.0f}", f"{row.median_against:.0f}", f"{row.ratio:.3f}", interval, mail
+
+
+def _short(figure: float | None) -> str:
+    """Return a count in full, anything else to three places."""
+    return "" if figure is None else f"{figure:.0f}" if float(figure).is_integer() else f"{figure:.3f}"
 
 
 def row_json(row: Row) -> dict[str, Any]:
@@ -39,5 +45,6 @@ def row_json(row: Row) -> dict[str, Any]:
         "high": round(row.high, 4),
         "mail": row.mail,
         "medians": {row.against: row.median_against, row.arm: row.median},
+        **{name.replace(" ", "_"): round(figure, 4) for name, figure in row.extras.items()},
         "samples": {row.against: list(row.samples_against), row.arm: list(row.samples)},
     }

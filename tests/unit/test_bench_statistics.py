@@ -1,19 +1,21 @@
 """Benches: who is measured when, what the numbers say, and how they are shown."""
 
 import random
+from dataclasses import replace
 from io import StringIO
 
 import pytest
 from rich.console import Console
 
 from fuzz.bench.bench import BenchError, all_benches
+from fuzz.bench.bloom import FLOOR
 from fuzz.bench.copying import CopyBench
 from fuzz.bench.interleaved import measure_interleaved, turns
 from fuzz.bench.run import Row
 from fuzz.bench.statistics import median_ratio
 from fuzz.report.bench_table import print_rows, row_json
 
-ROW = Row("10 rows, 1 client", "patched", "master", 4.03, 3.9, 4.2, 4.0, 403.0, 100.0, (403.0,), (100.0,))
+ROW = Row("10 rows, 1 client", "patched", "master", 4.03, 3.9, 4.2, 4.0, 403.0, 100.0, (403.0,), (100.0,), {})
 
 
 def test_arms_take_turns_in_changing_order() -> None:
@@ -63,6 +65,15 @@ def test_the_copy_bench_has_the_table_of_the_mail() -> None:
     assert bench.label((1000, 1)) == "1000 rows, 1 client"
 
 
+def test_the_bloom_bench_has_both_tables_of_the_mail_and_a_floor_for_each_row() -> None:
+    bench = all_benches()["bloom"]
+    points = bench.points({})
+    assert set(bench.mail.ratios) < set(points)
+    assert [bench.mail.ratios[point] for point in ((16, 1), (16, 15), (64, 1))] == pytest.approx([0.4909, 1.1291, 1.0416])
+    assert {limit for work_mem, limit in points if work_mem == FLOOR} == set(range(1, 16))
+    assert bench.label((16, 15)) == "inner, 16 MB, f"
+
+
 def test_points_can_be_chosen() -> None:
     assert CopyBench().points({"rows": [1000, 10, 10], "clients": [2]}) == [(10, 2), (1000, 2)]
     with pytest.raises(BenchError, match="rows, clients has to be at least 1"):
@@ -74,6 +85,15 @@ def test_rows_are_shown_beside_the_mails_figure() -> None:
     print_rows(Console(file=shown, width=80), [ROW], "tps")
     line = next(line for line in shown.getvalue().splitlines() if "10 rows" in line)
     assert [each in line for each in ("403", "100", "4.030", "3.900-4.200", "4.00")] == [True] * 5
+
+
+def test_further_figures_have_columns_of_their_own() -> None:
+    row = replace(ROW, extras={"rows spilled": 937500.0, "outer temp": 0.0625})
+    shown = StringIO()
+    print_rows(Console(file=shown, width=120), [row], "ms")
+    line = next(line for line in shown.getvalue().splitlines() if "10 rows" in line)
+    assert ("937500" in line, "0.062" in line) == (True, True)
+    assert row_json(row)["outer_temp"] == 0.0625
 
 
 def test_json_has_what_a_reader_needs() -> None:

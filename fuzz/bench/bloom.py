@@ -1,0 +1,171 @@
+"""Hash joins of many batches: what a Bloom filter over the inner side is for.
+
+Few of the outer side's rows have a match, so most of those that belong to a later batch are written to a temporary
+file, and read again, for nothing. How many have one is the share of `dim` that the query's condition keeps.
+
+Rows and work_mem are scaled down together, which leaves the mail's numbers of batches as they are. Beside the time
+stand figures that no disk has a part in: what was written for the outer side, and the *floor*, the same query with
+memory for a single batch.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import median
+from types import MappingProxyType
+from typing import Any
+
+from fuzz.bench.bench import Bench, BenchError, Connection, Mail, Point, Samples, connected
+from fuzz.servers.arm import Arm
+
+FLOOR = 1 << 20  # MB of work_mem that a single batch fits into at any scale
+
+
+class Join(StrEnum):
+    """The kind of join; the mail's table is of inner joins."""
+
+    INNER = "inner"
+    LEFT = "left"
+    ANTI = "anti"
+
+
+_QUERIES = MappingProxyType(
+    {
+        Join.INNER: "SELECT count(fval) FROM fact JOIN dim ON fact.id = dim.id AND dval < '{limit}'",
+        Join.LEFT: "SELECT count(fval), count(dval) FROM fact LEFT JOIN dim ON fact.id = dim.id AND dval < '{limit}'",
+        Join.ANTI: "SELECT count(fval) FROM fact WHERE NOT EXISTS"
+        " (SELECT FROM dim WHERE fact.id = dim.id AND dval < '{limit}')",
+    }
+)
+_DIM, _FACT = 10_000_000, 100_000_000  # rows, in the mail
+_BLOCK = 8192
+_BYTES_A_ROW = 60  # of fact, in a batch's file: as log_temp_files and the number of rows say
+_PERCENT = MappingProxyType(  # bloom / master by work_mem in MB, a figure for each limit from 1 on
+    {
+        16: (
+            *(49.09, 45.42, 54.43, 60.06, 63.79, 72.65, 81.70, 82.08),
+            *(81.73, 92.81, 93.37, 101.75, 104.34, 109.45, 112.91),
+        ),
+        64: (104.16, 53.36, 64.13, 60.55, 68.82, 75.19),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Spilled:
+    """What a query wrote to temporary files, and in how many batches it joined."""
+
+    batches: int
+    all_bytes: int
+    outer_bytes: int
+
+
+class BloomBench(Bench):
+    """Milliseconds of the mail's query, so a ratio below 1 is a gain.
+
+    `scale` is the share of the mail's rows and of its work_mem.
+    """
+
+    name = "bloom"
+    unit = "ms"
+    axes = MappingProxyType({"work_mem": (*_PERCENT, FLOOR), "limit": tuple(range(1, 16))})
+    mail = Mail(
+        "WIP: bloom filter in Hash Joins with batches",
+        "5670946E.8070705@2ndquadrant.com",
+        MappingProxyType(
+            {
+                (work_mem, limit): percent / 100
+                for work_mem, line in _PERCENT.items()
+                for limit, percent in enumerate(line, start=1)
+            }
+        ),
+    )
+    settings = MappingProxyType(
+        {
+            "shared_preload_libraries": "",
+            "shared_buffers": "1GB",
+            "dynamic_shared_memory_type": "posix",
+            "max_wal_size": "8GB",
+            "autovacuum": "off",
+            "jit": "off",
+            "hash_mem_multiplier": "1",  # there was none in the mail's days
+            "max_parallel_workers_per_gather": "0",
+            "enable_mergejoin": "off",
+            "enable_nestloop": "off",
+        }
+    )
+
+    def __init__(self, join: Join = Join.INNER, scale: float = 0.1) -> None:
+        self._join = join
+        self._scale = scale
+        self._spilled: dict[tuple[str, Point], Spilled] = {}
+
+    def label(self, point: Point) -> str:
+        """Return the point in words; limits are the mail's hexadecimal digits."""
+        work_mem, limit = point
+        memory = "one batch" if work_mem == FLOOR else f"{work_mem} MB"
+        return f"{self._join}, {memory}, {limit:x}"
+
+    def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
+        """Fill both tables, and look once at what each point writes."""
+        with connected(arm) as connection:
+            connection.execute("CREATE UNLOGGED TABLE dim (id int, dval text)")
+            connection.execute("CREATE UNLOGGED TABLE fact (id int, fval text)")
+            dim, fact = round(_DIM * self._scale), round(_FACT * self._scale)
+            connection.execute(f"INSERT INTO dim SELECT i, md5(i::text) FROM generate_series(1, {dim}) AS s(i)")
+            for _ in range(fact // dim):
+                connection.execute("INSERT INTO fact SELECT * FROM dim")
+            connection.execute("VACUUM ANALYZE")
+            connection.execute("CHECKPOINT")
+            for point in points:
+                self._spilled[arm.name, point] = self._explained(connection, point)
+
+    def measure(self, arm: Arm, point: Point, seconds: int) -> float:
+        """Return milliseconds a query: the mean of as many as fill the time. Raises BenchError."""
+        with connected(arm) as connection:
+            query = self._granted(connection, point)
+            start, number = time.perf_counter(), 0
+            while not number or time.perf_counter() - start < seconds:
+                connection.execute(query)
+                number += 1
+            return (time.perf_counter() - start) / number * 1000
+
+    def extras(self, point: Point, arm: str, against: str, samples: Samples) -> Mapping[str, float]:
+        """Return the share of matches, batches, what was written (ratios and rows), and the ratio to the floor."""
+        mine, theirs = self._spilled[arm, point], self._spilled[against, point]
+        figures = {"matching": point[1] / 16, "batches": float(theirs.batches)}
+        if theirs.outer_bytes:
+            figures["temp"] = mine.all_bytes / theirs.all_bytes
+            figures["outer temp"] = mine.outer_bytes / theirs.outer_bytes
+        figures["rows spilled"] = mine.outer_bytes // _BYTES_A_ROW
+        floor = (FLOOR, point[1])
+        if (floor, against) in samples:
+            figures["to floor"] = median(samples[point, arm]) / median(samples[floor, against])
+        return figures
+
+    def _granted(self, connection: Connection, point: Point) -> str:
+        """Return the point's query, after the memory for it was granted."""
+        work_mem, limit = point
+        connection.execute(f"SET work_mem = {max(round(work_mem * 1024 * self._scale), 64)}")
+        return _QUERIES[self._join].format(limit=f"{limit:x}")
+
+    def _explained(self, connection: Connection, point: Point) -> Spilled:
+        query = self._granted(connection, point)
+        ((plans,),) = connection.execute(f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {query}").fetchall()
+        join = next((node for node in _nodes(plans[0]["Plan"]) if node["Node Type"] == "Hash Join"), None)
+        if join is None:
+            raise BenchError(f"the query of {self.label(point)} was not executed as a hash join")
+        outer, inner = join["Plans"]
+        all_blocks, below = _written(join), _written(outer) + _written(inner)
+        return Spilled(inner["Hash Batches"], all_blocks * _BLOCK, (all_blocks - below) * _BLOCK)
+
+
+def _nodes(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield plan
+    for child in plan.get("Plans", ()):
+        yield from _nodes(child)
+
+
+def _written(node: Mapping[str, Any]) -> int:
+    return int(node["Temp Written Blocks"])
