@@ -1,69 +1,31 @@
 """The native harness of resowner.c: it agrees with the server's code, reaches what patch 4 changed, and finds bugs."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from fuzz.engines.libfuzzer.build import build_harness
-from fuzz.engines.libfuzzer.run import HarnessRun, run_harness
-from fuzz.servers.arm import shipped_series
-from fuzz.servers.base import Base, resolve_base
-from fuzz.servers.build import Build, ensure_build
-from fuzz.servers.flavor import FLAVORS
-from fuzz.servers.series import Series, apply_series, series_from_files
+from fuzz.engines.libfuzzer.run import run_harness
+from tests.libfuzzer.harnesses import TOP, Harness, assert_clean
 
 pytestmark = pytest.mark.servers
 
-TOP = Path(__file__).parents[2]
 CORPUS = TOP / "corpus" / "libfuzzer" / "resowner"
 BUGS = TOP / "tests" / "injected_bugs"
 
-Harness = Callable[[str], Path]
-
-
-@pytest.fixture(scope="module")
-def base() -> Base:
-    return resolve_base("pg17", print)
-
-
-@pytest.fixture(scope="module")
-def build(base: Base) -> Build:
-    """The build whose headers all harnesses share; only C files differ between their trees."""
-    return ensure_build(apply_series(base.tree, shipped_series("patched", base))[-1], FLAVORS["assert"], print)
-
-
-@pytest.fixture(scope="module")
-def harness(base: Base, build: Build) -> Harness:
-    """Builds the harness of a shipped arm, or of the patched one with an injected bug."""
-
-    def made(name: str) -> Path:
-        bug = BUGS / f"{name}.patch"
-        series = shipped_series("patched" if bug.exists() else name, base)
-        if bug.exists():
-            series += series_from_files([bug])
-        return build_harness(build, "resowner", apply_series(base.tree, Series(name, series.patches))[-1])
-
-    return made
-
-
-def assert_clean(run: HarnessRun) -> None:
-    assert run.crash is None, f"{run.complaint}: {run.crash}"
-
 
 def test_patched_owners_hold_what_the_model_holds(harness: Harness) -> None:
-    run = run_harness(harness("patched"), 30, CORPUS)
+    run = run_harness(harness("resowner"), 30, CORPUS)
     assert_clean(run)
     assert run.executions > 100
 
 
 def test_the_model_describes_upstream_too(harness: Harness) -> None:
-    run = run_harness(harness("upstream"), 5, CORPUS)
+    run = run_harness(harness("resowner", arm="upstream"), 5, CORPUS)
     assert_clean(run)
 
 
 def test_corpus_reaches_all_that_the_patch_changed(harness: Harness) -> None:
-    run = run_harness(harness("patched"), 0, CORPUS)
+    run = run_harness(harness("resowner"), 0, CORPUS)
     assert_clean(run)
     reached = run.functions
 
@@ -88,7 +50,8 @@ def test_corpus_reaches_all_that_the_patch_changed(harness: Harness) -> None:
     "bug", ["count_off_by_one", "release_once_too_few", "wrong_release_order", "forget_wrong_kind"]
 )
 def test_finds_injected_bug(harness: Harness, tmp_path: Path, bug: str, seed: int) -> None:
-    found = run_harness(harness(bug), 30, tmp_path, seed=seed)
+    bugged = harness("resowner", bug=BUGS / f"{bug}.patch")
+    found = run_harness(bugged, 30, tmp_path, seed=seed)
     assert found.crash is not None
     assert found.complaint
 
@@ -96,13 +59,13 @@ def test_finds_injected_bug(harness: Harness, tmp_path: Path, bug: str, seed: in
     alone = tmp_path / "alone"
     alone.mkdir()
     (alone / "input").write_bytes(found.crash.read_bytes())
-    again = run_harness(harness(bug), 0, alone)
+    again = run_harness(bugged, 0, alone)
     assert again.complaint == found.complaint
-    assert_clean(run_harness(harness("patched"), 0, alone))
+    assert_clean(run_harness(harness("resowner"), 0, alone))
 
 
 def test_an_owner_can_be_used_again_after_release(harness: Harness) -> None:
     """AuxProcessResourceOwner is; upstream leaves copies of released entries in its hash table."""
     variables = {"PGDUEL_AUX_OWNER": "1"}
-    assert_clean(run_harness(harness("patched"), 10, CORPUS, variables=variables))
-    assert run_harness(harness("upstream"), 10, CORPUS, variables=variables).crash is not None
+    assert_clean(run_harness(harness("resowner"), 10, CORPUS, variables=variables))
+    assert run_harness(harness("resowner", arm="upstream"), 10, CORPUS, variables=variables).crash is not None

@@ -69,7 +69,9 @@ def test_the_bloom_bench_has_both_tables_of_the_mail_and_a_floor_for_each_row() 
     bench = all_benches()["bloom"]
     points = bench.points({})
     assert set(bench.mail.ratios) < set(points)
-    assert [bench.mail.ratios[point] for point in ((16, 1), (16, 15), (64, 1))] == pytest.approx([0.4909, 1.1291, 1.0416])
+    assert [bench.mail.ratios[point] for point in ((16, 1), (16, 15), (64, 1))] == pytest.approx(
+        [0.4909, 1.1291, 1.0416]
+    )
     assert {limit for work_mem, limit in points if work_mem == FLOOR} == set(range(1, 16))
     assert bench.label((16, 15)) == "inner, 16 MB, f"
 

@@ -28,19 +28,6 @@ static sigjmp_buf *catcher = NULL;
 static int	level;
 static char message[MESSAGE_SIZE];
 
-void
-fatal(const char *format,...)
-{
-	va_list		args;
-
-	fputs("\npgduel harness: ", stderr);
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-	abort();
-}
-
 const char *
 error_of(void (*call) (void *), void *arg)
 {
@@ -100,12 +87,6 @@ errfinish(const char *filename, int lineno, const char *funcname)
 	if (level > ERROR || catcher == NULL)
 		fatal("unexpected error: %s", message);
 	siglongjmp(*catcher, 1);
-}
-
-void
-ExceptionalCondition(const char *condition, const char *file, int line)
-{
-	fatal("failed assertion: %s, line %d", condition, line);
 }
 
 /* mcxt.c, psprintf.c */

@@ -4,10 +4,8 @@
 #ifndef BACKEND_STUBS_H
 #define BACKEND_STUBS_H
 
+#include "failure.h"
 #include "storage/lock.h"
-
-/* Say what is wrong and abort; libFuzzer then keeps the input. */
-extern void fatal(const char *format,...) pg_attribute_printf(1, 2) pg_attribute_noreturn();
 
 /* Call a function; if it ends in elog(ERROR), return the message (valid until the next one), otherwise NULL. */
 extern const char *error_of(void (*call) (void *), void *arg);

@@ -29,34 +29,40 @@ _FLAGS = (
 @dataclass(frozen=True, slots=True)
 class _Recipe:
     own: tuple[str, ...]  # files beside this one
-    tested: tuple[str, ...]  # files of the tree, compiled as they are
+    tested: tuple[str, ...]  # files of the tree, compiled as they are; headers among them have code of their own
 
 
 HARNESSES = {
+    "blockbloom": _Recipe(
+        ("blockbloom_harness.c", "failure.c"),
+        ("src/backend/lib/blockbloom.c", "src/include/lib/blockbloom.h", "src/port/qsort.c"),
+    ),
     "resowner": _Recipe(
-        ("resowner_harness.c", "resowner_model.c", "resowner_release.c", "backend_stubs.c"),
+        ("resowner_harness.c", "resowner_model.c", "resowner_release.c", "backend_stubs.c", "failure.c"),
         ("src/backend/utils/resowner/resowner.c", "src/port/qsort.c"),
     ),
 }
+_HEADERS = "src/include/"
 
 
 def build_harness(build: Build, name: str, tree: str = "") -> Path:
     """Return the harness `name` for the C files of a stored tree, by default the build's own; compiled on first use.
 
-    The build gives the configured headers, so `tree` may be another one that differs only in C files.
+    The build gives all other headers, configured, so `tree` may be another one that differs in these files only.
     Raises BuildError, SourceError.
     """
     recipe = HARNESSES[name]
-    tested = {Path(path).name: _source(tree or build.tree, path) for path in recipe.tested}
+    tested = {path: _source(tree or build.tree, path) for path in recipe.tested}
     home = workdir.harnesses() / f"{name}-{_key(build, tested)}"
     harness = home / name
     with FileLock(f"{home}.lock"):
         if not harness.exists():
             shutil.rmtree(home, ignore_errors=True)
-            home.mkdir()
-            for file, text in tested.items():
-                (home / file).write_text(text)
-            _compile(build, harness, [*(_HERE / file for file in recipe.own), *(home / file for file in tested)])
+            for path, text in tested.items():
+                (home / path).parent.mkdir(parents=True, exist_ok=True)
+                (home / path).write_text(text)
+            sources = [*(_HERE / file for file in recipe.own), *(home / path for path in tested if path.endswith(".c"))]
+            _compile(build, harness, sources)
     return harness
 
 
@@ -71,8 +77,8 @@ def _key(build: Build, tested: dict[str, str]) -> str:
     digest = hashlib.sha256("\0".join((build.key, _compiler_version(), *_FLAGS)).encode())
     for file in sorted(_HERE.glob("*.[ch]")):
         digest.update(b"\0" + file.name.encode() + b"\0" + file.read_bytes())
-    for file_name, text in tested.items():
-        digest.update(f"\0{file_name}\0{text}".encode())
+    for path, text in tested.items():
+        digest.update(f"\0{path}\0{text}".encode())
     return digest.hexdigest()[:12]
 
 
@@ -85,10 +91,13 @@ def _compiler_version() -> str:
 
 def _compile(build: Build, harness: Path, sources: list[Path]) -> None:
     draft = harness.with_suffix(".new")
-    command = [CLANG, *_FLAGS, f"-I{_headers(build)}", f"-I{_HERE}", "-o", str(draft), *map(str, sources)]
+    includes = [f"-I{place}" for place in (harness.parent / _HEADERS, _headers(build), _HERE)]
+    command = [CLANG, *_FLAGS, *includes, "-o", str(draft), *map(str, sources), "-lm", "-pthread"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
-        first = next((line for line in done.stderr.splitlines() if "error" in line), f"{CLANG} failed")
+        first = next(
+            (line for line in done.stderr.splitlines() if "error" in line or "undefined" in line), f"{CLANG} failed"
+        )
         raise BuildError(f"the libFuzzer harness {harness.name} does not compile: {first.strip()}")
     draft.replace(harness)
 

@@ -1,0 +1,34 @@
+"""Harnesses for any tree of PostgreSQL 17; they share the headers of one build, as trees differ in few files."""
+
+from pathlib import Path
+
+import pytest
+
+from fuzz.engines.libfuzzer.build import build_harness
+from fuzz.servers.arm import shipped_series
+from fuzz.servers.base import Base, resolve_base
+from fuzz.servers.build import Build, ensure_build
+from fuzz.servers.flavor import FLAVORS
+from fuzz.servers.series import Series, apply_series, series_from_files
+from tests.libfuzzer.harnesses import Harness
+
+
+@pytest.fixture(scope="session")
+def base() -> Base:
+    return resolve_base("pg17", print)
+
+
+@pytest.fixture(scope="session")
+def build(base: Base) -> Build:
+    return ensure_build(apply_series(base.tree, shipped_series("patched", base))[-1], FLAVORS["assert"], print)
+
+
+@pytest.fixture(scope="session")
+def harness(base: Base, build: Build) -> Harness:
+    def made(name: str, *, bug: Path | None = None, arm: str = "patched") -> Path:
+        series = shipped_series(arm, base)
+        if bug is not None:
+            series += series_from_files([bug])
+        return build_harness(build, name, apply_series(base.tree, Series(arm, series.patches))[-1])
+
+    return made

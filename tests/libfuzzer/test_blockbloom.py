@@ -1,0 +1,37 @@
+"""The native harness of blockbloom.c: the filter keeps its promises, all of its code is reached, and bugs are found."""
+
+from pathlib import Path
+
+import pytest
+
+from fuzz.engines.libfuzzer.run import run_harness
+from tests.libfuzzer.harnesses import TOP, Harness, assert_clean
+
+pytestmark = pytest.mark.servers
+
+CORPUS = TOP / "corpus" / "libfuzzer" / "blockbloom"
+BUGS = sorted((Path(__file__).parent / "bugs").glob("blockbloom_*.patch"))
+
+
+def test_the_filter_keeps_its_promises(harness: Harness) -> None:
+    run = run_harness(harness("blockbloom"), 30, CORPUS)
+    assert_clean(run)
+    assert run.executions > 100
+
+
+def test_corpus_reaches_all_branches(harness: Harness) -> None:
+    run = run_harness(harness("blockbloom"), 0, CORPUS)
+    assert_clean(run)
+    reached = run.functions
+    assert min(reached["blockbloom_size"].branches["max_size < size"]) > 0
+    assert min(reached["blockbloom_size"].branches["size < nvalues * bits_per_value / 8"]) > 0
+    assert min(reached["blockbloom_size"].branches["size <= max_size / 2"]) > 0
+    for name in ("add", "add_shared", "lacks", "fold", "false_positive_rate"):
+        assert reached[f"blockbloom_{name}"].calls > 0
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.stem.removeprefix("blockbloom_"))
+def test_finds_injected_bug(harness: Harness, tmp_path: Path, bug: Path) -> None:
+    found = run_harness(harness("blockbloom", bug=bug), 30, tmp_path)
+    assert found.crash is not None
+    assert found.complaint
