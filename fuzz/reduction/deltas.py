@@ -3,13 +3,17 @@
 Statements and rows depend on earlier ones, so what stands last is likeliest to go, and a part alone rarely runs.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import chain
 from typing import TypeVar
 
+import numpy
 from picire import DD, Outcome
 from picire.config_iterators import backward, skip
 
 T = TypeVar("T")
+PARTS = 32  # that rows are cut into, as long as there are more of them
 
 
 def shortest(items: Sequence[T], is_interesting: Callable[[tuple[T, ...]], bool]) -> tuple[T, ...]:
@@ -23,6 +27,31 @@ def shortest(items: Sequence[T], is_interesting: Callable[[tuple[T, ...]], bool]
 
     minimize = DD(test, subset_first=False, subset_iterator=skip, complement_iterator=backward)
     return tuple(beginning[index] for index in minimize(list(range(len(beginning)))))
+
+
+def shortest_in_parts(items: Sequence[T], is_interesting: Callable[[tuple[T, ...]], bool]) -> tuple[T, ...]:
+    """Return a part of `items`, in order, of which none of 32 equal parts can be left out, nor any item of at most 32.
+
+    For rows: where their number matters, to find that no single one can go would take a question for each.
+    """
+    best = _shortest_beginning(items, is_interesting)
+    while len(best) > PARTS:
+        parts = [tuple(part) for part in numpy.array_split(range(len(best)), PARTS)]
+        kept = shortest(parts, partial(_still, is_interesting, best))
+        if len(kept) == PARTS:
+            return best
+        best = _taken(best, kept)
+    return shortest(best, is_interesting)
+
+
+def _still(
+    is_interesting: Callable[[tuple[T, ...]], bool], items: Sequence[T], parts: tuple[tuple[int, ...], ...]
+) -> bool:
+    return is_interesting(_taken(items, parts))
+
+
+def _taken(items: Sequence[T], parts: Iterable[Iterable[int]]) -> tuple[T, ...]:
+    return tuple(items[index] for index in chain.from_iterable(parts))
 
 
 def _shortest_beginning(items: Sequence[T], is_interesting: Callable[[tuple[T, ...]], bool]) -> tuple[T, ...]:

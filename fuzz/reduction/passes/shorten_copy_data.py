@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from fuzz.reduction.copy_text import LINES
-from fuzz.reduction.deltas import shortest
+from fuzz.reduction.deltas import shortest_in_parts
 from fuzz.reduction.problem import Problem
 from fuzz.reduction.steps import with_step
 
@@ -18,7 +18,7 @@ def shorten_copy_data(problem: Problem) -> None:
     for position, step in enumerate(problem.best.all_steps):
         if step.copy_data:
             head, rows, tail = _rows(step.copy_data)
-            shortest(rows, partial(_still, problem, position, head, tail))
+            shortest_in_parts(rows, partial(_still, problem, position, head, tail))
 
 
 def _still(problem: Problem, position: int, head: bytes, tail: bytes, rows: tuple[bytes, ...]) -> bool:

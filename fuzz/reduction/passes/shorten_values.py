@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
-from fuzz.reduction.deltas import shortest
+from fuzz.reduction.deltas import shortest_in_parts
 from fuzz.reduction.lexer import BLANK, Token, depth_after, tokens
 from fuzz.reduction.problem import Problem
 from fuzz.reduction.steps import with_step
@@ -14,7 +14,7 @@ def shorten_values(problem: Problem) -> None:
     for position, step in enumerate(problem.best.all_steps):
         head, rows, tail = _rows(step.sql)
         if len(rows) > 1:
-            shortest(rows, partial(_still, problem, position, head, tail))
+            shortest_in_parts(rows, partial(_still, problem, position, head, tail))
 
 
 def _still(problem: Problem, position: int, head: str, tail: str, rows: tuple[str, ...]) -> bool:

@@ -1,0 +1,42 @@
+"""Delta debugging over lists: what is left, and how many questions it takes."""
+
+from collections.abc import Callable
+
+import pytest
+
+from fuzz.reduction.deltas import shortest, shortest_in_parts
+
+Interesting = Callable[[tuple[int, ...]], bool]
+
+
+class Asked:
+    """Answers a question about numbers, and counts how often it is asked."""
+
+    def __init__(self, interesting: Interesting) -> None:
+        self.questions = 0
+        self._interesting = interesting
+
+    def __call__(self, kept: tuple[int, ...]) -> bool:
+        self.questions += 1
+        return self._interesting(kept)
+
+
+@pytest.mark.parametrize("reducer", [shortest, shortest_in_parts])
+@pytest.mark.parametrize("needed", [(), (0,), (999,), (3, 500, 501), (1, 2, 700, 998)])
+def test_what_is_needed_is_all_that_stays(reducer: Callable[..., tuple[int, ...]], needed: tuple[int, ...]) -> None:
+    asked = Asked(lambda kept: set(needed) <= set(kept))
+    assert reducer(range(1000), asked) == needed
+    assert asked.questions < 250
+
+
+def test_a_number_of_rows_that_matters_takes_few_questions() -> None:
+    asked = Asked(lambda kept: len(kept) >= 1000)
+    assert len(shortest_in_parts(range(1733), asked)) == 1000
+    assert asked.questions < 100
+
+
+def test_rows_in_vain_among_many_that_count_go_in_parts() -> None:
+    asked = Asked(lambda kept: sum(each >= 500 for each in kept) >= 500)
+    kept = shortest_in_parts(range(1000), asked)
+    assert min(kept) >= 500 - 1000 // 32
+    assert asked.questions < 300
