@@ -36,6 +36,9 @@ MODES: dict[str, Mode] = {
                 ("debug_parallel_query", "off"),
             ),
         ),
+        Mode("one_worker", (("max_parallel_workers_per_gather", "1"),)),
+        Mode("two_workers", (("max_parallel_workers_per_gather", "2"),)),
+        Mode("four_workers", (("max_parallel_workers_per_gather", "4"),)),
         Mode(
             "partitionwise",
             (("enable_partitionwise_join", "on"), ("enable_partitionwise_aggregate", "on")),
