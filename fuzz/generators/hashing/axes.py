@@ -57,7 +57,7 @@ NULLS = Weighted((40, 0), (24, 1), (24, 50), (12, 100))
 SKEWS = Weighted((40, "uniform"), (30, "hot"), (30, "unsplittable"))
 _MATCHING = Weighted((35, 1), (25, 2), (25, 10), (15, 0))
 MEMORIES = Weighted(
-    (45, Memory(64)),
+    (50, Memory(64)),
     (10, Memory(64, 2)),
     (15, Memory(256)),
     (15, Memory(1024)),
@@ -81,7 +81,7 @@ def draw_axes(rng: random.Random) -> Axes:
         skew=SKEWS.pick(rng),
         matching=_MATCHING.pick(rng),
         memory=MEMORIES.pick(rng),
-        partitioned=chance(rng, 50),
+        partitioned=chance(rng, 35),
     )
 
 

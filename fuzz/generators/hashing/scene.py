@@ -48,11 +48,11 @@ def draw_scene(rng: random.Random, scale: Scale) -> Scene:
     """Return the scene of a case."""
     axes = draw_axes(rng)
     tables = _tables(rng, scale, axes)
-    steps = [*map(Step, axes.key.needs), *(step for table in tables for step in steps_of(rng, table))]
+    steps = [*map(Step, axes.key.needs), *(step for table in tables for step in steps_of(rng, table, indexes=1))]
     sources = tuple(table.source for table in tables)
     if chance(rng, 40):
         body = f"BEGIN RETURN QUERY SELECT * FROM {tables[1].name}; END"
-        how = f"STABLE ROWS {between(rng, 1, 20)}"
+        how = f"STABLE PARALLEL SAFE ROWS {between(rng, 1, 20)}"
         steps.append(
             Step(f"CREATE FUNCTION {_MISJUDGED}() RETURNS SETOF {tables[1].name} LANGUAGE plpgsql {how} AS '{body}'")
         )
@@ -76,9 +76,8 @@ def _tables(rng: random.Random, scale: Scale, axes: Axes) -> tuple[Table, ...]:
         contents = _contents(rng, axes, n, rows, spread, nulls)
         if axes.partitioned and not n:
             scheme = _scheme(rng, contents, axes, scale)
-        shared = scheme if n < 2 or chance(rng, 60) else None
-        primary = ("i1",) if not shared and chance(rng, 30) else ()
-        drawn.append(Table(f"r{n + 1}", contents, rows, shared, primary))
+        primary = ("i1",) if not scheme and chance(rng, 30) else ()
+        drawn.append(Table(f"r{n + 1}", contents, rows, scheme, primary))
     return tuple(drawn)
 
 
@@ -142,4 +141,4 @@ def _scheme(rng: random.Random, contents: tuple[Content, ...], axes: Axes, scale
     """Return a scheme over a key that has one type in all tables: others' partitions would never be joined."""
     name = "k2" if axes.key.crosses else "k1"
     column = next(content.column for content in contents if content.column.name == name)
-    return whole(draw_scheme(rng, (column,), max(2, scale.partitions // 3)))
+    return whole(draw_scheme(rng, (column,), max(2, scale.partitions // 4)))

@@ -25,10 +25,9 @@ _SHOWN = 6  # columns of keyed rows
 
 def keyed(rng: random.Random, level: Level) -> Select:
     """Return rows of keys and row numbers of all relations, and the ends of wide columns: what a join must not mix."""
-    outputs = [
-        column.sql for relation in level.joined.relations for column in relation.columns if column.name in ("k1", "i1")
-    ][:_SHOWN]
-    outputs += [f"right({column.sql}, 8)" for column in _wide(level)]
+    columns = [column for relation in level.joined.relations for column in relation.columns if not column.wide]
+    chosen = [column for column in columns if column.name in ("k1", "i1")] or columns
+    outputs = [column.sql for column in chosen[:_SHOWN]] + [f"right({column.sql}, 8)" for column in _wide(level)]
     return Select(f"SELECT {', '.join(outputs)}{level.sql}", len(outputs), level.joined.rows, level.joined.kinds)
 
 
@@ -50,16 +49,19 @@ def _cut(rng: random.Random, level: Level) -> Select:
     """Return how many rows there are up to a limit: which ones does not matter, so no sort reads them all."""
     if chance(rng, 30):
         return Select(f"SELECT EXISTS (SELECT{level.sql})", 1, 1, level.joined.kinds)
+    wide = _wide(level)
+    text, always = (wide[0].sql, "length(w) >= 0 OR w IS NULL") if wide else ("1", "true")
     limit = f"LIMIT {between(rng, 1, 40)}"
     offset = f" OFFSET {between(rng, 1, 99)}" if chance(rng, 30) else ""
-    return Select(f"SELECT count(*) FROM (SELECT 1{level.sql} {limit}{offset}) AS q", 1, 1, level.joined.kinds)
+    body = f"SELECT {text} AS w{level.sql} {limit}{offset}"
+    return Select(f"SELECT count({always}) FROM ({body}) AS q", 1, 1, level.joined.kinds)
 
 
 def _other(rng: random.Random, level: Level) -> Select:
     return LEVEL_TOPS.pick(rng)(rng, level)
 
 
-_TOPS = Weighted((40, keyed), (18, totalled), (30, _other), (12, _cut))
+_TOPS = Weighted((44, keyed), (22, totalled), (20, _other), (14, _cut))
 
 
 def _once(rng: random.Random, scene: Scene, kind: str, most: int) -> Select:
@@ -89,6 +91,7 @@ def _result(rng: random.Random, inner: Level, alias: str, prefix: str) -> Relati
         columns = (
             Column("count(*)", "i8", INT8, 1, inner.joined.rows),
             *(replace(column, sql=f"sum({column.sql})", name=f"i{n}") for n, column in enumerate(numbers, 4)),
+            *(Column(f"sum(length({column.sql}))", f"i{n}", INT8, 1, 1000) for n, column in enumerate(_wide(inner), 6)),
         )
         return derived(alias, f"SELECT {listed(columns)}{inner.sql}", columns, 1, prefix=prefix)
     columns = tuple(replace(column, name=f"i{n}") for n, column in enumerate(numbers, 4))
@@ -120,21 +123,21 @@ def _per_row(rng: random.Random, scene: Scene, kind: str, most: int, driver: Rel
 def _subplan(rng: random.Random, scene: Scene, kind: str, most: int) -> Select:
     driver = _series(rng, Scope(()))
     inner = level(rng, scene, Scope(()).inner(), kind, min(most, 3), driver.columns[0].sql)
-    value = f"(SELECT {aggregate(rng, inner.scope)}{inner.sql})"
-    if chance(rng, 40):
+    values = [aggregate(rng, inner.scope), *(f"sum(length({column.sql}))" for column in _wide(inner))]
+    value = f"(SELECT ({', '.join(values)})::text{inner.sql})"
+    if chance(rng, 30):
         value = f"EXISTS (SELECT{inner.sql})"
-    return Select(f"SELECT {driver.columns[0].sql}, {value} FROM {driver.sql}", 2, driver.rows, (kind, "lateral"))
+    return Select(f"SELECT {driver.columns[0].sql}, {value} FROM {driver.sql}", 2, driver.rows, (kind,))
 
 
 def _loop(rng: random.Random, scene: Scene, kind: str, most: int) -> Select:
     """Return a join that is run again without anything new: what it hashed may serve once more."""
     driver = _series(rng, Scope(()))
     inner = level(rng, scene, Scope(()).inner(), kind, min(most, 3))
-    columns = tuple(
-        replace(column, name=f"i{n}")
-        for n, column in enumerate(
-            [column for relation in inner.joined.relations for column in relation.columns if column.name == "i2"][:2], 4
-        )
+    numbers = [column for relation in inner.joined.relations for column in relation.columns if column.name == "i2"]
+    columns = (
+        *(replace(column, name=f"i{n}") for n, column in enumerate(numbers[:2], 4)),
+        *(replace(column, sql=f"right({column.sql}, 9)", name=f"w{n}") for n, column in enumerate(_wide(inner), 4)),
     )
     body = f"SELECT {listed(columns)}{inner.sql} OFFSET 0"
     relation = derived("a2", body, columns, inner.joined.rows)
@@ -148,7 +151,7 @@ def _recursive(rng: random.Random, scene: Scene, kind: str, most: int) -> Select
     first, second = pick(rng, scene.sources).relation("a1"), pick(rng, scene.light).relation("a2")
     start = f"SELECT a1.k1, a1.i1, 0 AS i2 FROM {first.sql} WHERE a1.i1 <= {between(rng, 10, 200)}"
     step = _RECURSIVE[kind].format(second.sql, "c.k1 = a2.k1")
-    number = "a2.i1" if kind in ("inner", "left", "right") else "c.i1"
+    number = "a2.i1 + length(a2.w1) % 3" if kind in ("inner", "left", "right") else "c.i1"
     body = f"{start} UNION ALL SELECT c.k1, {number}, c.i2 + 1 {step} c.i2 < {between(rng, 1, 3)}"
     prefix = f"WITH RECURSIVE c (k1, i1, i2) AS ({body}) "
     return Select(f"{prefix}SELECT k1, i1, i2 FROM c", 3, 200 * key_of(second.columns).fan ** 3, (kind, "recursive"))

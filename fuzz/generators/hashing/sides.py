@@ -25,7 +25,7 @@ class Side:
 
 def side_of(rng: random.Random, axes: Axes, relation: Relation) -> Side:
     """Return a side of one relation: as it is, or within a subquery."""
-    made = SIDES.pick(rng)(rng, axes, relation)
+    made = (_OPEN if axes.partitioned else SIDES).pick(rng)(rng, axes, relation)
     return Side(made.sql, (made,), made.rows, key_of(made.columns).fan)
 
 
@@ -57,7 +57,7 @@ def _misjudged(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
 
 def _widened(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
     """Return rows with a text whose width the planner does not know, up to a few times as much as memory holds."""
-    wanted = axes.memory.bytes * between(rng, 1, 5) // 2
+    wanted = axes.memory.bytes * between(rng, 2, 6) // 2
     times = max(1, min(300, wanted // (32 * max(1, relation.rows))))
     wide = Column(f"repeat(md5({relation.alias}.i1::text), {times})", "w2", TEXT, relation.rows, 0, wide=True)
     return _subquery(relation, (*relation.columns[:5], wide), [])
@@ -69,4 +69,5 @@ def _restricted(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
     return derived(relation.alias, body, relation.columns, relation.rows)
 
 
-SIDES = Weighted((50, _table), (24, _widened), (18, _misjudged), (8, _restricted))
+SIDES = Weighted((42, _table), (34, _widened), (18, _misjudged), (6, _restricted))
+_OPEN = Weighted((70, _table), (12, _widened), (8, _misjudged), (10, _restricted))  # most can be joined by partitions

@@ -14,14 +14,14 @@ _ANALYZED = Weighted((45, "last"), (20, "early"), (20, "partly"), (15, "never"))
 _SHIFTED = {"int": "{} + 1", "numeric": "{} + 0.5", "date": "{} + 1", "bool": "NOT {}"}  # as many equal as before
 
 
-def steps_of(rng: random.Random, table: Table) -> Iterator[Step]:
-    """Yield the steps that make a table, fill it, perhaps change it, and index and analyze it, in some order."""
+def steps_of(rng: random.Random, table: Table, indexes: int = 2) -> Iterator[Step]:
+    """Yield the steps that make a table with at most so many indexes, fill, change and analyze it, in some order."""
     analyzed = _ANALYZED.pick(rng)
     yield from tables.create(rng, table)
-    indexes = [tables.index(rng, table) for _ in range(rng.randrange(3))]
+    wanted = [tables.index(rng, table) for _ in range(rng.randrange(indexes + 1))]
     if chance(rng, 30):
-        yield from indexes
-        indexes = []
+        yield from wanted
+        wanted = []
     half = table.rows // 2 if analyzed == "early" or chance(rng, 20) else table.rows
     yield tables.load(table, 1, half)
     if analyzed == "early":
@@ -32,7 +32,7 @@ def steps_of(rng: random.Random, table: Table) -> Iterator[Step]:
         yield tables.load_edges(rng, table)
     if chance(rng, 20):
         yield _change(rng, table)
-    yield from indexes
+    yield from wanted
     if analyzed == "partly" and table.leaves:
         yield Step(f"ANALYZE {pick(rng, table.leaves)}")
     if analyzed == "last":
