@@ -24,6 +24,7 @@ MODES: dict[str, Mode] = {
         Mode("hash_only", (("enable_mergejoin", "off"), ("enable_nestloop", "off"))),
         Mode("merge_only", (("enable_hashjoin", "off"), ("enable_nestloop", "off"))),
         Mode("loop_only", (("enable_hashjoin", "off"), ("enable_mergejoin", "off"))),
+        Mode("no_loops", (("enable_nestloop", "off"),)),
         Mode("indexes", (("enable_seqscan", "off"),)),
         Mode(
             "parallel",

@@ -23,8 +23,8 @@ class OuterJoins(Generator):
     modes: ClassVar[tuple[str, ...]] = (
         "hash_only",
         "hash_only+partitionwise",
-        "plain",
-        "partitionwise",
+        "no_loops",
+        "no_loops+partitionwise",
         "hash_only+no_pruning+partitionwise",
         "hash_only+indexes",
         "hash_only+parallel+one_worker",

@@ -99,6 +99,9 @@ def _filtered(
         matching = _in(rng, axes, above, left, right, negated=kind == "anti")
     else:
         condition, _ = _condition(rng, axes, left.relations, right.relations, parameter)
+        wide = [column.sql for relation in right.relations for column in relation.columns if column.wide]
+        if wide and chance(rng, 45):  # so that the hashed rows are wide, though none of them is shown
+            condition += f" AND length({wide[0]}) > {pick(rng, _integers(left.relations)).sql}"
         matching = f"{'NOT ' if kind == 'anti' else ''}EXISTS (SELECT 1 FROM {right.sql} WHERE {condition})"
     conditions = [*_conditions(rng, above, parameter), matching]
     joined = Joined(left.sql, left.relations, left.rows, (*left.kinds, kind))

@@ -23,6 +23,7 @@ _LAST = 9973  # prime; keys embed integers below it
 _DOMAINS = (53, 211, 503, 997, 1999, 4999)
 _WIDE_BYTES = 400_000  # that the wide column of one table takes, about
 _MISJUDGED = "few"
+_ALONE = "SET max_parallel_maintenance_workers = 0"  # or each small index waits for workers to build it
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,10 @@ def draw_scene(rng: random.Random, scale: Scale) -> Scene:
     """Return the scene of a case."""
     axes = draw_axes(rng)
     tables = _tables(rng, scale, axes)
-    steps = [*map(Step, axes.key.needs), *(step for table in tables for step in steps_of(rng, table, indexes=1))]
+    steps = [
+        *map(Step, (_ALONE, *axes.key.needs)),
+        *(step for table in tables for step in steps_of(rng, table, indexes=1)),
+    ]
     sources = tuple(table.source for table in tables)
     if chance(rng, 40):
         body = f"BEGIN RETURN QUERY SELECT * FROM {tables[1].name}; END"

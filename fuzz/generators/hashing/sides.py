@@ -1,6 +1,7 @@
 """Sides of a join: tables, and subqueries over them whose rows or widths the planner misjudges."""
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from fuzz.generators.choices import Weighted, between, pick
@@ -10,6 +11,8 @@ from fuzz.generators.relational.items import derived, listed
 from fuzz.generators.relational.predicates import predicate, where
 from fuzz.generators.relational.scope import Column, Relation, Scope
 from fuzz.generators.relational.sqltypes import TEXT
+
+_TABLES_FILL = 256  # kB
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,7 @@ class Side:
 
 def side_of(rng: random.Random, axes: Axes, relation: Relation) -> Side:
     """Return a side of one relation: as it is, or within a subquery."""
-    made = (_OPEN if axes.partitioned else SIDES).pick(rng)(rng, axes, relation)
+    made = _makers(axes).pick(rng)(rng, axes, relation)
     return Side(made.sql, (made,), made.rows, key_of(made.columns).fan)
 
 
@@ -69,5 +72,14 @@ def _restricted(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
     return derived(relation.alias, body, relation.columns, relation.rows)
 
 
-SIDES = Weighted((42, _table), (34, _widened), (18, _misjudged), (6, _restricted))
-_OPEN = Weighted((70, _table), (12, _widened), (8, _misjudged), (10, _restricted))  # most can be joined by partitions
+_Maker = Callable[[random.Random, Axes, Relation], Relation]
+_ANY: Weighted[_Maker] = Weighted((42, _table), (34, _widened), (18, _misjudged), (6, _restricted))
+_HUNGRY: Weighted[_Maker] = Weighted((24, _table), (60, _widened), (10, _misjudged), (6, _restricted))
+_OPEN: Weighted[_Maker] = Weighted((70, _table), (12, _widened), (8, _misjudged), (10, _restricted))
+
+
+def _makers(axes: Axes) -> Weighted[_Maker]:
+    """Return what suits partitions, which subqueries hide, and memory that tables alone would not fill."""
+    if axes.partitioned:
+        return _OPEN
+    return _HUNGRY if axes.memory.kilobytes > _TABLES_FILL else _ANY
