@@ -25,10 +25,14 @@ _SHOWN = 6  # columns of keyed rows
 
 def keyed(rng: random.Random, level: Level) -> Select:
     """Return rows of keys and row numbers of all relations, and the ends of wide columns: what a join must not mix."""
-    columns = [column for relation in level.joined.relations for column in relation.columns if not column.wide]
-    chosen = [column for column in columns if column.name in ("k1", "i1")] or columns
-    outputs = [column.sql for column in chosen[:_SHOWN]] + [f"right({column.sql}, 8)" for column in _wide(level)]
+    outputs = [column.sql for relation in level.joined.relations for column in _telling(relation)][:_SHOWN]
+    outputs += [f"right({column.sql}, 8)" for column in _wide(level)]
     return Select(f"SELECT {', '.join(outputs)}{level.sql}", len(outputs), level.joined.rows, level.joined.kinds)
+
+
+def _telling(relation: Relation) -> list[Column]:
+    narrow = [column for column in relation.columns if not column.wide]
+    return [column for column in narrow if column.name in ("k1", "i1")] or narrow
 
 
 def _wide(level: Level) -> list[Column]:
@@ -37,10 +41,9 @@ def _wide(level: Level) -> list[Column]:
 
 def totalled(rng: random.Random, level: Level) -> Select:
     """Return one row that all rows count for."""
-    numbers = [
-        column for relation in level.joined.relations for column in relation.columns if column.name in ("i1", "i2")
-    ]
-    outputs = ["count(*)", *(f"sum({column.sql})" for column in numbers[:_SHOWN])]
+    columns = [column for relation in level.joined.relations for column in relation.columns]
+    numbers = [column for column in columns if column.family == "int" and column.name not in ("k1", "k2", "i3")]
+    outputs = ["count(*)", *(f"sum({column.sql})" for column in numbers[: 2 * _SHOWN])]
     outputs += [f"sum(length({column.sql}))" for column in _wide(level)]
     return Select(f"SELECT {', '.join(outputs)}{level.sql}", len(outputs), 1, level.joined.kinds)
 
@@ -120,7 +123,8 @@ def _memoize(rng: random.Random, scene: Scene, kind: str, most: int) -> Select:
 def _per_row(rng: random.Random, scene: Scene, kind: str, most: int, driver: Relation, given: Column) -> Select:
     inner = level(rng, scene, Scope(()).inner(), kind, min(most, 3), given.sql)
     relation = _result(rng, inner, "a2", "LATERAL ")
-    return _TOPS.pick(rng)(rng, _beside(driver, relation, kind, pick(rng, ("", "true", f"{given.sql} > 2"))))
+    top = pick(rng, (keyed, totalled))  # others might not ask for all columns, and a left join be left out for it
+    return top(rng, _beside(driver, relation, kind, pick(rng, ("", "true", f"{given.sql} > 2"))))
 
 
 def _subplan(rng: random.Random, scene: Scene, kind: str, most: int) -> Select:
