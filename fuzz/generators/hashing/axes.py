@@ -56,14 +56,7 @@ class Axes:
 NULLS = Weighted((40, 0), (24, 1), (24, 50), (12, 100))
 SKEWS = Weighted((40, "uniform"), (30, "hot"), (30, "unsplittable"))
 _MATCHING = Weighted((35, 1), (25, 2), (25, 10), (15, 0))
-MEMORIES = Weighted(
-    (50, Memory(64)),
-    (10, Memory(64, 2)),
-    (15, Memory(256)),
-    (15, Memory(1024)),
-    (10, Memory(4096)),
-    (5, Memory(2048, 2)),
-)
+MEMORIES = Weighted((46, Memory(64)), (12, Memory(64, 2)), (14, Memory(256)), (15, Memory(1024)), (13, Memory(4096)))
 # Each makes the planner do without what would hide a rescan, or share differently. Not among other_plans.py's settings.
 _LEANINGS = (
     "SET enable_material = off",

@@ -53,17 +53,17 @@ class Key:
 
 
 KEYS = Weighted(
-    (12, Key("int4", (INT4,), _INTEGER_FORMS)),
-    (6, Key("int2", (INT2,), _INTEGER_FORMS)),
+    (10, Key("int4", (INT4,), _INTEGER_FORMS)),
+    (8, Key("int2", (INT2,), _INTEGER_FORMS)),
     (8, Key("int8", (INT8,), _INTEGER_FORMS)),
     (8, Key("int_cross", (INT4, INT8, INT2), _INTEGER_FORMS)),
     (8, Key("numeric", (NUMERIC,), ("{} + 0.5", "(-{})", "abs({})", "{} * 2"))),
     (8, Key("text", (TEXT,), _TEXT_FORMS)),
-    (6, Key("text_cross", (TEXT, VARCHAR), _TEXT_FORMS)),
-    (6, Key("text_long", (_LONG_TEXT,), _TEXT_FORMS)),
+    (8, Key("text_cross", (TEXT, VARCHAR), _TEXT_FORMS)),
+    (8, Key("text_long", (_LONG_TEXT,), _TEXT_FORMS)),
     (8, Key("text_icu", (TEXT.collated(_ROOT),), _TEXT_FORMS, text=TEXT.collated(_ROOT))),
-    (6, Key("text_folded", (_LOWER, _UPPER), ("lower({})", "{} || '.'"), (_MAKE_FOLDING,))),
-    (6, Key("uuid", (UUID,), ("{}::text",))),
-    (6, Key("date", (DATE,), ("{} + 1", "{}::timestamp", "({} - DATE '2024-01-01')"))),
-    (6, Key("pair", (PAIR,), ("({0}).a * 10 + ({0}).b",), (_MAKE_PAIR,))),
+    (8, Key("text_folded", (_LOWER, _UPPER), ("lower({})", "{} || '.'"), (_MAKE_FOLDING,))),
+    (8, Key("uuid", (UUID,), ("{}::text",))),
+    (8, Key("date", (DATE,), ("{} + 1", "{}::timestamp", "({} - DATE '2024-01-01')"))),
+    (8, Key("pair", (PAIR,), ("({0}).a * 10 + ({0}).b",), (_MAKE_PAIR,))),
 )
