@@ -29,7 +29,6 @@ class OuterJoins(Generator):
         "hash_only+indexes",
         "hash_only+parallel+one_worker",
         "hash_only+parallel+two_workers+partitionwise",
-        "hash_only+parallel",
         "hash_only+parallel+four_workers",
         "extended",
         "prepared_generic",
@@ -43,7 +42,7 @@ class OuterJoins(Generator):
         scene = draw_scene(rng, scale)
         most = max(2, scale.relations // 2)
         acts = [_joined(rng, scene, most)]
-        while len(acts) < max(1, scale.queries // 5) and rng.randrange(100):  # a shrinking rng stops here
+        while len(acts) < max(1, scale.queries // 6) and rng.randrange(100):  # a shrinking rng stops here
             acts.append(ACTS.pick(rng)(rng, scene, most))
         return Case(self.name, scene.steps, tuple(step for steps in acts for step in steps))
 

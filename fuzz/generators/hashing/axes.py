@@ -84,4 +84,4 @@ def settings_of(rng: random.Random, axes: Axes) -> tuple[Step, ...]:
         Step(f"SET work_mem = '{axes.memory.name}'"),
         Step(f"SET hash_mem_multiplier = {axes.memory.multiplier}"),
     )
-    return (*steps, Step(pick(rng, _LEANINGS))) if chance(rng, 50) else steps
+    return (*steps, Step(pick(rng, _LEANINGS))) if chance(rng, 40) else steps

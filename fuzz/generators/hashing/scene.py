@@ -21,7 +21,7 @@ from oracles.case import Step
 FEW = 4  # rows of one key, at most, in a table that is not heavy
 _LAST = 9973  # prime; keys embed integers below it
 _DOMAINS = (53, 211, 503, 997, 1999, 4999)
-_WIDE_BYTES = 400_000  # that the wide column of one table takes, about
+_WIDE_BYTES = 300_000  # that the wide column of one table takes, about
 _MISJUDGED = "few"
 _ALONE = "SET max_parallel_maintenance_workers = 0"  # or each small index waits for workers to build it
 
