@@ -80,5 +80,5 @@ def _tags(scene: Scene, kind: str, *others: str) -> tuple[str, ...]:
 
 
 ACTS: Weighted[Callable[[random.Random, Scene, int], tuple[Step, ...]]] = Weighted(
-    (74, _joined), (8, _walked), (8, _failing), (10, _any)
+    (74, _joined), (8, _walked), (9, _failing), (9, _any)
 )

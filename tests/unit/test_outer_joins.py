@@ -45,7 +45,7 @@ def scenes() -> str:
 
 @pytest.fixture(scope="module")
 def steps() -> list[Step]:
-    return [step for case in drawn(200) for step in case.steps]
+    return [step for case in drawn(300) for step in case.steps]
 
 
 @pytest.mark.parametrize(

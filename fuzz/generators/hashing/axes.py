@@ -42,6 +42,11 @@ class Axes:
     partitioned: bool
 
     @property
+    def bare(self) -> bool:
+        """Tell whether tables are best joined as they are: by partitions, or by what statistics know of hot keys."""
+        return self.partitioned or self.skew == "hot"
+
+    @property
     def tags(self) -> tuple[str, ...]:
         """Return a tag for each axis."""
         return (

@@ -139,7 +139,7 @@ def _condition(
     """Return a join condition, and its column on the right, which is strict."""
     ours, theirs = pick(rng, left), pick(rng, right)
     a, b = key_of(ours.columns).sql, key_of(theirs.columns).sql
-    form = pick(rng, axes.key.forms) if chance(rng, 8 if axes.partitioned else 20) else "{}"
+    form = pick(rng, axes.key.forms) if chance(rng, 8 if axes.bare else 20) else "{}"
     sql = f"{form.format(a)} = {form.format(b)}"
     seconds = [relation.named("k2") for relation in (ours, theirs)]
     if all(seconds) and chance(rng, 22):

@@ -78,11 +78,11 @@ def _restricted(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
 _Maker = Callable[[random.Random, Axes, Relation], Relation]
 _ANY: Weighted[_Maker] = Weighted((42, _table), (34, _widened), (18, _misjudged), (6, _restricted))
 _HUNGRY: Weighted[_Maker] = Weighted((24, _table), (60, _widened), (10, _misjudged), (6, _restricted))
-_OPEN: Weighted[_Maker] = Weighted((70, _table), (12, _widened), (8, _misjudged), (10, _restricted))
+_BARE: Weighted[_Maker] = Weighted((70, _table), (12, _widened), (8, _misjudged), (10, _restricted))
 
 
 def _makers(axes: Axes) -> Weighted[_Maker]:
-    """Return what suits partitions, which subqueries hide, and memory that tables alone would not fill."""
-    if axes.partitioned:
-        return _OPEN
-    return _HUNGRY if axes.memory.kilobytes > _TABLES_FILL else _ANY
+    """Return what suits the axes: subqueries hide partitions and hot keys, but tables do not fill much memory."""
+    if axes.memory.kilobytes > _TABLES_FILL and not axes.partitioned:
+        return _HUNGRY
+    return _BARE if axes.bare else _ANY
