@@ -51,7 +51,8 @@ def _sides(rng: random.Random, scene: Scene, scope: Scope, count: int, *, inside
 
     At most one is of a heavy table. What stands inside EXISTS or IN takes its aliases from the level below.
     """
-    first = pick(rng, scene.sources)
+    heavy = [source for source in scene.sources if source not in scene.light]
+    first = pick(rng, heavy) if heavy and chance(rng, 60) else pick(rng, scene.sources)
     others = [source for source in scene.light if source.name != first.name]
     drawn = [first, *some(rng, others, count - 1)]
     alone = drawn.pop(rng.randrange(len(drawn)))

@@ -65,10 +65,10 @@ def draw_scene(rng: random.Random, scale: Scale) -> Scene:
 
 
 def _tables(rng: random.Random, scale: Scale, axes: Axes) -> tuple[Table, ...]:
-    large = _SIZES.pick(rng)
+    low, high = _MIDDLING[axes.skew]
     counts = (
-        scale.rows * large,
-        scale.rows * (between(rng, 4, 6) if axes.skew == "unsplittable" else between(rng, 1, 5)),
+        scale.rows * _SIZES.pick(rng),
+        scale.rows * between(rng, low, high),
         rng.randrange(3) if chance(rng, 8) else between(rng, scale.rows // 4, scale.rows),
     )
     nullable = pick(rng, ((0,), (1,), (0, 1), (0, 1, 2))) if axes.nulls else ()
@@ -85,7 +85,9 @@ def _tables(rng: random.Random, scale: Scale, axes: Axes) -> tuple[Table, ...]:
     return tuple(drawn)
 
 
-_SIZES = Weighted((50, 3), (25, 5), (20, 8), (5, 24))  # of the large table
+# Rows of the tables, times the scale's: large so that hot keys are probed with, and enough that cannot be split.
+_SIZES = Weighted((50, 4), (25, 5), (20, 8), (5, 24))
+_MIDDLING = {"uniform": (1, 5), "hot": (1, 2), "unsplittable": (4, 6)}
 
 
 def _keys(rng: random.Random, counts: tuple[int, ...], axes: Axes) -> tuple[Spread, ...]:

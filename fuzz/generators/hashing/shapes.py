@@ -182,7 +182,7 @@ def _cte(rng: random.Random, scene: Scene, kind: str, most: int) -> Select:
     named = tuple(replace(column, sql=f"@{column.name}") for column in chosen)
     rows, fan = inner.joined.rows, inner.joined.rows
     stored = Source("c", tuple(replace(column, fan=fan) for column in named), rows, stored=False)
-    above = level(rng, replace(scene, sources=(stored, stored, stored, *scene.light)), Scope(()), kind, 2)
+    above = level(rng, replace(scene, sources=(stored, *scene.light)), Scope(()), kind, 2)
     prefix = f"WITH c AS MATERIALIZED (SELECT {listed(chosen)}{inner.sql}) "
     select = _TOPS.pick(rng)(rng, above)
     return replace(select, sql=prefix + select.sql)
