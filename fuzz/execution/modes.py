@@ -24,6 +24,7 @@ MODES: dict[str, Mode] = {
         Mode("hash_only", (("enable_mergejoin", "off"), ("enable_nestloop", "off"))),
         Mode("merge_only", (("enable_hashjoin", "off"), ("enable_nestloop", "off"))),
         Mode("loop_only", (("enable_hashjoin", "off"), ("enable_mergejoin", "off"))),
+        Mode("no_loops", (("enable_nestloop", "off"),)),
         Mode("indexes", (("enable_seqscan", "off"),)),
         Mode(
             "parallel",
@@ -36,6 +37,9 @@ MODES: dict[str, Mode] = {
                 ("debug_parallel_query", "off"),
             ),
         ),
+        Mode("one_worker", (("max_parallel_workers_per_gather", "1"),)),
+        Mode("two_workers", (("max_parallel_workers_per_gather", "2"),)),
+        Mode("four_workers", (("max_parallel_workers_per_gather", "4"),)),
         Mode(
             "partitionwise",
             (("enable_partitionwise_join", "on"), ("enable_partitionwise_aggregate", "on")),

@@ -1,24 +1,21 @@
 """Random joins over random partitioned tables: planner and executor under as many plans as there are modes."""
 
 import random
-from collections.abc import Iterator
 from typing import ClassVar
 
-from fuzz.generators.choices import Weighted, between, chance, pick, some
+from fuzz.generators.choices import Weighted, between, chance, some
 from fuzz.generators.generator import Generator, Scale
 from fuzz.generators.relational import tables
 from fuzz.generators.relational.columns import Word, vocabulary
 from fuzz.generators.relational.partitions import Scheme, draw_scheme, vary
-from fuzz.generators.relational.predicates import predicate
 from fuzz.generators.relational.queries import query
-from fuzz.generators.relational.scope import Column, Scope
+from fuzz.generators.relational.scenes import steps_of
+from fuzz.generators.relational.scope import Column
 from fuzz.generators.relational.tables import Table
-from oracles.case import Case, Step
+from oracles.case import Case
 
 _TABLES = Weighted((35, 2), (30, 3), (25, 4), (10, 5))
 _SCHEMES = Weighted((16, "none"), (60, "shared"), (15, "varied"), (9, "own"))
-_ANALYZED = Weighted((45, "last"), (20, "early"), (20, "partly"), (15, "never"))
-_SHIFTED = {"int": "{} + 1", "numeric": "{} + 0.5", "date": "{} + 1", "bool": "NOT {}"}  # as many equal as before
 _LARGE = 10  # at most one table of a case may have so many times scale.rows
 
 
@@ -49,7 +46,7 @@ class PartitionedJoins(Generator):
     def generate(self, rng: random.Random, scale: Scale) -> Case:
         """Return a case: a scene of two to five tables, then queries over them."""
         drawn = _tables(rng, scale)
-        scene = tuple(step for table in drawn for step in _scene(rng, table))
+        scene = tuple(step for table in drawn for step in steps_of(rng, table))
         sources = tuple(table.source for table in drawn)
         steps = [query(rng, sources, scale.relations)]
         while len(steps) < scale.queries and rng.randrange(100):  # a shrinking rng stops here
@@ -85,42 +82,3 @@ def _scheme(rng: random.Random, words: tuple[Word, ...], scale: Scale) -> Scheme
     chosen = some(rng, [word for word in words if word.name != "w1"], 2)
     columns = tuple(Column(f"@{word.name}", word.name, word.type, 1, max(2, word.domain)) for word in chosen)
     return draw_scheme(rng, columns, max(2, scale.partitions))
-
-
-def _scene(rng: random.Random, table: Table) -> Iterator[Step]:
-    analyzed = _ANALYZED.pick(rng)
-    yield from tables.create(rng, table)
-    indexes = [tables.index(rng, table) for _ in range(rng.randrange(3))]
-    if chance(rng, 30):
-        yield from indexes
-        indexes = []
-    half = table.rows // 2 if analyzed == "early" or chance(rng, 20) else table.rows
-    yield tables.load(table, 1, half)
-    if analyzed == "early":
-        yield Step(f"ANALYZE {table.name}")
-    if half < table.rows:
-        yield tables.load(table, half + 1, table.rows)
-    if table.edges:
-        yield tables.load_edges(rng, table)
-    if chance(rng, 20):
-        yield _change(rng, table)
-    yield from indexes
-    if analyzed == "partly" and table.leaves:
-        yield Step(f"ANALYZE {pick(rng, table.leaves)}")
-    if analyzed == "last":
-        yield Step(f"ANALYZE {table.name}")
-
-
-def _change(rng: random.Random, table: Table) -> Step:
-    """Return the step that deletes rows, or changes them, which may move them to another partition."""
-    source = table.source
-    relation = source.relation("a1")
-    scope = Scope((source,)).over((relation,), 1)
-    condition = predicate(rng, scope)
-    fixed = {*table.primary, *(key.name for key in source.keys if table.scheme and table.scheme.accepts)}
-    free = [c.column for c in table.contents if c.column.family in _SHIFTED and c.column.name not in fixed]
-    if not free or any(not key.name for key in source.keys) or chance(rng, 50):
-        return Step(f"DELETE FROM {relation.sql} WHERE {condition}")
-    column = pick(rng, free)
-    value = _SHIFTED[column.family].format(column.name)
-    return Step(f"UPDATE {relation.sql} SET {column.name} = {value} WHERE {condition}")

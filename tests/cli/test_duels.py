@@ -46,7 +46,7 @@ def test_equal_arms_do_not_differ(pgduel: Command, tmp_path: Path) -> None:
     assert said["canaries"]["planted"] == said["canaries"]["caught"] >= 3
     assert said["reach"]["explained"] > 0
     assert said["cpu_seconds"]["server"] > said["cpu_seconds"]["client"] > 0
-    assert set(said["generators"]) == {"copy_batches", "partitioned_joins"}
+    assert set(said["generators"]) == {"copy_batches", "outer_joins", "partitioned_joins"}
     assert said["arms"]["a"]["build"] == said["arms"]["b"]["build"]
     assert said["arms"]["a"]["base"]["version"].startswith("17.")
     assert re.fullmatch("[0-9a-f]{64}", said["arms"]["a"]["base"]["sha256"])

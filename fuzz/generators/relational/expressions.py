@@ -126,7 +126,7 @@ def _cut_text(rng: random.Random, scope: Scope, depth: int) -> Expr:
 
 def _printed(rng: random.Random, scope: Scope, depth: int) -> Expr:
     family = pick(rng, ("int", "date", "bool", "uuid", "numeric"))
-    return Expr(f'({leaf(rng, scope, family).sql}::text COLLATE "C")', TEXT)
+    return Expr(f"({leaf(rng, scope, family).sql}::text)", TEXT)
 
 
 def _later(rng: random.Random, scope: Scope, depth: int) -> Expr:
@@ -166,5 +166,6 @@ SCALARS: dict[str, Weighted[Maker]] = {
     ),
     "date": Weighted((30, _later), (10, _either("date")), (10, _case("date"))),
     "uuid": Weighted((1, lambda rng, scope, depth: constant(rng, scope, "uuid"))),
+    "pair": Weighted((1, lambda rng, scope, depth: constant(rng, scope, "pair"))),
     "bool": Weighted((40, _compared), (15, _null_test), (15, _connected), (10, _negated)),
 }  # fmt: skip

@@ -77,7 +77,7 @@ def draw_scheme(rng: random.Random, columns: tuple[Column, ...], limit: int) -> 
     partitions = []
     for partition in scheme.partitions:
         if left > 1 and chance(rng, 12):
-            sub = _whole(_METHODS.pick(rng)(rng, columns, between(rng, 2, min(left, 4))))
+            sub = whole(_METHODS.pick(rng)(rng, columns, between(rng, 2, min(left, 4))))
             partition = replace(partition, sub=sub)
             left -= len(sub.partitions)
         partitions.append(partition)
@@ -96,7 +96,7 @@ def vary(rng: random.Random, scheme: Scheme) -> Scheme:
     return replace(scheme, partitions=rest) if rest else scheme
 
 
-def _whole(scheme: Scheme) -> Scheme:
+def whole(scheme: Scheme) -> Scheme:
     """Return the scheme with a place for every row."""
     if not scheme.accepts:
         return scheme

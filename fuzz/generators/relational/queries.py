@@ -48,7 +48,7 @@ def query(rng: random.Random, sources: tuple[Source, ...], relations: int) -> St
     if chance(rng, 12):
         prefix, scope = _with(rng, scope, relations)
     select = TOPS.pick(rng)(rng, scope, min(relations, _RELATIONS.pick(rng)))
-    sql, ordered = _ended(rng, select)
+    sql, ordered = ended(rng, select)
     sql, used = _renumbered(prefix + sql, values)
     return Step(sql, Kind.QUERY, params=used, ordered=ordered, tags=tuple(sorted(set(select.kinds))))
 
@@ -119,8 +119,7 @@ def _wide(rng: random.Random, scope: Scope, form: str) -> list[str]:
     return [form.format(column.sql) for column in wide]
 
 
-def _plain(rng: random.Random, scope: Scope, count: int) -> Select:
-    level = _level(rng, scope, count)
+def _plain(rng: random.Random, level: Level) -> Select:
     outputs = _outputs(rng, level.scope, _families(rng, 1, 4)) + _wide(rng, level.scope, "{}")
     stored = [relation.alias for relation in level.joined.relations if relation.stored]
     if stored and chance(rng, 15):
@@ -131,15 +130,13 @@ def _plain(rng: random.Random, scope: Scope, count: int) -> Select:
     return Select(sql, len(outputs), level.joined.rows, (*level.joined.kinds, "rows"))
 
 
-def _totalled(rng: random.Random, scope: Scope, count: int) -> Select:
-    level = _level(rng, scope, count)
+def _totalled(rng: random.Random, level: Level) -> Select:
     outputs = [aggregate(rng, level.scope) for _ in range(between(rng, 1, 4))]
     outputs += _wide(rng, level.scope, "sum(length({}))")
     return Select(f"SELECT {', '.join(outputs)}{level.sql}", len(outputs), 1, (*level.joined.kinds, "total"))
 
 
-def _grouped(rng: random.Random, scope: Scope, count: int) -> Select:
-    level = _level(rng, scope, count)
+def _grouped(rng: random.Random, level: Level) -> Select:
     make = scalar if chance(rng, 25) else leaf
     keys = [make(rng, level.scope, _FAMILIES.pick(rng)).sql for _ in range(_KEYS.pick(rng))]
     outputs = [aggregate(rng, level.scope) for _ in range(between(rng, 1, 3))]
@@ -158,9 +155,8 @@ _KEYS = Weighted((55, 1), (35, 2), (10, 3))
 _SETS = Weighted((85, "{}"), (5, "ROLLUP ({})"), (4, "CUBE ({})"), (6, "GROUPING SETS (({}), ())"))
 
 
-def _windowed(rng: random.Random, scope: Scope, count: int) -> Select:
+def _windowed(rng: random.Random, level: Level) -> Select:
     """Return rows with a window function that does not depend on the order of peers."""
-    level = _level(rng, scope, count)
     outputs = _outputs(rng, level.scope, _families(rng, 1, 3))
     by = leaf(rng, level.scope, _FAMILIES.pick(rng)).sql
     partition = f"PARTITION BY {by} " if chance(rng, 70) else ""
@@ -189,7 +185,7 @@ def _combined(rng: random.Random, scope: Scope, count: int) -> Select:
     return Select(f" {operator} ".join(sides), len(families), rows, (*kinds, "set"))
 
 
-def _ended(rng: random.Random, select: Select) -> tuple[str, bool]:
+def ended(rng: random.Random, select: Select) -> tuple[str, bool]:
     """Return the query made small and comparable, and whether its rows come in a total order."""
     if select.rows <= _SHOWN and not chance(rng, 25):
         return select.sql, False
@@ -203,5 +199,14 @@ def _ended(rng: random.Random, select: Select) -> tuple[str, bool]:
 
 
 _DIRECTIONS = Weighted((60, ""), (25, " DESC"), (8, " NULLS FIRST"), (7, " DESC NULLS LAST"))
+_Top = Callable[[random.Random, Level], Select]
 _Maker = Callable[[random.Random, Scope, int], Select]
-TOPS: Weighted[_Maker] = Weighted((32, _totalled), (28, _grouped), (26, _plain), (8, _windowed), (6, _combined))
+
+
+def _over_joins(top: _Top) -> _Maker:
+    return lambda rng, scope, count: top(rng, _level(rng, scope, count))
+
+
+_LEVEL_TOPS: tuple[tuple[int, _Top], ...] = ((32, _totalled), (28, _grouped), (26, _plain), (8, _windowed))
+LEVEL_TOPS: Weighted[_Top] = Weighted(*_LEVEL_TOPS)
+TOPS: Weighted[_Maker] = Weighted(*((weight, _over_joins(top)) for weight, top in _LEVEL_TOPS), (6, _combined))

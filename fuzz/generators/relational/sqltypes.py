@@ -5,7 +5,7 @@ one distribution serves all types, and a constant meets data and bounds. Integer
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 EPOCH = date(2024, 1, 1)
@@ -31,6 +31,10 @@ class Type:
         """Return SQL that embeds an integer expression."""
         return self.embedding.format(sql)
 
+    def collated(self, collation: str) -> "Type":
+        """Return the type under another collation, whose name is quoted as need be."""
+        return replace(self, declaration=self.declaration.replace('"C"', collation))
+
 
 def _key(n: int) -> str:
     return f"k{n:04d}"
@@ -54,6 +58,10 @@ def _parity(n: int) -> str:
     return "true" if n % 2 == 0 else "false"
 
 
+def _pair(n: int) -> str:
+    return f"({n // 10},{n % 10})"
+
+
 _KEY = "'k' || lpad(({})::text, 4, '0')"
 
 INT4 = Type("int4", "int", "int4", "({})::int4", str)
@@ -64,6 +72,8 @@ TEXT = Type("text", "text", 'text COLLATE "C"', _KEY, _key)
 VARCHAR = Type("varchar", "text", 'varchar(200) COLLATE "C"', _KEY, _key)
 DATE = Type("date", "date", "date", f"DATE '{EPOCH}' + ({{}})", _day)
 UUID = Type("uuid", "uuid", "uuid", "lpad(({})::text, 32, '0')::uuid", _uuid)
+# A composite type that the scene makes: CREATE TYPE pair AS (a int4, b int4).
+PAIR = Type("pair", "pair", "pair", "CASE WHEN ({0}) IS NOT NULL THEN ROW(({0}) / 10, ({0}) % 10)::pair END", _pair)
 BOOL = Type("bool", "bool", "bool", "(({}) % 2 = 0)", _parity)
 
 FAMILIES: dict[str, tuple[Type, ...]] = {
@@ -73,4 +83,6 @@ FAMILIES: dict[str, tuple[Type, ...]] = {
     "date": (DATE,),
     "uuid": (UUID,),
     "bool": (BOOL,),
+    "pair": (PAIR,),
 }
+UNORDERED = ("uuid", "bool", "pair")  # families for which there is no min() and max()

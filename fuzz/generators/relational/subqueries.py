@@ -7,6 +7,7 @@ from fuzz.generators.choices import Weighted, chance, first_made, pick, some
 from fuzz.generators.relational.items import RESCANS, item
 from fuzz.generators.relational.predicates import likely_key, predicate, where
 from fuzz.generators.relational.scope import Column, Relation, Scope
+from fuzz.generators.relational.sqltypes import UNORDERED
 
 Maker = Callable[[random.Random, Scope], str | None]
 
@@ -80,7 +81,7 @@ def _row_in(rng: random.Random, scope: Scope) -> str | None:
 def _initplan(rng: random.Random, scope: Scope) -> str | None:
     inside = _inside(rng, scope.over(scope.relations, 1), RESCANS)
     pair = inside and _matching(rng, scope, inside[1])
-    if not inside or not pair or pair[1].family in ("uuid", "bool"):
+    if not inside or not pair or pair[1].family in UNORDERED:
         return None
     inner, relation = inside
     value = f"SELECT {pick(rng, ('max', 'min'))}({pair[1].sql}) FROM {relation.sql}{where(_extra(rng, inner, 50))}"
@@ -103,7 +104,7 @@ def _correlated(rng: random.Random, scope: Scope) -> str | None:
         return None
     inner, relation = inside
     pair, compared = _matching(rng, scope, relation), _matching(rng, scope, relation)
-    if not pair or not compared or compared[1].family in ("uuid", "bool"):
+    if not pair or not compared or compared[1].family in UNORDERED:
         return None
     conditions = [f"{pair[0].sql} = {pair[1].sql}", *_extra(rng, inner, 30)]
     value = f"SELECT {pick(rng, ('max', 'min'))}({compared[1].sql}) FROM {relation.sql}{where(conditions)}"

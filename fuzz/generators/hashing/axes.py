@@ -1,0 +1,92 @@
+"""Axes: what is crossed with what. Each is drawn by itself, so that all pairs, and most triples, soon occur.
+
+The planner's own axes (parallel or not, by partitions or not) are modes, so that the reference can be held against
+itself without them.
+"""
+
+import random
+from dataclasses import dataclass
+
+from fuzz.generators.choices import Weighted, chance, pick
+from fuzz.generators.hashing.keys import KEYS, Key
+from oracles.case import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a hash table may take: work_mem in kB, times hash_mem_multiplier."""
+
+    kilobytes: int
+    multiplier: int = 1
+
+    @property
+    def name(self) -> str:
+        """Return work_mem as it is set."""
+        return f"{self.kilobytes}kB" if self.kilobytes < 1024 else f"{self.kilobytes // 1024}MB"
+
+    @property
+    def bytes(self) -> int:
+        """Return the allowance."""
+        return self.kilobytes * self.multiplier * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """The axes of a case."""
+
+    key: Key
+    nulls: int  # per cent of a table's keys
+    skew: str
+    matching: int  # one in so many keys of the large table has a match, about; 0: none
+    memory: Memory
+    partitioned: bool
+
+    @property
+    def bare(self) -> bool:
+        """Tell whether tables are best joined as they are: by partitions, or by what statistics know of hot keys."""
+        return self.partitioned or self.skew == "hot"
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Return a tag for each axis."""
+        return (
+            f"key.{self.key.name}",
+            f"nulls.{self.nulls}",
+            f"skew.{self.skew}",
+            f"memory.{self.memory.name}",
+            *(("partitioned",) if self.partitioned else ()),
+        )
+
+
+NULLS = Weighted((40, 0), (24, 1), (24, 50), (12, 100))
+SKEWS = Weighted((40, "uniform"), (30, "hot"), (30, "unsplittable"))
+_MATCHING = Weighted((35, 1), (25, 2), (25, 10), (15, 0))
+MEMORIES = Weighted((46, Memory(64)), (12, Memory(64, 2)), (14, Memory(256)), (15, Memory(1024)), (13, Memory(4096)))
+# Each makes the planner do without what would hide a rescan, or share differently. Not among other_plans.py's settings.
+_LEANINGS = (
+    "SET enable_material = off",
+    "SET enable_parallel_hash = off",
+    "SET parallel_leader_participation = off",
+    "SET cursor_tuple_fraction = 1",
+)
+
+
+def draw_axes(rng: random.Random) -> Axes:
+    """Return the axes of a case."""
+    return Axes(
+        key=KEYS.pick(rng),
+        nulls=NULLS.pick(rng),
+        skew=SKEWS.pick(rng),
+        matching=_MATCHING.pick(rng),
+        memory=MEMORIES.pick(rng),
+        partitioned=chance(rng, 35),
+    )
+
+
+def settings_of(rng: random.Random, axes: Axes) -> tuple[Step, ...]:
+    """Return the steps that set memory, and perhaps a leaning of the planner."""
+    steps = (
+        Step(f"SET work_mem = '{axes.memory.name}'"),
+        Step(f"SET hash_mem_multiplier = {axes.memory.multiplier}"),
+    )
+    return (*steps, Step(pick(rng, _LEANINGS))) if chance(rng, 40) else steps

@@ -1,0 +1,150 @@
+"""The scene: a large, a middling and a small table that share keys, and a function whose rows the planner misjudges.
+
+Rows per key are bounded, of all tables but one, so that no join of different tables explodes: hot keys are in the
+large table, and keys that no number of batches would split are in the middling one.
+"""
+
+import random
+from dataclasses import dataclass, replace
+
+from fuzz.generators.choices import Weighted, between, chance, pick
+from fuzz.generators.generator import Scale
+from fuzz.generators.hashing.axes import Axes, draw_axes, settings_of
+from fuzz.generators.relational.columns import Content, Spread
+from fuzz.generators.relational.partitions import Scheme, draw_scheme, whole
+from fuzz.generators.relational.scenes import steps_of
+from fuzz.generators.relational.scope import Column, Source
+from fuzz.generators.relational.sqltypes import INT4, Type
+from fuzz.generators.relational.tables import Table
+from oracles.case import Step
+
+FEW = 4  # rows of one key, at most, in a table that is not heavy
+_LAST = 9973  # prime; keys embed integers below it
+_DOMAINS = (53, 211, 503, 997, 1999, 4999)
+_WIDE_BYTES = 300_000  # that the wide column of one table takes, about
+_MISJUDGED = "few"
+_ALONE = "SET max_parallel_maintenance_workers = 0"  # or each small index waits for workers to build it
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A case's axes, the steps that make its scene, and what is there to be joined. At most two sources are heavy."""
+
+    axes: Axes
+    steps: tuple[Step, ...]
+    sources: tuple[Source, ...]
+
+    @property
+    def light(self) -> tuple[Source, ...]:
+        """Return the sources with few rows per key."""
+        return tuple(source for source in self.sources if key_of(source.columns).fan <= FEW)
+
+
+def key_of(columns: tuple[Column, ...]) -> Column:
+    """Return the join key among the columns of a table."""
+    return next(column for column in columns if column.name == "k1")
+
+
+def draw_scene(rng: random.Random, scale: Scale) -> Scene:
+    """Return the scene of a case."""
+    axes = draw_axes(rng)
+    tables = _tables(rng, scale, axes)
+    steps = [
+        *map(Step, (_ALONE, *axes.key.needs)),
+        *(step for table in tables for step in steps_of(rng, table, indexes=1)),
+    ]
+    sources = tuple(table.source for table in tables)
+    if chance(rng, 40):
+        body = f"BEGIN RETURN QUERY SELECT * FROM {tables[1].name}; END"
+        how = f"STABLE PARALLEL SAFE ROWS {between(rng, 1, 20)}"
+        steps.append(
+            Step(f"CREATE FUNCTION {_MISJUDGED}() RETURNS SETOF {tables[1].name} LANGUAGE plpgsql {how} AS '{body}'")
+        )
+        sources += (replace(sources[1], name=f"{_MISJUDGED}()", keys=(), partitions=(), stored=False),)
+    return Scene(axes, (*steps, *settings_of(rng, axes)), sources)
+
+
+def _tables(rng: random.Random, scale: Scale, axes: Axes) -> tuple[Table, ...]:
+    low, high = _MIDDLING[axes.skew]
+    counts = (
+        scale.rows * _SIZES.pick(rng),
+        scale.rows * between(rng, low, high),
+        rng.randrange(3) if chance(rng, 8) else between(rng, scale.rows // 4, scale.rows),
+    )
+    nullable = pick(rng, ((0,), (1,), (0, 1), (0, 1, 2))) if axes.nulls else ()
+    keys = _keys(rng, counts, axes)
+    drawn = []
+    scheme = None
+    for n, (rows, spread) in enumerate(zip(counts, keys, strict=True)):
+        nulls = axes.nulls if n in nullable else 0
+        contents = _contents(rng, axes, n, rows, spread, nulls)
+        if axes.partitioned and not n:
+            scheme = _scheme(rng, contents, axes, scale)
+        primary = ("i1",) if not scheme and chance(rng, 30) else ()
+        drawn.append(Table(f"r{n + 1}", contents, rows, scheme, primary))
+    return tuple(drawn)
+
+
+# Rows of the tables, times the scale's: large so that hot keys are probed with, and enough that cannot be split.
+_SIZES = Weighted((50, 4), (25, 5), (20, 8), (5, 24))
+_MIDDLING = {"uniform": (1, 5), "hot": (1, 2), "unsplittable": (4, 6)}
+
+
+def _keys(rng: random.Random, counts: tuple[int, ...], axes: Axes) -> tuple[Spread, ...]:
+    """Return the spreads of the integers behind the keys: the large table's in a domain, the others' in and beyond."""
+    large, middling, small = counts
+    domain = pick(rng, [prime for prime in _DOMAINS if prime * (FEW - 1) >= large] or [_LAST])
+    hot = axes.matching * between(rng, 1, 9)
+    often = pick(rng, (3, 2, 10))
+    drawn = [Spread(f"g * {pick(rng, (1, 7, 13))} % {domain}", large // domain + 1)]
+    for rows in (middling, small):
+        copies = between(rng, 1, 2)
+        counted = f"g / {copies}" if copies > 1 else "g"
+        others = (
+            f"{counted} * {axes.matching} % {_LAST}" if axes.matching else f"{domain} + {counted} % {_LAST - domain}"
+        )
+        drawn.append(Spread(others, copies * (1 + rows // (_LAST - domain))))
+    if axes.skew == "hot":
+        value = pick(rng, (str(hot), f"{hot} + g % 4 * {axes.matching}"))
+        drawn[0] = Spread(f"CASE WHEN g % {often} = 0 THEN {drawn[0].sql} ELSE {value} END", large)
+    if axes.skew == "unsplittable":
+        drawn[1] = Spread(f"CASE WHEN g % {often} = 0 THEN {drawn[1].sql} ELSE {hot} END", middling)
+    return tuple(drawn)
+
+
+def _contents(
+    rng: random.Random, axes: Axes, number: int, rows: int, spread: Spread, nulls: int
+) -> tuple[Content, ...]:
+    """Return the columns: two keys, the row's number, two correlated columns, and long text."""
+    key = axes.key.types[number % len(axes.key.types)]
+    twisted = pick(rng, ("0", "0", "g % 3 / 2"))  # so that the second key tells rows apart that agree in the first
+    times = max(1, min(90, _WIDE_BYTES // (32 * max(1, rows))))
+    long = f"repeat(md5(g::text), {times} + g % 3)"
+    if times < 90 and chance(rng, 40):  # every tenth row goes to the toast table, or is compressed
+        long = f"CASE WHEN g % 10 = 0 THEN repeat(md5(g::text), 90) ELSE {long} END"
+    return (
+        _content("k1", key, _with_nulls(spread.sql, nulls), spread.fan, _LAST, nullable=nulls > 0),
+        _content("k2", INT4, f"({spread.sql}) % 10 + {twisted}", rows, 11),
+        Content(Column("@i1", "i1", INT4, 1, max(2, rows)), INT4.embed("g"), unique=True),
+        _content("i2", INT4, "g % 20", rows // 20 + 1, 20),
+        _content("i3", INT4, "g % 20 / 4", rows // 5 + 1, 5),
+        Content(Column("@w1", "w1", axes.key.text, rows, rows, nullable=True, wide=True), long, unique=False),
+    )
+
+
+def _content(name: str, type_: Type, value: str, fan: int, domain: int, *, nullable: bool = False) -> Content:
+    column = Column(f"@{name}", name, type_, max(1, fan), domain, nullable=nullable)
+    return Content(column, type_.embed(value), unique=False)
+
+
+def _with_nulls(sql: str, percent: int) -> str:
+    if percent == 100:
+        return "NULL::int4"
+    return f"CASE WHEN g % 100 >= {percent} THEN {sql} END" if percent else sql
+
+
+def _scheme(rng: random.Random, contents: tuple[Content, ...], axes: Axes, scale: Scale) -> Scheme:
+    """Return a scheme over a key that has one type in all tables: others' partitions would never be joined."""
+    name = "k2" if axes.key.crosses else "k1"
+    column = next(content.column for content in contents if content.column.name == name)
+    return whole(draw_scheme(rng, (column,), max(2, scale.partitions // 4)))
