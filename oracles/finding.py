@@ -9,6 +9,14 @@ UNDER_PLAN: Final = " under plan "  # in an origin, before what the plans are ma
 
 
 @dataclass(frozen=True, slots=True)
+class Beside:
+    """A query to run where the step is: its rows, held against the step's or each other's, show the finding."""
+
+    sql: str
+    settings: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """What differed, where. Its fingerprint is stable over literals and seeds, so equal bugs meet."""
 
@@ -19,6 +27,7 @@ class Finding:
     summary: str  # one line
     expected: str
     actual: str
+    beside: tuple[Beside, ...] = ()
 
     @property
     def fingerprint(self) -> str:
