@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 from oracles.canary_case import canary_case, query
 from oracles.case import Case
 from oracles.explanation import Place, explained_runs, loops, places, plans
-from oracles.finding import Finding, as_all_do, pairs_of
+from oracles.finding import Beside, Finding, as_all_do, pairs_of
 from oracles.hash_join_identities import IDENTITIES, Join
 from oracles.mode import Mode
 from oracles.observation import CaseObservation, Run
@@ -41,7 +41,7 @@ class Counters(Oracle):
             for name, position, join in _contradictions(observed):
                 broken[name].setdefault(arm, (position, join))
         found = [
-            _finding(pair, name, *examples[pair[1]])
+            _finding(case, pair, name, *examples[pair[1]])
             for name, examples in broken.items()
             for pair in pairs_of(arms, examples)
         ]
@@ -68,7 +68,7 @@ def _unsuspected(observed: CaseObservation | None) -> Agree | Inconclusive:
     return Agree(len(list(plans(observed))) if observed is not None else 0)
 
 
-def _finding(pair: tuple[str, str], name: str, position: int, join: Join) -> Finding:
+def _finding(case: Case, pair: tuple[str, str], name: str, position: int, join: Join) -> Finding:
     told = {key: value for key, value in {**join.node, **join.hash}.items() if key != "Plans"}
     figures = [
         f"returned {join.returned} of outer {join.outer} and inner {join.inner} in {loops(join.node)} loops",
@@ -83,4 +83,5 @@ def _finding(pair: tuple[str, str], name: str, position: int, join: Join) -> Fin
         summary=f"step {position}: figures of a Hash {join.kind} Join contradict: {name}{as_all_do(pair)}",
         expected=name,
         actual="\n".join(figures),
+        beside=(Beside(case.all_steps[position].sql, explained=True),),
     )

@@ -10,10 +10,14 @@ UNDER_PLAN: Final = " under plan "  # in an origin, before what the plans are ma
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """A query to run where the step is: its rows, held against the step's or each other's, show the finding."""
+    """A query to run where the step is: its rows, held against the step's or each other's, show the finding.
+
+    Or its plan does, with what it did.
+    """
 
     sql: str
     settings: tuple[tuple[str, str], ...] = ()
+    explained: bool = False
 
 
 @dataclass(frozen=True, slots=True)

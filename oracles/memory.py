@@ -25,7 +25,7 @@ from typing import ClassVar, Final
 from oracles.canary_case import canary_case, query
 from oracles.case import Case
 from oracles.explanation import Node, Place, explained_runs, loops, places, plans
-from oracles.finding import UNDER_PLAN, Finding
+from oracles.finding import UNDER_PLAN, Beside, Finding
 from oracles.mode import Mode
 from oracles.observation import CaseObservation, Run
 from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Unstable, Verdict, duel
@@ -121,12 +121,17 @@ class _Pair:
             summary=f"step {excess.step}: {excess.what}: {said[1]}, {said[0]}",
             expected=said[0],
             actual=f"{said[1]}\nplan: {plan_shape(plan)}",
+            beside=(Beside(self.case.all_steps[excess.step].sql, explained=True),),
         )
 
     def _stands_out(self, excess: Excess, way: tuple[Mode, ...]) -> bool:
-        """Tell whether it exceeds in this way too; what cannot be compared there says nothing."""
+        """Tell whether it exceeds in this way too, unless the plan or the need for batches is another there."""
         ours, theirs = self._seen(self.reference, way), self._seen(self.suspect, way)
-        return excess in self._excesses(way, way) or excess.step not in comparable_steps(ours, theirs)[0]
+        if excess.step not in comparable_steps(ours, theirs)[0]:
+            return True
+        plan, usual = (dict(plans(seen))[excess.step] for seen in (theirs, self._seen(self.suspect)))
+        other = plan_shape(plan) != plan_shape(usual) or _splits(plan, excess.path) != _splits(usual, excess.path)
+        return other or excess in self._excesses(way, way)
 
     def _excesses(self, ours: tuple[Mode, ...], theirs: tuple[Mode, ...]) -> Excesses:
         return excesses(self._seen(self.reference, ours), self._seen(self.suspect, theirs))
@@ -201,6 +206,11 @@ def _kilobytes(setting: str) -> int:
 
 def _shares(place: Place) -> int:
     return place.participants if _is_shared(place.node) else 1
+
+
+def _splits(explained: Node, path: tuple[int, ...]) -> bool:
+    """Tell whether the node at this path needs more than one batch."""
+    return any(place.path == path and place.node.get("Hash Batches", 1) > 1 for place in places(explained))
 
 
 def _is_shared(node: Node) -> bool:

@@ -6,7 +6,7 @@ and waits for locks. A row is written in the transaction that makes it true; not
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,7 @@ _beside = Table(
     "beside",
     _metadata,
     Column("fingerprint", String, primary_key=True),
-    Column("queries", JSON, nullable=False, comment="[SQL, [[setting, value]]], to hold against the step's"),
+    Column("queries", JSON, nullable=False, comment="as the fields of Beside"),
 )
 _occurrence = Table(
     "occurrence",
@@ -202,7 +202,7 @@ class Store:
             added = connection.execute(insert(_finding).values(row).on_conflict_do_nothing())
             connection.execute(insert(_occurrence).values(seen).on_conflict_do_nothing())
             if finding.beside:
-                queries = [[each.sql, each.settings] for each in finding.beside]
+                queries = [asdict(each) for each in finding.beside]
                 beside = {"fingerprint": finding.fingerprint, "queries": queries}
                 connection.execute(insert(_beside).values(beside).on_conflict_do_nothing())
         return added.rowcount == 1
@@ -241,7 +241,7 @@ def _stored(row: Mapping[str, Any]) -> StoredFinding:
         expected=row["expected"],
         actual=row["actual"],
         beside=tuple(
-            Beside(sql, tuple((name, value) for name, value in settings)) for sql, settings in row["queries"] or ()
+            Beside(**{**each, "settings": tuple(map(tuple, each["settings"]))}) for each in row["queries"] or ()
         ),
     )
     reproducer = None if row["reproducer"] is None else Path(row["reproducer"])

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from fuzz.errors import CaseError
-from fuzz.reduction.copy_text import copy_text, spool_text, without_data
+from fuzz.reduction.copy_text import copy_text, spool_text, statement_text, without_data
 from fuzz.reduction.lexer import tokens
 from fuzz.reduction.markers import END, FLAGS, Section, marker, mode_marker, sections
 from fuzz.reduction.messages import Message, read_messages
@@ -17,6 +17,7 @@ from oracles.finding import Beside
 from oracles.mode import Mode, Protocol, protocol_of, settings_of
 
 _SET = re.compile(r"\s*SET\s+([\w.]+)\s*(?:=|\s[tT][oO]\s)\s*(.*?)\s*", re.IGNORECASE | re.DOTALL)
+EXPLAIN_AS_TEXT = "EXPLAIN (ANALYZE, BUFFERS, SETTINGS, TIMING OFF) "
 _QUERIES = frozenset({"select", "values", "table", "with"})  # how a statement begins that is taken for a query
 
 
@@ -53,8 +54,15 @@ def write_beside(case: Case, position: int, beside: Sequence[Beside]) -> str:
         ]
         query = replace(case.all_steps[position], sql=each.sql, tags=())
         head, _, body = _write_step(query, "beside", number, protocol_of(case.modes)).partition("\n")
-        blocks.append("\n".join([head, *there, body, *back]))
+        blocks.append("\n".join([head, *there, _explained(query, number) if each.explained else body, *back]))
     return "\n\n".join(blocks)
+
+
+def _explained(step: Step, number: int) -> str:
+    if not step.params:
+        return statement_text(EXPLAIN_AS_TEXT + step.sql)
+    prepare, _, execute = WRAPPINGS["executed"].write(step, number).rpartition("\nEXECUTE ")
+    return f"{prepare}\n{EXPLAIN_AS_TEXT}EXECUTE {execute}"
 
 
 def _write_step(step: Step, place: str, number: int, protocol: Protocol) -> str:
