@@ -1,7 +1,7 @@
 """Determinism: whether a query returns the same rows each time it runs, as far as its text can tell.
 
-What it calls must be known here. As everywhere, rows that compare as equal are taken to be identical, and LIMIT below
-ORDER BY to cut a total order: generators see to that.
+What it calls must be known here. As everywhere, rows that compare as equal are taken to be identical, sums to be of no
+floating-point numbers, and LIMIT below ORDER BY to cut a total order: generators see to that.
 """
 
 from collections.abc import Collection
@@ -10,17 +10,17 @@ from typing import Any, Final
 from pglast import ast
 from pglast.visitors import Skip, Visitor
 
-# Their result does not depend on the order of rows, nor on that of computation; sums see below.
-AGGREGATES: Final = frozenset({"bool_and", "bool_or", "count", "every", "max", "min", "sum"})
-_WHOLE_NUMBERS: Final = frozenset({"ascii", "count", "hashtext", "hashtextextended", "length", "octet_length"})
+# Their result does not depend on the order of rows.
+AGGREGATES: Final = frozenset({"avg", "bool_and", "bool_or", "count", "every", "max", "min", "stddev", "sum"})
 _SCALARS: Final = frozenset(
     {
-        *("abs", "array_length", "btrim", "chr", "concat", "date_part", "generate_series", "initcap", "left", "lower"),
+        *("abs", "array_length", "ascii", "btrim", "chr", "hashtext", "hashtextextended", "length", "octet_length"),
+        *("concat", "date_part", "generate_series", "initcap", "left", "lower"),
         *("lpad", "ltrim", "md5", "mod", "position", "repeat", "replace", "reverse", "right", "round", "rpad", "rtrim"),
         *("sign", "split_part", "strpos", "substr", "substring", "to_hex", "translate", "trunc", "unnest", "upper"),
     }
 )
-_KNOWN: Final = AGGREGATES | _WHOLE_NUMBERS | _SCALARS
+_KNOWN: Final = AGGREGATES | _SCALARS
 _SYSTEM_COLUMNS: Final = frozenset({"cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"})
 
 
@@ -52,7 +52,8 @@ def _search(node: Any, visitor: Visitor) -> bool:
     return True
 
 
-def _name(call: Any) -> str:
+def name_of(call: Any) -> str:
+    """Return the name of the function that is called, without its schema."""
     return str(call.funcname[-1].sval)
 
 
@@ -62,7 +63,7 @@ class _Calls(Visitor):
         self._names = names
 
     def visit_FuncCall(self, _ancestors: Any, node: Any) -> None:
-        if _name(node) in self._names:
+        if name_of(node) in self._names:
             raise _Found
 
     def visit_SubLink(self, _ancestors: Any, _node: Any) -> Any:
@@ -80,13 +81,11 @@ class _Doubts(Visitor):
             raise _Found
 
     def visit_FuncCall(self, _ancestors: Any, node: Any) -> None:
-        if _name(node) not in _KNOWN or node.over is not None:
-            raise _Found
-        if _name(node) == "sum" and not _is_whole(node.args[0]):
+        if name_of(node) not in _KNOWN or node.over is not None:
             raise _Found
 
     def visit_SelectStmt(self, _ancestors: Any, node: Any) -> None:
-        cut = node.limitCount is not None or node.limitOffset is not None
+        cut = node.limitCount is not None or not _skips_nothing(node.limitOffset)
         first_of_each = any(node.distinctClause or ())  # DISTINCT ON names what it is on
         if first_of_each or (cut and not node.sortClause):
             raise _Found
@@ -96,9 +95,9 @@ class _Doubts(Visitor):
             raise _Found
 
 
-def _is_whole(argument: Any) -> bool:
-    """Tell whether what is summed is surely no floating-point number, whose sum depends on the order."""
-    return isinstance(argument, ast.FuncCall) and _name(argument) in _WHOLE_NUMBERS
+def _skips_nothing(offset: Any) -> bool:
+    """Tell whether there is no OFFSET, or OFFSET 0, which only keeps the planner from merging a subquery."""
+    return offset is None or (isinstance(offset, ast.A_Const) and getattr(offset.val, "ival", None) == 0)
 
 
 _DOUBTFUL: Final = (

@@ -3,10 +3,6 @@
 An outer join is an inner join and the rows without a match; a query is the sum of its rows that have a match somewhere
 (EXISTS) and of those that have none. Rows without a match are written as a join ON FALSE, which extends them by nulls
 whatever the columns are, and NOT EXISTS: the planner makes an anti join of that.
-
-Only a plain SELECT is rewritten, on top or as what a query aggregates as a whole: no aggregates, grouping, DISTINCT,
-LIMIT, locks or set operations of its own. All functions that the statement calls have to be known, so that it returns
-the same rows each time and in any order of computation.
 """
 
 from collections.abc import Callable
@@ -14,12 +10,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from pglast import ast, parse_sql
-from pglast.enums import BoolExprType, JoinType, SetOperation, SubLinkType
+from pglast import ast
+from pglast.enums import BoolExprType, JoinType, SubLinkType
 from pglast.parser import ParseError
 from pglast.stream import RawStream
 
-from oracles.determinism import AGGREGATES, calls, has_parameters, is_deterministic
+from oracles.determinism import has_parameters, is_deterministic
+from oracles.plain_select import parsed, plain, snippet
 
 CACHED: Final = 4096  # statements; the rewriting of one is asked for several times in a row
 
@@ -48,70 +45,48 @@ class Rewritten:
 def rewritten(sql: str) -> Rewritten:
     """Return what this query can be rewritten to."""
     try:
-        statement = _parsed(sql)
+        statement = parsed(sql)
     except ParseError:
         return Rewritten()
-    if statement is None or _plain(statement) is None or not is_deterministic(statement):
+    if statement is None or plain(statement) is None or not is_deterministic(statement):
         return Rewritten()
-    parts = _built(sql, _parts)
-    whole = "" if has_parameters(statement) else _built(sql, _whole)
-    halves = _built(sql, _halves) if whole else ""
-    return Rewritten(parts, whole if halves else "", halves)
+    parts = _built(sql, _parts, _in_place)
+    put = _in_place if _asked(plain(statement)) is not None else _as_digest
+    whole = "" if has_parameters(statement) else _built(sql, _whole, put)
+    return Rewritten(parts, whole, _built(sql, _halves, put) if whole else "")
 
 
-def _parsed(sql: str) -> Any:
-    """Return the tree of a single SELECT, else None. Raises ParseError."""
-    statements: Any = parse_sql(sql)
-    only = statements[0].stmt if len(statements) == 1 else None
-    return only if isinstance(only, ast.SelectStmt) else None
-
-
-def _snippet(sql: str) -> Any:
-    return parse_sql(sql)[0].stmt
-
-
-def _plain(select: Any) -> Any:
-    """Return the plain SELECT that this one is, or that it aggregates as a whole; None if there is none."""
-    if any(getattr(select, name) for name in _RESTRICTING) or select.op != SetOperation.SETOP_NONE:
-        return None
-    if not select.fromClause:
-        return None
-    if not any(calls(target.val, AGGREGATES) for target in select.targetList or ()):
-        return select
-    only: Any = select.fromClause[0] if len(select.fromClause) == 1 else None
-    digested = isinstance(only, ast.RangeSubselect) and not (only.lateral or select.whereClause)
-    return _plain(only.subquery) if digested else None
-
-
-_RESTRICTING: Final = (
-    *("distinctClause", "intoClause", "groupClause", "havingClause", "windowClause", "valuesLists", "limitOffset"),
-    *("limitCount", "lockingClause"),
-)
-
-
-def _built(sql: str, build: Callable[[Callable[[], Any]], Any]) -> str:
+def _built(sql: str, build: Callable[[Callable[[], Any]], Any], put: Callable[[Any, Any], Any]) -> str:
     """Return the statement with its plain SELECT replaced; empty where that cannot be, or is not printed faithfully.
 
     No node may be in a tree twice, so `build` is given a source of fresh ones.
     """
-    replacement = build(lambda: _plain(_parsed(sql)))
+    replacement = build(lambda: plain(parsed(sql)))
     if replacement is None:
         return ""
-    statement = _parsed(sql)
-    place: Any = _plain(statement)
-    if place is statement:
-        statement = replacement
-    else:
-        _substitute(statement, place, replacement)
+    statement = put(parsed(sql), replacement)
     printed = str(RawStream()(statement))
-    return printed if _parsed(printed) == statement else ""
+    return printed if snippet(printed) == statement else ""
 
 
-def _substitute(select: Any, place: Any, replacement: Any) -> None:
-    """Replace the SELECT at the place, some levels below."""
-    while select.fromClause[0].subquery is not place:
-        select = select.fromClause[0].subquery
-    select.fromClause[0].subquery = replacement
+def _in_place(statement: Any, replacement: Any) -> Any:
+    """Return the statement with its plain SELECT replaced."""
+    place, above = plain(statement), statement
+    if place is statement:
+        return replacement
+    while above.fromClause[0].subquery is not place:
+        above = above.fromClause[0].subquery
+    above.fromClause[0].subquery = replacement
+    return statement
+
+
+def _as_digest(statement: Any, replacement: Any) -> Any:
+    """Return a digest of the rows of the replacement, whose columns are others than those of the plain SELECT."""
+    digest = snippet("SELECT count(*), sum(hashtextextended(q::text, 0)) FROM (SELECT) AS q")
+    digest.fromClause[0].subquery = replacement
+    if plain(statement) is not statement:
+        digest.withClause = statement.withClause
+    return digest
 
 
 def _outer_join(select: Any) -> Any:
@@ -131,7 +106,7 @@ def _parts(fresh: Callable[[], Any]) -> Any:
     join.jointype = _MATCHED_PART[kind]
     nothing = _outer_join(unmatched)
     nothing.jointype = JoinType.JOIN_LEFT if kind == JoinType.JOIN_LEFT else JoinType.JOIN_RIGHT
-    nothing.quals = _snippet("SELECT FALSE").targetList[0].val
+    nothing.quals = snippet("SELECT FALSE").targetList[0].val
     other = _outer_join(looked_up)
     unmatched.whereClause = _and(_not(_exists(getattr(other, _LOOKED_UP[kind]), other.quals)), unmatched.whereClause)
     return _both(matched, unmatched)
@@ -150,7 +125,7 @@ def _side(fresh: Callable[[], Any], condition: Callable[[Any], Any]) -> Any:
     """Return the query for the rows of one side for which the condition on its match holds; None if there is none."""
     select = fresh()
     conjuncts = _conjuncts(select.whereClause)
-    asked = next((each for each in map(_exists_of, conjuncts) if each is not None), None)
+    asked = _asked(select)
     if asked is not None:
         others = [each for each in conjuncts if _exists_of(each) is not asked]
         select.whereClause = _and(condition(asked), *others)
@@ -160,11 +135,16 @@ def _side(fresh: Callable[[], Any], condition: Callable[[Any], Any]) -> Any:
         return None
     looked_up = _LOOKED_UP[join.jointype]
     kept = join.larg if looked_up == "rarg" else join.rarg
-    everything = _snippet("SELECT *")
+    everything = snippet("SELECT *")
     everything.fromClause = (kept,)
     everything.withClause = select.withClause
     everything.whereClause = _and(condition(_exists(getattr(join, looked_up), join.quals)))
     return everything
+
+
+def _asked(select: Any) -> Any:
+    """Return the first EXISTS that is, or is negated by, a condition which all rows must meet."""
+    return next((each for each in map(_exists_of, _conjuncts(select.whereClause)) if each is not None), None)
 
 
 def _conjuncts(where: Any) -> list[Any]:
@@ -183,7 +163,7 @@ def _exists_of(condition: Any) -> Any:
 
 
 def _exists(relation: Any, condition: Any) -> Any:
-    subselect = _snippet("SELECT 1")
+    subselect = snippet("SELECT 1")
     subselect.fromClause = (relation,)
     subselect.whereClause = condition
     return ast.SubLink(subLinkType=SubLinkType.EXISTS_SUBLINK, subLinkId=0, subselect=subselect)
@@ -202,7 +182,7 @@ def _and(*conditions: Any) -> Any:
 
 def _both(first: Any, second: Any) -> Any:
     """Return the rows of both queries; what the first brings in WITH is for both."""
-    union = _snippet("SELECT 1 UNION ALL SELECT 2")
+    union = snippet("SELECT 1 UNION ALL SELECT 2")
     union.withClause = first.withClause
     for branch in (first, second):
         branch.withClause = None

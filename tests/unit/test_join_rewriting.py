@@ -7,6 +7,9 @@ from oracles.join_rewriting import Rewritten, rewritten
 LEFT = "SELECT a.x, b.y FROM a LEFT JOIN b ON a.k = b.k"
 
 
+DIGEST = "SELECT count(*), sum(hashtextextended(CAST(q AS text), 0))"
+
+
 def test_a_left_join_is_an_inner_join_and_what_has_no_match() -> None:
     assert rewritten(f"{LEFT} WHERE b.y IS NULL OR a.x > 0 ORDER BY 1").parts == (
         "SELECT a.x, b.y FROM a INNER JOIN b ON a.k = b.k WHERE b.y IS NULL OR a.x > 0 UNION ALL "
@@ -25,9 +28,9 @@ def test_a_full_join_is_a_left_join_and_what_has_no_match_on_the_left() -> None:
 def test_sides_and_halves_come_from_a_join() -> None:
     right = rewritten("SELECT a.x FROM a RIGHT JOIN b ON a.k = b.k")
     assert (right.whole, right.halves) == (
-        "SELECT * FROM b",
-        "SELECT * FROM b WHERE EXISTS (SELECT 1 FROM a WHERE a.k = b.k) UNION ALL "
-        "SELECT * FROM b WHERE NOT EXISTS (SELECT 1 FROM a WHERE a.k = b.k)",
+        f"{DIGEST} FROM (SELECT * FROM b) AS q",
+        f"{DIGEST} FROM (SELECT * FROM b WHERE EXISTS (SELECT 1 FROM a WHERE a.k = b.k) UNION ALL "
+        "SELECT * FROM b WHERE NOT EXISTS (SELECT 1 FROM a WHERE a.k = b.k)) AS q",
     )
 
 
@@ -42,6 +45,32 @@ def test_what_is_aggregated_as_a_whole_is_rewritten_within() -> None:
     made = rewritten(f"WITH a AS (TABLE c) SELECT count(*), sum(hashtextextended(q::text, 0)) FROM ({LEFT}) AS q")
     assert made.parts.startswith("WITH a AS (SELECT * FROM c) SELECT count(*), sum(")
     assert made.parts.endswith(") AS q")
+
+
+def test_what_is_aggregated_is_put_into_a_subquery_first() -> None:
+    made = rewritten("SELECT count(*), sum(b.y + 1), max(a.x) AS m FROM a LEFT JOIN b ON a.k = b.k WHERE a.x > 0")
+    assert made.parts == (
+        "SELECT count(*), sum(c2), max(c3) AS m FROM ("
+        "SELECT b.y + 1 AS c2, a.x AS c3 FROM a INNER JOIN b ON a.k = b.k WHERE a.x > 0 UNION ALL "
+        "SELECT b.y + 1 AS c2, a.x AS c3 FROM a LEFT JOIN b ON FALSE "
+        "WHERE NOT EXISTS (SELECT 1 FROM b WHERE a.k = b.k) AND a.x > 0) AS q"
+    )
+    assert made.whole == f"{DIGEST} FROM (SELECT * FROM a) AS q"
+
+
+def test_rows_alone_are_counted() -> None:
+    made = rewritten("SELECT count(*) FROM a WHERE EXISTS (SELECT FROM b WHERE b.k = a.k)")
+    assert made.whole == "SELECT count(*) FROM (SELECT FROM a) AS q"
+    assert made.halves.startswith("SELECT count(*) FROM (SELECT FROM a WHERE EXISTS")
+
+
+def test_with_of_the_top_stays_for_a_side() -> None:
+    made = rewritten("WITH c AS (TABLE d) SELECT count(*) FROM c LEFT JOIN b ON c.k = b.k")
+    assert made.whole == f"WITH c AS (SELECT * FROM d) {DIGEST} FROM (SELECT * FROM c) AS q"
+
+
+def test_an_offset_of_nothing_is_none() -> None:
+    assert rewritten(LEFT.replace("JOIN b", "JOIN (SELECT * FROM b OFFSET 0) AS b")).parts
 
 
 def test_with_is_for_both_halves() -> None:
@@ -66,7 +95,12 @@ def test_parameters_stay_where_all_are_kept() -> None:
         "SELECT a.x FROM a NATURAL LEFT JOIN b",
         "SELECT j.x FROM (a LEFT JOIN b ON a.k = b.k) AS j",
         "SELECT a.x FROM a LEFT JOIN b ON a.k = b.k, c",
-        "SELECT sum(a.x) FROM a LEFT JOIN b ON a.k = b.k",
+        "SELECT sum(a.x) + 1 FROM a LEFT JOIN b ON a.k = b.k",
+        "SELECT sum(a.x) FILTER (WHERE a.x > 0) FROM a LEFT JOIN b ON a.k = b.k",
+        "SELECT length(max(a.x)) FROM a LEFT JOIN b ON a.k = b.k",
+        "SELECT max(max(a.x)) OVER () FROM a LEFT JOIN b ON a.k = b.k",
+        "SELECT FROM a",
+        "SELECT a.x, count(*) OVER () FROM a LEFT JOIN b ON a.k = b.k",
         "SELECT a.x FROM a LEFT JOIN b ON a.k = b.k GROUP BY a.x",
         f"{LEFT} LIMIT 3",
         f"{LEFT} OFFSET 3",
@@ -83,7 +117,7 @@ def test_parameters_stay_where_all_are_kept() -> None:
         LEFT.replace("a.x", "generate(a.x)"),
         LEFT.replace("JOIN b", "JOIN (SELECT * FROM b LIMIT 3) AS b"),
         LEFT.replace("JOIN b", "JOIN (SELECT DISTINCT ON (k) * FROM b) AS b"),
-        LEFT.replace("JOIN b", "JOIN (SELECT k, sum(f) AS y FROM b GROUP BY k) AS b"),  # floats in another order
+        LEFT.replace("JOIN b", "JOIN (SELECT k, array_agg(f) AS y FROM b GROUP BY k) AS b"),
         LEFT.replace("JOIN b", "JOIN b TABLESAMPLE system (50)"),
         f"WITH c AS (DELETE FROM d RETURNING *) {LEFT}",
         f"SELECT array_agg(q) FROM ({LEFT}) AS q",
