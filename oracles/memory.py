@@ -1,7 +1,7 @@
 """Memory: no statement takes more memory than it may, or writes more to temporary files, than the reference arm does.
 
 Figures are those of EXPLAIN (ANALYZE, BUFFERS, SETTINGS): exact, of one statement, and the server's own. They are
-compared where both arms ran the same plan over the same rows, node by node.
+compared where both arms ran the same plan, over the same rows.
 
 Peak memory. A node may use work_mem * hash_mem_multiplier (get_hash_memory_limit), and a Parallel Hash that much for
 each participant as long as it has a single batch (ExecChooseHashTableSize). Legal excess exists: one key's tuples
@@ -15,7 +15,8 @@ Temporary files. Blocks are counted as they are written (BufFileDumpBuffer), the
 join has two files a batch, which are flushed once, when they are first read: so many blocks, and no more, are noise.
 A Parallel Hash has them for each participant, and writes chunks of STS_CHUNK_PAGES blocks (sharedtuplestore.c).
 
-Who does how much of a parallel plan is a matter of timing. So all runs of the suspect must exceed all of the reference.
+Who does how much of a parallel plan is a matter of timing, also how many take part, and so how many files there are.
+So all runs of the suspect must exceed all of the reference, and files are compared where both did the same in each node.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -159,8 +160,15 @@ def comparable_steps(reference: CaseObservation, suspect: CaseObservation) -> tu
     if reference.residue is None or suspect.residue is None:
         return set(), "connection lost"
     ours, theirs = dict(plans(reference)), dict(plans(suspect))
-    alike = {step for step in ours.keys() & theirs.keys() if _same_work(ours[step]["Plan"], theirs[step]["Plan"])}
+    alike = {step for step in ours.keys() & theirs.keys() if _is_comparable(ours[step], theirs[step])}
     return alike, "" if alike == ours.keys() | theirs.keys() else "other plans or other work"
+
+
+def _is_comparable(ours: Node, theirs: Node) -> bool:
+    """Tell whether plans are the same and, unless timing has a say, did the same."""
+    same_plan = plan_shape(ours) == plan_shape(theirs) and len(list(places(ours))) == len(list(places(theirs)))
+    parallel = any(place.participants > 1 for place in places(ours))
+    return same_plan and (parallel or _same_work(ours["Plan"], theirs["Plan"]))
 
 
 _WORK: Final = ("Node Type", "Parent Relationship", "Join Type", "Strategy", "Parallel Aware", "Actual Rows")
@@ -220,7 +228,7 @@ def _is_shared(node: Node) -> bool:
 def _written(ours: Node, theirs: Node) -> Iterator[_Told]:
     before, after = (explained["Plan"].get(WRITTEN, 0) for explained in (ours, theirs))
     noise = sum(_partial_blocks(place.node) for place in places(theirs))
-    if after > before + noise:
+    if after > before + noise and _same_work(ours["Plan"], theirs["Plan"]):
         yield (), WRITTEN, f"at most {before} + {noise}, as the last block of each file is counted whole", f"{after}"
 
 

@@ -85,6 +85,11 @@ def test_what_did_other_work_is_not_compared() -> None:
     assert duel(join(), node("Result", 10)) == (Inconclusive("other plans or other work"),)
 
 
+def test_how_many_workers_wrote_is_a_matter_of_timing() -> None:
+    assert duel(gathered(join(loops=2)), gathered(join(written=900, loops=3))) == (Agree(1),)
+    assert finding(duel(gathered(join(loops=2)), gathered(join(peak=65, loops=3))))
+
+
 def test_what_one_run_alone_shows_is_no_finding() -> None:
     large = join(peak=65)
     assert duel(join(), large, ("patched", "again 2", join())) == (
