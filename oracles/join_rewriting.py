@@ -94,7 +94,8 @@ def _outer_join(select: Any) -> Any:
     only = select.fromClause[0] if len(select.fromClause) == 1 else None
     if not isinstance(only, ast.JoinExpr) or only.alias or only.usingClause or only.isNatural:
         return None
-    return only if only.jointype in _LOOKED_UP and only.quals is not None else None
+    asks = only.quals is not None and not isinstance(only.quals, ast.A_Const)  # not ON TRUE
+    return only if only.jointype in _LOOKED_UP and asks else None
 
 
 def _parts(fresh: Callable[[], Any]) -> Any:

@@ -93,6 +93,7 @@ def test_parameters_stay_where_all_are_kept() -> None:
         "SELECT a.x FROM a JOIN b ON a.k = b.k",
         "SELECT a.x FROM a LEFT JOIN b USING (k)",  # k is that of a in one part, and of b in another
         "SELECT a.x FROM a NATURAL LEFT JOIN b",
+        "SELECT a.x FROM a LEFT JOIN b ON true",
         "SELECT j.x FROM (a LEFT JOIN b ON a.k = b.k) AS j",
         "SELECT a.x FROM a LEFT JOIN b ON a.k = b.k, c",
         "SELECT sum(a.x) + 1 FROM a LEFT JOIN b ON a.k = b.k",
