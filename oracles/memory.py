@@ -27,6 +27,7 @@ from oracles.canary_case import canary_case, query
 from oracles.case import Case
 from oracles.explanation import Node, Place, explained_runs, loops, places, plans
 from oracles.finding import UNDER_PLAN, Beside, Finding
+from oracles.hash_memory import DEFAULT_WORK_MEM, Way, allowance, kilobytes, roomier
 from oracles.mode import Mode
 from oracles.observation import CaseObservation, Run
 from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Unstable, Verdict, duel
@@ -37,11 +38,8 @@ PEAK: Final = "Peak Memory Usage"  # kB, rounded up
 WRITTEN: Final = "Temp Written Blocks"  # of a node and all below it
 CHUNK_BLOCKS: Final = 4  # STS_CHUNK_PAGES
 
-_AGAIN: Final = tuple(Mode(f"again {number}") for number in range(1, 7))  # of two values by chance: in 1 of 16,000
+_AGAIN: Final = tuple(Way((Mode(f"again {number}"),)) for number in range(1, 7))  # by chance: in 1 of 16,000
 _ROOMIER: Final = (9 / 8, 5 / 4)  # times work_mem: little enough for most hash tables to need batches still
-_UNITS: Final = {"kB": 1, "MB": 1024, "GB": 1024**2, "TB": 1024**3}
-_DEFAULT_WORK_MEM: Final = "4MB"  # EXPLAIN (SETTINGS) leaves out what has its built-in value
-_DEFAULT_MULTIPLIER: Final = "2"
 
 _HASHED: Final = (Mode("hash_only", (("enable_mergejoin", "off"), ("enable_nestloop", "off"))), EXPLAINED.mode)
 _CANARY: Final = canary_case(
@@ -97,7 +95,7 @@ class _Pair:
 
     def judge(self) -> tuple[Verdict, ...] | More:
         compared, obstacle = comparable_steps(self._seen(self.reference), self._seen(self.suspect))
-        suspected = self._excesses((), ())
+        suspected = self._excesses(Way(), Way())
         if suspected and (missing := self._missing()):
             return More(missing)
         verdicts: list[Verdict] = [self._settled(excess, said) for excess, said in suspected.items()]
@@ -108,10 +106,10 @@ class _Pair:
 
     def _settled(self, excess: Excess, said: tuple[str, str]) -> Finding | Unstable:
         """Decide by all runs: each of the suspect's against each of the reference's, and those with more memory."""
-        ways = ((), *((mode,) for mode in _AGAIN))
+        ways = (Way(), *_AGAIN)
         if not all(excess in self._excesses(ours, theirs) for ours in ways for theirs in ways):
             return Unstable(f"{excess.what}: not in all runs")
-        if excess.what.startswith(PEAK) and not all(self._stands_out(excess, (mode,)) for mode in self._roomier()):
+        if excess.what.startswith(PEAK) and not all(self._stands_out(excess, way) for way in self._roomier()):
             return Unstable(f"{excess.what}: not with a little more memory")
         plan = dict(plans(self._seen(self.suspect)))[excess.step]
         return Finding(
@@ -125,7 +123,7 @@ class _Pair:
             beside=(Beside(self.case.all_steps[excess.step].sql, explained=True),),
         )
 
-    def _stands_out(self, excess: Excess, way: tuple[Mode, ...]) -> bool:
+    def _stands_out(self, excess: Excess, way: Way) -> bool:
         """Tell whether it exceeds in this way too, unless the plan or the need for batches is another there."""
         ours, theirs = self._seen(self.reference, way), self._seen(self.suspect, way)
         if excess.step not in comparable_steps(ours, theirs)[0]:
@@ -134,25 +132,25 @@ class _Pair:
         other = plan_shape(plan) != plan_shape(usual) or _splits(plan, excess.path) != _splits(usual, excess.path)
         return other or excess in self._excesses(way, way)
 
-    def _excesses(self, ours: tuple[Mode, ...], theirs: tuple[Mode, ...]) -> Excesses:
+    def _excesses(self, ours: Way, theirs: Way) -> Excesses:
         return excesses(self._seen(self.reference, ours), self._seen(self.suspect, theirs))
 
-    def _roomier(self) -> tuple[Mode, ...]:
-        """Return modes with more work_mem than the case's own; where a step sets its own, they change nothing."""
+    def _roomier(self) -> tuple[Way, ...]:
+        """Return ways in which all work_mem that statements had is larger, whoever set it."""
         settings = [plan.get("Settings", {}) for _, plan in plans(self._seen(self.reference))]
-        allowed = min((_kilobytes(each.get("work_mem", _DEFAULT_WORK_MEM)) for each in settings), default=0)
-        return tuple(Mode(f"work_mem * {factor}", (("work_mem", f"{int(allowed * factor)}kB"),)) for factor in _ROOMIER)
+        allowed = min((kilobytes(each.get("work_mem", DEFAULT_WORK_MEM)) for each in settings), default=0)
+        return tuple(roomier(self.case, allowed, factor) for factor in _ROOMIER)
 
     def _missing(self) -> tuple[Run, ...]:
         ways = _AGAIN + self._roomier()
-        runs = (self._run(arm, (mode,)) for arm in (self.reference, self.suspect) for mode in ways)
+        runs = (self._run(arm, way) for arm in (self.reference, self.suspect) for way in ways)
         return tuple(run for run in runs if run not in self.observations)
 
-    def _run(self, arm: str, way: tuple[Mode, ...]) -> Run:
-        return Run(arm, self.case.modes + way, explain=True)
+    def _run(self, arm: str, way: Way) -> Run:
+        return Run(arm, self.case.modes + way.modes, explain=True, instead=way.instead)
 
-    def _seen(self, arm: str, way: tuple[Mode, ...] = ()) -> CaseObservation:
-        return self.observations[self._run(arm, way)]
+    def _seen(self, arm: str, way: Way | None = None) -> CaseObservation:
+        return self.observations[self._run(arm, way or Way())]
 
 
 def comparable_steps(reference: CaseObservation, suspect: CaseObservation) -> tuple[set[int], str]:
@@ -200,16 +198,6 @@ def _peaks(ours: Node, theirs: Node) -> Iterator[_Told]:
         if after.node.get(PEAK, 0) > bound:
             expected = f"at most {bound:g} kB (allowed: {allowed:g} kB, reference: {before.node.get(PEAK, 0)} kB)"
             yield after.path, f"{PEAK} of {after.node['Node Type']}", expected, f"{after.node[PEAK]} kB"
-
-
-def allowance(settings: Mapping[str, str]) -> float:
-    """Return the kB that a hash table may take under these settings, which EXPLAIN told."""
-    multiplier = float(settings.get("hash_mem_multiplier", _DEFAULT_MULTIPLIER))
-    return _kilobytes(settings.get("work_mem", _DEFAULT_WORK_MEM)) * multiplier
-
-
-def _kilobytes(setting: str) -> int:
-    return int(setting[:-2]) * _UNITS[setting[-2:]]
 
 
 def _shares(place: Place) -> int:

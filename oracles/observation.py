@@ -92,5 +92,5 @@ class Run:
     modes: tuple[Mode, ...]
     repeats: int = 1
     explain: bool = False  # QUERY steps run as EXPLAIN (ANALYZE, FORMAT JSON) instead
-    instead: tuple[tuple[int, str], ...] = ()  # what QUERY steps at these positions of `case.all_steps` run instead
+    instead: tuple[tuple[int, str], ...] = ()  # what steps at these positions of `case.all_steps` run instead
     sabotage: str = ""  # an action of the sabotage module (canaries and injected bugs only)

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from oracles.memory import Memory, allowance
+from oracles.case import Step
+from oracles.hash_memory import allowance, roomier
+from oracles.memory import Memory
 from oracles.observation import CaseObservation, Run
 from oracles.oracle import Agree, Inconclusive, Unstable, Verdict
 from oracles.sampling import EXPLAINED
@@ -143,3 +145,11 @@ def test_a_lost_connection_tells_nothing() -> None:
 )
 def test_the_allowance_is_as_the_server_counts_it(settings: dict[str, str], kilobytes: float) -> None:
     assert allowance(settings) == kilobytes
+
+
+def test_more_memory_is_given_where_statements_set_it() -> None:
+    sets = (Step("SET work_mem = '64kB'"), Step("set local WORK_MEM to '1MB'"), Step("SET work_mem_x = '1MB'"), query())
+    assert roomier(case(*sets), 64, 9 / 8).instead == (
+        (0, "SET work_mem = '72kB'"),
+        (1, "set local WORK_MEM = '1152kB'"),
+    )
