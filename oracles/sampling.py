@@ -30,5 +30,5 @@ class Sample:
 
 REPEATED: Final = Sample("repeated", 16)  # repetition costs as much as the case, so many times over
 EXPLAINED: Final = Sample("explained", 6)
-REWRITTEN: Final = Sample("rewritten", 8)  # up to four runs of the case on each arm
+REWRITTEN: Final = Sample("rewritten", 10)  # up to four runs of the case on each arm
 SAMPLES: Final = (REPEATED, EXPLAINED, REWRITTEN)
