@@ -3,6 +3,7 @@
 from typing import Final
 
 from oracles.case import Case, Kind, Step
+from oracles.mode import Mode
 
 _SCENE: Final = (
     Step("CREATE TABLE flock (n integer, name text)"),
@@ -12,9 +13,9 @@ _SCENE: Final = (
 )
 
 
-def canary_case(*steps: Step) -> Case:
+def canary_case(*steps: Step, modes: tuple[Mode, ...] = ()) -> Case:
     """Return a case over `canary` (n 1 to 4, name) and the empty table `nest` (same columns)."""
-    return Case("canary", _SCENE, steps)
+    return Case("canary", _SCENE, steps, modes)
 
 
 def query(sql: str, *, may_fail: bool = False) -> Step:

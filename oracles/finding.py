@@ -9,6 +9,18 @@ UNDER_PLAN: Final = " under plan "  # in an origin, before what the plans are ma
 
 
 @dataclass(frozen=True, slots=True)
+class Beside:
+    """A query to run where the step is: its rows, held against the step's or each other's, show the finding.
+
+    Or its plan does, with what it did.
+    """
+
+    sql: str
+    settings: tuple[tuple[str, str], ...] = ()
+    explained: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """What differed, where. Its fingerprint is stable over literals and seeds, so equal bugs meet."""
 
@@ -19,6 +31,7 @@ class Finding:
     summary: str  # one line
     expected: str
     actual: str
+    beside: tuple[Beside, ...] = ()
 
     @property
     def fingerprint(self) -> str:

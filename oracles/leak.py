@@ -18,7 +18,8 @@ from oracles.finding import Finding, as_all_do, pairs_of
 from oracles.growth import outgrown, series
 from oracles.observation import CaseObservation, Outcome, Residue, Run
 from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Verdict, duel
-from oracles.repetition import REPEATED, REPEATS, is_repeated, repeated_runs
+from oracles.repetition import REPEATS, repeated_runs
+from oracles.sampling import REPEATED
 
 CONFIRMING_REPEATS: Final = 18
 
@@ -37,7 +38,7 @@ _CHANGING: Final = re.compile(r'0x[0-9a-f]+|\d+|"[^"]*"')
 
 
 _WATCHED: Final = canary_case(query("SELECT n FROM canary"))
-_REPEATED: Final = replace(_WATCHED, modes=(REPEATED,))
+_REPEATED: Final = replace(_WATCHED, modes=(REPEATED.mode,))
 
 
 class Leak(Oracle):
@@ -129,7 +130,7 @@ def _growth(case: Case, arms: Sequence[str], observations: Observations) -> tupl
     """Judge the arms two by two, in either direction; growth suspected in a few repetitions must go on in many."""
     findings: list[Finding] = []
     wanted: list[Run] = []
-    for pair in permutations(arms, 2) if is_repeated(case) else ():
+    for pair in permutations(arms, 2) if case in REPEATED else ():
         few, many = (tuple(Run(arm, case.modes, repeats) for arm in pair) for repeats in (REPEATS, CONFIRMING_REPEATS))
         suspected = tuple(_outgrown(few, observations))
         if suspected and any(run not in observations for run in many):

@@ -27,6 +27,7 @@ class Mode:
     settings: tuple[tuple[str, str], ...] = ()
     protocol: Protocol | None = None
     changes_results: bool = False  # legal rows differ from the plain query's (a cursor closed early)
+    optional: bool = False  # an arm may not know its settings (a patch's own): it runs without those
 
 
 def settings_of(modes: Iterable[Mode]) -> dict[str, str]:

@@ -81,6 +81,7 @@ class CaseObservation:
     log: tuple[str, ...] = ()  # the server's log lines about this backend
     crash: str | None = None  # signal, assertion, PANIC or sanitizer report, with its backtrace
     reach: Mapping[str, int] = field(default_factory=dict)  # counters read inside the server
+    lacking: tuple[str, ...] = ()  # settings of optional modes that the arm does not know: it ran without them
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,4 +92,5 @@ class Run:
     modes: tuple[Mode, ...]
     repeats: int = 1
     explain: bool = False  # QUERY steps run as EXPLAIN (ANALYZE, FORMAT JSON) instead
+    instead: tuple[tuple[int, str], ...] = ()  # what steps at these positions of `case.all_steps` run instead
     sabotage: str = ""  # an action of the sabotage module (canaries and injected bugs only)

@@ -6,7 +6,7 @@ and waits for locks. A row is written in the transaction that makes it true; not
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from fuzz.campaign import case_json
 from fuzz.campaign.tally import Tally
 from fuzz.errors import PgduelError
 from oracles.case import Case
-from oracles.finding import Finding
+from oracles.finding import Beside, Finding
 
 FILE = "store.sqlite"
 
@@ -70,6 +70,12 @@ _finding = Table(
     Column("reproducer", Text, comment="path of the script"),
 )
 _reduction = Table("reduction", _metadata, Column("fingerprint", String, primary_key=True, comment="reduced by now"))
+_beside = Table(
+    "beside",
+    _metadata,
+    Column("fingerprint", String, primary_key=True),
+    Column("queries", JSON, nullable=False, comment="as the fields of Beside"),
+)
 _occurrence = Table(
     "occurrence",
     _metadata,
@@ -195,6 +201,10 @@ class Store:
         with self._transaction() as connection:
             added = connection.execute(insert(_finding).values(row).on_conflict_do_nothing())
             connection.execute(insert(_occurrence).values(seen).on_conflict_do_nothing())
+            if finding.beside:
+                queries = [asdict(each) for each in finding.beside]
+                beside = {"fingerprint": finding.fingerprint, "queries": queries}
+                connection.execute(insert(_beside).values(beside).on_conflict_do_nothing())
         return added.rowcount == 1
 
     def written(self, fingerprint: str, reproducer: Path) -> None:
@@ -213,8 +223,9 @@ class Store:
         counts = select(_occurrence.c.fingerprint, func.count().label("count")).group_by(_occurrence.c.fingerprint)
         counted = counts.subquery()
         reduced = _finding.c.fingerprint.in_(select(_reduction.c.fingerprint)).label("reduced")
-        query = select(_finding, counted.c.count, reduced)
+        query = select(_finding, counted.c.count, reduced, _beside.c.queries)
         query = query.join(counted, _finding.c.fingerprint == counted.c.fingerprint)
+        query = query.join(_beside, _finding.c.fingerprint == _beside.c.fingerprint, isouter=True)
         with self._transaction() as connection:
             rows = connection.execute(query.order_by(_finding.c.number)).mappings().all()
         return tuple(_stored(dict(row)) for row in rows)
@@ -229,6 +240,9 @@ def _stored(row: Mapping[str, Any]) -> StoredFinding:
         summary=row["summary"],
         expected=row["expected"],
         actual=row["actual"],
+        beside=tuple(
+            Beside(**{**each, "settings": tuple(map(tuple, each["settings"]))}) for each in row["queries"] or ()
+        ),
     )
     reproducer = None if row["reproducer"] is None else Path(row["reproducer"])
     case = case_json.loads(row["case"])

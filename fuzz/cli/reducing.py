@@ -16,7 +16,7 @@ from fuzz.reduction.reproducer import render
 from oracles.case import Case
 from oracles.finding import Finding
 from oracles.oracle import all_oracles
-from oracles.repetition import REPEATED, is_repeated
+from oracles.sampling import SAMPLES
 
 SECONDS = 60.0  # that the reduction of one finding may take
 DIRECTORY = "reproducers"
@@ -57,7 +57,7 @@ class Reducing:
                     return True
             return False
 
-        start = _asking_for_repetition(found.case)
+        start = _asking_for_what_it_got(found.case)
         by_hand = f"./pgduel replay {found.case_id}{self.options.command_line()}"
         for alike in (Finding.resembles, _same_arms):
             with suppress(Uninteresting):
@@ -80,6 +80,7 @@ def _same_arms(one: Finding, other: Finding) -> bool:
     return one.arms == other.arms
 
 
-def _asking_for_repetition(case: Case) -> Case:
-    """Have a case that is repeated for its content repeated whatever its content; reduction drops it if it can."""
-    return replace(case, modes=(*case.modes, REPEATED)) if is_repeated(case) else case
+def _asking_for_what_it_got(case: Case) -> Case:
+    """Have a case that is sampled for its content sampled whatever its content; reduction drops it if it can."""
+    asking = tuple(sample.mode for sample in SAMPLES if case in sample and sample.mode not in case.modes)
+    return replace(case, modes=case.modes + asking)

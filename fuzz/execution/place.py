@@ -45,6 +45,15 @@ class Place:
         self._admin: Wire | None = None
         self._prepare_template()
         self.renew()
+        self.settings = self._known_settings()
+
+    def _known_settings(self) -> frozenset[str]:
+        """Return the names of the arm's settings, in lower case. Raises ServerError."""
+        try:
+            with self._psycopg(ADMIN_DATABASE) as admin:
+                return frozenset(name for (name,) in admin.execute("SELECT lower(name) FROM pg_settings"))
+        except psycopg.Error as error:
+            raise ServerError(f"cannot list the settings of arm {self.arm}: {_line(error)}") from error
 
     def connect(self, parameters: dict[str, str]) -> Wire:
         """Open a session. Raises ServerError where nobody listens."""

@@ -12,7 +12,7 @@ from fuzz.execution.loop import Talk
 from fuzz.execution.observing import Reader
 from fuzz.execution.place import Place
 from fuzz.execution.serverlog import about, crash_of, deaths
-from fuzz.execution.session import frames_of, startup_parameters
+from fuzz.execution.session import frames_of, lacking, startup_parameters
 from fuzz.execution.wire import Reply, Wire
 from oracles.case import Case
 from oracles.observation import CaseObservation, Outcome, Run
@@ -36,14 +36,15 @@ class Play:
         self._place = place
         self._case = case
         self._run = run
-        self._parameters = startup_parameters(run, place.database, statement_timeout_ms)
+        self._lacking = lacking(run, place.settings)
+        self._parameters = startup_parameters(run, place.database, statement_timeout_ms, self._lacking)
         self._frames = frames_of(case, run)
 
     def _forget(self) -> None:
         self._reader = Reader(self._case, self._run, self._frames)
         self._steps: list[Reply] = []
         self._before = 0
-        self._seen = CaseObservation(self._run.arm, ())
+        self._seen = CaseObservation(self._run.arm, (), lacking=self._lacking)
         self._silent = False
         self._cleared = False
 

@@ -7,8 +7,9 @@ a block and part of the block inside. It fetches the whole result in two portion
 rows skipped by a real MOVE would differ wherever the query has no total order.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from typing import Final
 
 from fuzz.execution import messages
@@ -19,7 +20,7 @@ from oracles.observation import Run
 SEARCH_PATH: Final = "duel,public"
 CURSOR_FIRST_ROWS: Final = 3
 EARLY_ROWS: Final = 5
-EXPLAIN: Final = "EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF, BUFFERS OFF) "
+EXPLAIN: Final = "EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF, BUFFERS, SETTINGS) "
 
 _STATEMENT = "duel_statement"
 _CURSOR = "duel_cursor"
@@ -35,7 +36,15 @@ class Frames:
     replies: int = 1
 
 
-def startup_parameters(run: Run, database: str, statement_timeout_ms: int) -> dict[str, str]:
+def lacking(run: Run, known: AbstractSet[str]) -> tuple[str, ...]:
+    """Return the settings of the run's optional modes that are not among those known, in lower case, to the arm."""
+    optional = settings_of(mode for mode in run.modes if mode.optional)
+    return tuple(name for name in optional if name.lower() not in known)
+
+
+def startup_parameters(
+    run: Run, database: str, statement_timeout_ms: int, without: Sequence[str] = ()
+) -> dict[str, str]:
     """Return what the session starts with: any setting may be given there, so nothing has to be reset later."""
     parameters = {
         "user": "postgres",
@@ -44,7 +53,7 @@ def startup_parameters(run: Run, database: str, statement_timeout_ms: int) -> di
         "application_name": f"pgduel {run.arm}",
         "search_path": SEARCH_PATH,
         "statement_timeout": str(statement_timeout_ms),
-    } | settings_of(run.modes)
+    } | {name: value for name, value in settings_of(run.modes).items() if name not in without}
     if run.explain:
         parameters["pgduel_witness.reach"] = "on"
     if run.sabotage:
@@ -53,9 +62,12 @@ def startup_parameters(run: Run, database: str, statement_timeout_ms: int) -> di
 
 
 def frames_of(case: Case, run: Run) -> list[Frames]:
-    """Return the messages of each step of the case."""
+    """Return the messages of each step of the case, or of the query that the run has instead."""
     protocol = protocol_of(run.modes)
-    return [_step_frames(step, protocol, explain=run.explain) for step in case.all_steps]
+    steps = list(case.all_steps)
+    for position, sql in run.instead:
+        steps[position] = replace(steps[position], sql=sql)
+    return [_step_frames(step, protocol, explain=run.explain) for step in steps]
 
 
 def _step_frames(step: Step, protocol: Protocol, *, explain: bool) -> Frames:

@@ -3,8 +3,11 @@
 -- mode {"name": "prepared_generic", "protocol": "prepared"}
 -- scene 1: command
 -- step 2: query ordered prepared {"tags": ["hash join"]}
+-- beside 2: query prepared
 -- step 3: copy_in may_fail
 -- end
+
+What stands beside a step is no part of the case: whoever runs the script compares what it returns.
 """
 
 import json
@@ -17,7 +20,7 @@ from fuzz.errors import CaseError
 from oracles.case import Kind
 
 _MARKER = re.compile(
-    r"^-- (?:(?P<mode>mode)|(?P<place>scene|step) (?P<number>\d+):(?P<words>(?: [a-z_]+)+)|(?P<end>end))"
+    r"^-- (?:(?P<mode>mode)|(?P<place>scene|step|beside) (?P<number>\d+):(?P<words>(?: [a-z_]+)+)|(?P<end>end))"
     r"(?P<more> \{.*\})?$",
     re.MULTILINE,
 )
@@ -29,7 +32,7 @@ FLAGS = ("ordered", "may_fail")
 class Section:
     """A marker, and where the text below it starts and stops."""
 
-    place: str  # mode, scene, step or end
+    place: str  # mode, scene, step, beside or end
     words: tuple[str, ...]
     more: dict[str, Any] = field(hash=False)
     line: int

@@ -11,7 +11,7 @@ from fuzz import __version__
 from fuzz.errors import CaseError
 from fuzz.execution.session import SEARCH_PATH
 from fuzz.reduction.copy_text import SPOOL_VARIABLE
-from fuzz.reduction.script import read_case, write_modes, write_steps
+from fuzz.reduction.script import read_case, write_beside, write_modes, write_steps
 from oracles.case import Case
 from oracles.finding import Finding
 from oracles.mode import Protocol, protocol_of
@@ -93,7 +93,10 @@ def render(case: Case, finding: Finding, arms: Mapping[str, Mapping[str, Any]], 
         "fingerprint": finding.fingerprint,
         "arms": finding.arms,
     }
-    steps = "\n\n".join(write_steps(case))
+    blocks = list(write_steps(case))
+    if finding.step is not None and finding.beside:
+        blocks.insert(finding.step + 1, write_beside(case, finding.step, finding.beside))
+    steps = "\n\n".join(blocks)
     mentioned = [each for each in _SURROUNDINGS if each[0].search(steps)]
     spool = _USES_SPOOL in steps
     parts = (

@@ -1,21 +1,23 @@
 """A case as a psql script, and back from the script's own statements, so that whoever edits them replays the edit."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from fuzz.errors import CaseError
-from fuzz.reduction.copy_text import copy_text, spool_text, without_data
+from fuzz.reduction.copy_text import copy_text, spool_text, statement_text, without_data
 from fuzz.reduction.lexer import tokens
 from fuzz.reduction.markers import END, FLAGS, Section, marker, mode_marker, sections
 from fuzz.reduction.messages import Message, read_messages
 from fuzz.reduction.quoting import read_sql_literal, sql_literal
 from fuzz.reduction.wrapping import WRAPPINGS, wrapping_of
 from oracles.case import Case, Kind, Step
-from oracles.mode import Mode, Protocol, protocol_of
+from oracles.finding import Beside
+from oracles.mode import Mode, Protocol, protocol_of, settings_of
 
 _SET = re.compile(r"\s*SET\s+([\w.]+)\s*(?:=|\s[tT][oO]\s)\s*(.*?)\s*", re.IGNORECASE | re.DOTALL)
+EXPLAIN_AS_TEXT = "EXPLAIN (ANALYZE, BUFFERS, SETTINGS, TIMING OFF) "
 _QUERIES = frozenset({"select", "values", "table", "with"})  # how a statement begins that is taken for a query
 
 
@@ -27,6 +29,8 @@ def write_modes(case: Case) -> Iterator[str]:
             more["protocol"] = mode.protocol
         if mode.changes_results:
             more["changes_results"] = True
+        if mode.optional:
+            more["optional"] = True
         yield "\n".join((mode_marker(more), *(f"SET {key} = {sql_literal(value)};" for key, value in mode.settings)))
 
 
@@ -36,6 +40,29 @@ def write_steps(case: Case) -> Iterator[str]:
     for position, step in enumerate(case.all_steps):
         yield _write_step(step, "scene" if position < len(case.scene) else "step", position, protocol)
     yield END
+
+
+def write_beside(case: Case, position: int, beside: Sequence[Beside]) -> str:
+    """Return queries to run after the step at this position, as blocks of a script: no part of the case."""
+    modes = settings_of(case.modes)
+    blocks = []
+    for number, each in enumerate(beside, start=len(case.all_steps)):  # a number that no other statement has
+        there = [f"SET {name} = {sql_literal(value)};" for name, value in each.settings]
+        back = [
+            f"SET {name} = {sql_literal(modes[name])};" if name in modes else f"RESET {name};"
+            for name, _ in each.settings
+        ]
+        query = replace(case.all_steps[position], sql=each.sql, tags=())
+        head, _, body = _write_step(query, "beside", number, protocol_of(case.modes)).partition("\n")
+        blocks.append("\n".join([head, *there, _explained(query, number) if each.explained else body, *back]))
+    return "\n\n".join(blocks)
+
+
+def _explained(step: Step, number: int) -> str:
+    if not step.params:
+        return statement_text(EXPLAIN_AS_TEXT + step.sql)
+    prepare, _, execute = WRAPPINGS["executed"].write(step, number).rpartition("\nEXECUTE ")
+    return f"{prepare}\n{EXPLAIN_AS_TEXT}EXECUTE {execute}"
 
 
 def _write_step(step: Step, place: str, number: int, protocol: Protocol) -> str:
@@ -86,7 +113,8 @@ def _read_mode(script: str, section: Section) -> Mode:
         settings.append((match[1], read_sql_literal(match[2])))
     more = section.more
     protocol = Protocol(more["protocol"]) if "protocol" in more else None
-    return Mode(str(more.get("name", "")), tuple(settings), protocol, bool(more.get("changes_results", False)))
+    changes_results, optional = (bool(more.get(name, False)) for name in ("changes_results", "optional"))
+    return Mode(str(more.get("name", "")), tuple(settings), protocol, changes_results, optional)
 
 
 def _read_steps(script: str, section: Section) -> Iterator[Step]:

@@ -23,6 +23,7 @@ from tests.unit.observed import ByHand, row
 
 CHECKOUT = Path(__file__).parents[2]
 ORACLES = all_oracles()
+JUDGE_EACH_STATEMENT = {"crash", "leak", "result"}  # the others, only what holds something of their kind
 COUNTED = [("patched",), ("patched", "third")]
 
 each_oracle = pytest.mark.parametrize("oracle", ORACLES, ids=[oracle.name for oracle in ORACLES])
@@ -137,7 +138,8 @@ def test_equal_and_sound_observations_agree(oracle: Oracle, seed: int) -> None:
     )
     sound = CaseObservation("", steps, (("t", "1 7"),), Residue(), ())
     trial = try_case(ByHand(lambda run: sound), (oracle,), case, ("master", "patched", "third"))
-    assert trial.verdicts == ((oracle.name, Agree(len(steps))),) * 2
+    least = len(steps) if oracle.name in JUDGE_EACH_STATEMENT else 0
+    assert trial.verdicts in [((oracle.name, Agree(judged)),) * 2 for judged in range(least, len(steps) + 1)]
 
 
 def test_verdicts_do_not_depend_on_the_hash_seed() -> None:

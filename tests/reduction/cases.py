@@ -68,6 +68,7 @@ modes = st.builds(
     settings=st.lists(st.tuples(names, st.text(characters)), max_size=3).map(tuple),
     protocol=st.one_of(st.none(), st.sampled_from(Protocol)),
     changes_results=st.booleans(),
+    optional=st.booleans(),
 )
 cases = st.builds(
     Case,

@@ -1,5 +1,7 @@
 """A reproducer holds exactly its case, whatever is in it, and an edited one holds the edit."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from fuzz.errors import CaseError
 from fuzz.reduction.reproducer import About, parse, read_about, render
 from oracles.case import Case, Kind, Step
-from oracles.finding import Finding
+from oracles.finding import Beside, Finding
 from oracles.mode import Mode, Protocol
 from tests.reduction.cases import cases, characters
 
@@ -49,6 +51,27 @@ def test_it_says_what_and_where_and_how_to_replay() -> None:
     told = ("rows differ", "0001.patch", "42/copy_batches/7", "./pgduel replay x.sql", FINDING.fingerprint)
     assert all(each in head for each in told)
     assert read_about(text) == About("copy_batches", "42/copy_batches/7", "result", FINDING.fingerprint, FINDING.arms)
+
+
+@given(case=cases, sql=st.text(characters), step=st.integers(0, 9), explained=st.booleans())
+@example(case=CASE, sql="SELECT '\n-- step 9: command\n'", step=4, explained=False)
+@example(case=CASE, sql="SELECT b FROM t WHERE a = $1", step=4, explained=True)
+def test_what_stands_beside_a_step_is_no_part_of_the_case(case: Case, sql: str, step: int, *, explained: bool) -> None:
+    beside = (Beside(sql, (("work_mem", "'"),), explained), Beside("SELECT 2"))
+    told = replace(FINDING, step=step, beside=beside)
+    if step < len(case.all_steps) and case.all_steps[step].kind is Kind.QUERY:
+        assert parse(script(case, told)) == case
+
+
+def test_what_stands_beside_a_step_runs_as_the_step_does() -> None:
+    beside = (Beside("SELECT b FROM t", (("enable_hashjoin", "off"), ("work_mem", "1MB"))),)
+    text = script(finding=replace(FINDING, step=4, beside=beside))
+    block = text[text.index("-- beside") : text.index("-- end")].split("\n")
+    assert block[:3] == ["-- beside 5: query executed", "SET enable_hashjoin = 'off';", "SET work_mem = '1MB';"]
+    assert block[3:5] == ["PREPARE duel_statement_5 AS SELECT b FROM t;", "EXECUTE duel_statement_5('one');"]
+    assert block[5:7] == ["RESET enable_hashjoin;", "SET work_mem = '64kB';"]
+    explained = script(finding=replace(FINDING, step=4, beside=(Beside("SELECT b FROM t", explained=True),)))
+    assert "\nEXPLAIN (ANALYZE, BUFFERS, SETTINGS, TIMING OFF) EXECUTE duel_statement_5('one');" in explained
 
 
 def test_data_that_should_load_stand_inline() -> None:

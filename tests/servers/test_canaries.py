@@ -57,7 +57,8 @@ def test_a_planted_bug_is_found_in_the_arm_it_was_planted_in(
 )
 def test_the_same_case_without_a_bug_is_silent(case: Case, stage: Stage) -> None:
     trial = try_case(stage, ORACLES, case, NAMES)
-    assert trial.verdicts == tuple((oracle.name, Agree(len(case.all_steps))) for oracle in ORACLES)
+    assert all(isinstance(verdict, Agree) for _, verdict in trial.verdicts)
+    assert [name for name, _ in trial.verdicts] == [oracle.name for oracle in ORACLES]
     assert trial.statements == len(case.all_steps)
 
 

@@ -4,15 +4,17 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from fuzz.campaign.canaries import plant
 from fuzz.engines.seeded import case_of
 from fuzz.execution.stage import Stage
 from fuzz.generators.generator import Scale, all_generators
-from fuzz.reduction.reproducer import render
+from fuzz.reduction.reproducer import parse, render
 from fuzz.servers.arm import Arm
 from fuzz.servers.base import Base
 from fuzz.servers.build import Build
@@ -20,9 +22,13 @@ from fuzz.servers.cluster import Cluster
 from fuzz.servers.modules import ensure_module
 from oracles.canary_case import canary_case, query
 from oracles.case import Case, CaseId, Kind, Step
-from oracles.finding import Finding
+from oracles.counters import Counters
+from oracles.finding import Beside, Finding
+from oracles.memory import Memory
+from oracles.metamorphic_joins import MetamorphicJoins
 from oracles.mode import Mode, Protocol
 from oracles.observation import CaseObservation, Outcome, Run
+from oracles.oracle import Canary
 
 pytestmark = pytest.mark.servers
 
@@ -81,9 +87,11 @@ def stage(arm: Arm) -> Iterator[Stage]:
         yield stage
 
 
-def psql(arm: Arm, case: Case, directory: Path, options: str = "") -> tuple[str, str]:
+NOTHING = Finding("result", (ARM, ARM), "nothing", None, "nothing", "", "")
+
+
+def psql(arm: Arm, case: Case, directory: Path, options: str = "", finding: Finding = NOTHING) -> tuple[str, str]:
     """Run the case's script by hand, as far as a test can, and return what psql printed and complained of."""
-    finding = Finding("result", (ARM, ARM), "nothing", None, "nothing", "", "")
     path = directory / "reproducer.sql"
     path.write_text(render(case, finding, {}, "1/g/2", "./pgduel replay FILE"), encoding="utf-8")
     done = subprocess.run(
@@ -149,3 +157,36 @@ def test_psql_shows_what_a_faulty_server_does(arm: Arm, tmp_path: Path) -> None:
     assert good == again
     rows_of_good, rows_of_bad = (output.partition("SELECT format(")[0].splitlines() for output in (good, bad))
     assert len(rows_of_good) == len(rows_of_bad) + 1
+
+
+@pytest.mark.parametrize("protocol", Protocol)
+def test_psql_shows_what_the_query_is_held_against(arm: Arm, stage: Stage, tmp_path: Path, protocol: Protocol) -> None:
+    canary = MetamorphicJoins.canaries[0]
+    case = replace(canary.case, modes=(*canary.case.modes, Mode("m", protocol=protocol)))
+    (found,) = plant(MetamorphicJoins(), replace(canary, case=case), stage, (arm,)).findings
+    sabotaged = f"-c session_preload_libraries=pgduel_saboteur -c pgduel_saboteur.action={canary.sabotage}"
+    output, complaints = psql(arm, case, tmp_path, sabotaged, found)
+    assert not complaints
+    wrong, _, right = output.rpartition("UNION ALL")
+    rows = {f"{number}|(null)" for number in range(1, 5)}
+    assert rows.isdisjoint(wrong.splitlines())
+    assert rows.issubset(right.splitlines())
+    assert parse((tmp_path / "reproducer.sql").read_text()) == case
+
+
+_TOLD = {
+    "miscount": r"Hash Left Join .*\(actual rows=0",
+    "outgrow": r"Memory Usage: \d{7,}kB",
+    "spill": r"temp written=64",
+}
+
+
+@pytest.mark.parametrize("canary", [*Counters.canaries, *Memory.canaries], ids=lambda canary: canary.sabotage)
+def test_psql_shows_what_a_statement_told_of_itself(arm: Arm, tmp_path: Path, canary: Canary) -> None:
+    ensure_module(arm.build, "pgduel_saboteur")
+    beside = (Beside(canary.case.steps[0].sql, explained=True),)
+    found = replace(NOTHING, step=len(canary.case.scene), beside=beside)
+    sabotaged = f"-c session_preload_libraries=pgduel_saboteur -c pgduel_saboteur.action={canary.sabotage}"
+    output, complaints = psql(arm, canary.case, tmp_path, sabotaged, found)
+    assert not complaints
+    assert re.search(_TOLD[canary.sabotage], output)

@@ -11,12 +11,13 @@ from oracles.finding import Finding
 from oracles.leak import CONFIRMING_REPEATS, Leak
 from oracles.observation import CaseObservation, Residue, Resources, Run
 from oracles.oracle import Agree, Inconclusive, Verdict
-from oracles.repetition import REPEATS, SHARE, is_repeated
+from oracles.repetition import REPEATS
+from oracles.sampling import REPEATED as SAMPLE
 from tests.unit.observed import LOST, case, error, finding, judged, ok, query, seen, timeout, warning
 
 NOT_CLOSED = "resource was not closed: TupleDesc 0x7fd41a577b68 (16393,-1)"
-ONCE = next(made for made in (case(query(f"SELECT {n}")) for n in count()) if not is_repeated(made))
-REPEATED = next(made for made in (case(query(f"SELECT {n}")) for n in count()) if is_repeated(made))
+ONCE = next(made for made in (case(query(f"SELECT {n}")) for n in count()) if made not in SAMPLE)
+REPEATED = next(made for made in (case(query(f"SELECT {n}")) for n in count()) if made in SAMPLE)
 
 
 def duel(master: CaseObservation, patched: CaseObservation, played: Case = ONCE) -> tuple[Verdict, ...]:
@@ -191,5 +192,5 @@ def test_repetitions_that_were_cut_short_show_no_growth() -> None:
 
 
 def test_the_share_of_repeated_cases_is_as_announced() -> None:
-    repeated = sum(is_repeated(case(query(f"SELECT {n} AS x"))) for n in range(3200))
-    assert 0.7 < repeated * SHARE / 3200 < 1.3
+    repeated = sum(case(query(f"SELECT {n} AS x")) in SAMPLE for n in range(3200))
+    assert 0.7 < repeated * SAMPLE.share / 3200 < 1.3

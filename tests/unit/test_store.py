@@ -6,6 +6,7 @@ import signal
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from fuzz.campaign.store import FILE, Store, StoreError
 from fuzz.campaign.tally import Tally
 from fuzz.errors import CaseError
 from oracles.case import Case, Kind, Step
-from oracles.finding import Finding
+from oracles.finding import Beside, Finding
 from oracles.mode import Mode, Protocol
 
 CASE = Case(
@@ -55,6 +56,14 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def test_a_case_survives_json(step: Step) -> None:
     case = Case("any", (step,), (step, step), CASE.modes)
     assert case_json.loads(case_json.dumps(case)) == case
+
+
+def test_what_stands_beside_a_finding_comes_back(store: Store) -> None:
+    beside = (Beside("SELECT 1", (("work_mem", "64kB"),)), Beside("SELECT 2", explained=True))
+    found = replace(FINDING, origin="another", beside=beside)
+    for each in (FINDING, found):
+        store.add_finding(each, "1/copy_batches/0", CASE)
+    assert [each.finding for each in store.findings()] == [FINDING, found]
 
 
 def test_a_broken_case_is_refused_in_one_line() -> None:

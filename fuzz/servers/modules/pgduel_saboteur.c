@@ -14,11 +14,12 @@
  * a view called canary can fill the table, and have it looked at afterwards,
  * without being disturbed.
  *
- * Two kinds of harm exist.  A row function stands in for the topmost plan
+ * Three kinds of harm exist.  A row function stands in for the topmost plan
  * node (below ModifyTable, if the query writes) and returns other rows than
- * that node would.  An aftermath runs once when a statement has succeeded,
- * while its resource owner still exists.  Besides, change_sqlstate alters
- * errors as they pass through.
+ * that node would.  An account falsifies what instrumentation has counted
+ * when all rows have come, before EXPLAIN tells it.  An aftermath runs once
+ * when a statement has succeeded, while its resource owner still exists.
+ * Besides, change_sqlstate alters errors as they pass through.
  *
  * fuzz/servers/modules/pgduel_saboteur.c
  *
@@ -37,6 +38,7 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "storage/buf_internals.h"
+#include "storage/buffile.h"
 #include "storage/bufmgr.h"
 #include "storage/dsm.h"
 #include "storage/fd.h"
@@ -55,6 +57,8 @@ PG_MODULE_MAGIC;
 #define DEFAULT_RELATION	"canary"
 #define ADVISORY_KEY		INT64CONST(24577)	/* of the lock left behind */
 #define GROWTH				65536	/* bytes that grow_context adds */
+#define SPILLED_BLOCKS		64
+#define HUGE_SPACE			((Size) 1 << 30)	/* bytes that outgrow adds */
 #define SLOW_STEPS			20	/* of 100 ms */
 
 /* A plan node that a row function stands in for. */
@@ -72,6 +76,7 @@ typedef struct Sabotage
 {
 	const char *name;
 	TupleTableSlot *(*rows) (Replaced *replaced);
+	void		(*account) (PlanState *top);
 	void		(*aftermath) (Oid relid);
 	int			sqlstate;		/* 0, or what errors are changed to */
 } Sabotage;
@@ -151,6 +156,64 @@ change_value(Replaced *replaced)
 		}
 	}
 	return slot;
+}
+
+/* Forget rows of an outer join that have no match: the last column is null. */
+static TupleTableSlot *
+lose_unmatched(Replaced *replaced)
+{
+	PlanState  *node = replaced->node;
+	bool		is_left = (IsA(node, HashJoinState) || IsA(node, MergeJoinState) || IsA(node, NestLoopState)) &&
+		((JoinState *) node)->jointype == JOIN_LEFT;
+	TupleTableSlot *slot;
+
+	do
+		slot = replaced->real(node);
+	while (is_left && !TupIsNull(slot) && slot_attisnull(slot, slot->tts_tupleDescriptor->natts));
+	return slot;
+}
+
+/* Forget the first of rows that come from several sources. */
+static TupleTableSlot *
+lose_appended(Replaced *replaced)
+{
+	return IsA(replaced->node, AppendState) ? drop_row(replaced) : replaced->real(replaced->node);
+}
+
+/* Write to a temporary file what nobody will read. */
+static TupleTableSlot *
+spill(Replaced *replaced)
+{
+	if (replaced->calls == 1)
+	{
+		BufFile    *file = BufFileCreateTemp(false);
+		PGAlignedBlock block = {0};
+
+		for (int i = 0; i < SPILLED_BLOCKS; i++)
+			BufFileWrite(file, block.data, BLCKSZ);
+		BufFileClose(file);
+	}
+	return replaced->real(replaced->node);
+}
+
+/*
+ * Accounts
+ */
+
+/* Have the topmost node forget that it returned any row. */
+static void
+miscount(PlanState *top)
+{
+	if (top->instrument != NULL)
+		top->instrument->tuplecount = top->instrument->ntuples = 0;
+}
+
+/* Have the hash table of the topmost join look larger than any allowance. */
+static void
+outgrow(PlanState *top)
+{
+	if (IsA(top, HashJoinState) && ((HashState *) innerPlanState(top))->hinstrument != NULL)
+		((HashState *) innerPlanState(top))->hinstrument->space_peak += HUGE_SPACE;
 }
 
 /*
@@ -268,6 +331,11 @@ static const Sabotage sabotages[] = {
 	{"drop_row", drop_row},
 	{"double_row", double_row},
 	{"change_value", change_value},
+	{"lose_unmatched", lose_unmatched},
+	{"lose_appended", lose_appended},
+	{"spill", spill},
+	{"miscount", .account = miscount},
+	{"outgrow", .account = outgrow},
 	{"change_sqlstate", .sqlstate = ERRCODE_INTERNAL_ERROR},
 	{"leak_tupdesc", .aftermath = leak_tupdesc},
 	{"leak_pin", .aftermath = leak_pin},
@@ -441,6 +509,7 @@ saboteur_ExecutorRun(QueryDesc *queryDesc, ScanDirection direction, uint64 count
 static void
 saboteur_ExecutorFinish(QueryDesc *queryDesc)
 {
+	bool		falsifies = OidIsValid(sabotaged_relation(queryDesc)) && order->sabotage->account != NULL;
 	int			save_depth = depth++;
 
 	PG_TRY();
@@ -449,6 +518,8 @@ saboteur_ExecutorFinish(QueryDesc *queryDesc)
 			prev_ExecutorFinish(queryDesc);
 		else
 			standard_ExecutorFinish(queryDesc);
+		if (falsifies)
+			order->sabotage->account(queryDesc->planstate);
 	}
 	PG_FINALLY();
 	{

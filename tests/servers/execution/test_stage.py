@@ -59,6 +59,29 @@ def test_explain_gives_the_plan_under_each_protocol(observe: Observe, protocol: 
         assert step.plan["Plan"]["Actual Rows"] == rows
 
 
+@pytest.mark.parametrize("protocol", Protocol)
+def test_a_run_may_have_another_query_instead(observe: Observe, protocol: Protocol) -> None:
+    steps = (query("SELECT n FROM numbers"), query("SELECT 7"), query("SELECT 1"))
+    instead = ((1, "SELECT 8"), (3, "SELECT"))  # positions count the scene
+    observed = observe(*steps, modes=(PROTOCOLS[protocol],), scene=NUMBERS, instead=instead)
+    assert set(values(observed)) == {"8"}
+    assert set(values(observed, 1)) == {"7"}
+    assert set(observed.steps[2].rows) == {b"\0\0"}
+
+
+def test_optional_modes_leave_out_what_an_arm_does_not_know(observe: Observe) -> None:
+    mode = Mode("new", (("enable_telepathy", "off"), ("WORK_MEM", "77kB")), optional=True)
+    observed = observe(query("SHOW work_mem"), modes=(mode,))
+    assert (values(observed), observed.lacking) == (["77kB"], ("enable_telepathy",))
+
+
+def test_explain_tells_blocks_and_settings(observe: Observe) -> None:
+    observed = observe(query("SELECT 1"), modes=(Mode("small", (("work_mem", "64kB"),)),), explain=True)
+    plan = observed.steps[0].plan
+    assert plan is not None
+    assert (plan["Settings"]["work_mem"], plan["Plan"]["Temp Written Blocks"]) == ("64kB", 0)
+
+
 def test_copy_is_pipelined_even_where_the_server_never_reads_the_data(observe: Observe) -> None:
     observed = observe(
         Step("COPY numbers FROM STDIN", Kind.COPY_IN, b"21\n22\n"),

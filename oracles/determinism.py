@@ -1,0 +1,106 @@
+"""Determinism: whether a query returns the same rows each time it runs, as far as its text can tell.
+
+What it calls must be known here. As everywhere, rows that compare as equal are taken to be identical, sums to be of no
+floating-point numbers, and LIMIT below ORDER BY to cut a total order: generators see to that.
+"""
+
+from collections.abc import Collection
+from typing import Any, Final
+
+from pglast import ast
+from pglast.visitors import Skip, Visitor
+
+# Their result does not depend on the order of rows.
+AGGREGATES: Final = frozenset({"avg", "bool_and", "bool_or", "count", "every", "max", "min", "stddev", "sum"})
+_SCALARS: Final = frozenset(
+    {
+        *("abs", "array_length", "ascii", "btrim", "chr", "hashtext", "hashtextextended", "length", "octet_length"),
+        *("concat", "date_part", "generate_series", "initcap", "left", "lower"),
+        *("lpad", "ltrim", "md5", "mod", "position", "repeat", "replace", "reverse", "right", "round", "rpad", "rtrim"),
+        *("sign", "split_part", "strpos", "substr", "substring", "to_hex", "translate", "trunc", "unnest", "upper"),
+    }
+)
+_KNOWN: Final = AGGREGATES | _SCALARS
+_SYSTEM_COLUMNS: Final = frozenset({"cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"})
+
+
+def is_deterministic(statement: Any) -> bool:
+    """Tell whether all in the statement is known to give the same each time."""
+    return _search(statement, _Doubts())
+
+
+def calls(expression: Any, names: Collection[str]) -> bool:
+    """Tell whether the expression itself, not a query within it, calls one of these functions."""
+    return not _search(expression, _Calls(names))
+
+
+def has_parameters(statement: Any) -> bool:
+    """Tell whether $1 or others occur."""
+    return not _search(statement, _Parameters())
+
+
+class _Found(Exception):  # ends a search
+    """What was looked for is there."""
+
+
+def _search(node: Any, visitor: Visitor) -> bool:
+    """Tell whether the visitor finds nothing."""
+    try:
+        visitor(node)
+    except _Found:
+        return False
+    return True
+
+
+def name_of(call: Any) -> str:
+    """Return the name of the function that is called, without its schema."""
+    return str(call.funcname[-1].sval)
+
+
+class _Calls(Visitor):
+    def __init__(self, names: Collection[str]) -> None:
+        super().__init__()
+        self._names = names
+
+    def visit_FuncCall(self, _ancestors: Any, node: Any) -> None:
+        if name_of(node) in self._names:
+            raise _Found
+
+    def visit_SubLink(self, _ancestors: Any, _node: Any) -> Any:
+        return Skip
+
+
+class _Parameters(Visitor):
+    def visit_ParamRef(self, _ancestors: Any, _node: Any) -> None:
+        raise _Found
+
+
+class _Doubts(Visitor):
+    def visit(self, _ancestors: Any, node: Any) -> None:
+        if isinstance(node, _DOUBTFUL):
+            raise _Found
+
+    def visit_FuncCall(self, _ancestors: Any, node: Any) -> None:
+        if name_of(node) not in _KNOWN or node.over is not None:
+            raise _Found
+
+    def visit_SelectStmt(self, _ancestors: Any, node: Any) -> None:
+        cut = node.limitCount is not None or not _skips_nothing(node.limitOffset)
+        first_of_each = any(node.distinctClause or ())  # DISTINCT ON names what it is on
+        if first_of_each or (cut and not node.sortClause):
+            raise _Found
+
+    def visit_ColumnRef(self, _ancestors: Any, node: Any) -> None:
+        if getattr(node.fields[-1], "sval", "") in _SYSTEM_COLUMNS:
+            raise _Found
+
+
+def _skips_nothing(offset: Any) -> bool:
+    """Tell whether there is no OFFSET, or OFFSET 0, which only keeps the planner from merging a subquery."""
+    return offset is None or (isinstance(offset, ast.A_Const) and getattr(offset.val, "ival", None) == 0)
+
+
+_DOUBTFUL: Final = (
+    *(ast.DeleteStmt, ast.InsertStmt, ast.IntoClause, ast.LockingClause, ast.MergeStmt, ast.UpdateStmt),
+    *(ast.RangeTableSample, ast.SQLValueFunction),
+)

@@ -1,0 +1,227 @@
+"""Memory: no statement takes more memory than it may, or writes more to temporary files, than the reference arm does.
+
+Figures are those of EXPLAIN (ANALYZE, BUFFERS, SETTINGS): exact, of one statement, and the server's own. They are
+compared where both arms ran the same plan, over the same rows.
+
+Peak memory. A node may use work_mem * hash_mem_multiplier (get_hash_memory_limit), and a Parallel Hash that much for
+each participant as long as it has a single batch (ExecChooseHashTableSize). Legal excess exists: one key's tuples
+cannot be split, so growth is given up (ExecHashIncreaseNumBatches); a tuple is inserted first, and batches are doubled
+after it (ExecHashTableInsert), so a tuple wider than the bucket array (8 kB at least) may stand out. The former the
+reference shows too: its own peak is allowed wherever it is above the allowance. The latter depends on where in the
+table the wide tuple falls, so what stands out must do so again under a somewhat larger allowance, unless the plan is
+another there.
+
+Temporary files. Blocks are counted as they are written (BufFileDumpBuffer), the last of a file as a whole one. A hash
+join has two files a batch, which are flushed once, when they are first read: so many blocks, and no more, are noise.
+A Parallel Hash has them for each participant, and writes chunks of STS_CHUNK_PAGES blocks (sharedtuplestore.c).
+
+Who does how much of a parallel plan is a matter of timing, also how many take part, and so how many files there are.
+So all runs of the suspect must exceed all of the reference, and files count where both did the same in each node.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from oracles.canary_case import canary_case, query
+from oracles.case import Case
+from oracles.explanation import Node, Place, explained_runs, loops, places, plans
+from oracles.finding import UNDER_PLAN, Beside, Finding
+from oracles.hash_memory import DEFAULT_WORK_MEM, Way, allowance, kilobytes, roomier
+from oracles.mode import Mode
+from oracles.observation import CaseObservation, Run
+from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Unstable, Verdict, duel
+from oracles.plan_shape import plan_kinds, plan_shape
+from oracles.sampling import EXPLAINED
+
+PEAK: Final = "Peak Memory Usage"  # kB, rounded up
+WRITTEN: Final = "Temp Written Blocks"  # of a node and all below it
+CHUNK_BLOCKS: Final = 4  # STS_CHUNK_PAGES
+
+_AGAIN: Final = tuple(Way((Mode(f"again {number}"),)) for number in range(1, 7))  # by chance: in 1 of 16,000
+_ROOMIER: Final = (9 / 8, 5 / 4)  # times work_mem: little enough for most hash tables to need batches still
+
+_HASHED: Final = (Mode("hash_only", (("enable_mergejoin", "off"), ("enable_nestloop", "off"))), EXPLAINED.mode)
+_CANARY: Final = canary_case(
+    query("SELECT canary.n, nest.name FROM canary LEFT JOIN nest ON canary.n = nest.n"), modes=_HASHED
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """What the suspect took more of than it may, at a node of a step."""
+
+    step: int
+    path: tuple[int, ...]
+    what: str
+
+
+Excesses = Mapping[Excess, tuple[str, str]]  # with what was expected, and what came instead
+
+
+class Memory(Oracle):
+    """What an arm takes must be allowed, or be what the other arm takes too."""
+
+    name: ClassVar[str] = "memory"
+    canaries: ClassVar[tuple[Canary, ...]] = (Canary("outgrow", _CANARY), Canary("spill", _CANARY))
+
+    def runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
+        """Return the duel, and the explained runs of a share of cases."""
+        return duel(case, arms) + explained_runs(case, arms)
+
+    def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
+        """Judge each other arm against `arms[0]`; ask for repetitions where it takes more."""
+        if not explained_runs(case, arms):
+            return (Agree(0),) * len(arms[1:])
+        verdicts: list[Verdict] = []
+        wanted: list[Run] = []
+        for suspect in arms[1:]:
+            judged = _Pair(case, arms[0], suspect, observations).judge()
+            if isinstance(judged, More):
+                wanted += judged.runs
+            else:
+                verdicts += judged
+        return More(tuple(dict.fromkeys(wanted))) if wanted else tuple(verdicts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A suspect and the arm that it is held against, on one case."""
+
+    case: Case
+    reference: str
+    suspect: str
+    observations: Observations
+
+    def judge(self) -> tuple[Verdict, ...] | More:
+        compared, obstacle = comparable_steps(self._seen(self.reference), self._seen(self.suspect))
+        suspected = self._excesses(Way(), Way())
+        if suspected and (missing := self._missing()):
+            return More(missing)
+        verdicts: list[Verdict] = [self._settled(excess, said) for excess, said in suspected.items()]
+        if obstacle:
+            verdicts.append(Inconclusive(obstacle))
+        clean = compared - {excess.step for excess in suspected}
+        return (*verdicts, Agree(len(clean))) if clean or not verdicts else tuple(verdicts)
+
+    def _settled(self, excess: Excess, said: tuple[str, str]) -> Finding | Unstable:
+        """Decide by all runs: each of the suspect's against each of the reference's, and those with more memory."""
+        ways = (Way(), *_AGAIN)
+        if not all(excess in self._excesses(ours, theirs) for ours in ways for theirs in ways):
+            return Unstable(f"{excess.what}: not in all runs")
+        if excess.what.startswith(PEAK) and not all(self._stands_out(excess, way) for way in self._roomier()):
+            return Unstable(f"{excess.what}: not with a little more memory")
+        plan = dict(plans(self._seen(self.suspect)))[excess.step]
+        return Finding(
+            oracle=Memory.name,
+            arms=(self.reference, self.suspect),
+            origin=f"{excess.what}{UNDER_PLAN}{plan_kinds(plan)}",
+            step=excess.step,
+            summary=f"step {excess.step}: {excess.what}: {said[1]}, {said[0]}",
+            expected=said[0],
+            actual=f"{said[1]}\nplan: {plan_shape(plan)}",
+            beside=(Beside(self.case.all_steps[excess.step].sql, explained=True),),
+        )
+
+    def _stands_out(self, excess: Excess, way: Way) -> bool:
+        """Tell whether it exceeds in this way too, unless the plan or the need for batches is another there."""
+        ours, theirs = self._seen(self.reference, way), self._seen(self.suspect, way)
+        if excess.step not in comparable_steps(ours, theirs)[0]:
+            return True
+        plan, usual = (dict(plans(seen))[excess.step] for seen in (theirs, self._seen(self.suspect)))
+        other = plan_shape(plan) != plan_shape(usual) or _splits(plan, excess.path) != _splits(usual, excess.path)
+        return other or excess in self._excesses(way, way)
+
+    def _excesses(self, ours: Way, theirs: Way) -> Excesses:
+        return excesses(self._seen(self.reference, ours), self._seen(self.suspect, theirs))
+
+    def _roomier(self) -> tuple[Way, ...]:
+        """Return ways in which all work_mem that statements had is larger, whoever set it."""
+        settings = [plan.get("Settings", {}) for _, plan in plans(self._seen(self.reference))]
+        allowed = min((kilobytes(each.get("work_mem", DEFAULT_WORK_MEM)) for each in settings), default=0)
+        return tuple(roomier(self.case, allowed, factor) for factor in _ROOMIER)
+
+    def _missing(self) -> tuple[Run, ...]:
+        ways = _AGAIN + self._roomier()
+        runs = (self._run(arm, way) for arm in (self.reference, self.suspect) for way in ways)
+        return tuple(run for run in runs if run not in self.observations)
+
+    def _run(self, arm: str, way: Way) -> Run:
+        return Run(arm, self.case.modes + way.modes, explain=True, instead=way.instead)
+
+    def _seen(self, arm: str, way: Way | None = None) -> CaseObservation:
+        return self.observations[self._run(arm, way or Way())]
+
+
+def comparable_steps(reference: CaseObservation, suspect: CaseObservation) -> tuple[set[int], str]:
+    """Return the steps at which both arms did the same work, and why others, if any, cannot be compared."""
+    if reference.residue is None or suspect.residue is None:
+        return set(), "connection lost"
+    ours, theirs = dict(plans(reference)), dict(plans(suspect))
+    alike = {step for step in ours.keys() & theirs.keys() if _is_comparable(ours[step], theirs[step])}
+    return alike, "" if alike == ours.keys() | theirs.keys() else "other plans or other work"
+
+
+def _is_comparable(ours: Node, theirs: Node) -> bool:
+    """Tell whether plans are the same and, unless timing has a say, did the same."""
+    same_plan = plan_shape(ours) == plan_shape(theirs) and len(list(places(ours))) == len(list(places(theirs)))
+    parallel = any(place.participants > 1 for place in places(ours))
+    return same_plan and (parallel or _same_work(ours["Plan"], theirs["Plan"]))
+
+
+_WORK: Final = ("Node Type", "Parent Relationship", "Join Type", "Strategy", "Parallel Aware", "Actual Rows")
+
+
+def _same_work(ours: Node, theirs: Node) -> bool:
+    below, others = ours.get("Plans", ()), theirs.get("Plans", ())
+    alike = all(ours.get(name) == theirs.get(name) for name in _WORK) and loops(ours) == loops(theirs)
+    return alike and len(below) == len(others) and all(map(_same_work, below, others))
+
+
+def excesses(reference: CaseObservation, suspect: CaseObservation) -> Excesses:
+    """Return what the suspect took more of than it may."""
+    ours, theirs = dict(plans(reference)), dict(plans(suspect))
+    found = {}
+    for step in sorted(comparable_steps(reference, suspect)[0]):
+        for path, what, expected, actual in (*_peaks(ours[step], theirs[step]), *_written(ours[step], theirs[step])):
+            found[Excess(step, path, what)] = (expected, actual)
+    return found
+
+
+_Told = tuple[tuple[int, ...], str, str, str]
+
+
+def _peaks(ours: Node, theirs: Node) -> Iterator[_Told]:
+    allowed = allowance(theirs.get("Settings", {}))
+    for before, after in zip(places(ours), places(theirs), strict=True):
+        bound = max(allowed * _shares(after), before.node.get(PEAK, 0))
+        if after.node.get(PEAK, 0) > bound:
+            expected = f"at most {bound:g} kB (allowed: {allowed:g} kB, reference: {before.node.get(PEAK, 0)} kB)"
+            yield after.path, f"{PEAK} of {after.node['Node Type']}", expected, f"{after.node[PEAK]} kB"
+
+
+def _shares(place: Place) -> int:
+    return place.participants if _is_shared(place.node) else 1
+
+
+def _splits(explained: Node, path: tuple[int, ...]) -> bool:
+    """Tell whether the node at this path needs more than one batch."""
+    return any(place.path == path and place.node.get("Hash Batches", 1) > 1 for place in places(explained))
+
+
+def _is_shared(node: Node) -> bool:
+    return bool(node.get("Parallel Aware"))
+
+
+def _written(ours: Node, theirs: Node) -> Iterator[_Told]:
+    before, after = (explained["Plan"].get(WRITTEN, 0) for explained in (ours, theirs))
+    noise = sum(_partial_blocks(place.node) for place in places(theirs))
+    if after > before + noise and _same_work(ours["Plan"], theirs["Plan"]):
+        yield (), WRITTEN, f"at most {before} + {noise}, as the last block of each file is counted whole", f"{after}"
+
+
+def _partial_blocks(join: Node) -> int:
+    """Return how many blocks of a hash join's batch files may be written partly: two files a batch and loop."""
+    hashes: Iterable[Node] = (child for child in join.get("Plans", ()) if join["Node Type"] == "Hash Join")
+    files = sum(2 * node.get("Hash Batches", 1) for node in hashes if node.get("Hash Batches", 1) > 1) * loops(join)
+    return int(files * (CHUNK_BLOCKS if _is_shared(join) else 1))

@@ -1,0 +1,34 @@
+"""Sampling: which cases get an expensive look, told by their content alone, so that another run tells the same."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Final
+
+from oracles.case import Case
+from oracles.mode import Mode
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One case in `share`, and any that asks for it by a mode of this name: a smaller case has other content."""
+
+    name: str
+    share: int
+
+    @property
+    def mode(self) -> Mode:
+        """Return the mode that asks for the look whatever the content."""
+        return Mode(self.name)
+
+    def __contains__(self, case: Case) -> bool:
+        """Tell by the case's modes and content alone whether it is among them."""
+        if self.mode in case.modes:
+            return True
+        content = repr([self.name, *((step.sql, step.copy_data, step.params) for step in case.all_steps)])
+        return int.from_bytes(hashlib.sha256(content.encode()).digest()[:4], "big") % self.share == 0
+
+
+REPEATED: Final = Sample("repeated", 16)  # repetition costs as much as the case, so many times over
+EXPLAINED: Final = Sample("explained", 6)
+REWRITTEN: Final = Sample("rewritten", 10)  # up to four runs of the case on each arm
+SAMPLES: Final = (REPEATED, EXPLAINED, REWRITTEN)
