@@ -2,9 +2,10 @@
 
 import json
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,20 +22,36 @@ class FunctionCoverage:
 
 
 def function_coverage(program: Path, profile: Path) -> dict[str, FunctionCoverage]:
-    """Return the coverage of all functions of a program, by name, from the raw profile that it wrote."""
+    """Return the coverage of all functions of a program, by name, from the raw profile that it wrote.
+
+    A function of a header is there once for each file that includes it; what counts is all of them together.
+    """
     indexed = profile.with_suffix(".indexed")
     _tool(_PROFDATA, "merge", "-sparse", profile, "-o", indexed)
     exported = json.loads(_tool(_COV, "export", program, f"-instr-profile={indexed}", "-skip-expansions"))
-    return {
-        function["name"].rpartition(":")[2]: FunctionCoverage(function["count"], _branches(function))
-        for function in exported["data"][0]["functions"]
-    }
+    covered: dict[str, FunctionCoverage] = {}
+    for function in exported["data"][0]["functions"]:
+        name = function["name"].rpartition(":")[2]
+        covered[name] = _together(covered.get(name), FunctionCoverage(function["count"], _branches(function)))
+    return covered
+
+
+def _together(one: FunctionCoverage | None, other: FunctionCoverage) -> FunctionCoverage:
+    if one is None:
+        return other
+    return FunctionCoverage(one.calls + other.calls, _summed(chain(one.branches.items(), other.branches.items())))
 
 
 def _branches(function: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    return _summed(
+        (_text(Path(function["filenames"][file]), line, column, end_line, end_column), (taken, not_taken))
+        for line, column, end_line, end_column, taken, not_taken, file, *_ in function["branches"]
+    )
+
+
+def _summed(branches: Iterable[tuple[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:
     found: dict[str, tuple[int, int]] = {}
-    for line, column, end_line, end_column, taken, not_taken, file, *_ in function["branches"]:
-        text = _text(Path(function["filenames"][file]), line, column, end_line, end_column)
+    for text, (taken, not_taken) in branches:
         before = found.get(text, (0, 0))
         found[text] = (before[0] + taken, before[1] + not_taken)
     return found
