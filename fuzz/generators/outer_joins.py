@@ -42,7 +42,7 @@ class OuterJoins(Generator):
         scene = draw_scene(rng, scale)
         most = max(2, scale.relations // 2)
         acts = [_joined(rng, scene, most)]
-        while len(acts) < max(1, scale.queries // 6) and rng.randrange(100):  # a shrinking rng stops here
+        while len(acts) < max(1, scale.queries // 7) and rng.randrange(100):  # a shrinking rng stops here
             acts.append(ACTS.pick(rng)(rng, scene, most))
         return Case(self.name, scene.steps, tuple(step for steps in acts for step in steps))
 

@@ -74,5 +74,5 @@ def _block(query: str, condition: str, tags: tuple[str, ...]) -> Step:
 
 
 _WAYS: Weighted[Callable[[random.Random, Level, tuple[str, ...]], tuple[Step, ...]]] = Weighted(
-    (60, _left_to_client), (25, _caught), (11, _cancelled), (4, _timed_out)
+    (60, _left_to_client), (25, _caught), (12, _cancelled), (8, _timed_out)
 )
