@@ -30,7 +30,7 @@ from oracles.finding import UNDER_PLAN, Beside, Finding
 from oracles.hash_memory import DEFAULT_WORK_MEM, Way, allowance, kilobytes, roomier
 from oracles.mode import Mode
 from oracles.observation import CaseObservation, Run
-from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Unstable, Verdict, duel
+from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Unstable, Verdict, duel, judge_each
 from oracles.plan_shape import plan_kinds, plan_shape
 from oracles.sampling import EXPLAINED
 
@@ -73,15 +73,7 @@ class Memory(Oracle):
         """Judge each other arm against `arms[0]`; ask for repetitions where it takes more."""
         if not explained_runs(case, arms):
             return (Agree(0),) * len(arms[1:])
-        verdicts: list[Verdict] = []
-        wanted: list[Run] = []
-        for suspect in arms[1:]:
-            judged = _Pair(case, arms[0], suspect, observations).judge()
-            if isinstance(judged, More):
-                wanted += judged.runs
-            else:
-                verdicts += judged
-        return More(tuple(dict.fromkeys(wanted))) if wanted else tuple(verdicts)
+        return judge_each(arms[1:], lambda suspect: _Pair(case, arms[0], suspect, observations).judge())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Oracle: which runs it needs, and a pure judgement of what was observed in them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -73,6 +73,17 @@ class Oracle(ABC):
 def duel(case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
     """Return the plain runs of a case: once on each arm, in the case's own modes."""
     return tuple(Run(arm, case.modes) for arm in arms)
+
+
+def judge_each(
+    suspects: Sequence[str], judge: Callable[[str], tuple[Verdict, ...] | More]
+) -> tuple[Verdict, ...] | More:
+    """Judge one arm after another; as long as any takes more runs, ask for all of those instead."""
+    judged = [judge(suspect) for suspect in suspects]
+    wanted = dict.fromkeys(run for given in judged if isinstance(given, More) for run in given.runs)
+    if wanted:
+        return More(tuple(wanted))
+    return tuple(verdict for given in judged if not isinstance(given, More) for verdict in given)
 
 
 def all_oracles() -> tuple[Oracle, ...]:

@@ -15,7 +15,7 @@ from oracles.comparison import Aspect, Comparison, Place, compare, stored_count
 from oracles.finding import UNDER_PLAN, Finding
 from oracles.mode import Mode
 from oracles.observation import CaseObservation, Observation, Run
-from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Unstable, Verdict
+from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Unstable, Verdict, judge_each
 from oracles.other_plans import OTHER_PLANS
 from oracles.plan_shape import plan_kinds, plan_shape
 from oracles.wording import outcome_text, worded
@@ -41,15 +41,7 @@ class Result(Oracle):
 
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
         """Judge each other arm against `arms[0]`; where they differ, ask for the runs that settle it."""
-        verdicts: list[Verdict] = []
-        wanted: list[Run] = []
-        for suspect in arms[1:]:
-            judged = _Pair(case, arms[0], suspect, observations).judge()
-            if isinstance(judged, More):
-                wanted += judged.runs
-            else:
-                verdicts += judged
-        return More(tuple(dict.fromkeys(wanted))) if wanted else tuple(verdicts)
+        return judge_each(arms[1:], lambda suspect: _Pair(case, arms[0], suspect, observations).judge())
 
 
 @dataclass(frozen=True, slots=True)
