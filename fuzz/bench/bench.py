@@ -53,9 +53,7 @@ class Bench(ABC):
     def measure(self, arm: Arm, point: Point, seconds: int) -> float:
         """Measure one arm at one point for so many seconds. Raises BenchError."""
 
-    def extras(
-        self, point: Point, arm: str, against: str, samples: Mapping[tuple[Point, str], Sequence[float]]
-    ) -> Mapping[str, float]:
+    def extras(self, point: Point, arm: str, against: str, samples: Samples) -> Mapping[str, float]:
         """Return further figures of a point: name of a column -> what stands there. None by default."""
         return {}
 
