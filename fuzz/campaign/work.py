@@ -36,8 +36,8 @@ class Reducer(Protocol):
     def write(self, found: StoredFinding, directory: Path) -> Path:
         """Write the script of the whole case into the directory and return its path."""
 
-    def reduce(self, stage: Stage, found: StoredFinding, directory: Path) -> Path:
-        """Overwrite that script by smaller and smaller ones that show the finding on the stage; return its path."""
+    def reduce(self, arms: Sequence[Arm], found: StoredFinding, directory: Path) -> Path:
+        """Overwrite that script by smaller and smaller ones that show the finding on the arms; return its path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +174,9 @@ class _Worker:
     def _reduce(self, job: Reduction) -> ReductionResult:
         """Reduce on servers of its own: those of the campaign shall not crash for it, nor disturb it."""
         try:
-            with fresh_servers(self._work.arms) as arms, Stage(arms, "reduction") as stage:
+            with fresh_servers(self._work.arms) as arms:
                 self._write_script(job.fingerprint)  # again, where pgduel was killed before the first time
-                path = self._work.reducer.reduce(stage, self._found(job.fingerprint), self._work.directory)
+                path = self._work.reducer.reduce(arms, self._found(job.fingerprint), self._work.directory)
         except PgduelError as error:
             return ReductionResult(f"finding {job.fingerprint} is not reduced: {error}")
         self._store.reduced(job.fingerprint)

@@ -1,6 +1,6 @@
 """Joining reduction, which knows nothing of oracles, to the oracle whose finding is reduced."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,8 +11,10 @@ from fuzz.campaign.store import StoredFinding
 from fuzz.campaign.trial import try_case
 from fuzz.cli.options import ArmOptions
 from fuzz.execution.stage import Stage
+from fuzz.reduction.limit import Limit
 from fuzz.reduction.reducer import Uninteresting, reduce
 from fuzz.reduction.reproducer import render
+from fuzz.servers.arm import Arm
 from oracles.case import Case
 from oracles.finding import Finding
 from oracles.oracle import all_oracles
@@ -40,36 +42,51 @@ class Reducing:
         replay = f"./pgduel replay {path}{self.options.command_line()}"
         path.write_text(render(case, shown, self.arms, case_id, replay), encoding="utf-8")
 
-    def reduce(self, stage: Stage, found: StoredFinding, directory: Path) -> Path:
-        """Overwrite the script of the whole case by each smaller one; return its path.
+    def reduce(self, arms: Sequence[Arm], found: StoredFinding, directory: Path) -> Path:
+        """Overwrite the script of the whole case by each smaller one; return its path. Raises ServerError.
 
         A finding that does not show again leaves the script of the whole case. What shows under another symptom
         then (a crash that wanders) is reduced by whatever the same oracle reports of the same arms.
         """
-        oracles = [oracle for oracle in all_oracles() if oracle.name == found.finding.oracle]
-        shown: dict[Case, Finding] = {}
         path = _script(found, directory)
-
-        def shows(alike: Callable[[Finding, Finding], bool], case: Case) -> bool:
-            for finding in try_case(stage, oracles, case, tuple(self.arms)).findings:
-                if alike(finding, found.finding):
-                    shown[case] = finding
-                    return True
-            return False
-
-        start = _asking_for_what_it_got(found.case)
         by_hand = f"./pgduel replay {found.case_id}{self.options.command_line()}"
-        for alike in (Finding.resembles, _same_arms):
-            with suppress(Uninteresting):
-                reduce(
-                    start,
-                    partial(shows, alike),
-                    seconds=SECONDS,
-                    by_hand=by_hand,
-                    on_better=lambda case: self._write(path, case, shown[case], found.case_id),
-                )
-                break
+        limit = Limit()
+        with Stage(arms, "reduction", stop=limit.passed) as stage:
+            asked = _Asked(stage, limit, found, tuple(self.arms))
+            for alike in (Finding.resembles, _same_arms):
+                with suppress(Uninteresting):
+                    reduce(
+                        asked.start,
+                        partial(asked.shows, alike),
+                        seconds=SECONDS,
+                        by_hand=by_hand,
+                        on_better=lambda case: self._write(path, case, asked.shown[case], found.case_id),
+                    )
+                    break
         return path
+
+
+class _Asked:
+    """Whether cases show a finding, asked of its oracle and of real servers."""
+
+    def __init__(self, stage: Stage, limit: Limit, found: StoredFinding, arms: Sequence[str]) -> None:
+        self.start = _asking_for_what_it_got(found.case)
+        self.shown: dict[Case, Finding] = {}
+        self._stage = stage
+        self._limit = limit
+        self._finding = found.finding
+        self._oracles = [oracle for oracle in all_oracles() if oracle.name == found.finding.oracle]
+        self._arms = arms
+
+    def shows(self, alike: Callable[[Finding, Finding], bool], case: Case) -> bool:
+        """Tell whether the case shows a finding like the one to be reduced, and keep what it shows."""
+        with self._limit.question(whole=case == self.start):
+            trial = try_case(self._stage, self._oracles, case, self._arms)
+        for finding in trial.findings:
+            if alike(finding, self._finding):
+                self.shown[case] = finding
+                return True
+        return False
 
 
 def _script(found: StoredFinding, directory: Path) -> Path:

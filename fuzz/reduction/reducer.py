@@ -7,6 +7,7 @@ from typing import Any
 
 from fuzz.errors import CaseError
 from fuzz.reduction.passes.drop_modes import drop_modes
+from fuzz.reduction.passes.drop_settings import drop_settings
 from fuzz.reduction.passes.drop_steps import drop_steps
 from fuzz.reduction.passes.drop_tags import drop_tags
 from fuzz.reduction.passes.shorten_copy_data import shorten_copy_data
@@ -16,9 +17,10 @@ from oracles.case import Case
 
 Pass = Callable[[Problem], None]
 
-# Cheapest gain first: whole statements, then settings, then the data inside what is left. Rows of COPY come last: where
-# their number matters, finding that none can go takes a question for each.
-PASSES: tuple[Pass, ...] = (drop_tags, drop_steps, drop_modes, shorten_values, shorten_copy_data)
+# What makes all later questions cheaper comes first: modes that repeat the case, then whole statements. Settings, of
+# which there are many, and the data inside what is left come after. Rows of COPY come last: where their number matters,
+# finding that none can go takes a question for each.
+PASSES: tuple[Pass, ...] = (drop_tags, drop_modes, drop_steps, drop_settings, shorten_values, shorten_copy_data)
 
 
 ASKED = 3  # times about the start, to see whether it always shows

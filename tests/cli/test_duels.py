@@ -22,6 +22,7 @@ SET enable_mergejoin = off;
 SET enable_seqscan = off;
 SELECT o.x, p.k FROM (VALUES (5), (10), (15)) AS o (x) JOIN duel.p ON p.k = o.x;
 """
+SEED = 8  # among whose first cases one shows the bug; how fast any seed does is what tests/injected_bugs are about
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +91,7 @@ def test_a_patch_that_does_not_apply_is_named(pgduel: Command, tmp_path: Path) -
 
 def test_a_bug_is_found_reduced_and_replayed(pgduel: Command, bugged: tuple[str, ...], tmp_path: Path) -> None:
     file = tmp_path / "told.json"
-    what = (*bugged, "--generator", "partitioned_joins", "--stop-at-first", "--minutes", "5")
+    what = (*bugged, "--generator", "partitioned_joins", "--stop-at-first", "--minutes", "5", "--seed", SEED)
     said = told(pgduel("fuzz", *what, "--json", file), file, 1)
     found = said["findings"][0]
     assert found["oracle"] == "result"

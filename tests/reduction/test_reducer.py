@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzz.reduction.passes.drop_modes import drop_modes
+from fuzz.reduction.passes.drop_settings import drop_settings
 from fuzz.reduction.passes.drop_steps import drop_steps
 from fuzz.reduction.passes.shorten_copy_data import SIGNATURE, shorten_copy_data
 from fuzz.reduction.passes.shorten_values import shorten_values
@@ -116,9 +117,9 @@ def test_modes_protocol_and_settings_that_do_not_matter_go() -> None:
     def is_interesting(case: Case) -> bool:
         return any(("enable_mergejoin", "off") in mode.settings for mode in case.modes)
 
-    result = reduced(replace(CASE, modes=modes), is_interesting, drop_modes)
+    result = reduced(replace(CASE, modes=modes), is_interesting, drop_modes, drop_settings)
     assert result.modes == (Mode("spilling (partly)", (("enable_mergejoin", "off"),)),)
-    plain = reduced(replace(CASE, modes=modes), lambda case: True, drop_modes)
+    plain = reduced(replace(CASE, modes=modes), lambda case: True, drop_modes, drop_settings)
     assert plain.modes == ()
 
 

@@ -1,7 +1,7 @@
 """What a worker does when it is asked to stop in the middle of a case: it ends at once, and what was found is kept."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -17,7 +17,6 @@ from fuzz.campaign.jobs import RangeResult
 from fuzz.campaign.schedule import Range
 from fuzz.campaign.store import StoredFinding
 from fuzz.campaign.work import CaseWork
-from fuzz.execution.stage import Stage
 from fuzz.generators.generator import Scale
 from fuzz.servers.arm import Arm
 from fuzz.servers.build import Build
@@ -45,7 +44,7 @@ class WritesNothing:
     def write(self, found: StoredFinding, directory: Path) -> Path:
         return directory / "script.sql"
 
-    def reduce(self, stage: Stage, found: StoredFinding, directory: Path) -> Path:
+    def reduce(self, arms: Sequence[Arm], found: StoredFinding, directory: Path) -> Path:
         raise AssertionError
 
 
