@@ -23,7 +23,7 @@ def rows(build: Build, request: pytest.FixtureRequest) -> Iterator[list[Row]]:
     with Cluster(build, "one", settings=settings) as one, Cluster(build, "two", settings=settings) as two:
         arms = (Arm("one", build, one, ()), Arm("two", build, two, ()))
         points = bench.points({"work_mem": [64, FLOOR], "limit": [8]})
-        yield run_bench(bench, arms, points, rounds=1, seconds=1, report=lambda _: None)
+        yield run_bench(bench, arms, points, rounds=2, seconds=0, report=lambda _: None)
 
 
 def test_equal_arms_spill_alike_and_only_where_memory_is_short(rows: list[Row]) -> None:
