@@ -25,6 +25,7 @@ def reach(plan: Node) -> Counter[str]:
         found.add("rows")
     for node in _nodes(top):
         found.update(_join_counters(node))
+        found.update(_filter_counters(node))
         found.update(name for name, holds in FEATURES.get(node["Node Type"], ()) if holds(node))
         found.update(name for name, holds in ANY_NODE if holds(node))
     return Counter(found)
@@ -44,8 +45,21 @@ def _join_counters(node: Node) -> Iterator[str]:
     """Yield method, type, and method.type of a join: hash_join, left, hash_join.left."""
     method = _JOINS.get(node["Node Type"])
     if method and _ran(node):
-        kind = node["Join Type"].lower().replace(" ", "_")
+        kind = _kind(node)
         yield from (method, kind, f"{method}.{kind}")
+
+
+def _filter_counters(node: Node) -> Iterator[str]:
+    """Yield what became of the Bloom filter of a hash join: bloom, bloom.left, bloom.left.emitted."""
+    bloom = node.get("Bloom Filter")
+    if bloom:
+        kind = _kind(node)
+        yield from ("bloom", f"bloom.{kind}")
+        yield from (f"bloom.{kind}.{branch}" for branch, taken in FILTER_BRANCHES.items() if taken(bloom))
+
+
+def _kind(join: Node) -> str:
+    return str(join["Join Type"].lower().replace(" ", "_"))
 
 
 def _members(node: Node) -> list[Node]:
@@ -81,6 +95,16 @@ def _positive(value: str, least: int = 1) -> Callable[[Node], bool]:
     return lambda node: bool(node.get(value, 0) >= least)
 
 
+FILTER_BRANCHES: dict[str, Callable[[Node], bool]] = {
+    "discarded": _positive("Rows Discarded"),
+    "emitted": _positive("Rows Emitted At Once"),
+    # counted only where all rows were looked up, else it is an estimate
+    "false_positive": lambda bloom: bloom.get("Rows Not Probed", 0) == 0 < bloom.get("False Positives", 0),
+    "switched_off": _positive("Times Switched Off"),
+    "late": _positive("Built Late"),
+    "abandoned": _positive("Abandoned"),
+    "shared": lambda bloom: bool(bloom.get("Shared")),
+}
 _Feature = tuple[str, Callable[[Node], bool]]
 _APPEND: tuple[_Feature, ...] = (
     ("append.live>=2", _live),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from fuzz.campaign.branches import expected
 from fuzz.campaign.campaign import Campaign, Surroundings
 from fuzz.campaign.canaries import plant_all, require_caught
 from fuzz.campaign.catalog import new_campaign, opened
@@ -44,7 +45,9 @@ def conduct(directory: Path | None, plan: Plan, workers: int, console: Console) 
 
 
 def _conduct(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Display) -> Summary:
-    missed = _plant_canaries(store, arms, shown)
+    with Stage(arms, "canaries") as stage:
+        branches = expected(stage.settings)
+        missed = _plant_canaries(store, stage, arms, shown)
     why = "a canary was missed" if missed else _run(store, plan, arms, workers, shown)
     tally = store.tally
     return Summary(
@@ -56,17 +59,17 @@ def _conduct(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown:
         missed=missed,
         tally=tally,
         findings=store.findings(),
+        unreached=[branch for branch in branches if not tally.reach[branch]],
         complaints=complaints(tally),
     )
 
 
-def _plant_canaries(store: Store, arms: Sequence[Arm], shown: Display) -> str:
+def _plant_canaries(store: Store, stage: Stage, arms: Sequence[Arm], shown: Display) -> str:
     """Plant a bug for each oracle; return what is to be said if one was missed, else nothing."""
     outcomes = []
-    with Stage(arms, "canaries") as stage:
-        for outcome in plant_all(all_oracles(), stage, arms):
-            outcomes.append(outcome)
-            shown.progress(f"planting bugs to prove the oracles: {outcome[0]}, {outcome[1]}")
+    for outcome in plant_all(all_oracles(), stage, arms):
+        outcomes.append(outcome)
+        shown.progress(f"planting bugs to prove the oracles: {outcome[0]}, {outcome[1]}")
     store.canaries_tried(len(outcomes), sum(caught for _, _, caught in outcomes))
     try:
         require_caught(outcomes)

@@ -48,6 +48,11 @@ class Stage:
     ) -> None:
         self.close()
 
+    @property
+    def settings(self) -> frozenset[str]:
+        """The names, in lower case, of all settings that any arm has."""
+        return frozenset().union(*(place.settings for place in self._places.values()))
+
     def observe(self, case: Case, runs: Sequence[Run]) -> dict[Run, CaseObservation]:
         """Execute each distinct run of the case and return what was observed. Raises ServerError, Abandoned.
 

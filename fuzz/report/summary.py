@@ -30,6 +30,7 @@ class Summary:
     missed: str  # which canaries were missed, if any
     tally: Tally
     findings: Sequence[StoredFinding]
+    unreached: Sequence[str]  # branches of a feature that an arm has
     complaints: Sequence[str]  # of the health check
 
     @property
@@ -57,6 +58,7 @@ class Summary:
             "unstable": tally.of_kind("unstable"),
             "inconclusive": tally.of_kind("inconclusive"),
             "reach": dict(sorted(tally.reach.items())),
+            "unreached": list(self.unreached),
             "cpu_seconds": {"client": round(tally.client_cpu, 1), "server": round(tally.server_cpu, 1)},
             "generators": {name: _generator_json(tally, name) for name in sorted(tally.cases)},
             "verdicts": _nested(tally.verdicts),
@@ -119,6 +121,8 @@ def print_summary(console: Console, summary: Summary) -> None:
     for (oracle, generator, kind, reason), count in tally.reasons.most_common(LISTED_REASONS):
         _line(console, f"  {kind} x{count}: {reason} ({oracle} on {generator})")
     _print_counts(console, "reached in the servers", tally.reach)
+    if summary.unreached:
+        _line(console, f"never reached: {', '.join(summary.unreached)}")
     for name in sorted(tally.cases):
         tags = Counter({tag: count for (generator, tag), count in tally.tags.items() if generator == name})
         _print_counts(console, f"workload paths of {name}", tags)

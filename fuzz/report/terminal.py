@@ -1,7 +1,7 @@
 """The live display of a campaign: on a terminal redrawn in place, elsewhere one plain line every now and then."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -14,6 +14,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from fuzz.campaign.branches import BRANCHES
 from fuzz.campaign.store import StoredFinding
 from fuzz.campaign.tally import Tally
 
@@ -123,6 +124,7 @@ class LiveDisplay:
             parts.append(Panel(_found(findings), title="findings", title_align="left", border_style="red"))
         parts += [  # last, since a low terminal cuts them off
             Panel(_counters(tally.reach), title="reached in the servers", title_align="left"),
+            *(Panel(table, title="branches reached", title_align="left") for table in branch_tables(tally.reach)),
             Panel(_workloads(tally), title="workload paths", title_align="left"),
         ]
         self._live.update(Panel(Group(*parts), title=f"pgduel {clock(tally.seconds)}{limit}", title_align="left"))
@@ -152,6 +154,20 @@ def _counters(counts: dict[str, int]) -> RenderableType:
     if len(counts) > SHOWN:
         counts = rolled_up(counts)
     return Columns([f"{escape(name)} [bold]{count}[/]" for name, count in sorted(counts.items())], padding=(0, 3))
+
+
+def branch_tables(counts: Mapping[str, int]) -> Iterator[Table]:
+    """Yield a table of kinds and branches for each feature that was reached; what cannot be has no number."""
+    for branches in BRANCHES.values():
+        names = [branch.split(".") for branch in branches]
+        feature = names[0][0]
+        if feature in counts:
+            columns = list(dict.fromkeys(column for _, _, column in names))
+            table = Table(feature, *columns, box=None)
+            for kind in dict.fromkeys(kind for _, kind, _ in names):
+                cells = (f"{feature}.{kind}.{column}" for column in columns)
+                table.add_row(kind, *(str(counts.get(cell, 0)) if cell in branches else "" for cell in cells))
+            yield table
 
 
 def rolled_up(counts: dict[str, int]) -> dict[str, int]:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from fuzz.campaign.branches import expected
 from fuzz.campaign.reach import reach
 
 
@@ -85,3 +86,50 @@ def test_what_did_not_run_does_not_count() -> None:
     assert {"parallel", "initplan"} <= set(
         reach(node("Gather", node("Result", role="InitPlan")) | {"Workers Launched": 2})
     )
+
+
+FILTER = {
+    "Built Late": 0,
+    "Shared": False,
+    "Probes": 100,
+    "Rows Discarded": 0,
+    "Rows Emitted At Once": 90,
+    "False Positives": 2,
+    "Times Switched Off": 0,
+    "Rows Not Probed": 0,
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "told", "branches"),
+    [
+        ("Left", {}, {"left.emitted", "left.false_positive"}),
+        (
+            "Left",
+            {"Built Late": 1, "Abandoned": 1},
+            {"left.emitted", "left.false_positive", "left.late", "left.abandoned"},
+        ),
+        ("Left", {"Times Switched Off": 1, "Rows Not Probed": 9}, {"left.emitted", "left.switched_off"}),
+        (
+            "Right Anti",
+            {"Rows Emitted At Once": 0, "Rows Discarded": 7, "False Positives": 0, "Shared": True},
+            {"right_anti.discarded", "right_anti.shared"},
+        ),
+    ],
+)
+def test_what_a_bloom_filter_did(kind: str, told: dict[str, Any], branches: set[str]) -> None:
+    counters = set(reach(hash_join(kind) | {"Bloom Filter": FILTER | told})) - set(reach(hash_join(kind)))
+    assert {name.removeprefix("bloom.") for name in counters if name.count(".") == 2} == branches
+    assert "bloom" in counters
+
+
+def test_branches_to_be_reached_are_counters() -> None:
+    """A name that no plan is counted under would be told as never reached by every campaign."""
+    filters = [
+        FILTER,
+        {"Rows Discarded": 1, "Shared": True, "Built Late": 1, "Times Switched Off": 1, "Rows Not Probed": 1},
+    ]
+    kinds = ("Inner", "Left", "Right", "Full", "Semi", "Anti", "Right Anti")
+    counted = {name for kind in kinds for told in filters for name in reach(hash_join(kind) | {"Bloom Filter": told})}
+    assert set(expected({"enable_hashjoin_bloom"})) <= counted
+    assert expected({"enable_hashjoin"}) == ()

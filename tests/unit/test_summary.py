@@ -29,7 +29,7 @@ TALLY = Tally(
     client_cpu=5.0,
     server_cpu=95.0,
 )
-CLEAN = Summary("3", "time is up", 1, {"master": {"build": "abc"}}, {"planted": 4, "caught": 4}, "", TALLY, (), ())
+CLEAN = Summary("3", "time is up", 1, {"master": {"build": "abc"}}, {"planted": 4, "caught": 4}, "", TALLY, (), (), ())
 
 
 def _printed(summary: Summary) -> str:
@@ -96,3 +96,10 @@ def test_a_health_check_that_fails_is_said_clearly() -> None:
     printed = _printed(replace(CLEAN, complaints=("joins: only 90.0% of the statements succeeded",)))
     assert "health check failed: joins: only 90.0%" in printed
     assert "this run proves little" in printed
+
+
+def test_what_was_never_reached_is_said() -> None:
+    summary = replace(CLEAN, unreached=("bloom.left.late", "bloom.semi.shared"))
+    assert "never reached: bloom.left.late, bloom.semi.shared" in _printed(summary)
+    assert summary.to_json()["unreached"] == ["bloom.left.late", "bloom.semi.shared"]
+    assert "never reached" not in _printed(CLEAN)

@@ -6,7 +6,7 @@ from collections import Counter
 from rich.console import Console
 
 from fuzz.campaign.tally import Tally
-from fuzz.report.terminal import INTERVAL, PlainDisplay, clock, display, rolled_up
+from fuzz.report.terminal import INTERVAL, PlainDisplay, branch_tables, clock, display, rolled_up
 
 
 def test_a_pipe_gets_a_line_now_and_then() -> None:
@@ -53,6 +53,17 @@ def test_a_terminal_shows_every_number() -> None:
 def test_counters_roll_up_by_family() -> None:
     counts = {"hash_join": 5, "hash_join.left": 2, "copy.text": 3, "copy.csv": 4, "window": 1}
     assert rolled_up(counts) == {"hash_join (2 kinds)": 5, "copy (2 kinds)": 7, "window": 1}
+
+
+def test_branches_are_a_table_of_what_can_be() -> None:
+    assert list(branch_tables({"hash_join": 3})) == []
+    (table,) = branch_tables({"bloom": 3, "bloom.left.emitted": 2, "bloom.inner.shared": 1})
+    out = io.StringIO()
+    Console(file=out, width=100).print(table)
+    lines = [line.split() for line in out.getvalue().splitlines()]
+    assert lines[0] == ["bloom", "discarded", "emitted", "shared", "false_positive", "switched_off", "late"]
+    assert ["left", "2", "0", "0", "0"] in lines  # it neither discards nor is it shared
+    assert ["inner", "0", "1", "0", "0", "0"] in lines
 
 
 def test_clock() -> None:
