@@ -149,6 +149,11 @@ IDENTITIES: Final = (
         of_filter=True,
     ),
     Identity(
+        "only probes are deferred",
+        lambda join: _sum(join, "Probes Deferred") <= _sum(join, "Probes"),
+        of_filter=True,
+    ),
+    Identity(
         "false positives have passed",
         lambda join: _sum(join, "False Positives") <= _sum(join, "Rows Passed"),
         of_filter=True,

@@ -16,7 +16,7 @@ _BLOOM: Final = (
     *(
         f"bloom.{kind}.{branch}"
         for kind in _DISCARDING + _EMITTING
-        for branch in ("false_positive", "switched_off", "late")
+        for branch in ("false_positive", "deferred", "switched_off", "late")
     ),
 )
 BRANCHES: Final[Mapping[str, tuple[str, ...]]] = {"enable_hashjoin_bloom": _BLOOM}

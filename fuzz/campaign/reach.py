@@ -100,6 +100,7 @@ FILTER_BRANCHES: dict[str, Callable[[Node], bool]] = {
     "emitted": _positive("Rows Emitted At Once"),
     # counted only where all rows were looked up, else it is an estimate
     "false_positive": lambda bloom: bloom.get("Rows Not Probed", 0) == 0 < bloom.get("False Positives", 0),
+    "deferred": _positive("Probes Deferred"),
     "switched_off": _positive("Times Switched Off"),
     "late": _positive("Built Late"),
     "abandoned": _positive("Abandoned"),

@@ -9,10 +9,8 @@ from fuzz.servers.arm import shipped_series
 from fuzz.servers.base import Base, resolve_base
 from fuzz.servers.build import Build, ensure_build
 from fuzz.servers.flavor import FLAVORS
-from fuzz.servers.series import Series, apply_series, series_from_directory, series_from_files
-from tests.libfuzzer.harnesses import TOP, Harness
-
-VARIANTS = TOP / "patches" / "pg17" / "variants"
+from fuzz.servers.series import Series, apply_series, series_from_files
+from tests.libfuzzer.harnesses import Harness
 
 
 @pytest.fixture(scope="session")
@@ -27,10 +25,8 @@ def build(base: Base) -> Build:
 
 @pytest.fixture(scope="session")
 def harness(base: Base, build: Build) -> Harness:
-    def made(name: str, *, bug: Path | None = None, arm: str = "patched", variant: str = "") -> Path:
+    def made(name: str, *, bug: Path | None = None, arm: str = "patched") -> Path:
         series = shipped_series(arm, base)
-        if variant:
-            series += series_from_directory(VARIANTS / variant)
         if bug is not None:
             series += series_from_files([bug])
         return build_harness(build, name, apply_series(base.tree, Series(arm, series.patches))[-1])

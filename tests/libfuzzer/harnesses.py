@@ -9,9 +9,9 @@ TOP = Path(__file__).parents[2]
 
 
 class Harness(Protocol):
-    """Builds a harness for a shipped arm, perhaps with a variant and an injected bug on top."""
+    """Builds a harness for a shipped arm, perhaps with an injected bug on top."""
 
-    def __call__(self, name: str, *, bug: Path | None = None, arm: str = "patched", variant: str = "") -> Path: ...
+    def __call__(self, name: str, *, bug: Path | None = None, arm: str = "patched") -> Path: ...
 
 
 def assert_clean(run: HarnessRun) -> None:

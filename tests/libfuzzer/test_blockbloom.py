@@ -10,18 +10,17 @@ from tests.libfuzzer.harnesses import TOP, Harness, assert_clean
 pytestmark = pytest.mark.servers
 
 CORPUS = TOP / "corpus" / "libfuzzer" / "blockbloom"
-VARIANT = "004-bloom"
 BUGS = sorted((Path(__file__).parent / "bugs").glob("blockbloom_*.patch"))
 
 
 def test_the_filter_keeps_its_promises(harness: Harness) -> None:
-    run = run_harness(harness("blockbloom", variant=VARIANT), 10, CORPUS)
+    run = run_harness(harness("blockbloom"), 10, CORPUS)
     assert_clean(run)
     assert run.executions > 100
 
 
 def test_corpus_reaches_all_branches(harness: Harness) -> None:
-    run = run_harness(harness("blockbloom", variant=VARIANT), 0, CORPUS)
+    run = run_harness(harness("blockbloom"), 0, CORPUS)
     assert_clean(run)
     reached = run.functions
     assert min(reached["blockbloom_size"].branches["max_size < size"]) > 0
@@ -33,6 +32,6 @@ def test_corpus_reaches_all_branches(harness: Harness) -> None:
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.stem.removeprefix("blockbloom_"))
 def test_finds_injected_bug(harness: Harness, tmp_path: Path, bug: Path) -> None:
-    found = run_harness(harness("blockbloom", variant=VARIANT, bug=bug), 60, tmp_path)
+    found = run_harness(harness("blockbloom", bug=bug), 60, tmp_path)
     assert found.crash is not None
     assert found.complaint

@@ -92,6 +92,7 @@ FILTER = {
     "Built Late": 0,
     "Shared": False,
     "Probes": 100,
+    "Probes Deferred": 0,
     "Rows Discarded": 0,
     "Rows Emitted At Once": 90,
     "False Positives": 2,
@@ -110,6 +111,7 @@ FILTER = {
             {"left.emitted", "left.false_positive", "left.late", "left.abandoned"},
         ),
         ("Left", {"Times Switched Off": 1, "Rows Not Probed": 9}, {"left.emitted", "left.switched_off"}),
+        ("Left", {"Probes Deferred": 50}, {"left.emitted", "left.false_positive", "left.deferred"}),
         (
             "Right Anti",
             {"Rows Emitted At Once": 0, "Rows Discarded": 7, "False Positives": 0, "Shared": True},
@@ -127,7 +129,8 @@ def test_branches_to_be_reached_are_counters() -> None:
     """A name that no plan is counted under would be told as never reached by every campaign."""
     filters = [
         FILTER,
-        {"Rows Discarded": 1, "Shared": True, "Built Late": 1, "Times Switched Off": 1, "Rows Not Probed": 1},
+        {"Rows Discarded": 1, "Shared": True, "Built Late": 1, "Times Switched Off": 1, "Rows Not Probed": 1}
+        | {"Probes Deferred": 1},
     ]
     kinds = ("Inner", "Left", "Right", "Full", "Semi", "Anti", "Right Anti")
     counted = {name for kind in kinds for told in filters for name in reach(hash_join(kind) | {"Bloom Filter": told})}
