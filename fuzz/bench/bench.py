@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, ClassVar
@@ -52,6 +52,10 @@ class Bench(ABC):
     @abstractmethod
     def measure(self, arm: Arm, point: Point, seconds: int) -> float:
         """Measure one arm at one point for so many seconds. Raises BenchError."""
+
+    def conditions(self, arm: Arm) -> AbstractContextManager[None]:
+        """Return what an arm is measured under, once it is prepared: nothing by default. Raises ServerError."""
+        return nullcontext()
 
     def extras(self, point: Point, arm: str, against: str, samples: Samples) -> Mapping[str, float]:
         """Return further figures of a point: name of a column -> what stands there. None by default."""

@@ -10,6 +10,7 @@ memory for a single batch.
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
@@ -18,6 +19,7 @@ from typing import Any
 
 from fuzz.bench.bench import Bench, BenchError, Connection, Mail, Point, Samples, connected
 from fuzz.servers.arm import Arm
+from fuzz.servers.memory_limit import memory_limited
 
 FLOOR = 1 << 20  # MB of work_mem that a single batch fits into at any scale
 
@@ -64,7 +66,8 @@ class Spilled:
 class BloomBench(Bench):
     """Milliseconds of the mail's query, so a ratio below 1 is a gain.
 
-    `scale` is the share of the mail's rows and of its work_mem.
+    `scale` is the share of the mail's rows and of its work_mem; `memory`, in MB, is what each server may use when it
+    is measured, with cached files: those of the tables are there before, temporary ones are not.
     """
 
     name = "bloom"
@@ -96,9 +99,10 @@ class BloomBench(Bench):
         }
     )
 
-    def __init__(self, join: Join = Join.INNER, scale: float = 0.1) -> None:
+    def __init__(self, join: Join = Join.INNER, scale: float = 0.1, memory: int | None = None) -> None:
         self._join = join
         self._scale = scale
+        self._memory = memory
         self._spilled: dict[tuple[str, Point], Spilled] = {}
 
     def label(self, point: Point) -> str:
@@ -120,6 +124,10 @@ class BloomBench(Bench):
             connection.execute("CHECKPOINT")
             for point in points:
                 self._spilled[arm.name, point] = self._explained(connection, point)
+
+    def conditions(self, arm: Arm) -> AbstractContextManager[None]:
+        """Return the limit on memory, if there is one."""
+        return nullcontext() if self._memory is None else memory_limited(arm.cluster.pid, self._memory)
 
     def measure(self, arm: Arm, point: Point, seconds: int) -> float:
         """Return milliseconds a query: the mean of as many as fill the time. Raises BenchError."""

@@ -2,6 +2,7 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from fuzz.bench.bench import Bench, Point, Samples
@@ -45,7 +46,10 @@ def run_bench(
         report(f"round {number + 1} of {rounds}: {bench.label(point)}, {name}")
         return bench.measure(by_name[name], point, seconds)
 
-    samples = measure_interleaved(points, tuple(by_name), rounds, measure)
+    with ExitStack() as stack:
+        for arm in arms:
+            stack.enter_context(bench.conditions(arm))
+        samples = measure_interleaved(points, tuple(by_name), rounds, measure)
     return [_row(bench, samples, point, arm.name, arms[0].name) for point in points for arm in arms[1:]]
 
 

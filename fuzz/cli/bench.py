@@ -65,6 +65,10 @@ def bloom(
     ] = None,
     limit: Annotated[str | None, typer.Option(metavar="N,N...", help="Sixteenths of dim. Default: 1 to 15.")] = None,
     scale: Annotated[float, typer.Option(min=0.001, max=1, help="Share of the mail's 10M and 100M rows.")] = 0.1,
+    memory: Annotated[
+        int | None,
+        typer.Option(min=32, metavar="MB", help="Limit on a server's memory, its temporary files' cache included."),
+    ] = None,
     rounds: Rounds = 5,
     seconds: Seconds = 1,
     base: options.Base = None,
@@ -78,7 +82,7 @@ def bloom(
     """Join a large table with part of a smaller one, in many batches and in one (about 20 minutes)."""
     wanted = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
     chosen = {"work_mem": _numbers(work_mem, "--work-mem"), "limit": _numbers(limit, "--limit")}
-    _run(BloomBench(join, scale), wanted, chosen, rounds, seconds, json_file)
+    _run(BloomBench(join, scale, memory), wanted, chosen, rounds, seconds, json_file)
 
 
 def _numbers(text: str | None, option: str) -> list[int]:
