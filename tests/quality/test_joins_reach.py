@@ -1,51 +1,23 @@
 """Do the joins reach what they are for? Seen on a real server: what succeeds, and which plans really ran."""
 
-from collections import Counter
-from dataclasses import dataclass, field
-
 import pytest
 
-from fuzz.campaign.reach import EXPLAINED, reach
-from fuzz.engines.seeded import case_of
+from fuzz.campaign.reach import EXPLAINED
 from fuzz.execution.stage import Stage
-from fuzz.generators.generator import Scale
-from oracles.case import CaseId, Kind
-from oracles.observation import Outcome, Run
+from tests.quality.census import Census, census_of
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
 CASES = 120
-OUTER_HASH_JOINS = {f"hash_join.{kind}" for kind in ("left", "right", "full", "anti", "right_anti")}
-
-
-@dataclass
-class Census:
-    """What became of the queries of many cases."""
-
-    queries: int = 0
-    failed: list[str] = field(default_factory=list)
-    counters: Counter[str] = field(default_factory=Counter)
-
-    def share(self, counter: str) -> float:
-        return self.counters[counter] / self.counters[EXPLAINED]
+FAMILIES = {
+    "outer hash join": {f"hash_join.{kind}" for kind in ("left", "right", "full", "anti", "right_anti")},
+    "grown": {"hash_join.grown_batches", "hash_join.grown_buckets"},
+}
 
 
 @pytest.fixture(scope="module")
 def census(stage: Stage) -> Census:
-    census = Census()
-    for index in range(CASES):
-        case = case_of(CaseId(11, "partitioned_joins", index), Scale())
-        run = Run("quality", case.modes, explain=True)
-        observation = stage.observe(case, [run])[run]
-        for step, seen in zip(case.all_steps, observation.steps, strict=True):
-            if seen.outcome is not Outcome.OK:
-                census.failed.append(f"{index}: {seen.sqlstate} {step.sql[:300]}")
-            census.queries += step.kind is Kind.QUERY
-            if seen.plan is not None:
-                census.counters.update(counters := reach(seen.plan))
-                census.counters["outer hash join"] += bool(OUTER_HASH_JOINS & set(counters))
-                census.counters["grown"] += bool({"hash_join.grown_batches", "hash_join.grown_buckets"} & set(counters))
-    return census
+    return census_of(stage, "partitioned_joins", CASES, FAMILIES)
 
 
 def test_statements_succeed(census: Census) -> None:

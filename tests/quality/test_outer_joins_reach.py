@@ -1,60 +1,20 @@
 """Do the outer joins reach several batches? Seen on a real server: what succeeds, and which plans really ran."""
 
-from collections import Counter
-from dataclasses import dataclass, field
-
 import pytest
 
-from fuzz.campaign.reach import EXPLAINED, reach
-from fuzz.engines.seeded import case_of
+from fuzz.campaign.reach import EXPLAINED
 from fuzz.execution.stage import Stage
-from fuzz.generators.generator import Scale
-from oracles.case import CaseId, Kind
-from oracles.observation import Outcome, Run
+from tests.quality.census import Census, census_of
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
 CASES = 250
-OUTER = {"left", "right", "full", "anti", "right_anti"}
-
-
-@dataclass
-class Census:
-    """What became of the steps of many cases."""
-
-    steps: int = 0
-    queries: int = 0  # meant to succeed
-    failed: list[str] = field(default_factory=list)  # though they should not have
-    counters: Counter[str] = field(default_factory=Counter)
-    errors: Counter[str] = field(default_factory=Counter)  # SQLSTATEs of those that might fail; notices of caught ones
-
-    def share(self, counter: str) -> float:
-        return self.counters[counter] / self.counters[EXPLAINED]
+FAMILIES = {"outer or anti": {"left", "right", "full", "anti", "right_anti"}}
 
 
 @pytest.fixture(scope="module")
 def census(stage: Stage) -> Census:
-    census = Census()
-    for index in range(CASES):
-        case = case_of(CaseId(11, "outer_joins", index), Scale())
-        run = Run("quality", case.modes, explain=True)
-        observation = stage.observe(case, [run])[run]
-        for step, seen in zip(case.all_steps, observation.steps, strict=True):
-            census.steps += not step.may_fail
-            census.queries += step.kind is Kind.QUERY and not step.may_fail
-            census.errors.update(
-                message.text.split("\n")[0] for message in seen.messages if message.severity == "NOTICE"
-            )
-            if step.may_fail:
-                census.errors[seen.sqlstate] += 1
-            elif seen.outcome is not Outcome.OK:
-                census.failed.append(f"{index}: {seen.sqlstate} {step.sql[:300]}")
-            if seen.plan is not None:
-                counters = set(reach(seen.plan))
-                census.counters.update(counters)
-                census.counters["outer or anti"] += bool(OUTER & counters)
-                census.counters.update(f"{tag}+multi_batch" for tag in step.tags if "hash_join.multi_batch" in counters)
-    return census
+    return census_of(stage, "outer_joins", CASES, FAMILIES)
 
 
 def test_steps_succeed(census: Census) -> None:
