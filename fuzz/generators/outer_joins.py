@@ -30,6 +30,8 @@ class OuterJoins(Generator):
         "hash_only+parallel+one_worker",
         "hash_only+parallel+two_workers+partitionwise",
         "hash_only+parallel+four_workers",
+        "hash_only+filter_forced",
+        "hash_only+parallel+two_workers+filter_forced",
         "extended",
         "prepared_generic",
         "prepared_custom",

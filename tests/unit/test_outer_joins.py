@@ -156,7 +156,7 @@ def test_sizes_stay_within_the_scale(scale: Scale) -> None:
         assert len(case.steps) <= scale.queries * 3  # a cursor is a dozen of steps
         for step in case.scene:
             for last in re.findall(r"generate_series\(\d+, (\d+)\)", step.sql):
-                assert int(last) <= scale.rows * 24
+                assert int(last) <= scale.rows * 40
 
 
 class _Little(BaseException):

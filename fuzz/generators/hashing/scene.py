@@ -85,8 +85,9 @@ def _tables(rng: random.Random, scale: Scale, axes: Axes) -> tuple[Table, ...]:
     return tuple(drawn)
 
 
-# Rows of the tables, times the scale's: large so that hot keys are probed with, and enough that cannot be split.
-_SIZES = Weighted((50, 4), (25, 5), (20, 8), (5, 24))
+# Rows of the tables, times the scale's: large so that hot keys are probed with, and enough that cannot be split; now
+# and then so large that a join can find out what pays.
+_SIZES = Weighted((48, 4), (24, 5), (16, 8), (8, 16), (4, 40))
 _MIDDLING = {"uniform": (1, 5), "hot": (1, 2), "unsplittable": (4, 6)}
 
 
