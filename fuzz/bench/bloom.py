@@ -10,7 +10,7 @@ memory for a single batch.
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
@@ -127,7 +127,7 @@ class BloomBench(Bench):
 
     def conditions(self, arm: Arm) -> AbstractContextManager[None]:
         """Return the limit on memory, if there is one."""
-        return nullcontext() if self._memory is None else memory_limited(arm.cluster.pid, self._memory)
+        return super().conditions(arm) if self._memory is None else memory_limited(arm.cluster.pid, self._memory)
 
     def measure(self, arm: Arm, point: Point, seconds: int) -> float:
         """Return milliseconds a query: the mean of as many as fill the time. Raises BenchError."""

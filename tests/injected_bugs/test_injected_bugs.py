@@ -24,19 +24,19 @@ def test_there_are_bugs_enough() -> None:
     assert len(BUGS_OF_FILTER) >= WANTED_OF_FILTER
 
 
-@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.stem)
-def test_an_injected_bug_is_found_and_replays(bug: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = hunt(bug, listed(PG17 / "optimizations"), tmp_path, seconds=SECONDS)
-    with capsys.disabled():
-        sys.stdout.write(f"\n{said}\n")
+HUNTS = (
+    *(pytest.param(bug, SECONDS, (), id=bug.stem) for bug in BUGS),
+    *(
+        pytest.param(bug, SECONDS_OF_FILTER, ("--generator", "outer_joins"), id=bug.stem, marks=pytest.mark.long)
+        for bug in BUGS_OF_FILTER
+    ),
+)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("bug", BUGS_OF_FILTER, ids=lambda bug: bug.stem)
-def test_a_bug_of_the_filter_is_found_and_replays(
-    bug: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("bug", "seconds", "options"), HUNTS)
+def test_an_injected_bug_is_found_and_replays(
+    bug: Path, seconds: int, options: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = ("--generator", "outer_joins")
-    said = hunt(bug, listed(PG17 / "optimizations"), tmp_path, seconds=SECONDS_OF_FILTER, options=options)
+    said = hunt(bug, listed(PG17 / "optimizations"), tmp_path, seconds=seconds, options=options)
     with capsys.disabled():
         sys.stdout.write(f"\n{said}\n")
