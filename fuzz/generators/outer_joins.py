@@ -8,7 +8,7 @@ from fuzz.generators.choices import Weighted
 from fuzz.generators.generator import Generator, Scale
 from fuzz.generators.hashing.cursors import cursor
 from fuzz.generators.hashing.failures import failure
-from fuzz.generators.hashing.levels import KINDS, level
+from fuzz.generators.hashing.levels import draw_kind, level
 from fuzz.generators.hashing.scene import Scene, draw_scene
 from fuzz.generators.hashing.shapes import RESCANS, SHAPES, keyed
 from fuzz.generators.relational.queries import ended, query
@@ -31,7 +31,9 @@ class OuterJoins(Generator):
         "hash_only+parallel+two_workers+partitionwise",
         "hash_only+parallel+four_workers",
         "hash_only+filter_forced",
+        "hash_only+parallel+one_worker+filter_forced",
         "hash_only+parallel+two_workers+filter_forced",
+        "hash_only+parallel+four_workers+filter_forced",
         "extended",
         "prepared_generic",
         "prepared_custom",
@@ -50,7 +52,7 @@ class OuterJoins(Generator):
 
 
 def _joined(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
-    kind, rescan = KINDS.pick(rng), RESCANS.pick(rng)
+    kind, rescan = draw_kind(rng, scene.axes), RESCANS.pick(rng)
     select = SHAPES[rescan](rng, scene, kind, most)
     if select is None:
         rescan, select = "none", SHAPES["none"](rng, scene, kind, most)
@@ -60,13 +62,13 @@ def _joined(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
 
 
 def _walked(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
-    kind = KINDS.pick(rng)
+    kind = draw_kind(rng, scene.axes)
     select = keyed(rng, level(rng, scene, Scope(()), kind, most))
     return cursor(rng, select, _tags(scene, kind, "cursor"))
 
 
 def _failing(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
-    kind = KINDS.pick(rng)
+    kind = draw_kind(rng, scene.axes)
     return failure(rng, scene, kind, most, _tags(scene, kind))
 
 

@@ -56,7 +56,7 @@ def test_enough_statements_take_the_path(census: Census, counter: str, least: fl
         *(f"skew.{skew}+multi_batch" for skew in ("uniform", "hot", "unsplittable")),
         *(f"memory.{memory}+multi_batch" for memory in ("64kB", "256kB", "1MB", "4MB")),
         *(f"nulls.{percent}+multi_batch" for percent in (0, 1, 50, 100)),
-        *("partitioned+multi_batch", "key.pair+multi_batch", "key.text_folded+multi_batch"),
+        *("pooled+multi_batch", "partitioned+multi_batch", "key.pair+multi_batch", "key.text_folded+multi_batch"),
         *("memoize.hits", "hash_join.grown_buckets", "gather_merge", "merge_join", "subplan", "initplan", "cte_scan"),
     ],
 )

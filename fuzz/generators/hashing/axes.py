@@ -40,6 +40,7 @@ class Axes:
     matching: int  # one in so many keys of the large table has a match, about; 0: none
     memory: Memory
     partitioned: bool
+    pooled: bool  # so large that the memory of several processes is too small as well
 
     @property
     def bare(self) -> bool:
@@ -55,6 +56,7 @@ class Axes:
             f"skew.{self.skew}",
             f"memory.{self.memory.name}",
             *(("partitioned",) if self.partitioned else ()),
+            *(("pooled",) if self.pooled else ()),
         )
 
 
@@ -62,24 +64,29 @@ NULLS = Weighted((40, 0), (24, 1), (24, 50), (12, 100))
 SKEWS = Weighted((40, "uniform"), (30, "hot"), (30, "unsplittable"))
 _MATCHING = Weighted((35, 1), (25, 2), (25, 10), (15, 0))
 MEMORIES = Weighted((46, Memory(64)), (12, Memory(64, 2)), (14, Memory(256)), (15, Memory(1024)), (13, Memory(4096)))
+# Once there are several batches, all participants of a Parallel Hash share this, and each has 32 kB of it at hand.
+_MEMORIES_POOLED = Weighted((60, Memory(64, 2)), (40, Memory(256)))
 # Each makes the planner do without what would hide a rescan, or share differently. Not among other_plans.py's settings.
+_WORKERS_ONLY = "SET parallel_leader_participation = off"  # or the leader has done all before they start
 _LEANINGS = (
     "SET enable_material = off",
     "SET enable_parallel_hash = off",
-    "SET parallel_leader_participation = off",
+    _WORKERS_ONLY,
     "SET cursor_tuple_fraction = 1",
 )
 
 
 def draw_axes(rng: random.Random) -> Axes:
     """Return the axes of a case."""
+    pooled = chance(rng, 26)
     return Axes(
         key=KEYS.pick(rng),
         nulls=NULLS.pick(rng),
         skew=SKEWS.pick(rng),
         matching=_MATCHING.pick(rng),
-        memory=MEMORIES.pick(rng),
+        memory=(_MEMORIES_POOLED if pooled else MEMORIES).pick(rng),
         partitioned=chance(rng, 35),
+        pooled=pooled,
     )
 
 
@@ -89,4 +96,6 @@ def settings_of(rng: random.Random, axes: Axes) -> tuple[Step, ...]:
         Step(f"SET work_mem = '{axes.memory.name}'"),
         Step(f"SET hash_mem_multiplier = {axes.memory.multiplier}"),
     )
+    if axes.pooled and chance(rng, 50):
+        return (*steps, Step(_WORKERS_ONLY))
     return (*steps, Step(pick(rng, _LEANINGS))) if chance(rng, 40) else steps

@@ -16,10 +16,16 @@ from fuzz.generators.relational.scope import Column, Relation, Scope
 KINDS = Weighted(
     (18, "left"), (12, "inner"), (16, "full"), (14, "right"), (10, "semi"), (16, "anti"), (4, "not_in")
 )  # fmt: skip
+_KINDS_POOLED = Weighted((14, "left"), (30, "inner"), (4, "full"), (28, "right"), (16, "semi"), (8, "anti"))
 _NESTED = Weighted((60, 2), (30, 3), (10, 4))
 _MOST = 20_000  # rows of a FROM list, as an upper bound
 _COMPARED = 200_000  # pairs of rows that NOT IN may compare, since its subplan is not hashed in little memory
 _SQL = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN"}
+
+
+def draw_kind(rng: random.Random, axes: Axes) -> str:
+    """Return the kind of a join: in a pooled scene mostly one that may share a filter."""
+    return (_KINDS_POOLED if axes.pooled else KINDS).pick(rng)
 
 
 def level(rng: random.Random, scene: Scene, scope: Scope, kind: str, most: int, parameter: str = "") -> Level:

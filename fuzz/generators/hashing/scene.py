@@ -22,6 +22,7 @@ FEW = 4  # rows of one key, at most, in a table that is not heavy
 _LAST = 9973  # prime; keys embed integers below it
 _DOMAINS = (53, 211, 503, 997, 1999, 4999)
 _WIDE_BYTES = 300_000  # that the wide column of one table takes, about
+_MOST_PARTICIPANTS = 4  # of a Parallel Hash for which a table is made so large that the memory of all is too small
 _MISJUDGED = "few"
 _ALONE = "SET max_parallel_maintenance_workers = 0"  # or each small index waits for workers to build it
 
@@ -54,7 +55,7 @@ def draw_scene(rng: random.Random, scale: Scale) -> Scene:
         *(step for table in tables for step in steps_of(rng, table, indexes=1)),
     ]
     sources = tuple(table.source for table in tables)
-    if chance(rng, 40):
+    if not axes.pooled and chance(rng, 40):
         body = f"BEGIN RETURN QUERY SELECT * FROM {tables[1].name}; END"
         how = f"STABLE PARALLEL SAFE ROWS {between(rng, 1, 20)}"
         steps.append(
@@ -65,11 +66,11 @@ def draw_scene(rng: random.Random, scale: Scale) -> Scene:
 
 
 def _tables(rng: random.Random, scale: Scale, axes: Axes) -> tuple[Table, ...]:
-    low, high = _MIDDLING[axes.skew]
+    low, high = _POOLED if axes.pooled else _MIDDLING[axes.skew]
     counts = (
         scale.rows * _SIZES.pick(rng),
         scale.rows * between(rng, low, high),
-        rng.randrange(3) if chance(rng, 8) else between(rng, scale.rows // 4, scale.rows),
+        _small(rng, scale, axes),
     )
     nullable = pick(rng, ((0,), (1,), (0, 1), (0, 1, 2))) if axes.nulls else ()
     keys = _keys(rng, counts, axes)
@@ -85,10 +86,17 @@ def _tables(rng: random.Random, scale: Scale, axes: Axes) -> tuple[Table, ...]:
     return tuple(drawn)
 
 
+def _small(rng: random.Random, scale: Scale, axes: Axes) -> int:
+    if axes.pooled:
+        return scale.rows * between(rng, *_POOLED)
+    return rng.randrange(3) if chance(rng, 8) else between(rng, scale.rows // 4, scale.rows)
+
+
 # Rows of the tables, times the scale's: large so that hot keys are probed with, and enough that cannot be split; now
 # and then so large that a join can find out what pays.
 _SIZES = Weighted((48, 4), (24, 5), (16, 8), (8, 16), (4, 40))
 _MIDDLING = {"uniform": (1, 5), "hot": (1, 2), "unsplittable": (4, 6)}
+_POOLED = (4, 12)
 
 
 def _keys(rng: random.Random, counts: tuple[int, ...], axes: Axes) -> tuple[Spread, ...]:
@@ -119,7 +127,8 @@ def _contents(
     """Return the columns: two keys, the row's number, two correlated columns, and long text."""
     key = axes.key.types[number % len(axes.key.types)]
     twisted = pick(rng, ("0", "0", "g % 3 / 2"))  # so that the second key tells rows apart that agree in the first
-    times = max(1, min(90, _WIDE_BYTES // (32 * max(1, rows))))
+    wanted = _MOST_PARTICIPANTS * axes.memory.bytes if axes.pooled else _WIDE_BYTES
+    times = max(1, min(90, wanted // (32 * max(1, rows))))
     long = f"repeat(md5(g::text), {times} + g % 3)"
     if times < 90 and chance(rng, 40):  # every tenth row goes to the toast table, or is compressed
         long = f"CASE WHEN g % 10 = 0 THEN repeat(md5(g::text), 90) ELSE {long} END"

@@ -75,14 +75,29 @@ def _restricted(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
     return derived(relation.alias, body, relation.columns, relation.rows)
 
 
+def _halting(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
+    """Return rows some of which take a while to read, so that processes which read them together take turns."""
+    number = relation.named("i2")
+    assert number is not None
+    halt = f"CASE WHEN {number.sql} = {between(rng, 0, 19)} THEN pg_sleep(0.0005)::text ELSE '' END IS NOT NULL"
+    body = f"SELECT {listed(relation.columns)} FROM {relation.sql} WHERE {halt}"
+    return derived(relation.alias, body, relation.columns, relation.rows)
+
+
 _Maker = Callable[[random.Random, Axes, Relation], Relation]
 _ANY: Weighted[_Maker] = Weighted((42, _table), (34, _widened), (18, _misjudged), (6, _restricted))
 _HUNGRY: Weighted[_Maker] = Weighted((24, _table), (60, _widened), (10, _misjudged), (6, _restricted))
+_PARTIAL: Weighted[_Maker] = Weighted((30, _table), (60, _halting), (10, _restricted))
 _BARE: Weighted[_Maker] = Weighted((70, _table), (12, _widened), (8, _misjudged), (10, _restricted))
 
 
 def _makers(axes: Axes) -> Weighted[_Maker]:
-    """Return what suits the axes: subqueries hide partitions and hot keys, but tables do not fill much memory."""
+    """Return what suits the axes: subqueries hide partitions and hot keys, but tables do not fill much memory.
+
+    Parallel Hash is for what several processes can scan together.
+    """
+    if axes.pooled:
+        return _PARTIAL
     if axes.memory.kilobytes > _TABLES_FILL and not axes.partitioned:
         return _HUNGRY
     return _BARE if axes.bare else _ANY
