@@ -102,12 +102,15 @@ _POOLED = (4, 12)
 def _keys(rng: random.Random, counts: tuple[int, ...], axes: Axes) -> tuple[Spread, ...]:
     """Return the spreads of the integers behind the keys: the large table's in a domain, the others' in and beyond."""
     large, middling, small = counts
-    domain = pick(rng, [prime for prime in _DOMAINS if prime * (FEW - 1) >= large] or [_LAST])
+    domains = [prime for prime in _DOMAINS if prime * (FEW - 1) >= large] or [_LAST]
+    covered = [prime for prime in domains if prime <= middling]
+    covers = axes.matching == 1 and bool(covered) and chance(rng, 60)  # all keys of the large table have a match
+    domain = pick(rng, covered if covers else domains)
     hot = axes.matching * between(rng, 1, 9)
     often = pick(rng, (3, 2, 10))
     drawn = [Spread(f"g * {pick(rng, (1, 7, 13))} % {domain}", large // domain + 1)]
     for rows in (middling, small):
-        copies = between(rng, 1, 2)
+        copies = 1 if covers else between(rng, 1, 2)
         counted = f"g / {copies}" if copies > 1 else "g"
         others = (
             f"{counted} * {axes.matching} % {_LAST}" if axes.matching else f"{domain} + {counted} % {_LAST - domain}"
