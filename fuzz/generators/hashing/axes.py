@@ -66,8 +66,8 @@ _MATCHING = Weighted((35, 1), (25, 2), (25, 10), (15, 0))
 MEMORIES = Weighted((46, Memory(64)), (12, Memory(64, 2)), (14, Memory(256)), (15, Memory(1024)), (13, Memory(4096)))
 # Once there are several batches, all participants of a Parallel Hash share this, and each has 32 kB of it at hand.
 _MEMORIES_POOLED = Weighted((60, Memory(64, 2)), (40, Memory(256)))
-# Each makes the planner do without what would hide a rescan, or share differently. Not among other_plans.py's settings.
 _WORKERS_ONLY = "SET parallel_leader_participation = off"  # or the leader has done all before they start
+# Each makes the planner do without what would hide a rescan, or share differently. Not among other_plans.py's settings.
 _LEANINGS = (
     "SET enable_material = off",
     "SET enable_parallel_hash = off",

@@ -96,7 +96,7 @@ def _small(rng: random.Random, scale: Scale, axes: Axes) -> int:
 # and then so large that a join can find out what pays.
 _SIZES = Weighted((48, 4), (24, 5), (16, 8), (8, 16), (4, 40))
 _MIDDLING = {"uniform": (1, 5), "hot": (1, 2), "unsplittable": (4, 6)}
-_POOLED = (4, 12)
+_POOLED = (4, 12)  # instead, of both smaller tables: the smallest one would be hashed, and fit
 
 
 def _keys(rng: random.Random, counts: tuple[int, ...], axes: Axes) -> tuple[Spread, ...]:
