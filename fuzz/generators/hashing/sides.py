@@ -69,10 +69,14 @@ def _widened(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
     return _subquery(relation, (*relation.columns[:5], wide), [])
 
 
-def _restricted(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
-    scope = Scope(()).over((relation,), relation.rows)
-    body = f"SELECT {listed(relation.columns)} FROM {relation.sql}{where([predicate(rng, scope)])}"
+def _pulled_up(relation: Relation, condition: str) -> Relation:
+    """Return some of the rows, by a subquery that leaves no trace in the plan."""
+    body = f"SELECT {listed(relation.columns)} FROM {relation.sql} WHERE {condition}"
     return derived(relation.alias, body, relation.columns, relation.rows)
+
+
+def _restricted(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
+    return _pulled_up(relation, predicate(rng, Scope(()).over((relation,), relation.rows)))
 
 
 def _halting(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
@@ -80,8 +84,7 @@ def _halting(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
     number = relation.named("i2")
     assert number is not None
     halt = f"CASE WHEN {number.sql} = {between(rng, 0, 19)} THEN pg_sleep(0.0005)::text ELSE '' END IS NOT NULL"
-    body = f"SELECT {listed(relation.columns)} FROM {relation.sql} WHERE {halt}"
-    return derived(relation.alias, body, relation.columns, relation.rows)
+    return _pulled_up(relation, halt)
 
 
 _Maker = Callable[[random.Random, Axes, Relation], Relation]
