@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fuzz.engines.libfuzzer.build import build_harness
-from fuzz.servers.arm import shipped_series
+from fuzz.servers.arm import parse_series, shipped_series
 from fuzz.servers.base import Base, resolve_base
 from fuzz.servers.build import Build, ensure_build
 from fuzz.servers.flavor import FLAVORS
@@ -26,7 +26,7 @@ def build(base: Base) -> Build:
 @pytest.fixture(scope="session")
 def harness(base: Base, build: Build) -> Harness:
     def made(name: str, *, bug: Path | None = None, arm: str = "patched") -> Path:
-        series = shipped_series(arm, base)
+        series = parse_series(arm, base)
         if bug is not None:
             series += series_from_files([bug])
         return build_harness(build, name, apply_series(base.tree, Series(arm, series.patches))[-1])

@@ -9,7 +9,7 @@ TOP = Path(__file__).parents[2]
 
 
 class Harness(Protocol):
-    """Builds a harness for a shipped arm, perhaps with an injected bug on top."""
+    """Builds a harness for a shipped arm or a directory of patches, perhaps with an injected bug on top."""
 
     def __call__(self, name: str, *, bug: Path | None = None, arm: str = "patched") -> Path: ...
 

@@ -1,18 +1,17 @@
 /*
- * Stand-ins for the parts of the backend that resowner.c calls.
+ * Stand-ins for the parts of the backend that any C of it calls: errors and memory.
  *
- * They are small, but do what their namesakes promise: memory comes from malloc, so that AddressSanitizer watches
- * it; ereport(ERROR) leaves by longjmp to the nearest catcher, as PG_TRY does; a failed assertion aborts. What does
- * not matter to an owner (predicate locks, exit callbacks) does nothing.
+ * They are small, but do what their namesakes promise: each piece of memory comes from malloc, so that
+ * AddressSanitizer watches it, and belongs to a context, which is a dlist_head; ereport(ERROR) leaves by longjmp to
+ * the nearest catcher, as PG_TRY does.
  */
 #include "postgres.h"
 
 #include <setjmp.h>
 
 #include "backend_stubs.h"
-#include "storage/ipc.h"
-#include "storage/predicate.h"
-#include "storage/proc.h"
+#include "lib/ilist.h"
+#include "miscadmin.h"
 #include "utils/memutils.h"
 
 #undef vsnprintf
@@ -21,7 +20,17 @@
 
 #define MESSAGE_SIZE 256
 
-MemoryContext TopMemoryContext = NULL;
+/* What precedes each piece of memory; its size keeps the alignment that malloc gives. */
+typedef struct Piece
+{
+	dlist_node	node;
+	MemoryContext context;
+	Size		size;
+} Piece;
+
+static dlist_head top_pieces = DLIST_STATIC_INIT(top_pieces);
+MemoryContext TopMemoryContext = (MemoryContext) &top_pieces;
+MemoryContext CurrentMemoryContext = (MemoryContext) &top_pieces;
 
 static long allocations = 0;
 static sigjmp_buf *catcher = NULL;
@@ -49,6 +58,13 @@ long
 stub_allocations(void)
 {
 	return allocations;
+}
+
+/* postgres.c */
+
+void
+check_stack_depth(void)
+{
 }
 
 /* elog.c */
@@ -91,15 +107,24 @@ errfinish(const char *filename, int lineno, const char *funcname)
 
 /* mcxt.c, psprintf.c */
 
+static Piece *
+piece_of(void *pointer)
+{
+	return (Piece *) pointer - 1;
+}
+
 void *
 MemoryContextAlloc(MemoryContext context, Size size)
 {
-	void	   *result = malloc(size);
+	Piece	   *piece = malloc(sizeof(Piece) + size);
 
-	if (result == NULL)
+	if (piece == NULL)
 		fatal("out of memory");
+	piece->context = context;
+	piece->size = size;
+	dlist_push_tail((dlist_head *) context, &piece->node);
 	allocations++;
-	return result;
+	return piece + 1;
 }
 
 void *
@@ -108,50 +133,101 @@ MemoryContextAllocZero(MemoryContext context, Size size)
 	return memset(MemoryContextAlloc(context, size), 0, size);
 }
 
+void *
+MemoryContextAllocExtended(MemoryContext context, Size size, int flags)
+{
+	return flags & MCXT_ALLOC_ZERO ? MemoryContextAllocZero(context, size) : MemoryContextAlloc(context, size);
+}
+
+void *
+palloc(Size size)
+{
+	return MemoryContextAlloc(CurrentMemoryContext, size);
+}
+
+void *
+palloc0(Size size)
+{
+	return MemoryContextAllocZero(CurrentMemoryContext, size);
+}
+
+Size
+mul_size(Size size, Size count)
+{
+	return size * count;
+}
+
+void *
+palloc_mul(Size size, Size count)
+{
+	return palloc(size * count);
+}
+
+void *
+palloc0_mul(Size size, Size count)
+{
+	return palloc0(size * count);
+}
+
 void
 pfree(void *pointer)
 {
+	Piece	   *piece = piece_of(pointer);
+
+	dlist_delete(&piece->node);
 	allocations--;
-	free(pointer);
+	free(piece);
+}
+
+void *
+repalloc(void *pointer, Size size)
+{
+	Piece	   *old = piece_of(pointer);
+	void	   *result = MemoryContextAlloc(old->context, size);
+
+	memcpy(result, pointer, Min(size, old->size));
+	pfree(pointer);
+	return result;
+}
+
+void *
+repalloc_mul(void *pointer, Size size, Size count)
+{
+	return repalloc(pointer, size * count);
+}
+
+void *
+repalloc0(void *pointer, Size oldsize, Size size)
+{
+	char	   *result = repalloc(pointer, size);
+
+	memset(result + oldsize, 0, size - oldsize);
+	return result;
+}
+
+MemoryContext
+GetMemoryChunkContext(void *pointer)
+{
+	return piece_of(pointer)->context;
+}
+
+void
+MemoryContextReset(MemoryContext context)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, (dlist_head *) context)
+		pfree(dlist_container(Piece, node, iter.cur) + 1);
 }
 
 char *
 psprintf(const char *format,...)
 {
-	char	   *result = MemoryContextAlloc(NULL, MESSAGE_SIZE);
+	char	   *result = palloc(MESSAGE_SIZE);
 	va_list		args;
 
 	va_start(args, format);
 	vsnprintf(result, MESSAGE_SIZE, format, args);
 	va_end(args);
 	return result;
-}
-
-/* lock.c, proc.c, predicate.c, ipc.c */
-
-void
-LockReassignCurrentOwner(LOCALLOCK **locallocks, int nlocks)
-{
-	on_locks(true, locallocks, nlocks);
-}
-
-void
-LockReleaseCurrentOwner(LOCALLOCK **locallocks, int nlocks)
-{
-	on_locks(false, locallocks, nlocks);
-}
-
-void
-ProcReleaseLocks(bool isCommit)
-{
-}
-
-void
-ReleasePredicateLocks(bool isCommit, bool isReadOnlySafe)
-{
-}
-
-void
-on_shmem_exit(pg_on_exit_callback function, Datum arg)
-{
 }

@@ -5,7 +5,6 @@
 #define BACKEND_STUBS_H
 
 #include "failure.h"
-#include "storage/lock.h"
 
 /* Call a function; if it ends in elog(ERROR), return the message (valid until the next one), otherwise NULL. */
 extern const char *error_of(void (*call) (void *), void *arg);
@@ -13,8 +12,7 @@ extern const char *error_of(void (*call) (void *), void *arg);
 /* Number of pallocs without pfree. */
 extern long stub_allocations(void);
 
-/* To be defined by the harness: an elog(WARNING), and the lock manager being handed an owner's locks. */
+/* To be defined by the harness: an elog(WARNING). */
 extern void on_warning(const char *text);
-extern void on_locks(bool commit, LOCALLOCK **locks, int nlocks);
 
 #endif

@@ -13,7 +13,6 @@
 
 #include "failure.h"
 #include "lib/blockbloom.h"
-#include "port/pg_bitutils.h"
 
 #define MAX_VALUES	20000
 #define MAX_FOLDS	20
@@ -38,23 +37,6 @@ typedef struct Adder
 static uint32 values[MAX_VALUES];
 static int	nvalues;
 static uint64 random_state;
-
-/* pg_bitutils.c would need files compiled for processors with AVX-512 */
-static int
-popcount(uint32 bits)
-{
-	return __builtin_popcount(bits);
-}
-
-#ifdef TRY_POPCNT_FAST
-int			(*pg_popcount32) (uint32 word) = popcount;
-#else
-int
-pg_popcount32(uint32 word)
-{
-	return popcount(word);
-}
-#endif
 
 static uint32
 byte(Input *input)

@@ -20,7 +20,9 @@ CLANG = "clang-19"
 _FLAGS = (
     *("-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-fno-omit-frame-pointer", "-fno-strict-aliasing", "-fwrapv"),
     *("-fno-pie", "-no-pie"),  # hashes of pointers must be the same in each run
+    *("-ffunction-sections", "-fdata-sections"),  # so that functions that are not called can be left out
     *("-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all"),
+    "-fno-sanitize=function",  # tree walkers are called through pointers of another type
     *("-fprofile-instr-generate", "-fcoverage-mapping"),
     *("-Wall", "-Wno-ignored-attributes", "-Werror"),  # the headers were configured for gcc
 )
@@ -29,40 +31,75 @@ _FLAGS = (
 @dataclass(frozen=True, slots=True)
 class _Recipe:
     own: tuple[str, ...]  # files beside this one
-    tested: tuple[str, ...]  # files of the tree, compiled as they are; headers among them have code of their own
+    tested: tuple[str, ...]  # files of the tree, compiled as they are; headers among them are the tree's own
+    included: tuple[str, ...] = ()  # files of the tree that a file beside this one includes
+    linker: tuple[str, ...] = ()
+
+
+def _eclass(lookup: str) -> _Recipe:
+    """Return the recipe for equivclass.c with one way to look for members.
+
+    The planner's files refer to much that is never called. What is left of it when unused functions are dropped may
+    be undefined: calling it ends the harness.
+    """
+    query = ("query", "joins", "exprs", "removal", "planner_stubs", "node_stubs")
+    checks = ("harness", "questions", "model", "changes", "lookups", "classes", "clauses", "derivations")
+    own = (f"eclass/{file}.c" for file in (*checks, *query, lookup))
+    return _Recipe(
+        (*own, "backend_stubs.c", "popcount_stubs.c", "failure.c"),
+        (
+            *(f"src/backend/optimizer/{file}.c" for file in ("path/equivclass", "util/appendinfo", "util/relnode")),
+            *(f"src/backend/optimizer/util/{file}.c" for file in ("restrictinfo", "var")),
+            *(f"src/backend/nodes/{file}.c" for file in ("bitmapset", "list", "makefuncs", "nodeFuncs")),
+            *("src/common/hashfn.c", "src/include/nodes/pathnodes.h", "src/include/optimizer/paths.h"),
+        ),
+        ("src/backend/optimizer/plan/analyzejoins.c",),
+        ("-Wl,--gc-sections", "-Wl,--unresolved-symbols=ignore-all"),
+    )
 
 
 HARNESSES = {
+    "eclass_linear": _eclass("lookup_linear"),
+    "eclass_children": _eclass("lookup_children"),
+    "eclass_indexes": _eclass("lookup_indexes"),
+    "eclass_iterator": _eclass("lookup_iterator"),
+    "eclass_cache": _eclass("lookup_cache"),
     "blockbloom": _Recipe(
-        ("blockbloom_harness.c", "failure.c"),
+        ("blockbloom_harness.c", "popcount_stubs.c", "failure.c"),
         ("src/backend/lib/blockbloom.c", "src/include/lib/blockbloom.h", "src/port/qsort.c"),
     ),
     "resowner": _Recipe(
-        ("resowner_harness.c", "resowner_model.c", "resowner_release.c", "backend_stubs.c", "failure.c"),
+        (
+            *("resowner_harness.c", "resowner_model.c", "resowner_release.c"),
+            *("lock_stubs.c", "backend_stubs.c", "failure.c"),
+        ),
         ("src/backend/utils/resowner/resowner.c", "src/port/qsort.c"),
     ),
 }
 _HEADERS = "src/include/"
+_OWN = "harness"  # of a compiled harness's folder: copies of the files beside this one
 
 
 def build_harness(build: Build, name: str, tree: str = "") -> Path:
     """Return the harness `name` for the C files of a stored tree, by default the build's own; compiled on first use.
 
-    The build gives all other headers, configured, so `tree` may be another one that differs in these files only.
-    Raises BuildError, SourceError.
+    The build gives all other headers, configured, so `tree` may be another one that differs in these files only. A
+    harness is compiled from copies that stay beside it: it outlives the checkout that it was first made in, and its
+    coverage is told in the text of these files. Raises BuildError, SourceError.
     """
     recipe = HARNESSES[name]
-    tested = {path: _source(tree or build.tree, path) for path in recipe.tested}
+    tested = {path: _source(tree or build.tree, path) for path in (*recipe.tested, *recipe.included)}
     home = workdir.harnesses() / f"{name}-{_key(build, tested)}"
     harness = home / name
     with FileLock(f"{home}.lock"):
         if not harness.exists():
             shutil.rmtree(home, ignore_errors=True)
+            shutil.copytree(_HERE, home / _OWN, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
             for path, text in tested.items():
                 (home / path).parent.mkdir(parents=True, exist_ok=True)
                 (home / path).write_text(text)
-            sources = [*(_HERE / file for file in recipe.own), *(home / path for path in tested if path.endswith(".c"))]
-            _compile(build, harness, sources)
+            sources = [*(home / _OWN / file for file in recipe.own), *(home / path for path in recipe.tested)]
+            _compile(build, harness, [path for path in sources if path.suffix == ".c"], recipe.linker)
     return harness
 
 
@@ -75,8 +112,8 @@ def _source(tree: str, path: str) -> str:
 
 def _key(build: Build, tested: dict[str, str]) -> str:
     digest = hashlib.sha256("\0".join((build.key, _compiler_version(), *_FLAGS)).encode())
-    for file in sorted(_HERE.glob("*.[ch]")):
-        digest.update(b"\0" + file.name.encode() + b"\0" + file.read_bytes())
+    for file in sorted(_HERE.rglob("*.[ch]")):
+        digest.update(f"\0{file.relative_to(_HERE)}\0".encode() + file.read_bytes())
     for path, text in tested.items():
         digest.update(f"\0{path}\0{text}".encode())
     return digest.hexdigest()[:12]
@@ -89,10 +126,11 @@ def _compiler_version() -> str:
     return subprocess.run([CLANG, "--version"], capture_output=True, text=True, check=True).stdout
 
 
-def _compile(build: Build, harness: Path, sources: list[Path]) -> None:
+def _compile(build: Build, harness: Path, sources: list[Path], linker: tuple[str, ...]) -> None:
     draft = harness.with_suffix(".new")
-    includes = [f"-I{place}" for place in (harness.parent / _HEADERS, _headers(build), _HERE)]
-    command = [CLANG, *_FLAGS, *includes, "-o", str(draft), *map(str, sources), "-lm", "-pthread"]
+    home = harness.parent
+    includes = [f"-I{place}" for place in (home / _HEADERS, home, _headers(build), home / _OWN)]
+    command = [CLANG, *_FLAGS, *includes, "-o", str(draft), *map(str, sources), *linker, "-lm", "-pthread"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         first = next(

@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "backend_stubs.h"
+#include "lock_stubs.h"
 #include "resowner_model.h"
 
 #undef snprintf

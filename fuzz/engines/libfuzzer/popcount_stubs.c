@@ -1,0 +1,35 @@
+/*
+ * Counting of bits: pg_bitutils.c would need files compiled for processors with AVX-512.
+ */
+#include "postgres.h"
+
+#include "port/pg_bitutils.h"
+
+static int
+count32(uint32 bits)
+{
+	return __builtin_popcount(bits);
+}
+
+static int
+count64(uint64 bits)
+{
+	return __builtin_popcountll(bits);
+}
+
+#ifdef TRY_POPCNT_FAST
+int			(*pg_popcount32) (uint32 word) = count32;
+int			(*pg_popcount64) (uint64 word) = count64;
+#else
+int
+pg_popcount32(uint32 word)
+{
+	return count32(word);
+}
+
+int
+pg_popcount64(uint64 word)
+{
+	return count64(word);
+}
+#endif

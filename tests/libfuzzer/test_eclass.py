@@ -1,0 +1,71 @@
+"""The native harness of equivclass.c: look-ups agree with linear search, all are reached, and bugs are found."""
+
+from pathlib import Path
+
+import pytest
+
+from fuzz.engines.libfuzzer.run import run_harness
+from tests.libfuzzer.harnesses import TOP, Harness, assert_clean
+
+pytestmark = pytest.mark.servers
+
+CORPUS = TOP / "corpus" / "libfuzzer" / "eclass"
+VARIANTS = TOP / "patches" / "pg17" / "variants"
+CHILDREN = str(VARIANTS / "000-children-by-relation")
+LOOKUPS = {
+    "eclass_linear": "upstream",
+    "eclass_children": CHILDREN,
+    "eclass_indexes": str(VARIANTS / "000-v5-indexes"),
+    "eclass_iterator": str(VARIANTS / "000-v6-iterator"),
+    "eclass_cache": str(VARIANTS / "000-v7-cache"),
+}
+COMPARED = ("eclass_indexes", "eclass_iterator", "eclass_cache")  # the mail's ways, of which no shipped arm is made
+
+
+def _marks(lookup: str) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.long] if lookup in COMPARED else []
+
+
+BUGS = [
+    pytest.param(lookup, bug, id=bug.stem.removeprefix("eclass_"), marks=_marks(lookup))
+    for lookup in LOOKUPS
+    for bug in sorted((Path(__file__).parent / "bugs").glob(f"{lookup}_*.patch"))
+]
+
+
+@pytest.mark.parametrize("lookup", [pytest.param(lookup, marks=_marks(lookup)) for lookup in LOOKUPS])
+def test_look_ups_agree_with_linear_search(harness: Harness, lookup: str) -> None:
+    run = run_harness(harness(lookup, arm=LOOKUPS[lookup]), 20, CORPUS)
+    assert_clean(run)
+    assert run.executions > 100
+
+
+def test_corpus_reaches_all_look_ups(harness: Harness) -> None:
+    run = run_harness(harness("eclass_children", arm=CHILDREN), 0, CORPUS)
+    assert_clean(run)
+    reached = run.functions
+
+    # classes are merged, have constants, and lose members
+    assert min(reached["process_equivalence"].branches["ec1 == ec2"]) > 0
+    assert min(reached["generate_base_implied_equalities"].branches["ec->ec_has_const"]) > 0
+    assert min(reached["find_derived_clause_for_ec_member"].branches["rinfo"]) > 0
+    assert reached["remove_rel_from_eclass"].calls > 0
+
+    # children come in any order, at any level, alone and joined
+    assert min(reached["next_ec_member"].branches["ec->ec_children_mixed"]) > 0
+    assert min(reached["next_child_in_order"].branches["em->em_number < found->em_number"]) > 0
+    assert min(reached["add_child_rel_equivalences"].branches["parent_rel->reloptkind == RELOPT_BASEREL"]) > 0
+    assert min(reached["add_child_join_rel_equivalences"].branches["parent_joinrel->reloptkind == RELOPT_JOINREL"]) > 0
+
+    # clauses are derived, and found again
+    for member in ("leftem", "rightem"):
+        assert min(reached["create_join_clause"].branches[f"{member}->em_is_child"]) > 0
+    assert min(reached["create_join_clause"].branches["rinfo"]) > 0
+    assert min(reached["generate_implied_equalities_for_column"].branches["is_child_rel"]) > 0
+
+
+@pytest.mark.parametrize(("lookup", "bug"), BUGS)
+def test_finds_injected_bug(harness: Harness, tmp_path: Path, lookup: str, bug: Path) -> None:
+    found = run_harness(harness(lookup, bug=bug, arm=LOOKUPS[lookup]), 60, tmp_path)
+    assert found.crash is not None
+    assert found.complaint
