@@ -23,7 +23,7 @@ def base() -> Base:
 
 @pytest.fixture(scope="module")
 def patched(base: Base) -> Build:
-    ((build, _),) = build_arms([parse_arm("patched", base, FLAVORS["assert"])], print)
+    ((build, _),) = build_arms([parse_arm("patched", base, FLAVORS["assert"], print)], print)
     return build
 
 
