@@ -4,11 +4,11 @@ import random
 from collections.abc import Callable
 from typing import ClassVar
 
+from fuzz.generators import loopback
 from fuzz.generators.choices import Weighted, between, chance, pick
 from fuzz.generators.copying.changes import make_change
 from fuzz.generators.copying.checks import make_check
 from fuzz.generators.copying.copy_out import make_copy_out
-from fuzz.generators.copying.foreign import PROLOGUE as FOREIGN_PROLOGUE
 from fuzz.generators.copying.foreign import make_foreign
 from fuzz.generators.copying.many_references import make_references
 from fuzz.generators.copying.partitions import MANY_PARTITIONS
@@ -95,7 +95,7 @@ def _scene(rng: random.Random, scope: Scope) -> tuple[Scope, tuple[Step, ...]]:
         if chance(rng, 15):
             fixed, view, made = make_view(rng, table, f"v{number}")
             tables, steps = (*tables[:-1], fixed, view), steps + made
-    loop = FOREIGN_PROLOGUE if any(table.remote for table in tables) else ()
+    loop = loopback.PROLOGUE if any(table.remote for table in tables) else ()
     alone = LONE_BUILDS if any(table.leaves > 1 for table in tables) else ()
     return Scope(scope.scale, tables), (*map(Step, (*alone, *loop)), *steps)
 

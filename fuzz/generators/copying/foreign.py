@@ -1,34 +1,20 @@
-"""Foreign tables and partitions, reached by a server that loops back to the same database.
-
-What lies behind them is another backend of the same server, so a session never touches the tables there itself: it
-would wait for itself, unseen by the deadlock detector.
-"""
+"""Foreign tables and partitions to copy into."""
 
 import random
 from dataclasses import replace
 
+from fuzz.generators import loopback
 from fuzz.generators.choices import Weighted, pick
 from fuzz.generators.copying.table import Column, Family, Role, Table
 from fuzz.generators.copying.triggers import make_plain_trigger
 from fuzz.generators.copying.values import INT4, TEXT, make_type
 from oracles.case import Step
 
-SERVER = "duel_loop"
-SCHEMA = "duel"  # where every case runs
 BATCH_SIZES = Weighted((3, 10), (3, 33), (2, 1), (2, 2), (1, 1000))
-
-# The options have the same text on all arms: the server itself knows where it listens.
-PROLOGUE = (
-    "CREATE EXTENSION IF NOT EXISTS postgres_fdw",
-    f"DO $$ BEGIN EXECUTE format('CREATE SERVER {SERVER} FOREIGN DATA WRAPPER postgres_fdw"
-    " OPTIONS (host %L, port %L, dbname %L)', split_part(current_setting('unix_socket_directories'), ',', 1),"
-    f" current_setting('port'), current_database());"
-    f" EXECUTE format('CREATE USER MAPPING FOR CURRENT_USER SERVER {SERVER} OPTIONS (user %L)', current_user); END $$",
-)
 
 
 def make_foreign(rng: random.Random, name: str) -> tuple[Table, tuple[Step, ...]]:
-    """Return a foreign table, or a table with foreign partitions, and the steps that make it after PROLOGUE."""
+    """Return a foreign table, or a table with foreign partitions, and the steps that make it."""
     columns = (
         Column("id", INT4, Role.ID, nullable=False),
         Column("k", INT4, Role.KEY),
@@ -66,10 +52,9 @@ def _foreign_partitions(rng: random.Random, table: Table) -> tuple[Table, tuple[
 def _remote(table: Table, name: str, batch_size: int, partition: str) -> tuple[str, ...]:
     """Return statements for a local table, and for a foreign table that leads to it."""
     shape = partition or f"({_columns(table)})"
-    options = f"schema_name '{SCHEMA}', table_name '{name}_there', batch_size '{batch_size}'"
     return (
         f"CREATE TABLE {name}_there ({_columns(table)})",
-        f"CREATE FOREIGN TABLE {name} {shape} SERVER {SERVER} OPTIONS ({options})",
+        loopback.foreign_table(name, shape, f"{name}_there", f"batch_size '{batch_size}'"),
     )
 
 

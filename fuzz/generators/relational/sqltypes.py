@@ -71,6 +71,8 @@ NUMERIC = Type("numeric", "numeric", "numeric(10,1)", "({}) * 0.5", _half)
 TEXT = Type("text", "text", 'text COLLATE "C"', _KEY, _key)
 VARCHAR = Type("varchar", "text", 'varchar(200) COLLATE "C"', _KEY, _key)
 DATE = Type("date", "date", "date", f"DATE '{EPOCH}' + ({{}})", _day)
+# Compares with a date, but is no other type of it for most expressions, so it is in no family below.
+TIMESTAMP = Type("timestamp", "date", "timestamp", f"TIMESTAMP '{EPOCH}' + ({{}}) * INTERVAL '1 day'", _day)
 UUID = Type("uuid", "uuid", "uuid", "lpad(({})::text, 32, '0')::uuid", _uuid)
 # A composite type that the scene makes: CREATE TYPE pair AS (a int4, b int4).
 PAIR = Type("pair", "pair", "pair", "CASE WHEN ({0}) IS NOT NULL THEN ROW(({0}) / 10, ({0}) % 10)::pair END", _pair)

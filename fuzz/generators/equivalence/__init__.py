@@ -1,0 +1,1 @@
+"""What the generator of joins by equivalence classes is made of."""
