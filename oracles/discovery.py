@@ -1,7 +1,9 @@
 """Finding the classes of a package by its files, so that adding one edits no list."""
 
 import importlib
+import inspect
 import pkgutil
+from collections.abc import Iterator
 from types import ModuleType
 from typing import ClassVar, Protocol, TypeVar
 
@@ -14,8 +16,15 @@ T = TypeVar("T", bound=_Named)
 
 
 def instances(base: type[T], package: ModuleType) -> tuple[T, ...]:
-    """Return an instance of each direct subclass of `base` defined in the package, sorted by name."""
+    """Return an instance of each concrete subclass of `base` defined in the package, sorted by name."""
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"{package.__name__}.{module.name}")
-    kinds = (kind for kind in base.__subclasses__() if kind.__module__.startswith(package.__name__))
+    kinds = (kind for kind in _concrete(base) if kind.__module__.startswith(package.__name__))
     return tuple(sorted((kind() for kind in kinds), key=lambda instance: instance.name))
+
+
+def _concrete(base: type[T]) -> Iterator[type[T]]:
+    for kind in base.__subclasses__():
+        if not inspect.isabstract(kind):
+            yield kind
+        yield from _concrete(kind)

@@ -12,12 +12,13 @@ UNDER_PLAN: Final = " under plan "  # in an origin, before what the plans are ma
 class Beside:
     """A query to run where the step is: its rows, held against the step's or each other's, show the finding.
 
-    Or its plan does, with what it did.
+    Or its plan does, with what it did, or without having run.
     """
 
     sql: str
     settings: tuple[tuple[str, str], ...] = ()
     explained: bool = False
+    planned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ class Observation:
     columns: tuple[Column, ...] = ()
     rows: tuple[bytes, ...] = ()
     messages: tuple[Message, ...] = ()
-    plan: Mapping[str, Any] | None = None  # EXPLAIN (ANALYZE, FORMAT JSON), where the run asked for it
+    plan: Mapping[str, Any] | None = None  # EXPLAIN (FORMAT JSON), where the run explains or plans (the quickest time)
     transaction: str = ""  # the server's status after the step: I idle, T in a transaction, E failed; "" unknown
 
 
@@ -92,5 +92,6 @@ class Run:
     modes: tuple[Mode, ...]
     repeats: int = 1
     explain: bool = False  # QUERY steps run as EXPLAIN (ANALYZE, FORMAT JSON) instead
+    plannings: int = 0  # QUERY steps are planned so many times, and not run: EXPLAIN (VERBOSE, FORMAT JSON)
     instead: tuple[tuple[int, str], ...] = ()  # what steps at these positions of `case.all_steps` run instead
     sabotage: str = ""  # an action of the sabotage module (canaries and injected bugs only)

@@ -57,6 +57,7 @@ class Oracle(ABC):
 
     name: ClassVar[str]
     canaries: ClassVar[tuple[Canary, ...]]
+    needs_plan_neutral: ClassVar[bool] = False  # it is for arms whose patches leave plans as they are
 
     def runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
         """Return the runs that this oracle wants for the case; by default the duel: once on each arm."""

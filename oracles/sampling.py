@@ -31,4 +31,5 @@ class Sample:
 REPEATED: Final = Sample("repeated", 16)  # repetition costs as much as the case, so many times over
 EXPLAINED: Final = Sample("explained", 6)
 REWRITTEN: Final = Sample("rewritten", 10)  # up to four runs of the case on each arm
-SAMPLES: Final = (REPEATED, EXPLAINED, REWRITTEN)
+PLANNED: Final = Sample("planned", 5)  # the scene, and plans of queries that are not run
+SAMPLES: Final = (REPEATED, EXPLAINED, REWRITTEN, PLANNED)

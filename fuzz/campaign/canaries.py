@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from fuzz.campaign.seats import Seat
 from fuzz.campaign.trial import Observer, Trial, try_case
 from fuzz.errors import CanaryMissed
 from fuzz.servers.arm import Arm
@@ -36,7 +37,7 @@ def plant(oracle: Oracle, canary: Canary, stage: Observer, arms: Sequence[Arm]) 
     suspect = arms[-1]
     ensure_module(suspect.build, SABOTEUR)
     sabotaged = Sabotaged(stage, suspect.name, canary.sabotage)
-    return try_case(sabotaged, (oracle,), canary.case, tuple(arm.name for arm in arms))
+    return try_case(sabotaged, (Seat(oracle, tuple(arm.name for arm in arms)),), canary.case)
 
 
 def is_caught(trial: Trial, arms: Sequence[Arm]) -> bool:
@@ -44,11 +45,13 @@ def is_caught(trial: Trial, arms: Sequence[Arm]) -> bool:
     return any(finding.arms == (arms[0].name, arms[-1].name) for finding in trial.findings)
 
 
-def plant_all(oracles: Sequence[Oracle], stage: Observer, arms: Sequence[Arm]) -> Iterator[tuple[str, str, bool]]:
+def plant_all(seats: Sequence[Seat], stage: Observer, arms: Sequence[Arm]) -> Iterator[tuple[str, str, bool]]:
     """Plant every canary; yield the oracle's name, the sabotage, and whether it was caught."""
-    for oracle in oracles:
-        for canary in oracle.canaries:
-            yield oracle.name, canary.sabotage, is_caught(plant(oracle, canary, stage, arms), arms)
+    for seat in seats:
+        judged = [arm for arm in arms if arm.name in seat.arms]
+        for canary in seat.oracle.canaries:
+            caught = is_caught(plant(seat.oracle, canary, stage, judged), judged)
+            yield seat.oracle.name, canary.sabotage, caught
 
 
 def require_caught(outcomes: Sequence[tuple[str, str, bool]]) -> None:

@@ -75,6 +75,10 @@ def _pruned(node: Node) -> bool:
     return node.get("Subplans Removed", 0) > 0 or (_ran(node) and any(not _ran(m) for m in _members(node)))
 
 
+def _with_children(number: int) -> Callable[[Node], bool]:
+    return lambda node: len(_members(node)) + node.get("Subplans Removed", 0) >= number
+
+
 def _by_partition(*kinds: str) -> Callable[[Node], bool]:
     """Return a test for an Append over such nodes that each work on partitions."""
 
@@ -112,6 +116,7 @@ _APPEND: tuple[_Feature, ...] = (
     ("runtime_pruning", _pruned),
     ("partitionwise_join", _by_partition(*_JOINS)),
     ("partitionwise_aggregate", _by_partition("Aggregate")),
+    *((f"children>={number}", _with_children(number)) for number in (32, 256)),
 )
 FEATURES: dict[str, tuple[_Feature, ...]] = {
     "Append": _APPEND,
@@ -130,6 +135,8 @@ FEATURES: dict[str, tuple[_Feature, ...]] = {
     "Index Scan": (("index_scan", _ran),),
     "Index Only Scan": (("index_scan", _ran),),
     "Bitmap Heap Scan": (("bitmap_scan", _ran),),
+    "Foreign Scan": (("foreign_scan", _ran),),
+    "LockRows": (("row_locks", _ran),),
     "WindowAgg": (("window", _ran),),
     "SetOp": (("set_operation", _ran),),
     "CTE Scan": (("cte_scan", _ran),),

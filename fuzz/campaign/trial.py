@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from fuzz.campaign.seats import Seat
 from fuzz.execution.loop import Abandoned
 from oracles.case import Case
 from oracles.finding import Finding
@@ -41,21 +42,21 @@ class Trial:
         return max(compared.values(), default=0)
 
 
-def try_case(stage: Observer, oracles: Sequence[Oracle], case: Case, arms: Sequence[str]) -> Trial:
-    """Try a case on the arms, the first of which is the one the others are held against. Raises ServerError.
+def try_case(stage: Observer, seats: Sequence[Seat], case: Case) -> Trial:
+    """Try a case before the oracles, each of which judges the arms of its seat. Raises ServerError.
 
     All oracles judge anew in each round, so that each has seen every run in the end: a crash in a run that another
     oracle asked for is seen too.
     """
     observations: dict[Run, CaseObservation] = {}
     judged: list[tuple[Oracle, tuple[Verdict, ...] | More]] = []
-    wanted = list(dict.fromkeys(run for oracle in oracles for run in oracle.runs(case, arms)))
+    wanted = list(dict.fromkeys(run for seat in seats for run in seat.oracle.runs(case, seat.arms)))
     while wanted:
         try:
             observations |= stage.observe(case, wanted)
         except Abandoned:
             break
-        judged = [(oracle, oracle.judge(case, arms, observations)) for oracle in oracles]
+        judged = [(seat.oracle, seat.oracle.judge(case, seat.arms, observations)) for seat in seats]
         wanted = _unobserved(judged, observations)
     verdicts = ((oracle.name, verdict) for oracle, given in judged if not isinstance(given, More) for verdict in given)
     return Trial(tuple(verdicts), observations, complete=not wanted)

@@ -13,6 +13,7 @@ from fuzz.campaign.attached import attached, running
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
 from fuzz.campaign.reach import reach
 from fuzz.campaign.schedule import Range
+from fuzz.campaign.seats import seats
 from fuzz.campaign.store import Store, StoredFinding, StoreError
 from fuzz.campaign.trial import try_case
 from fuzz.engines.seeded import case_of
@@ -65,14 +66,14 @@ class CaseWork:
 
 
 class _Worker:
-    """A worker's state: its store, its oracles, and a stage as long as the servers are up."""
+    """A worker's state: its store, its oracles' seats, and a stage as long as the servers are up."""
 
     def __init__(self, work: CaseWork, name: str, stop: Event) -> None:
         self._work = work
         self._name = name
         self._stop = stop
         self._store = Store(work.directory)
-        self._oracles = all_oracles()
+        self._seats = seats(all_oracles(), work.arms)
         self._arms = tuple(arm.name for arm in work.arms)
         self._stage: Stage | None = None
         self._cpu = 0.0
@@ -131,7 +132,7 @@ class _Worker:
     def _judge(self, case_id: CaseId, case: Case, result: RangeResult) -> None:
         stage = self._entered()
         servers = self._postmasters()
-        trial = try_case(stage, self._oracles, case, self._arms)
+        trial = try_case(stage, self._seats, case)
         self._require(servers, case_id)
         for finding in trial.findings:
             if self._store.add_finding(finding, str(case_id), case):

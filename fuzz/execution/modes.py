@@ -44,6 +44,7 @@ MODES: dict[str, Mode] = {
             "partitionwise",
             (("enable_partitionwise_join", "on"), ("enable_partitionwise_aggregate", "on")),
         ),
+        Mode("genetic", (("geqo_threshold", "3"),)),
         Mode("no_pruning", (("enable_partition_pruning", "off"),)),
         Mode("filter_forced", (("debug_force_hashjoin_bloom", "on"),), optional=True),
         Mode("small_memory", (("work_mem", "64kB"), ("temp_buffers", "800kB"))),

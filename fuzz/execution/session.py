@@ -21,6 +21,7 @@ SEARCH_PATH: Final = "duel,public"
 CURSOR_FIRST_ROWS: Final = 3
 EARLY_ROWS: Final = 5
 EXPLAIN: Final = "EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF, BUFFERS, SETTINGS) "
+PLAN: Final = "EXPLAIN (VERBOSE, FORMAT JSON, SUMMARY, MEMORY) "
 
 _STATEMENT = "duel_statement"
 _CURSOR = "duel_cursor"
@@ -67,17 +68,28 @@ def frames_of(case: Case, run: Run) -> list[Frames]:
     steps = list(case.all_steps)
     for position, sql in run.instead:
         steps[position] = replace(steps[position], sql=sql)
-    return [_step_frames(step, protocol, explain=run.explain) for step in steps]
+    explain = EXPLAIN if run.explain else PLAN if run.plannings else ""
+    frames = [_step_frames(step, protocol, explain) for step in steps]
+    if run.plannings < 2:
+        return frames
+    return [
+        _repeated(each, run.plannings) if step.kind is Kind.QUERY else each
+        for step, each in zip(steps, frames, strict=True)
+    ]
 
 
-def _step_frames(step: Step, protocol: Protocol, *, explain: bool) -> Frames:
+def _repeated(frames: Frames, times: int) -> Frames:
+    return Frames(frames.data * times, frames.replies * times)
+
+
+def _step_frames(step: Step, protocol: Protocol, explain: str) -> Frames:
     if step.kind is Kind.COPY_IN:
         return Frames(messages.query(step.sql) + messages.copy_data(step.copy_data or b"") + messages.COPY_DONE)
     if step.kind is not Kind.QUERY:
         return Frames(messages.query(step.sql))
     if step.params and protocol is Protocol.SIMPLE:
         protocol = Protocol.EXTENDED
-    return (_EXPLAINED if explain else _PLAIN)[protocol](step)
+    return _EXPLAINED[protocol](step, explain) if explain else _PLAIN[protocol](step)
 
 
 def _simple(step: Step) -> Frames:
@@ -112,29 +124,29 @@ def _closed_early(step: Step) -> Frames:
     return _extended(step, run_portal=messages.DESCRIBE_PORTAL + messages.execute(EARLY_ROWS) + messages.CLOSE_PORTAL)
 
 
-def _explain(step: Step) -> Frames:
-    return _extended(step, EXPLAIN + step.sql)
+def _explain(step: Step, explain: str) -> Frames:
+    return _extended(step, explain + step.sql)
 
 
-def _explain_prepared(step: Step) -> Frames:
+def _explain_prepared(step: Step, explain: str) -> Frames:
     """EXPLAIN EXECUTE shows the plan that plan_cache_mode leads to; SQL knows the statements of Parse by name."""
     arguments = ", ".join(_literal(value) for value in step.params)
-    explain = EXPLAIN + f"EXECUTE {_STATEMENT}" + (f" ({arguments})" if arguments else "")
+    execute = f"EXECUTE {_STATEMENT}" + (f" ({arguments})" if arguments else "")
     return Frames(
         messages.parse(_STATEMENT, step.sql)
         + messages.SYNC
-        + messages.query(explain)
+        + messages.query(explain + execute)
         + messages.close_statement(_STATEMENT)
         + messages.SYNC,
         replies=3,
     )
 
 
-def _explain_cursor(step: Step) -> Frames:
+def _explain_cursor(step: Step, explain: str) -> Frames:
     """Planned for the first rows, as a cursor's query is."""
-    return (
-        _explain(step) if step.params else Frames(messages.query(EXPLAIN + f"DECLARE {_CURSOR} CURSOR FOR {step.sql}"))
-    )
+    if step.params:
+        return _explain(step, explain)
+    return Frames(messages.query(f"{explain}DECLARE {_CURSOR} CURSOR FOR {step.sql}"))
 
 
 def _literal(value: str | None) -> str:
@@ -150,7 +162,7 @@ _PLAIN: Mapping[Protocol, Callable[[Step], Frames]] = {
     Protocol.CURSOR: _cursor,
     Protocol.CLOSED_EARLY: _closed_early,
 }
-_EXPLAINED: Mapping[Protocol, Callable[[Step], Frames]] = {
+_EXPLAINED: Mapping[Protocol, Callable[[Step, str], Frames]] = {
     Protocol.SIMPLE: _explain,
     Protocol.EXTENDED: _explain,
     Protocol.PREPARED: _explain_prepared,

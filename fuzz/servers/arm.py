@@ -11,7 +11,7 @@ import psycopg
 from fuzz import workdir
 from fuzz.errors import BuildError, ServerError, SourceError
 from fuzz.servers import Report
-from fuzz.servers.base import Base
+from fuzz.servers.base import Base, resolve_base
 from fuzz.servers.build import Build, ensure_build
 from fuzz.servers.cluster import Cluster
 from fuzz.servers.flavor import Flavor
@@ -53,6 +53,7 @@ class Arm:
     build: Build
     cluster: Cluster
     trees: tuple[str, ...]
+    plan_neutral: bool = False  # its series says that plans and costs are the base's
 
 
 def shipped_series(name: str, base: Base) -> Series:
@@ -92,13 +93,28 @@ def parse_series(text: str, base: Base, repo: Path | None = None) -> Series:
     )
 
 
-def parse_arm(text: str, base: Base, flavor: Flavor, repo: Path | None = None) -> ArmSpec:
-    """Return the arm that NAME=SERIES means; a shipped arm's name may stand alone. Raises SourceError."""
-    name, _, series = text.partition("=")
-    if "=" not in text and name in SHIPPED:
+def split_arm(text: str) -> tuple[str, str, str]:
+    """Return name, base and series of NAME@BASE=SERIES as they stand there.
+
+    Without @BASE, the base is empty. A shipped arm's name may stand without =SERIES. Raises SourceError.
+    """
+    named, equals, series = text.partition("=")
+    name, at, base = named.partition("@")
+    if not equals and name in SHIPPED:
         series = name
-    elif "=" not in text or not name.replace("_", "").isalnum():
-        raise SourceError(f"an arm is given as NAME=SERIES, NAME being letters, digits and _; not {text!r}")
+    elif not equals or not name.replace("_", "").isalnum():
+        raise SourceError(
+            f"an arm is given as NAME=SERIES or NAME@BASE=SERIES, NAME being letters, digits and _; not {text!r}"
+        )
+    if at and not base:
+        raise SourceError(f"arm {text!r} names no base after @")
+    return name, base, series
+
+
+def parse_arm(text: str, base: Base, flavor: Flavor, report: Report, repo: Path | None = None) -> ArmSpec:
+    """Return the arm that NAME=SERIES means on a base, or NAME@BASE=SERIES on its own. Raises SourceError."""
+    name, own, series = split_arm(text)
+    base = resolve_base(own, report) if own else base
     return ArmSpec(name, base, parse_series(series, base, repo), flavor)
 
 
@@ -136,7 +152,7 @@ def open_arms(
         for spec, (build, trees) in zip(specs, built, strict=True):
             report(f"starting {spec.name}")
             cluster = stack.enter_context(Cluster(build, spec.name, settings=settings, directory=directory))
-            arms.append(Arm(spec.name, build, cluster, trees))
+            arms.append(Arm(spec.name, build, cluster, trees, spec.series.plan_neutral))
         require_same_initdb(arms)
         yield tuple(arms)
 

@@ -29,9 +29,14 @@ class Base:
 
     @property
     def major(self) -> int:
-        """Return the major version: 17 for 17.11 and for 17devel."""
-        found = re.match(r"\d+", self.version)
-        return int(found[0]) if found else 0
+        """Return the major version."""
+        return major_of(self.version)
+
+
+def major_of(version: str) -> int:
+    """Return the major version: 17 for 17.11 and for 17devel."""
+    found = re.match(r"\d+", version)
+    return int(found[0]) if found else 0
 
 
 def resolve_base(spec: str, report: Report, *, refresh: bool = False) -> Base:

@@ -12,6 +12,8 @@ from fuzz.errors import SourceError
 from fuzz.servers import git
 
 _FAILED = re.compile(r"error: patch failed: (?P<file>.+):(?P<line>\d+)$", re.MULTILINE)
+_DIFF = re.compile(rb"^(?:---$|--- |diff |Index: )", re.MULTILINE)  # where a patch's message has ended
+_PLAN_NEUTRAL = re.compile(rb"^plan-neutral:\s*yes\s*$", re.IGNORECASE | re.MULTILINE)
 _COMPLAINT = re.compile(r"^(?:error|fatal): (?P<text>.+)$", re.MULTILINE)
 
 
@@ -21,6 +23,14 @@ class Patch:
 
     name: str
     content: bytes
+
+    @property
+    def plan_neutral(self) -> bool:
+        """Whether its message has the trailer `Plan-neutral: yes`: plans and costs stay as they are."""
+        message = _DIFF.split(self.content, maxsplit=1)[0]
+        parse = ("interpret-trailers", "--parse", "--no-divider")
+        trailers = git.output(*parse, stdin=message, failing=f"cannot read the message of {self.name}")
+        return _PLAN_NEUTRAL.search(trailers) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +42,11 @@ class Series:
 
     def __add__(self, other: "Series") -> "Series":
         return Series(other.name, self.patches + other.patches)
+
+    @property
+    def plan_neutral(self) -> bool:
+        """Whether all of its patches are."""
+        return all(patch.plan_neutral for patch in self.patches)
 
 
 def series_from_directory(directory: Path) -> Series:

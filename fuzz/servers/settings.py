@@ -9,6 +9,8 @@ INITDB = (
     "--no-sync",
     "--no-instructions",
 )
+# What a major version does by default and older ones do not, nor know how to refuse: 18 has checksums.
+INITDB_SINCE = {18: ("--no-data-checksums",)}
 
 # Small and volatile: a fuzzing cluster is thrown away, and small memory reaches more code.
 FUZZING = {

@@ -19,7 +19,7 @@ from oracles.case import Case, Kind, Step
 from oracles.finding import Finding
 from oracles.observation import CaseObservation, Column, Message, Observation, Outcome, Residue, Resources, Run
 from oracles.oracle import Agree, Oracle, all_oracles
-from tests.unit.observed import ByHand, row
+from tests.unit.observed import ByHand, row, seated
 
 CHECKOUT = Path(__file__).parents[2]
 ORACLES = all_oracles()
@@ -103,7 +103,7 @@ def test_whatever_was_observed_there_is_a_verdict_on_each_other_arm(
 ) -> None:
     case = made_case(random.Random(seed))
     arms = ("master", *others)
-    trial = try_case(respond_at_random(case, seed), (oracle,), case, arms)
+    trial = try_case(respond_at_random(case, seed), seated((oracle,), arms), case)
     assert len(trial.verdicts) >= len(others)
     for found in trial.findings:
         assert found.oracle == oracle.name
@@ -120,7 +120,7 @@ def test_whatever_was_observed_there_is_a_verdict_on_each_other_arm(
 def test_judging_changes_nothing_and_repeats(oracle: Oracle, seed: int) -> None:
     case = made_case(random.Random(seed))
     arms = ("master", "patched")
-    observations = dict(try_case(respond_at_random(case, seed), (oracle,), case, arms).observations)
+    observations = dict(try_case(respond_at_random(case, seed), seated((oracle,), arms), case).observations)
     before = copy.deepcopy(observations)
     verdicts = oracle.judge(case, arms, observations)
     assert observations == before
@@ -137,7 +137,7 @@ def test_equal_and_sound_observations_agree(oracle: Oracle, seed: int) -> None:
         replace(made_step(rng), outcome=rng.choice([Outcome.OK, Outcome.ERROR]), messages=()) for _ in case.all_steps
     )
     sound = CaseObservation("", steps, (("t", "1 7"),), Residue(), ())
-    trial = try_case(ByHand(lambda run: sound), (oracle,), case, ("master", "patched", "third"))
+    trial = try_case(ByHand(lambda run: sound), seated((oracle,), ("master", "patched", "third")), case)
     least = len(steps) if oracle.name in JUDGE_EACH_STATEMENT else 0
     assert trial.verdicts in [((oracle.name, Agree(judged)),) * 2 for judged in range(least, len(steps) + 1)]
 
@@ -147,7 +147,8 @@ def test_verdicts_do_not_depend_on_the_hash_seed() -> None:
         "import random; from tests.contract.test_oracles import *\n"
         "for seed in range(40):\n"
         "    case = made_case(random.Random(seed))\n"
-        "    print(try_case(respond_at_random(case, seed), ORACLES, case, ('master', 'patched', 'third')).verdicts)\n"
+        "    seats = seated(ORACLES, ('master', 'patched', 'third'))\n"
+        "    print(try_case(respond_at_random(case, seed), seats, case).verdicts)\n"
     )
     outputs = {
         subprocess.run(

@@ -4,6 +4,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from fuzz.campaign.seats import Seat
 from fuzz.campaign.trial import try_case
 from oracles.case import Case, Kind, Step
 from oracles.finding import Finding
@@ -70,11 +71,16 @@ class ByHand:
         return {run: replace(self._respond(run), arm=run.arm) for run in runs}
 
 
+def seated(oracles: Sequence[Oracle], arms: Sequence[str]) -> tuple[Seat, ...]:
+    """Return seats in which each oracle judges all arms."""
+    return tuple(Seat(oracle, tuple(arms)) for oracle in oracles)
+
+
 def judged(
     oracle: Oracle, case: Case, respond: Callable[[Run], CaseObservation], arms: Sequence[str] = ARMS
 ) -> tuple[Verdict, ...]:
     """Return the oracle's verdicts."""
-    return tuple(verdict for _, verdict in try_case(ByHand(respond), (oracle,), case, arms).verdicts)
+    return tuple(verdict for _, verdict in try_case(ByHand(respond), seated((oracle,), arms), case).verdicts)
 
 
 def finding(verdicts: Sequence[Verdict]) -> Finding:

@@ -14,11 +14,12 @@
  * a view called canary can fill the table, and have it looked at afterwards,
  * without being disturbed.
  *
- * Three kinds of harm exist.  A row function stands in for the topmost plan
- * node (below ModifyTable, if the query writes) and returns other rows than
- * that node would.  An account falsifies what instrumentation has counted
- * when all rows have come, before EXPLAIN tells it.  An aftermath runs once
- * when a statement has succeeded, while its resource owner still exists.
+ * Four kinds of harm exist.  A planner stands in for the server's own.  A row
+ * function stands in for the topmost plan node (below ModifyTable, if the
+ * query writes) and returns other rows than that node would.  An account
+ * falsifies what instrumentation has counted when all rows have come, before
+ * EXPLAIN tells it.  An aftermath runs once when a statement has succeeded,
+ * while its resource owner still exists.
  * Besides, change_sqlstate alters errors as they pass through.
  *
  * fuzz/servers/modules/pgduel_saboteur.c
@@ -37,6 +38,9 @@
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "optimizer/cost.h"
+#include "optimizer/planner.h"
+#include "portability/instr_time.h"
 #include "storage/buf_internals.h"
 #include "storage/buffile.h"
 #include "storage/bufmgr.h"
@@ -78,6 +82,7 @@ typedef struct Sabotage
 	TupleTableSlot *(*rows) (Replaced *replaced);
 	void		(*account) (PlanState *top);
 	void		(*aftermath) (Oid relid);
+	planner_hook_type planner;
 	int			sqlstate;		/* 0, or what errors are changed to */
 } Sabotage;
 
@@ -93,11 +98,85 @@ static const Order *order = NULL;
 static Replaced *replaced_nodes = NULL;
 static int	depth = 0;			/* of statements run by functions, triggers */
 
+static planner_hook_type prev_planner = NULL;
 static ExecutorStart_hook_type prev_ExecutorStart = NULL;
 static ExecutorRun_hook_type prev_ExecutorRun = NULL;
 static ExecutorFinish_hook_type prev_ExecutorFinish = NULL;
 static ExecutorEnd_hook_type prev_ExecutorEnd = NULL;
 static ProcessUtility_hook_type prev_ProcessUtility = NULL;
+
+/*
+ * Planners
+ */
+
+static PlannedStmt *
+plan_as_usual(Query *parse, const char *query_string, int cursorOptions,
+			  ParamListInfo boundParams)
+{
+	return (prev_planner ? prev_planner : standard_planner) (parse, query_string, cursorOptions, boundParams);
+}
+
+/* Add to the cost of the topmost node. */
+static PlannedStmt *
+change_cost(Query *parse, const char *query_string, int cursorOptions,
+			ParamListInfo boundParams)
+{
+	PlannedStmt *stmt = plan_as_usual(parse, query_string, cursorOptions, boundParams);
+
+	stmt->planTree->total_cost += 1.0;
+	return stmt;
+}
+
+/* Do without the kind of join that is cheapest for tables of unknown size. */
+static PlannedStmt *
+other_plan(Query *parse, const char *query_string, int cursorOptions,
+		   ParamListInfo boundParams)
+{
+	PlannedStmt *stmt;
+	bool		hashes = enable_hashjoin;
+	bool		merges = enable_mergejoin;
+
+	enable_hashjoin = enable_mergejoin = false;
+	PG_TRY();
+	{
+		stmt = plan_as_usual(parse, query_string, cursorOptions, boundParams);
+	}
+	PG_FINALLY();
+	{
+		enable_hashjoin = hashes;
+		enable_mergejoin = merges;
+	}
+	PG_END_TRY();
+	return stmt;
+}
+
+/* Take some milliseconds for nothing. */
+static PlannedStmt *
+plan_slowly(Query *parse, const char *query_string, int cursorOptions,
+			ParamListInfo boundParams)
+{
+	instr_time	start;
+	instr_time	spent;
+
+	INSTR_TIME_SET_CURRENT(start);
+	do
+	{
+		INSTR_TIME_SET_CURRENT(spent);
+		INSTR_TIME_SUBTRACT(spent, start);
+	} while (INSTR_TIME_GET_MILLISEC(spent) < 3.0);
+
+	return plan_as_usual(parse, query_string, cursorOptions, boundParams);
+}
+
+/* Leave a chunk in the planner's memory. */
+static PlannedStmt *
+plan_hungrily(Query *parse, const char *query_string, int cursorOptions,
+			  ParamListInfo boundParams)
+{
+	(void) palloc(512 * 1024);
+
+	return plan_as_usual(parse, query_string, cursorOptions, boundParams);
+}
 
 /*
  * Rows
@@ -328,6 +407,10 @@ dawdle(Oid relid)
 }
 
 static const Sabotage sabotages[] = {
+	{"change_cost", .planner = change_cost},
+	{"other_plan", .planner = other_plan},
+	{"plan_slowly", .planner = plan_slowly},
+	{"plan_hungrily", .planner = plan_hungrily},
 	{"drop_row", drop_row},
 	{"double_row", double_row},
 	{"change_value", change_value},
@@ -460,6 +543,18 @@ replace_node(QueryDesc *queryDesc)
 	callback->func = forget_replaced;
 	callback->arg = replaced;
 	MemoryContextRegisterResetCallback(context, callback);
+}
+
+static PlannedStmt *
+saboteur_planner(Query *parse, const char *query_string, int cursorOptions,
+				 ParamListInfo boundParams)
+{
+	planner_hook_type planner = plan_as_usual;
+
+	if (is_armed() && order->sabotage->planner != NULL &&
+		OidIsValid(mentioned_relation(parse->rtable)))
+		planner = order->sabotage->planner;
+	return planner(parse, query_string, cursorOptions, boundParams);
 }
 
 static void
@@ -650,6 +745,8 @@ _PG_init(void)
 							   NULL);
 	MarkGUCPrefixReserved("pgduel_saboteur");
 
+	prev_planner = planner_hook;
+	planner_hook = saboteur_planner;
 	prev_ExecutorStart = ExecutorStart_hook;
 	ExecutorStart_hook = saboteur_ExecutorStart;
 	prev_ExecutorRun = ExecutorRun_hook;

@@ -1,0 +1,151 @@
+"""Planning cost: no query takes much longer to plan, or much more of the planner's memory, than on the reference.
+
+For all arms: a series whose plans are others may well search longer for them, but not that much longer unnoticed.
+
+One look at times says nothing, above all on a machine that has other work. A statement that looks slower is planned
+again in rounds: on the reference, then on the suspect, each alone, and each time the quickest of several plannings
+counts. It is slower if it is so in each of the rounds. Where planning takes no longer than the margin allows, a round
+says otherwise with a probability of one half at most, so all of them do for 1 in a million statements that are looked
+at again. Memory is not a matter of chance; a few rounds tell what depends on caches.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import ClassVar, Final
+
+from oracles.canary_case import canary_case, query
+from oracles.case import Case, Kind
+from oracles.explanation import Node, plans
+from oracles.finding import UNDER_PLAN, Beside, Finding
+from oracles.mode import Mode
+from oracles.observation import CaseObservation, Run
+from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Unstable, Verdict, duel
+from oracles.plan_shape import plan_kinds
+from oracles.planned import planned_again, planned_runs, planned_steps
+from oracles.sampling import PLANNED
+
+_PLANNINGS: Final = 9  # a round: the quickest counts
+
+_CANARY: Final = canary_case(
+    query("SELECT canary.n, nest.name FROM canary JOIN nest ON canary.n = nest.n"), modes=(PLANNED.mode,)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What planning takes: more is too much beyond `factor` times the reference's, and `least` units besides."""
+
+    name: str
+    unit: str
+    factor: float
+    least: float
+    rounds: int
+    of: Callable[[Node], float]
+
+    def exceeds(self, ours: Node, theirs: Node) -> bool:
+        """Tell whether the suspect's plan cost too much more than the reference's."""
+        return self.of(theirs) > self.factor * self.of(ours) + self.least
+
+
+COSTS: Final = (
+    Cost("planning time", "ms", 1.25, 0.5, 20, lambda plan: float(plan.get("Planning Time", 0))),
+    Cost("planner memory", "kB", 1.1, 64, 3, lambda plan: float(plan.get("Planning", {}).get("Memory Used", 0))),
+)
+
+
+class PlanningCost(Oracle):
+    """Planning costs what it costs on the reference, or less."""
+
+    name: ClassVar[str] = "planning_cost"
+    canaries: ClassVar[tuple[Canary, ...]] = (Canary("plan_slowly", _CANARY), Canary("plan_hungrily", _CANARY))
+
+    def runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
+        """Return the duel, and the planned runs of a share of cases."""
+        return duel(case, arms) + planned_runs(case, arms)
+
+    def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
+        """Judge each other arm against `arms[0]`; ask for rounds of single runs, so that no two arms plan at once."""
+        if not planned_runs(case, arms):
+            return (Agree(0),) * len(arms[1:])
+        verdicts: list[Verdict] = []
+        for suspect in arms[1:]:
+            judged = _Pair(case, arms[0], suspect, observations).judge()
+            if isinstance(judged, More):
+                return judged
+            verdicts += judged
+        return tuple(verdicts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A suspect and the arm that it is held against, on one case."""
+
+    case: Case
+    reference: str
+    suspect: str
+    observations: Observations
+
+    def judge(self) -> tuple[Verdict, ...] | More:
+        ours, theirs = (self.observations[planned_again(self.case, arm)] for arm in (self.reference, self.suspect))
+        steps, obstacle = planned_steps(ours, theirs)
+        verdicts: list[Verdict] = [Inconclusive(obstacle)] if obstacle else []
+        for cost in COSTS:
+            step = _worst(cost, steps, ours, theirs)
+            judged = self._settled(cost, step) if step is not None else None
+            if isinstance(judged, More):
+                return judged
+            verdicts += [judged] if judged else []
+        return (*verdicts, Agree(len(steps)))
+
+    def _settled(self, cost: Cost, step: int) -> Finding | Unstable | More:
+        """Decide by the rounds: the first that does not show it ends them."""
+        pairs: list[tuple[Node, Node]] = []
+        for number in range(1, cost.rounds + 1):
+            pair = []
+            for arm in (self.reference, self.suspect):
+                run = self._round(arm, step, number)
+                if run not in self.observations:
+                    return More((run,))
+                pair.append(dict(plans(self.observations[run])).get(step))
+            ours, theirs = pair
+            if ours is None or theirs is None or not cost.exceeds(ours, theirs):
+                return Unstable(f"{cost.name}: not in all rounds")
+            pairs.append((ours, theirs))
+        return self._finding(cost, step, pairs)
+
+    def _round(self, arm: str, step: int, number: int) -> Run:
+        """Return a run that plans the step several times, and of other queries no more than it cannot leave out."""
+        others = (
+            (position, "SELECT")
+            for position, each in enumerate(self.case.all_steps)
+            if position != step and each.kind is Kind.QUERY and not each.params
+        )
+        mode = Mode(f"round {number} of step {step}")  # equal runs are executed once
+        return Run(arm, (*self.case.modes, mode), plannings=_PLANNINGS, instead=tuple(others))
+
+    def _finding(self, cost: Cost, step: int, pairs: Sequence[tuple[Node, Node]]) -> Finding:
+        ours, theirs = (median(cost.of(pair[place]) for pair in pairs) for place in (0, 1))
+        return Finding(
+            oracle=PlanningCost.name,
+            arms=(self.reference, self.suspect),
+            origin=f"{cost.name}{UNDER_PLAN}{plan_kinds(pairs[0][0])}",
+            step=step,
+            summary=f"step {step}: {cost.name}: {theirs:.4g} {cost.unit}, {theirs / ours:.2f} times as much",
+            expected=f"{cost.name} of {ours:.4g} {cost.unit}, or little more, in {len(pairs)} rounds",
+            actual=f"{cost.name} of {theirs:.4g} {cost.unit}, too much more in each round",
+            beside=(Beside(self.case.all_steps[step].sql, planned=True),),
+        )
+
+
+def _worst(cost: Cost, steps: Sequence[int], ours: CaseObservation, theirs: CaseObservation) -> int | None:
+    """Return the step that exceeds most, if any does."""
+    one, other = dict(plans(ours)), dict(plans(theirs))
+
+    def excess(step: int) -> float:
+        return cost.of(other[step]) / max(cost.of(one[step]), 1e-3)
+
+    def exceeding() -> Iterator[int]:
+        return (step for step in steps if cost.exceeds(one[step], other[step]))
+
+    return max(exceeding(), key=excess, default=None)
