@@ -3,8 +3,9 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import psycopg
@@ -23,13 +24,33 @@ class BenchError(PgduelError):
     """A measurement that was asked for cannot be taken."""
 
 
+# What each bench's servers have: memory enough to keep the tables, and nothing that would add work of its own.
+UNDISTURBED = MappingProxyType(
+    {
+        "shared_preload_libraries": "",
+        "shared_buffers": "1GB",
+        "dynamic_shared_memory_type": "posix",
+        "max_wal_size": "8GB",
+        "autovacuum": "off",
+    }
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """Where a table comes from, and the ratios patched/master that it gives."""
+    """Where a table comes from, and the ratios patched/master that it gives.
+
+    `variants` has those of arms that bear the name of one of several patches that the mail compares.
+    """
 
     subject: str
     message_id: str
     ratios: Mapping[Point, float]
+    variants: Mapping[str, Mapping[Point, float]] = field(default_factory=dict)
+
+    def ratio(self, arm: str, point: Point) -> float | None:
+        """Return what the mail says of an arm at a point, if it does."""
+        return self.variants.get(arm, self.ratios).get(point)
 
 
 class Bench(ABC):

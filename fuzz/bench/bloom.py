@@ -17,7 +17,7 @@ from statistics import median
 from types import MappingProxyType
 from typing import Any
 
-from fuzz.bench.bench import Bench, BenchError, Connection, Mail, Point, Samples, connected
+from fuzz.bench.bench import UNDISTURBED, Bench, BenchError, Connection, Mail, Point, Samples, connected
 from fuzz.servers.arm import Arm
 from fuzz.servers.memory_limit import memory_limited
 
@@ -86,11 +86,7 @@ class BloomBench(Bench):
     )
     settings = MappingProxyType(
         {
-            "shared_preload_libraries": "",
-            "shared_buffers": "1GB",
-            "dynamic_shared_memory_type": "posix",
-            "max_wal_size": "8GB",
-            "autovacuum": "off",
+            **UNDISTURBED,
             "jit": "off",
             "hash_mem_multiplier": "1",  # there was none in the mail's days
             "max_parallel_workers_per_gather": "0",

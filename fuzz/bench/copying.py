@@ -8,18 +8,15 @@ What pgbench's first transactions pay for (a new backend's caches) is the same s
 drops out of the ratio; connecting is not in pgbench's figure anyway.
 """
 
-import os
-import re
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from fuzz.bench.bench import Bench, BenchError, Mail, Point, connected
+from fuzz.bench.bench import UNDISTURBED, Bench, Mail, Point, connected
+from fuzz.bench.pgbench import transactions_a_second
 from fuzz.servers.arm import Arm
 
-_TPS = re.compile(r"^tps = ([0-9.]+)", re.MULTILINE)
 _ROWS = (10, 100, 1000, 10000, 100000)
 _CLIENTS = (1, 4, 8)
 _PERCENT = (  # patched / master, a line for each number of rows, a column for each number of clients
@@ -52,11 +49,7 @@ class CopyBench(Bench):
     # what would add work of its own: checkpoints and autovacuum.
     settings = MappingProxyType(
         {
-            "shared_preload_libraries": "",
-            "shared_buffers": "1GB",
-            "dynamic_shared_memory_type": "posix",
-            "max_wal_size": "8GB",
-            "autovacuum": "off",
+            **UNDISTURBED,
             "fsync": "on",
             "full_page_writes": "on",
             "synchronous_commit": "on",
@@ -89,7 +82,7 @@ class CopyBench(Bench):
         with tempfile.NamedTemporaryFile("w", suffix=".sql") as script:
             script.write(f"COPY bench_copy FROM '{_file(arm, rows)}';\n")
             script.flush()
-            tps = _pgbench(arm, script.name, clients, seconds)
+            tps = transactions_a_second(arm, "-n", "-f", script.name, clients=clients, seconds=seconds)
         with connected(arm) as connection:
             connection.execute("TRUNCATE bench_copy")
         return tps
@@ -97,16 +90,3 @@ class CopyBench(Bench):
 
 def _file(arm: Arm, rows: int) -> Path:
     return arm.cluster.data / f"bench_copy_{rows}"
-
-
-def _pgbench(arm: Arm, script: str, clients: int, seconds: int) -> float:
-    processors = len(os.sched_getaffinity(0))
-    command: list[str | Path] = [arm.build.bindir / "pgbench", "-n", "-f", script, "-T", str(seconds)]
-    command += ["-c", str(clients), "-j", str(min(clients, processors))]
-    command += ["-h", arm.cluster.socket_dir, "-p", str(arm.cluster.port), "-U", "postgres", "postgres"]
-    done = subprocess.run(command, capture_output=True, text=True, env=arm.cluster.environment())
-    found = _TPS.search(done.stdout)
-    if done.returncode or found is None:
-        said = done.stderr.strip().splitlines()
-        raise BenchError(f"pgbench failed on arm {arm.name}: {said[-1] if said else f'exit status {done.returncode}'}")
-    return float(found[1])

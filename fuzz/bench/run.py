@@ -63,7 +63,7 @@ def _row(bench: Bench, samples: Samples, point: Point, arm: str, against: str) -
         ratio.ratio,
         ratio.low,
         ratio.high,
-        bench.mail.ratios.get(point),
+        bench.mail.ratio(arm, point),
         statistics.median(mine),
         statistics.median(theirs),
         tuple(mine),

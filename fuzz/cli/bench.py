@@ -1,37 +1,42 @@
-"""`pgduel bench`: a mail's table measured again, arms interleaved in one run."""
+"""`pgduel bench`: a mail's tables measured again, arms interleaved in one run."""
 
-import os
-from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fuzz import workdir
-from fuzz.bench.bench import Bench, BenchError
+from fuzz.bench import join_order
+from fuzz.bench.bench import Bench
 from fuzz.bench.bloom import BloomBench, Join
 from fuzz.bench.copying import CopyBench
-from fuzz.bench.run import Row, run_bench
-from fuzz.cli import options
-from fuzz.cli.app import app, console, say, write_json
-from fuzz.report.bench_table import print_rows, row_json
-from fuzz.report.terminal import display
-from fuzz.servers.arm import open_arms
+from fuzz.bench.join_order import JoinOrderBench
+from fuzz.bench.oltp import OltpBench
+from fuzz.bench.planning import SIZES
+from fuzz.bench.query_a import QueryABench
+from fuzz.bench.query_b import QueryBBench
+from fuzz.cli.app import app
+from fuzz.cli.measuring import Chosen, measuring, numbers
 
 benches = typer.Typer(help="Measure a table of a mail again: arms interleaved in one run, medians of ratios.")
 app.add_typer(benches, name="bench")
 
-RELEASE = "release"
+
+class Workload(StrEnum):
+    """What `planning` measures."""
+
+    QUERY_B = QueryBBench.name
+    QUERY_A = QueryABench.name
+    JOIN_ORDER = JoinOrderBench.name
+    PGBENCH = OltpBench.name
 
 
 def _listed(axis: str) -> str:
     return ",".join(map(str, CopyBench.axes[axis]))
 
 
-Rounds = Annotated[int, typer.Option(min=2, help="Measurements of each arm at each point.")]
-Seconds = Annotated[int, typer.Option(min=1, help="Length of each measurement.")]
-
-
 @benches.command()
+@measuring(rounds=16)
 def copy(
     *,
     rows: Annotated[
@@ -40,23 +45,13 @@ def copy(
     clients: Annotated[
         str | None, typer.Option(metavar="N,N...", help=f"Clients at once. Default: {_listed('clients')}.")
     ] = None,
-    rounds: Rounds = 16,
-    seconds: Seconds = 1,
-    base: options.Base = None,
-    series: options.SeriesOption = None,
-    repo: options.Repo = None,
-    commits: options.Range = None,
-    arm: options.ArmOption = None,
-    flavor: options.FlavorOption = RELEASE,
-    json_file: options.JsonFile = None,
-) -> None:
+) -> list[Chosen]:
     """COPY a file of so many rows into an unlogged table, in transactions a second (about 10 minutes)."""
-    wanted = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
-    chosen = {"rows": _numbers(rows, "--rows"), "clients": _numbers(clients, "--clients")}
-    _run(CopyBench(), wanted, chosen, rounds, seconds, json_file)
+    return [(CopyBench(), {"rows": numbers(rows, "--rows"), "clients": numbers(clients, "--clients")})]
 
 
 @benches.command()
+@measuring(rounds=5)
 def bloom(
     *,
     join: Annotated[Join, typer.Option(help="Which join; the mail's table is of inner.")] = Join.INNER,
@@ -69,73 +64,49 @@ def bloom(
         int | None,
         typer.Option(min=32, metavar="MB", help="Limit on a server's memory, its temporary files' cache included."),
     ] = None,
-    rounds: Rounds = 5,
-    seconds: Seconds = 1,
-    base: options.Base = None,
-    series: options.SeriesOption = None,
-    repo: options.Repo = None,
-    commits: options.Range = None,
-    arm: options.ArmOption = None,
-    flavor: options.FlavorOption = RELEASE,
-    json_file: options.JsonFile = None,
-) -> None:
+) -> list[Chosen]:
     """Join a large table with part of a smaller one, in many batches and in one (about 20 minutes)."""
-    wanted = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
-    chosen = {"work_mem": _numbers(work_mem, "--work-mem"), "limit": _numbers(limit, "--limit")}
-    _run(BloomBench(join, scale, memory), wanted, chosen, rounds, seconds, json_file)
+    chosen = {"work_mem": numbers(work_mem, "--work-mem"), "limit": numbers(limit, "--limit")}
+    return [(BloomBench(join, scale, memory), chosen)]
 
 
-def _numbers(text: str | None, option: str) -> list[int]:
-    """Return the numbers that an option lists. Raises BenchError."""
-    try:
-        return [int(part) for part in (text or "").split(",") if part.strip()]
-    except ValueError as error:
-        raise BenchError(f"{option} {text}: give whole numbers, separated by commas") from error
+@benches.command()
+@measuring(rounds=7)
+def planning(
+    *,
+    workload: Annotated[list[Workload] | None, typer.Argument(help="Which ones. Default: all.")] = None,
+    partitions: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N,N...",
+            help=f"Default: 1 to {SIZES[-1]}; to 1024 for query_a (and possible for query_b), to 128 for pgbench.",
+        ),
+    ] = None,
+    schema: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE",
+            show_default="films",
+            help="Of join_order: SQL that makes, and may fill, tables; those PARTITION BY HASH get N partitions each.",
+        ),
+    ] = join_order.HOME / "schema.sql",
+    queries: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR", show_default="films", help="Of join_order: the SELECTs of the directory's *.sql files."
+        ),
+    ] = join_order.HOME / "queries",
+) -> list[Chosen]:
+    """Plan joins of partitioned relations, and run pgbench on them (all: about half an hour).
 
-
-def _run(
-    bench: Bench,
-    wanted: options.ArmOptions,
-    chosen: Mapping[str, Sequence[int]],
-    rounds: int,
-    seconds: int,
-    json_file: options.JsonFile,
-) -> None:
-    points = bench.points(chosen)
-    with display(console, None) as shown:
-        specs = wanted.specs(shown.progress)
-        if len(specs) < 2:
-            raise BenchError("a ratio needs two arms: name another with --arm")
-        same = wanted.same_build_wanted
-        settings, disk = dict(bench.settings), workdir.clusters_on_disk()
-        with open_arms(specs, shown.progress, allow_same_build=same, settings=settings, directory=disk) as arms:
-            measured = run_bench(bench, arms, points, rounds=rounds, seconds=seconds, report=shown.progress)
-            facts = options.arms_json(specs, [arm.build.key for arm in arms])
-    _conclude(bench, measured, facts, rounds, seconds, json_file)
-
-
-def _conclude(
-    bench: Bench,
-    measured: Sequence[Row],
-    facts: Mapping[str, object],
-    rounds: int,
-    seconds: int,
-    json_file: options.JsonFile,
-) -> None:
-    processors = len(os.sched_getaffinity(0))
-    print_rows(console, measured, bench.unit)
-    say(f"{rounds} rounds of {seconds} s on {processors} processors; a ratio is the median of the rounds' ratios")
-    say(f"mail: {bench.mail.subject} <{bench.mail.message_id}>")
-    say("settings: " + ", ".join(f"{name} = {value!r}" for name, value in bench.settings.items()))
-    result = {
-        "bench": bench.name,
-        "unit": bench.unit,
-        "mail": {"subject": bench.mail.subject, "message_id": bench.mail.message_id},
-        "rounds": rounds,
-        "seconds": seconds,
-        "processors": processors,
-        "settings": dict(bench.settings),
-        "arms": facts,
-        "rows": [row_json(row) for row in measured],
+    query_b joins eight relations on one key, query_a joins and groups three, join_order plans many joins of up to 14
+    relations; pgbench runs its own short transactions. With several workloads, --json has a list of results.
+    """
+    made: dict[Workload, Bench] = {
+        Workload.QUERY_B: QueryBBench(),
+        Workload.QUERY_A: QueryABench(),
+        Workload.JOIN_ORDER: JoinOrderBench(schema, queries),
+        Workload.PGBENCH: OltpBench(),
     }
-    write_json(json_file, result)
+    chosen = {"partitions": numbers(partitions, "--partitions")}
+    return [(made[each], chosen) for each in dict.fromkeys(workload or Workload)]

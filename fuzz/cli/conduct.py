@@ -13,6 +13,7 @@ from fuzz.campaign.catalog import new_campaign, opened
 from fuzz.campaign.health import complaints
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.schedule import Schedule
+from fuzz.campaign.seats import absences, seats
 from fuzz.campaign.stop import interruptible
 from fuzz.campaign.store import Store
 from fuzz.campaign.work import CaseWork
@@ -60,6 +61,7 @@ def _conduct(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown:
         tally=tally,
         findings=store.findings(),
         unreached=[branch for branch in branches if not tally.reach[branch]],
+        not_compared=tuple(absences(all_oracles(), arms)),
         complaints=complaints(tally),
     )
 
@@ -67,7 +69,7 @@ def _conduct(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown:
 def _plant_canaries(store: Store, stage: Stage, arms: Sequence[Arm], shown: Display) -> str:
     """Plant a bug for each oracle; return what is to be said if one was missed, else nothing."""
     outcomes = []
-    for outcome in plant_all(all_oracles(), stage, arms):
+    for outcome in plant_all(seats(all_oracles(), arms), stage, arms):
         outcomes.append(outcome)
         shown.progress(f"planting bugs to prove the oracles: {outcome[0]}, {outcome[1]}")
     store.canaries_tried(len(outcomes), sum(caught for _, _, caught in outcomes))
@@ -92,6 +94,8 @@ def _run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Dis
     try:
         with interruptible() as interrupt, Pool(work, workers) as pool:
             shown.say(f"campaign {number}: {' against '.join(arm.name for arm in reversed(arms))}, seed {plan.seed}")
+            for line in absences(all_oracles(), arms):
+                shown.say(line)
             return Campaign(store, schedule, plan.limits, pool, around).run(interrupt)
     except (PgduelError, KeyboardInterrupt):
         shown.say(f"all findings and counts are kept; go on with: ./pgduel fuzz --resume {number}")

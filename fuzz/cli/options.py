@@ -10,7 +10,7 @@ import typer
 
 from fuzz.errors import SourceError
 from fuzz.servers import Report, git
-from fuzz.servers.arm import SHIPPED, ArmSpec, parse_arm, parse_series, shipped_series
+from fuzz.servers.arm import SHIPPED, ArmSpec, parse_arm, parse_series, shipped_series, split_arm
 from fuzz.servers.base import resolve_base
 from fuzz.servers.flavor import FLAVORS, flavor_named
 from fuzz.servers.release import RELEASES
@@ -60,9 +60,10 @@ ArmOption = Annotated[
     list[str] | None,
     typer.Option(
         "--arm",
-        metavar="NAME=SERIES",
+        metavar="NAME[@BASE]=SERIES",
         help="An arm (repeat the option; the first is the one others are held against). SERIES is a directory, patch "
-        "files (a,b), a git range of --repo, a shipped arm (master, patched, upstream), or nothing: the base as it is. "
+        "files (a,b), a git range of --repo, a shipped arm (master, patched, upstream), or nothing: the base as it is; "
+        "with @BASE, a base of the arm's own. "
         "Naming one SERIES twice compares a build with itself. Default: master and patched.",
         rich_help_panel=_PANEL,
     ),
@@ -134,7 +135,7 @@ class ArmOptions:
     @property
     def same_build_wanted(self) -> bool:
         """Return whether the user named one series twice, which says that a build shall duel itself."""
-        named = [arm.partition("=")[2] if "=" in arm else arm for arm in self.arms]
+        named = [split_arm(arm)[1:] for arm in self.arms]
         return len(set(named)) < len(named)
 
     def duel(self, report: Report) -> tuple[ArmSpec, ...]:
@@ -150,7 +151,7 @@ class ArmOptions:
         repo = None if self.repo is None else Path(self.repo)
         base = resolve_base(self.base or self._default_base(), report)
         if self.arms:
-            return tuple(parse_arm(arm, base, flavor, repo) for arm in self.arms)
+            return tuple(parse_arm(arm, base, flavor, report, repo) for arm in self.arms)
         text = self.range or ",".join(self.series)
         if text:
             return (
@@ -180,8 +181,9 @@ def _absolute(text: str) -> str:
 
 
 def _absolute_arm(arm: str) -> str:
-    name, equals, series = arm.partition("=")
-    return name + equals + ",".join(_absolute(part) for part in series.split(","))
+    named, equals, series = arm.partition("=")
+    name, at, base = named.partition("@")
+    return name + at + _absolute(base) + equals + ",".join(_absolute(part) for part in series.split(","))
 
 
 def arms_json(specs: Sequence[ArmSpec], builds: Sequence[str]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fuzz.campaign.seats import seats
 from fuzz.campaign.store import StoredFinding
 from fuzz.campaign.trial import try_case
 from fuzz.cli.options import ArmOptions
@@ -52,7 +53,7 @@ class Reducing:
         by_hand = f"./pgduel replay {found.case_id}{self.options.command_line()}"
         limit = Limit()
         with Stage(arms, "reduction", stop=limit.passed) as stage:
-            asked = _Asked(stage, limit, found, tuple(self.arms))
+            asked = _Asked(stage, limit, found, arms)
             for alike in (Finding.resembles, _same_arms):
                 with suppress(Uninteresting):
                     reduce(
@@ -69,19 +70,18 @@ class Reducing:
 class _Asked:
     """Whether cases show a finding, asked of its oracle and of real servers."""
 
-    def __init__(self, stage: Stage, limit: Limit, found: StoredFinding, arms: Sequence[str]) -> None:
+    def __init__(self, stage: Stage, limit: Limit, found: StoredFinding, arms: Sequence[Arm]) -> None:
         self.start = _asking_for_what_it_got(found.case)
         self.shown: dict[Case, Finding] = {}
         self._stage = stage
         self._limit = limit
         self._finding = found.finding
-        self._oracles = [oracle for oracle in all_oracles() if oracle.name == found.finding.oracle]
-        self._arms = arms
+        self._seats = seats([oracle for oracle in all_oracles() if oracle.name == found.finding.oracle], arms)
 
     def shows(self, alike: Callable[[Finding, Finding], bool], case: Case) -> bool:
         """Tell whether the case shows a finding like the one to be reduced, and keep what it shows."""
         with self._limit.question(whole=case == self.start):
-            trial = try_case(self._stage, self._oracles, case, self._arms)
+            trial = try_case(self._stage, self._seats, case)
         for finding in trial.findings:
             if alike(finding, self._finding):
                 self.shown[case] = finding

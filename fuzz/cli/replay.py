@@ -1,5 +1,6 @@
 """`pgduel replay`: does it still differ?"""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,6 +9,7 @@ import typer
 
 from fuzz.campaign.catalog import find_finding, opened
 from fuzz.campaign.plan import Plan
+from fuzz.campaign.seats import Seat, absences, seats
 from fuzz.campaign.trial import Trial, try_case
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_json
@@ -62,18 +64,18 @@ def replay(
         same = wanted.arms.same_build_wanted
         with open_arms(specs, shown.progress, allow_same_build=same) as arms, Stage(arms, "replay") as stage:
             names = tuple(each.name for each in arms)
-            trial = _tried(stage, wanted.case, names, times)
+            trial = _tried(stage, seats(all_oracles(), arms), wanted.case, times)
     if not trial.findings:
         _require_syntax(what, wanted.case, trial, names)
-    _tell(wanted, trial)
+    _tell(wanted, trial, absences(all_oracles(), arms))
     write_json(json_file, _json(wanted, trial))
     raise typer.Exit(1 if trial.findings else 0)
 
 
-def _tried(stage: Stage, case: Case, arms: tuple[str, ...], times: int) -> Trial:
+def _tried(stage: Stage, judging: Sequence[Seat], case: Case, times: int) -> Trial:
     """Try a case until it shows something: some bugs do not show each time."""
     for _ in range(times):
-        trial = try_case(stage, all_oracles(), case, arms)
+        trial = try_case(stage, judging, case)
         if trial.findings:
             break
     return trial
@@ -100,7 +102,9 @@ def _require_syntax(what: str, case: Case, trial: Trial, arms: tuple[str, ...]) 
             raise CaseError(f"{what}: statement {number} is wrong on every arm: {text}; mend the script")
 
 
-def _tell(wanted: _Wanted, trial: Trial) -> None:
+def _tell(wanted: _Wanted, trial: Trial, not_compared: Iterable[str]) -> None:
+    for line in not_compared:
+        say(line)
     for oracle, verdict in trial.verdicts:
         if isinstance(verdict, Agree):
             say(f"{oracle}: the arms agree on {verdict.statements} statements")

@@ -9,9 +9,11 @@ from rich.table import Table
 from fuzz.bench.run import Row
 from fuzz.bench.statistics import CONFIDENCE
 
+_UNLIMITED = 10_000  # characters
+
 
 def print_rows(console: Console, rows: Sequence[Row], unit: str) -> None:
-    """Print a table for each arm that was held against the first one."""
+    """Print a table for each arm that was held against the first one, as wide as it needs: a figure cut is none."""
     for arm, against in dict.fromkeys((row.arm, row.against) for row in rows):
         table = Table()
         table.add_column("case", no_wrap=True)
@@ -21,13 +23,19 @@ def print_rows(console: Console, rows: Sequence[Row], unit: str) -> None:
         for row in rows:
             if row.arm == arm:
                 table.add_row(*_cells(row), *(_short(row.extras.get(name)) for name in extras))
-        console.print(table)
+        table.width = console.measure(table, options=console.options.update(max_width=_UNLIMITED)).maximum
+        console.print(table, crop=False)
 
 
 def _cells(row: Row) -> tuple[str, ...]:
     mail = "" if row.mail is None else f"{row.mail:.2f}"
     interval = f"{row.low:.3f}-{row.high:.3f}"
-    return row.case, f"{row.median:.0f}", f"{row.median_against:.0f}", f"{row.ratio:.3f}", interval, mail
+    return row.case, _four_digits(row.median), _four_digits(row.median_against), f"{row.ratio:.3f}", interval, mail
+
+
+def _four_digits(figure: float) -> str:
+    """Return a figure to four significant digits, or to a whole number where it has more."""
+    return f"{figure:.0f}" if figure >= 1000 else f"{figure:.4g}"
 
 
 def _short(figure: float | None) -> str:

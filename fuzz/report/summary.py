@@ -31,6 +31,7 @@ class Summary:
     tally: Tally
     findings: Sequence[StoredFinding]
     unreached: Sequence[str]  # branches of a feature that an arm has
+    not_compared: Sequence[str]  # lines that say which arms an oracle is not for
     complaints: Sequence[str]  # of the health check
 
     @property
@@ -63,6 +64,7 @@ class Summary:
             "generators": {name: _generator_json(tally, name) for name in sorted(tally.cases)},
             "verdicts": _nested(tally.verdicts),
             "reasons": _nested(tally.reasons),
+            "not_compared": list(self.not_compared),
             "complaints": list(self.complaints),
         }
 
@@ -118,6 +120,8 @@ def print_summary(console: Console, summary: Summary) -> None:
     _line(console, _cpu(tally))
     _line(console, f"canaries: {summary.canaries['caught']} of {summary.canaries['planted']} caught")
     console.print(_verdicts(tally))
+    for line in summary.not_compared:
+        _line(console, line)
     for (oracle, generator, kind, reason), count in tally.reasons.most_common(LISTED_REASONS):
         _line(console, f"  {kind} x{count}: {reason} ({oracle} on {generator})")
     _print_counts(console, "reached in the servers", tally.reach)

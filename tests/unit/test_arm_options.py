@@ -20,7 +20,9 @@ def test_paths_outlive_a_change_of_directory(tmp_path: Path, monkeypatch: pytest
         (tmp_path / name).mkdir()
     (tmp_path / "a.patch").touch()
     monkeypatch.chdir(tmp_path)
-    given = _given(base="source@v17", arms=("old=", "new=bug", "files=a.patch,bug", "plain=master", "patched"))
+    given = _given(
+        base="source@v17", arms=("old=", "new=bug", "files=a.patch,bug", "plain=master", "patched", "own@source=bug")
+    )
     assert given.base == f"{tmp_path}/source@v17"
     assert given.arms == (
         "old=",
@@ -28,6 +30,7 @@ def test_paths_outlive_a_change_of_directory(tmp_path: Path, monkeypatch: pytest
         f"files={tmp_path}/a.patch,{tmp_path}/bug",
         "plain=master",
         "patched",
+        f"own@{tmp_path}/source={tmp_path}/bug",
     )
 
 
@@ -48,6 +51,7 @@ def test_one_series_twice_asks_for_a_duel_of_equals() -> None:
     assert _given(arms=("master", "b=master")).same_build_wanted
     assert _given(arms=("a=", "b=")).same_build_wanted
     assert not _given(arms=("a=master", "b=upstream")).same_build_wanted
+    assert not _given(arms=("a=", "b@pg18=")).same_build_wanted
     assert not _given().same_build_wanted
 
 

@@ -98,6 +98,22 @@ def test_further_figures_have_columns_of_their_own() -> None:
     assert row_json(row)["outer_temp"] == 0.0625
 
 
+@pytest.mark.parametrize("width", [20, 300])
+def test_no_figure_is_cut_where_the_line_is_short(width: int) -> None:
+    row = replace(ROW, extras={f"figure {place}": place + 0.125 for place in range(1, 9)})
+    shown = StringIO()
+    print_rows(Console(file=shown, width=width), [row], "ms")
+    line = next(line for line in shown.getvalue().splitlines() if "10 rows, 1 client" in line)
+    assert [each for each in ("3.900-4.200", "1.125", "8.125") if each not in line] == []
+
+
+@pytest.mark.parametrize(("median", "text"), [(0.12345, "0.1235"), (55.459, "55.46"), (5955.762, "5956")])
+def test_small_figures_keep_their_digits(median: float, text: str) -> None:
+    shown = StringIO()
+    print_rows(Console(file=shown, width=80), [replace(ROW, median=median)], "ms")
+    assert f" {text} " in shown.getvalue()
+
+
 def test_json_has_what_a_reader_needs() -> None:
     written = row_json(ROW)
     assert {key: written[key] for key in ("case", "ratio", "low", "high", "mail")} == {

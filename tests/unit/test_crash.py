@@ -11,7 +11,21 @@ from oracles.leak import Leak
 from oracles.observation import CaseObservation, Run
 from oracles.oracle import Agree, Inconclusive, Verdict
 from oracles.result import Result
-from tests.unit.observed import ARMS, LOST, SKIPPED, ByHand, case, finding, judged, ok, query, seen, timeout, way
+from tests.unit.observed import (
+    ARMS,
+    LOST,
+    SKIPPED,
+    ByHand,
+    case,
+    finding,
+    judged,
+    ok,
+    query,
+    seated,
+    seen,
+    timeout,
+    way,
+)
 
 ASSERTION = """\
 TRAP: failed Assert("owner->nhash == 0"), File: "../src/backend/utils/resowner/resowner.c", Line: 367, PID: 10760
@@ -140,5 +154,5 @@ def test_a_crash_in_a_run_that_another_oracle_asked_for_is_a_finding() -> None:
             return crashed(SEGFAULT)
         return seen(ok("1" if run.arm == "master" else "2"), ok("2"), ok("3"))
 
-    trial = try_case(ByHand(respond), (Crash(), Leak(), Result()), CASE, ARMS)
+    trial = try_case(ByHand(respond), seated((Crash(), Leak(), Result()), ARMS), CASE)
     assert {found.oracle for found in trial.findings} == {"crash", "result"}

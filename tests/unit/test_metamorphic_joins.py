@@ -11,7 +11,7 @@ from oracles.metamorphic_joins import MetamorphicJoins
 from oracles.observation import CaseObservation, Observation, Run
 from oracles.oracle import Agree, Inconclusive, Unstable, Verdict
 from oracles.sampling import REWRITTEN
-from tests.unit.observed import LOST, ByHand, case, error, finding, judged, ok, query, seen, timeout
+from tests.unit.observed import LOST, ByHand, case, error, finding, judged, ok, query, seated, seen, timeout
 
 SQL = "SELECT a.x, b.y FROM a LEFT JOIN b ON a.k = b.k"
 CASE = case(query(SQL), modes=(REWRITTEN.mode,))
@@ -90,7 +90,7 @@ def test_one_arm_is_enough() -> None:
 
     found = finding(duel(both))
     assert found.arms == ("master", "master")
-    trial = try_case(ByHand(lambda run: seen(both(asked(run), run))), (MetamorphicJoins(),), CASE, ("only",))
+    trial = try_case(ByHand(lambda run: seen(both(asked(run), run))), seated((MetamorphicJoins(),), ("only",)), CASE)
     assert trial.findings[0].arms == ("only", "only")
 
 
@@ -122,7 +122,7 @@ def test_a_query_that_fails_is_not_rewritten() -> None:
 def test_other_queries_are_left_empty_unless_they_have_parameters_or_fail() -> None:
     steps = (query("SELECT 1"), query(SQL), replace(query("SELECT $1"), params=("1",)), query("SELECT 1 / 0"))
     stage = ByHand(lambda run: seen(ok("1"), ok("1"), ok("1"), error("22012")))
-    try_case(stage, (MetamorphicJoins(),), case(*steps, modes=(REWRITTEN.mode,)), ("a", "b"))
+    try_case(stage, seated((MetamorphicJoins(),), ("a", "b")), case(*steps, modes=(REWRITTEN.mode,)))
     rewritten = [dict(run.instead) for run in stage.asked if run.instead]
     assert rewritten
     assert all(each.keys() == {0, 1} and each[0] == "SELECT" for each in rewritten)

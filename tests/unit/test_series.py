@@ -114,3 +114,35 @@ def test_failure_for_a_file_that_is_not_there(checkout: Path) -> None:
 def test_something_that_is_no_patch_is_named(checkout: Path) -> None:
     with pytest.raises(SourceError, match=r"patch README does not apply: "):
         apply_series(git.import_revision(checkout, "base"), Series("x", (Patch("README", b"hello\n"),)))
+
+
+NEUTRAL = b"From: dev <dev@example.org>\nSubject: [PATCH] Faster\n\nAs it was.\n\nPlan-neutral: yes\nDiscussion: none\n"
+DIFF = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "neutral"),
+    [
+        (NEUTRAL + b"---\n x | 2 +-\n\n" + DIFF, True),
+        (b"What it does.\n\nPlan-neutral: yes\n" + DIFF, True),
+        (NEUTRAL.replace(b"yes", b"no") + b"---\n" + DIFF, False),
+        (b"Plan-neutral: yes is what it is not,\nin this text.\n\nDiscussion: none\n---\n" + DIFF, False),
+        (b"Subject: x\n\nText.\n---\n" + DIFF + b"+\n+Plan-neutral: yes\n", False),
+        (DIFF, False),
+        (b"", False),
+    ],
+)
+def test_a_trailer_says_that_a_patch_is_plan_neutral(content: bytes, neutral: bool) -> None:  # noqa: FBT001
+    assert Patch("x", content).plan_neutral is neutral
+
+
+def test_a_series_is_plan_neutral_if_all_of_its_patches_are() -> None:
+    assert Series("none").plan_neutral
+    assert Series("one", (Patch("a", NEUTRAL),)).plan_neutral
+    assert not Series("two", (Patch("a", NEUTRAL), Patch("b", DIFF))).plan_neutral
+
+
+def test_a_commit_of_a_range_says_so_too(checkout: Path) -> None:
+    (checkout / "lf.txt").write_text("three\n")
+    sources.commit(checkout, "Say it\n\nWhy.\n\nPlan-neutral: yes")
+    assert [patch.plan_neutral for patch in series_from_range(checkout, "base..topic").patches] == [False, False, True]

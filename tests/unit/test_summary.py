@@ -29,7 +29,9 @@ TALLY = Tally(
     client_cpu=5.0,
     server_cpu=95.0,
 )
-CLEAN = Summary("3", "time is up", 1, {"master": {"build": "abc"}}, {"planted": 4, "caught": 4}, "", TALLY, (), (), ())
+CLEAN = Summary(
+    "3", "time is up", 1, {"master": {"build": "abc"}}, {"planted": 4, "caught": 4}, "", TALLY, (), (), (), ()
+)
 
 
 def _printed(summary: Summary) -> str:

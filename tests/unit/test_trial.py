@@ -13,7 +13,7 @@ from oracles.case import Case
 from oracles.mode import Mode
 from oracles.observation import CaseObservation, Run
 from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Verdict
-from tests.unit.observed import ARMS, ByHand, case, ok, query, seen
+from tests.unit.observed import ARMS, ByHand, case, ok, query, seated, seen
 
 CASE = case(query())
 
@@ -47,7 +47,7 @@ def stage() -> ByHand:
 
 def test_runs_go_on_until_no_oracle_asks_for_more() -> None:
     played = stage()
-    trial = try_case(played, (Curious(1), Curious(3)), CASE, ARMS)
+    trial = try_case(played, seated((Curious(1), Curious(3)), ARMS), CASE)
     assert trial.verdicts == (("curious", Agree(3)), ("curious", Agree(3)))
     assert set(trial.observations) == set(played.asked)
 
@@ -58,26 +58,26 @@ def test_what_was_certain_when_a_trial_was_abandoned_stands() -> None:
             raise Abandoned
         return seen(ok("1"))
 
-    trial = try_case(ByHand(respond), (Curious(1), Curious(3)), CASE, ARMS)
+    trial = try_case(ByHand(respond), seated((Curious(1), Curious(3)), ARMS), CASE)
     assert (trial.verdicts, trial.complete) == ((("curious", Agree(1)),), False)
-    assert try_case(stage(), (Curious(3),), CASE, ARMS).complete
+    assert try_case(stage(), seated((Curious(3),), ARMS), CASE).complete
 
 
 def test_equal_runs_are_executed_once() -> None:
     played = stage()
-    try_case(played, (Curious(3), Curious(3)), CASE, ARMS)
+    try_case(played, seated((Curious(3), Curious(3)), ARMS), CASE)
     assert len(played.asked) == len(set(played.asked)) == 4
 
 
 def test_every_oracle_sees_all_in_the_end() -> None:
     content = Curious(1)
-    try_case(stage(), (content, Curious(3)), CASE, ARMS)
+    try_case(stage(), seated((content, Curious(3)), ARMS), CASE)
     assert content.judged == [2, 3, 4]
 
 
 def test_an_oracle_that_asks_for_what_it_has_is_an_error() -> None:
     with pytest.raises(ValueError, match="curious asks for runs that it was given"):
-        try_case(stage(), (Stuck(1),), CASE, ARMS)
+        try_case(stage(), seated((Stuck(1),), ARMS), CASE)
 
 
 def test_statements_compared_by_several_oracles_count_once() -> None:

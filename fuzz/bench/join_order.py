@@ -1,0 +1,98 @@
+"""Join order: total planning time of many queries over a database of films, whose large tables are partitioned by id.
+
+The mail plans the Join Order Benchmark's queries; schema and queries here are of our own making, of 4 to 14 relations.
+`schema` and `queries` take anyone's. Statements of a schema are executed in turn, those that fill and analyze tables
+included, and each table that it declares PARTITION BY HASH has got its partitions by the time the next one runs.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import pglast
+from psycopg.sql import SQL, Identifier
+
+from fuzz.bench.bench import BenchError, Connection
+from fuzz.bench.planning import PlanningBench
+from fuzz.bench.planning_mail import VARIANTS, planning_mail
+
+HOME = Path(__file__).with_suffix("")
+_SPEEDUP = MappingProxyType(  # in percent, by v5, v6, v7
+    {
+        2: (97.3, 97.3, 97.7),
+        4: (98.4, 98.0, 99.2),
+        8: (102.9, 98.1, 103.0),
+        16: (109.5, 110.1, 109.4),
+        32: (125.4, 125.5, 125.0),
+        64: (165.9, 164.6, 165.9),
+        128: (309.2, 312.1, 311.4),
+        256: (772.3, 776.6, 773.2),
+    }
+)
+_WITHOUT_PARTITIONS = """
+    SELECT c.relname, c.oid::regclass::text FROM pg_partitioned_table AS p JOIN pg_class AS c ON c.oid = p.partrelid
+    WHERE p.partstrat = 'h' AND NOT EXISTS (SELECT FROM pg_inherits WHERE inhparent = c.oid)"""
+
+
+class JoinOrderBench(PlanningBench):
+    """Planning time of all queries together; the mail's speed-up of s % stands here as the ratio 100 / s."""
+
+    name = "join_order"
+    mail = planning_mail(
+        {
+            variant: {(size,): 100 / line[place] for size, line in _SPEEDUP.items()}
+            for place, variant in enumerate(VARIANTS)
+        }
+    )
+
+    # Raises BenchError for files that cannot be used.
+    def __init__(self, schema: Path = HOME / "schema.sql", queries: Path = HOME / "queries") -> None:
+        super().__init__()
+        self._schema = _statements(schema)
+        self._queries = _selects(queries)
+
+    def queries(self) -> Mapping[str, str]:
+        """Return the SELECTs of the directory's files, by file and place in it."""
+        return self._queries
+
+    def create(self, connection: Connection, partitions: int) -> None:
+        """Execute the schema, with so many partitions for each of its hash-partitioned tables. Raises BenchError."""
+        partitioned = 0
+        for statement in self._schema:
+            connection.execute(statement)
+            partitioned += _add_partitions(connection, partitions)
+        if not partitioned:
+            raise BenchError("the schema declares no table PARTITION BY HASH: none would have partitions")
+
+
+def _selects(directory: Path) -> dict[str, str]:
+    """Return the queries in a directory, in order of the files' names. Raises BenchError."""
+    found = {}
+    for file in sorted(directory.glob("*.sql")):
+        for place, statement in enumerate(_statements(file), start=1):
+            if isinstance(pglast.parse_sql(statement)[0].stmt, pglast.ast.SelectStmt):
+                found[f"{file.name}:{place}"] = statement
+    if not found:
+        raise BenchError(f"there is no SELECT in *.sql files of {directory}")
+    return found
+
+
+def _statements(file: Path) -> tuple[str, ...]:
+    """Return a file's statements. Raises BenchError."""
+    try:
+        return tuple(pglast.split(file.read_text()))
+    except OSError as error:
+        raise BenchError(f"cannot read {file} ({error.strerror})") from error
+    except pglast.parser.ParseError as error:
+        raise BenchError(f"{file} cannot be parsed: {error}") from error
+
+
+def _add_partitions(connection: Connection, number: int) -> int:
+    """Add partitions to the tables that lack them; return to how many."""
+    tables = connection.execute(_WITHOUT_PARTITIONS).fetchall()
+    for name, table in tables:
+        for place in range(number):
+            partition = Identifier(f"{name}_{place}")
+            bound = f"PARTITION OF {table} FOR VALUES WITH (MODULUS {number}, REMAINDER {place})"
+            connection.execute(SQL("CREATE TABLE {} {}").format(partition, SQL(bound)))
+    return len(tables)

@@ -1,0 +1,70 @@
+"""pgbench's own scripts on a partitioned pgbench_accounts: planning must not cost what short transactions notice.
+
+One client: more would share the processors with each other. Nothing waits for a disk (fsync is off), so that planning
+is as large a share of a transaction as it can be. Each number of partitions has a database of its own.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from fuzz.bench.bench import UNDISTURBED, Bench, Point, Samples, connected
+from fuzz.bench.pgbench import run_pgbench, transactions_a_second
+from fuzz.bench.planning_mail import planning_mail, ratios
+from fuzz.servers.arm import Arm
+
+_SCRIPTS = MappingProxyType({1: "select-only", 2: "tpcb-like"})  # as pgbench -b calls them
+_MAIL = MappingProxyType(  # tps of master and of v5, v6, v7, by partitions; of which script is not said
+    {
+        1: (7617, (7484, 7599, 7561)),
+        2: (7613, (7503, 7609, 7560)),
+        4: (7559, (7453, 7560, 7553)),
+        8: (7506, (7405, 7523, 7503)),
+        16: (7584, (7466, 7558, 7508)),
+        32: (7556, (7448, 7558, 7521)),
+        64: (7555, (7435, 7541, 7504)),
+        128: (7542, (7442, 7558, 7517)),
+    }
+)
+
+
+class OltpBench(Bench):
+    """Transactions a second of pgbench, so a ratio above 1 is a gain; beside them, master's in the mail."""
+
+    name = "pgbench"
+    unit = "tps"
+    axes = MappingProxyType({"script": tuple(_SCRIPTS), "partitions": tuple(_MAIL)})
+    mail = planning_mail(ratios({(script, size): figures for script in _SCRIPTS for size, figures in _MAIL.items()}))
+    settings = MappingProxyType(
+        {
+            **UNDISTURBED,
+            "jit": "off",
+            "fsync": "off",
+        }
+    )
+
+    def label(self, point: Point) -> str:
+        """Return the point in words."""
+        script, partitions = point
+        return f"{_SCRIPTS[script]}, {partitions} partition{'s' * (partitions > 1)}"
+
+    def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
+        """Let pgbench fill its tables, 100,000 accounts in hash partitions."""
+        for partitions in sorted({partitions for _, partitions in points}):
+            with connected(arm) as connection:
+                connection.execute(f"CREATE DATABASE {_database(partitions)}")
+            options = ("--initialize", "--quiet", f"--partitions={partitions}", "--partition-method=hash")
+            run_pgbench(arm, *options, database=_database(partitions))
+
+    def measure(self, arm: Arm, point: Point, seconds: int) -> float:
+        """Return pgbench's transactions a second. Raises BenchError."""
+        script, partitions = point
+        return transactions_a_second(arm, "-b", _SCRIPTS[script], seconds=seconds, database=_database(partitions))
+
+    def extras(self, point: Point, arm: str, against: str, samples: Samples) -> Mapping[str, float]:
+        """Return the mail's transactions a second of master."""
+        _, partitions = point
+        return {"mail master": _MAIL[partitions][0]} if partitions in _MAIL else {}
+
+
+def _database(partitions: int) -> str:
+    return f"partitions_{partitions}"

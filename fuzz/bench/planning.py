@@ -1,0 +1,122 @@
+"""Planning time, whatever the queries: how it grows with the number of partitions.
+
+A session stays open for each arm, and what it plans the first time, while its caches fill, is not measured: those
+caches are per session, and filling them costs a patch and master the same. Planner settings are PostgreSQL's own, GEQO
+from 12 relations on included; nothing is executed.
+"""
+
+import re
+import statistics
+import time
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import MappingProxyType
+
+import psycopg
+
+from fuzz.bench.bench import UNDISTURBED, Bench, BenchError, Connection, Point, Samples, connected
+from fuzz.servers.arm import Arm
+
+SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+_PLANNING_TIME = re.compile(r"Planning Time: ([0-9.]+) ms")
+_MEMORY = re.compile(r"Memory: used=([0-9]+)kB")
+_HAS_MEMORY = 170000  # the version in which EXPLAIN (MEMORY) came
+
+
+class PlanningBench(Bench):
+    """Milliseconds that planning all queries takes, so a ratio below 1 is a gain; the median of several times."""
+
+    unit = "ms"
+    axes = MappingProxyType({"partitions": SIZES})
+    settings = MappingProxyType(
+        {
+            **UNDISTURBED,
+            "shared_buffers": "512MB",
+            "jit": "off",
+            "max_locks_per_transaction": "2048",  # all partitions of eight tables and their indexes
+        }
+    )
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, Connection] = {}
+        self._memory: dict[tuple[str, Point], int] = {}  # kB
+
+    @abstractmethod
+    def queries(self) -> Mapping[str, str]:
+        """Return what is planned: name -> one query, which names relations without a schema. Raises BenchError."""
+
+    @abstractmethod
+    def create(self, connection: Connection, partitions: int) -> None:
+        """Make the relations in the current schema. Raises BenchError."""
+
+    def label(self, point: Point) -> str:
+        """Return the point in words."""
+        (partitions,) = point
+        return f"{partitions} partition{'s' * (partitions > 1)}"
+
+    def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
+        """Make a schema for each number of partitions."""
+        with connected(arm) as connection:
+            for (partitions,) in points:
+                connection.execute(f"CREATE SCHEMA {_schema(partitions)}")
+                connection.execute(f"SET search_path = {_schema(partitions)}")
+                self.create(connection, partitions)
+            connection.execute("CHECKPOINT")
+
+    @contextmanager
+    def conditions(self, arm: Arm) -> Iterator[None]:
+        """Keep a session open."""
+        with connected(arm) as connection:
+            self._sessions[arm.name] = connection
+            yield
+
+    def measure(self, arm: Arm, point: Point, seconds: int) -> float:
+        """Return milliseconds: the median of as many times as fill the seconds. Raises BenchError."""
+        session = self._sessions[arm.name]
+        session.execute(f"SET search_path = {_schema(point[0])}")
+        if (arm.name, point) not in self._memory:  # the first time: it fills the caches, too
+            self._memory[arm.name, point] = sum(_memory(session, *query) for query in self.queries().items())
+        times: list[float] = []
+        start = time.perf_counter()
+        while not times or time.perf_counter() - start < seconds:
+            times.append(sum(_planning_time(session, *query) for query in self.queries().items()))
+        return statistics.median(times)
+
+    def extras(self, point: Point, arm: str, against: str, samples: Samples) -> dict[str, float]:
+        """Return the ratio of planner memory (from 17 on), and time(n) / time(n / 2) of both arms."""
+        figures = {}
+        mine, theirs = self._memory[arm, point], self._memory[against, point]
+        if mine and theirs:
+            figures["memory"] = mine / theirs
+        for column, name in (("growth", arm), ("growth against", against)):
+            if (before := samples.get(((point[0] // 2,), name))) and point[0] % 2 == 0:
+                figures[column] = statistics.median(samples[point, name]) / statistics.median(before)
+        return figures
+
+
+def _schema(partitions: int) -> str:
+    return f"partitions_{partitions}"
+
+
+def _memory(session: Connection, name: str, query: str) -> int:
+    """Return the kB that planning took; 0 from a server that does not tell."""
+    option = "MEMORY" if session.info.server_version >= _HAS_MEMORY else "SUMMARY"
+    found = _MEMORY.search(_explained(session, option, name, query))
+    return int(found[1]) if found else 0
+
+
+def _planning_time(session: Connection, name: str, query: str) -> float:
+    found = _PLANNING_TIME.search(_explained(session, "SUMMARY", name, query))
+    if found is None:
+        raise BenchError(f"query {name} cannot be explained")
+    return float(found[1])
+
+
+def _explained(session: Connection, option: str, name: str, query: str) -> str:
+    """Return the end of the plan, where the summary is: plans of many partitions have thousands of lines."""
+    try:
+        lines = session.execute(f"EXPLAIN ({option}, COSTS OFF) {query}").fetchall()
+    except psycopg.Error as error:
+        raise BenchError(f"query {name}: {str(error).strip().splitlines()[0]}") from error
+    return "\n".join(line for (line,) in lines[-4:])

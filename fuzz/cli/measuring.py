@@ -1,0 +1,106 @@
+"""What all commands of `pgduel bench` have in common: the options, running what was chosen, and the tables."""
+
+import functools
+import inspect
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from fuzz import workdir
+from fuzz.bench.bench import Bench, BenchError, Point
+from fuzz.bench.run import Row, run_bench
+from fuzz.cli import options
+from fuzz.cli.app import console, say, write_json
+from fuzz.report.bench_table import print_rows, row_json
+from fuzz.report.terminal import display
+from fuzz.servers.arm import open_arms
+
+Chosen = tuple[Bench, Mapping[str, Sequence[int]]]  # a bench, and the values that its axes are to have
+
+_RELEASE = "release"
+_Rounds = Annotated[int, typer.Option(min=2, help="Measurements of each arm at each point.")]
+_Seconds = Annotated[int, typer.Option(min=1, help="Length of each measurement.")]
+
+
+def numbers(text: str | None, option: str) -> list[int]:
+    """Return the numbers that an option lists. Raises BenchError."""
+    try:
+        return [int(part) for part in (text or "").split(",") if part.strip()]
+    except ValueError as error:
+        raise BenchError(f"{option} {text}: give whole numbers, separated by commas") from error
+
+
+def measuring(*, rounds: int) -> Callable[[Callable[..., Sequence[Chosen]]], Callable[..., None]]:
+    """Make a command of a function that says what to measure: its own options come before those of `_measure`."""
+
+    def command(choose: Callable[..., Sequence[Chosen]]) -> Callable[..., None]:
+        own = inspect.signature(choose).parameters
+        _, *shared = inspect.signature(functools.partial(_measure, rounds=rounds)).parameters.values()
+
+        @functools.wraps(choose)
+        def run(**given: Any) -> None:
+            _measure(choose(**{name: given.pop(name) for name in own}), **given)
+
+        run.__signature__ = inspect.Signature([*own.values(), *shared])  # type: ignore[attr-defined]  # Typer reads it
+        return run
+
+    return command
+
+
+def _measure(
+    chosen: Sequence[Chosen],
+    *,
+    rounds: _Rounds,
+    seconds: _Seconds = 1,
+    base: options.Base = None,
+    series: options.SeriesOption = None,
+    repo: options.Repo = None,
+    commits: options.Range = None,
+    arm: options.ArmOption = None,
+    flavor: options.FlavorOption = _RELEASE,
+    json_file: options.JsonFile = None,
+) -> None:
+    wanted = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
+    planned = [(bench, bench.points(values)) for bench, values in chosen]  # mistakes in any of them come first
+    results = [_result(bench, points, wanted, rounds, seconds) for bench, points in planned]
+    write_json(json_file, results[0] if len(results) == 1 else results)
+
+
+def _result(
+    bench: Bench, points: Sequence[Point], wanted: options.ArmOptions, rounds: int, seconds: int
+) -> dict[str, object]:
+    with display(console, None) as shown:
+        specs = wanted.specs(shown.progress)
+        if len(specs) < 2:
+            raise BenchError("a ratio needs two arms: name another with --arm")
+        same = wanted.same_build_wanted
+        settings, disk = dict(bench.settings), workdir.clusters_on_disk()
+        with open_arms(specs, shown.progress, allow_same_build=same, settings=settings, directory=disk) as arms:
+            measured = run_bench(bench, arms, points, rounds=rounds, seconds=seconds, report=shown.progress)
+            facts = options.arms_json(specs, [arm.build.key for arm in arms])
+    return _conclude(bench, measured, facts, rounds, seconds)
+
+
+def _conclude(
+    bench: Bench, measured: Sequence[Row], facts: Mapping[str, object], rounds: int, seconds: int
+) -> dict[str, object]:
+    """Print the table and what it rests on, and return it as JSON has it."""
+    processors = len(os.sched_getaffinity(0))
+    say(bench.name)
+    print_rows(console, measured, bench.unit)
+    say(f"{rounds} rounds of {seconds} s on {processors} processors; a ratio is the median of the rounds' ratios")
+    say(f"mail: {bench.mail.subject} <{bench.mail.message_id}>")
+    say("settings: " + ", ".join(f"{name} = {value!r}" for name, value in bench.settings.items()))
+    return {
+        "bench": bench.name,
+        "unit": bench.unit,
+        "mail": {"subject": bench.mail.subject, "message_id": bench.mail.message_id},
+        "rounds": rounds,
+        "seconds": seconds,
+        "processors": processors,
+        "settings": dict(bench.settings),
+        "arms": facts,
+        "rows": [row_json(row) for row in measured],
+    }
