@@ -18,6 +18,7 @@ from oracles.mode import Mode, Protocol, protocol_of, settings_of
 
 _SET = re.compile(r"\s*SET\s+([\w.]+)\s*(?:=|\s[tT][oO]\s)\s*(.*?)\s*", re.IGNORECASE | re.DOTALL)
 EXPLAIN_AS_TEXT = "EXPLAIN (ANALYZE, BUFFERS, SETTINGS, TIMING OFF) "
+PLAN_AS_TEXT = "EXPLAIN (VERBOSE, SETTINGS, SUMMARY, MEMORY) "
 _QUERIES = frozenset({"select", "values", "table", "with"})  # how a statement begins that is taken for a query
 
 
@@ -44,7 +45,7 @@ def write_steps(case: Case) -> Iterator[str]:
 
 def write_beside(case: Case, position: int, beside: Sequence[Beside]) -> str:
     """Return queries to run after the step at this position, as blocks of a script: no part of the case."""
-    modes = settings_of(case.modes)
+    modes, protocol = settings_of(case.modes), protocol_of(case.modes)
     blocks = []
     for number, each in enumerate(beside, start=len(case.all_steps)):  # a number that no other statement has
         there = [f"SET {name} = {sql_literal(value)};" for name, value in each.settings]
@@ -53,16 +54,21 @@ def write_beside(case: Case, position: int, beside: Sequence[Beside]) -> str:
             for name, _ in each.settings
         ]
         query = replace(case.all_steps[position], sql=each.sql, tags=())
-        head, _, body = _write_step(query, "beside", number, protocol_of(case.modes)).partition("\n")
-        blocks.append("\n".join([head, *there, _explained(query, number) if each.explained else body, *back]))
+        head, _, body = _write_step(query, "beside", number, protocol).partition("\n")
+        explain = EXPLAIN_AS_TEXT if each.explained else PLAN_AS_TEXT if each.planned else ""
+        blocks.append(
+            "\n".join([head, *there, _explained(query, number, explain, protocol) if explain else body, *back])
+        )
     return "\n\n".join(blocks)
 
 
-def _explained(step: Step, number: int) -> str:
+def _explained(step: Step, number: int, explain: str, protocol: Protocol) -> str:
+    """Return an EXPLAIN of the step, which plans it as it was planned when pgduel ran it."""
     if not step.params:
-        return statement_text(EXPLAIN_AS_TEXT + step.sql)
+        declare = f"DECLARE duel_{number} CURSOR FOR " if protocol is Protocol.CURSOR else ""
+        return statement_text(f"{explain}{declare}{step.sql}")
     prepare, _, execute = WRAPPINGS["executed"].write(step, number).rpartition("\nEXECUTE ")
-    return f"{prepare}\n{EXPLAIN_AS_TEXT}EXECUTE {execute}"
+    return f"{prepare}\n{explain}EXECUTE {execute}"
 
 
 def _write_step(step: Step, place: str, number: int, protocol: Protocol) -> str:

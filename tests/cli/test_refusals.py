@@ -9,7 +9,9 @@ from tests.cli.command import Command
 COMMANDS = ("fuzz", "replay", "list", "build", "shell", "bench", "doctor", "test")
 
 
-@pytest.mark.parametrize("command", [(), *((each,) for each in COMMANDS), ("bench", "copy")], ids=" ".join)
+@pytest.mark.parametrize(
+    "command", [(), *((each,) for each in COMMANDS), ("bench", "copy"), ("bench", "planning")], ids=" ".join
+)
 def test_every_command_explains_itself(pgduel: Command, command: tuple[str, ...]) -> None:
     ended = pgduel(*command, "--help")
     assert (ended.status, ended.err) == (0, "")
@@ -35,6 +37,9 @@ def test_the_help_names_every_command(pgduel: Command) -> None:
         (("replay", "no-such-file.sql"), "no finding is called 'no-such-file.sql'"),
         (("replay", "1/nonsense/0"), "no generator is called 'nonsense'"),
         (("replay", "7/0123456789ab"), "there is no campaign yet"),
+        (("bench", "copy", "--rows", "ten"), "--rows ten: give whole numbers, separated by commas"),
+        (("bench", "planning", "--partitions", "0"), "each of partitions has to be at least 1"),
+        (("bench", "planning", "--queries", "/nowhere"), "there is no SELECT in *.sql files of /nowhere"),
         (("list", "--json", "/nowhere/list.json"), "cannot write /nowhere/list.json"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",

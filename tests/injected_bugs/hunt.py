@@ -1,7 +1,10 @@
 """The hunt for an injected bug: a campaign finds it by the oracle that it names, and its reproducer replays.
 
-A bug is a patch on top of a sound series, which begins with `# Oracle: NAME` or `# Oracle: NAME, NAME or NAME`: whose
-finding is awaited. Several are named where it depends on the case which of them sees the bug first.
+A bug is a patch on top of a sound series, with a header:
+`# Oracle: NAME` or `# Oracle: NAME, NAME or NAME`: whose finding is awaited. Several are named where it depends on the
+case which of them sees the bug first.
+`# Series: DIRECTORY`: of patches/pg17, on top of which it applies; `optimizations`, if it does not say.
+`# Workload: GENERATOR`: the one made for what it breaks, if others hardly get there.
 """
 
 import json
@@ -9,47 +12,68 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fuzz import workdir
 
 PG17 = workdir.CHECKOUT / "patches" / "pg17"
-_ORACLES = re.compile(r"# Oracle: (.+)\n")
+_HEADER = re.compile(r"# (Oracle|Series|Workload): (.+)")
 
 
-def listed(directory: Path) -> list[Path]:
+@dataclass(frozen=True, slots=True)
+class Bug:
+    """An injected bug, and what its header says."""
+
+    patch: Path
+    oracles: tuple[str, ...]
+    series: str
+    workload: str | None
+
+    @property
+    def name(self) -> str:
+        return self.patch.stem
+
+
+def bug_of(patch: Path) -> Bug:
+    """Read a bug's header."""
+    header = dict(_HEADER.findall(patch.read_text().partition("\ndiff ")[0]))
+    oracles = tuple(re.split(r", | or ", header["Oracle"]))
+    return Bug(patch, oracles, header.get("Series", "optimizations"), header.get("Workload"))
+
+
+def _listed(directory: Path) -> list[Path]:
     """Return the patches of a series, in order."""
     lines = (line.partition("#")[0].strip() for line in (directory / "series").read_text().splitlines())
     return [directory / name for name in lines if name]
 
 
-def hunt(bug: Path, sound: Sequence[Path], directory: Path, *, seconds: int, options: Sequence[str] = ()) -> str:
+def hunt(bug: Bug, directory: Path, *, seconds: int) -> str:
     """Find a bug within so many seconds; return a line that says how fast. Fails where it is not found or replayed."""
-    named = _ORACLES.match(bug.read_text())
-    assert named is not None, f"{bug.name} does not name its oracle"
-    arms = (*_arm("patched", sound), *_arm("bugged", [*sound, bug]))
-    told = _fuzz(arms, directory, seconds, options)
+    sound = _listed(PG17 / bug.series)
+    arms = (*_arm("patched", sound), *_arm("bugged", [*sound, bug.patch]))
+    told = _fuzz(arms, directory, seconds, ("--generator", bug.workload) if bug.workload else ())
     assert told["seconds"] < seconds
-    found = [each for each in told["findings"] if each["oracle"] in re.split(r", | or ", named[1])]
+    found = [each for each in told["findings"] if each["oracle"] in bug.oracles]
     assert found, told["findings"]
     reproducer = found[0]["reproducer"]
     _pgduel("replay", reproducer, *arms, exit_code=1)
     _pgduel("replay", reproducer, *_arm("patched", sound), *_arm("bugged", sound), exit_code=0)
     cpu = sum(told["cpu_seconds"].values())
-    return f"{bug.stem}: {told['seconds']} s, {told['cases']} cases, {cpu:.0f} s of CPU, by {found[0]['oracle']}"
+    return f"{bug.name}: {told['seconds']} s, {told['cases']} cases, {cpu:.0f} s of CPU, by {found[0]['oracle']}"
 
 
 def _arm(name: str, series: Sequence[Path]) -> tuple[str, str]:
     return "--arm", f"{name}={','.join(map(str, series))}"
 
 
-def _fuzz(arms: Sequence[str], directory: Path, seconds: int, options: Sequence[str]) -> dict[str, Any]:
+def _fuzz(arms: Sequence[str], directory: Path, seconds: int, workload: Sequence[str]) -> dict[str, Any]:
     """Return the summary of a campaign that ended with a finding."""
     summary = directory / "summary.json"
     _pgduel("build", *arms, exit_code=0)
     limit = ("--stop-at-first", "--minutes", str(seconds / 60))
-    _pgduel("fuzz", *arms, *limit, *options, "--json", str(summary), exit_code=1)
+    _pgduel("fuzz", *arms, *limit, *workload, "--json", str(summary), exit_code=1)
     told: dict[str, Any] = json.loads(summary.read_text())
     return told
 

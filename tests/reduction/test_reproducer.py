@@ -72,6 +72,8 @@ def test_what_stands_beside_a_step_runs_as_the_step_does() -> None:
     assert block[5:7] == ["RESET enable_hashjoin;", "SET work_mem = '64kB';"]
     explained = script(finding=replace(FINDING, step=4, beside=(Beside("SELECT b FROM t", explained=True),)))
     assert "\nEXPLAIN (ANALYZE, BUFFERS, SETTINGS, TIMING OFF) EXECUTE duel_statement_5('one');" in explained
+    planned = script(finding=replace(FINDING, step=4, beside=(Beside("SELECT b FROM t", planned=True),)))
+    assert "\nEXPLAIN (VERBOSE, SETTINGS, SUMMARY, MEMORY) EXECUTE duel_statement_5('one');" in planned
 
 
 def test_data_that_should_load_stand_inline() -> None:

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.servers
 
 
 def specs(base: Base, *texts: str) -> list[ArmSpec]:
-    return [parse_arm(text, base, FLAVORS["assert"]) for text in texts]
+    return [parse_arm(text, base, FLAVORS["assert"], silent) for text in texts]
 
 
 def silent(_line: str) -> None:

@@ -17,6 +17,7 @@ from oracles.case import Case, Kind, Step
 from oracles.leak import Leak
 from oracles.oracle import Agree, Canary, Oracle, all_oracles
 from oracles.result import Result
+from tests.unit.observed import seated
 
 pytestmark = pytest.mark.servers
 
@@ -56,7 +57,7 @@ def test_a_planted_bug_is_found_in_the_arm_it_was_planted_in(
     ids=lambda case: " ".join([case.steps[0].sql, *(mode.name for mode in case.modes)]),
 )
 def test_the_same_case_without_a_bug_is_silent(case: Case, stage: Stage) -> None:
-    trial = try_case(stage, ORACLES, case, NAMES)
+    trial = try_case(stage, seated(ORACLES, NAMES), case)
     assert all(isinstance(verdict, Agree) for _, verdict in trial.verdicts)
     assert [name for name, _ in trial.verdicts] == [oracle.name for oracle in ORACLES]
     assert trial.statements == len(case.all_steps)

@@ -66,7 +66,7 @@ def test_cpu_time_covers_backends_that_ended(cluster: Cluster) -> None:
     before = cluster.cpu_seconds()
     with connect(cluster) as connection:
         pid = connection.info.backend_pid
-        connection.execute("SELECT count(*) FROM generate_series(1, 1500000)")
+        connection.execute("SELECT count(*) FROM generate_series(1, 5000000)")
     wait_until(lambda: not psutil.pid_exists(pid))
     during = cluster.cpu_seconds()
     assert during > before + 0.1

@@ -14,6 +14,7 @@ from fuzz.servers.arm import ArmSpec, open_arms, shipped_series
 from fuzz.servers.base import Base
 from fuzz.servers.flavor import FLAVORS
 from oracles.oracle import Oracle, all_oracles
+from tests.unit.observed import seated
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
@@ -35,7 +36,7 @@ def stage(base: Base) -> Iterator[Stage]:
 @given(data=st.data())
 def test_arms_agree(generator: Generator, stage: Stage, data: st.DataObject) -> None:
     case = data.draw(cases(generator))
-    trial = try_case(stage, ORACLES, case, ARMS)
+    trial = try_case(stage, seated(ORACLES, ARMS), case)
     for finding in trial.findings:
         note(f"{finding.oracle}: {finding.summary} ({finding.origin})")
     assert trial.findings == ()

@@ -22,6 +22,7 @@ from fuzz.servers.modules import ensure_module
 from oracles.case import Case, CaseId, Kind, Step
 from oracles.finding import Finding
 from oracles.result import Result
+from tests.unit.observed import seated
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(300)]
 
@@ -53,7 +54,7 @@ def large_case() -> Case:
 
 
 def found_in(stage: Stage, case: Case, sabotage: str = "drop_row") -> Finding | None:
-    findings = try_case(Sabotaged(stage, NAMES[1], sabotage), (Result(),), case, NAMES).findings
+    findings = try_case(Sabotaged(stage, NAMES[1], sabotage), seated((Result(),), NAMES), case).findings
     return findings[0] if findings else None
 
 
@@ -82,7 +83,7 @@ def test_a_large_case_is_reduced_to_what_matters(stage: Stage) -> None:
     script = render(small, finding, {}, "5/partitioned_joins/1", "./pgduel replay FILE")
     again = found_in(stage, parse(script))
     assert again == finding
-    assert try_case(stage, (Result(),), parse(script), NAMES).findings == ()
+    assert try_case(stage, seated((Result(),), NAMES), parse(script)).findings == ()
 
 
 def test_a_case_that_shows_nothing_is_refused(stage: Stage) -> None:

@@ -29,6 +29,7 @@ from oracles.metamorphic_joins import MetamorphicJoins
 from oracles.mode import Mode, Protocol
 from oracles.observation import CaseObservation, Outcome, Run
 from oracles.oracle import Canary
+from oracles.plan import Plan
 
 pytestmark = pytest.mark.servers
 
@@ -192,3 +193,20 @@ def test_psql_shows_what_a_statement_told_of_itself(arm: Arm, tmp_path: Path, ca
     output, complaints = psql(arm, canary.case, tmp_path, sabotaged, found)
     assert not complaints
     assert re.search(_TOLD[canary.sabotage], output)
+
+
+@pytest.mark.parametrize("protocol", Protocol)
+@pytest.mark.parametrize("canary", Plan.canaries, ids=lambda canary: canary.sabotage)
+def test_psql_shows_the_plan(arm: Arm, tmp_path: Path, canary: Canary, protocol: Protocol) -> None:
+    ensure_module(arm.build, "pgduel_saboteur")
+    case = replace(canary.case, modes=(*canary.case.modes, Mode("m", protocol=protocol)))
+    found = replace(NOTHING, step=len(case.scene), beside=(Beside(case.steps[0].sql, planned=True),))
+    sabotaged = f"-c session_preload_libraries=pgduel_saboteur -c pgduel_saboteur.action={canary.sabotage}"
+    sound, bad = (_shown_plan(*psql(arm, case, tmp_path, options, found)) for options in ("", sabotaged))
+    assert sound != bad
+    assert "Output: " in sound
+
+
+def _shown_plan(output: str, complaints: str) -> str:
+    assert not complaints
+    return output.partition("EXPLAIN (VERBOSE")[2]
