@@ -11,7 +11,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,18 +50,21 @@ def _listed(directory: Path) -> list[Path]:
 
 
 def hunt(bug: Bug, directory: Path, *, seconds: int) -> str:
-    """Find a bug within so many seconds; return a line that says how fast. Fails where it is not found or replayed."""
+    """Find a bug within so many seconds; return a line that says how fast. Fails where it is not found or replayed.
+
+    Where two cases show it, one replay is enough: what a bug does may depend on addresses in that one server.
+    """
     sound = _listed(PG17 / bug.series)
     arms = (*_arm("patched", sound), *_arm("bugged", [*sound, bug.patch]))
     told = _fuzz(arms, directory, seconds, ("--generator", bug.workload) if bug.workload else ())
     assert told["seconds"] < seconds
     found = [each for each in told["findings"] if each["oracle"] in bug.oracles]
     assert found, told["findings"]
-    reproducer = found[0]["reproducer"]
-    _pgduel("replay", reproducer, *arms, exit_code=1)
-    _pgduel("replay", reproducer, *_arm("patched", sound), *_arm("bugged", sound), exit_code=0)
+    shown = next((each for each in found if _replays(each["reproducer"], *arms)), None)
+    assert shown, f"no reproducer replays: {found}"
+    assert not _replays(shown["reproducer"], *_arm("patched", sound), *_arm("bugged", sound))
     cpu = sum(told["cpu_seconds"].values())
-    return f"{bug.name}: {told['seconds']} s, {told['cases']} cases, {cpu:.0f} s of CPU, by {found[0]['oracle']}"
+    return f"{bug.name}: {told['seconds']} s, {told['cases']} cases, {cpu:.0f} s of CPU, by {shown['oracle']}"
 
 
 def _arm(name: str, series: Sequence[Path]) -> tuple[str, str]:
@@ -71,15 +74,20 @@ def _arm(name: str, series: Sequence[Path]) -> tuple[str, str]:
 def _fuzz(arms: Sequence[str], directory: Path, seconds: int, workload: Sequence[str]) -> dict[str, Any]:
     """Return the summary of a campaign that ended with a finding."""
     summary = directory / "summary.json"
-    _pgduel("build", *arms, exit_code=0)
+    _pgduel("build", *arms, expected={0})
     limit = ("--stop-at-first", "--minutes", str(seconds / 60))
-    _pgduel("fuzz", *arms, *limit, *workload, "--json", str(summary), exit_code=1)
+    _pgduel("fuzz", *arms, *limit, *workload, "--json", str(summary), expected={1})
     told: dict[str, Any] = json.loads(summary.read_text())
     return told
 
 
-def _pgduel(*arguments: str, exit_code: int) -> None:
+def _replays(reproducer: str, *arms: str) -> bool:
+    return _pgduel("replay", reproducer, *arms, expected={0, 1}) == 1
+
+
+def _pgduel(*arguments: str, expected: Set[int]) -> int:
     done = subprocess.run(
         [sys.executable, "-m", "fuzz", *arguments], capture_output=True, text=True, cwd=workdir.CHECKOUT
     )
-    assert done.returncode == exit_code, f"{' '.join(arguments)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert done.returncode in expected, f"{' '.join(arguments)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.returncode
