@@ -2,11 +2,12 @@
 
 For all arms: a series whose plans are others may well search longer for them, but not that much longer unnoticed.
 
-One look at times says nothing, above all on a machine that has other work. A statement that looks slower is planned
-again in rounds: on the reference, then on the suspect, each alone, and each time the quickest of several plannings
-counts. It is slower if it is so in each of the rounds. Where planning takes no longer than the margin allows, a round
-says otherwise with a probability of one half at most, so all of them do for 1 in a million statements that are looked
-at again. Memory is not a matter of chance; a few rounds tell what depends on caches.
+Time is the processor's, since the clock's depends on what else the machine does. Still, one look at it says little:
+caches may be cold, or others may use them. A statement that looks slower is planned again in rounds: on the reference,
+then on the suspect, each alone, and each time the quickest of several plannings counts. It is slower if it is so in
+each of the rounds. Where planning takes no longer than the margin allows, a round says otherwise with a probability of
+one half at most, so all of them do for 1 in a million statements that are looked at again. Memory is not a matter of
+chance; a few rounds tell what depends on caches.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +17,7 @@ from typing import ClassVar, Final
 
 from oracles.canary_case import canary_case, query
 from oracles.case import Case, Kind
-from oracles.explanation import Node, plans
+from oracles.explanation import Node, planning_time, plans
 from oracles.finding import UNDER_PLAN, Beside, Finding
 from oracles.mode import Mode
 from oracles.observation import CaseObservation, Run
@@ -49,7 +50,7 @@ class Cost:
 
 
 COSTS: Final = (
-    Cost("planning time", "ms", 1.25, 0.5, 20, lambda plan: float(plan.get("Planning Time", 0))),
+    Cost("planning time", "ms", 1.25, 0.5, 20, planning_time),
     Cost("planner memory", "kB", 1.1, 64, 3, lambda plan: float(plan.get("Planning", {}).get("Memory Used", 0))),
 )
 

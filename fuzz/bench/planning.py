@@ -2,7 +2,8 @@
 
 A session stays open for each arm, and what it plans the first time, while its caches fill, is not measured: those
 caches are per session, and filling them costs a patch and master the same. Planner settings are PostgreSQL's own, GEQO
-from 12 relations on included; nothing is executed.
+from 12 relations on included; nothing is executed. Time is the processor's, so other work on the machine, which
+planning would wait for, does not count.
 """
 
 import re
@@ -16,10 +17,11 @@ from types import MappingProxyType
 import psycopg
 
 from fuzz.bench.bench import UNDISTURBED, Bench, BenchError, Connection, Point, Samples, connected
+from fuzz.execution import planner_statistics
+from fuzz.execution.planner_statistics import planner_cpu
 from fuzz.servers.arm import Arm
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-_PLANNING_TIME = re.compile(r"Planning Time: ([0-9.]+) ms")
 _MEMORY = re.compile(r"Memory: used=([0-9]+)kB")
 _HAS_MEMORY = 170000  # the version in which EXPLAIN (MEMORY) came
 
@@ -39,7 +41,7 @@ class PlanningBench(Bench):
     )
 
     def __init__(self) -> None:
-        self._sessions: dict[str, Connection] = {}
+        self._sessions: dict[str, _Session] = {}
         self._memory: dict[tuple[str, Point], int] = {}  # kB
 
     @abstractmethod
@@ -68,19 +70,19 @@ class PlanningBench(Bench):
     def conditions(self, arm: Arm) -> Iterator[None]:
         """Keep a session open."""
         with connected(arm) as connection:
-            self._sessions[arm.name] = connection
+            self._sessions[arm.name] = _Session(connection)
             yield
 
     def measure(self, arm: Arm, point: Point, seconds: int) -> float:
         """Return milliseconds: the median of as many times as fill the seconds. Raises BenchError."""
         session = self._sessions[arm.name]
-        session.execute(f"SET search_path = {_schema(point[0])}")
+        session.connection.execute(f"SET search_path = {_schema(point[0])}")
         if (arm.name, point) not in self._memory:  # the first time: it fills the caches, too
-            self._memory[arm.name, point] = sum(_memory(session, *query) for query in self.queries().items())
+            self._memory[arm.name, point] = sum(session.memory(*query) for query in self.queries().items())
         times: list[float] = []
         start = time.perf_counter()
         while not times or time.perf_counter() - start < seconds:
-            times.append(sum(_planning_time(session, *query) for query in self.queries().items()))
+            times.append(sum(session.planning_time(*query) for query in self.queries().items()))
         return statistics.median(times)
 
     def extras(self, point: Point, arm: str, against: str, samples: Samples) -> dict[str, float]:
@@ -99,24 +101,38 @@ def _schema(partitions: int) -> str:
     return f"partitions_{partitions}"
 
 
-def _memory(session: Connection, name: str, query: str) -> int:
-    """Return the kB that planning took; 0 from a server that does not tell."""
-    option = "MEMORY" if session.info.server_version >= _HAS_MEMORY else "SUMMARY"
-    found = _MEMORY.search(_explained(session, option, name, query))
-    return int(found[1]) if found else 0
+class _Session:
+    """A connection that plans, and is told what that took."""
 
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._times: list[float] = []  # of what the latest statement planned
+        for name, value in planner_statistics.SETTINGS.items():
+            connection.execute(f"SET {name} = {value}")
+        connection.add_notice_handler(self._listen)
 
-def _planning_time(session: Connection, name: str, query: str) -> float:
-    found = _PLANNING_TIME.search(_explained(session, "SUMMARY", name, query))
-    if found is None:
-        raise BenchError(f"query {name} cannot be explained")
-    return float(found[1])
+    def _listen(self, notice: psycopg.errors.Diagnostic) -> None:
+        if (milliseconds := planner_cpu(f"{notice.message_primary}\n{notice.message_detail}")) is not None:
+            self._times.append(milliseconds)
 
+    def planning_time(self, name: str, query: str) -> float:
+        """Return the milliseconds of the processor that planning took. Raises BenchError."""
+        self._explain("SUMMARY", name, query)
+        if not self._times:
+            raise BenchError(f"query {name} is not planned")
+        return self._times[-1]
 
-def _explained(session: Connection, option: str, name: str, query: str) -> str:
-    """Return the end of the plan, where the summary is: plans of many partitions have thousands of lines."""
-    try:
-        lines = session.execute(f"EXPLAIN ({option}, COSTS OFF) {query}").fetchall()
-    except psycopg.Error as error:
-        raise BenchError(f"query {name}: {str(error).strip().splitlines()[0]}") from error
-    return "\n".join(line for (line,) in lines[-4:])
+    def memory(self, name: str, query: str) -> int:
+        """Return the kB that planning took; 0 from a server that does not tell. Raises BenchError."""
+        option = "MEMORY" if self.connection.info.server_version >= _HAS_MEMORY else "SUMMARY"
+        found = _MEMORY.search(self._explain(option, name, query))
+        return int(found[1]) if found else 0
+
+    def _explain(self, option: str, name: str, query: str) -> str:
+        """Return the end of the plan, where the summary is: plans of many partitions have thousands of lines."""
+        self._times.clear()
+        try:
+            lines = self.connection.execute(f"EXPLAIN ({option}, COSTS OFF) {query}").fetchall()
+        except psycopg.Error as error:
+            raise BenchError(f"query {name}: {str(error).strip().splitlines()[0]}") from error
+        return "\n".join(line for (line,) in lines[-4:])

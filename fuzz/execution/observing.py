@@ -1,14 +1,16 @@
 """Replies of a server as observations of steps."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from fuzz.execution import messages
+from fuzz.execution.planner_statistics import planner_cpu
 from fuzz.execution.session import Frames
 from fuzz.execution.wire import Reply
 from oracles.case import Case, Kind, Step
+from oracles.explanation import PLANNER_CPU, planning_time
 from oracles.observation import Column, Observation, Outcome, Run
 
 FIRST_USER_OID: Final = 16384
@@ -71,7 +73,7 @@ class Reader:
     def _finished(self, step: Step, replies: Sequence[Reply]) -> Observation:
         merged = self._merge(replies)
         if self._explains and step.kind is Kind.QUERY and merged.outcome is Outcome.OK:
-            return replace(merged, tags=(), columns=(), rows=(), plan=_plan_of(merged.rows))
+            return replace(merged, tags=(), columns=(), rows=(), plan=_plan_of(replies))
         return merged
 
     def _unfinished(self, replies: Sequence[Reply]) -> Observation:
@@ -108,10 +110,18 @@ def _timed_out(payload: bytes) -> bool:
     return fields.get("C") == QUERY_CANCELED and fields.get("R") == "ProcessInterrupts"
 
 
-def _plan_of(rows: Sequence[bytes]) -> Mapping[str, Any] | None:
-    """Return the plan of an EXPLAIN (FORMAT JSON), whose only row holds an array of one; None where rules gave none.
+def _plan_of(replies: Iterable[Reply]) -> Mapping[str, Any] | None:
+    """Return the plan that an EXPLAIN (FORMAT JSON) gave; of several, the one planned quickest.
 
-    Of several plannings it is the quickest one's.
+    None where rules gave none.
     """
-    explained = (json.loads(value) for row in rows for value in messages.values_of(row)[:1] if value)
-    return min((each for (each, *_) in explained), key=lambda each: each.get("Planning Time", 0.0), default=None)
+    return min((told for reply in replies for told in _explained(reply)), key=planning_time, default=None)
+
+
+def _explained(reply: Reply) -> Iterator[Mapping[str, Any]]:
+    """Yield the plan in each row, which holds an array of one, with the planner's processor time if it was told."""
+    said = (messages.message_of(payload).text for kind, payload in reply.others if kind == messages.NOTICE_RESPONSE)
+    times = [{PLANNER_CPU: cpu} for text in said if (cpu := planner_cpu(text)) is not None]
+    for row in reply.rows:
+        for value in filter(None, messages.values_of(row)[:1]):
+            yield json.loads(value)[0] | (times[-1] if times else {})

@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Final
 
-from fuzz.execution import messages
+from fuzz.execution import messages, planner_statistics
 from oracles.case import Case, Kind, Step
 from oracles.mode import Protocol, protocol_of, settings_of
 from oracles.observation import Run
@@ -57,6 +57,8 @@ def startup_parameters(
     } | {name: value for name, value in settings_of(run.modes).items() if name not in without}
     if run.explain:
         parameters["pgduel_witness.reach"] = "on"
+    if run.plannings:
+        parameters |= planner_statistics.SETTINGS
     if run.sabotage:
         parameters |= {"session_preload_libraries": "pgduel_saboteur", "pgduel_saboteur.action": run.sabotage}
     return parameters

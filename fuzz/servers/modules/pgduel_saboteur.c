@@ -29,6 +29,7 @@
 #include "postgres.h"
 
 #include <fcntl.h>
+#include <time.h>
 
 #include "access/parallel.h"
 #include "access/table.h"
@@ -40,7 +41,6 @@
 #include "miscadmin.h"
 #include "optimizer/cost.h"
 #include "optimizer/planner.h"
-#include "portability/instr_time.h"
 #include "storage/buf_internals.h"
 #include "storage/buffile.h"
 #include "storage/bufmgr.h"
@@ -150,20 +150,15 @@ other_plan(Query *parse, const char *query_string, int cursorOptions,
 	return stmt;
 }
 
-/* Take some milliseconds for nothing. */
+/* Take some milliseconds of the processor for nothing. */
 static PlannedStmt *
 plan_slowly(Query *parse, const char *query_string, int cursorOptions,
 			ParamListInfo boundParams)
 {
-	instr_time	start;
-	instr_time	spent;
+	clock_t		end = clock() + 3 * CLOCKS_PER_SEC / 1000;
 
-	INSTR_TIME_SET_CURRENT(start);
-	do
-	{
-		INSTR_TIME_SET_CURRENT(spent);
-		INSTR_TIME_SUBTRACT(spent, start);
-	} while (INSTR_TIME_GET_MILLISEC(spent) < 3.0);
+	while (clock() < end)
+		;
 
 	return plan_as_usual(parse, query_string, cursorOptions, boundParams);
 }

@@ -7,6 +7,7 @@ from fuzz.execution.messages import values_of
 from fuzz.execution.modes import MODES
 from fuzz.execution.stage import Stage
 from oracles.case import Case, Kind, Step
+from oracles.explanation import PLANNER_CPU, planning_time
 from oracles.mode import Mode, Protocol
 from oracles.observation import CaseObservation, Column, Outcome, Run
 from tests.servers.execution.conftest import Observe, query
@@ -80,6 +81,15 @@ def test_explain_tells_blocks_and_settings(observe: Observe) -> None:
     plan = observed.steps[0].plan
     assert plan is not None
     assert (plan["Settings"]["work_mem"], plan["Plan"]["Temp Written Blocks"]) == ("64kB", 0)
+
+
+@pytest.mark.parametrize("protocol", Protocol)
+def test_planning_tells_its_processor_time(observe: Observe, protocol: Protocol) -> None:
+    observed = observe(query("SELECT n FROM numbers"), modes=(PROTOCOLS[protocol],), scene=NUMBERS, plannings=3)
+    plan = observed.steps[0].plan
+    assert plan is not None
+    assert 0 < planning_time(plan) <= plan["Planning Time"] + 0.1
+    assert planning_time(plan) == plan[PLANNER_CPU]
 
 
 def test_copy_is_pipelined_even_where_the_server_never_reads_the_data(observe: Observe) -> None:
