@@ -30,7 +30,8 @@ from oracles.finding import UNDER_PLAN, Beside, Finding
 from oracles.hash_memory import DEFAULT_WORK_MEM, Way, allowance, kilobytes, roomier
 from oracles.mode import Mode
 from oracles.observation import CaseObservation, Run
-from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Unstable, Verdict, duel, judge_each
+from oracles.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
+from oracles.pairwise import Pair, Sampled
 from oracles.plan_shape import plan_kinds, plan_shape
 from oracles.sampling import EXPLAINED
 
@@ -59,36 +60,11 @@ class Excess:
 Excesses = Mapping[Excess, tuple[str, str]]  # with what was expected, and what came instead
 
 
-class Memory(Oracle):
-    """What an arm takes must be allowed, or be what the other arm takes too."""
-
-    name: ClassVar[str] = "memory"
-    canaries: ClassVar[tuple[Canary, ...]] = (Canary("outgrow", _CANARY), Canary("spill", _CANARY))
-
-    def runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
-        """Return the duel, and the explained runs of a share of cases."""
-        return duel(case, arms) + explained_runs(case, arms)
-
-    def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
-        """Judge each other arm against `arms[0]`; ask for repetitions where it takes more."""
-        if not explained_runs(case, arms):
-            return (Agree(0),) * len(arms[1:])
-        return judge_each(arms[1:], lambda suspect: _Pair(case, arms[0], suspect, observations).judge())
-
-
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """A suspect and the arm that it is held against, on one case."""
-
-    case: Case
-    reference: str
-    suspect: str
-    observations: Observations
-
+class _MemoryPair(Pair):
     def judge(self) -> tuple[Verdict, ...] | More:
         compared, obstacle = comparable_steps(self._seen(self.reference), self._seen(self.suspect))
         suspected = self._excesses(Way(), Way())
-        if suspected and (missing := self._missing()):
+        if suspected and (missing := self.missing(self._settling_runs())):
             return More(missing)
         verdicts: list[Verdict] = [self._settled(excess, said) for excess, said in suspected.items()]
         if obstacle:
@@ -133,16 +109,27 @@ class _Pair:
         allowed = min((kilobytes(each.get("work_mem", DEFAULT_WORK_MEM)) for each in settings), default=0)
         return tuple(roomier(self.case, allowed, factor) for factor in _ROOMIER)
 
-    def _missing(self) -> tuple[Run, ...]:
+    def _settling_runs(self) -> Iterator[Run]:
         ways = _AGAIN + self._roomier()
-        runs = (self._run(arm, way) for arm in (self.reference, self.suspect) for way in ways)
-        return tuple(run for run in runs if run not in self.observations)
+        return (self._run(arm, way) for arm in (self.reference, self.suspect) for way in ways)
 
     def _run(self, arm: str, way: Way) -> Run:
         return Run(arm, self.case.modes + way.modes, explain=True, instead=way.instead)
 
     def _seen(self, arm: str, way: Way | None = None) -> CaseObservation:
         return self.observations[self._run(arm, way or Way())]
+
+
+class Memory(Sampled):
+    """What an arm takes must be allowed, or be what the other arm takes too."""
+
+    name: ClassVar[str] = "memory"
+    canaries: ClassVar[tuple[Canary, ...]] = (Canary("outgrow", _CANARY), Canary("spill", _CANARY))
+    pair: ClassVar[type[Pair]] = _MemoryPair
+
+    def looks(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
+        """Return the explained runs of a share of cases."""
+        return explained_runs(case, arms)
 
 
 def comparable_steps(reference: CaseObservation, suspect: CaseObservation) -> tuple[set[int], str]:

@@ -10,8 +10,7 @@ with itself, and each of the suspect's plans differ from it. Were all a matter o
 16,000 cases that differ at all.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Final
 
 from oracles.canary_case import canary_case, query
@@ -20,7 +19,8 @@ from oracles.explanation import Node, plans
 from oracles.finding import UNDER_PLAN, Beside, Finding
 from oracles.mode import Mode
 from oracles.observation import CaseObservation, Run
-from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Unstable, Verdict, duel, judge_each
+from oracles.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
+from oracles.pairwise import Pair, Sampled
 from oracles.plan_difference import Difference, first_difference
 from oracles.planned import planned_again, planned_runs, planned_steps
 from oracles.sampling import PLANNED
@@ -33,39 +33,13 @@ _CANARY: Final = canary_case(
 )
 
 
-class Plan(Oracle):
-    """Plans and costs of plan-neutral arms are equal."""
-
-    name: ClassVar[str] = "plan"
-    canaries: ClassVar[tuple[Canary, ...]] = (Canary("change_cost", _CANARY), Canary("other_plan", _CANARY))
-    needs_plan_neutral: ClassVar[bool] = True
-
-    def runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
-        """Return the duel, and the planned runs of a share of cases."""
-        return duel(case, arms) + planned_runs(case, arms)
-
-    def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
-        """Judge each other arm against `arms[0]`; ask for repetitions where plans differ."""
-        if not planned_runs(case, arms):
-            return (Agree(0),) * len(arms[1:])
-        return judge_each(arms[1:], lambda suspect: _Pair(case, arms[0], suspect, observations).judge())
-
-
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """A suspect and the arm that it is held against, on one case."""
-
-    case: Case
-    reference: str
-    suspect: str
-    observations: Observations
-
+class _PlanPair(Pair):
     def judge(self) -> tuple[Verdict, ...] | More:
         steps, obstacle = planned_steps(self._seen(self.reference), self._seen(self.suspect))
         differing = [step for step in steps if self._difference(step, self.reference, self.suspect)]
         unstable: set[int] = set()
         for stage in _STAGES:
-            if differing != sorted(unstable) and (missing := self._missing(stage)):
+            if differing != sorted(unstable) and (missing := self.missing(self._runs(stage))):
                 return More(missing)
             unstable |= {step for step in differing if step not in unstable and not self._stands(step, stage)}
         verdicts: list[Verdict] = [self._verdict(step, unstable) for step in differing]
@@ -104,15 +78,27 @@ class _Pair:
             beside=(Beside(self.case.all_steps[step].sql, planned=True),),
         )
 
-    def _missing(self, stage: Sequence[Mode]) -> tuple[Run, ...]:
-        runs = (self._run(arm, mode) for arm in (self.reference, self.suspect) for mode in stage)
-        return tuple(run for run in runs if run not in self.observations)
+    def _runs(self, stage: Sequence[Mode]) -> Iterator[Run]:
+        return (self._run(arm, mode) for arm in (self.reference, self.suspect) for mode in stage)
 
     def _run(self, arm: str, *again: Mode) -> Run:
         return planned_again(self.case, arm, *again)
 
     def _seen(self, arm: str, *again: Mode) -> CaseObservation:
         return self.observations[self._run(arm, *again)]
+
+
+class Plan(Sampled):
+    """Plans and costs of plan-neutral arms are equal."""
+
+    name: ClassVar[str] = "plan"
+    canaries: ClassVar[tuple[Canary, ...]] = (Canary("change_cost", _CANARY), Canary("other_plan", _CANARY))
+    needs_plan_neutral: ClassVar[bool] = True
+    pair: ClassVar[type[Pair]] = _PlanPair
+
+    def looks(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
+        """Return the planned runs of a share of cases."""
+        return planned_runs(case, arms)
 
 
 def _what(found: Difference) -> str:

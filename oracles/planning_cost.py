@@ -21,7 +21,8 @@ from oracles.explanation import Node, planning_time, plans
 from oracles.finding import UNDER_PLAN, Beside, Finding
 from oracles.mode import Mode
 from oracles.observation import CaseObservation, Run
-from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Unstable, Verdict, duel
+from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Unstable, Verdict
+from oracles.pairwise import Pair, Sampled
 from oracles.plan_shape import plan_kinds
 from oracles.planned import planned_again, planned_runs, planned_steps
 from oracles.sampling import PLANNED
@@ -55,38 +56,7 @@ COSTS: Final = (
 )
 
 
-class PlanningCost(Oracle):
-    """Planning costs what it costs on the reference, or less."""
-
-    name: ClassVar[str] = "planning_cost"
-    canaries: ClassVar[tuple[Canary, ...]] = (Canary("plan_slowly", _CANARY), Canary("plan_hungrily", _CANARY))
-
-    def runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
-        """Return the duel, and the planned runs of a share of cases."""
-        return duel(case, arms) + planned_runs(case, arms)
-
-    def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
-        """Judge each other arm against `arms[0]`; ask for rounds of single runs, so that no two arms plan at once."""
-        if not planned_runs(case, arms):
-            return (Agree(0),) * len(arms[1:])
-        verdicts: list[Verdict] = []
-        for suspect in arms[1:]:
-            judged = _Pair(case, arms[0], suspect, observations).judge()
-            if isinstance(judged, More):
-                return judged
-            verdicts += judged
-        return tuple(verdicts)
-
-
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """A suspect and the arm that it is held against, on one case."""
-
-    case: Case
-    reference: str
-    suspect: str
-    observations: Observations
-
+class _CostPair(Pair):
     def judge(self) -> tuple[Verdict, ...] | More:
         ours, theirs = (self.observations[planned_again(self.case, arm)] for arm in (self.reference, self.suspect))
         steps, obstacle = planned_steps(ours, theirs)
@@ -137,6 +107,28 @@ class _Pair:
             actual=f"{cost.name} of {theirs:.4g} {cost.unit}, too much more in each round",
             beside=(Beside(self.case.all_steps[step].sql, planned=True),),
         )
+
+
+class PlanningCost(Sampled):
+    """Planning costs what it costs on the reference, or less."""
+
+    name: ClassVar[str] = "planning_cost"
+    canaries: ClassVar[tuple[Canary, ...]] = (Canary("plan_slowly", _CANARY), Canary("plan_hungrily", _CANARY))
+    pair: ClassVar[type[Pair]] = _CostPair
+
+    def looks(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
+        """Return the planned runs of a share of cases."""
+        return planned_runs(case, arms)
+
+    def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
+        """Judge one other arm after another, in rounds of single runs, so that no two arms plan at once."""
+        verdicts: list[Verdict] = []
+        for suspect in arms[1:]:
+            judged = super().judge(case, (arms[0], suspect), observations)
+            if isinstance(judged, More):
+                return judged
+            verdicts += judged
+        return tuple(verdicts)
 
 
 def _worst(cost: Cost, steps: Sequence[int], ours: CaseObservation, theirs: CaseObservation) -> int | None:

@@ -6,17 +6,17 @@ did not repeat it, a series of runs decides, since a race in the suspect is a bu
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from oracles.canary_case import canary_case, query
-from oracles.case import Case, Kind, Step
+from oracles.case import Kind, Step
 from oracles.comparison import Aspect, Comparison, Place, compare, stored_count
 from oracles.finding import UNDER_PLAN, Finding
 from oracles.mode import Mode
 from oracles.observation import CaseObservation, Observation, Run
-from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Unstable, Verdict, judge_each
+from oracles.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
 from oracles.other_plans import OTHER_PLANS
+from oracles.pairwise import Pair, Pairwise
 from oracles.plan_shape import plan_kinds, plan_shape
 from oracles.wording import outcome_text, worded
 
@@ -24,38 +24,10 @@ _AGAIN: Final = tuple(Mode(f"again {number}") for number in range(1, 7))  # equa
 _ONCE, _SERIES = _AGAIN[:1], _AGAIN[1:]
 
 
-class Result(Oracle):
-    """Arms must agree on all that a client can see."""
-
-    name: ClassVar[str] = "result"
-    canaries: ClassVar[tuple[Canary, ...]] = (
-        Canary("drop_row", canary_case(query("SELECT n, name FROM canary"))),
-        Canary("double_row", canary_case(query("SELECT n, name FROM canary"))),
-        # 1, 1, 2 becomes 2, 1, 2: as many rows, and the same set of them
-        Canary("change_value", canary_case(query("SELECT greatest(n, 2) - 1 FROM canary WHERE n < 4"))),
-        Canary("change_sqlstate", canary_case(query("SELECT 1 / (n - 1) FROM canary", may_fail=True))),
-        Canary("warn", canary_case(query("SELECT count(*) FROM canary"))),
-        # only the table shows it
-        Canary("change_value", canary_case(Step("INSERT INTO nest SELECT n, name FROM canary"))),
-    )
-
-    def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
-        """Judge each other arm against `arms[0]`; where they differ, ask for the runs that settle it."""
-        return judge_each(arms[1:], lambda suspect: _Pair(case, arms[0], suspect, observations).judge())
-
-
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """A suspect and the arm that it is held against, on one case."""
-
-    case: Case
-    reference: str
-    suspect: str
-    observations: Observations
-
+class _ResultPair(Pair):
     def judge(self) -> tuple[Verdict, ...] | More:
         difference = self._against_reference(self.suspect)
-        if difference.places and (missing := self._missing(self._settling_runs(difference))):
+        if difference.places and (missing := self.missing(self._settling_runs(difference))):
             return More(missing)
         verdicts: list[Verdict] = []
         for place in difference.places:
@@ -74,7 +46,7 @@ class _Pair:
             return Inconclusive("repetition cut short")
         if self._repetitions(place, _ONCE):
             return self._finding(place)
-        if missing := self._missing(self._runs((self.reference, self.suspect), _SERIES)):
+        if missing := self.missing(self._runs((self.reference, self.suspect), _SERIES)):
             return More(missing)
         if unstable := self._reference_differs(place, _SERIES):
             return unstable
@@ -110,9 +82,6 @@ class _Pair:
 
     def _explained(self, arm: str) -> Run:
         return Run(arm, self.case.modes, explain=True)
-
-    def _missing(self, runs: Iterable[Run]) -> tuple[Run, ...]:
-        return tuple(run for run in runs if run not in self.observations)
 
     def _has_plan(self, place: Place) -> bool:
         rows = place.aspect in (Aspect.ROWS, Aspect.ROW_COUNT)
@@ -150,6 +119,23 @@ class _Pair:
             return f"rows{UNDER_PLAN}{_either(*map(plan_kinds, plans))}"
         kind, detail = _ORIGINS[place.aspect]
         return f"{kind}: {_either(detail(ours.steps[place.step]), detail(theirs.steps[place.step]))}"
+
+
+class Result(Pairwise):
+    """Arms must agree on all that a client can see."""
+
+    name: ClassVar[str] = "result"
+    canaries: ClassVar[tuple[Canary, ...]] = (
+        Canary("drop_row", canary_case(query("SELECT n, name FROM canary"))),
+        Canary("double_row", canary_case(query("SELECT n, name FROM canary"))),
+        # 1, 1, 2 becomes 2, 1, 2: as many rows, and the same set of them
+        Canary("change_value", canary_case(query("SELECT greatest(n, 2) - 1 FROM canary WHERE n < 4"))),
+        Canary("change_sqlstate", canary_case(query("SELECT 1 / (n - 1) FROM canary", may_fail=True))),
+        Canary("warn", canary_case(query("SELECT count(*) FROM canary"))),
+        # only the table shows it
+        Canary("change_value", canary_case(Step("INSERT INTO nest SELECT n, name FROM canary"))),
+    )
+    pair: ClassVar[type[Pair]] = _ResultPair
 
 
 def _remaining(difference: Comparison) -> Iterator[Verdict]:
