@@ -125,7 +125,7 @@ class Memory(Sampled):
 
     name: ClassVar[str] = "memory"
     canaries: ClassVar[tuple[Canary, ...]] = (Canary("outgrow", _CANARY), Canary("spill", _CANARY))
-    pair: ClassVar[type[Pair]] = _MemoryPair
+    pair = _MemoryPair
 
     def looks(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
         """Return the explained runs of a share of cases."""

@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from oracles.case import Case
 from oracles.observation import Run
@@ -29,9 +28,12 @@ class Pair(ABC):
 
 
 class Pairwise(Oracle):
-    """An oracle whose `pair` says all there is to say of a suspect."""
+    """An oracle whose pair says all there is to say of a suspect."""
 
-    pair: ClassVar[type[Pair]]
+    @property
+    @abstractmethod
+    def pair(self) -> type[Pair]:
+        """The pair that judges."""
 
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
         """Judge each other arm against `arms[0]`; where they differ, ask for the runs that settle it."""

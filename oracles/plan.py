@@ -94,7 +94,7 @@ class Plan(Sampled):
     name: ClassVar[str] = "plan"
     canaries: ClassVar[tuple[Canary, ...]] = (Canary("change_cost", _CANARY), Canary("other_plan", _CANARY))
     needs_plan_neutral: ClassVar[bool] = True
-    pair: ClassVar[type[Pair]] = _PlanPair
+    pair = _PlanPair
 
     def looks(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
         """Return the planned runs of a share of cases."""

@@ -114,7 +114,7 @@ class PlanningCost(Sampled):
 
     name: ClassVar[str] = "planning_cost"
     canaries: ClassVar[tuple[Canary, ...]] = (Canary("plan_slowly", _CANARY), Canary("plan_hungrily", _CANARY))
-    pair: ClassVar[type[Pair]] = _CostPair
+    pair = _CostPair
 
     def looks(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
         """Return the planned runs of a share of cases."""

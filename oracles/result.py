@@ -135,7 +135,7 @@ class Result(Pairwise):
         # only the table shows it
         Canary("change_value", canary_case(Step("INSERT INTO nest SELECT n, name FROM canary"))),
     )
-    pair: ClassVar[type[Pair]] = _ResultPair
+    pair = _ResultPair
 
 
 def _remaining(difference: Comparison) -> Iterator[Verdict]:
