@@ -31,7 +31,7 @@ from oracles.hash_memory import DEFAULT_WORK_MEM, Way, allowance, kilobytes, roo
 from oracles.mode import Mode
 from oracles.observation import CaseObservation, Run
 from oracles.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
-from oracles.pairwise import Pair, Sampled
+from oracles.pairwise import AGAIN, Pair, Sampled
 from oracles.plan_shape import plan_kinds, plan_shape
 from oracles.sampling import EXPLAINED
 
@@ -39,7 +39,7 @@ PEAK: Final = "Peak Memory Usage"  # kB, rounded up
 WRITTEN: Final = "Temp Written Blocks"  # of a node and all below it
 CHUNK_BLOCKS: Final = 4  # STS_CHUNK_PAGES
 
-_AGAIN: Final = tuple(Way((Mode(f"again {number}"),)) for number in range(1, 7))  # by chance: in 1 of 16,000
+_AGAIN: Final = tuple(Way((mode,)) for mode in AGAIN)  # by chance: in 1 of 16,000
 _ROOMIER: Final = (9 / 8, 5 / 4)  # times work_mem: little enough for most hash tables to need batches still
 
 _HASHED: Final = (Mode("hash_only", (("enable_mergejoin", "off"), ("enable_nestloop", "off"))), EXPLAINED.mode)

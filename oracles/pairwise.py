@@ -3,10 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from oracles.case import Case
+from oracles.mode import Mode
 from oracles.observation import Run
 from oracles.oracle import Agree, More, Observations, Oracle, Verdict, duel, judge_each
+
+AGAIN: Final = tuple(Mode(f"again {number}") for number in range(1, 7))  # equal runs are executed once: names differ
 
 
 @dataclass(frozen=True, slots=True)

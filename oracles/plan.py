@@ -20,13 +20,12 @@ from oracles.finding import UNDER_PLAN, Beside, Finding
 from oracles.mode import Mode
 from oracles.observation import CaseObservation, Run
 from oracles.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
-from oracles.pairwise import Pair, Sampled
+from oracles.pairwise import AGAIN, Pair, Sampled
 from oracles.plan_difference import Difference, first_difference
 from oracles.planned import planned_again, planned_runs, planned_steps
 from oracles.sampling import PLANNED
 
-_AGAIN: Final = tuple(Mode(f"again {number}") for number in range(1, 7))
-_STAGES: Final = (_AGAIN[:1], _AGAIN)  # what the reference does not repeat at once needs no more runs
+_STAGES: Final = (AGAIN[:1], AGAIN)  # what the reference does not repeat at once needs no more runs
 
 _CANARY: Final = canary_case(
     query("SELECT canary.n, nest.name FROM canary JOIN nest ON canary.n = nest.n"), modes=(PLANNED.mode,)

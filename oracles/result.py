@@ -16,12 +16,11 @@ from oracles.mode import Mode
 from oracles.observation import CaseObservation, Observation, Run
 from oracles.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
 from oracles.other_plans import OTHER_PLANS
-from oracles.pairwise import Pair, Pairwise
+from oracles.pairwise import AGAIN, Pair, Pairwise
 from oracles.plan_shape import plan_kinds, plan_shape
 from oracles.wording import outcome_text, worded
 
-_AGAIN: Final = tuple(Mode(f"again {number}") for number in range(1, 7))  # equal runs are executed once: names differ
-_ONCE, _SERIES = _AGAIN[:1], _AGAIN[1:]
+_ONCE, _SERIES = AGAIN[:1], AGAIN[1:]
 
 
 class _ResultPair(Pair):
@@ -51,13 +50,13 @@ class _ResultPair(Pair):
         if unstable := self._reference_differs(place, _SERIES):
             return unstable
         if repeated := self._repetitions(place, _SERIES):
-            return self._finding(place, f" (in {repeated + 1} of {len(_AGAIN) + 1} runs)")
+            return self._finding(place, f" (in {repeated + 1} of {len(AGAIN) + 1} runs)")
         return Unstable(f"{place.aspect}: differed once and never again")
 
     def _reference_differs(self, place: Place, ways: Iterable[Mode]) -> Unstable | None:
         for mode in ways:
             if self._against_reference(self.reference, mode).differs_at(place):
-                how = "repeated" if mode in _AGAIN else mode.name
+                how = "repeated" if mode in AGAIN else mode.name
                 return Unstable(f"{place.aspect}: {self.reference} differs from itself, {how}")
         return None
 
