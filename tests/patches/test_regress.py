@@ -1,7 +1,8 @@
-"""PostgreSQL's own suites pass on the patched arm, and so do the test modules that its patches touch."""
+"""PostgreSQL's own suites pass on the patched arm and on each variant, as do the test modules that patches touch."""
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from fuzz.servers.regress import SuiteResult, run_isolation, run_module, run_reg
 
 pytestmark = pytest.mark.servers
 
+VARIANTS = Path(__file__).parents[2] / "patches" / "pg17" / "variants"
 _MODULE = re.compile(rb"^\+\+\+ b/src/test/modules/(\w+)/sql/", re.MULTILINE)
 
 
@@ -21,9 +23,8 @@ def base() -> Base:
     return resolve_base("pg17", print)
 
 
-@pytest.fixture(scope="module")
-def patched(base: Base) -> Build:
-    ((build, _),) = build_arms([parse_arm("patched", base, FLAVORS["assert"], print)], print)
+def compiled(series: str, flavor: str, base: Base) -> Build:
+    ((build, _),) = build_arms([parse_arm(f"it={series}", base, FLAVORS[flavor], print)], print)
     return build
 
 
@@ -32,14 +33,26 @@ def require_passed(result: SuiteResult) -> None:
     assert not result.failed, result.summary
 
 
+@pytest.mark.parametrize(
+    ("series", "flavor"),
+    [
+        pytest.param("patched", "assert", id="patched"),
+        pytest.param("patched", "sanitize", id="patched, sanitized", marks=pytest.mark.long),
+        *(
+            pytest.param(str(path), "assert", id=path.name, marks=pytest.mark.long)
+            for path in sorted(VARIANTS.iterdir())
+        ),
+    ],
+)
 @pytest.mark.parametrize("suite", [run_regress, run_isolation])
-def test_suite(patched: Build, suite: Callable[[Build], SuiteResult]) -> None:
-    require_passed(suite(patched))
+def test_suite(base: Base, series: str, flavor: str, suite: Callable[[Build], SuiteResult]) -> None:
+    require_passed(suite(compiled(series, flavor, base)))
 
 
-def test_modules_of_the_patches(base: Base, patched: Build) -> None:
+def test_modules_of_the_patches(base: Base) -> None:
     content = b"\n".join(patch.content for patch in shipped_series("patched", base).patches)
     modules = sorted({name.decode() for name in _MODULE.findall(content)})
     assert modules, "no patch brings a test module"
+    build = compiled("patched", "assert", base)
     for name in modules:
-        require_passed(run_module(patched, name))
+        require_passed(run_module(build, name))
