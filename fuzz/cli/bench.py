@@ -14,7 +14,7 @@ from fuzz.bench.join_order import JoinOrderBench
 from fuzz.bench.oltp import OltpBench
 from fuzz.bench.planning import SIZES
 from fuzz.bench.query_a import QueryABench
-from fuzz.bench.query_b import QueryBBench
+from fuzz.bench.query_b import RELATIONS, QueryBBench
 from fuzz.cli.app import app
 from fuzz.cli.measuring import Chosen, measuring, numbers
 
@@ -82,6 +82,9 @@ def planning(
             help=f"Default: 1 to {SIZES[-1]}; to 1024 for query_a (and possible for query_b), to 128 for pgbench.",
         ),
     ] = None,
+    relations: Annotated[
+        int, typer.Option(min=2, metavar="N", help="Of query_b: how many are joined; the mail's are eight.")
+    ] = RELATIONS,
     schema: Annotated[
         Path,
         typer.Option(
@@ -103,7 +106,7 @@ def planning(
     relations; pgbench runs its own short transactions. With several workloads, --json has a list of results.
     """
     made: dict[Workload, Bench] = {
-        Workload.QUERY_B: QueryBBench(),
+        Workload.QUERY_B: QueryBBench(relations),
         Workload.QUERY_A: QueryABench(),
         Workload.JOIN_ORDER: JoinOrderBench(schema, queries),
         Workload.PGBENCH: OltpBench(),

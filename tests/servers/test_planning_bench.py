@@ -31,7 +31,7 @@ def measured(bench: Bench, arms: tuple[Arm, ...], *partitions: int) -> list[Row]
     return run_bench(bench, arms, points, rounds=2, seconds=0, report=lambda _: None)
 
 
-@pytest.mark.parametrize(("bench", "relations"), [(QueryABench(), 3), (QueryBBench(), 8)])
+@pytest.mark.parametrize(("bench", "relations"), [(QueryABench(), 3), (QueryBBench(), 8), (QueryBBench(9), 9)])
 def test_relations_on_one_key_are_scanned_in_as_many_parts(
     arms: tuple[Arm, ...], bench: QueryABench | QueryBBench, relations: int
 ) -> None:
