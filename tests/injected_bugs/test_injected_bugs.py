@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.servers, pytest.mark.timeout(1800)]
 BUGS = [bug_of(patch) for patch in sorted(Path(__file__).parent.glob("**/*.patch"))]
 # Not seconds, which would say more of the machine than of the hunt.
 CASES = 100
-CASES_OF_WORKLOAD = 200  # of the workload that was made for what the bug breaks: it has more branches to reach
+CASES_OF_WORKLOAD = 400  # of the workload made for what the bug breaks: it has more branches to reach
 WANTED = {None: 6, "outer_joins": 8, "many_partitions": 6}
 
 
