@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from fuzz import workdir
 from fuzz.servers import git
 from fuzz.servers.base import Base, resolve_base
 from fuzz.servers.series import Series, apply_series, series_from_directory
 
-PATCHES = Path(__file__).parents[2] / "patches"
+PATCHES = workdir.CHECKOUT / "patches"
 SERIES = sorted(path.parent for path in PATCHES.glob("pg*/**/series"))
 
 

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
+from fuzz import workdir
 from fuzz.servers.arm import build_arms, parse_arm, shipped_series
 from fuzz.servers.base import Base, resolve_base
 from fuzz.servers.build import Build
@@ -14,7 +14,7 @@ from fuzz.servers.regress import SuiteResult, run_isolation, run_module, run_reg
 
 pytestmark = pytest.mark.servers
 
-VARIANTS = Path(__file__).parents[2] / "patches" / "pg17" / "variants"
+VARIANTS = workdir.CHECKOUT / "patches" / "pg17" / "variants"
 _MODULE = re.compile(rb"^\+\+\+ b/src/test/modules/(\w+)/sql/", re.MULTILINE)
 
 
