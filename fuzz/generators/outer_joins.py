@@ -10,7 +10,7 @@ from fuzz.generators.hashing.cursors import cursor
 from fuzz.generators.hashing.failures import failure
 from fuzz.generators.hashing.levels import draw_kind, level
 from fuzz.generators.hashing.scene import Scene, draw_scene
-from fuzz.generators.hashing.shapes import RESCANS, SHAPES, keyed
+from fuzz.generators.hashing.shapes import SHAPES, draw_rescan, keyed
 from fuzz.generators.relational.queries import ended, query
 from fuzz.generators.relational.scope import Scope
 from oracles.case import Case, Kind, Step
@@ -52,7 +52,7 @@ class OuterJoins(Generator):
 
 
 def _joined(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
-    kind, rescan = draw_kind(rng, scene.axes), RESCANS.pick(rng)
+    kind, rescan = draw_kind(rng, scene.axes), draw_rescan(rng, scene)
     select = SHAPES[rescan](rng, scene, kind, most)
     if select is None:
         rescan, select = "none", SHAPES["none"](rng, scene, kind, most)

@@ -31,7 +31,7 @@ AXES = {
     "parallel": ["no", "yes"],
     "partitionwise": ["no", "yes"],
 }
-HALT = "THEN pg_sleep(0.0005)::text ELSE '' END IS NOT NULL"  # true, whatever the row
+HALT = r"THEN pg_sleep\(0\.0\d+\)::text ELSE '' END IS NOT NULL"  # true, whatever the row
 COUNTED = r"SELECT count\((true|length\(w\) >= 0 OR w IS NULL)\) FROM \("
 
 
@@ -111,7 +111,7 @@ def test_nothing_is_volatile_but_what_halts_or_ends_a_statement(scenes: str, ste
     text = scenes + "\n".join(re.sub(r"pg_(sleep|cancel_backend|backend_pid)\(", "", step.sql) for step in steps)
     assert not re.search(r"\b(random|now|clock_timestamp|nextval|ctid|xmin|pg_\w+|current_\w+|float\d)\b", text)
     for step in steps:
-        ending = step.sql.replace(HALT, "")
+        ending = re.sub(HALT, "", step.sql)
         assert step.sql.startswith("DO ") or not re.search(r"\bpg_\w+\(", ending), step.sql
 
 

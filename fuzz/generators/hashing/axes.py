@@ -65,7 +65,7 @@ SKEWS = Weighted((40, "uniform"), (30, "hot"), (30, "unsplittable"))
 _MATCHING = Weighted((35, 1), (25, 2), (25, 10), (15, 0))
 MEMORIES = Weighted((46, Memory(64)), (12, Memory(64, 2)), (14, Memory(256)), (15, Memory(1024)), (13, Memory(4096)))
 # Once there are several batches, all participants of a Parallel Hash share this, and each has 32 kB of it at hand.
-_MEMORIES_POOLED = Weighted((60, Memory(64, 2)), (40, Memory(256)))
+_MEMORIES_POOLED = Weighted((15, Memory(64, 2)), (35, Memory(256)), (50, Memory(512)))
 _WORKERS_ONLY = "SET parallel_leader_participation = off"  # or the leader has done all before they start
 # Each makes the planner do without what would hide a rescan, or share differently. Not among other_plans.py's settings.
 _LEANINGS = (
@@ -78,7 +78,7 @@ _LEANINGS = (
 
 def draw_axes(rng: random.Random) -> Axes:
     """Return the axes of a case."""
-    pooled = chance(rng, 26)
+    pooled = chance(rng, 30)
     return Axes(
         key=KEYS.pick(rng),
         nulls=NULLS.pick(rng),

@@ -22,7 +22,7 @@ FEW = 4  # rows of one key, at most, in a table that is not heavy
 _LAST = 9973  # prime; keys embed integers below it
 _DOMAINS = (53, 211, 503, 997, 1999, 4999)
 _WIDE_BYTES = 300_000  # that the wide column of one table takes, about
-_MOST_PARTICIPANTS = 4  # of a Parallel Hash for which a table is made so large that the memory of all is too small
+_PARTICIPANTS = 6  # of a Parallel Hash for which a table is made so large that the memory of all is too small
 _MISJUDGED = "few"
 _ALONE = "SET max_parallel_maintenance_workers = 0"  # or each small index waits for workers to build it
 
@@ -130,7 +130,7 @@ def _contents(
     """Return the columns: two keys, the row's number, two correlated columns, and long text."""
     key = axes.key.types[number % len(axes.key.types)]
     twisted = pick(rng, ("0", "0", "g % 3 / 2"))  # so that the second key tells rows apart that agree in the first
-    wanted = _MOST_PARTICIPANTS * axes.memory.bytes if axes.pooled else _WIDE_BYTES
+    wanted = _PARTICIPANTS * axes.memory.bytes if axes.pooled else _WIDE_BYTES
     times = max(1, min(90, wanted // (32 * max(1, rows))))
     long = f"repeat(md5(g::text), {times} + g % 3)"
     if times < 90 and chance(rng, 40):  # every tenth row goes to the toast table, or is compressed

@@ -201,3 +201,9 @@ SHAPES: dict[str, Shape] = {
 RESCANS = Weighted(
     (58, "none"), (9, "lateral"), (6, "subplan"), (7, "loop"), (7, "memoize"), (5, "recursive"), (8, "cte")
 )
+_RESCANS_POOLED = Weighted((82, "none"), (4, "lateral"), (6, "loop"), (8, "cte"))
+
+
+def draw_rescan(rng: random.Random, scene: Scene) -> str:
+    """Return the name of a shape: in a pooled scene mostly one that processes may run together."""
+    return (_RESCANS_POOLED if scene.axes.pooled else RESCANS).pick(rng)

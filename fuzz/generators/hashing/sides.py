@@ -81,16 +81,29 @@ def _restricted(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
 
 def _halting(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
     """Return rows some of which take a while to read, so that processes which read them together take turns."""
-    number = relation.named("i2")
+    return _slow(relation, "i2", between(rng, 0, 19), "0.0005")
+
+
+def _stuck(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
+    """Return rows one of which takes long to read, so that one process is late with the rest of the first page.
+
+    The others have read all other rows by then, even those processes that started late. On the first page are rows
+    whose keys are small: that others match, if any does.
+    """
+    return _slow(relation, "i1", between(rng, 1, 9), "0.03")
+
+
+def _slow(relation: Relation, name: str, value: int, seconds: str) -> Relation:
+    number = relation.named(name)
     assert number is not None
-    halt = f"CASE WHEN {number.sql} = {between(rng, 0, 19)} THEN pg_sleep(0.0005)::text ELSE '' END IS NOT NULL"
+    halt = f"CASE WHEN {number.sql} = {value} THEN pg_sleep({seconds})::text ELSE '' END IS NOT NULL"
     return _pulled_up(relation, halt)
 
 
 _Maker = Callable[[random.Random, Axes, Relation], Relation]
 _ANY: Weighted[_Maker] = Weighted((42, _table), (34, _widened), (18, _misjudged), (6, _restricted))
 _HUNGRY: Weighted[_Maker] = Weighted((24, _table), (60, _widened), (10, _misjudged), (6, _restricted))
-_PARTIAL: Weighted[_Maker] = Weighted((30, _table), (60, _halting), (10, _restricted))
+_PARTIAL: Weighted[_Maker] = Weighted((22, _table), (18, _halting), (52, _stuck), (8, _restricted))
 _BARE: Weighted[_Maker] = Weighted((70, _table), (12, _widened), (8, _misjudged), (10, _restricted))
 
 
