@@ -23,12 +23,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from oracles.canary_case import canary_case, query
+from oracles.canary_case import AS_HASH_JOIN, canary_case, query
 from oracles.case import Case
 from oracles.explanation import Node, Place, explained_runs, loops, places, plans
 from oracles.finding import UNDER_PLAN, Beside, Finding
 from oracles.hash_memory import DEFAULT_WORK_MEM, Way, allowance, kilobytes, roomier
-from oracles.mode import Mode
 from oracles.observation import CaseObservation, Run
 from oracles.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
 from oracles.pairwise import AGAIN, Pair, Sampled
@@ -42,9 +41,9 @@ CHUNK_BLOCKS: Final = 4  # STS_CHUNK_PAGES
 _AGAIN: Final = tuple(Way((mode,)) for mode in AGAIN)  # by chance: in 1 of 16,000
 _ROOMIER: Final = (9 / 8, 5 / 4)  # times work_mem: little enough for most hash tables to need batches still
 
-_HASHED: Final = (Mode("hash_only", (("enable_mergejoin", "off"), ("enable_nestloop", "off"))), EXPLAINED.mode)
 _CANARY: Final = canary_case(
-    query("SELECT canary.n, nest.name FROM canary LEFT JOIN nest ON canary.n = nest.n"), modes=_HASHED
+    query("SELECT canary.n, nest.name FROM canary LEFT JOIN nest ON canary.n = nest.n"),
+    modes=(AS_HASH_JOIN, EXPLAINED.mode),
 )
 
 

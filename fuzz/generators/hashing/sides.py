@@ -101,6 +101,6 @@ def _makers(axes: Axes) -> Weighted[_Maker]:
     """
     if axes.pooled:
         return _PARTIAL
-    if axes.memory.kilobytes > _TABLES_FILL and not axes.partitioned:
+    if axes.memory.kilobytes > _TABLES_FILL and not (axes.partitioned or axes.sized):
         return _HUNGRY
     return _BARE if axes.bare else _ANY
