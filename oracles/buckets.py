@@ -4,8 +4,9 @@ A server may choose the buckets when it creates the table, by what the planner e
 or add buckets while there are more tuples, and count the array; or make the buckets when all tuples are there. One
 that has another number of buckets than at first is of the latter kinds, so what holds of them is asked of it.
 
-Figures are the largest of all batches, participants and rescans, each by itself, and of a Parallel Hash only of what
-participants looked at after it was built. So most is said of tables in a single batch, built once.
+Figures are the largest of all batches, participants and rescans, each by itself. Of a Parallel Hash they are what
+participants looked at after it was built, and its rows are those that were read: NULLs that no join keeps among them.
+So most is said of tables in a single batch, built once by one process.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ from typing import ClassVar, Final
 
 from oracles.canary_case import AS_HASH_JOIN, canary_case, query
 from oracles.contradictions import Contradiction, Contradictions
-from oracles.explanation import Node, Place, Span, loops, places, rows
+from oracles.explanation import Node, Span, loops, places, rows
 from oracles.hash_join_identities import power_of_two
 from oracles.hash_memory import allowance
 from oracles.oracle import Canary
@@ -28,7 +29,6 @@ PEAK: Final = "Peak Memory Usage"  # kB, rounded up
 FEWEST: Final = 1024  # buckets that are chosen however few tuples there are
 POINTER: Final = 8  # bytes of a bucket
 LEAST_TUPLE: Final = 32  # bytes: HJTUPLE_OVERHEAD and the header of a MinimalTuple
-CHUNK_TUPLES: Final = 1024  # at most, of those that a participant of a Parallel Hash has not told others about
 
 _CANARY: Final = canary_case(
     query("SELECT flock.n, canary.name FROM flock LEFT JOIN canary ON canary.n = flock.n"),
@@ -38,12 +38,11 @@ _CANARY: Final = canary_case(
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A hash table that was built: its node, who took part, and how often that was, if it is known."""
+    """A hash table that was built: its node, and how many may have taken part."""
 
     node: Node
     participants: int
-    once: bool  # built a single time, by all participants together or by one
-    allowed: float  # bytes, in a single batch
+    allowed: float  # bytes, for one process
 
     @property
     def shared(self) -> bool:
@@ -52,7 +51,7 @@ class Table:
 
     @property
     def tuples(self) -> Span:
-        """Return the tuples of all times that it was built."""
+        """Return the tuples of all times that it was built; those of a Parallel Hash may be fewer."""
         return rows(self.node)
 
     @property
@@ -61,9 +60,9 @@ class Table:
         return (self.node["Plan Rows"] + 0.5) * (self.participants if self.shared else 1)
 
     @property
-    def single(self) -> bool:
-        """Tell whether all tuples were in memory at once."""
-        return bool(self.node[BATCHES] == 1)
+    def whole(self) -> bool:
+        """Tell whether all of these tuples were in memory at once."""
+        return bool(self.node[BATCHES] == 1) and loops(self.node) == 1 and not self.shared
 
     @property
     def changed(self) -> bool:
@@ -73,7 +72,7 @@ class Table:
     @property
     def told(self) -> bool:
         """Tell whether the peak is of the table with its buckets."""
-        return not self.shared or (self.single and self.node[PEAK] > 0)
+        return not self.shared or (self.node[BATCHES] == 1 and self.node[PEAK] > 0)
 
     @property
     def array(self) -> int:
@@ -105,8 +104,7 @@ def _deserved(tuples: float) -> int:
 
 def _suited(table: Table) -> bool:
     """Tell whether there is a bucket for each tuple, or no memory for twice as many buckets."""
-    unknown = table.participants * CHUNK_TUPLES if table.shared else 0
-    enough = table.node[BUCKETS] >= table.tuples.low - unknown
+    enough = table.node[BUCKETS] >= table.tuples.low
     return enough or table.peak + table.array > table.allowed
 
 
@@ -128,12 +126,12 @@ IDENTITIES: Final = (
     ),
     Identity(
         "no fewer buckets than tuples deserve",
-        lambda table: table.changed and table.single and table.once and table.told,
+        lambda table: table.changed and table.whole,
         _suited,
     ),
     Identity(
         "memory holds the tuples",
-        lambda table: table.single and table.once and table.told,
+        lambda table: table.whole,
         lambda table: table.peak >= LEAST_TUPLE * table.tuples.low,
     ),
     Identity(
@@ -143,7 +141,7 @@ IDENTITIES: Final = (
     ),
     Identity(
         "memory holds tuples and buckets",
-        lambda table: table.changed and table.single and table.once and table.told,
+        lambda table: table.changed and table.whole,
         lambda table: table.peak >= table.array + LEAST_TUPLE * table.tuples.low,
     ),
 )
@@ -167,20 +165,9 @@ class Buckets(Contradictions):
 def _tables(explained: Node) -> Iterator[Table]:
     """Yield the hash tables that were built."""
     allowed = allowance(explained.get("Settings", {})) * 1024
-    nodes = {place.path: place for place in places(explained)}
-    for path, place in nodes.items():
+    for place in places(explained):
         if place.node["Node Type"] == "Hash" and loops(place.node) > 0 and BATCHES in place.node:
-            above = [nodes[path[:length]] for length in range(len(path))]
-            shared = bool(place.node.get("Parallel Aware"))
-            room = allowed * (place.participants if shared else 1)
-            yield Table(place.node, place.participants, _is_once(place, above), room)
-
-
-def _is_once(place: Place, above: list[Place]) -> bool:
-    """Tell whether a table was surely built a single time."""
-    if not place.node.get("Parallel Aware"):
-        return loops(place.node) == 1
-    return all(loops(each.node) == 1 for each in above if each.node["Node Type"].startswith("Gather"))
+            yield Table(place.node, place.participants, allowed)
 
 
 def _kind(table: Table) -> str:

@@ -14,7 +14,7 @@ CASE = case(query(), modes=(EXPLAINED.mode,))
 SETTINGS = {"work_mem": "1MB", "hash_mem_multiplier": "1"}
 
 
-def table(tuples: float, *, expected: float | None = None, shared: bool = False, loops: int = 1, **told: Any) -> Node:
+def table(tuples: float, *, expected: float | None = None, alone: bool = True, loops: int = 1, **told: Any) -> Node:
     """Return a hash join in a single batch, whose hash table has so many tuples."""
     figures = {
         "Hash Batches": 1,
@@ -24,11 +24,16 @@ def table(tuples: float, *, expected: float | None = None, shared: bool = False,
         "Peak Memory Usage": 200,
         "Plan Rows": tuples if expected is None else expected,
     } | {name.replace("_", " "): value for name, value in told.items()}
-    return hash_join("Inner", 1, 10, tuples, table=figures, shared=shared, loops=loops)
+    return hash_join("Inner", 1, 10, tuples, table=figures, shared=not alone, loops=loops)
 
 
-def gathered(join: Node, workers: int = 2, loops: int = 1) -> Node:
-    return node("Gather", 1, join, loops=loops, Workers_Planned=workers)
+def shared(tuples: float, **told: Any) -> Node:
+    """Return a join with a Parallel Hash, of which each of three participants read so many rows."""
+    return table(tuples, alone=False, loops=3, **told)
+
+
+def gathered(join: Node) -> Node:
+    return node("Gather", 1, join, Workers_Planned=2)
 
 
 def duel(plan: Node) -> tuple[Verdict, ...]:
@@ -46,10 +51,8 @@ def duel(plan: Node) -> tuple[Verdict, ...]:
         (table(1024, Hash_Buckets=4096, Hash_Batches=4), "no more buckets than tuples deserve"),
         (table(4097, Hash_Buckets=4096), "no fewer buckets than tuples deserve"),
         (table(4097, expected=9000, Hash_Buckets=2048, Original_Hash_Buckets=16384), "no fewer buckets"),
-        (
-            gathered(table(2500, loops=3, shared=True, Hash_Buckets=4096, expected=100, Peak_Memory_Usage=400)),
-            "no fewer buckets than tuples deserve",
-        ),
+        (gathered(shared(900, Hash_Buckets=8192, expected=100)), "no more buckets than tuples"),
+        (gathered(shared(2000, Hash_Buckets=8192, expected=100, Peak_Memory_Usage=60)), "memory holds the buckets"),
         (table(1000, Peak_Memory_Usage=31), "memory holds the tuples"),
         (table(9000, Hash_Buckets=16384, Peak_Memory_Usage=127, Hash_Batches=4), "memory holds the buckets"),
         (table(4096, Hash_Buckets=4096, Peak_Memory_Usage=159), "memory holds tuples and buckets"),
@@ -78,19 +81,10 @@ def test_a_contradiction_is_a_finding(plan: Node, identity: str) -> None:
         table(300000, expected=300000, Original_Hash_Buckets=65536, Original_Hash_Batches=8, Hash_Batches=8),
         table(1.5, loops=700, Hash_Buckets=2048),  # rescanned: most tuples at once
         table(100, loops=3, Hash_Buckets=1024, Original_Hash_Buckets=2048, expected=1100, Peak_Memory_Usage=12),
-        gathered(
-            table(1700, loops=3, shared=True, Hash_Buckets=4096, expected=100)
-        ),  # the last chunks' tuples uncounted
-        gathered(
-            table(1000, loops=3, shared=True, Hash_Buckets=4096, expected=9, Peak_Memory_Usage=0)
-        ),  # not looked at
-        gathered(table(2500, loops=3, shared=True, Hash_Buckets=4096, Hash_Batches=2, expected=9, Peak_Memory_Usage=9)),
-        gathered(
-            table(9, loops=9, shared=True, Hash_Buckets=1024, Peak_Memory_Usage=1), loops=3
-        ),  # all of them rescans
-        gathered(
-            table(2400, loops=3, shared=True, Original_Hash_Buckets=8192, Hash_Buckets=8192, Peak_Memory_Usage=400)
-        ),
+        gathered(shared(1000, Hash_Buckets=4096, expected=9, Peak_Memory_Usage=0)),  # nobody looked at it
+        gathered(shared(1000, Hash_Buckets=4096, expected=9, Peak_Memory_Usage=9, Hash_Batches=2)),  # not at all of it
+        gathered(shared(1000, Peak_Memory_Usage=8)),  # rows whose keys are NULL, and so not in the table
+        gathered(shared(2400, Original_Hash_Buckets=8192, Hash_Buckets=8192, Peak_Memory_Usage=400)),
         hash_join("Inner", 0, 0, 0, loops=0),
         node("Merge Join", 5, node("Hash", 5)),
     ],
@@ -104,9 +98,3 @@ def test_what_more_memory_would_have_held_is_told_by_the_settings() -> None:
     assert duel(crowded) == (Agree(1),)
     roomier = judged(Buckets(), CASE, lambda run: explained_case(crowded, SETTINGS | {"hash_mem_multiplier": "2"}))
     assert finding(roomier).origin == "no fewer buckets than tuples deserve: Hash"
-
-
-def test_a_parallel_hash_has_the_memory_of_all_participants() -> None:
-    crowded = table(9000, shared=True, loops=3, expected=9, Hash_Buckets=4096, Peak_Memory_Usage=2000)
-    assert finding(duel(gathered(crowded))).origin.endswith(": Parallel Hash")
-    assert duel(gathered(crowded | {}, workers=0)) == (Agree(1),)

@@ -78,7 +78,7 @@ def _axes(rng: random.Random, rows: int) -> Axes:
         matching=_MATCHING.pick(rng),
         memory=snug(rng, rows) if chance(rng, 35) else _MEMORIES.pick(rng),
         partitioned=False,
-        pooled=rows <= _POOLED and chance(rng, 15),
+        pooled=rows <= _POOLED and chance(rng, 30),
         sized=True,
     )
 
