@@ -57,7 +57,7 @@ class Table:
     @property
     def expected(self) -> float:
         """Return the most tuples that the planner can have expected: a figure for one participant, rounded."""
-        return (self.node["Plan Rows"] + 0.5) * (self.participants if self.shared else 1)
+        return float(self.node["Plan Rows"] + 0.5) * (self.participants if self.shared else 1)
 
     @property
     def whole(self) -> bool:
