@@ -7,8 +7,8 @@ Peak memory. A node may use work_mem * hash_mem_multiplier (get_hash_memory_limi
 each participant as long as it has a single batch (ExecChooseHashTableSize). Legal excess exists: one key's tuples
 cannot be split, so growth is given up (ExecHashIncreaseNumBatches); a tuple is inserted first, and batches are doubled
 after it (ExecHashTableInsert), so a tuple wider than the bucket array (8 kB at least) may stand out. The former the
-reference shows too: its own peak is allowed wherever it is above the allowance, and buckets on top of that, since not
-every server counts its own in what EXPLAIN tells. The latter depends on where in the table the wide tuple falls, so
+reference shows too: its own peak is allowed wherever it is above the allowance, and buckets on top of that, if it does
+not count its own, which a table of one tuple tells. The latter depends on where in the table the wide tuple falls, so
 what stands out must do so again under a somewhat larger allowance, unless the plan is another there.
 
 Temporary files. Blocks are counted as they are written (BufFileDumpBuffer), the last of a file as a whole one. A hash
@@ -27,7 +27,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from oracles.buckets import BUCKETS, LEAST_TUPLE, PEAK, POINTER
+from oracles.buckets import BUCKETS, PEAK, POINTER
 from oracles.canary_case import AS_HASH_JOIN, canary_case, query
 from oracles.case import Case
 from oracles.explanation import Node, Place, explained_runs, loops, places, plans
@@ -62,12 +62,23 @@ class Excess:
 
 Excesses = Mapping[Excess, tuple[str, str]]  # with what was expected, and what came instead
 
+# What it takes for one tuple says whether buckets are counted.
+_ONE_TUPLE: Final = "SELECT FROM (VALUES (1)) AS a (n) FULL JOIN (VALUES (1)) AS b (n) ON a.n = b.n"
+
+
+def _probe(excess: Excess) -> Way:
+    return Way((), ((excess.step, _ONE_TUPLE),))
+
+
+def _node_at(observed: CaseObservation, excess: Excess) -> Node:
+    return next(place.node for place in places(dict(plans(observed))[excess.step]) if place.path == excess.path)
+
 
 class _MemoryPair(Pair):
     def judge(self) -> tuple[Verdict, ...] | More:
         compared, obstacle = comparable_steps(self._seen(self.reference), self._seen(self.suspect))
         suspected = self._excesses(Way(), Way())
-        if suspected and (missing := self.missing(self._settling_runs())):
+        if suspected and (missing := self.missing(self._settling_runs(suspected))):
             return More(missing)
         verdicts: list[Verdict] = [self._settled(excess, said) for excess, said in suspected.items()]
         if obstacle:
@@ -75,7 +86,7 @@ class _MemoryPair(Pair):
         clean = compared - {excess.step for excess in suspected}
         return (*verdicts, Agree(len(clean))) if clean or not verdicts else tuple(verdicts)
 
-    def _settled(self, excess: Excess, said: tuple[str, str]) -> Finding | Unstable:
+    def _settled(self, excess: Excess, said: tuple[str, str]) -> Finding | Unstable | Inconclusive:
         """Decide by all runs: each of the suspect's against each of the reference's, and those with more memory."""
         ways = (Way(), *_AGAIN)
         if not all(excess in self._excesses(ours, theirs) for ours in ways for theirs in ways):
@@ -83,6 +94,8 @@ class _MemoryPair(Pair):
         lasts = self._stands_out if excess.what.startswith(PEAK) else self._outweighs
         if not all(lasts(excess, way) for way in self._roomier()):
             return Unstable(f"{excess.what}: not with a little more memory")
+        if excess.what.startswith(PEAK) and self._is_uncounted(excess):
+            return Inconclusive("the reference does not count buckets")
         plan = dict(plans(self._seen(self.suspect)))[excess.step]
         return Finding(
             oracle=Memory.name,
@@ -109,6 +122,15 @@ class _MemoryPair(Pair):
         ours, theirs = self._seen(self.reference), self._seen(self.suspect, way)
         return excess.step not in comparable_steps(ours, theirs)[0] or excess in excesses(ours, theirs)
 
+    def _is_uncounted(self, excess: Excess) -> bool:
+        """Tell whether it is only the array of buckets on top of what the reference took, which does not count its own."""
+        ours, theirs = (_node_at(self._seen(arm), excess) for arm in (self.reference, self.suspect))
+        if ours.get(PEAK, 0) + 1 < theirs.get(PEAK, 0) - theirs.get(BUCKETS, 0) * POINTER / 1024:
+            return False
+        probed = dict(plans(self._seen(self.reference, _probe(excess)))).get(excess.step)
+        tables = (place.node for place in places(probed) if BUCKETS in place.node) if probed else ()
+        return any(table[PEAK] * 1024 < table[BUCKETS] * POINTER for table in tables)
+
     def _excesses(self, ours: Way, theirs: Way) -> Excesses:
         return excesses(self._seen(self.reference, ours), self._seen(self.suspect, theirs))
 
@@ -118,9 +140,10 @@ class _MemoryPair(Pair):
         allowed = min((kilobytes(each.get("work_mem", DEFAULT_WORK_MEM)) for each in settings), default=0)
         return tuple(roomier(self.case, allowed, factor) for factor in _ROOMIER)
 
-    def _settling_runs(self) -> Iterator[Run]:
+    def _settling_runs(self, suspected: Excesses) -> Iterator[Run]:
         ways = _AGAIN + self._roomier()
-        return (self._run(arm, way) for arm in (self.reference, self.suspect) for way in ways)
+        yield from (self._run(arm, way) for arm in (self.reference, self.suspect) for way in ways)
+        yield from (self._run(self.reference, _probe(excess)) for excess in suspected if excess.what.startswith(PEAK))
 
     def _run(self, arm: str, way: Way) -> Run:
         return Run(arm, self.case.modes + way.modes, explain=True, instead=way.instead)
@@ -182,17 +205,10 @@ _Told = tuple[tuple[int, ...], str, str, str]
 def _peaks(ours: Node, theirs: Node) -> Iterator[_Told]:
     allowed = allowance(theirs.get("Settings", {}))
     for before, after in zip(places(ours), places(theirs), strict=True):
-        bound = max(allowed * _shares(after), _excused(before.node, after.node, allowed * _shares(before)))
+        bound = max(allowed * _shares(after), before.node.get(PEAK, 0))
         if after.node.get(PEAK, 0) > bound:
             expected = f"at most {bound:g} kB (allowed: {allowed:g} kB, reference: {before.node.get(PEAK, 0)} kB)"
             yield after.path, f"{PEAK} of {after.node['Node Type']}", expected, f"{after.node[PEAK]} kB"
-
-
-def _excused(before: Node, after: Node, allowed: float) -> float:
-    """Return the kB that the reference took, and those of buckets for as many tuples, where these are beyond it all."""
-    taken: float = before.get(PEAK, 0)
-    buckets = after.get(BUCKETS, 0) * POINTER / 1024
-    return taken + min(buckets, taken * POINTER / LEAST_TUPLE) + 1 if taken > allowed else taken
 
 
 def _shares(place: Place) -> int:
