@@ -123,7 +123,7 @@ class _MemoryPair(Pair):
         return excess.step not in comparable_steps(ours, theirs)[0] or excess in excesses(ours, theirs)
 
     def _is_uncounted(self, excess: Excess) -> bool:
-        """Tell whether it is only the array of buckets on top of what the reference took, which does not count its own."""
+        """Tell whether it is only buckets on top of what the reference took, which does not count its own."""
         ours, theirs = (_node_at(self._seen(arm), excess) for arm in (self.reference, self.suspect))
         if ours.get(PEAK, 0) + 1 < theirs.get(PEAK, 0) - theirs.get(BUCKETS, 0) * POINTER / 1024:
             return False
