@@ -38,16 +38,17 @@ def bugged(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
 
 def test_equal_arms_do_not_differ(pgduel: Command, tmp_path: Path) -> None:
     file = tmp_path / "told.json"
-    said = told(pgduel("fuzz", *EQUALS, "--cases", "28", "--seed", "5", "--json", file), file, 0)
+    said = told(pgduel("fuzz", *EQUALS, "--cases", "36", "--seed", "5", "--json", file), file, 0)
     assert (said["findings"], said["complaints"]) == ([], [])
-    assert said["cases"] == 28  # more than three ranges: some of each generator
+    assert said["cases"] == 36  # more than four ranges: some of each generator
     assert said["seed"] == 5
     assert said["statements_judged"] > 200
     assert said["valid_share"] >= 0.97
     assert said["canaries"]["planted"] == said["canaries"]["caught"] >= 3
     assert said["reach"]["explained"] > 0
     assert said["cpu_seconds"]["server"] > said["cpu_seconds"]["client"] > 0
-    assert set(said["generators"]) == {"copy_batches", "many_partitions", "outer_joins", "partitioned_joins"}
+    generators = {"copy_batches", "hash_growth", "many_partitions", "outer_joins", "partitioned_joins"}
+    assert set(said["generators"]) == generators
     assert said["arms"]["a"]["build"] == said["arms"]["b"]["build"]
     assert said["arms"]["a"]["base"]["version"].startswith("17.")
     assert re.fullmatch("[0-9a-f]{64}", said["arms"]["a"]["base"]["sha256"])

@@ -10,7 +10,9 @@ COMMANDS = ("fuzz", "replay", "list", "build", "shell", "bench", "doctor", "test
 
 
 @pytest.mark.parametrize(
-    "command", [(), *((each,) for each in COMMANDS), ("bench", "copy"), ("bench", "planning")], ids=" ".join
+    "command",
+    [(), *((each,) for each in COMMANDS), ("bench", "copy"), ("bench", "buckets"), ("bench", "planning")],
+    ids=" ".join,
 )
 def test_every_command_explains_itself(pgduel: Command, command: tuple[str, ...]) -> None:
     ended = pgduel(*command, "--help")
@@ -38,6 +40,7 @@ def test_the_help_names_every_command(pgduel: Command) -> None:
         (("replay", "1/nonsense/0"), "no generator is called 'nonsense'"),
         (("replay", "7/0123456789ab"), "there is no campaign yet"),
         (("bench", "copy", "--rows", "ten"), "--rows ten: give whole numbers, separated by commas"),
+        (("bench", "buckets", "--size", "9"), "a hash table of 9 kB: the size has to be from 70 to 703125"),
         (("bench", "planning", "--partitions", "0"), "each of partitions has to be at least 1"),
         (("bench", "planning", "--queries", "/nowhere"), "there is no SELECT in *.sql files of /nowhere"),
         (("list", "--json", "/nowhere/list.json"), "cannot write /nowhere/list.json"),

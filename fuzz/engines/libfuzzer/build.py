@@ -26,6 +26,9 @@ _FLAGS = (
     *("-fprofile-instr-generate", "-fcoverage-mapping"),
     *("-Wall", "-Wno-ignored-attributes", "-Werror"),  # the headers were configured for gcc
 )
+# The server's files refer to much that is never called. What is left of it when unused functions are dropped may be
+# undefined: calling it ends the harness.
+_UNUSED_LEFT_OUT = ("-Wl,--gc-sections", "-Wl,--unresolved-symbols=ignore-all")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +40,7 @@ class _Recipe:
 
 
 def _eclass(lookup: str) -> _Recipe:
-    """Return the recipe for equivclass.c with one way to look for members.
-
-    The planner's files refer to much that is never called. What is left of it when unused functions are dropped may
-    be undefined: calling it ends the harness.
-    """
+    """Return the recipe for equivclass.c with one way to look for members."""
     query = ("query", "joins", "exprs", "removal", "planner_stubs", "node_stubs")
     checks = ("harness", "questions", "model", "changes", "lookups", "classes", "clauses", "derivations")
     own = (f"eclass/{file}.c" for file in (*checks, *query, lookup))
@@ -54,7 +53,7 @@ def _eclass(lookup: str) -> _Recipe:
             *("src/common/hashfn.c", "src/include/nodes/pathnodes.h", "src/include/optimizer/paths.h"),
         ),
         ("src/backend/optimizer/plan/analyzejoins.c",),
-        ("-Wl,--gc-sections", "-Wl,--unresolved-symbols=ignore-all"),
+        _UNUSED_LEFT_OUT,
     )
 
 
@@ -67,6 +66,15 @@ HARNESSES = {
     "blockbloom": _Recipe(
         ("blockbloom_harness.c", "popcount_stubs.c", "failure.c"),
         ("src/backend/lib/blockbloom.c", "src/include/lib/blockbloom.h", "src/port/qsort.c"),
+    ),
+    "buckets": _Recipe(
+        (
+            *(f"buckets/{file}.c" for file in ("harness", "sizing", "growth")),
+            *("backend_stubs.c", "popcount_stubs.c", "failure.c"),
+        ),
+        ("src/include/executor/hashjoin.h",),
+        ("src/backend/executor/nodeHash.c",),
+        _UNUSED_LEFT_OUT,
     ),
     "resowner": _Recipe(
         (

@@ -63,6 +63,7 @@ PG_MODULE_MAGIC;
 #define GROWTH				65536	/* bytes that grow_context adds */
 #define SPILLED_BLOCKS		64
 #define HUGE_SPACE			((Size) 1 << 30)	/* bytes that outgrow adds */
+#define MANY_BUCKETS		(1 << 24)
 #define SLOW_STEPS			20	/* of 100 ms */
 
 /* A plan node that a row function stands in for. */
@@ -282,12 +283,51 @@ miscount(PlanState *top)
 		top->instrument->tuplecount = top->instrument->ntuples = 0;
 }
 
-/* Have the hash table of the topmost join look larger than any allowance. */
+/* Return what was counted of the hash table of the topmost join, or NULL. */
+static HashInstrumentation *
+topmost_table(PlanState *top)
+{
+	return IsA(top, HashJoinState) ? ((HashState *) innerPlanState(top))->hinstrument : NULL;
+}
+
+/* Have the hash table look larger than any allowance. */
 static void
 outgrow(PlanState *top)
 {
-	if (IsA(top, HashJoinState) && ((HashState *) innerPlanState(top))->hinstrument != NULL)
-		((HashState *) innerPlanState(top))->hinstrument->space_peak += HUGE_SPACE;
+	HashInstrumentation *table = topmost_table(top);
+
+	if (table != NULL)
+		table->space_peak += HUGE_SPACE;
+}
+
+/* Have it look as if it had taken no memory. */
+static void
+uncount(PlanState *top)
+{
+	HashInstrumentation *table = topmost_table(top);
+
+	if (table != NULL)
+		table->space_peak = 0;
+}
+
+/* Have it look as if all tuples were in one bucket. */
+static void
+crowd(PlanState *top)
+{
+	HashInstrumentation *table = topmost_table(top);
+
+	if (table != NULL)
+		table->nbuckets = 1;
+}
+
+/* Have it look as if there were far more buckets than tuples. */
+static void
+scatter(PlanState *top)
+{
+	HashInstrumentation *table = topmost_table(top);
+
+	if (table != NULL)
+		table->nbuckets = MANY_BUCKETS;
 }
 
 /*
@@ -414,6 +454,9 @@ static const Sabotage sabotages[] = {
 	{"spill", spill},
 	{"miscount", .account = miscount},
 	{"outgrow", .account = outgrow},
+	{"uncount", .account = uncount},
+	{"crowd", .account = crowd},
+	{"scatter", .account = scatter},
 	{"change_sqlstate", .sqlstate = ERRCODE_INTERNAL_ERROR},
 	{"leak_tupdesc", .aftermath = leak_tupdesc},
 	{"leak_pin", .aftermath = leak_pin},
