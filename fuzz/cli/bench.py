@@ -7,9 +7,12 @@ from typing import Annotated
 import typer
 
 from fuzz.bench import join_order
-from fuzz.bench.bench import Bench
+from fuzz.bench.bench import Bench, BenchError
 from fuzz.bench.bloom import BloomBench, Join
 from fuzz.bench.copying import CopyBench
+from fuzz.bench.fdw import ROWS
+from fuzz.bench.fdw_analyze import TARGETS, WAYS, FdwAnalyzeBench
+from fuzz.bench.fdw_sampling import PERCENTS, FdwSamplingBench
 from fuzz.bench.join_order import JoinOrderBench
 from fuzz.bench.oltp import OltpBench
 from fuzz.bench.planning import SIZES
@@ -29,6 +32,13 @@ class Workload(StrEnum):
     QUERY_A = QueryABench.name
     JOIN_ORDER = JoinOrderBench.name
     PGBENCH = OltpBench.name
+
+
+class FdwTest(StrEnum):
+    """What `fdw` measures."""
+
+    ANALYZE = "analyze"
+    SAMPLING = "sampling"
 
 
 def _listed(axis: str) -> str:
@@ -68,6 +78,40 @@ def bloom(
     """Join a large table with part of a smaller one, in many batches and in one (about 20 minutes)."""
     chosen = {"work_mem": numbers(work_mem, "--work-mem"), "limit": numbers(limit, "--limit")}
     return [(BloomBench(join, scale, memory), chosen)]
+
+
+@benches.command()
+@measuring(rounds=5)
+def fdw(
+    *,
+    test: Annotated[list[FdwTest] | None, typer.Argument(help="Which ones. Default: both.")] = None,
+    rows: Annotated[
+        str | None, typer.Option(metavar="N,N...", help=f"Rows of the table. Default: {','.join(map(str, ROWS))}.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="N,N...", help=f"Of analyze. Default: {','.join(map(str, TARGETS))}.")
+    ] = None,
+    way: Annotated[
+        str | None, typer.Option(metavar="NAME,NAME...", help=f"Of analyze. Default: {','.join(WAYS)}.")
+    ] = None,
+    percent: Annotated[
+        str | None,
+        typer.Option(metavar="N,N...", help=f"Of sampling. Default: {','.join(map(str, PERCENTS))}."),
+    ] = None,
+) -> list[Chosen]:
+    """ANALYZE a foreign table by each method, and read samples through one (both: about two hours).
+
+    The first arm should be one that reads all remote rows (patches/pg17/variants/002-baseline).
+    """
+    size = numbers(rows, "--rows")
+    ways = [WAYS.index(each) + 1 if each in WAYS else 0 for each in (way or ",".join(WAYS)).split(",")]
+    if 0 in ways:
+        raise BenchError(f"--way {way}: there are {', '.join(WAYS)}")
+    made: dict[FdwTest, Chosen] = {
+        FdwTest.ANALYZE: (FdwAnalyzeBench(), {"rows": size, "target": numbers(target, "--target"), "way": ways}),
+        FdwTest.SAMPLING: (FdwSamplingBench(), {"rows": size, "percent": numbers(percent, "--percent")}),
+    }
+    return [made[each] for each in dict.fromkeys(test or FdwTest)]
 
 
 @benches.command()
