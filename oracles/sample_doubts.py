@@ -99,7 +99,7 @@ def _estimated(found: Analysis, asked: Asked) -> Doubt:
     told = Doubt(0.0, f"an estimate of {found.rows} rows, by {asked}", actual)
     if abs(found.estimate - acquired.total) > 1 + acquired.total * 1e-6:
         return told
-    if acquired.total == found.rows or acquired.total == found.quoted:
+    if acquired.total == found.rows or abs(acquired.total - found.quoted) <= 1:
         return NO_DOUBT
     return Doubt(_chance(found, asked), told.expected, told.actual)
 

@@ -150,7 +150,7 @@ def correlation(column: Column, law: Law, estimate: float) -> Doubt:
     places = numpy.arange(len(present), dtype=float)
     order = numpy.lexsort((places, present)).astype(float)
     whole = float(numpy.corrcoef(order, places)[0, 1]) if len(present) > 1 else 1.0
-    slack = 1e-4 if kept == len(present) else 3 * _KERNEL * math.sqrt(math.log(2 / LEVEL) / (2 * kept)) + 6 / kept
+    slack = 1e-4 if kept == len(present) else 3 * _KERNEL * math.sqrt(math.log(2 / LEVEL) / (2 * kept)) + 12 / kept
     inside = min(whole, 0) - slack <= column.correlation <= max(whole, 0) + slack
     return Doubt(1.0 if inside else 0.0, f"correlation 0 to {whole:.4g}", f"{column.correlation:.4g}")
 

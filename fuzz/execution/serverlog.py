@@ -17,7 +17,7 @@ from pathlib import Path
 from fuzz.generators.loopback import LED_BY
 from oracles.observation import Remote
 
-_PREFIX = re.compile(rf"^(\d+)\|(?:{LED_BY}(\d+))?[^|]*\|(.*)$", re.DOTALL)
+_PREFIX = re.compile(rf"^(\d+)\|(?:{LED_BY}(\d+)\b)?[^|]*\|(.*)$", re.DOTALL)
 _WITNESS = re.compile(r"^pgduel_witness: signal \d+ in process (\d+) led by (\d+)")
 _NAMES_PROCESS = (_WITNESS, re.compile(r"^TRAP: .*PID: (\d+)"), re.compile(r"^==(\d+)=="))
 _DIED = re.compile(r"\(PID (\d+)\) (?:was terminated by signal|exited with exit code (?![01]$))")

@@ -5,7 +5,7 @@ CREATE SCHEMA pgduel_tools;
 
 CREATE SERVER loopback FOREIGN DATA WRAPPER postgres_fdw OPTIONS (
     host '', port '', dbname '',
-    application_name 'duel led by %p', options '-c log_statement=all -c log_parameter_max_length=0'
+    application_name 'duel led by %p, loopback', options '-c log_statement=all -c log_parameter_max_length=0'
 );
 CREATE USER MAPPING FOR postgres SERVER loopback OPTIONS (user 'postgres');
 
