@@ -26,7 +26,7 @@ class Wording:
 
 def row_text(row: bytes) -> str:
     """Return a DataRow's values as text, or a CopyData payload as it is."""
-    values = _values(row)
+    values = row_values(row)
     if values is None:
         return _shortened(row.decode(errors="backslashreplace").rstrip("\n"))
     return _shortened(
@@ -34,7 +34,7 @@ def row_text(row: bytes) -> str:
     )
 
 
-def _values(row: bytes) -> list[bytes | None] | None:
+def row_values(row: bytes) -> list[bytes | None] | None:
     """Return the values of a DataRow; None if it is not one from its first byte to its last."""
     if len(row) < 2:
         return None

@@ -8,10 +8,13 @@ import typer
 
 from fuzz import workdir
 from fuzz.bench import join_order
-from fuzz.bench.bench import Bench
+from fuzz.bench.bench import Bench, BenchError
 from fuzz.bench.bloom import BloomBench, Join
 from fuzz.bench.buckets import LARGEST, BucketsBench, fitting
 from fuzz.bench.copying import CopyBench
+from fuzz.bench.fdw import ROWS
+from fuzz.bench.fdw_analyze import TARGETS, WAYS, FdwAnalyzeBench
+from fuzz.bench.fdw_sampling import PERCENTS, FdwSamplingBench
 from fuzz.bench.join_order import JoinOrderBench
 from fuzz.bench.oltp import OltpBench
 from fuzz.bench.planning import SIZES
@@ -36,6 +39,13 @@ class Workload(StrEnum):
 # Mail 001's arms: what it found, ours, and what PostgreSQL has made of it since.
 _VARIANTS = workdir.CHECKOUT / "patches" / "pg17" / "variants"
 _BUCKETS_ARMS = (f"baseline={_VARIANTS / '001-baseline'}", f"ours={_VARIANTS / '001-buckets'}", "upstream")
+
+
+class FdwTest(StrEnum):
+    """What `fdw` measures."""
+
+    ANALYZE = "analyze"
+    SAMPLING = "sampling"
 
 
 def _listed(bench: type[Bench], axis: str) -> str:
@@ -106,6 +116,40 @@ def buckets(
     """
     chosen = {"size": numbers(size, "--size") or fitting(), "ntup": numbers(ntup, "--ntup")}
     return [(BucketsBench(scale), chosen)]
+
+
+@benches.command()
+@measuring(rounds=5)
+def fdw(
+    *,
+    test: Annotated[list[FdwTest] | None, typer.Argument(help="Which ones. Default: both.")] = None,
+    rows: Annotated[
+        str | None, typer.Option(metavar="N,N...", help=f"Rows of the table. Default: {','.join(map(str, ROWS))}.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="N,N...", help=f"Of analyze. Default: {','.join(map(str, TARGETS))}.")
+    ] = None,
+    way: Annotated[
+        str | None, typer.Option(metavar="NAME,NAME...", help=f"Of analyze. Default: {','.join(WAYS)}.")
+    ] = None,
+    percent: Annotated[
+        str | None,
+        typer.Option(metavar="N,N...", help=f"Of sampling. Default: {','.join(map(str, PERCENTS))}."),
+    ] = None,
+) -> list[Chosen]:
+    """ANALYZE a foreign table by each method, and read samples through one (both: about two hours).
+
+    The first arm should be one that reads all remote rows (patches/pg17/variants/002-baseline).
+    """
+    size = numbers(rows, "--rows")
+    ways = [WAYS.index(each) + 1 if each in WAYS else 0 for each in (way or ",".join(WAYS)).split(",")]
+    if 0 in ways:
+        raise BenchError(f"--way {way}: there are {', '.join(WAYS)}")
+    made: dict[FdwTest, Chosen] = {
+        FdwTest.ANALYZE: (FdwAnalyzeBench(), {"rows": size, "target": numbers(target, "--target"), "way": ways}),
+        FdwTest.SAMPLING: (FdwSamplingBench(), {"rows": size, "percent": numbers(percent, "--percent")}),
+    }
+    return [made[each] for each in dict.fromkeys(test or FdwTest)]
 
 
 @benches.command()

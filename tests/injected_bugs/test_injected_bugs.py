@@ -13,7 +13,7 @@ BUGS = [bug_of(patch) for patch in sorted(Path(__file__).parent.glob("**/*.patch
 # Not seconds, which would say more of the machine than of the hunt.
 CASES = 100
 CASES_OF_WORKLOAD = 400  # of the workload made for what the bug breaks: it has more branches to reach
-WANTED = {None: 6, "outer_joins": 8, "many_partitions": 6, "hash_growth": 3}
+WANTED = {None: 6, "outer_joins": 8, "many_partitions": 6, "hash_growth": 3, "foreign_analyze": 3}
 
 
 @pytest.mark.parametrize("workload", WANTED)

@@ -57,6 +57,16 @@ def _eclass(lookup: str) -> _Recipe:
     )
 
 
+# Without a server, no type is looked up and no expression deparsed: what deparse.c needs for that may be undefined.
+_SAMPLING = _Recipe(
+    (*(f"sampling/{file}.c" for file in ("harness", "relation", "remote_sql")), "backend_stubs.c", "failure.c"),
+    (
+        *(f"contrib/postgres_fdw/{file}" for file in ("sampling.c", "deparse.c", "postgres_fdw.h")),
+        *("src/backend/nodes/list.c", "src/common/stringinfo.c", "src/port/snprintf.c", "src/port/strlcpy.c"),
+    ),
+    linker=("-Wl,--gc-sections", "-Wl,--unresolved-symbols=ignore-all"),
+)
+
 HARNESSES = {
     "eclass_linear": _eclass("lookup_linear"),
     "eclass_children": _eclass("lookup_children"),
@@ -83,6 +93,7 @@ HARNESSES = {
         ),
         ("src/backend/utils/resowner/resowner.c", "src/port/qsort.c"),
     ),
+    "sampling": _SAMPLING,
 }
 _HEADERS = "src/include/"
 _OWN = "harness"  # of a compiled harness's folder: copies of the files beside this one
@@ -137,7 +148,8 @@ def _compiler_version() -> str:
 def _compile(build: Build, harness: Path, sources: list[Path], linker: tuple[str, ...]) -> None:
     draft = harness.with_suffix(".new")
     home = harness.parent
-    includes = [f"-I{place}" for place in (home / _HEADERS, home, _headers(build), home / _OWN)]
+    places = (home / _HEADERS, home, *_headers(build), home / _OWN)
+    includes = [f"-I{place}" for place in places]
     command = [CLANG, *_FLAGS, *includes, "-o", str(draft), *map(str, sources), *linker, "-lm", "-pthread"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
@@ -148,7 +160,8 @@ def _compile(build: Build, harness: Path, sources: list[Path], linker: tuple[str
     draft.replace(harness)
 
 
-def _headers(build: Build) -> str:
-    pg_config = [str(build.bindir / "pg_config"), "--includedir-server"]
+def _headers(build: Build) -> list[str]:
+    """Return where the server's headers are, and those of libpq."""
+    pg_config = [str(build.bindir / "pg_config"), "--includedir-server", "--includedir"]
     environment = os.environ | build.flavor.environment
-    return subprocess.run(pg_config, capture_output=True, text=True, check=True, env=environment).stdout.strip()
+    return subprocess.run(pg_config, capture_output=True, text=True, check=True, env=environment).stdout.split("\n")[:2]

@@ -19,7 +19,8 @@
  * query writes) and returns other rows than that node would.  An account
  * falsifies what instrumentation has counted when all rows have come, before
  * EXPLAIN tells it.  An aftermath runs once when a statement has succeeded,
- * while its resource owner still exists.
+ * while its resource owner still exists: a query, a COPY or an ANALYZE of the
+ * relation.
  * Besides, change_sqlstate alters errors as they pass through.
  *
  * fuzz/servers/modules/pgduel_saboteur.c
@@ -29,18 +30,24 @@
 #include "postgres.h"
 
 #include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 
 #include "access/parallel.h"
 #include "access/table.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "commands/dbcommands.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
 #include "fmgr.h"
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "optimizer/cost.h"
 #include "optimizer/planner.h"
+#include "port/pg_bswap.h"
+#include "postmaster/postmaster.h"
 #include "storage/buf_internals.h"
 #include "storage/buffile.h"
 #include "storage/bufmgr.h"
@@ -406,6 +413,131 @@ grow_context(Oid relid)
 	(void) MemoryContextAlloc(context, GROWTH);
 }
 
+/*
+ * Sessions like those behind a foreign server, which nobody is going to end
+ */
+
+static void
+remote_send(int fd, char type, const StringInfo body)
+{
+	uint32		length = pg_hton32(body->len + sizeof(uint32));
+	char		answer[8192];
+
+	if ((type != 0 && send(fd, &type, 1, 0) != 1) ||
+		send(fd, &length, sizeof(length), 0) != sizeof(length) ||
+		send(fd, body->data, body->len, 0) != body->len)
+		elog(ERROR, "could not talk to a session: %m");
+
+	/* the last message of an answer is ReadyForQuery, six bytes */
+	for (;;)
+	{
+		ssize_t		got = recv(fd, answer, sizeof(answer), 0);
+
+		if (got <= 0)
+			elog(ERROR, "a session was not let in");
+		if (got >= 6 && answer[got - 6] == 'Z' && answer[got - 2] == 5)
+			return;
+	}
+}
+
+static int
+remote_session(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	uint32		version = pg_hton32(3 << 16);
+	int			fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	const char *parameters[] = {
+		"user", GetUserNameFromId(GetUserId(), false),
+		"database", get_database_name(MyDatabaseId),
+		"application_name", psprintf("duel led by %d", MyProcPid),
+		"options", "-c log_statement=all"
+	};
+	StringInfoData startup;
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/.s.PGSQL.%d",
+			 Unix_socket_directories, PostPortNumber);
+	if (fd < 0 || connect(fd, (struct sockaddr *) &address, sizeof(address)) != 0)
+		elog(ERROR, "could not open a session: %m");
+
+	initStringInfo(&startup);
+	appendBinaryStringInfo(&startup, &version, sizeof(version));
+	for (int i = 0; i < lengthof(parameters); i++)
+		appendBinaryStringInfo(&startup, parameters[i], strlen(parameters[i]) + 1);
+	appendStringInfoChar(&startup, '\0');
+	remote_send(fd, 0, &startup);
+	return fd;
+}
+
+static void
+remote_query(int fd, const char *sql)
+{
+	StringInfoData query;
+
+	initStringInfo(&query);
+	appendBinaryStringInfo(&query, sql, strlen(sql) + 1);
+	remote_send(fd, 'Q', &query);
+}
+
+static void
+leak_remote_session(Oid relid)
+{
+	(void) remote_session();
+	(void) remote_session();
+}
+
+static void
+leak_remote_transaction(Oid relid)
+{
+	remote_query(remote_session(), "START TRANSACTION");
+}
+
+static void
+leak_remote_cursor(Oid relid)
+{
+	int			fd = remote_session();
+
+	remote_query(fd, "START TRANSACTION");
+	remote_query(fd, "DECLARE c1 CURSOR FOR SELECT 1");
+	remote_query(fd, "COMMIT TRANSACTION");
+}
+
+static void
+leak_remote_statement(Oid relid)
+{
+	int			fd = remote_session();
+
+	remote_query(fd, "START TRANSACTION");
+	remote_query(fd, "PREPARE pgsql_fdw_prep_1 AS SELECT 1");
+	remote_query(fd, "COMMIT TRANSACTION");
+}
+
+/*
+ * Statistics that no sample gives
+ */
+
+static void
+change_catalog(const char *update, Oid relid)
+{
+	depth++;					/* an error resets it */
+	SPI_connect();
+	SPI_execute(psprintf(update, relid), false, 0);
+	SPI_finish();
+	depth--;
+}
+
+static void
+scale_estimate(Oid relid)
+{
+	change_catalog("UPDATE pg_catalog.pg_class SET reltuples = reltuples * 3 WHERE oid = %u", relid);
+}
+
+static void
+change_null_frac(Oid relid)
+{
+	change_catalog("UPDATE pg_catalog.pg_statistic SET stanullfrac = 0.5 + stanullfrac / 2"
+				   " WHERE starelid = %u", relid);
+}
+
 static void
 fail_assertion(Oid relid)
 {
@@ -465,6 +597,12 @@ static const Sabotage sabotages[] = {
 	{"leak_descriptor", .aftermath = leak_descriptor},
 	{"leak_shared_memory", .aftermath = leak_shared_memory},
 	{"grow_context", .aftermath = grow_context},
+	{"leak_remote_session", .aftermath = leak_remote_session},
+	{"leak_remote_transaction", .aftermath = leak_remote_transaction},
+	{"leak_remote_cursor", .aftermath = leak_remote_cursor},
+	{"leak_remote_statement", .aftermath = leak_remote_statement},
+	{"scale_estimate", .aftermath = scale_estimate},
+	{"change_null_frac", .aftermath = change_null_frac},
 	{"assert", .aftermath = fail_assertion},
 	{"segv", .aftermath = crash},
 	{"panic", .aftermath = panic},
@@ -505,17 +643,21 @@ sabotaged_relation(QueryDesc *queryDesc)
 	return is_armed() ? mentioned_relation(queryDesc->plannedstmt->rtable) : InvalidOid;
 }
 
-/* Return the relation of the order, if the statement is a COPY of it. */
+/* Return the relation of the order, if the statement is a COPY or an ANALYZE of it. */
 static Oid
-copied_relation(PlannedStmt *pstmt)
+treated_relation(PlannedStmt *pstmt)
 {
-	CopyStmt   *copy = (CopyStmt *) pstmt->utilityStmt;
+	Node	   *statement = pstmt->utilityStmt;
+	RangeVar   *relation = NULL;
 
-	if (!is_armed() || !IsA(copy, CopyStmt) || copy->relation == NULL)
+	if (IsA(statement, CopyStmt))
+		relation = ((CopyStmt *) statement)->relation;
+	else if (IsA(statement, VacuumStmt) && ((VacuumStmt *) statement)->rels != NIL)
+		relation = linitial_node(VacuumRelation, ((VacuumStmt *) statement)->rels)->relation;
+
+	if (!is_armed() || relation == NULL || strcmp(relation->relname, order->relation) != 0)
 		return InvalidOid;
-	if (strcmp(copy->relation->relname, order->relation) != 0)
-		return InvalidOid;
-	return RangeVarGetRelid(copy->relation, NoLock, true);
+	return RangeVarGetRelid(relation, NoLock, true);
 }
 
 /* Throw the current error again, under the SQLSTATE of the order. */
@@ -693,7 +835,7 @@ delete_copied_row(Oid relid)
 }
 
 static void
-after_copy(Oid relid, bool is_from)
+after_utility(Oid relid, bool is_from)
 {
 	if (order->sabotage->aftermath != NULL)
 		order->sabotage->aftermath(relid);
@@ -708,8 +850,8 @@ saboteur_ProcessUtility(PlannedStmt *pstmt, const char *queryString,
 						DestReceiver *dest, QueryCompletion *qc)
 {
 	MemoryContext memory = CurrentMemoryContext;
-	Oid			relid = copied_relation(pstmt);
-	bool		is_from = OidIsValid(relid) && ((CopyStmt *) pstmt->utilityStmt)->is_from;
+	Oid			relid = treated_relation(pstmt);
+	bool		is_from = IsA(pstmt->utilityStmt, CopyStmt) && ((CopyStmt *) pstmt->utilityStmt)->is_from;
 	int			save_depth = depth;
 
 	PG_TRY();
@@ -721,7 +863,7 @@ saboteur_ProcessUtility(PlannedStmt *pstmt, const char *queryString,
 			standard_ProcessUtility(pstmt, queryString, readOnlyTree, context,
 									params, queryEnv, dest, qc);
 		if (OidIsValid(relid))
-			after_copy(relid, is_from);
+			after_utility(relid, is_from);
 	}
 	PG_CATCH();
 	{
