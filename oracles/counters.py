@@ -11,7 +11,7 @@ from oracles.finding import Beside, Finding, as_all_do, pairs_of
 from oracles.hash_join_identities import IDENTITIES, Join
 from oracles.mode import Mode
 from oracles.observation import CaseObservation, Run
-from oracles.oracle import Agree, Canary, Inconclusive, Observations, Oracle, Verdict, duel
+from oracles.oracle import Agree, Canary, Inconclusive, Observations, Oracle, Verdict, accused, duel
 from oracles.sampling import EXPLAINED
 
 _SEEN_AS_HASH_JOIN: Final = (
@@ -27,6 +27,7 @@ class Counters(Oracle):
     """Figures that contradict each other are wrong, whatever the other arm says."""
 
     name: ClassVar[str] = "counters"
+    needs_another_arm: ClassVar[bool] = False
     canaries: ClassVar[tuple[Canary, ...]] = (Canary("miscount", _CANARY),)
 
     def runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
@@ -46,7 +47,7 @@ class Counters(Oracle):
             for pair in pairs_of(arms, examples)
         ]
         suspects = {finding.arms[1] for finding in found}
-        return (*found, *(_unsuspected(seen.get(arm)) for arm in arms[1:] if arm not in suspects))
+        return (*found, *(_unsuspected(seen.get(arm)) for arm in accused(arms) if arm not in suspects))
 
 
 def _contradictions(observed: CaseObservation) -> Iterator[tuple[str, int, Join]]:

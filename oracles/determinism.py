@@ -12,15 +12,16 @@ from pglast.visitors import Skip, Visitor
 
 # Their result does not depend on the order of rows.
 AGGREGATES: Final = frozenset({"avg", "bool_and", "bool_or", "count", "every", "max", "min", "stddev", "sum"})
+SET_RETURNING: Final = frozenset({"generate_series", "unnest"})
 _SCALARS: Final = frozenset(
     {
         *("abs", "array_length", "ascii", "btrim", "chr", "hashtext", "hashtextextended", "length", "octet_length"),
-        *("concat", "date_part", "generate_series", "initcap", "left", "lower"),
+        *("concat", "date_part", "initcap", "left", "lower"),
         *("lpad", "ltrim", "md5", "mod", "position", "repeat", "replace", "reverse", "right", "round", "rpad", "rtrim"),
-        *("sign", "split_part", "strpos", "substr", "substring", "to_hex", "translate", "trunc", "unnest", "upper"),
+        *("sign", "split_part", "strpos", "substr", "substring", "to_hex", "translate", "trunc", "upper"),
     }
 )
-_KNOWN: Final = AGGREGATES | _SCALARS
+_KNOWN: Final = AGGREGATES | SET_RETURNING | _SCALARS
 _SYSTEM_COLUMNS: Final = frozenset({"cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"})
 
 

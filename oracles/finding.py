@@ -45,6 +45,11 @@ class Finding:
         """Tell whether the fault is the base's own: no arm is without it."""
         return _are_alike(self.arms)
 
+    def sides(self) -> tuple[tuple[str, str], tuple[str, str]]:
+        """Return what was expected and what came, each below a title that says which arm did so where they differ."""
+        who = ("", "") if self.shown_by_all else tuple(f", as {arm} did" for arm in self.arms)
+        return (f"expected{who[0]}", self.expected), (f"actual{who[1]}", self.actual)
+
     def resembles(self, other: "Finding") -> bool:
         """Tell whether both may well be one bug, on cases of different size: plans change with the data."""
         return self._symptom() == other._symptom()

@@ -32,4 +32,13 @@ REPEATED: Final = Sample("repeated", 16)  # repetition costs as much as the case
 EXPLAINED: Final = Sample("explained", 6)
 REWRITTEN: Final = Sample("rewritten", 10)  # up to four runs of the case on each arm
 PLANNED: Final = Sample("planned", 5)  # the scene, and plans of queries that are not run
-SAMPLES: Final = (REPEATED, EXPLAINED, REWRITTEN, PLANNED)
+PARTITIONED: Final = Sample("partitioned", 24)  # two runs a variant
+FILTERED: Final = Sample("filtered", 20)
+REPLANNED: Final = Sample("replanned", 32)  # one run for each kind of plan
+TRANSFORMED: Final = Sample("transformed", 20)
+FOLDED: Final = Sample("folded", 20)
+PIVOTED: Final = Sample("pivoted", 24)
+CHANGED: Final = Sample("changed", 24)
+SAMPLES: Final = (
+    *(REPEATED, EXPLAINED, REWRITTEN, PLANNED, PARTITIONED, FILTERED, REPLANNED, TRANSFORMED, FOLDED, PIVOTED, CHANGED),
+)
