@@ -28,7 +28,7 @@ class Coddtest(Metamorphic):
     canaries: ClassVar[tuple[Canary, ...]] = (
         Canary(
             "misread_constant",
-            canary_case(query("SELECT n FROM canary WHERE n = (SELECT max(n) FROM flock)"), modes=_MODES),
+            canary_case(query("SELECT n FROM canary WHERE n = (SELECT max(flock.n) FROM flock)"), modes=_MODES),
         ),
         Canary("misread_constant", canary_case(query("SELECT count(*) FROM canary WHERE n < 3"), modes=_MODES)),
     )

@@ -39,7 +39,8 @@ class Dqp(Metamorphic):
         """Yield a claim for each kind of plan: tables are filled under the case's own, so that only queries differ."""
         known = {position: (sql, sql) for position, sql in played.exact().items() if _is_known(sql)}
         for mode in OTHER_PLANS:
-            yield from played.claim(f"rows change when plans are {mode.name}", known, mode.settings)
+            name = f"rows change when plans are {mode.name}"
+            yield from played.claims(known, name, mode.settings)
 
 
 @lru_cache(CACHED)

@@ -23,7 +23,7 @@ class Eet(Metamorphic):
     sample: ClassVar[Sample] = TRANSFORMED
     canaries: ClassVar[tuple[Canary, ...]] = (
         Canary("choose_first", canary_case(query("SELECT n FROM canary WHERE n < 3"), modes=_MODES)),
-        Canary("lose_negated", canary_case(query("SELECT max(n) FROM canary WHERE n < 2"), modes=_MODES)),
+        Canary("lose_negated", canary_case(query("SELECT max(n) FROM canary WHERE n <= 3"), modes=_MODES)),
     )
 
     def claims(self, played: Played) -> Iterator[Claim]:

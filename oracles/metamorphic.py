@@ -5,7 +5,7 @@ is what the statements before it left; queries of no interest are left empty, wh
 differs must differ again, and either side agree with its own repetition: what is volatile behind a view's back does
 not.
 
-A share of cases is judged; all, where there is a single arm, of which other oracles have little to say.
+A share of cases is judged; a larger one where there is a single arm, of which other oracles have little to say.
 """
 
 import re
@@ -103,19 +103,24 @@ class Played:
         empty = {position: _NOTHING for position in self.queries() if not self.case.all_steps[position].params}
         return Way(tuple(sorted((empty | dict(queries)).items())), modes or (BRIEFLY,))
 
-    def claim(
-        self, name: str, pairs: Mapping[int, tuple[str, str]], settings: tuple[tuple[str, str], ...] = ()
+    def claims(
+        self,
+        pairs: Mapping[int, tuple[str, str]],
+        names: str | Mapping[int, str],
+        settings: tuple[tuple[str, str], ...] = (),
     ) -> Iterator[Claim]:
-        """Yield the claim that either query of each pair has the same rows, the second under settings of its own.
+        """Yield claims that the queries of each pair have the same rows, the second under settings of its own.
 
-        There is none if no pair can be asked.
+        All take the same two runs; there is one for each name that steps have.
         """
         asked = {step: pair for step, pair in pairs.items() if all(self._can_ask(step, sql) for sql in pair)}
         if settings:  # several statements take no parameters
             asked = {step: pair for step, pair in asked.items() if not self.case.all_steps[step].params}
-        if asked:
-            left, right = (self.way({step: pair[side] for step, pair in asked.items()}, PLAINLY) for side in (0, 1))
-            yield Claim(name, frozenset(asked), left, replace(right, settings=settings))
+        left, right = (self.way({step: pair[side] for step, pair in asked.items()}, PLAINLY) for side in (0, 1))
+        named = {step: names if isinstance(names, str) else names[step] for step in asked}
+        for name in sorted(set(named.values())):
+            steps = frozenset(step for step in asked if named[step] == name)
+            yield Claim(name, steps, left, replace(right, settings=settings))
 
     def claim_of(self, name: str, queries: Mapping[int, str], *modes: Mode) -> Iterator[Claim]:
         """Yield the claim that these have the same rows as the case's own, if there are any that can be asked."""
@@ -152,7 +157,7 @@ class Metamorphic(Oracle):
 
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
         """Return a finding for each claim that does not hold on an arm; ask for the runs that it takes to tell."""
-        if len(arms) > 1 and case not in self.sample:
+        if case not in (self.sample if len(arms) > 1 else self.sample.alone):
             return (Agree(0),) * len(accused(arms))
         judges = [_Judge(self, Played(case, arm, observations)) for arm in arms]
         if missing := [run for judge in judges for run in judge.missing()]:

@@ -35,7 +35,7 @@ class Norec(Metamorphic):
         """Yield the claim that both ways of counting agree."""
         made = {position: counts(sql) for position, sql in played.queries().items()}
         pairs = {position: pair for position, pair in made.items() if pair is not None}
-        yield from played.claim("WHERE lets through other rows than it holds for", pairs)
+        yield from played.claims(pairs, "WHERE lets through other rows than it holds for")
 
 
 @lru_cache(CACHED)

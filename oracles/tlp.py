@@ -12,7 +12,7 @@ from typing import ClassVar
 from oracles.canary_case import canary_case, query
 from oracles.metamorphic import Claim, Metamorphic, Played
 from oracles.oracle import Canary
-from oracles.query_partitioning import Shape, partitioned
+from oracles.query_partitioning import partitioned
 from oracles.sampling import PARTITIONED, Sample
 
 _MODES = (PARTITIONED.mode,)
@@ -35,11 +35,7 @@ class Tlp(Metamorphic):
 
     def claims(self, played: Played) -> Iterator[Claim]:
         """Yield a claim for each variant."""
-        made = {position: partitioned(sql) for position, sql in played.exact().items()}
-        for shape in Shape:
-            pairs = {
-                position: (each.whole, each.parts)
-                for position, each in made.items()
-                if each is not None and each.shape is shape
-            }
-            yield from played.claim(f"a query is not its three parts, by {shape}", pairs)
+        made = {step: each for step, sql in played.exact().items() if (each := partitioned(sql)) is not None}
+        pairs = {step: (each.whole, each.parts) for step, each in made.items()}
+        names = {step: f"a query is not its three parts, by {each.shape}" for step, each in made.items()}
+        yield from played.claims(pairs, names)
