@@ -1,7 +1,7 @@
 """Determinism: whether a query returns the same rows each time it runs, as far as its text can tell.
 
-What it calls must be known here. As everywhere, rows that compare as equal are taken to be identical, sums to be of no
-floating-point numbers, and LIMIT below ORDER BY to cut a total order: generators see to that.
+What it calls must be known here, and LIMIT must cut what ORDER BY wholly orders. As everywhere, rows that compare as
+equal are taken to be identical, and sums to be of no floating-point numbers: generators see to that.
 """
 
 from collections.abc import Collection
@@ -9,6 +9,8 @@ from typing import Any, Final
 
 from pglast import ast
 from pglast.visitors import Skip, Visitor
+
+from oracles.total_order import is_cut, is_total
 
 # Their result does not depend on the order of rows.
 AGGREGATES: Final = frozenset({"avg", "bool_and", "bool_or", "count", "every", "max", "min", "stddev", "sum"})
@@ -86,19 +88,13 @@ class _Doubts(Visitor):
             raise _Found
 
     def visit_SelectStmt(self, _ancestors: Any, node: Any) -> None:
-        cut = node.limitCount is not None or not _skips_nothing(node.limitOffset)
         first_of_each = any(node.distinctClause or ())  # DISTINCT ON names what it is on
-        if first_of_each or (cut and not node.sortClause):
+        if first_of_each or (is_cut(node) and not is_total(node)):
             raise _Found
 
     def visit_ColumnRef(self, _ancestors: Any, node: Any) -> None:
         if getattr(node.fields[-1], "sval", "") in _SYSTEM_COLUMNS:
             raise _Found
-
-
-def _skips_nothing(offset: Any) -> bool:
-    """Tell whether there is no OFFSET, or OFFSET 0, which only keeps the planner from merging a subquery."""
-    return offset is None or (isinstance(offset, ast.A_Const) and getattr(offset.val, "ival", None) == 0)
 
 
 _DOUBTFUL: Final = (

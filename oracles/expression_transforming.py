@@ -17,7 +17,8 @@ from pglast.visitors import Skip, Visitor
 
 from oracles.determinism import SET_RETURNING, calls, is_deterministic
 from oracles.query_building import all_of, conjuncts, expression, printed
-from oracles.query_core import groups, is_star
+from oracles.query_core import groups
+from oracles.total_order import is_star
 
 CACHED: Final = 4096  # statements
 _TAUTOLOGY: Final = "(({r}) OR NOT ({r}) OR ({r}) IS NULL)"

@@ -8,6 +8,7 @@ from pglast.parser import ParseError
 
 from oracles.determinism import AGGREGATES, is_deterministic, name_of
 from oracles.query_building import conjuncts
+from oracles.total_order import is_star
 
 _ENDING = ("sortClause", "limitCount", "limitOffset")
 _WHOLE = ("whereClause", "groupClause", "havingClause", "distinctClause", "windowClause", "lockingClause")
@@ -58,11 +59,6 @@ def _within(select: Any) -> Any:
     if not (shows or (targets and all(_is_aggregate(target.val) for target in targets))):
         return None
     return only.subquery if _selects(only.subquery) else None
-
-
-def is_star(value: Any) -> bool:
-    """Tell whether it is *, or all columns of a relation."""
-    return isinstance(value, ast.ColumnRef) and isinstance((value.fields or (None,))[-1], ast.A_Star)
 
 
 def _is_count(value: Any) -> bool:

@@ -17,7 +17,8 @@ from pglast.enums import JoinType
 
 from oracles.determinism import AGGREGATES, SET_RETURNING, calls, name_of
 from oracles.query_building import all_of, digest, expression, is_null, negated, printed, snippet, union_all
-from oracles.query_core import groups, is_star, known_core, restrictions, top_join
+from oracles.query_core import groups, known_core, restrictions, top_join
+from oracles.total_order import is_star
 
 CACHED: Final = 4096  # statements; the partitions of one are asked for several times in a row
 
