@@ -13,7 +13,7 @@ def test_all_conditions_change_and_nothing_else() -> None:
     assert changed.startswith("SELECT x FROM a INNER JOIN b ON ")
     assert changed.endswith(" ORDER BY x")  # a value that ORDER BY names stays
     assert all(condition in changed for condition in ("a.k = b.k", "x > 1", "c.k = a.k"))
-    assert changed.count(" NULL") + changed.count("NOT NOT") >= 3  # in whichever form
+    assert len(changed) > len(sql) + 3 * len("NOT NOT")
 
 
 def test_conditions_that_joins_are_made_by_stay_conditions() -> None:
