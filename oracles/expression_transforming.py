@@ -12,11 +12,10 @@ from typing import Any, Final
 from pglast import ast, parse_sql
 from pglast.enums import JoinType, SetOperation
 from pglast.parser import ParseError
-from pglast.stream import RawStream
-from pglast.visitors import Skip, Visitor
+from pglast.visitors import Visitor
 
 from oracles.determinism import SET_RETURNING, calls, is_deterministic
-from oracles.query_building import all_of, conjuncts, expression, printed
+from oracles.query_building import all_of, columns_in, conjuncts, expression, has_subquery, printed, text_of
 from oracles.query_core import groups
 from oracles.total_order import is_star
 
@@ -79,21 +78,21 @@ class _Transformer(Visitor):
         refers = groups(select) or select.distinctClause or select.sortClause or select.op != SetOperation.SETOP_NONE
         for target in () if refers else select.targetList or ():
             if not is_star(target.val) and not calls(target.val, SET_RETURNING):
-                target.val = self._changed(target.val, _VALUES, f"({_text(target.val)}) IS NULL")
+                target.val = self._changed(target.val, _VALUES, f"({text_of(target.val)}) IS NULL")
 
     def _conditions(self, condition: Any, forms: Sequence[str]) -> Any:
         changed = [self._condition(each, forms) for each in conjuncts(condition)]
         return all_of(*changed)
 
     def _condition(self, condition: Any, forms: Sequence[str]) -> Any:
-        if _has_subquery(condition):
+        if has_subquery(condition):
             return self._changed(condition, forms, next(_nulls(condition), ""))
-        return self._changed(condition, (*forms, *_REPEATED) if len(forms) > len(_KEPT) else forms, _text(condition))
+        return self._changed(condition, (*forms, *_REPEATED) if len(forms) > len(_KEPT) else forms, text_of(condition))
 
     def _changed(self, value: Any, forms: Sequence[str], about: str) -> Any:
         """Return the value in another form, with tautologies about this condition."""
-        text = _text(value)
-        if not text or not about or (_has_subquery(value) and forms is _VALUES):
+        text = text_of(value)
+        if not text or not about or (has_subquery(value) and forms is _VALUES):
             return value
         self.count += 1
         chosen = hashlib.sha256(f"{self.count} {self._sql}".encode()).digest()[0] % len(forms)
@@ -101,33 +100,6 @@ class _Transformer(Visitor):
         return expression(forms[chosen].format(p=text, r=about, true=true, false=false))
 
 
-def _text(value: Any) -> str:
-    """Return an expression as SQL; empty where that would not be read as the same."""
-    text = str(RawStream()(value))
-    return text if expression(text) == value else ""
-
-
-def _has_subquery(value: Any) -> bool:
-    return bool(_Found(value).subqueries)
-
-
 def _nulls(value: Any) -> Iterator[str]:
     """Yield conditions that columns in it, outside of subqueries, are null."""
-    return (f"{_text(column)} IS NULL" for column in _Found(value).columns if not is_star(column))
-
-
-class _Found(Visitor):
-    """The subqueries of an expression, and the columns outside of them."""
-
-    def __init__(self, value: Any) -> None:
-        super().__init__()
-        self.subqueries: list[Any] = []
-        self.columns: list[Any] = []
-        self(value)
-
-    def visit_SubLink(self, _ancestors: Any, node: Any) -> Any:
-        self.subqueries.append(node)
-        return Skip
-
-    def visit_ColumnRef(self, _ancestors: Any, node: Any) -> None:
-        self.columns.append(node)
+    return (f"{text_of(column)} IS NULL" for column in columns_in(value) if not is_star(column))

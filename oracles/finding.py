@@ -19,6 +19,7 @@ class Beside:
     settings: tuple[tuple[str, str], ...] = ()
     explained: bool = False
     planned: bool = False
+    plainly: bool = False  # by no other protocol than psql's own, whatever the case's is
 
 
 @dataclass(frozen=True, slots=True)

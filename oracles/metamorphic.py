@@ -258,7 +258,7 @@ class _Judge:
     def _beside(self, way: Way, step: int) -> Beside:
         shown = (mode for mode in way.modes if mode not in (BRIEFLY, PLAINLY))
         settings = tuple(setting for mode in shown for setting in mode.settings)
-        return Beside(dict(way.queries)[step], settings + way.settings)
+        return Beside(dict(way.queries)[step], settings + way.settings, plainly=PLAINLY in way.modes)
 
 
 def _unordered(case: Case) -> Case:

@@ -8,6 +8,7 @@ from typing import Any
 from pglast import ast, parse_sql
 from pglast.enums import BoolExprType, NullTestType
 from pglast.stream import RawStream
+from pglast.visitors import Skip, Visitor
 
 
 def snippet(sql: str) -> Any:
@@ -18,6 +19,12 @@ def snippet(sql: str) -> Any:
 def expression(sql: str) -> Any:
     """Return the tree of an expression. Raises ParseError."""
     return snippet(f"SELECT {sql}").targetList[0].val
+
+
+def text_of(value: Any) -> str:
+    """Return an expression as SQL; empty where that would not be read as the same."""
+    text = str(RawStream()(value))
+    return text if expression(text) == value else ""
 
 
 def printed(statement: Any) -> str:
@@ -89,3 +96,28 @@ def _around(sql: str, select: Any) -> Any:
     around.withClause, select.withClause = select.withClause, None
     around.fromClause[0].subquery = select
     return around
+
+
+def has_subquery(value: Any) -> bool:
+    """Tell whether there is a subquery in an expression."""
+    return bool(_Found(value).subqueries)
+
+
+def columns_in(value: Any) -> list[Any]:
+    """Return the columns that an expression refers to outside of subqueries."""
+    return _Found(value).columns
+
+
+class _Found(Visitor):
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self.subqueries: list[Any] = []
+        self.columns: list[Any] = []
+        self(value)
+
+    def visit_SubLink(self, _ancestors: Any, node: Any) -> Any:
+        self.subqueries.append(node)
+        return Skip
+
+    def visit_ColumnRef(self, _ancestors: Any, node: Any) -> None:
+        self.columns.append(node)
