@@ -34,6 +34,10 @@ class Bug:
     alone: bool
 
     @property
+    def takes_long(self) -> bool:
+        return self.alone or self.workload is not None
+
+    @property
     def name(self) -> str:
         return self.patch.stem
 

@@ -22,8 +22,7 @@ def test_there_are_bugs_enough(workload: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "bug",
-    [pytest.param(bug, id=bug.name, marks=[pytest.mark.long] if bug.workload or bug.alone else []) for bug in BUGS],
+    "bug", [pytest.param(bug, id=bug.name, marks=[pytest.mark.long] if bug.takes_long else []) for bug in BUGS]
 )
 def test_an_injected_bug_is_found_and_replays(bug: Bug, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = hunt(bug, tmp_path, cases=CASES_OF_WORKLOAD if bug.workload else CASES)
