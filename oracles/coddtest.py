@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar, Final
 
 from oracles.canary_case import canary_case, query
+from oracles.claims import PLAINLY, Claim, Played
 from oracles.constant_folding import folded, question, unfolded
-from oracles.metamorphic import PLAINLY, Claim, Metamorphic, Played
+from oracles.metamorphic import Metamorphic
 from oracles.observation import Outcome
 from oracles.oracle import Canary
 from oracles.sampling import FOLDED, Sample

@@ -24,6 +24,7 @@ _SCALARS: Final = frozenset(
     }
 )
 _KNOWN: Final = AGGREGATES | SET_RETURNING | _SCALARS
+_SYSTEM_SCHEMAS: Final = frozenset({"information_schema", "pg_catalog"})
 _SYSTEM_COLUMNS: Final = frozenset({"cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"})
 
 
@@ -94,6 +95,11 @@ class _Doubts(Visitor):
 
     def visit_ColumnRef(self, _ancestors: Any, node: Any) -> None:
         if getattr(node.fields[-1], "sval", "") in _SYSTEM_COLUMNS:
+            raise _Found
+
+    def visit_RangeVar(self, _ancestors: Any, node: Any) -> None:
+        """Catalogs and what shows the server's state, such as pg_settings, are not the case's own data."""
+        if node.relname.startswith("pg_") or node.schemaname in _SYSTEM_SCHEMAS:
             raise _Found
 
 

@@ -14,8 +14,9 @@ from pglast import ast
 from pglast.stream import RawStream
 
 from oracles.canary_case import canary_case, query
+from oracles.claims import PLAINLY, Claim, Played, Way
 from oracles.determinism import is_deterministic
-from oracles.metamorphic import PLAINLY, Claim, Metamorphic, Played, Way
+from oracles.metamorphic import Metamorphic
 from oracles.observation import Outcome
 from oracles.oracle import Canary
 from oracles.query_building import columns_in, snippet, text_of
@@ -28,7 +29,8 @@ _MODES: Final = (CHANGED.mode,)
 # No rows where something but the statement itself may decide what becomes of a row.
 _UNDISTURBED: Final = """\
 SELECT 1 WHERE NOT EXISTS (
-  SELECT FROM pg_class AS c WHERE c.relnamespace = 'duel'::regnamespace AND (c.relkind = 'f' OR c.relrowsecurity
+  SELECT FROM pg_class AS c WHERE c.relnamespace IN ('duel'::regnamespace, pg_my_temp_schema()) AND (
+    c.relkind = 'f' OR c.relrowsecurity
     OR EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = c.oid AND (a.attgenerated <> '' OR a.attidentity = 'a'))
     OR EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid)
     OR EXISTS (SELECT FROM pg_rewrite AS r WHERE r.ev_class = c.oid AND r.ev_type <> '1')))"""

@@ -13,8 +13,9 @@ from pglast import parse_sql
 from pglast.parser import ParseError
 
 from oracles.canary_case import canary_case, query
+from oracles.claims import Claim, Played
 from oracles.determinism import is_deterministic
-from oracles.metamorphic import Claim, Metamorphic, Played
+from oracles.metamorphic import Metamorphic
 from oracles.oracle import Canary
 from oracles.other_plans import OTHER_PLANS
 from oracles.sampling import REPLANNED, Sample

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from oracles.canary_case import canary_case, query
+from oracles.claims import Claim, Played
 from oracles.expression_transforming import transformed
-from oracles.metamorphic import Claim, Metamorphic, Played
+from oracles.metamorphic import Metamorphic
 from oracles.oracle import Canary
 from oracles.sampling import TRANSFORMED, Sample
 

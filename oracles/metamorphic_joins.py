@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from oracles.canary_case import canary_case, query
+from oracles.claims import Claim, Played, Way
 from oracles.join_rewriting import rewritten
-from oracles.metamorphic import Claim, Metamorphic, Played, Way
+from oracles.metamorphic import Metamorphic
 from oracles.mode import Mode
 from oracles.oracle import Canary
 from oracles.sampling import REWRITTEN, Sample

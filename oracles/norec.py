@@ -10,8 +10,9 @@ from functools import lru_cache
 from typing import Any, ClassVar, Final
 
 from oracles.canary_case import canary_case, query
+from oracles.claims import Claim, Played
 from oracles.determinism import is_deterministic
-from oracles.metamorphic import Claim, Metamorphic, Played
+from oracles.metamorphic import Metamorphic
 from oracles.oracle import Canary
 from oracles.query_building import printed, snippet
 from oracles.query_core import core

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar, Final
 
 from oracles.canary_case import canary_case, query
-from oracles.metamorphic import PLAINLY, Claim, Metamorphic, Played, Way
+from oracles.claims import PLAINLY, Claim, Played, Way
+from oracles.metamorphic import Metamorphic
 from oracles.observation import Outcome
 from oracles.oracle import Canary
 from oracles.pivoting import Pivots, pivots

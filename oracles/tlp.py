@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from oracles.canary_case import canary_case, query
-from oracles.metamorphic import Claim, Metamorphic, Played
+from oracles.claims import Claim, Played
+from oracles.metamorphic import Metamorphic
 from oracles.oracle import Canary
 from oracles.query_partitioning import partitioned
 from oracles.sampling import PARTITIONED, Sample
