@@ -2,7 +2,7 @@
 
 A bug is a patch on top of a sound series, with a header:
 `# Oracle: NAME` or `# Oracle: NAME, NAME or NAME`: whose finding is awaited. Several are named where it depends on the
-case which of them sees the bug first.
+case which of them sees the bug first; `claims` stands for all that hold an arm against itself.
 `# Series: DIRECTORY`: of patches/pg17, on top of which it applies; `optimizations`, if it does not say.
 `# Workload: GENERATOR`: the one made for what it breaks, if others hardly get there.
 `# Arms: bugged`: it is found where there is no sound arm to hold it against; otherwise there is one.
@@ -18,8 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from fuzz import workdir
+from oracles.metamorphic import Metamorphic
+from oracles.oracle import all_oracles
 
 PG17 = workdir.CHECKOUT / "patches" / "pg17"
+_WORDS = {"claims": tuple(oracle.name for oracle in all_oracles() if isinstance(oracle, Metamorphic))}
 _HEADER = re.compile(r"# (Oracle|Series|Workload|Arms): (.+)")
 
 
@@ -45,7 +48,7 @@ class Bug:
 def bug_of(patch: Path) -> Bug:
     """Read a bug's header."""
     header = dict(_HEADER.findall(patch.read_text().partition("\ndiff ")[0]))
-    oracles = tuple(re.split(r", | or ", header["Oracle"]))
+    oracles = tuple(name for word in re.split(r", | or ", header["Oracle"]) for name in _WORDS.get(word, (word,)))
     return Bug(patch, oracles, header.get("Series", "optimizations"), header.get("Workload"), "Arms" in header)
 
 
