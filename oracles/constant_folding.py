@@ -12,11 +12,10 @@ from typing import Any, Final
 from pglast import ast, parse_sql
 from pglast.enums import A_Expr_Kind, JoinType, SubLinkType
 from pglast.parser import ParseError
-from pglast.stream import RawStream
 from pglast.visitors import Skip, Visitor
 
 from oracles.determinism import has_parameters, is_deterministic
-from oracles.query_building import expression, printed
+from oracles.query_building import expression, printed, text_of
 
 CACHED: Final = 4096  # statements
 _MOST: Final = 60  # values of a list
@@ -92,7 +91,9 @@ def _stands_alone(select: Any, common: Collection[str]) -> bool:
 
 def _question(link: Any) -> str:
     """Return the query for the values of a subquery; empty where it cannot be folded."""
-    kind, select = link.subLinkType, str(RawStream()(link.subselect))
+    kind, select = link.subLinkType, printed(link.subselect)
+    if not select:
+        return ""
     if kind == SubLinkType.EXISTS_SUBLINK:
         return f"SELECT EXISTS ({select})::text"
     if kind == SubLinkType.EXPR_SUBLINK:
@@ -106,15 +107,15 @@ def _question(link: Any) -> str:
 
 
 def _constant(link: Any, values: Sequence[str]) -> Any:
-    """Return what stands for a subquery with these values; None if that would be too long."""
+    """Return what stands for a subquery with these values; None if that would be too long, or cannot be written."""
     kind = link.subLinkType
     if kind not in (SubLinkType.ANY_SUBLINK, SubLinkType.ALL_SUBLINK):
         return expression(f"({values[0]})") if len(values) == 1 else None
-    if len(values) > _MOST:
+    test = text_of(link.testexpr)
+    if len(values) > _MOST or not test:
         return None
     if not values:
         return expression("FALSE" if kind == SubLinkType.ANY_SUBLINK else "TRUE")
-    test = str(RawStream()(link.testexpr))
     if not link.operName:
         return expression(f"({test}) IN ({', '.join(values)})")
     operator = str(link.operName[-1].sval)

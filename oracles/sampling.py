@@ -39,13 +39,13 @@ REPEATED: Final = Sample("repeated", 16)  # repetition costs as much as the case
 EXPLAINED: Final = Sample("explained", 6)
 REWRITTEN: Final = Sample("rewritten", 10)  # up to four runs of the case on each arm
 PLANNED: Final = Sample("planned", 5)  # the scene, and plans of queries that are not run
-PARTITIONED: Final = Sample("partitioned", 24)
-FILTERED: Final = Sample("filtered", 24)
-REPLANNED: Final = Sample("replanned", 32)  # one run for each kind of plan
-TRANSFORMED: Final = Sample("transformed", 24)
-FOLDED: Final = Sample("folded", 24)
-PIVOTED: Final = Sample("pivoted", 24)
-CHANGED: Final = Sample("changed", 24)
+PARTITIONED: Final = Sample("partitioned", 32)
+FILTERED: Final = Sample("filtered", 32)
+REPLANNED: Final = Sample("replanned", 40)  # one run for each kind of plan
+TRANSFORMED: Final = Sample("transformed", 32)
+FOLDED: Final = Sample("folded", 32)
+PIVOTED: Final = Sample("pivoted", 32)
+CHANGED: Final = Sample("changed", 32)
 SAMPLES: Final = (
     *(REPEATED, EXPLAINED, REWRITTEN, PLANNED, PARTITIONED, FILTERED, REPLANNED, TRANSFORMED, FOLDED, PIVOTED, CHANGED),
 )

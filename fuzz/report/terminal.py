@@ -163,8 +163,8 @@ def plan_lines(tally: Tally) -> Iterator[str]:
         plans = tally.plans(name)
         if plans.explained:
             yield (
-                f"plans of {name}: {plans.shapes} shapes in {plans.explained} statements explained; "
-                f"the next brings a new one with a chance of {plans.once / plans.explained:.0%}"
+                f"{name}: shapes of plans {plans.shapes}, statements explained {plans.explained}, "
+                f"chance of a new shape {plans.once / plans.explained:.0%}"
             )
 
 
