@@ -4,12 +4,13 @@ from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from oracles.case import Case
 from oracles.explanation import Node, explained_runs, plans
 from oracles.finding import Beside, Finding, as_all_do, pairs_of
 from oracles.observation import CaseObservation, Run
-from oracles.oracle import Agree, Inconclusive, Observations, Oracle, Verdict, duel
+from oracles.oracle import Agree, Inconclusive, Observations, Oracle, Verdict, accused, duel
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,8 @@ class Contradiction:
 
 class Contradictions(Oracle):
     """An oracle that judges each arm, the first one too, by what it tells itself in a share of cases."""
+
+    needs_another_arm: ClassVar[bool] = False
 
     @abstractmethod
     def contradictions(self, explained: Node) -> Iterator[Contradiction]:
@@ -46,7 +49,7 @@ class Contradictions(Oracle):
             for pair in pairs_of(arms, examples)
         ]
         suspects = {finding.arms[1] for finding in findings}
-        return (*findings, *(_unsuspected(seen.get(arm)) for arm in arms[1:] if arm not in suspects))
+        return (*findings, *(_unsuspected(seen.get(arm)) for arm in accused(arms) if arm not in suspects))
 
     def _finding(self, case: Case, pair: tuple[str, str], position: int, found: Contradiction) -> Finding:
         return Finding(

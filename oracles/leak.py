@@ -18,7 +18,7 @@ from oracles.case import Case
 from oracles.finding import Finding, as_all_do, pairs_of
 from oracles.growth import outgrown, series
 from oracles.observation import CaseObservation, Outcome, Residue, Run
-from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Verdict, duel
+from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Verdict, accused, duel
 from oracles.repetition import REPEATS, repeated_runs
 from oracles.sampling import REPEATED
 
@@ -53,10 +53,15 @@ class Leak(Oracle):
     """Whatever a case takes, the server must give back."""
 
     name: ClassVar[str] = "leak"
+    needs_another_arm: ClassVar[bool] = False
     canaries: ClassVar[tuple[Canary, ...]] = (
-        *(Canary(action, _WATCHED) for action in ("leak_tupdesc", "leak_pin", "leak_temp_file", "leak_lock")),
+        *(Canary(action, _WATCHED) for action in ("leak_tupdesc", "leak_pin", "leak_temp_file")),
         *(Canary(f"leak_remote_{what}", _WATCHED) for what in ("session", "transaction", "cursor", "statement")),
-        *(Canary(action, _REPEATED) for action in ("leak_descriptor", "leak_shared_memory", "grow_context")),
+        Canary("leak_lock", _WATCHED, needs_another_arm=True),  # a lock of all arms is the case's own
+        *(
+            Canary(action, _REPEATED, needs_another_arm=True)
+            for action in ("leak_descriptor", "leak_shared_memory", "grow_context")
+        ),
     )
 
     def runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
@@ -71,7 +76,7 @@ class Leak(Oracle):
         left = {finding.fingerprint: finding for finding in _left_behind(case, arms, observations)}
         found = (*left.values(), *growth)
         suspects = {finding.arms[1] for finding in found}
-        return (*found, *(self._clean(case, arm, observations) for arm in arms[1:] if arm not in suspects))
+        return (*found, *(self._clean(case, arm, observations) for arm in accused(arms) if arm not in suspects))
 
     def _clean(self, case: Case, arm: str, observations: Observations) -> Agree | Inconclusive:
         seen = [observations[run] for run in self.runs(case, (arm,))]

@@ -29,9 +29,12 @@ def row_text(row: bytes) -> str:
     values = row_values(row)
     if values is None:
         return _shortened(row.decode(errors="backslashreplace").rstrip("\n"))
-    return _shortened(
-        " | ".join("NULL" if value is None else value.decode(errors="backslashreplace") for value in values)
-    )
+    return _shortened(" | ".join(texts_of(row)))
+
+
+def texts_of(row: bytes) -> list[str]:
+    """Return the values of a DataRow as text, nulls as "NULL"; none if it is not one."""
+    return ["NULL" if value is None else value.decode(errors="backslashreplace") for value in _values(row) or ()]
 
 
 def row_values(row: bytes) -> list[bytes | None] | None:

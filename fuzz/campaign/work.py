@@ -15,6 +15,7 @@ from fuzz.campaign.reach import reach
 from fuzz.campaign.schedule import Range
 from fuzz.campaign.seats import seats
 from fuzz.campaign.store import Store, StoredFinding, StoreError
+from fuzz.campaign.tally import Tally
 from fuzz.campaign.trial import try_case
 from fuzz.engines.seeded import case_of
 from fuzz.errors import PgduelError, ServerError
@@ -25,6 +26,7 @@ from fuzz.servers.arm import Arm, fresh_servers
 from oracles.case import Case, CaseId
 from oracles.observation import CaseObservation, Run
 from oracles.oracle import all_oracles, duel
+from oracles.plan_shape import plan_shape
 
 EXPLAINED = 10  # one case in so many is run once more, explained
 REPORTED = 1.0  # seconds after which a worker reports what it did, though its range goes on; a finding at once
@@ -149,7 +151,7 @@ class _Worker:
         result.tally.count_steps(case_id.generator, case, trial.observations[reference])
         result.tally.count_verdicts(case_id.generator, trial)
         if seen is not None:
-            self._count_reach(seen, result)
+            _count_plans(case_id.generator, seen, result.tally)
 
     def _require(self, servers: list[int], case_id: CaseId) -> None:
         """Raise ServerError if one of these servers is gone: backends that lose their postmaster may do anything."""
@@ -159,12 +161,6 @@ class _Worker:
     def _postmasters(self) -> list[int]:
         """Return their process numbers. Raises ServerError if one is down."""
         return [running(arm) for arm in self._work.arms]
-
-    def _count_reach(self, seen: CaseObservation, result: RangeResult) -> None:
-        for step in seen.steps:
-            if step.plan is not None:
-                result.tally.reach.update(reach(step.plan))
-        result.tally.reach.update(seen.reach)
 
     def _found(self, fingerprint: str) -> StoredFinding:
         return next(each for each in self._store.findings() if each.finding.fingerprint == fingerprint)
@@ -182,3 +178,11 @@ class _Worker:
             return ReductionResult(f"finding {job.fingerprint} is not reduced: {error}")
         self._store.reduced(job.fingerprint)
         return ReductionResult(f"finding {job.fingerprint}: {path}")
+
+
+def _count_plans(generator: str, seen: CaseObservation, tally: Tally) -> None:
+    for step in seen.steps:
+        if step.plan is not None:
+            tally.reach.update(reach(step.plan))
+            tally.count_plan(generator, plan_shape(step.plan))
+    tally.reach.update(seen.reach)

@@ -34,7 +34,7 @@ def conduct(directory: Path | None, plan: Plan, workers: int, console: Console) 
     options = ArmOptions.from_json(plan.arms)
     limit = plan.limits.seconds
     with display(console, limit) as shown:
-        specs = options.duel(shown.progress)
+        specs = options.specs(shown.progress)
         with open_arms(specs, shown.progress, allow_same_build=options.same_build_wanted) as arms:
             facts = arms_json(specs, [arm.build.key for arm in arms])
             directory = directory or new_campaign()

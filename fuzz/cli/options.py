@@ -61,9 +61,9 @@ ArmOption = Annotated[
     typer.Option(
         "--arm",
         metavar="NAME[@BASE]=SERIES",
-        help="An arm (repeat the option; the first is the one others are held against). SERIES is a directory, patch "
-        "files (a,b), a git range of --repo, a shipped arm (master, patched, upstream), or nothing: the base as it is; "
-        "with @BASE, a base of the arm's own. "
+        help="An arm (repeat the option; the first is the one others are held against, and a single one is held "
+        "against itself). SERIES is a directory, patch files (a,b), a git range of --repo, a shipped arm (master, "
+        "patched, upstream), or nothing: the base as it is; with @BASE, a base of the arm's own. "
         "Naming one SERIES twice compares a build with itself. Default: master and patched.",
         rich_help_panel=_PANEL,
     ),
@@ -137,13 +137,6 @@ class ArmOptions:
         """Return whether the user named one series twice, which says that a build shall duel itself."""
         named = [split_arm(arm)[1:] for arm in self.arms]
         return len(set(named)) < len(named)
-
-    def duel(self, report: Report) -> tuple[ArmSpec, ...]:
-        """Return the arms, two at least. Raises SourceError, BuildError."""
-        specs = self.specs(report)
-        if len(specs) < 2:
-            raise SourceError("a duel needs two arms: name another with --arm")
-        return specs
 
     def specs(self, report: Report) -> tuple[ArmSpec, ...]:
         """Return the arms. Raises SourceError, BuildError."""

@@ -60,7 +60,7 @@ def replay(
     given = ArmOptions.given(base, series, repo, commits, arm, flavor)
     wanted = _wanted(what, given)
     with display(console, None) as shown:
-        specs = wanted.arms.duel(shown.progress)
+        specs = wanted.arms.specs(shown.progress)
         same = wanted.arms.same_build_wanted
         with open_arms(specs, shown.progress, allow_same_build=same) as arms, Stage(arms, "replay") as stage:
             names = tuple(each.name for each in arms)
@@ -107,13 +107,13 @@ def _tell(wanted: _Wanted, trial: Trial, not_compared: Iterable[str]) -> None:
         say(line)
     for oracle, verdict in trial.verdicts:
         if isinstance(verdict, Agree):
-            say(f"{oracle}: the arms agree on {verdict.statements} statements")
+            say(f"{oracle}: nothing to report of {verdict.statements} statements")
         elif verdict not in trial.findings:
             say(f"{oracle}: {verdict}")
     for finding in trial.findings:
         say(f"finding {finding.fingerprint}, {finding.oracle}: {finding.summary}")
-        say(f"  expected, as {finding.arms[0]} did:\n{_indented(finding.expected)}")
-        say(f"  actual, as {finding.arms[1]} did:\n{_indented(finding.actual)}")
+        for title, text in finding.sides():
+            say(f"  {title}:\n{_indented(text)}")
     say(_conclusion(wanted, trial))
 
 

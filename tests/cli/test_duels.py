@@ -55,6 +55,20 @@ def test_equal_arms_do_not_differ(pgduel: Command, tmp_path: Path) -> None:
     assert "none" not in pgduel("list", "campaigns").out
 
 
+def test_one_arm_is_held_against_itself(pgduel: Command, tmp_path: Path) -> None:
+    file = tmp_path / "told.json"
+    ended = pgduel("fuzz", "--arm", "upstream", "--cases", "14", "--seed", "5", "--json", file)
+    said = told(ended, file, 0)
+    assert (said["findings"], said["complaints"]) == ([], [])
+    assert said["not_compared"] == [
+        "memory, plan, planning_cost, result: not asked, there is no other arm to hold upstream against"
+    ]
+    assert said["not_compared"][0] in ended.out
+    assert said["canaries"]["planted"] == said["canaries"]["caught"] >= 10
+    assert said["statements_judged"] > 100
+    assert any(each["plans"]["shapes"] > 1 for each in said["generators"].values())
+
+
 def test_a_build_does_not_duel_itself_unasked(pgduel: Command) -> None:
     ended = pgduel("fuzz", "--arm", "a=upstream", "--arm", "b=")
     assert ended.status == 2
@@ -95,7 +109,7 @@ def test_a_bug_is_found_reduced_and_replayed(pgduel: Command, bugged: tuple[str,
     what = (*bugged, "--generator", "partitioned_joins", "--stop-at-first", "--minutes", "5", "--seed", SEED)
     said = told(pgduel("fuzz", *what, "--json", file), file, 1)
     found = said["findings"][0]
-    assert found["oracle"] == "result"
+    assert found["arms"] == ["patched", "bugged"]
     reproducer = Path(found["reproducer"])
     assert BUG.name in reproducer.read_text()
     assert pgduel("replay", reproducer, *bugged).status == 1

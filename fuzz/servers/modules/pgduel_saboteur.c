@@ -14,13 +14,13 @@
  * a view called canary can fill the table, and have it looked at afterwards,
  * without being disturbed.
  *
- * Four kinds of harm exist.  A planner stands in for the server's own.  A row
- * function stands in for the topmost plan node (below ModifyTable, if the
- * query writes) and returns other rows than that node would.  An account
- * falsifies what instrumentation has counted when all rows have come, before
- * EXPLAIN tells it.  An aftermath runs once when a statement has succeeded,
- * while its resource owner still exists: a query, a COPY or an ANALYZE of the
- * relation.
+ * Five kinds of harm exist.  A planner stands in for the server's own.  A
+ * mistake alters the query before it is planned.  A row function stands in
+ * for the topmost plan node (below ModifyTable, if the query writes) and
+ * returns other rows than that node would.  An account falsifies what
+ * instrumentation has counted when all rows have come, before EXPLAIN tells
+ * it.  An aftermath runs once when a statement has succeeded, while its
+ * resource owner still exists: a query, a COPY or an ANALYZE of the relation.
  * Besides, change_sqlstate alters errors as they pass through.
  *
  * fuzz/servers/modules/pgduel_saboteur.c
@@ -38,12 +38,15 @@
 #include "access/table.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
 #include "commands/dbcommands.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/planner.h"
 #include "port/pg_bswap.h"
@@ -91,6 +94,7 @@ typedef struct Sabotage
 	void		(*account) (PlanState *top);
 	void		(*aftermath) (Oid relid);
 	planner_hook_type planner;
+	void		(*mistake) (Node *node);
 	int			sqlstate;		/* 0, or what errors are changed to */
 } Sabotage;
 
@@ -112,6 +116,23 @@ static ExecutorRun_hook_type prev_ExecutorRun = NULL;
 static ExecutorFinish_hook_type prev_ExecutorFinish = NULL;
 static ExecutorEnd_hook_type prev_ExecutorEnd = NULL;
 static ProcessUtility_hook_type prev_ProcessUtility = NULL;
+
+/* Return the relation of the order, if the query mentions it. */
+static Oid
+mentioned_relation(List *rtable)
+{
+	foreach_node(RangeTblEntry, rte, rtable)
+	{
+		char	   *name;
+
+		if (!OidIsValid(rte->relid))
+			continue;
+		name = get_rel_name(rte->relid);
+		if (name != NULL && strcmp(name, order->relation) == 0)
+			return rte->relid;
+	}
+	return InvalidOid;
+}
 
 /*
  * Planners
@@ -179,6 +200,92 @@ plan_hungrily(Query *parse, const char *query_string, int cursorOptions,
 	(void) palloc(512 * 1024);
 
 	return plan_as_usual(parse, query_string, cursorOptions, boundParams);
+}
+
+/*
+ * Mistakes
+ */
+
+/* Have WHERE and HAVING let through what they do not know. */
+static void
+keep_unknown(Node *node)
+{
+	Query	   *query = (Query *) node;
+
+	if (!IsA(node, Query))
+		return;
+	for (int i = 0; i < 2; i++)
+	{
+		Node	  **quals = i == 0 ? &query->jointree->quals : &query->havingQual;
+		BooleanTest *test = makeNode(BooleanTest);
+
+		if (*quals == NULL)
+			continue;
+		test->arg = (Expr *) *quals;
+		test->booltesttype = IS_NOT_FALSE;
+		test->location = -1;
+		*quals = (Node *) test;
+	}
+}
+
+/* Have a WHERE that negates something let nothing through. */
+static void
+lose_negated(Node *node)
+{
+	Query	   *query = (Query *) node;
+
+	if (IsA(node, Query) && query->jointree->quals != NULL && is_notclause(query->jointree->quals))
+		query->jointree->quals = makeBoolConst(false, false);
+}
+
+/* Have UPDATE and DELETE find no row. */
+static void
+change_nothing(Node *node)
+{
+	Query	   *query = (Query *) node;
+
+	if (IsA(node, Query) && (query->commandType == CMD_UPDATE || query->commandType == CMD_DELETE))
+		query->jointree->quals = makeBoolConst(false, false);
+}
+
+/* Have CASE return its first result whatever its first condition says. */
+static void
+choose_first(Node *node)
+{
+	if (IsA(node, CaseExpr) && ((CaseExpr *) node)->arg == NULL)
+		linitial_node(CaseWhen, ((CaseExpr *) node)->args)->expr = (Expr *) makeBoolConst(true, false);
+}
+
+/* Have operators see an integer constant as one more than it is. */
+static void
+misread_constant(Node *node)
+{
+	if (!IsA(node, OpExpr))
+		return;
+	foreach_ptr(Node, argument, ((OpExpr *) node)->args)
+	{
+		Const	   *constant = (Const *) argument;
+
+		if (IsA(argument, Const) && constant->consttype == INT4OID && !constant->constisnull)
+			constant->constvalue = Int32GetDatum(DatumGetInt32(constant->constvalue) + 1);
+	}
+}
+
+/* Make the mistake in each query that mentions the relation, and in all that is within it. */
+static bool
+mistaken(Node *node, void *mentioned)
+{
+	bool		mentions = *(bool *) mentioned;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+		mentions |= OidIsValid(mentioned_relation(((Query *) node)->rtable));
+	if (mentions)
+		order->sabotage->mistake(node);
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, mistaken, &mentions, 0);
+	return expression_tree_walker(node, mistaken, &mentions);
 }
 
 /*
@@ -253,6 +360,13 @@ lose_unmatched(Replaced *replaced)
 		slot = replaced->real(node);
 	while (is_left && !TupIsNull(slot) && slot_attisnull(slot, slot->tts_tupleDescriptor->natts));
 	return slot;
+}
+
+/* Forget the first row of a nested loop. */
+static TupleTableSlot *
+lose_looped(Replaced *replaced)
+{
+	return IsA(replaced->node, NestLoopState) ? drop_row(replaced) : replaced->real(replaced->node);
 }
 
 /* Forget the first of rows that come from several sources. */
@@ -576,12 +690,18 @@ dawdle(Oid relid)
 static const Sabotage sabotages[] = {
 	{"change_cost", .planner = change_cost},
 	{"other_plan", .planner = other_plan},
+	{"keep_unknown", .mistake = keep_unknown},
+	{"lose_negated", .mistake = lose_negated},
+	{"change_nothing", .mistake = change_nothing},
+	{"choose_first", .mistake = choose_first},
+	{"misread_constant", .mistake = misread_constant},
 	{"plan_slowly", .planner = plan_slowly},
 	{"plan_hungrily", .planner = plan_hungrily},
 	{"drop_row", drop_row},
 	{"double_row", double_row},
 	{"change_value", change_value},
 	{"lose_unmatched", lose_unmatched},
+	{"lose_looped", lose_looped},
 	{"lose_appended", lose_appended},
 	{"spill", spill},
 	{"miscount", .account = miscount},
@@ -618,23 +738,6 @@ static bool
 is_armed(void)
 {
 	return order != NULL && order->sabotage != NULL && depth == 0 && !IsParallelWorker();
-}
-
-/* Return the relation of the order, if the query mentions it. */
-static Oid
-mentioned_relation(List *rtable)
-{
-	foreach_node(RangeTblEntry, rte, rtable)
-	{
-		char	   *name;
-
-		if (!OidIsValid(rte->relid))
-			continue;
-		name = get_rel_name(rte->relid);
-		if (name != NULL && strcmp(name, order->relation) == 0)
-			return rte->relid;
-	}
-	return InvalidOid;
 }
 
 static Oid
@@ -731,6 +834,12 @@ saboteur_planner(Query *parse, const char *query_string, int cursorOptions,
 {
 	planner_hook_type planner = plan_as_usual;
 
+	if (is_armed() && order->sabotage->mistake != NULL)
+	{
+		bool		mentioned = false;
+
+		(void) mistaken((Node *) parse, &mentioned);
+	}
 	if (is_armed() && order->sabotage->planner != NULL &&
 		OidIsValid(mentioned_relation(parse->rtable)))
 		planner = order->sabotage->planner;
