@@ -34,7 +34,7 @@ def row_text(row: bytes) -> str:
 
 def texts_of(row: bytes) -> list[str]:
     """Return the values of a DataRow as text, nulls as "NULL"; none if it is not one."""
-    return ["NULL" if value is None else value.decode(errors="backslashreplace") for value in _values(row) or ()]
+    return ["NULL" if value is None else value.decode(errors="backslashreplace") for value in row_values(row) or ()]
 
 
 def row_values(row: bytes) -> list[bytes | None] | None:

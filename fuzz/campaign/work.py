@@ -20,9 +20,11 @@ from fuzz.campaign.trial import try_case
 from fuzz.engines.seeded import case_of
 from fuzz.errors import PgduelError, ServerError
 from fuzz.execution.loop import Abandoned
+from fuzz.execution.rehearsal import Rehearsal
 from fuzz.execution.stage import Stage
 from fuzz.generators.generator import Scale
 from fuzz.servers.arm import Arm, fresh_servers
+from fuzz.sources.target import Given
 from oracles.case import Case, CaseId
 from oracles.observation import CaseObservation, Run
 from oracles.oracle import all_oracles, duel
@@ -51,11 +53,14 @@ class CaseWork:
     directory: Path
     seed: int
     reducer: Reducer
+    given: Given
 
     @classmethod
-    def on(cls, arms: Sequence[Arm], directory: Path, seed: int, reducer: Reducer) -> "CaseWork":
+    def on(
+        cls, arms: Sequence[Arm], directory: Path, seed: int, reducer: Reducer, given: Given | None = None
+    ) -> "CaseWork":
         """Return the work of a campaign on arms that this process owns."""
-        return cls(attached(arms), directory, seed, reducer)
+        return cls(attached(arms), directory, seed, reducer, given or Given())
 
     @contextmanager
     def __call__(self, number: int, stop: Event) -> Iterator[Callable[[Job], Result]]:
@@ -68,7 +73,7 @@ class CaseWork:
 
 
 class _Worker:
-    """A worker's state: its store, its oracles' seats, and a stage as long as the servers are up."""
+    """A worker's state: its store, its oracles' seats, what sources ask, and a stage as long as the servers are up."""
 
     def __init__(self, work: CaseWork, name: str, stop: Event) -> None:
         self._work = work
@@ -78,6 +83,7 @@ class _Worker:
         self._seats = seats(all_oracles(), work.arms)
         self._arms = tuple(arm.name for arm in work.arms)
         self._stage: Stage | None = None
+        self._target = Rehearsal(work.arms[0], name, work.given)
         self._cpu = 0.0
 
     def close(self) -> None:
@@ -88,6 +94,7 @@ class _Worker:
         if self._stage is not None:
             self._stage.close()
         self._stage = None
+        self._target.close()
 
     def _entered(self) -> Stage:
         if self._stage is None:
@@ -122,7 +129,7 @@ class _Worker:
     def _try(self, case_id: CaseId, result: RangeResult) -> None:
         """Run one case. What goes wrong in pgduel itself is counted and written down, never passed over."""
         try:
-            self._judge(case_id, case_of(case_id, Scale()), result)
+            self._judge(case_id, case_of(case_id, Scale(), self._target), result)
         except (Abandoned, ServerError, StoreError):
             raise
         except Exception as error:

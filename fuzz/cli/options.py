@@ -8,13 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from fuzz.errors import SourceError
+from fuzz.errors import CaseError, SourceError
 from fuzz.servers import Report, git
 from fuzz.servers.arm import SHIPPED, ArmSpec, parse_arm, parse_series, shipped_series, split_arm
 from fuzz.servers.base import resolve_base
 from fuzz.servers.flavor import FLAVORS, flavor_named
 from fuzz.servers.release import RELEASES
 from fuzz.servers.series import Series
+from fuzz.sources.target import Given
 
 DEFAULT_BASE = "pg17"
 DEFAULT_FLAVOR = "assert"
@@ -77,6 +78,26 @@ FlavorOption = Annotated[
 JsonFile = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="Write the result to FILE, as JSON.", show_default=False)
 ]
+
+
+Sql = Annotated[
+    Path | None,
+    typer.Option(
+        "--sql",
+        metavar="PATH",
+        help="SQL of yours to draw cases from, as source user_sql: a file (a dump, a script, pg_stat_statements as "
+        "CSV), or a directory of them in the order of their names.",
+        rich_help_panel="What runs",
+        show_default=False,
+    ),
+]
+
+
+def given(sql: Path | None) -> Given:
+    """Return what sources get of the command line. Raises CaseError."""
+    if sql is not None and not sql.expanduser().exists():
+        raise CaseError(f"there is no {sql}: give --sql a file or a directory of SQL")
+    return Given(None if sql is None else str(sql.expanduser().resolve()))
 
 
 @dataclass(frozen=True, slots=True)

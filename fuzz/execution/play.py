@@ -140,7 +140,7 @@ class Play:
         session.send(b"".join(asked.values()), len(asked))
         yield from self._settled(session)
         answers = dict(zip(asked, session.take_replies(), strict=True))
-        self._cleared = all(kind != messages.ERROR_RESPONSE for kind, _ in answers["clear"].others)
+        self._cleared = residue.table(answers["clear"]) == [["f"]]  # no error, and nothing left elsewhere
         if "types" in answers:
             self._reader.type_names = {int(oid): name for oid, name in residue.pairs(answers["types"])}
         if "contexts" in answers:

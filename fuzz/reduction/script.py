@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from fuzz.errors import CaseError
+from fuzz.psql.lexer import tokens
 from fuzz.reduction.copy_text import copy_text, spool_text, statement_text, without_data
-from fuzz.reduction.lexer import tokens
 from fuzz.reduction.markers import END, FLAGS, Section, marker, mode_marker, sections
 from fuzz.reduction.messages import Message, read_messages
 from fuzz.reduction.quoting import read_sql_literal, sql_literal
