@@ -61,14 +61,14 @@ class FdwAnalyzeBench(Bench):
 
     def extras(self, point: Point, arm: str, against: str, samples: Samples) -> Mapping[str, float]:
         """Return the ratios to `off` and to `local` on the same arm, and the mail's to `local`, if it tells."""
-        rows, target, _ = point
+        rows, target, way = point
         figures = {}
-        for name, way in (("to off", _OFF), ("to local", 1)):
-            other = samples.get(((rows, target, way), arm))
+        for name, of in (("to off", _OFF), ("to local", 1)):
+            other = samples.get(((rows, target, of), arm))
             if other:
                 figures[name] = median(samples[point, arm]) / median(other)
-        if point in _TO_LOCAL:
-            figures["mail to local"] = _TO_LOCAL[point]
+        if (rows, target, way) in _TO_LOCAL:
+            figures["mail to local"] = _TO_LOCAL[rows, target, way]
         return figures
 
 

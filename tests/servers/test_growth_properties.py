@@ -10,7 +10,7 @@ from fuzz import workdir
 from fuzz.campaign.trial import try_case
 from fuzz.engines.property_based import cases, load_profile
 from fuzz.execution.stage import Stage
-from fuzz.generators.generator import generator_named
+from fuzz.generators.hash_growth import HashGrowth
 from fuzz.servers.arm import ArmSpec, open_arms, parse_series
 from fuzz.servers.base import Base
 from fuzz.servers.flavor import FLAVORS
@@ -34,7 +34,7 @@ def stage(base: Base) -> Iterator[Stage]:
 
 @given(data=st.data())
 def test_arms_agree(stage: Stage, data: st.DataObject) -> None:
-    case = data.draw(cases(generator_named("hash_growth")))
+    case = data.draw(cases(HashGrowth()))
     # Plans and costs are not equal: upstream's are those of a bucket for each row.
     oracles = [oracle for oracle in all_oracles() if not oracle.needs_plan_neutral]
     trial = try_case(stage, seated(oracles, tuple(SERIES)), case)

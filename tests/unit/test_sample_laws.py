@@ -38,7 +38,7 @@ def blockwise(rng: numpy.random.Generator) -> tuple[Law, Numbers]:
 
 def thinned(rng: numpy.random.Generator) -> tuple[Law, Numbers]:
     _, received = blockwise(rng)
-    kept = rng.choice(received, min(300, len(received)), replace=False)
+    kept = rng.choice(received, min(450, len(received)), replace=False)
     return Blockwise(BLOCKS, len(kept), 0.3, 0.5, thinned=True), kept
 
 
