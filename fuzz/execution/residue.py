@@ -35,15 +35,11 @@ SELECT concat_ws(' ', locktype, mode,
                  CASE WHEN locktype = 'advisory' THEN format('%s/%s/%s', classid, objid, objsubid) END)
 FROM pg_locks WHERE pid = $2::int AND locktype <> 'virtualxid'
 """
-# Sessions behind foreign servers. Each server has an application name of its own, so two of one name and user are one
-# too many: postgres_fdw keeps one for each user and server.
+# Sessions behind foreign servers: what they do, and how many others have the same name and user. Each server has an
+# application name of its own, and postgres_fdw keeps one session for each user and server, so another is one too many.
 _LEFT_REMOTE = f"""
-SELECT state || ' session' FROM pg_stat_activity
-WHERE application_name ~ format('^{LED_BY}%s\\M', $1::text) AND state <> 'idle'
-UNION ALL
-SELECT 'one session too many' FROM pg_stat_activity
+SELECT state, count(*) OVER (PARTITION BY application_name, usename) - 1 FROM pg_stat_activity
 WHERE application_name ~ format('^{LED_BY}%s\\M', $1::text) AND backend_type = 'client backend'
-GROUP BY application_name, usename HAVING count(*) > 1
 """
 _LOOKS = 4  # other processes pin buffers for a moment: what leaks stays
 _PAUSE = 0.01
@@ -61,7 +57,7 @@ def residue(place: Place, pid: int, inside: Sequence[tuple[str, str]]) -> Talk[R
             break
         yield _PAUSE
     for _ in range(_REMOTE_LOOKS):
-        remote = yield from place.admin_query(_LEFT_REMOTE, (str(pid),))
+        remote = _remote(pid, (yield from place.admin_query(_LEFT_REMOTE, (str(pid),))))
         if not remote:
             break
         yield _PAUSE
@@ -71,8 +67,18 @@ def residue(place: Place, pid: int, inside: Sequence[tuple[str, str]]) -> Talk[R
         locks=tuple(sorted(row[0] or "" for row in rows[1:])),
         cursors=tuple(name for kind, name in inside if kind == "cursor"),
         prepared=tuple(name for kind, name in inside if kind == "prepared"),
-        remote=tuple(sorted(row[0] or "" for row in remote)),
+        remote=remote,
     )
+
+
+def _remote(pid: int, sessions: Sequence[Sequence[str | None]]) -> tuple[str, ...]:
+    """Return what is wrong with sessions behind foreign servers; one that nobody is connected to is on its way out."""
+    held = sum(target.startswith("socket:") for target in _descriptors(Path("/proc") / str(pid))) - 1  # the client's
+    busy = [f"{state} session" for state, _ in sessions if state != "idle"]
+    surplus = any(int(others or 0) for _, others in sessions)
+    if len(sessions) > held:
+        return ()
+    return (*sorted(busy), *(("one session too many",) if surplus else ()))
 
 
 def resources(pid: int, contexts: Reply) -> Resources:

@@ -18,25 +18,25 @@ _LOGGING = "-c log_statement=all -c log_parameter_max_length=0"
 # The options have the same text on all arms: the server itself knows where it listens.
 _EXTENSION = "CREATE EXTENSION IF NOT EXISTS postgres_fdw"
 _MADE = (
-    f"DO $$ BEGIN EXECUTE format('CREATE SERVER {_SERVER} FOREIGN DATA WRAPPER postgres_fdw"
+    f"DO $$ BEGIN {{}}EXECUTE format('CREATE SERVER {_SERVER} FOREIGN DATA WRAPPER postgres_fdw"
     f" OPTIONS (host %L, port %L, dbname %L, application_name %L, options %L)',"
     " split_part(current_setting('unix_socket_directories'), ',', 1),"
     f" current_setting('port'), current_database(), '{LED_BY}%p', '{_LOGGING}');"
     f" EXECUTE format('CREATE USER MAPPING FOR {{}} SERVER {_SERVER} OPTIONS ({{}})', {{}}); END $$"
 )
-PROLOGUE: Final = (_EXTENSION, _MADE.format("CURRENT_USER", "user %L", "current_user"))
+PROLOGUE: Final = (_EXTENSION, _MADE.format("", "CURRENT_USER", "user %L", "current_user"))
 
-# Roles belong to all databases of a server, and cases run in several at once: the first makes it, for good.
+# Roles belong to all databases of a server, and cases run in several at once: the first makes it, for good. It is made
+# with the foreign server, so that no smaller case does without it because an earlier one left it there.
 _GUEST_MADE = (
-    f"DO $$ BEGIN CREATE ROLE {GUEST} LOGIN;"
+    f"BEGIN CREATE ROLE {GUEST} LOGIN;"
     f" GRANT SET ON PARAMETER log_statement, log_parameter_max_length TO {GUEST};"
-    " EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$"
+    " EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END; "
 )
 # The same, but whoever asks is the guest over there, who may read what it was granted.
 GUEST_PROLOGUE: Final = (
     _EXTENSION,
-    _GUEST_MADE,
-    _MADE.format("PUBLIC", "user %L, password_required %L", f"'{GUEST}', 'false'"),
+    _MADE.format(_GUEST_MADE, "PUBLIC", "user %L, password_required %L", f"'{GUEST}', 'false'"),
     f"GRANT USAGE ON SCHEMA {_SCHEMA} TO {GUEST}",
 )
 
