@@ -40,7 +40,7 @@ def fill(connection: Connection, arm: Arm, sizes: Sequence[int]) -> None:
             "CREATE SERVER loop FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host {}, port {}, dbname 'postgres')"
         ).format(sql.Literal(str(arm.cluster.socket_dir)), sql.Literal(str(arm.cluster.port)))
     )
-    connection.execute("CREATE USER MAPPING FOR CURRENT_USER SERVER loop")
+    connection.execute("CREATE USER MAPPING FOR CURRENT_USER SERVER loop OPTIONS (user 'postgres')")
 
 
 def foreign_table(connection: Connection, name: str, there: str, method: str | None = None) -> None:
