@@ -19,7 +19,7 @@ WAYS: Final = (LOCAL, *fdw.METHODS)
 TARGETS: Final = (10, 100, 1000, 10000)
 _OFF: Final = WAYS.index("off") + 1
 # "about 3x faster", of 10 million rows, by methods that read all of them, where the sample is larger than some percent
-_TO_LOCAL: Final = MappingProxyType(
+_TO_LOCAL: Final[Mapping[Point, float]] = MappingProxyType(
     {(10_000_000, target, WAYS.index(way) + 1): 1 / 3 for target in (1000, 10000) for way in ("random", "bernoulli")}
 )
 
