@@ -64,7 +64,7 @@ _SAMPLING = _Recipe(
         *(f"contrib/postgres_fdw/{file}" for file in ("sampling.c", "deparse.c", "postgres_fdw.h")),
         *("src/backend/nodes/list.c", "src/common/stringinfo.c", "src/port/snprintf.c", "src/port/strlcpy.c"),
     ),
-    linker=("-Wl,--gc-sections", "-Wl,--unresolved-symbols=ignore-all"),
+    linker=_UNUSED_LEFT_OUT,
 )
 
 HARNESSES = {
@@ -76,15 +76,6 @@ HARNESSES = {
     "blockbloom": _Recipe(
         ("blockbloom_harness.c", "popcount_stubs.c", "failure.c"),
         ("src/backend/lib/blockbloom.c", "src/include/lib/blockbloom.h", "src/port/qsort.c"),
-    ),
-    "buckets": _Recipe(
-        (
-            *(f"buckets/{file}.c" for file in ("harness", "sizing", "growth")),
-            *("backend_stubs.c", "popcount_stubs.c", "failure.c"),
-        ),
-        ("src/include/executor/hashjoin.h",),
-        ("src/backend/executor/nodeHash.c",),
-        _UNUSED_LEFT_OUT,
     ),
     "resowner": _Recipe(
         (
