@@ -25,7 +25,7 @@ FLAVORS = {
     for flavor in (
         Flavor(
             "release",
-            "as users run it, for benchmarks",
+            "optimized as users run it, but keeping freed memory; for benchmarks",
             ("-Dbuildtype=release", "-Doptimization=2"),
             # glibc gives freed memory back to the kernel or keeps it, as it happens to lie: a third of the time of
             # planning a large query may go into page faults in one session, and none in the next. Here it's kept.
