@@ -54,6 +54,8 @@ def draw_scene(rng: random.Random, scale: Scale) -> Scene:
         *map(Step, (_ALONE, *axes.key.needs)),
         *(step for table in tables for step in steps_of(rng, table, indexes=1)),
     ]
+    if axes.skew == "hot" and chance(rng, 60):
+        steps.append(Step(f"ANALYZE {tables[0].name}"))  # or the planner does not know which keys are hot
     sources = tuple(table.source for table in tables)
     if not axes.pooled and chance(rng, 40):
         body = f"BEGIN RETURN QUERY SELECT * FROM {tables[1].name}; END"
@@ -89,13 +91,15 @@ def _tables(rng: random.Random, scale: Scale, axes: Axes) -> tuple[Table, ...]:
 def _small(rng: random.Random, scale: Scale, axes: Axes) -> int:
     if axes.pooled:
         return scale.rows * between(rng, *_POOLED)
+    if axes.skew == "hot":
+        return between(rng, scale.rows // 2, 2 * scale.rows)
     return rng.randrange(3) if chance(rng, 8) else between(rng, scale.rows // 4, scale.rows)
 
 
 # Rows of the tables, times the scale's: large so that hot keys are probed with, and enough that cannot be split; now
 # and then so large that a join can find out what pays.
 _SIZES = Weighted((48, 4), (24, 5), (16, 8), (8, 16), (4, 40))
-_MIDDLING = {"uniform": (1, 5), "hot": (1, 2), "unsplittable": (4, 6)}
+_MIDDLING = {"uniform": (1, 5), "hot": (2, 4), "unsplittable": (4, 6)}
 _POOLED = (4, 12)  # instead, of both smaller tables: the smallest one would be hashed, and fit
 
 
@@ -110,14 +114,15 @@ def _keys(rng: random.Random, counts: tuple[int, ...], axes: Axes) -> tuple[Spre
     often = pick(rng, (3, 2, 10))
     drawn = [Spread(f"g * {pick(rng, (1, 7, 13))} % {domain}", large // domain + 1)]
     for rows in (middling, small):
-        copies = 1 if covers else between(rng, 1, 2)
+        # More rows of a hot key than the planner sees room for among those that never leave memory.
+        copies = 1 if covers else between(rng, 2, FEW) if axes.skew == "hot" else between(rng, 1, 2)
         counted = f"g / {copies}" if copies > 1 else "g"
         others = (
             f"{counted} * {axes.matching} % {_LAST}" if axes.matching else f"{domain} + {counted} % {_LAST - domain}"
         )
         drawn.append(Spread(others, copies * (1 + rows // (_LAST - domain))))
     if axes.skew == "hot":
-        value = pick(rng, (str(hot), f"{hot} + g % 4 * {axes.matching}"))
+        value = pick(rng, (str(hot), *(f"{hot} + g % {count} * {axes.matching}" for count in (4, 8))))
         drawn[0] = Spread(f"CASE WHEN g % {often} = 0 THEN {drawn[0].sql} ELSE {value} END", large)
     if axes.skew == "unsplittable":
         drawn[1] = Spread(f"CASE WHEN g % {often} = 0 THEN {drawn[1].sql} ELSE {hot} END", middling)
@@ -131,6 +136,8 @@ def _contents(
     key = axes.key.types[number % len(axes.key.types)]
     twisted = pick(rng, ("0", "0", "g % 3 / 2"))  # so that the second key tells rows apart that agree in the first
     wanted = _PARTICIPANTS * axes.memory.bytes if axes.pooled else _WIDE_BYTES
+    if axes.skew == "hot" and not axes.pooled:  # rows so narrow that the keys which are kept apart have room
+        wanted = min(wanted, 2 * axes.memory.bytes)
     times = max(1, min(90, wanted // (32 * max(1, rows))))
     long = f"repeat(md5(g::text), {times} + g % 3)"
     if times < 90 and chance(rng, 40):  # every tenth row goes to the toast table, or is compressed
