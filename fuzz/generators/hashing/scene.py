@@ -113,9 +113,10 @@ def _keys(rng: random.Random, counts: tuple[int, ...], axes: Axes) -> tuple[Spre
     hot = axes.matching * between(rng, 1, 9)
     often = pick(rng, (3, 2, 10))
     drawn = [Spread(f"g * {pick(rng, (1, 7, 13))} % {domain}", large // domain + 1)]
+    # Of a hot key more rows than the planner sees room for among those that never leave memory.
+    copied = (2, FEW) if axes.skew == "hot" else (1, 2)
     for rows in (middling, small):
-        # More rows of a hot key than the planner sees room for among those that never leave memory.
-        copies = 1 if covers else between(rng, 2, FEW) if axes.skew == "hot" else between(rng, 1, 2)
+        copies = 1 if covers else between(rng, *copied)
         counted = f"g / {copies}" if copies > 1 else "g"
         others = (
             f"{counted} * {axes.matching} % {_LAST}" if axes.matching else f"{domain} + {counted} % {_LAST - domain}"
