@@ -38,6 +38,7 @@ PACKAGES = (
     Package("ccache", "compiles what two arms have in common only once"),
     Package("libicu-dev", "collations of PostgreSQL"),
     Package("libreadline-dev", "line editing in psql"),
+    Package("sqlsmith", "queries of the source sqlsmith"),
     Package("clang-19", "libFuzzer harnesses", tests_only=True),
     Package("libclang-rt-19-dev", "libFuzzer and its sanitizers", tests_only=True),
     Package("llvm-19", "names functions in sanitizer reports", tests_only=True),

@@ -13,7 +13,7 @@ from oracles.canary_case import canary_case, query
 from oracles.case import Case
 from oracles.finding import Finding, as_all_do, pairs_of
 from oracles.observation import CaseObservation, Outcome, Run
-from oracles.oracle import Agree, Canary, Inconclusive, Observations, Oracle, Verdict, duel
+from oracles.oracle import Agree, Canary, Inconclusive, Observations, Oracle, Verdict, accused, duel
 from oracles.repetition import repeated_runs
 
 FRAMES: Final = 3  # of a backtrace, enough to tell causes apart
@@ -36,6 +36,7 @@ class Crash(Oracle):
     """A backend must outlive every statement."""
 
     name: ClassVar[str] = "crash"
+    needs_another_arm: ClassVar[bool] = False
     canaries: ClassVar[tuple[Canary, ...]] = (
         Canary("assert", canary_case(query("SELECT n FROM canary"))),
         Canary("segv", canary_case(query("SELECT n FROM canary"))),
@@ -51,7 +52,7 @@ class Crash(Oracle):
         for finding in _findings(arms, observations):
             findings.setdefault(finding.fingerprint, finding)
         suspects = {finding.arms[1] for finding in findings.values()}
-        others = [_unharmed(arm, self.runs(case, arms), observations) for arm in arms[1:] if arm not in suspects]
+        others = [_unharmed(arm, self.runs(case, arms), observations) for arm in accused(arms) if arm not in suspects]
         return (*findings.values(), *others)
 
 

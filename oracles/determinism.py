@@ -1,7 +1,7 @@
 """Determinism: whether a query returns the same rows each time it runs, as far as its text can tell.
 
-What it calls must be known here. As everywhere, rows that compare as equal are taken to be identical, sums to be of no
-floating-point numbers, and LIMIT below ORDER BY to cut a total order: generators see to that.
+What it calls must be known here, and LIMIT must cut what ORDER BY wholly orders. As everywhere, rows that compare as
+equal are taken to be identical, and sums to be of no floating-point numbers: generators see to that.
 """
 
 from collections.abc import Collection
@@ -10,17 +10,21 @@ from typing import Any, Final
 from pglast import ast
 from pglast.visitors import Skip, Visitor
 
+from oracles.total_order import is_cut, is_total
+
 # Their result does not depend on the order of rows.
 AGGREGATES: Final = frozenset({"avg", "bool_and", "bool_or", "count", "every", "max", "min", "stddev", "sum"})
+SET_RETURNING: Final = frozenset({"generate_series", "unnest"})
 _SCALARS: Final = frozenset(
     {
         *("abs", "array_length", "ascii", "btrim", "chr", "hashtext", "hashtextextended", "length", "octet_length"),
-        *("concat", "date_part", "generate_series", "initcap", "left", "lower"),
+        *("concat", "date_part", "initcap", "left", "lower"),
         *("lpad", "ltrim", "md5", "mod", "position", "repeat", "replace", "reverse", "right", "round", "rpad", "rtrim"),
-        *("sign", "split_part", "strpos", "substr", "substring", "to_hex", "translate", "trunc", "unnest", "upper"),
+        *("sign", "split_part", "strpos", "substr", "substring", "to_hex", "translate", "trunc", "upper"),
     }
 )
-_KNOWN: Final = AGGREGATES | _SCALARS
+_KNOWN: Final = AGGREGATES | SET_RETURNING | _SCALARS
+_SYSTEM_SCHEMAS: Final = frozenset({"information_schema", "pg_catalog"})
 _SYSTEM_COLUMNS: Final = frozenset({"cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"})
 
 
@@ -85,19 +89,18 @@ class _Doubts(Visitor):
             raise _Found
 
     def visit_SelectStmt(self, _ancestors: Any, node: Any) -> None:
-        cut = node.limitCount is not None or not _skips_nothing(node.limitOffset)
         first_of_each = any(node.distinctClause or ())  # DISTINCT ON names what it is on
-        if first_of_each or (cut and not node.sortClause):
+        if first_of_each or (is_cut(node) and not is_total(node)):
             raise _Found
 
     def visit_ColumnRef(self, _ancestors: Any, node: Any) -> None:
         if getattr(node.fields[-1], "sval", "") in _SYSTEM_COLUMNS:
             raise _Found
 
-
-def _skips_nothing(offset: Any) -> bool:
-    """Tell whether there is no OFFSET, or OFFSET 0, which only keeps the planner from merging a subquery."""
-    return offset is None or (isinstance(offset, ast.A_Const) and getattr(offset.val, "ival", None) == 0)
+    def visit_RangeVar(self, _ancestors: Any, node: Any) -> None:
+        """Catalogs and what shows the server's state, such as pg_settings, are not the case's own data."""
+        if node.relname.startswith("pg_") or node.schemaname in _SYSTEM_SCHEMAS:
+            raise _Found
 
 
 _DOUBTFUL: Final = (

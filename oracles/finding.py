@@ -19,6 +19,7 @@ class Beside:
     settings: tuple[tuple[str, str], ...] = ()
     explained: bool = False
     planned: bool = False
+    plainly: bool = False  # by no other protocol than psql's own, whatever the case's is
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,11 @@ class Finding:
     def shown_by_all(self) -> bool:
         """Tell whether the fault is the base's own: no arm is without it."""
         return _are_alike(self.arms)
+
+    def sides(self) -> tuple[tuple[str, str], tuple[str, str]]:
+        """Return what was expected and what came, each below a title that says which arm did so where they differ."""
+        who = ("", "") if self.shown_by_all else tuple(f", as {arm} did" for arm in self.arms)
+        return (f"expected{who[0]}", self.expected), (f"actual{who[1]}", self.actual)
 
     def resembles(self, other: "Finding") -> bool:
         """Tell whether both may well be one bug, on cases of different size: plans change with the data."""

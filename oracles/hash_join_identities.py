@@ -88,16 +88,17 @@ def _kinds(*names: str) -> frozenset[str]:
     return frozenset(names)
 
 
-def _power_of_two(number: float) -> bool:
+def power_of_two(number: float) -> bool:
+    """Tell whether it is one."""
     return number == int(number) > 0 and int(number) & (int(number) - 1) == 0
 
 
-def _each_is_power_of_two(*names: str) -> Test:
-    return lambda join: all(_power_of_two(join.hash[name]) for name in names if name in join.hash)
+def _batches_are_powers_of_two(join: Join) -> bool:
+    return all(power_of_two(join.hash[name]) for name in ("Hash Batches", "Original Hash Batches") if name in join.hash)
 
 
-def _grows(what: str) -> Test:
-    return lambda join: join.hash.get(f"Original Hash {what}", 0) <= join.hash.get(f"Hash {what}", 0)
+def _batches_grow(join: Join) -> bool:
+    return bool(join.hash.get("Original Hash Batches", 0) <= join.hash.get("Hash Batches", 0))
 
 
 def _built_once_a_loop(join: Join) -> bool:
@@ -112,8 +113,7 @@ def _none(name: str) -> Test:
     return lambda join: join.filter.get(name, 0) == 0
 
 
-# Facts of nodeHash.c and nodeHashjoin.c. Buckets of a Parallel Hash may become fewer: going from a single batch, whose
-# memory is that of all participants, to many, it takes a smaller array (ExecParallelHashIncreaseNumBatches).
+# Facts of nodeHash.c and nodeHashjoin.c. What holds of the numbers of buckets is up to the oracle `buckets`.
 IDENTITIES: Final = (
     Identity(
         "inner join returns no more than all pairs",
@@ -139,10 +139,8 @@ IDENTITIES: Final = (
         at_end=True,
     ),
     Identity("hash table holds no more than was read", lambda join: join.inner.may_be_at_most(rows(join.source))),
-    Identity("batches are a power of two", _each_is_power_of_two("Hash Batches", "Original Hash Batches")),
-    Identity("buckets are a power of two", _each_is_power_of_two("Hash Buckets", "Original Hash Buckets")),
-    Identity("batches never become fewer", _grows("Batches")),
-    Identity("buckets never become fewer", lambda join: join.hash.get("Parallel Aware") or _grows("Buckets")(join)),
+    Identity("batches are a power of two", _batches_are_powers_of_two),
+    Identity("batches never become fewer", _batches_grow),
     Identity(
         "every probe has an outcome",
         lambda join: _sum(join, "Probes") == _sum(join, "Rows Discarded", "Rows Emitted At Once", "Rows Passed"),
@@ -179,5 +177,5 @@ IDENTITIES: Final = (
         lambda join: _sum(join, "Probes", "Rows Not Probed") <= join.outer.high,
         of_filter=True,
     ),
-    Identity("filter's bits are a power of two", lambda join: _power_of_two(_sum(join, "Bits")), of_filter=True),
+    Identity("filter's bits are a power of two", lambda join: power_of_two(_sum(join, "Bits")), of_filter=True),
 )

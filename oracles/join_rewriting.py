@@ -13,10 +13,10 @@ from typing import Any, Final
 from pglast import ast
 from pglast.enums import BoolExprType, JoinType, SubLinkType
 from pglast.parser import ParseError
-from pglast.stream import RawStream
 
 from oracles.determinism import has_parameters, is_deterministic
-from oracles.plain_select import parsed, plain, snippet
+from oracles.plain_select import parsed, plain
+from oracles.query_building import all_of, conjuncts, digest, expression, negated, printed, snippet, union_all
 
 CACHED: Final = 4096  # statements; the rewriting of one is asked for several times in a row
 
@@ -65,8 +65,7 @@ def _built(sql: str, build: Callable[[Callable[[], Any]], Any], put: Callable[[A
     if replacement is None:
         return ""
     statement = put(parsed(sql), replacement)
-    printed = str(RawStream()(statement))
-    return printed if snippet(printed) == statement else ""
+    return printed(statement)
 
 
 def _in_place(statement: Any, replacement: Any) -> Any:
@@ -82,11 +81,9 @@ def _in_place(statement: Any, replacement: Any) -> Any:
 
 def _as_digest(statement: Any, replacement: Any) -> Any:
     """Return a digest of the rows of the replacement, whose columns are others than those of the plain SELECT."""
-    digest = snippet("SELECT count(*), sum(hashtextextended(q::text, 0)) FROM (SELECT) AS q")
-    digest.fromClause[0].subquery = replacement
     if plain(statement) is not statement:
-        digest.withClause = statement.withClause
-    return digest
+        replacement.withClause = statement.withClause
+    return digest(replacement)
 
 
 def _outer_join(select: Any) -> Any:
@@ -107,10 +104,11 @@ def _parts(fresh: Callable[[], Any]) -> Any:
     join.jointype = _MATCHED_PART[kind]
     nothing = _outer_join(unmatched)
     nothing.jointype = JoinType.JOIN_LEFT if kind == JoinType.JOIN_LEFT else JoinType.JOIN_RIGHT
-    nothing.quals = snippet("SELECT FALSE").targetList[0].val
+    nothing.quals = expression("FALSE")
     other = _outer_join(looked_up)
-    unmatched.whereClause = _and(_not(_exists(getattr(other, _LOOKED_UP[kind]), other.quals)), unmatched.whereClause)
-    return _both(matched, unmatched)
+    matches = _exists(getattr(other, _LOOKED_UP[kind]), other.quals)
+    unmatched.whereClause = all_of(negated(matches), unmatched.whereClause)
+    return union_all(matched, unmatched)
 
 
 def _whole(fresh: Callable[[], Any]) -> Any:
@@ -118,18 +116,18 @@ def _whole(fresh: Callable[[], Any]) -> Any:
 
 
 def _halves(fresh: Callable[[], Any]) -> Any:
-    matched, unmatched = _side(fresh, lambda found: found), _side(fresh, _not)
-    return None if matched is None else _both(matched, unmatched)
+    matched, unmatched = _side(fresh, lambda found: found), _side(fresh, negated)
+    return None if matched is None else union_all(matched, unmatched)
 
 
 def _side(fresh: Callable[[], Any], condition: Callable[[Any], Any]) -> Any:
     """Return the query for the rows of one side for which the condition on its match holds; None if there is none."""
     select = fresh()
-    conjuncts = _conjuncts(select.whereClause)
+    conditions = conjuncts(select.whereClause)
     asked = _asked(select)
     if asked is not None:
-        others = [each for each in conjuncts if _exists_of(each) is not asked]
-        select.whereClause = _and(condition(asked), *others)
+        others = [each for each in conditions if _exists_of(each) is not asked]
+        select.whereClause = all_of(condition(asked), *others)
         return select
     join = _outer_join(select)
     if join is None or join.jointype == JoinType.JOIN_FULL:
@@ -139,26 +137,20 @@ def _side(fresh: Callable[[], Any], condition: Callable[[Any], Any]) -> Any:
     everything = snippet("SELECT *")
     everything.fromClause = (kept,)
     everything.withClause = select.withClause
-    everything.whereClause = _and(condition(_exists(getattr(join, looked_up), join.quals)))
+    everything.whereClause = all_of(condition(_exists(getattr(join, looked_up), join.quals)))
     return everything
 
 
 def _asked(select: Any) -> Any:
     """Return the first EXISTS that is, or is negated by, a condition which all rows must meet."""
-    return next((each for each in map(_exists_of, _conjuncts(select.whereClause)) if each is not None), None)
-
-
-def _conjuncts(where: Any) -> list[Any]:
-    if isinstance(where, ast.BoolExpr) and where.boolop == BoolExprType.AND_EXPR:
-        return list(where.args or ())
-    return [] if where is None else [where]
+    return next((each for each in map(_exists_of, conjuncts(select.whereClause)) if each is not None), None)
 
 
 def _exists_of(condition: Any) -> Any:
     """Return the EXISTS that a condition is or negates."""
     if isinstance(condition, ast.BoolExpr) and condition.boolop == BoolExprType.NOT_EXPR:
-        (negated,) = condition.args or (None,)
-        return _exists_of(negated)
+        (within,) = condition.args or (None,)
+        return _exists_of(within)
     found = isinstance(condition, ast.SubLink) and condition.subLinkType == SubLinkType.EXISTS_SUBLINK
     return condition if found else None
 
@@ -168,25 +160,3 @@ def _exists(relation: Any, condition: Any) -> Any:
     subselect.fromClause = (relation,)
     subselect.whereClause = condition
     return ast.SubLink(subLinkType=SubLinkType.EXISTS_SUBLINK, subLinkId=0, subselect=subselect)
-
-
-def _not(condition: Any) -> Any:
-    return ast.BoolExpr(boolop=BoolExprType.NOT_EXPR, args=(condition,))
-
-
-def _and(*conditions: Any) -> Any:
-    there = tuple(condition for condition in conditions if condition is not None)
-    if len(there) < 2:
-        return there[0] if there else None
-    return ast.BoolExpr(boolop=BoolExprType.AND_EXPR, args=there)
-
-
-def _both(first: Any, second: Any) -> Any:
-    """Return the rows of both queries; what the first brings in WITH is for both."""
-    union = snippet("SELECT 1 UNION ALL SELECT 2")
-    union.withClause = first.withClause
-    for branch in (first, second):
-        branch.withClause = None
-        branch.sortClause = None
-    union.larg, union.rarg = first, second
-    return union

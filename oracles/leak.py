@@ -1,7 +1,8 @@
 """Leak: nothing may stay behind a case, and nothing may keep growing when it is repeated.
 
 Three signs are looked for. The server's own leak warnings, and what is left when the case has ended, are faults on
-any arm. Growth is a fault only of an arm that grows while another does not: caches grow on all of them.
+any arm; so is what is left behind a foreign server: sessions, transactions, cursors and prepared statements. Growth is
+a fault only of an arm that grows while another does not: caches grow on all of them.
 """
 
 import re
@@ -17,7 +18,7 @@ from oracles.case import Case
 from oracles.finding import Finding, as_all_do, pairs_of
 from oracles.growth import outgrown, series
 from oracles.observation import CaseObservation, Outcome, Residue, Run
-from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Verdict, duel
+from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Verdict, accused, duel
 from oracles.repetition import REPEATS, repeated_runs
 from oracles.sampling import REPEATED
 
@@ -34,6 +35,13 @@ _REPORTED: Final = re.compile(
     r"|(?:sub)?transaction left non-empty SPI stack"
 )
 _LOGGED: Final = re.compile(r"WARNING:\s+(?:[0-9A-Z]{5}:\s+)?")
+# What postgres_fdw sends, as the remote session logs it.
+_OPENED: Final = re.compile(
+    r"LOG:  (?:statement: DECLARE (\w+) CURSOR|statement: PREPARE (\w+)|execute (pgsql_fdw_prep_\d+):)"
+)
+_CLOSED: Final = re.compile(r"LOG:  statement: (?:CLOSE|DEALLOCATE) (\w+)$")
+_ROLLED_BACK: Final = re.compile(r"LOG:  statement: (?:ABORT TRANSACTION|ROLLBACK TO SAVEPOINT|DEALLOCATE ALL)")
+_COMMITTED: Final = re.compile(r"LOG:  statement: COMMIT TRANSACTION")
 _CHANGING: Final = re.compile(r'0x[0-9a-f]+|\d+|"[^"]*"')
 
 
@@ -45,9 +53,15 @@ class Leak(Oracle):
     """Whatever a case takes, the server must give back."""
 
     name: ClassVar[str] = "leak"
+    needs_another_arm: ClassVar[bool] = False
     canaries: ClassVar[tuple[Canary, ...]] = (
-        *(Canary(action, _WATCHED) for action in ("leak_tupdesc", "leak_pin", "leak_temp_file", "leak_lock")),
-        *(Canary(action, _REPEATED) for action in ("leak_descriptor", "leak_shared_memory", "grow_context")),
+        *(Canary(action, _WATCHED) for action in ("leak_tupdesc", "leak_pin", "leak_temp_file")),
+        *(Canary(f"leak_remote_{what}", _WATCHED) for what in ("session", "transaction", "cursor", "statement")),
+        Canary("leak_lock", _WATCHED, needs_another_arm=True),  # a lock of all arms is the case's own
+        *(
+            Canary(action, _REPEATED, needs_another_arm=True)
+            for action in ("leak_descriptor", "leak_shared_memory", "grow_context")
+        ),
     )
 
     def runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
@@ -62,7 +76,7 @@ class Leak(Oracle):
         left = {finding.fingerprint: finding for finding in _left_behind(case, arms, observations)}
         found = (*left.values(), *growth)
         suspects = {finding.arms[1] for finding in found}
-        return (*found, *(self._clean(case, arm, observations) for arm in arms[1:] if arm not in suspects))
+        return (*found, *(self._clean(case, arm, observations) for arm in accused(arms) if arm not in suspects))
 
     def _clean(self, case: Case, arm: str, observations: Observations) -> Agree | Inconclusive:
         seen = [observations[run] for run in self.runs(case, (arm,))]
@@ -77,7 +91,7 @@ def _left_behind(case: Case, arms: Sequence[str], observations: Observations) ->
         cases_own = _locks_of_the_case(tuple(seen.values()))
         signs: dict[str, dict[str, str]] = defaultdict(dict)  # origin -> arm -> example
         for arm, observed in seen.items():
-            for origin, example in (*_reported(observed), *_residue(observed, cases_own)):
+            for origin, example in (*_reported(observed), *_residue(observed, cases_own), *_left_remote(observed)):
                 signs[origin].setdefault(arm, example)
         for origin, examples in signs.items():
             for pair in pairs_of(arms, examples):
@@ -107,7 +121,8 @@ def _reported(observed: CaseObservation) -> Iterator[tuple[str, str]]:
         for message in step.messages
         if (message.severity, message.sqlstate) == ("WARNING", "01000")
     ]
-    logged = [line[found.end() :] for line in observed.log if (found := _LOGGED.match(line))]
+    lines = (*observed.log, *(each.text for each in observed.remote))
+    logged = [line[found.end() :] for line in lines if (found := _LOGGED.match(line))]
     for text in said + logged:
         if found := _REPORTED.match(text):
             yield f"warning: {_CHANGING.sub('N', found[0])}", found[0]
@@ -117,9 +132,30 @@ def _residue(observed: CaseObservation, cases_own: AbstractSet[str]) -> Iterator
     left = observed.residue or Residue()
     if left.pins:
         yield "left: pins", f"buffers pinned: {left.pins}"
-    for kind in ("temp_files", "locks", "cursors", "prepared"):
+    for kind in ("temp_files", "locks", "cursors", "prepared", "remote"):
         if names := [name for name in getattr(left, kind) if name not in cases_own]:
             yield f"left: {kind.replace('_', ' ')}", f"{len(names)} left: {', '.join(names)}"
+
+
+def _left_remote(observed: CaseObservation) -> Iterator[tuple[str, str]]:
+    """Yield what a session behind a foreign server had open when it was told to commit.
+
+    That is after the local statements that it served have ended. Where it rolled back, it was for the session's own
+    rollback to end what there was.
+    """
+    opened: dict[int, set[tuple[str, str]]] = defaultdict(set)
+    for each in observed.remote:
+        mine = opened[each.session]
+        if found := _OPENED.match(each.text):
+            mine.add(("cursor", found[1]) if found[1] else ("prepared statement", found[2] or found[3]))
+        elif found := _CLOSED.match(each.text):
+            mine.discard(("cursor", found[1]))
+            mine.discard(("prepared statement", found[1]))
+        elif _ROLLED_BACK.match(each.text):
+            mine.clear()
+        elif _COMMITTED.match(each.text):
+            yield from ((f"left: remote {kind}", f"{kind} {name} left open over there") for kind, name in sorted(mine))
+            mine.clear()
 
 
 def _finding(pair: tuple[str, str], origin: str, actual: str, expected: str) -> Finding:

@@ -7,13 +7,17 @@ Peak memory. A node may use work_mem * hash_mem_multiplier (get_hash_memory_limi
 each participant as long as it has a single batch (ExecChooseHashTableSize). Legal excess exists: one key's tuples
 cannot be split, so growth is given up (ExecHashIncreaseNumBatches); a tuple is inserted first, and batches are doubled
 after it (ExecHashTableInsert), so a tuple wider than the bucket array (8 kB at least) may stand out. The former the
-reference shows too: its own peak is allowed wherever it is above the allowance. The latter depends on where in the
-table the wide tuple falls, so what stands out must do so again under a somewhat larger allowance, unless the plan is
-another there.
+reference shows too: its own peak is allowed wherever it is above the allowance, and buckets on top of that, if it does
+not count its own, which a table of one tuple tells. The latter depends on where in the table the wide tuple falls, so
+what stands out must do so again under a somewhat larger allowance, unless the plan is another there.
 
 Temporary files. Blocks are counted as they are written (BufFileDumpBuffer), the last of a file as a whole one. A hash
 join has two files a batch, which are flushed once, when they are first read: so many blocks, and no more, are noise.
 A Parallel Hash has them for each participant, and writes chunks of STS_CHUNK_PAGES blocks (sharedtuplestore.c).
+A server that counts the array of buckets, of at most 8 bytes a tuple, needs batches for somewhat fewer tuples than one
+that does not, and more of them at the border. So what it writes more must be more with that much more memory, too. And
+which batch a key is in is up to each server: where one key's tuples fill more than a batch, they may be in the first,
+or else be written.
 
 Who does how much of a parallel plan is a matter of timing, also how many take part, and so how many files there are.
 So all runs of the suspect must exceed all of the reference, and files count where both did the same in each node.
@@ -23,28 +27,27 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from oracles.canary_case import canary_case, query
+from oracles.buckets import BUCKETS, PEAK, POINTER
+from oracles.canary_case import AS_HASH_JOIN, canary_case, query
 from oracles.case import Case
 from oracles.explanation import Node, Place, explained_runs, loops, places, plans
 from oracles.finding import UNDER_PLAN, Beside, Finding
 from oracles.hash_memory import DEFAULT_WORK_MEM, Way, allowance, kilobytes, roomier
-from oracles.mode import Mode
 from oracles.observation import CaseObservation, Run
 from oracles.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
 from oracles.pairwise import AGAIN, Pair, Sampled
 from oracles.plan_shape import plan_kinds, plan_shape
 from oracles.sampling import EXPLAINED
 
-PEAK: Final = "Peak Memory Usage"  # kB, rounded up
 WRITTEN: Final = "Temp Written Blocks"  # of a node and all below it
 CHUNK_BLOCKS: Final = 4  # STS_CHUNK_PAGES
 
 _AGAIN: Final = tuple(Way((mode,)) for mode in AGAIN)  # by chance: in 1 of 16,000
 _ROOMIER: Final = (9 / 8, 5 / 4)  # times work_mem: little enough for most hash tables to need batches still
 
-_HASHED: Final = (Mode("hash_only", (("enable_mergejoin", "off"), ("enable_nestloop", "off"))), EXPLAINED.mode)
 _CANARY: Final = canary_case(
-    query("SELECT canary.n, nest.name FROM canary LEFT JOIN nest ON canary.n = nest.n"), modes=_HASHED
+    query("SELECT canary.n, nest.name FROM canary LEFT JOIN nest ON canary.n = nest.n"),
+    modes=(AS_HASH_JOIN, EXPLAINED.mode),
 )
 
 
@@ -59,12 +62,23 @@ class Excess:
 
 Excesses = Mapping[Excess, tuple[str, str]]  # with what was expected, and what came instead
 
+# What it takes for one tuple says whether buckets are counted.
+_ONE_TUPLE: Final = "SELECT FROM (VALUES (1)) AS a (n) FULL JOIN (VALUES (1)) AS b (n) ON a.n = b.n"
+
+
+def _probe(excess: Excess) -> Way:
+    return Way((), ((excess.step, _ONE_TUPLE),))
+
+
+def _node_at(observed: CaseObservation, excess: Excess) -> Node:
+    return next(place.node for place in places(dict(plans(observed))[excess.step]) if place.path == excess.path)
+
 
 class _MemoryPair(Pair):
     def judge(self) -> tuple[Verdict, ...] | More:
         compared, obstacle = comparable_steps(self._seen(self.reference), self._seen(self.suspect))
         suspected = self._excesses(Way(), Way())
-        if suspected and (missing := self.missing(self._settling_runs())):
+        if suspected and (missing := self.missing(self._settling_runs(suspected))):
             return More(missing)
         verdicts: list[Verdict] = [self._settled(excess, said) for excess, said in suspected.items()]
         if obstacle:
@@ -72,13 +86,18 @@ class _MemoryPair(Pair):
         clean = compared - {excess.step for excess in suspected}
         return (*verdicts, Agree(len(clean))) if clean or not verdicts else tuple(verdicts)
 
-    def _settled(self, excess: Excess, said: tuple[str, str]) -> Finding | Unstable:
+    def _settled(self, excess: Excess, said: tuple[str, str]) -> Finding | Unstable | Inconclusive:
         """Decide by all runs: each of the suspect's against each of the reference's, and those with more memory."""
         ways = (Way(), *_AGAIN)
         if not all(excess in self._excesses(ours, theirs) for ours in ways for theirs in ways):
             return Unstable(f"{excess.what}: not in all runs")
-        if excess.what.startswith(PEAK) and not all(self._stands_out(excess, way) for way in self._roomier()):
+        lasts = self._stands_out if excess.what.startswith(PEAK) else self._outweighs
+        if not all(lasts(excess, way) for way in self._roomier()):
             return Unstable(f"{excess.what}: not with a little more memory")
+        if excess.what.startswith(PEAK) and self._is_uncounted(excess):
+            return Inconclusive("the reference does not count buckets")
+        if excess.what == WRITTEN and self._is_uneven(excess):
+            return Inconclusive("a batch is larger than memory, and is the first one, or not, as the arm has it")
         plan = dict(plans(self._seen(self.suspect)))[excess.step]
         return Finding(
             oracle=Memory.name,
@@ -100,6 +119,25 @@ class _MemoryPair(Pair):
         other = plan_shape(plan) != plan_shape(usual) or _splits(plan, excess.path) != _splits(usual, excess.path)
         return other or excess in self._excesses(way, way)
 
+    def _outweighs(self, excess: Excess, way: Way) -> bool:
+        """Tell whether more is written even with room for what the reference may not count, unless plans differ."""
+        ours, theirs = self._seen(self.reference), self._seen(self.suspect, way)
+        return excess.step not in comparable_steps(ours, theirs)[0] or excess in excesses(ours, theirs)
+
+    def _is_uncounted(self, excess: Excess) -> bool:
+        """Tell whether it is only buckets on top of what the reference took, which does not count its own."""
+        ours, theirs = (_node_at(self._seen(arm), excess) for arm in (self.reference, self.suspect))
+        if ours.get(PEAK, 0) + 1 < theirs.get(PEAK, 0) - theirs.get(BUCKETS, 0) * POINTER / 1024:
+            return False
+        probed = dict(plans(self._seen(self.reference, _probe(excess)))).get(excess.step)
+        tables = (place.node for place in places(probed) if BUCKETS in place.node) if probed else ()
+        return any(table[PEAK] * 1024 < table[BUCKETS] * POINTER for table in tables)
+
+    def _is_uneven(self, excess: Excess) -> bool:
+        """Tell whether on either arm some table has tuples beyond its memory that no number of batches divides."""
+        explained = (dict(plans(self._seen(arm)))[excess.step] for arm in (self.reference, self.suspect))
+        return any(map(_has_uneven_batches, explained))
+
     def _excesses(self, ours: Way, theirs: Way) -> Excesses:
         return excesses(self._seen(self.reference, ours), self._seen(self.suspect, theirs))
 
@@ -109,9 +147,10 @@ class _MemoryPair(Pair):
         allowed = min((kilobytes(each.get("work_mem", DEFAULT_WORK_MEM)) for each in settings), default=0)
         return tuple(roomier(self.case, allowed, factor) for factor in _ROOMIER)
 
-    def _settling_runs(self) -> Iterator[Run]:
+    def _settling_runs(self, suspected: Excesses) -> Iterator[Run]:
         ways = _AGAIN + self._roomier()
-        return (self._run(arm, way) for arm in (self.reference, self.suspect) for way in ways)
+        yield from (self._run(arm, way) for arm in (self.reference, self.suspect) for way in ways)
+        yield from (self._run(self.reference, _probe(excess)) for excess in suspected if excess.what.startswith(PEAK))
 
     def _run(self, arm: str, way: Way) -> Run:
         return Run(arm, self.case.modes + way.modes, explain=True, instead=way.instead)
@@ -197,6 +236,12 @@ def _written(ours: Node, theirs: Node) -> Iterator[_Told]:
     noise = sum(_partial_blocks(place.node) for place in places(theirs))
     if after > before + noise and _same_work(ours["Plan"], theirs["Plan"]):
         yield (), WRITTEN, f"at most {before} + {noise}, as the last block of each file is counted whole", f"{after}"
+
+
+def _has_uneven_batches(explained: Node) -> bool:
+    allowed = allowance(explained.get("Settings", {}))
+    tables = (place for place in places(explained) if place.node.get("Hash Batches", 1) > 1)
+    return any(place.node.get(PEAK, 0) > allowed * _shares(place) for place in tables)
 
 
 def _partial_blocks(join: Node) -> int:

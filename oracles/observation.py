@@ -50,6 +50,15 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
+class Remote:
+    """What the server logged of a session that the case's own opened through a foreign server leading back."""
+
+    session: int  # 1 for the first that said anything
+    after: int  # so many lines of CaseObservation.log came before
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Residue:
     """What was left when the case had ended: transaction, cursors and prepared statements closed, session idle."""
 
@@ -58,6 +67,7 @@ class Residue:
     locks: tuple[str, ...] = ()
     cursors: tuple[str, ...] = ()
     prepared: tuple[str, ...] = ()
+    remote: tuple[str, ...] = ()  # sessions behind foreign servers that are not idle, or of which one would do
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +89,7 @@ class CaseObservation:
     residue: Residue | None = None  # None: could not be looked at (connection lost)
     resources: tuple[Resources, ...] = ()  # one for each repetition, where the run repeats
     log: tuple[str, ...] = ()  # the server's log lines about this backend
+    remote: tuple[Remote, ...] = ()  # and those about sessions that it opened through foreign servers
     crash: str | None = None  # signal, assertion, PANIC or sanitizer report, with its backtrace
     reach: Mapping[str, int] = field(default_factory=dict)  # counters read inside the server
     lacking: tuple[str, ...] = ()  # settings of optional modes that the arm does not know: it ran without them

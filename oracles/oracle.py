@@ -50,6 +50,7 @@ class Canary:
 
     sabotage: str
     case: Case
+    needs_another_arm: bool = False  # it is seen beside a sound arm only
 
 
 class Oracle(ABC):
@@ -58,6 +59,7 @@ class Oracle(ABC):
     name: ClassVar[str]
     canaries: ClassVar[tuple[Canary, ...]]
     needs_plan_neutral: ClassVar[bool] = False  # it is for arms whose patches leave plans as they are
+    needs_another_arm: ClassVar[bool] = True  # it has nothing to say of an arm without another to hold it against
 
     def runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
         """Return the runs that this oracle wants for the case; by default the duel: once on each arm."""
@@ -67,13 +69,18 @@ class Oracle(ABC):
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
         """Judge the observations of the runs asked for: pure, so that recorded ones can be judged again.
 
-        `arms[0]` is the one the others are held against. Returns at least one verdict for each other arm.
+        `arms[0]` is the one the others are held against. Returns at least one verdict for each arm accused.
         """
 
 
 def duel(case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
     """Return the plain runs of a case: once on each arm, in the case's own modes."""
     return tuple(Run(arm, case.modes) for arm in arms)
+
+
+def accused(arms: Sequence[str]) -> tuple[str, ...]:
+    """Return the arms that a verdict is due on: all but the one held against, or that one where it is alone."""
+    return tuple(arms[1:] or arms)
 
 
 def judge_each(

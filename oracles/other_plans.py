@@ -1,4 +1,7 @@
-"""Other plans: modes under which the same rows are right, so that an arm can be held against itself."""
+"""Other plans: modes under which the same rows are right, so that an arm can be held against itself.
+
+`result` settles by them whether a difference is a fault, `dqp` takes any difference between them for one.
+"""
 
 from typing import Final
 

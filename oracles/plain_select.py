@@ -10,6 +10,7 @@ from pglast import ast, parse_sql
 from pglast.enums import SetOperation
 
 from oracles.determinism import AGGREGATES, calls, name_of
+from oracles.query_building import snippet
 
 _RESTRICTING: Final = (
     *("distinctClause", "intoClause", "groupClause", "havingClause", "windowClause", "valuesLists", "limitOffset"),
@@ -25,11 +26,6 @@ def parsed(sql: str) -> Any:
         return None
     _lift(only)
     return only
-
-
-def snippet(sql: str) -> Any:
-    """Return the tree of a statement. Raises ParseError."""
-    return parse_sql(sql)[0].stmt
 
 
 def plain(select: Any) -> Any:

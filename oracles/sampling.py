@@ -1,11 +1,13 @@
 """Sampling: which cases get an expensive look, told by their content alone, so that another run tells the same."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from oracles.case import Case
 from oracles.mode import Mode
+
+_DENSER: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,11 @@ class Sample:
         """Return the mode that asks for the look whatever the content."""
         return Mode(self.name)
 
+    @property
+    def alone(self) -> "Sample":
+        """Return the larger sample, with all of this one in it, for a single arm: there is less else to look at."""
+        return replace(self, share=max(1, self.share // _DENSER))
+
     def __contains__(self, case: Case) -> bool:
         """Tell by the case's modes and content alone whether it is among them."""
         if self.mode in case.modes:
@@ -32,4 +39,13 @@ REPEATED: Final = Sample("repeated", 16)  # repetition costs as much as the case
 EXPLAINED: Final = Sample("explained", 6)
 REWRITTEN: Final = Sample("rewritten", 10)  # up to four runs of the case on each arm
 PLANNED: Final = Sample("planned", 5)  # the scene, and plans of queries that are not run
-SAMPLES: Final = (REPEATED, EXPLAINED, REWRITTEN, PLANNED)
+PARTITIONED: Final = Sample("partitioned", 32)
+FILTERED: Final = Sample("filtered", 32)
+REPLANNED: Final = Sample("replanned", 40)  # one run for each kind of plan
+TRANSFORMED: Final = Sample("transformed", 32)
+FOLDED: Final = Sample("folded", 32)
+PIVOTED: Final = Sample("pivoted", 32)
+CHANGED: Final = Sample("changed", 32)
+SAMPLES: Final = (
+    *(REPEATED, EXPLAINED, REWRITTEN, PLANNED, PARTITIONED, FILTERED, REPLANNED, TRANSFORMED, FOLDED, PIVOTED, CHANGED),
+)

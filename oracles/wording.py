@@ -26,15 +26,18 @@ class Wording:
 
 def row_text(row: bytes) -> str:
     """Return a DataRow's values as text, or a CopyData payload as it is."""
-    values = _values(row)
+    values = row_values(row)
     if values is None:
         return _shortened(row.decode(errors="backslashreplace").rstrip("\n"))
-    return _shortened(
-        " | ".join("NULL" if value is None else value.decode(errors="backslashreplace") for value in values)
-    )
+    return _shortened(" | ".join(texts_of(row)))
 
 
-def _values(row: bytes) -> list[bytes | None] | None:
+def texts_of(row: bytes) -> list[str]:
+    """Return the values of a DataRow as text, nulls as "NULL"; none if it is not one."""
+    return ["NULL" if value is None else value.decode(errors="backslashreplace") for value in row_values(row) or ()]
+
+
+def row_values(row: bytes) -> list[bytes | None] | None:
     """Return the values of a DataRow; None if it is not one from its first byte to its last."""
     if len(row) < 2:
         return None

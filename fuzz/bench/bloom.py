@@ -8,16 +8,15 @@ stand figures that no disk has a part in: what was written for the outer side, a
 memory for a single batch.
 """
 
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
 from types import MappingProxyType
-from typing import Any
 
-from fuzz.bench.bench import UNDISTURBED, Bench, BenchError, Connection, Mail, Point, Samples, connected
+from fuzz.bench.bench import UNDISTURBED, Bench, Connection, Mail, Point, Samples, connected
+from fuzz.bench.hash_joins import Node, explained_join, milliseconds
 from fuzz.servers.arm import Arm
 from fuzz.servers.memory_limit import memory_limited
 
@@ -128,12 +127,7 @@ class BloomBench(Bench):
     def measure(self, arm: Arm, point: Point, seconds: int) -> float:
         """Return milliseconds a query: the mean of as many as fill the time. Raises BenchError."""
         with connected(arm) as connection:
-            query = self._granted(connection, point)
-            start, number = time.perf_counter(), 0
-            while not number or time.perf_counter() - start < seconds:
-                connection.execute(query)
-                number += 1
-            return (time.perf_counter() - start) / number * 1000
+            return milliseconds(connection, self._granted(connection, point), seconds)
 
     def extras(self, point: Point, arm: str, against: str, samples: Samples) -> Mapping[str, float]:
         """Return the share of matches, batches, what was written (ratios and rows), and the ratio to the floor."""
@@ -155,21 +149,11 @@ class BloomBench(Bench):
         return _QUERIES[self._join].format(limit=f"{limit:x}")
 
     def _explained(self, connection: Connection, point: Point) -> Spilled:
-        query = self._granted(connection, point)
-        ((plans,),) = connection.execute(f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {query}").fetchall()
-        join = next((node for node in _nodes(plans[0]["Plan"]) if node["Node Type"] == "Hash Join"), None)
-        if join is None:
-            raise BenchError(f"the query of {self.label(point)} was not executed as a hash join")
+        join = explained_join(connection, self._granted(connection, point), self.label(point))
         outer, inner = join["Plans"]
         all_blocks, below = _written(join), _written(outer) + _written(inner)
         return Spilled(inner["Hash Batches"], all_blocks * _BLOCK, (all_blocks - below) * _BLOCK)
 
 
-def _nodes(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    yield plan
-    for child in plan.get("Plans", ()):
-        yield from _nodes(child)
-
-
-def _written(node: Mapping[str, Any]) -> int:
+def _written(node: Node) -> int:
     return int(node["Temp Written Blocks"])

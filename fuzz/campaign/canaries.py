@@ -50,6 +50,8 @@ def plant_all(seats: Sequence[Seat], stage: Observer, arms: Sequence[Arm]) -> It
     for seat in seats:
         judged = [arm for arm in arms if arm.name in seat.arms]
         for canary in seat.oracle.canaries:
+            if canary.needs_another_arm and len(judged) == 1:
+                continue
             caught = is_caught(plant(seat.oracle, canary, stage, judged), judged)
             yield seat.oracle.name, canary.sabotage, caught
 

@@ -1,10 +1,11 @@
 """Plan: what a campaign was asked to do. It is stored with the campaign, so that resuming needs no options."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from fuzz.campaign.stop import Limits
+from fuzz.sources.target import Given
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,7 @@ class Plan:
     cases: int | None
     stop_at_first: bool
     arms: Mapping[str, Any]
+    given: Given = field(default_factory=Given)
 
     @property
     def limits(self) -> Limits:
@@ -34,4 +36,5 @@ class Plan:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Plan":
         """Return the plan that `to_json` wrote."""
-        return cls(**{**data, "generators": tuple(data["generators"])})
+        given = Given(**data.get("given", {}))
+        return cls(**{**data, "generators": tuple(data["generators"]), "given": given})

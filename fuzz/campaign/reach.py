@@ -99,6 +99,18 @@ def _positive(value: str, least: int = 1) -> Callable[[Node], bool]:
     return lambda node: bool(node.get(value, 0) >= least)
 
 
+def _is_parallel_hash(node: Node) -> bool:
+    return _ran(node) and bool(node.get("Parallel Aware"))
+
+
+def _cuts_off_parallel_hash(limit: Node) -> bool:
+    """Return whether workers that share a hash table are told to stop: the leader has rows enough."""
+    gathers = (child for child in limit.get("Plans", ()) if child.get("Workers Launched", 0) > 0)
+    return any(_is_parallel_hash(node) for top in gathers for node in _nodes(top) if node["Node Type"] == "Hash")
+
+
+_GROWN_BATCHES = _more("Hash Batches", "Original Hash Batches")
+_GROWN_BUCKETS = _more("Hash Buckets", "Original Hash Buckets")
 FILTER_BRANCHES: dict[str, Callable[[Node], bool]] = {
     "discarded": _positive("Rows Discarded"),
     "emitted": _positive("Rows Emitted At Once"),
@@ -123,11 +135,18 @@ FEATURES: dict[str, tuple[_Feature, ...]] = {
     "Merge Append": (*_APPEND, ("merge_append", _ran)),
     "Hash": (
         ("hash_join.multi_batch", _positive("Hash Batches", 2)),
-        ("hash_join.grown_batches", _more("Hash Batches", "Original Hash Batches")),
-        ("hash_join.grown_buckets", _more("Hash Buckets", "Original Hash Buckets")),
-        ("parallel_hash", lambda node: _ran(node) and bool(node["Parallel Aware"])),
+        ("hash_join.grown_batches", _GROWN_BATCHES),
+        ("hash_join.grown_buckets", _GROWN_BUCKETS),
+        ("hash_join.grown_both", lambda node: _GROWN_BATCHES(node) and _GROWN_BUCKETS(node)),
+        ("hash_join.fewer_buckets", _more("Original Hash Buckets", "Hash Buckets")),
+        ("parallel_hash", _is_parallel_hash),
+        ("parallel_hash.multi_batch", lambda node: _is_parallel_hash(node) and node.get("Hash Batches", 0) > 1),
     ),
-    "Aggregate": (("hash_aggregate.spilled", _positive("Disk Usage")),),
+    "Aggregate": (
+        ("hash_aggregate", lambda node: _ran(node) and node.get("Strategy") == "Hashed"),
+        ("hash_aggregate.spilled", _positive("Disk Usage")),
+    ),
+    "Limit": (("parallel_hash.left_early", _cuts_off_parallel_hash),),
     "Memoize": (("memoize", _ran), ("memoize.hits", _positive("Cache Hits"))),
     "Gather": (("parallel", _positive("Workers Launched")),),
     "Gather Merge": (("parallel", _positive("Workers Launched")), ("gather_merge", _ran)),

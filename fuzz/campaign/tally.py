@@ -1,5 +1,6 @@
 """Tally: what a campaign has counted. Tallies of ranges add up to the campaign's, and survive as JSON."""
 
+import hashlib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -21,6 +22,15 @@ KINDS: dict[type[Verdict], str] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Plans:
+    """Diversity of plans, as query plan guidance counts it (Ba and Rigger, ICSE 2023)."""
+
+    explained: int  # statements
+    shapes: int  # that differ
+    once: int  # shapes of a single statement: the share of these is the chance of a new one (Good and Turing)
+
+
 @dataclass(slots=True)
 class Tally:
     """Counters by name; times are seconds, `seconds` of the wall clock, the others of CPU."""
@@ -33,6 +43,7 @@ class Tally:
     reasons: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)  # oracle, generator, kind, reason
     tags: Counter[tuple[str, str]] = field(default_factory=Counter)  # generator, workload path
     reach: Counter[str] = field(default_factory=Counter)  # counter read from plans and servers
+    shapes: Counter[tuple[str, str]] = field(default_factory=Counter)  # generator, digest of a plan's shape
     seconds: float = 0.0
     client_cpu: float = 0.0
     server_cpu: float = 0.0
@@ -65,6 +76,15 @@ class Tally:
             if isinstance(verdict, Inconclusive | Unstable):
                 self.reasons[oracle, generator, kind, verdict.reason] += 1
         self.judged[generator] += trial.statements
+
+    def count_plan(self, generator: str, shape: str) -> None:
+        """Count a statement that was explained, by the shape of its plan."""
+        self.shapes[generator, hashlib.sha256(shape.encode()).hexdigest()[:12]] += 1
+
+    def plans(self, generator: str) -> Plans:
+        """Return how many shapes of plans the generator's statements had."""
+        counts = [count for (name, _), count in self.shapes.items() if name == generator]
+        return Plans(sum(counts), len(counts), counts.count(1))
 
     def failed(self, generator: str, reason: str) -> None:
         """Count a case on which the harness itself failed."""

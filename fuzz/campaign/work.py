@@ -15,16 +15,20 @@ from fuzz.campaign.reach import reach
 from fuzz.campaign.schedule import Range
 from fuzz.campaign.seats import seats
 from fuzz.campaign.store import Store, StoredFinding, StoreError
+from fuzz.campaign.tally import Tally
 from fuzz.campaign.trial import try_case
 from fuzz.engines.seeded import case_of
 from fuzz.errors import PgduelError, ServerError
 from fuzz.execution.loop import Abandoned
+from fuzz.execution.rehearsal import Rehearsal
 from fuzz.execution.stage import Stage
 from fuzz.generators.generator import Scale
 from fuzz.servers.arm import Arm, fresh_servers
+from fuzz.sources.target import Given
 from oracles.case import Case, CaseId
 from oracles.observation import CaseObservation, Run
 from oracles.oracle import all_oracles, duel
+from oracles.plan_shape import plan_shape
 
 EXPLAINED = 10  # one case in so many is run once more, explained
 REPORTED = 1.0  # seconds after which a worker reports what it did, though its range goes on; a finding at once
@@ -49,11 +53,14 @@ class CaseWork:
     directory: Path
     seed: int
     reducer: Reducer
+    given: Given
 
     @classmethod
-    def on(cls, arms: Sequence[Arm], directory: Path, seed: int, reducer: Reducer) -> "CaseWork":
+    def on(
+        cls, arms: Sequence[Arm], directory: Path, seed: int, reducer: Reducer, given: Given | None = None
+    ) -> "CaseWork":
         """Return the work of a campaign on arms that this process owns."""
-        return cls(attached(arms), directory, seed, reducer)
+        return cls(attached(arms), directory, seed, reducer, given or Given())
 
     @contextmanager
     def __call__(self, number: int, stop: Event) -> Iterator[Callable[[Job], Result]]:
@@ -66,7 +73,7 @@ class CaseWork:
 
 
 class _Worker:
-    """A worker's state: its store, its oracles' seats, and a stage as long as the servers are up."""
+    """A worker's state: its store, its oracles' seats, what sources ask, and a stage as long as the servers are up."""
 
     def __init__(self, work: CaseWork, name: str, stop: Event) -> None:
         self._work = work
@@ -76,6 +83,7 @@ class _Worker:
         self._seats = seats(all_oracles(), work.arms)
         self._arms = tuple(arm.name for arm in work.arms)
         self._stage: Stage | None = None
+        self._target = Rehearsal(work.arms[0], name, work.given)
         self._cpu = 0.0
 
     def close(self) -> None:
@@ -86,6 +94,7 @@ class _Worker:
         if self._stage is not None:
             self._stage.close()
         self._stage = None
+        self._target.close()
 
     def _entered(self) -> Stage:
         if self._stage is None:
@@ -120,7 +129,7 @@ class _Worker:
     def _try(self, case_id: CaseId, result: RangeResult) -> None:
         """Run one case. What goes wrong in pgduel itself is counted and written down, never passed over."""
         try:
-            self._judge(case_id, case_of(case_id, Scale()), result)
+            self._judge(case_id, case_of(case_id, Scale(), self._target), result)
         except (Abandoned, ServerError, StoreError):
             raise
         except Exception as error:
@@ -149,7 +158,7 @@ class _Worker:
         result.tally.count_steps(case_id.generator, case, trial.observations[reference])
         result.tally.count_verdicts(case_id.generator, trial)
         if seen is not None:
-            self._count_reach(seen, result)
+            _count_plans(case_id.generator, seen, result.tally)
 
     def _require(self, servers: list[int], case_id: CaseId) -> None:
         """Raise ServerError if one of these servers is gone: backends that lose their postmaster may do anything."""
@@ -159,12 +168,6 @@ class _Worker:
     def _postmasters(self) -> list[int]:
         """Return their process numbers. Raises ServerError if one is down."""
         return [running(arm) for arm in self._work.arms]
-
-    def _count_reach(self, seen: CaseObservation, result: RangeResult) -> None:
-        for step in seen.steps:
-            if step.plan is not None:
-                result.tally.reach.update(reach(step.plan))
-        result.tally.reach.update(seen.reach)
 
     def _found(self, fingerprint: str) -> StoredFinding:
         return next(each for each in self._store.findings() if each.finding.fingerprint == fingerprint)
@@ -182,3 +185,11 @@ class _Worker:
             return ReductionResult(f"finding {job.fingerprint} is not reduced: {error}")
         self._store.reduced(job.fingerprint)
         return ReductionResult(f"finding {job.fingerprint}: {path}")
+
+
+def _count_plans(generator: str, seen: CaseObservation, tally: Tally) -> None:
+    for step in seen.steps:
+        if step.plan is not None:
+            tally.reach.update(reach(step.plan))
+            tally.count_plan(generator, plan_shape(step.plan))
+    tally.reach.update(seen.reach)

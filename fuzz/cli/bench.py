@@ -6,10 +6,15 @@ from typing import Annotated
 
 import typer
 
+from fuzz import workdir
 from fuzz.bench import join_order
-from fuzz.bench.bench import Bench
+from fuzz.bench.bench import Bench, BenchError
 from fuzz.bench.bloom import BloomBench, Join
+from fuzz.bench.buckets import LARGEST, BucketsBench, fitting
 from fuzz.bench.copying import CopyBench
+from fuzz.bench.fdw import ROWS
+from fuzz.bench.fdw_analyze import TARGETS, WAYS, FdwAnalyzeBench
+from fuzz.bench.fdw_sampling import PERCENTS, FdwSamplingBench
 from fuzz.bench.join_order import JoinOrderBench
 from fuzz.bench.oltp import OltpBench
 from fuzz.bench.planning import SIZES
@@ -31,8 +36,20 @@ class Workload(StrEnum):
     PGBENCH = OltpBench.name
 
 
-def _listed(axis: str) -> str:
-    return ",".join(map(str, CopyBench.axes[axis]))
+# Mail 001's arms: what it found, ours, and what PostgreSQL has made of it since.
+_VARIANTS = workdir.CHECKOUT / "patches" / "pg17" / "variants"
+_BUCKETS_ARMS = (f"baseline={_VARIANTS / '001-baseline'}", f"ours={_VARIANTS / '001-buckets'}", "upstream")
+
+
+class FdwTest(StrEnum):
+    """What `fdw` measures."""
+
+    ANALYZE = "analyze"
+    SAMPLING = "sampling"
+
+
+def _listed(bench: type[Bench], axis: str) -> str:
+    return ",".join(map(str, bench.axes[axis]))
 
 
 @benches.command()
@@ -40,10 +57,10 @@ def _listed(axis: str) -> str:
 def copy(
     *,
     rows: Annotated[
-        str | None, typer.Option(metavar="N,N...", help=f"Rows a COPY. Default: {_listed('rows')}.")
+        str | None, typer.Option(metavar="N,N...", help=f"Rows a COPY. Default: {_listed(CopyBench, 'rows')}.")
     ] = None,
     clients: Annotated[
-        str | None, typer.Option(metavar="N,N...", help=f"Clients at once. Default: {_listed('clients')}.")
+        str | None, typer.Option(metavar="N,N...", help=f"Clients at once. Default: {_listed(CopyBench, 'clients')}.")
     ] = None,
 ) -> list[Chosen]:
     """COPY a file of so many rows into an unlogged table, in transactions a second (about 10 minutes)."""
@@ -68,6 +85,71 @@ def bloom(
     """Join a large table with part of a smaller one, in many batches and in one (about 20 minutes)."""
     chosen = {"work_mem": numbers(work_mem, "--work-mem"), "limit": numbers(limit, "--limit")}
     return [(BloomBench(join, scale, memory), chosen)]
+
+
+@benches.command()
+@measuring(rounds=5, arms=_BUCKETS_ARMS)
+def buckets(
+    *,
+    size: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KB,KB...",
+            help=f"Size of the mail's hash table without buckets, to {LARGEST}. "
+            f"Default: those of {_listed(BucketsBench, 'size')} that memory is there for.",
+        ),
+    ] = None,
+    ntup: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N,N...",
+            help=f"Rows a bucket (hash_ntup_per_bucket), in arms that can be told. "
+            f"Default: {_listed(BucketsBench, 'ntup')}.",
+        ),
+    ] = None,
+    scale: Annotated[float, typer.Option(min=0.0001, max=1, help="Share of the mail's 50M outer rows.")] = 0.2,
+) -> list[Chosen]:
+    """Left join with a hash table in a single batch: master's fixed buckets, ours, PostgreSQL's (about an hour).
+
+    Arms are baseline, ours and upstream, unless others are named. Only baseline chooses its buckets by N; the ratio to
+    it at each N has the mail's beside it, which is that of N = 1.
+    """
+    chosen = {"size": numbers(size, "--size") or fitting(), "ntup": numbers(ntup, "--ntup")}
+    return [(BucketsBench(scale), chosen)]
+
+
+@benches.command()
+@measuring(rounds=5)
+def fdw(
+    *,
+    test: Annotated[list[FdwTest] | None, typer.Argument(help="Which ones. Default: both.")] = None,
+    rows: Annotated[
+        str | None, typer.Option(metavar="N,N...", help=f"Rows of the table. Default: {','.join(map(str, ROWS))}.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="N,N...", help=f"Of analyze. Default: {','.join(map(str, TARGETS))}.")
+    ] = None,
+    way: Annotated[
+        str | None, typer.Option(metavar="NAME,NAME...", help=f"Of analyze. Default: {','.join(WAYS)}.")
+    ] = None,
+    percent: Annotated[
+        str | None,
+        typer.Option(metavar="N,N...", help=f"Of sampling. Default: {','.join(map(str, PERCENTS))}."),
+    ] = None,
+) -> list[Chosen]:
+    """ANALYZE a foreign table by each method, and read samples through one (both: about two hours).
+
+    The first arm should be one that reads all remote rows (patches/pg17/variants/002-baseline).
+    """
+    size = numbers(rows, "--rows")
+    ways = [WAYS.index(each) + 1 if each in WAYS else 0 for each in (way or ",".join(WAYS)).split(",")]
+    if 0 in ways:
+        raise BenchError(f"--way {way}: there are {', '.join(WAYS)}")
+    made: dict[FdwTest, Chosen] = {
+        FdwTest.ANALYZE: (FdwAnalyzeBench(), {"rows": size, "target": numbers(target, "--target"), "way": ways}),
+        FdwTest.SAMPLING: (FdwSamplingBench(), {"rows": size, "percent": numbers(percent, "--percent")}),
+    }
+    return [made[each] for each in dict.fromkeys(test or FdwTest)]
 
 
 @benches.command()

@@ -34,7 +34,7 @@ def conduct(directory: Path | None, plan: Plan, workers: int, console: Console) 
     options = ArmOptions.from_json(plan.arms)
     limit = plan.limits.seconds
     with display(console, limit) as shown:
-        specs = options.duel(shown.progress)
+        specs = options.specs(shown.progress)
         with open_arms(specs, shown.progress, allow_same_build=options.same_build_wanted) as arms:
             facts = arms_json(specs, [arm.build.key for arm in arms])
             directory = directory or new_campaign()
@@ -90,7 +90,8 @@ def _run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Dis
         show=shown.show,
     )
     schedule = Schedule(plan.generators, plan.cases, store.done())
-    work = CaseWork.on(arms, store.directory, plan.seed, Reducing(ArmOptions.from_json(plan.arms), store.arms))
+    reducing = Reducing(ArmOptions.from_json(plan.arms), store.arms)
+    work = CaseWork.on(arms, store.directory, plan.seed, reducing, plan.given)
     try:
         with interruptible() as interrupt, Pool(work, workers) as pool:
             shown.say(f"campaign {number}: {' against '.join(arm.name for arm in reversed(arms))}, seed {plan.seed}")

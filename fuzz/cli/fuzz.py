@@ -12,8 +12,9 @@ from fuzz.cli import options
 from fuzz.cli.app import app, console, write_json
 from fuzz.cli.conduct import conduct
 from fuzz.errors import CanaryMissed, CaseError
-from fuzz.generators.generator import all_generators, generator_named
 from fuzz.report.summary import print_summary
+from fuzz.sources.target import Given
+from fuzz.sources.workloads import require_workload, workloads_for
 
 DEFAULT_MINUTES = 5.0
 DEFAULT_SEED = 1  # fixed, so that runs repeat; it is printed with every result
@@ -45,8 +46,13 @@ def fuzz(
     ] = None,
     generator: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Workload to run (repeat the option). Default: all.", rich_help_panel=_PANEL),
+        typer.Option(
+            metavar="NAME",
+            help="Generator or source to run (repeat the option). Default: all generators, or user_sql with --sql.",
+            rich_help_panel=_PANEL,
+        ),
     ] = None,
+    sql: options.Sql = None,
     stop_at_first: Annotated[
         bool, typer.Option("--stop-at-first", help="End with the first finding.", rich_help_panel=_PANEL)
     ] = False,
@@ -77,10 +83,14 @@ def fuzz(
     """
     arms = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
     if resume is None:
-        directory, plan = None, _new_plan(seed, generator or (), minutes, cases, arms, stop_at_first=stop_at_first)
-    elif seed is not None or generator or stop_at_first or arms != options.ArmOptions():
+        given = options.given(sql)
+        directory, plan = (
+            None,
+            _new_plan(seed, generator or (), minutes, cases, arms, given, stop_at_first=stop_at_first),
+        )
+    elif seed is not None or generator or sql or stop_at_first or arms != options.ArmOptions():
         raise CaseError(
-            "a campaign that is resumed keeps its seed, generators and arms: give only --minutes or --cases"
+            "a campaign that is resumed keeps its seed, generators, SQL and arms: give only --minutes or --cases"
         )
     else:
         directory = campaign_named(resume)
@@ -100,13 +110,14 @@ def _new_plan(
     minutes: float | None,
     cases: int | None,
     arms: options.ArmOptions,
+    given: Given,
     *,
     stop_at_first: bool,
 ) -> Plan:
     """Return what to do, defaults filled in. Raises CaseError."""
-    names = tuple(generator_named(name).name for name in generators) or tuple(all_generators())
+    names = tuple(require_workload(name, given) for name in generators) or workloads_for(given)
     if len(set(names)) < len(names):
         raise CaseError("a generator is named twice")
     if minutes is None and cases is None:
         minutes = DEFAULT_MINUTES
-    return Plan(DEFAULT_SEED if seed is None else seed, names, minutes, cases, stop_at_first, arms.to_json())
+    return Plan(DEFAULT_SEED if seed is None else seed, names, minutes, cases, stop_at_first, arms.to_json(), given)

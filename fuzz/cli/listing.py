@@ -14,6 +14,8 @@ from fuzz.execution.modes import MODES
 from fuzz.generators.generator import all_generators
 from fuzz.report.terminal import clock
 from fuzz.servers.build import list_builds
+from fuzz.sources.source import all_sources
+from fuzz.sources.target import Given
 from oracles.oracle import all_oracles
 
 Rows = list[dict[str, str]]
@@ -66,6 +68,13 @@ def _generators() -> Rows:
     ]
 
 
+def _sources() -> Rows:
+    return [
+        {"source": name, "what": _first_line(source), "lacks": source.lacks(Given()), "modes": ", ".join(source.modes)}
+        for name, source in all_sources().items()
+    ]
+
+
 def _oracles() -> Rows:
     return [
         {
@@ -99,6 +108,7 @@ _SECTIONS: dict[str, Callable[[], Rows]] = {
     "campaigns": _campaigns,
     "findings": _findings,
     "generators": _generators,
+    "sources": _sources,
     "oracles": _oracles,
     "modes": _modes,
     "builds": _builds,
@@ -111,7 +121,7 @@ def list_(
     what: Annotated[Section | None, typer.Argument(help="One section; all if none is named.")] = None,
     json_file: options.JsonFile = None,
 ) -> None:
-    """List campaigns, findings, generators, oracles, modes and builds."""
+    """List campaigns, findings, generators, sources, oracles, modes and builds."""
     found = {name: rows() for name, rows in _SECTIONS.items() if what is None or name == what}
     for name, rows in found.items():
         if what is None:

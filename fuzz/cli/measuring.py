@@ -32,8 +32,13 @@ def numbers(text: str | None, option: str) -> list[int]:
         raise BenchError(f"{option} {text}: give whole numbers, separated by commas") from error
 
 
-def measuring(*, rounds: int) -> Callable[[Callable[..., Sequence[Chosen]]], Callable[..., None]]:
-    """Make a command of a function that says what to measure: its own options come before those of `_measure`."""
+def measuring(
+    *, rounds: int, arms: Sequence[str] = ()
+) -> Callable[[Callable[..., Sequence[Chosen]]], Callable[..., None]]:
+    """Make a command of a function that says what to measure: its own options come before those of `_measure`.
+
+    `arms`, as --arm has them, are those of a user who names none; without any, they are those of all commands.
+    """
 
     def command(choose: Callable[..., Sequence[Chosen]]) -> Callable[..., None]:
         own = inspect.signature(choose).parameters
@@ -41,6 +46,8 @@ def measuring(*, rounds: int) -> Callable[[Callable[..., Sequence[Chosen]]], Cal
 
         @functools.wraps(choose)
         def run(**given: Any) -> None:
+            if not (given["arm"] or given["series"] or given["commits"]):
+                given["arm"] = list(arms)
             _measure(choose(**{name: given.pop(name) for name in own}), **given)
 
         run.__signature__ = inspect.Signature([*own.values(), *shared])  # type: ignore[attr-defined]  # Typer reads it

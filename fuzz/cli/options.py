@@ -8,13 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from fuzz.errors import SourceError
+from fuzz.errors import CaseError, SourceError
 from fuzz.servers import Report, git
 from fuzz.servers.arm import SHIPPED, ArmSpec, parse_arm, parse_series, shipped_series, split_arm
 from fuzz.servers.base import resolve_base
 from fuzz.servers.flavor import FLAVORS, flavor_named
 from fuzz.servers.release import RELEASES
 from fuzz.servers.series import Series
+from fuzz.sources.target import Given
 
 DEFAULT_BASE = "pg17"
 DEFAULT_FLAVOR = "assert"
@@ -61,9 +62,9 @@ ArmOption = Annotated[
     typer.Option(
         "--arm",
         metavar="NAME[@BASE]=SERIES",
-        help="An arm (repeat the option; the first is the one others are held against). SERIES is a directory, patch "
-        "files (a,b), a git range of --repo, a shipped arm (master, patched, upstream), or nothing: the base as it is; "
-        "with @BASE, a base of the arm's own. "
+        help="An arm (repeat the option; the first is the one others are held against, and a single one is held "
+        "against itself). SERIES is a directory, patch files (a,b), a git range of --repo, a shipped arm (master, "
+        "patched, upstream), or nothing: the base as it is; with @BASE, a base of the arm's own. "
         "Naming one SERIES twice compares a build with itself. Default: master and patched.",
         rich_help_panel=_PANEL,
     ),
@@ -77,6 +78,26 @@ FlavorOption = Annotated[
 JsonFile = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="Write the result to FILE, as JSON.", show_default=False)
 ]
+
+
+Sql = Annotated[
+    Path | None,
+    typer.Option(
+        "--sql",
+        metavar="PATH",
+        help="SQL of yours to draw cases from, as source user_sql: a file (a dump, a script, pg_stat_statements as "
+        "CSV), or a directory of them in the order of their names.",
+        rich_help_panel="What runs",
+        show_default=False,
+    ),
+]
+
+
+def given(sql: Path | None) -> Given:
+    """Return what sources get of the command line. Raises CaseError."""
+    if sql is not None and not sql.expanduser().exists():
+        raise CaseError(f"there is no {sql}: give --sql a file or a directory of SQL")
+    return Given(None if sql is None else str(sql.expanduser().resolve()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +158,6 @@ class ArmOptions:
         """Return whether the user named one series twice, which says that a build shall duel itself."""
         named = [split_arm(arm)[1:] for arm in self.arms]
         return len(set(named)) < len(named)
-
-    def duel(self, report: Report) -> tuple[ArmSpec, ...]:
-        """Return the arms, two at least. Raises SourceError, BuildError."""
-        specs = self.specs(report)
-        if len(specs) < 2:
-            raise SourceError("a duel needs two arms: name another with --arm")
-        return specs
 
     def specs(self, report: Report) -> tuple[ArmSpec, ...]:
         """Return the arms. Raises SourceError, BuildError."""

@@ -71,7 +71,7 @@ class _Asked:
     """Whether cases show a finding, asked of its oracle and of real servers."""
 
     def __init__(self, stage: Stage, limit: Limit, found: StoredFinding, arms: Sequence[Arm]) -> None:
-        self.start = _asking_for_what_it_got(found.case)
+        self.start = _asking_for_what_it_got(found.case, alone=len(arms) == 1)
         self.shown: dict[Case, Finding] = {}
         self._stage = stage
         self._limit = limit
@@ -97,7 +97,7 @@ def _same_arms(one: Finding, other: Finding) -> bool:
     return one.arms == other.arms
 
 
-def _asking_for_what_it_got(case: Case) -> Case:
+def _asking_for_what_it_got(case: Case, *, alone: bool) -> Case:
     """Have a case that is sampled for its content sampled whatever its content; reduction drops it if it can."""
-    asking = tuple(sample.mode for sample in SAMPLES if case in sample and sample.mode not in case.modes)
-    return replace(case, modes=case.modes + asking)
+    sampled = (sample.mode for sample in SAMPLES if case in (sample.alone if alone else sample))
+    return replace(case, modes=case.modes + tuple(mode for mode in sampled if mode not in case.modes))

@@ -1,6 +1,7 @@
 """`pgduel replay`: does it still differ?"""
 
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,10 +16,14 @@ from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_json
 from fuzz.cli.options import ArmOptions
 from fuzz.errors import CaseError
+from fuzz.execution.rehearsal import Rehearsal
 from fuzz.execution.stage import Stage
 from fuzz.reduction.replay import load
 from fuzz.report.terminal import display
-from fuzz.servers.arm import open_arms
+from fuzz.servers.arm import Arm, open_arms
+from fuzz.sources.source import all_sources
+from fuzz.sources.target import Given
+from fuzz.sources.workloads import require_workload
 from oracles.case import Case
 from oracles.observation import Outcome
 from oracles.oracle import Agree, all_oracles, duel
@@ -28,7 +33,7 @@ _SYNTAX_ERROR = "42601"
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    case: Case
+    case: Case | None  # None: a source makes it for the first arm
     fingerprint: str | None  # of the finding that the case once showed
     arms: ArmOptions
 
@@ -45,6 +50,7 @@ def replay(
         ),
     ],
     times: Annotated[int, typer.Option(min=1, help="Runs before it is said not to differ.")] = 5,
+    sql: options.Sql = None,
     base: options.Base = None,
     series: options.SeriesOption = None,
     repo: options.Repo = None,
@@ -57,16 +63,17 @@ def replay(
 
     A finding brings its own arms; for a script or a case give those it was found on, unless they are the default.
     """
-    given = ArmOptions.given(base, series, repo, commits, arm, flavor)
-    wanted = _wanted(what, given)
+    given = options.given(sql)
+    wanted = _wanted(what, ArmOptions.given(base, series, repo, commits, arm, flavor), given)
     with display(console, None) as shown:
-        specs = wanted.arms.duel(shown.progress)
+        specs = wanted.arms.specs(shown.progress)
         same = wanted.arms.same_build_wanted
         with open_arms(specs, shown.progress, allow_same_build=same) as arms, Stage(arms, "replay") as stage:
             names = tuple(each.name for each in arms)
-            trial = _tried(stage, seats(all_oracles(), arms), wanted.case, times)
+            case = wanted.case or _made(what, arms[0], given)
+            trial = _tried(stage, seats(all_oracles(), arms), case, times)
     if not trial.findings:
-        _require_syntax(what, wanted.case, trial, names)
+        _require_syntax(what, case, trial, names)
     _tell(wanted, trial, absences(all_oracles(), arms))
     write_json(json_file, _json(wanted, trial))
     raise typer.Exit(1 if trial.findings else 0)
@@ -81,15 +88,24 @@ def _tried(stage: Stage, judging: Sequence[Seat], case: Case, times: int) -> Tri
     return trial
 
 
-def _wanted(what: str, given: ArmOptions) -> _Wanted:
+def _made(what: str, arm: Arm, given: Given) -> Case:
+    with closing(Rehearsal(arm, "replay", given)) as target:
+        return load(what, target=target).case
+
+
+def _wanted(what: str, arms: ArmOptions, given: Given) -> _Wanted:
     """Return the case of a script, a finding or a seed, and its arms. Raises CaseError."""
-    if Path(what).is_file() or what.count("/") == 2:
+    is_file, words = Path(what).is_file(), what.split("/")
+    if not is_file and len(words) == 3 and words[1] in all_sources():
+        require_workload(words[1], given)
+        return _Wanted(None, None, arms)
+    if is_file or len(words) == 3:
         loaded = load(what)
-        return _Wanted(loaded.case, None if loaded.about is None else loaded.about.fingerprint, given)
+        return _Wanted(loaded.case, None if loaded.about is None else loaded.about.fingerprint, arms)
     directory, found = find_finding(what)
     with opened(directory) as store:
         own = ArmOptions.from_json(Plan.from_json(store.options).arms)
-    return _Wanted(found.case, found.finding.fingerprint, own if given == ArmOptions() else given)
+    return _Wanted(found.case, found.finding.fingerprint, own if arms == ArmOptions() else arms)
 
 
 def _require_syntax(what: str, case: Case, trial: Trial, arms: tuple[str, ...]) -> None:
@@ -107,13 +123,13 @@ def _tell(wanted: _Wanted, trial: Trial, not_compared: Iterable[str]) -> None:
         say(line)
     for oracle, verdict in trial.verdicts:
         if isinstance(verdict, Agree):
-            say(f"{oracle}: the arms agree on {verdict.statements} statements")
+            say(f"{oracle}: nothing to report of {verdict.statements} statements")
         elif verdict not in trial.findings:
             say(f"{oracle}: {verdict}")
     for finding in trial.findings:
         say(f"finding {finding.fingerprint}, {finding.oracle}: {finding.summary}")
-        say(f"  expected, as {finding.arms[0]} did:\n{_indented(finding.expected)}")
-        say(f"  actual, as {finding.arms[1]} did:\n{_indented(finding.actual)}")
+        for title, text in finding.sides():
+            say(f"  {title}:\n{_indented(text)}")
     say(_conclusion(wanted, trial))
 
 

@@ -5,14 +5,19 @@ import random
 from fuzz.errors import CaseError
 from fuzz.execution.modes import MODES
 from fuzz.generators.choices import chance, pick
-from fuzz.generators.generator import Generator, Scale, generator_named
+from fuzz.generators.generator import Generator, Scale
+from fuzz.sources.target import Target
+from fuzz.sources.workloads import workload_named
 from oracles.case import Case, CaseId
 from oracles.mode import Mode
 
 
-def case_of(case_id: CaseId, scale: Scale) -> Case:
-    """Return the case of an identity: the same on every machine. Raises CaseError for an unknown generator or mode."""
-    return draw_case(random.Random(str(case_id)), generator_named(case_id.generator), scale)
+def case_of(case_id: CaseId, scale: Scale, target: Target | None = None) -> Case:
+    """Return the case of an identity: the same on every machine; a source's is one for its target.
+
+    Raises CaseError for an unknown generator or mode, and for a source without a target; a source's own errors.
+    """
+    return draw_case(random.Random(str(case_id)), workload_named(case_id.generator, target), scale)
 
 
 def draw_case(rng: random.Random, generator: Generator, scale: Scale) -> Case:

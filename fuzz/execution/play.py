@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -11,7 +12,7 @@ from fuzz.execution import messages, residue
 from fuzz.execution.loop import Talk
 from fuzz.execution.observing import Reader
 from fuzz.execution.place import Place
-from fuzz.execution.serverlog import about, crash_of, deaths
+from fuzz.execution.serverlog import Entry, about, crash_of, deaths, remote
 from fuzz.execution.session import frames_of, lacking, startup_parameters
 from fuzz.execution.wire import Reply, Wire
 from oracles.case import Case
@@ -139,7 +140,7 @@ class Play:
         session.send(b"".join(asked.values()), len(asked))
         yield from self._settled(session)
         answers = dict(zip(asked, session.take_replies(), strict=True))
-        self._cleared = all(kind != messages.ERROR_RESPONSE for kind, _ in answers["clear"].others)
+        self._cleared = residue.table(answers["clear"]) == [["f"]]  # no error, and nothing left elsewhere
         if "types" in answers:
             self._reader.type_names = {int(oid): name for oid, name in residue.pairs(answers["types"])}
         if "contexts" in answers:
@@ -161,8 +162,11 @@ class Play:
         session.send(messages.TERMINATE, 1)
         yield session
         entries = self._place.log.entries()
-        crash = crash_of(session.pid, entries, self._place.executable)
-        self._seen = replace(self._seen, log=about(session.pid, entries), crash=crash)
+        self._keep_log(session.pid, entries)
+
+    def _keep_log(self, pid: int, entries: Sequence[Entry]) -> None:
+        crash = crash_of(pid, entries, self._place.executable)
+        self._seen = replace(self._seen, log=about(pid, entries), remote=remote(pid, entries), crash=crash)
 
     def _explain_loss(self, session: Wire) -> Talk[bool]:
         """Complete the observation of a session that was lost; tell whether that was no doing of the case."""
@@ -174,12 +178,11 @@ class Play:
         if not session.pid and fatal and fatal not in _BYSTANDER:
             raise ServerError(f"arm {self._place.arm} refuses the session: {words[-1].text}")
         entries = self._place.log.entries()
-        crash = crash_of(session.pid, entries, self._place.executable)
         cut = Outcome.TIMEOUT if self._silent else Outcome.LOST
         steps = self._seen.steps or self._reader.observations(self._steps, partial, cut)
-        log = about(session.pid, entries)
-        self._seen = replace(self._seen, steps=steps, residue=None, digests=(), log=log, crash=crash)
-        return crash is None and not self._silent and (not fatal or fatal in _BYSTANDER)
+        self._seen = replace(self._seen, steps=steps, residue=None, digests=())
+        self._keep_log(session.pid, entries)
+        return self._seen.crash is None and not self._silent and (not fatal or fatal in _BYSTANDER)
 
     def _await_death(self) -> Talk[None]:
         """Wait until the postmaster has told whose death ended the session, unless it is gone itself."""

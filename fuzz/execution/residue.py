@@ -15,6 +15,7 @@ from fuzz.execution import messages
 from fuzz.execution.loop import Talk
 from fuzz.execution.place import Place
 from fuzz.execution.wire import Reply
+from fuzz.generators.loopback import LED_BY
 from oracles.observation import Residue, Resources
 
 TIDY: Final = "RESET SESSION AUTHORIZATION; RESET ALL; CLOSE ALL; DEALLOCATE ALL"
@@ -34,8 +35,15 @@ SELECT concat_ws(' ', locktype, mode,
                  CASE WHEN locktype = 'advisory' THEN format('%s/%s/%s', classid, objid, objsubid) END)
 FROM pg_locks WHERE pid = $2::int AND locktype <> 'virtualxid'
 """
+# Sessions behind foreign servers: what they do, and how many others have the same name and user. Each server has an
+# application name of its own, and postgres_fdw keeps one session for each user and server, so another is one too many.
+_LEFT_REMOTE = f"""
+SELECT state, count(*) OVER (PARTITION BY application_name, usename) - 1 FROM pg_stat_activity
+WHERE application_name ~ format('^{LED_BY}%s\\M', $1::text) AND backend_type = 'client backend'
+"""
 _LOOKS = 4  # other processes pin buffers for a moment: what leaks stays
 _PAUSE = 0.01
+_REMOTE_LOOKS = 200  # a session whose connection was closed needs a processor to go away
 _RELATION_FILE = re.compile(r"/(?:base|global|pg_tblspc)/(?!.*pgsql_tmp)")
 _SHARED_MEMORY = ("/pg_dynshmem/", "/SYSV")  # names of mappings, before the process's own main segment
 
@@ -48,13 +56,29 @@ def residue(place: Place, pid: int, inside: Sequence[tuple[str, str]]) -> Talk[R
         if not pins:
             break
         yield _PAUSE
+    for _ in range(_REMOTE_LOOKS):
+        remote = _remote(pid, (yield from place.admin_query(_LEFT_REMOTE, (str(pid),))))
+        if not remote:
+            break
+        yield _PAUSE
     return Residue(
         temp_files=place.temporary_files(pid),
         pins=pins,
         locks=tuple(sorted(row[0] or "" for row in rows[1:])),
         cursors=tuple(name for kind, name in inside if kind == "cursor"),
         prepared=tuple(name for kind, name in inside if kind == "prepared"),
+        remote=remote,
     )
+
+
+def _remote(pid: int, sessions: Sequence[Sequence[str | None]]) -> tuple[str, ...]:
+    """Return what is wrong with sessions behind foreign servers; one that nobody is connected to is on its way out."""
+    held = sum(target.startswith("socket:") for target in _descriptors(Path("/proc") / str(pid))) - 1  # the client's
+    busy = [f"{state} session" for state, _ in sessions if state != "idle"]
+    surplus = any(int(others or 0) for _, others in sessions)
+    if len(sessions) > held:
+        return ()
+    return (*sorted(busy), *(("one session too many",) if surplus else ()))
 
 
 def resources(pid: int, contexts: Reply) -> Resources:

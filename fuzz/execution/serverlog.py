@@ -2,16 +2,22 @@
 
 Lines start with `%p|%a|` (log_line_prefix of fuzz/servers/settings.py). What processes write past the logger, such as
 failed assertions, backtraces and sanitizer reports, has no prefix; its first line names the process.
+
+A foreign server may lead back to the same server. The sessions behind it are backends of their own; their application
+name says which backend opened them.
 """
 
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-_PREFIX = re.compile(r"^(\d+)\|[^|]*\|(.*)$", re.DOTALL)
+from fuzz.generators.loopback import LED_BY
+from oracles.observation import Remote
+
+_PREFIX = re.compile(rf"^(\d+)\|(?:{LED_BY}(\d+)\b)?[^|]*\|(.*)$", re.DOTALL)
 _WITNESS = re.compile(r"^pgduel_witness: signal \d+ in process (\d+) led by (\d+)")
 _NAMES_PROCESS = (_WITNESS, re.compile(r"^TRAP: .*PID: (\d+)"), re.compile(r"^==(\d+)=="))
 _DIED = re.compile(r"\(PID (\d+)\) (?:was terminated by signal|exited with exit code (?![01]$))")
@@ -26,6 +32,7 @@ class Entry:
     pid: int
     text: str
     raw: bool = False  # written past the logger
+    leader: int = 0  # the process that opened this session through a foreign server, if one did
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +66,17 @@ class ServerLog:
 
 def split(text: str) -> list[Entry]:
     """Split log text into entries."""
-    found: list[tuple[int, list[str], bool]] = []
+    found: list[tuple[int, list[str], bool, int]] = []
     for line in text.splitlines():
         if prefixed := _PREFIX.match(line):
-            found.append((int(prefixed[1]), [prefixed[2]], False))
+            found.append((int(prefixed[1]), [prefixed[3]], False, int(prefixed[2] or 0)))
         elif line.startswith("\t") and found:
             found[-1][1].append(line)
         elif (named := _named_process(line)) or not found or not found[-1][2]:
-            found.append((named, [line], True))
+            found.append((named, [line], True, 0))
         else:
             found[-1][1].append(line)
-    return [Entry(pid, "\n".join(lines), raw) for pid, lines, raw in found]
+    return [Entry(pid, "\n".join(lines), raw, leader) for pid, lines, raw, leader in found]
 
 
 def _named_process(line: str) -> int:
@@ -92,18 +99,46 @@ def about(pid: int, entries: Iterable[Entry]) -> tuple[str, ...]:
     """Return what a backend and its parallel workers said, and raw lines of nobody in particular."""
     listed = list(entries)
     leaders = deaths(listed).leaders
-    return tuple(entry.text for entry in listed if entry.pid == pid or leaders.get(entry.pid) == pid or not entry.pid)
+    return tuple(entry.text for entry in listed if _is_about(pid, entry, leaders))
+
+
+def _is_about(pid: int, entry: Entry, leaders: Mapping[int, int]) -> bool:
+    return entry.pid == pid or leaders.get(entry.pid) == pid or not entry.pid
+
+
+def remote(pid: int, entries: Iterable[Entry]) -> tuple[Remote, ...]:
+    """Return what sessions said that a backend opened through foreign servers, or that those opened in turn."""
+    said: list[Remote] = []
+    numbers: dict[int, int] = {}
+    listed = list(entries)
+    led, leaders = _led(pid, listed), deaths(listed).leaders
+    before = 0
+    for entry in listed:
+        if entry.pid in led:
+            said.append(Remote(numbers.setdefault(entry.pid, len(numbers) + 1), before, entry.text))
+        before += _is_about(pid, entry, leaders)
+    return tuple(said)
+
+
+def _led(pid: int, entries: Iterable[Entry]) -> set[int]:
+    """Return the sessions that a backend opened through foreign servers, and those that these opened."""
+    led: set[int] = set()
+    for entry in entries:  # a session says nothing before the one that opened it
+        if entry.leader == pid or entry.leader in led:
+            led.add(entry.pid)
+    return led
 
 
 def crash_of(pid: int, entries: Iterable[Entry], executable: Path) -> str | None:
-    """Return the report of a crash of this backend or of a parallel worker it led, or None.
+    """Return the report of a crash of this backend, a parallel worker it led or a session it opened, or None.
 
     It holds the postmaster's line, if the process died, and all reports of assertions, signals, PANIC and sanitizers,
     with backtraces in which addresses of static functions are given names.
     """
     listed = list(entries)
     dead = deaths(listed)
-    mine = {pid} | {follower for follower, leader in dead.leaders.items() if leader == pid}
+    mine = {pid} | _led(pid, listed)
+    mine |= {follower for follower, leader in dead.leaders.items() if leader in mine}
     lines = [line for process, line in dead.lines.items() if process in mine]
     reports = [entry.text for entry in listed if entry.pid in mine | {0} and _REPORT.search(entry.text)]
     if not lines and not reports:

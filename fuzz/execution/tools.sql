@@ -3,10 +3,14 @@
 
 CREATE SCHEMA pgduel_tools;
 
-CREATE SERVER loopback FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '', port '', dbname '');
+CREATE SERVER loopback FOREIGN DATA WRAPPER postgres_fdw OPTIONS (
+    host '', port '', dbname '',
+    application_name 'duel led by %p, loopback', options '-c log_statement=all -c log_parameter_max_length=0'
+);
 CREATE USER MAPPING FOR postgres SERVER loopback OPTIONS (user 'postgres');
 
--- Row count and order-independent hash of all rows of each table, view and sequence of the case.
+-- Row count and order-independent hash of all rows of each table, view and sequence of the case, in whatever schema;
+-- what an extension brings is its own business.
 -- Rows are hashed as text with the partition they live in, so partitions need no pass of their own. Foreign tables
 -- are left out: what they show lives in a table that is there too, and a loop of them would eat all connections.
 CREATE FUNCTION pgduel_tools.digests() RETURNS TABLE (name text, digest text)
@@ -20,8 +24,11 @@ BEGIN
     FOR name, kind IN
         SELECT c.oid::regclass::text, c.relkind
         FROM pg_class c
-        WHERE c.relnamespace IN (to_regnamespace('duel'), pg_my_temp_schema())
+        JOIN pg_namespace n ON n.oid = c.relnamespace
+        WHERE (n.nspname NOT LIKE 'pg\_%' AND n.nspname NOT IN ('information_schema', 'pgduel_tools')
+               OR n.oid = pg_my_temp_schema())
           AND c.relkind IN ('r', 'p', 'm', 'v', 'S') AND NOT c.relispartition
+          AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = c.oid AND deptype = 'e')
         ORDER BY c.oid::regclass::text COLLATE "C"
     LOOP
         BEGIN
@@ -40,19 +47,47 @@ BEGIN
 END
 $$;
 
--- Remove what a case made, in its schema and beside it.
-CREATE FUNCTION pgduel_tools.clear() RETURNS void
+-- Remove what a case made in its schema, and servers. Returns whether there is more: then the database has to be made
+-- anew. What was not there before has a higher OID than `made_before`, which is made last.
+CREATE FUNCTION pgduel_tools.clear() RETURNS boolean
 LANGUAGE plpgsql
 SET client_min_messages = error
 AS $$
 DECLARE
     server name;
+    made CONSTANT oid := 'pgduel_tools.made_before'::regclass;
 BEGIN
     FOR server IN SELECT srvname FROM pg_foreign_server WHERE srvname <> 'loopback' LOOP
         EXECUTE format('DROP SERVER %I CASCADE', server);
     END LOOP;
     DROP SCHEMA IF EXISTS duel CASCADE;
     DISCARD TEMP;
+    RETURN EXISTS (SELECT FROM pg_namespace WHERE oid > made AND nspname NOT LIKE 'pg\_temp\_%'
+                                              AND nspname NOT LIKE 'pg\_toast\_temp\_%')
+        OR EXISTS (SELECT FROM pg_class WHERE oid > made)
+        OR EXISTS (SELECT FROM pg_type WHERE oid > made)
+        OR EXISTS (SELECT FROM pg_proc WHERE oid > made)
+        OR EXISTS (SELECT FROM pg_operator WHERE oid > made)
+        OR EXISTS (SELECT FROM pg_opclass WHERE oid > made)
+        OR EXISTS (SELECT FROM pg_opfamily WHERE oid > made)
+        OR EXISTS (SELECT FROM pg_am WHERE oid > made)
+        OR EXISTS (SELECT FROM pg_cast WHERE oid > made)
+        OR EXISTS (SELECT FROM pg_collation WHERE oid > made)
+        OR EXISTS (SELECT FROM pg_conversion WHERE oid > made)
+        OR EXISTS (SELECT FROM pg_language WHERE oid > made)
+        OR EXISTS (SELECT FROM pg_transform WHERE oid > made)
+        OR EXISTS (SELECT FROM pg_extension WHERE oid > made)
+        OR EXISTS (SELECT FROM pg_foreign_data_wrapper WHERE oid > made)
+        OR EXISTS (SELECT FROM pg_event_trigger WHERE oid > made)
+        OR EXISTS (SELECT FROM pg_publication WHERE oid > made)
+        OR EXISTS (SELECT FROM pg_ts_dict WHERE oid > made)
+        OR EXISTS (SELECT FROM pg_ts_config WHERE oid > made)
+        OR EXISTS (SELECT FROM pg_ts_parser WHERE oid > made)
+        OR EXISTS (SELECT FROM pg_ts_template WHERE oid > made)
+        OR EXISTS (SELECT FROM pg_default_acl WHERE oid > made)
+        OR EXISTS (SELECT FROM pg_largeobject_metadata WHERE oid > made)
+        OR EXISTS (SELECT FROM pg_db_role_setting JOIN pg_database d ON d.oid = setdatabase
+                   WHERE datname = current_database());
 END
 $$;
 
@@ -66,3 +101,96 @@ WHERE name NOT IN ('CacheMemoryContext', 'index info', 'relation rules', 'partit
                    'Operator lookup cache', 'RowDescriptionContext', 'smgr relation table', 'MdSmgr')
 GROUP BY name
 ORDER BY name COLLATE "C";
+
+-- What ANALYZE of a relation led to, and what it could have seen, for the oracle `statistics`.
+-- Of a foreign table, that is its remote relation, which is read here directly: it has to be in this database.
+-- Rows are told in the order in which a scan returns them: `blocks` numbers the blocks of all tables it consists of,
+-- `members` those tables, `ranks` the values of a column in their order (0: NULL).
+CREATE FUNCTION pgduel_tools.analyzed(relation regclass) RETURNS TABLE (facts json, seen json)
+LANGUAGE plpgsql
+SET max_parallel_workers_per_gather = 0
+SET client_min_messages = error
+AS $$
+DECLARE
+    about record;
+    source regclass := relation;
+    parts record;
+    columns text;
+    queries text;
+    wanted int;
+BEGIN
+    SELECT format('%I.%I', max(option_value) FILTER (WHERE option_name = 'schema_name'),
+                  max(option_value) FILTER (WHERE option_name = 'table_name')) AS remote,
+           coalesce(max(option_value) FILTER (WHERE option_name = 'analyze_sampling' AND is_own),
+                    max(option_value) FILTER (WHERE option_name = 'analyze_sampling')) AS method
+    INTO about
+    FROM pg_foreign_table JOIN pg_foreign_server AS s ON s.oid = ftserver,
+         LATERAL (SELECT *, true AS is_own FROM pg_options_to_table(ftoptions)
+                  UNION ALL SELECT *, false FROM pg_options_to_table(srvoptions)) AS options
+    WHERE ftrelid = relation
+    GROUP BY ftrelid;
+    IF FOUND THEN
+        source := about.remote::regclass;
+    END IF;
+
+    WITH RECURSIVE tree(member) AS (
+        SELECT source::oid UNION SELECT inhrelid FROM tree, pg_inherits WHERE inhparent = member
+    )
+    SELECT bool_and(relkind IN ('r', 'm')) AS stored,
+           -- what the catalogs say of the parts is as new as their contents
+           bool_and(relkind IN ('r', 'm') AND relpages = pg_relation_size(oid) / current_setting('block_size')::int
+                    AND (reltuples >= 0 OR relpages = 0)) AS current,
+           sum(greatest(reltuples, 0)) AS rows
+    INTO parts
+    FROM tree JOIN pg_class ON oid = member WHERE relkind <> 'p';
+
+    SELECT string_agg(format('%I', attname), ', '),
+           string_agg(format(
+               $q$ SELECT %1$L AS name, max(octet_length(%1$I::text)) AS widest,
+                          json_agg(CASE WHEN %1$I IS NULL THEN 0 ELSE duel_rank END ORDER BY duel_row) AS ranks,
+                          json_agg(format('%%s', %1$I) ORDER BY duel_rank) FILTER (WHERE duel_first) AS values
+                   FROM (SELECT duel_row, %1$I, dense_rank() OVER by_value AS duel_rank,
+                                %1$I IS NOT NULL AND lag(%1$I) OVER by_value IS DISTINCT FROM %1$I AS duel_first
+                         FROM visible WINDOW by_value AS (ORDER BY %1$I)) AS ranked $q$, attname), ' UNION ALL '),
+           greatest(100, 300 * max(coalesce(nullif(attstattarget, -1),
+                                            current_setting('default_statistics_target')::int))) AS wanted
+    INTO STRICT columns, queries, wanted
+    FROM pg_attribute WHERE attrelid = relation AND attnum > 0 AND NOT attisdropped;
+
+    EXECUTE format($q$
+        WITH visible AS MATERIALIZED (
+            SELECT row_number() OVER () AS duel_row, %s AS duel_member, %s AS duel_part, %s AS duel_block, %s FROM %s
+        )
+        SELECT json_build_object(
+            'rows', (SELECT count(*) FROM visible),
+            'members', (SELECT json_agg(duel_member ORDER BY duel_row) FROM visible WHERE duel_member <> ''),
+            'blocks', (SELECT json_agg(number ORDER BY duel_row) FROM
+                          (SELECT duel_row, dense_rank() OVER (ORDER BY duel_part, duel_block) AS number
+                           FROM visible WHERE duel_part IS NOT NULL) AS numbered),
+            'columns', (SELECT json_agg(json_build_object(
+                            'name', c.name, 'widest', widest, 'ranks', ranks, 'values', values, 'null_frac', null_frac,
+                            'n_distinct', n_distinct, 'common', most_common_vals::text::text[],
+                            'frequencies', most_common_freqs, 'bounds', histogram_bounds::text::text[],
+                            'correlation', correlation) ORDER BY c.name)
+                        FROM (%s) AS c LEFT JOIN (
+                            SELECT s.* FROM pg_stats AS s JOIN pg_attribute AS a
+                            ON attrelid = %L::regclass AND a.attname = s.attname
+                            AND attstattarget IS DISTINCT FROM 0  -- else they are old
+                            WHERE inherited = %L
+                            AND (schemaname, tablename) = (SELECT relnamespace::regnamespace::name, relname
+                                                           FROM pg_class WHERE oid = %L::regclass)) AS s
+                        ON s.attname = c.name))
+        $q$,
+        CASE WHEN about.remote IS NULL THEN 'tableoid::regclass::text' ELSE $q$''$q$ END,
+        CASE WHEN parts.stored THEN 'tableoid' ELSE 'NULL' END,
+        CASE WHEN parts.stored THEN '(ctid::text::point)[0]' ELSE 'NULL' END,
+        columns, source, queries, relation, about.remote IS NULL, relation) INTO STRICT seen;
+    facts := json_build_object(
+        'remote', about.remote, 'method', about.method, 'wanted', wanted, 'current', parts.current,
+        'estimate', (SELECT reltuples FROM pg_class WHERE oid = relation),
+        'quoted', (SELECT reltuples FROM pg_class WHERE oid = source), 'quoted_parts', parts.rows);
+    RETURN NEXT;
+END
+$$;
+
+CREATE SEQUENCE pgduel_tools.made_before;

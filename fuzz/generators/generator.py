@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fuzz import generators
-from fuzz.errors import CaseError
 from oracles.case import Case
 from oracles.discovery import instances
 
@@ -36,11 +35,3 @@ class Generator(ABC):
 def all_generators() -> dict[str, Generator]:
     """Return an instance of each generator in this package, by name, sorted."""
     return {generator.name: generator for generator in instances(Generator, generators)}  # type: ignore[type-abstract]
-
-
-def generator_named(name: str) -> Generator:
-    """Return one generator. Raises CaseError, naming those there are."""
-    found = all_generators()
-    if name not in found:
-        raise CaseError(f"no generator is called {name!r}; there are: {', '.join(found)}")
-    return found[name]

@@ -10,7 +10,7 @@ the file, which needs the right to do so.
 import base64
 import re
 
-from fuzz.reduction.lexer import one_statement
+from fuzz.psql.lexer import one_statement
 from fuzz.reduction.markers import has_marker
 from fuzz.reduction.quoting import psql_literal, read_psql_literal, sql_literal
 from oracles.case import Kind, Step

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 from fuzz.errors import CaseError
+from fuzz.psql.lexer import BLANK, Token, depth_after, tokens
 from fuzz.reduction.copy_text import (
     CLOSE_SPOOL,
     Spool,
@@ -15,7 +16,6 @@ from fuzz.reduction.copy_text import (
     original_of_server_file,
     original_of_slash_copy,
 )
-from fuzz.reduction.lexer import BLANK, Token, depth_after, tokens
 from fuzz.reduction.quoting import read_sql_literal
 
 _ONLY_PRINTING = re.compile(r"\\(?:[!.aftx]|echo|encoding|errverbose|o|pset|qecho|set|setenv|timing|unset|warn)")

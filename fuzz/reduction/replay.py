@@ -8,6 +8,7 @@ from fuzz.engines.seeded import case_of
 from fuzz.errors import CaseError
 from fuzz.generators.generator import Scale
 from fuzz.reduction.reproducer import About, parse, read_about
+from fuzz.sources.target import Target
 from oracles.case import Case, CaseId
 
 _CASE_ID = re.compile(r"(\d+)/(\w+)/(\d+)")
@@ -21,10 +22,10 @@ class Replay:
     about: About | None = None
 
 
-def load(what: str, scale: Scale | None = None) -> Replay:
+def load(what: str, scale: Scale | None = None, target: Target | None = None) -> Replay:
     """Return the case in the file `what`, or the one that SEED/GENERATOR/INDEX means. Raises CaseError.
 
-    The scale matters to a case from a seed only, and has to be the one it was first generated with.
+    Scale and target matter to a case from a seed only, and have to be those it was first generated with and for.
     """
     path = Path(what)
     if path.is_file():
@@ -32,7 +33,7 @@ def load(what: str, scale: Scale | None = None) -> Replay:
     match = _CASE_ID.fullmatch(what)
     if match is None:
         raise CaseError(f"{what}: there is no such file, and it is no case either, which is SEED/GENERATOR/INDEX")
-    return Replay(case_of(CaseId(int(match[1]), match[2], int(match[3])), scale or Scale()))
+    return Replay(case_of(CaseId(int(match[1]), match[2], int(match[3])), scale or Scale(), target))
 
 
 def _from_script(path: Path) -> Replay:

@@ -135,8 +135,8 @@ def _explain(
     yield f"modes     {', '.join(mode.name for mode in case.modes) or 'plain'}"
     for name, facts in arms.items():
         yield from wrap(f"arm       {name}: {_facts(facts)}", _WIDTH, subsequent_indent=" " * 10)
-    yield from _block(f"expected, as {finding.arms[0]} did", finding.expected)
-    yield from _block(f"actual, as {finding.arms[1]} did", finding.actual)
+    for title, text in finding.sides():
+        yield from _block(title, text)
     yield ""
     yield "See it:   psql -X -f THIS_FILE   as a superuser on a server of each arm, and compare what they print"
     yield f"Judge it: {replay}"

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from fuzz.errors import CaseError
+from fuzz.psql.lexer import tokens
 from fuzz.reduction.copy_text import copy_text, spool_text, statement_text, without_data
-from fuzz.reduction.lexer import tokens
 from fuzz.reduction.markers import END, FLAGS, Section, marker, mode_marker, sections
 from fuzz.reduction.messages import Message, read_messages
 from fuzz.reduction.quoting import read_sql_literal, sql_literal
@@ -45,7 +45,7 @@ def write_steps(case: Case) -> Iterator[str]:
 
 def write_beside(case: Case, position: int, beside: Sequence[Beside]) -> str:
     """Return queries to run after the step at this position, as blocks of a script: no part of the case."""
-    modes, protocol = settings_of(case.modes), protocol_of(case.modes)
+    modes = settings_of(case.modes)
     blocks = []
     for number, each in enumerate(beside, start=len(case.all_steps)):  # a number that no other statement has
         there = [f"SET {name} = {sql_literal(value)};" for name, value in each.settings]
@@ -54,6 +54,7 @@ def write_beside(case: Case, position: int, beside: Sequence[Beside]) -> str:
             for name, _ in each.settings
         ]
         query = replace(case.all_steps[position], sql=each.sql, tags=())
+        protocol = Protocol.SIMPLE if each.plainly else protocol_of(case.modes)
         head, _, body = _write_step(query, "beside", number, protocol).partition("\n")
         explain = EXPLAIN_AS_TEXT if each.explained else PLAN_AS_TEXT if each.planned else ""
         blocks.append(

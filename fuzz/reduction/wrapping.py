@@ -11,8 +11,8 @@ from functools import partial
 
 from fuzz.errors import CaseError
 from fuzz.execution.session import CURSOR_FIRST_ROWS, EARLY_ROWS
+from fuzz.psql.lexer import one_statement, tokens
 from fuzz.reduction.copy_text import statement_text
-from fuzz.reduction.lexer import one_statement, tokens
 from fuzz.reduction.markers import has_marker
 from fuzz.reduction.messages import Message
 from fuzz.reduction.quoting import read_sql_literal, sql_literal

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.console import Console
@@ -12,7 +12,7 @@ from rich.table import Table
 from fuzz.campaign.stop import INTERRUPTED
 from fuzz.campaign.store import StoredFinding
 from fuzz.campaign.tally import Tally
-from fuzz.report.terminal import clock
+from fuzz.report.terminal import clock, plan_lines
 
 KINDS = ("agree", "finding", "unstable", "inconclusive")
 LISTED_REASONS = 12
@@ -92,6 +92,7 @@ def _generator_json(tally: Tally, name: str) -> dict[str, Any]:
         "cases": tally.cases[name],
         "statements_judged": tally.judged[name],
         "valid_share": round(tally.valid[name] / tally.steps[name], 5) if tally.steps[name] else 1.0,
+        "plans": asdict(tally.plans(name)),
         "tags": {tag: count for (generator, tag), count in sorted(tally.tags.items()) if generator == name},
     }
 
@@ -127,6 +128,8 @@ def print_summary(console: Console, summary: Summary) -> None:
     _print_counts(console, "reached in the servers", tally.reach)
     if summary.unreached:
         _line(console, f"never reached: {', '.join(summary.unreached)}")
+    for line in plan_lines(tally):
+        _line(console, line)
     for name in sorted(tally.cases):
         tags = Counter({tag: count for (generator, tag), count in tally.tags.items() if generator == name})
         _print_counts(console, f"workload paths of {name}", tags)

@@ -125,6 +125,7 @@ class LiveDisplay:
         parts += [  # last, since a low terminal cuts them off
             Panel(_counters(tally.reach), title="reached in the servers", title_align="left"),
             *(Panel(table, title="branches reached", title_align="left") for table in branch_tables(tally.reach)),
+            Panel(Text("\n".join(plan_lines(tally)) or "none yet"), title="diversity of plans", title_align="left"),
             Panel(_workloads(tally), title="workload paths", title_align="left"),
         ]
         self._live.update(Panel(Group(*parts), title=f"pgduel {clock(tally.seconds)}{limit}", title_align="left"))
@@ -154,6 +155,17 @@ def _counters(counts: dict[str, int]) -> RenderableType:
     if len(counts) > SHOWN:
         counts = rolled_up(counts)
     return Columns([f"{escape(name)} [bold]{count}[/]" for name, count in sorted(counts.items())], padding=(0, 3))
+
+
+def plan_lines(tally: Tally) -> Iterator[str]:
+    """Yield a line for each generator whose statements were explained: how many plans of other shapes there were."""
+    for name in sorted(tally.cases):
+        plans = tally.plans(name)
+        if plans.explained:
+            yield (
+                f"{name}: shapes of plans {plans.shapes}, statements explained {plans.explained}, "
+                f"chance of a new shape {plans.once / plans.explained:.0%}"
+            )
 
 
 def branch_tables(counts: Mapping[str, int]) -> Iterator[Table]:

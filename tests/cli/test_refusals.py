@@ -10,7 +10,9 @@ COMMANDS = ("fuzz", "replay", "list", "build", "shell", "bench", "doctor", "test
 
 
 @pytest.mark.parametrize(
-    "command", [(), *((each,) for each in COMMANDS), ("bench", "copy"), ("bench", "planning")], ids=" ".join
+    "command",
+    [(), *((each,) for each in COMMANDS), ("bench", "copy"), ("bench", "buckets"), ("bench", "planning")],
+    ids=" ".join,
 )
 def test_every_command_explains_itself(pgduel: Command, command: tuple[str, ...]) -> None:
     ended = pgduel(*command, "--help")
@@ -28,16 +30,23 @@ def test_the_help_names_every_command(pgduel: Command) -> None:
     [
         (("fuzz", "--generator", "nonsense"), "no generator is called 'nonsense'; there are: copy_batches, "),
         (("fuzz", "--generator", "copy_batches", "--generator", "copy_batches"), "a generator is named twice"),
+        (
+            ("fuzz", "--generator", "user_sql"),
+            "had from user_sql: say where your SQL is with --sql",
+        ),
+        (("fuzz", "--sql", "/nowhere"), "there is no /nowhere: give --sql a file or a directory of SQL"),
+        (("replay", "1/user_sql/0"), "no statements can be had from user_sql"),
         (("fuzz", "--flavor", "tasty"), "no flavor is called 'tasty'; there are: release, assert, sanitize"),
         (("fuzz", "--base", "nowhere"), "no source found for 'nowhere'"),
         (("fuzz", "--range", "a..b"), "--range needs the checkout it refers to: give --repo"),
         (("fuzz", "--arm", "a=", "--series", "b"), "not both"),
         (("fuzz", "--resume", "7"), "there is no campaign yet"),
-        (("fuzz", "--resume", "7", "--seed", "3"), "keeps its seed, generators and arms"),
+        (("fuzz", "--resume", "7", "--seed", "3"), "keeps its seed, generators, SQL and arms"),
         (("replay", "no-such-file.sql"), "no finding is called 'no-such-file.sql'"),
         (("replay", "1/nonsense/0"), "no generator is called 'nonsense'"),
         (("replay", "7/0123456789ab"), "there is no campaign yet"),
         (("bench", "copy", "--rows", "ten"), "--rows ten: give whole numbers, separated by commas"),
+        (("bench", "buckets", "--size", "9"), "a hash table of 9 kB: the size has to be from 70 to 703125"),
         (("bench", "planning", "--partitions", "0"), "each of partitions has to be at least 1"),
         (("bench", "planning", "--queries", "/nowhere"), "there is no SELECT in *.sql files of /nowhere"),
         (("list", "--json", "/nowhere/list.json"), "cannot write /nowhere/list.json"),
@@ -60,6 +69,7 @@ def test_lists_name_what_there_is(pgduel: Command, tmp_path: Path) -> None:
     generators = pgduel("list", "generators").out
     assert "copy_batches" in generators
     assert "partitioned_joins" in generators
+    assert {"regress", "sqlsmith", "user_sql"} <= set(pgduel("list", "sources").out.split())
     assert "result" in pgduel("list", "oracles").out
     assert pgduel("list", "campaigns", "--json", tmp_path / "list.json").out == "none\n"
     assert (tmp_path / "list.json").read_text() == "[]\n"

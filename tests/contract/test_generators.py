@@ -17,7 +17,8 @@ from pglast.visitors import Visitor
 from fuzz.engines.seeded import case_of, draw_case, draw_modes
 from fuzz.errors import CaseError
 from fuzz.execution.modes import MODES
-from fuzz.generators.generator import Generator, Scale, all_generators, generator_named
+from fuzz.generators.generator import Generator, Scale, all_generators
+from fuzz.sources.workloads import workload_named
 from oracles.case import Case, CaseId, Kind
 from oracles.mode import protocol_of
 
@@ -155,4 +156,4 @@ def test_unknown_names_are_refused() -> None:
     with pytest.raises(CaseError, match="no mode is called 'silence'; there are: plain"):
         draw_modes(random.Random(3), Unheard())
     with pytest.raises(CaseError, match="no generator is called 'nobody'"):
-        generator_named("nobody")
+        workload_named("nobody")

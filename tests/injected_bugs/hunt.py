@@ -2,9 +2,10 @@
 
 A bug is a patch on top of a sound series, with a header:
 `# Oracle: NAME` or `# Oracle: NAME, NAME or NAME`: whose finding is awaited. Several are named where it depends on the
-case which of them sees the bug first.
+case which of them sees the bug first; `claims` stands for all that hold an arm against itself.
 `# Series: DIRECTORY`: of patches/pg17, on top of which it applies; `optimizations`, if it does not say.
 `# Workload: GENERATOR`: the one made for what it breaks, if others hardly get there.
+`# Arms: bugged`: it is found where there is no sound arm to hold it against; otherwise there is one.
 """
 
 import json
@@ -17,11 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from fuzz import workdir
+from oracles.metamorphic import Metamorphic
+from oracles.oracle import all_oracles
 
 SEEDS = (1, 2, 3)  # of campaigns, the next one where a finding does not replay
 
 PG17 = workdir.CHECKOUT / "patches" / "pg17"
-_HEADER = re.compile(r"# (Oracle|Series|Workload): (.+)")
+_WORDS = {"claims": tuple(oracle.name for oracle in all_oracles() if isinstance(oracle, Metamorphic))}
+_HEADER = re.compile(r"# (Oracle|Series|Workload|Arms): (.+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,11 @@ class Bug:
     oracles: tuple[str, ...]
     series: str
     workload: str | None
+    alone: bool
+
+    @property
+    def takes_long(self) -> bool:
+        return self.alone or self.workload is not None
 
     @property
     def name(self) -> str:
@@ -41,8 +50,8 @@ class Bug:
 def bug_of(patch: Path) -> Bug:
     """Read a bug's header."""
     header = dict(_HEADER.findall(patch.read_text().partition("\ndiff ")[0]))
-    oracles = tuple(re.split(r", | or ", header["Oracle"]))
-    return Bug(patch, oracles, header.get("Series", "optimizations"), header.get("Workload"))
+    oracles = tuple(name for word in re.split(r", | or ", header["Oracle"]) for name in _WORDS.get(word, (word,)))
+    return Bug(patch, oracles, header.get("Series", "optimizations"), header.get("Workload"), "Arms" in header)
 
 
 def _listed(directory: Path) -> list[Path]:
@@ -58,7 +67,9 @@ def hunt(bug: Bug, directory: Path, *, cases: int) -> str:
     numbers of buffers in that one server.
     """
     sound = _listed(PG17 / bug.series)
-    arms = (*_arm("patched", sound), *_arm("bugged", [*sound, bug.patch]))
+    arms = _arm("bugged", [*sound, bug.patch])
+    if not bug.alone:
+        arms = (*_arm("patched", sound), *arms)
     for seed in SEEDS:
         told = _fuzz(arms, directory, seed, cases, ("--generator", bug.workload) if bug.workload else ())
         found = [each for each in told["findings"] if each["oracle"] in bug.oracles]
@@ -67,12 +78,12 @@ def hunt(bug: Bug, directory: Path, *, cases: int) -> str:
         if shown:
             break
     assert shown, f"no reproducer replays: {found}"
-    assert not _replays(shown["reproducer"], *_arm("patched", sound), *_arm("bugged", sound))
+    assert not _replays(shown["reproducer"], *(() if bug.alone else _arm("patched", sound)), *_arm("bugged", sound))
     cpu = sum(told["cpu_seconds"].values())
     return f"{bug.name}: {told['seconds']} s, {told['cases']} cases, {cpu:.0f} s of CPU, by {shown['oracle']}"
 
 
-def _arm(name: str, series: Sequence[Path]) -> tuple[str, str]:
+def _arm(name: str, series: Sequence[Path]) -> tuple[str, ...]:
     return "--arm", f"{name}={','.join(map(str, series))}"
 
 

@@ -11,9 +11,9 @@ pytestmark = [pytest.mark.servers, pytest.mark.timeout(1800)]
 
 BUGS = [bug_of(patch) for patch in sorted(Path(__file__).parent.glob("**/*.patch"))]
 # Not seconds, which would say more of the machine than of the hunt.
-CASES = 100
+CASES = 150
 CASES_OF_WORKLOAD = 400  # of the workload made for what the bug breaks: it has more branches to reach
-WANTED = {None: 6, "outer_joins": 8, "many_partitions": 6}
+WANTED = {None: 8, "outer_joins": 8, "many_partitions": 6, "hash_growth": 3, "foreign_analyze": 3}
 
 
 @pytest.mark.parametrize("workload", WANTED)
@@ -22,7 +22,7 @@ def test_there_are_bugs_enough(workload: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "bug", [pytest.param(bug, id=bug.name, marks=[pytest.mark.long] if bug.workload else []) for bug in BUGS]
+    "bug", [pytest.param(bug, id=bug.name, marks=[pytest.mark.long] if bug.takes_long else []) for bug in BUGS]
 )
 def test_an_injected_bug_is_found_and_replays(bug: Bug, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = hunt(bug, tmp_path, cases=CASES_OF_WORKLOAD if bug.workload else CASES)

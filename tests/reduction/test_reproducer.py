@@ -76,6 +76,16 @@ def test_what_stands_beside_a_step_runs_as_the_step_does() -> None:
     assert "\nEXPLAIN (VERBOSE, SETTINGS, SUMMARY, MEMORY) EXECUTE duel_statement_5('one');" in planned
 
 
+def test_what_was_asked_plainly_stands_there_plainly() -> None:
+    cursor = replace(CASE, modes=(Mode("cursor", protocol=Protocol.CURSOR),))
+    changed = "BEGIN;DELETE FROM t;ROLLBACK"
+    text = script(cursor, replace(FINDING, step=3, beside=(Beside(changed, plainly=True), Beside("SELECT 2"))))
+    first, second = text[text.index("-- beside") : text.index("-- step 4")].split("\n\n")[:2]
+    assert "DECLARE" not in first
+    assert "DECLARE" in second
+    assert parse(text) == cursor
+
+
 def test_data_that_should_load_stand_inline() -> None:
     assert "COPY t FROM STDIN;\n1\tone\n2\t\\N\n\\.\n" in script()
 

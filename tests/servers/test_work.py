@@ -21,6 +21,7 @@ from fuzz.generators.generator import Scale
 from fuzz.servers.arm import Arm
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
+from fuzz.sources.target import Target
 from oracles.case import Case, CaseId, Kind, Step
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(120)]
@@ -51,7 +52,7 @@ class WritesNothing:
 def cases(monkeypatch: pytest.MonkeyPatch, *made: Case) -> Range:
     """Let a range have these cases."""
 
-    def case_of(case_id: CaseId, _: Scale) -> Case:
+    def case_of(case_id: CaseId, _: Scale, __: Target) -> Case:
         return made[case_id.index]
 
     monkeypatch.setattr(work, "case_of", case_of)

@@ -47,9 +47,7 @@ def filtered(kind: str, rows: float, outer: float, **told: Any) -> Node:
         (hash_join("Right", 4, 10, 5), "every inner row is kept"),
         (hash_join("Inner", 5, 10, 5, read=4), "hash table holds no more than was read"),
         (hash_join("Inner", 5, 10, 5, table={"Hash Batches": 6}), "batches are a power of two"),
-        (hash_join("Inner", 5, 10, 5, table={"Hash Buckets": 1025}), "buckets are a power of two"),
         (hash_join("Inner", 5, 10, 5, table={"Original Hash Batches": 8}), "batches never become fewer"),
-        (hash_join("Inner", 5, 10, 5, table={"Original Hash Buckets": 2048}), "buckets never become fewer"),
         (filtered("Inner", 90, 120, Rows_Passed=99), "every probe has an outcome"),
         (filtered("Inner", 90, 120, False_Positives=101), "false positives have passed"),
         (filtered("Inner", 90, 120, False_Positive_Rate=1.5), "false positive rate is a share"),
@@ -89,7 +87,6 @@ def test_a_contradiction_is_a_finding(join: Node, identity: str) -> None:
         | {"Join Type": "Semi"},
         node("Merge Join", 1, hash_join("Left", 1, 10, 5) | {"Parent Relationship": "Outer"}),
         node("Result", 1, hash_join("Left", 1, 10, 5) | {"Parent Relationship": "InitPlan"}),  # EXISTS
-        hash_join("Inner", 5, 10, 5, table={"Original Hash Buckets": 2048}, shared=True),
         hash_join("Inner", 0, 0, 0, loops=0, table={"Hash Batches": 0}),  # never ran
         filtered("Inner", 90, 120),
         filtered("Semi", 90, 120, Rows_Passed=60, Rows_Discarded=40),

@@ -9,7 +9,7 @@ import pytest
 from oracles.case import Case
 from oracles.finding import Finding
 from oracles.leak import CONFIRMING_REPEATS, Leak
-from oracles.observation import CaseObservation, Residue, Resources, Run
+from oracles.observation import CaseObservation, Remote, Residue, Resources, Run
 from oracles.oracle import Agree, Inconclusive, Verdict
 from oracles.repetition import REPEATS
 from oracles.sampling import REPEATED as SAMPLE
@@ -97,10 +97,53 @@ def test_a_leak_of_the_first_arm_alone_is_its_own() -> None:
         (Residue(locks=("advisory ExclusiveLock 0/1/1",)), "left: locks"),
         (Residue(cursors=("c",)), "left: cursors"),
         (Residue(prepared=("p",)), "left: prepared"),
+        (Residue(remote=("idle in transaction session",)), "left: remote"),
     ],
 )
 def test_what_stays_behind_is_a_finding(left: Residue, origin: str) -> None:
     assert finding(duel(CLEAN, replace(CLEAN, residue=left))).origin == origin
+
+
+def behind(*statements: str) -> CaseObservation:
+    """Return a case behind whose foreign server a session logged this."""
+    return replace(CLEAN, remote=tuple(Remote(1, 1, f"LOG:  {statement}") for statement in statements))
+
+
+BEGIN, COMMIT = "statement: START TRANSACTION ISOLATION LEVEL REPEATABLE READ", "statement: COMMIT TRANSACTION"
+DECLARE = "statement: DECLARE c1 CURSOR FOR\nSELECT a FROM duel.t"
+EXECUTE = "execute pgsql_fdw_prep_3: INSERT INTO duel.t(a) VALUES ($1)"
+
+
+@pytest.mark.parametrize(
+    ("statements", "origin"),
+    [
+        ((BEGIN, DECLARE, COMMIT), "left: remote cursor"),
+        ((BEGIN, DECLARE, "statement: CLOSE c2", COMMIT), "left: remote cursor"),
+        ((BEGIN, EXECUTE, EXECUTE, COMMIT), "left: remote prepared statement"),
+    ],
+)
+def test_what_stays_open_behind_a_foreign_server_is_a_finding(statements: Sequence[str], origin: str) -> None:
+    assert finding(duel(CLEAN, behind(*statements))).origin == origin
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        (BEGIN, DECLARE, "statement: FETCH 100 FROM c1", "statement: CLOSE c1", COMMIT),
+        (BEGIN, DECLARE, "statement: ABORT TRANSACTION"),
+        (BEGIN, DECLARE, "statement: ROLLBACK TO SAVEPOINT s2; RELEASE SAVEPOINT s2", COMMIT),
+        (BEGIN, EXECUTE, "statement: DEALLOCATE pgsql_fdw_prep_3", COMMIT),
+        (BEGIN, EXECUTE, "statement: ABORT TRANSACTION", "statement: DEALLOCATE ALL", BEGIN, COMMIT),
+        (BEGIN, DECLARE),  # the session that it serves has not ended its transaction
+    ],
+)
+def test_what_is_closed_in_time_is_no_leak(statements: Sequence[str]) -> None:
+    assert duel(CLEAN, behind(*statements)) == (Agree(1),)
+
+
+def test_a_leak_warning_of_a_session_behind_a_foreign_server_is_a_finding() -> None:
+    told = replace(CLEAN, remote=(Remote(1, 0, f"WARNING:  {NOT_CLOSED}"),))
+    assert finding(duel(CLEAN, told)).actual == NOT_CLOSED
 
 
 def test_an_advisory_lock_that_all_arms_keep_is_the_cases_own() -> None:

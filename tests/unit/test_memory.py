@@ -134,6 +134,34 @@ def test_more_memory_is_given_in_terms_of_what_the_statement_had() -> None:
     assert {"72kB", "80kB"} == {value for run in asked for mode in run.modes for _, value in mode.settings}
 
 
+def beside_a_table_of_one_tuple(peak: int, master: Node, patched: Node) -> tuple[Verdict, ...]:
+    """Judge the plans; such a table takes that much in the arm that the other is held against."""
+    plain = {"master": master, "patched": patched}
+    return judged(
+        Memory(), CASE, lambda run: explained_case(join(peak, batches=1) if run.instead else plain[run.arm], SMALL)
+    )
+
+
+def test_buckets_on_top_of_what_does_not_count_them_are_no_finding() -> None:
+    verdicts = beside_a_table_of_one_tuple(1, join(peak=900), join(peak=908))
+    assert verdicts == (Inconclusive("the reference does not count buckets"),)
+    assert finding(beside_a_table_of_one_tuple(9, join(peak=900), join(peak=908)))
+    assert finding(beside_a_table_of_one_tuple(1, join(peak=900), join(peak=910)))
+
+
+def test_batches_that_buckets_need_are_no_finding() -> None:
+    ways = [("patched", name, join()) for name in ("work_mem * 1.125", "work_mem * 1.25")]
+    verdicts = duel(join(), join(written=300), *ways)
+    assert verdicts == (Unstable(f"{WRITTEN}: not with a little more memory"),)
+
+
+def test_where_a_key_that_cannot_be_divided_is_written_is_up_to_the_server() -> None:
+    (verdict,) = duel(join(peak=900), join(peak=900, written=300))
+    assert isinstance(verdict, Inconclusive)
+    assert "larger than memory" in verdict.reason
+    assert finding(duel(join(peak=64), join(peak=64, written=300)))
+
+
 def test_a_lost_connection_tells_nothing() -> None:
     lost: Callable[[Run], CaseObservation] = lambda run: replace(seen(LOST), residue=None)  # noqa: E731
     assert judged(Memory(), CASE, lost) == (Inconclusive("connection lost"),)

@@ -43,6 +43,13 @@ def test_joins_count_by_method_and_type(kind: str, counter: str) -> None:
     assert set(reach(hash_join(kind))) == {"explained", "rows", "hash_join", counter, f"hash_join.{counter}"}
 
 
+def test_workers_that_share_a_hash_table_are_cut_off_below_a_limit() -> None:
+    shared = hash_join("Inner", **{"Parallel Aware": True})
+    assert reach(node("Limit", node("Gather", shared) | {"Workers Launched": 2}))["parallel_hash.left_early"] == 1
+    assert "parallel_hash.left_early" not in reach(node("Limit", node("Gather", shared) | {"Workers Launched": 0}))
+    assert "parallel_hash.left_early" not in reach(node("Gather", node("Limit", shared)) | {"Workers Launched": 2})
+
+
 @pytest.mark.parametrize(
     ("of_hash", "counters"),
     [
@@ -50,7 +57,16 @@ def test_joins_count_by_method_and_type(kind: str, counter: str) -> None:
         ({"Hash Batches": 4, "Original Hash Batches": 4}, {"hash_join.multi_batch"}),
         ({"Hash Batches": 4, "Original Hash Batches": 1}, {"hash_join.multi_batch", "hash_join.grown_batches"}),
         ({"Hash Buckets": 2048, "Original Hash Buckets": 1024}, {"hash_join.grown_buckets"}),
+        ({"Hash Buckets": 1024, "Original Hash Buckets": 2048}, {"hash_join.fewer_buckets"}),
+        (
+            {"Hash Batches": 2, "Original Hash Batches": 1, "Hash Buckets": 2048, "Original Hash Buckets": 1024},
+            {"hash_join.multi_batch"} | {f"hash_join.grown_{what}" for what in ("batches", "buckets", "both")},
+        ),
         ({"Parallel Aware": True}, {"parallel_hash"}),
+        (
+            {"Parallel Aware": True, "Hash Batches": 2},
+            {"hash_join.multi_batch", "parallel_hash", "parallel_hash.multi_batch"},
+        ),
         ({"Parallel Aware": True, "Actual Loops": 0}, set()),
     ],
 )

@@ -6,6 +6,7 @@ from fuzz.campaign.seats import absences, seats
 from fuzz.servers.arm import Arm
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
+from oracles.crash import Crash
 from oracles.plan import Plan
 from oracles.result import Result
 
@@ -24,6 +25,14 @@ def judged(*arms: Arm) -> dict[str, tuple[str, ...]]:
 
 def test_all_arms_sit_before_an_oracle_that_is_for_all() -> None:
     assert judged(MASTER, OTHER, LATER) == {"result": ("master", "other", "later")}
+
+
+def test_an_arm_alone_sits_before_those_that_need_no_other() -> None:
+    only = (MASTER,)
+    assert [seat.arms for seat in seats((Crash(), *ORACLES), only)] == [("master",)]
+    assert list(absences((Crash(), *ORACLES), only)) == [
+        "plan, result: not asked, there is no other arm to hold master against"
+    ]
 
 
 def test_plans_are_compared_between_neutral_arms_of_one_base() -> None:

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from fuzz.execution.serverlog import ServerLog, about, crash_of, deaths, split
+from fuzz.execution.serverlog import ServerLog, about, crash_of, deaths, remote, split
+from oracles.observation import Remote
 
 TRAP = 'TRAP: failed Assert("x > 0"), File: "nodeHash.c", Line: 12, PID: 200'
 FRAMES = "postgres: a duel_0 [local] SELECT(ExecHash+0x5d)[0x5646]\n/lib/libc.so.6(+0x2724a)[0x7f01]"
@@ -47,6 +48,33 @@ def test_a_crash_is_the_sessions_own_or_its_workers() -> None:
     assert "signal 11 in process 300" in (crash_of(100, entries, POSTGRES) or "")
     assert crash_of(400, entries, POSTGRES) is None
     assert crash_of(600, entries, POSTGRES) is None
+
+
+LED = """\
+100|pgduel a|LOG:  statement: ANALYZE far
+700|duel led by 100|LOG:  statement: START TRANSACTION
+800|duel led by 999|LOG:  statement: another's
+750|duel led by 700|LOG:  statement: two servers away
+100|pgduel a|WARNING:  in between
+700|duel led by 100|LOG:  statement: COMMIT TRANSACTION
+90||LOG:  server process (PID 750) was terminated by signal 11: Segmentation fault
+"""
+
+
+def test_sessions_behind_foreign_servers_belong_to_the_one_that_opened_them() -> None:
+    entries = split(LED)
+    assert remote(100, entries) == (
+        Remote(1, 1, "LOG:  statement: START TRANSACTION"),
+        Remote(2, 1, "LOG:  statement: two servers away"),
+        Remote(1, 2, "LOG:  statement: COMMIT TRANSACTION"),
+    )
+    assert about(100, entries) == ("LOG:  statement: ANALYZE far", "WARNING:  in between")
+    assert remote(600, entries) == ()
+
+
+def test_their_crashes_are_its_own() -> None:
+    assert "signal 11" in (crash_of(100, split(LED), POSTGRES) or "")
+    assert crash_of(999, split(LED), POSTGRES) is None
 
 
 def test_reports_of_sanitizers_and_panic_are_crashes() -> None:

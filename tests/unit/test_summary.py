@@ -25,6 +25,7 @@ TALLY = Tally(
     reasons=Counter({("result", "joins", "inconclusive", "timeout"): 2}),
     tags=Counter({("joins", "lateral"): 12}),
     reach=Counter(hash_join=7),
+    shapes=Counter({("joins", "1f"): 3, ("joins", "2e"): 1}),
     seconds=60.0,
     client_cpu=5.0,
     server_cpu=95.0,
@@ -47,6 +48,7 @@ def test_json_has_what_programs_read() -> None:
     assert (told["findings"], told["unstable"], told["inconclusive"]) == ([], 0, 2)
     assert told["canaries"] == {"planted": 4, "caught": 4}
     assert told["reach"] == {"hash_join": 7}
+    assert told["generators"]["joins"]["plans"] == {"explained": 4, "shapes": 2, "once": 1}
     assert told["cpu_seconds"] == {"client": 5.0, "server": 95.0}
     assert (told["arms"], told["seed"]) == ({"master": {"build": "abc"}}, 1)
     assert told["statements_per_second"] == 5.0
@@ -58,6 +60,7 @@ def test_people_read_the_same() -> None:
         "10 cases, 300 statements compared in 1:00 (5/s), 99.8% valid, seed 1",
         "95 s in the servers, 5 s in pgduel (5%)",
         "4 of 4 caught",
+        "joins: shapes of plans 2, statements explained 4, chance of a new shape 25%",
         "inconclusive x2: timeout (result on joins)",
         "hash_join",
         "lateral",

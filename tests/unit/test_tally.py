@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from fuzz.campaign.tally import Tally
+from fuzz.campaign.tally import Plans, Tally
 from fuzz.campaign.trial import Trial
 from oracles.case import Case, Kind, Step
 from oracles.finding import Finding
@@ -44,6 +44,16 @@ def test_a_statement_that_several_oracles_compared_is_judged_once() -> None:
     assert tally.statements_judged == 9
     assert [tally.of_kind(kind) for kind in ("agree", "finding", "unstable", "inconclusive")] == [3, 1, 1, 1]
     assert tally.reasons == {("leak", "a", "unstable", "moody"): 1, ("leak", "a", "inconclusive", "timeout"): 1}
+
+
+def test_plans_of_a_generator_are_counted_by_shape() -> None:
+    tally = Tally()
+    for shape in ("Seq Scan", "Seq Scan", "Sort(Seq Scan)"):
+        tally.count_plan("a", shape)
+    tally.count_plan("b", "Result")
+    assert (tally.plans("a"), tally.plans("c")) == (Plans(explained=3, shapes=2, once=1), Plans(0, 0, 0))
+    tally.add(Tally.from_json(tally.to_json()))
+    assert tally.plans("a") == Plans(explained=6, shapes=2, once=0)
 
 
 def test_tallies_add_up_and_survive_json() -> None:

@@ -42,11 +42,12 @@ def test_a_terminal_shows_every_number() -> None:
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=100, height=40, color_system=None)
     tally = Tally(cases=Counter(joins=3), reach=Counter(hash_join=12), tags=Counter({("joins", "lateral"): 34}))
+    tally.count_plan("joins", "Seq Scan")
     with display(console, 300) as shown:
         shown.progress("starting master")
         shown.say("campaign 1")
         shown.show(tally, ())
-    for text in ("starting master", "campaign 1", "hash_join 12", "lateral 34", "0:00 of 5:00"):
+    for text in ("starting master", "campaign 1", "hash_join 12", "lateral 34", "0:00 of 5:00", "shapes of plans 1"):
         assert text in out.getvalue()
 
 

@@ -12,18 +12,13 @@
 #include <pthread.h>
 
 #include "failure.h"
+#include "input.h"
 #include "lib/blockbloom.h"
 
 #define MAX_VALUES	20000
 #define MAX_FOLDS	20
 #define ASKED		20000
 #define THREADS		3
-
-typedef struct Input
-{
-	const uint8_t *next;
-	const uint8_t *end;
-} Input;
 
 /* Adds values[first], values[first + step], ... to a shared filter */
 typedef struct Adder
@@ -37,20 +32,6 @@ typedef struct Adder
 static uint32 values[MAX_VALUES];
 static int	nvalues;
 static uint64 random_state;
-
-static uint32
-byte(Input *input)
-{
-	return input->next < input->end ? *input->next++ : 0;
-}
-
-static uint32
-word(Input *input)
-{
-	uint32		high = byte(input) << 8 | byte(input);
-
-	return high << 16 | byte(input) << 8 | byte(input);
-}
 
 static uint32
 random_word(void)

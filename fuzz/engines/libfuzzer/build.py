@@ -26,6 +26,9 @@ _FLAGS = (
     *("-fprofile-instr-generate", "-fcoverage-mapping"),
     *("-Wall", "-Wno-ignored-attributes", "-Werror"),  # the headers were configured for gcc
 )
+# The server's files refer to much that is never called. What is left of it when unused functions are dropped may be
+# undefined: calling it ends the harness.
+_UNUSED_LEFT_OUT = ("-Wl,--gc-sections", "-Wl,--unresolved-symbols=ignore-all")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +40,7 @@ class _Recipe:
 
 
 def _eclass(lookup: str) -> _Recipe:
-    """Return the recipe for equivclass.c with one way to look for members.
-
-    The planner's files refer to much that is never called. What is left of it when unused functions are dropped may
-    be undefined: calling it ends the harness.
-    """
+    """Return the recipe for equivclass.c with one way to look for members."""
     query = ("query", "joins", "exprs", "removal", "planner_stubs", "node_stubs")
     checks = ("harness", "questions", "model", "changes", "lookups", "classes", "clauses", "derivations")
     own = (f"eclass/{file}.c" for file in (*checks, *query, lookup))
@@ -54,9 +53,19 @@ def _eclass(lookup: str) -> _Recipe:
             *("src/common/hashfn.c", "src/include/nodes/pathnodes.h", "src/include/optimizer/paths.h"),
         ),
         ("src/backend/optimizer/plan/analyzejoins.c",),
-        ("-Wl,--gc-sections", "-Wl,--unresolved-symbols=ignore-all"),
+        _UNUSED_LEFT_OUT,
     )
 
+
+# Without a server, no type is looked up and no expression deparsed: what deparse.c needs for that may be undefined.
+_SAMPLING = _Recipe(
+    (*(f"sampling/{file}.c" for file in ("harness", "relation", "remote_sql")), "backend_stubs.c", "failure.c"),
+    (
+        *(f"contrib/postgres_fdw/{file}" for file in ("sampling.c", "deparse.c", "postgres_fdw.h")),
+        *("src/backend/nodes/list.c", "src/common/stringinfo.c", "src/port/snprintf.c", "src/port/strlcpy.c"),
+    ),
+    linker=("-Wl,--gc-sections", "-Wl,--unresolved-symbols=ignore-all"),
+)
 
 HARNESSES = {
     "eclass_linear": _eclass("lookup_linear"),
@@ -68,6 +77,15 @@ HARNESSES = {
         ("blockbloom_harness.c", "popcount_stubs.c", "failure.c"),
         ("src/backend/lib/blockbloom.c", "src/include/lib/blockbloom.h", "src/port/qsort.c"),
     ),
+    "buckets": _Recipe(
+        (
+            *(f"buckets/{file}.c" for file in ("harness", "sizing", "growth")),
+            *("backend_stubs.c", "popcount_stubs.c", "failure.c"),
+        ),
+        ("src/include/executor/hashjoin.h",),
+        ("src/backend/executor/nodeHash.c",),
+        _UNUSED_LEFT_OUT,
+    ),
     "resowner": _Recipe(
         (
             *("resowner_harness.c", "resowner_model.c", "resowner_release.c"),
@@ -75,6 +93,7 @@ HARNESSES = {
         ),
         ("src/backend/utils/resowner/resowner.c", "src/port/qsort.c"),
     ),
+    "sampling": _SAMPLING,
 }
 _HEADERS = "src/include/"
 _OWN = "harness"  # of a compiled harness's folder: copies of the files beside this one
@@ -129,7 +148,8 @@ def _compiler_version() -> str:
 def _compile(build: Build, harness: Path, sources: list[Path], linker: tuple[str, ...]) -> None:
     draft = harness.with_suffix(".new")
     home = harness.parent
-    includes = [f"-I{place}" for place in (home / _HEADERS, home, _headers(build), home / _OWN)]
+    places = (home / _HEADERS, home, *_headers(build), home / _OWN)
+    includes = [f"-I{place}" for place in places]
     command = [CLANG, *_FLAGS, *includes, "-o", str(draft), *map(str, sources), *linker, "-lm", "-pthread"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
@@ -140,7 +160,8 @@ def _compile(build: Build, harness: Path, sources: list[Path], linker: tuple[str
     draft.replace(harness)
 
 
-def _headers(build: Build) -> str:
-    pg_config = [str(build.bindir / "pg_config"), "--includedir-server"]
+def _headers(build: Build) -> list[str]:
+    """Return where the server's headers are, and those of libpq."""
+    pg_config = [str(build.bindir / "pg_config"), "--includedir-server", "--includedir"]
     environment = os.environ | build.flavor.environment
-    return subprocess.run(pg_config, capture_output=True, text=True, check=True, env=environment).stdout.strip()
+    return subprocess.run(pg_config, capture_output=True, text=True, check=True, env=environment).stdout.split("\n")[:2]

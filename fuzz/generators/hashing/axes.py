@@ -22,7 +22,12 @@ class Memory:
     @property
     def name(self) -> str:
         """Return work_mem as it is set."""
-        return f"{self.kilobytes}kB" if self.kilobytes < 1024 else f"{self.kilobytes // 1024}MB"
+        return f"{self.kilobytes // 1024}MB" if self.kilobytes % 1024 == 0 else f"{self.kilobytes}kB"
+
+    @property
+    def tag(self) -> str:
+        """Return the name of a round amount; others are many, and made for a number of rows."""
+        return f"memory.{self.name if self.kilobytes & (self.kilobytes - 1) == 0 else 'snug'}"
 
     @property
     def bytes(self) -> int:
@@ -41,11 +46,12 @@ class Axes:
     memory: Memory
     partitioned: bool
     pooled: bool  # so large that the memory of several processes is too small as well
+    sized: bool = False  # of numbers of rows that matter, which the planner is wrong about already
 
     @property
     def bare(self) -> bool:
-        """Tell whether tables are best joined as they are: by partitions, or by what statistics know of hot keys."""
-        return self.partitioned or self.skew == "hot"
+        """Tell whether tables are best joined as they are: by partitions, by what statistics know of hot keys, ..."""
+        return self.partitioned or self.sized or self.skew == "hot"
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -54,7 +60,7 @@ class Axes:
             f"key.{self.key.name}",
             f"nulls.{self.nulls}",
             f"skew.{self.skew}",
-            f"memory.{self.memory.name}",
+            self.memory.tag,
             *(("partitioned",) if self.partitioned else ()),
             *(("pooled",) if self.pooled else ()),
         )

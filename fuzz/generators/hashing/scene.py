@@ -19,12 +19,12 @@ from fuzz.generators.relational.tables import Table
 from oracles.case import Step
 
 FEW = 4  # rows of one key, at most, in a table that is not heavy
-_LAST = 9973  # prime; keys embed integers below it
+LAST_KEY = 9973  # prime; keys embed integers below it
 _DOMAINS = (53, 211, 503, 997, 1999, 4999)
 _WIDE_BYTES = 300_000  # that the wide column of one table takes, about
 _PARTICIPANTS = 6  # of a Parallel Hash for which a table is made so large that the memory of all is too small
 _MISJUDGED = "few"
-_ALONE = "SET max_parallel_maintenance_workers = 0"  # or each small index waits for workers to build it
+ALONE = "SET max_parallel_maintenance_workers = 0"  # or each small index waits for workers to build it
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def draw_scene(rng: random.Random, scale: Scale) -> Scene:
     axes = draw_axes(rng)
     tables = _tables(rng, scale, axes)
     steps = [
-        *map(Step, (_ALONE, *axes.key.needs)),
+        *map(Step, (ALONE, *axes.key.needs)),
         *(step for table in tables for step in steps_of(rng, table, indexes=1)),
     ]
     if axes.skew == "hot" and chance(rng, 60):
@@ -80,11 +80,11 @@ def _tables(rng: random.Random, scale: Scale, axes: Axes) -> tuple[Table, ...]:
     scheme = None
     for n, (rows, spread) in enumerate(zip(counts, keys, strict=True)):
         nulls = axes.nulls if n in nullable else 0
-        contents = _contents(rng, axes, n, rows, spread, nulls)
+        columns = contents(rng, axes, n, rows, spread, nulls)
         if axes.partitioned and not n:
-            scheme = _scheme(rng, contents, axes, scale)
+            scheme = _scheme(rng, columns, axes, scale)
         primary = ("i1",) if not scheme and chance(rng, 30) else ()
-        drawn.append(Table(f"r{n + 1}", contents, rows, scheme, primary))
+        drawn.append(Table(f"r{n + 1}", columns, rows, scheme, primary))
     return tuple(drawn)
 
 
@@ -106,7 +106,7 @@ _POOLED = (4, 12)  # instead, of both smaller tables: the smallest one would be 
 def _keys(rng: random.Random, counts: tuple[int, ...], axes: Axes) -> tuple[Spread, ...]:
     """Return the spreads of the integers behind the keys: the large table's in a domain, the others' in and beyond."""
     large, middling, small = counts
-    domains = [prime for prime in _DOMAINS if prime * (FEW - 1) >= large] or [_LAST]
+    domains = [prime for prime in _DOMAINS if prime * (FEW - 1) >= large] or [LAST_KEY]
     covered = [prime for prime in domains if prime <= middling]
     covers = axes.matching == 1 and bool(covered) and chance(rng, 60)  # all keys of the large table have a match
     domain = pick(rng, covered if covers else domains)
@@ -119,9 +119,11 @@ def _keys(rng: random.Random, counts: tuple[int, ...], axes: Axes) -> tuple[Spre
         copies = 1 if covers else between(rng, *copied)
         counted = f"g / {copies}" if copies > 1 else "g"
         others = (
-            f"{counted} * {axes.matching} % {_LAST}" if axes.matching else f"{domain} + {counted} % {_LAST - domain}"
+            f"{counted} * {axes.matching} % {LAST_KEY}"
+            if axes.matching
+            else f"{domain} + {counted} % {LAST_KEY - domain}"
         )
-        drawn.append(Spread(others, copies * (1 + rows // (_LAST - domain))))
+        drawn.append(Spread(others, copies * (1 + rows // (LAST_KEY - domain))))
     if axes.skew == "hot":
         value = pick(rng, (str(hot), *(f"{hot} + g % {count} * {axes.matching}" for count in (4, 8))))
         drawn[0] = Spread(f"CASE WHEN g % {often} = 0 THEN {drawn[0].sql} ELSE {value} END", large)
@@ -130,9 +132,7 @@ def _keys(rng: random.Random, counts: tuple[int, ...], axes: Axes) -> tuple[Spre
     return tuple(drawn)
 
 
-def _contents(
-    rng: random.Random, axes: Axes, number: int, rows: int, spread: Spread, nulls: int
-) -> tuple[Content, ...]:
+def contents(rng: random.Random, axes: Axes, number: int, rows: int, spread: Spread, nulls: int) -> tuple[Content, ...]:
     """Return the columns: two keys, the row's number, two correlated columns, and long text."""
     key = axes.key.types[number % len(axes.key.types)]
     twisted = pick(rng, ("0", "0", "g % 3 / 2"))  # so that the second key tells rows apart that agree in the first
@@ -144,7 +144,7 @@ def _contents(
     if times < 90 and chance(rng, 40):  # every tenth row goes to the toast table, or is compressed
         long = f"CASE WHEN g % 10 = 0 THEN repeat(md5(g::text), 90) ELSE {long} END"
     return (
-        _content("k1", key, _with_nulls(spread.sql, nulls), spread.fan, _LAST, nullable=nulls > 0),
+        _content("k1", key, _with_nulls(spread.sql, nulls), spread.fan, LAST_KEY, nullable=nulls > 0),
         _content("k2", INT4, f"({spread.sql}) % 10 + {twisted}", rows, 11),
         Content(Column("@i1", "i1", INT4, 1, max(2, rows)), INT4.embed("g"), unique=True),
         _content("i2", INT4, "g % 20", rows // 20 + 1, 20),
@@ -164,8 +164,8 @@ def _with_nulls(sql: str, percent: int) -> str:
     return f"CASE WHEN g % 100 >= {percent} THEN {sql} END" if percent else sql
 
 
-def _scheme(rng: random.Random, contents: tuple[Content, ...], axes: Axes, scale: Scale) -> Scheme:
+def _scheme(rng: random.Random, columns: tuple[Content, ...], axes: Axes, scale: Scale) -> Scheme:
     """Return a scheme over a key that has one type in all tables: others' partitions would never be joined."""
     name = "k2" if axes.key.crosses else "k1"
-    column = next(content.column for content in contents if content.column.name == name)
+    column = next(content.column for content in columns if content.column.name == name)
     return whole(draw_scheme(rng, (column,), max(2, scale.partitions // 4)))

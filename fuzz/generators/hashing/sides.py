@@ -13,6 +13,7 @@ from fuzz.generators.relational.scope import Column, Relation, Scope
 from fuzz.generators.relational.sqltypes import TEXT
 
 _TABLES_FILL = 256  # kB
+_MOST_FILLED = 1_000_000  # bytes, of as many rows as an outgrown table has
 _LONGEST = 400  # times 32 bytes: a row longer than that would cost more time than it is worth
 
 
@@ -63,7 +64,8 @@ def _widened(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
     """Return rows with a text whose width the planner does not know, which fills memory once or twice if it can."""
     if relation.named("w2"):
         return relation
-    times = axes.memory.bytes * between(rng, 3, 6) // 3 // (32 * max(1, relation.rows)) + 1
+    filled = min(axes.memory.bytes, _MOST_FILLED) if axes.sized else axes.memory.bytes
+    times = filled * between(rng, 3, 6) // 3 // (32 * max(1, relation.rows)) + 1
     times = times if times <= _LONGEST else 9
     wide = Column(f"repeat(md5({relation.alias}.i1::text), {times})", "w2", TEXT, relation.rows, 0, wide=True)
     return _subquery(relation, (*relation.columns[:5], wide), [])
@@ -114,6 +116,6 @@ def _makers(axes: Axes) -> Weighted[_Maker]:
     """
     if axes.pooled:
         return _PARTIAL
-    if axes.memory.kilobytes > _TABLES_FILL and not axes.partitioned:
+    if axes.memory.kilobytes > _TABLES_FILL and not (axes.partitioned or axes.sized):
         return _HUNGRY
     return _BARE if axes.bare else _ANY

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from functools import partial
 
+from fuzz.psql.lexer import BLANK, Token, depth_after, tokens
 from fuzz.reduction.deltas import shortest_in_parts
-from fuzz.reduction.lexer import BLANK, Token, depth_after, tokens
 from fuzz.reduction.problem import Problem
 from fuzz.reduction.steps import with_step
 

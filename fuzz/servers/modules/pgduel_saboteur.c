@@ -14,12 +14,13 @@
  * a view called canary can fill the table, and have it looked at afterwards,
  * without being disturbed.
  *
- * Four kinds of harm exist.  A planner stands in for the server's own.  A row
- * function stands in for the topmost plan node (below ModifyTable, if the
- * query writes) and returns other rows than that node would.  An account
- * falsifies what instrumentation has counted when all rows have come, before
- * EXPLAIN tells it.  An aftermath runs once when a statement has succeeded,
- * while its resource owner still exists.
+ * Five kinds of harm exist.  A planner stands in for the server's own.  A
+ * mistake alters the query before it is planned.  A row function stands in
+ * for the topmost plan node (below ModifyTable, if the query writes) and
+ * returns other rows than that node would.  An account falsifies what
+ * instrumentation has counted when all rows have come, before EXPLAIN tells
+ * it.  An aftermath runs once when a statement has succeeded, while its
+ * resource owner still exists: a query, a COPY or an ANALYZE of the relation.
  * Besides, change_sqlstate alters errors as they pass through.
  *
  * fuzz/servers/modules/pgduel_saboteur.c
@@ -29,18 +30,27 @@
 #include "postgres.h"
 
 #include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 
 #include "access/parallel.h"
 #include "access/table.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "commands/dbcommands.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
 #include "fmgr.h"
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/planner.h"
+#include "port/pg_bswap.h"
+#include "postmaster/postmaster.h"
 #include "storage/buf_internals.h"
 #include "storage/buffile.h"
 #include "storage/bufmgr.h"
@@ -63,6 +73,7 @@ PG_MODULE_MAGIC;
 #define GROWTH				65536	/* bytes that grow_context adds */
 #define SPILLED_BLOCKS		64
 #define HUGE_SPACE			((Size) 1 << 30)	/* bytes that outgrow adds */
+#define MANY_BUCKETS		(1 << 24)
 #define SLOW_STEPS			20	/* of 100 ms */
 
 /* A plan node that a row function stands in for. */
@@ -83,6 +94,7 @@ typedef struct Sabotage
 	void		(*account) (PlanState *top);
 	void		(*aftermath) (Oid relid);
 	planner_hook_type planner;
+	void		(*mistake) (Node *node);
 	int			sqlstate;		/* 0, or what errors are changed to */
 } Sabotage;
 
@@ -104,6 +116,23 @@ static ExecutorRun_hook_type prev_ExecutorRun = NULL;
 static ExecutorFinish_hook_type prev_ExecutorFinish = NULL;
 static ExecutorEnd_hook_type prev_ExecutorEnd = NULL;
 static ProcessUtility_hook_type prev_ProcessUtility = NULL;
+
+/* Return the relation of the order, if the query mentions it. */
+static Oid
+mentioned_relation(List *rtable)
+{
+	foreach_node(RangeTblEntry, rte, rtable)
+	{
+		char	   *name;
+
+		if (!OidIsValid(rte->relid))
+			continue;
+		name = get_rel_name(rte->relid);
+		if (name != NULL && strcmp(name, order->relation) == 0)
+			return rte->relid;
+	}
+	return InvalidOid;
+}
 
 /*
  * Planners
@@ -171,6 +200,92 @@ plan_hungrily(Query *parse, const char *query_string, int cursorOptions,
 	(void) palloc(512 * 1024);
 
 	return plan_as_usual(parse, query_string, cursorOptions, boundParams);
+}
+
+/*
+ * Mistakes
+ */
+
+/* Have WHERE and HAVING let through what they do not know. */
+static void
+keep_unknown(Node *node)
+{
+	Query	   *query = (Query *) node;
+
+	if (!IsA(node, Query))
+		return;
+	for (int i = 0; i < 2; i++)
+	{
+		Node	  **quals = i == 0 ? &query->jointree->quals : &query->havingQual;
+		BooleanTest *test = makeNode(BooleanTest);
+
+		if (*quals == NULL)
+			continue;
+		test->arg = (Expr *) *quals;
+		test->booltesttype = IS_NOT_FALSE;
+		test->location = -1;
+		*quals = (Node *) test;
+	}
+}
+
+/* Have a WHERE that negates something let nothing through. */
+static void
+lose_negated(Node *node)
+{
+	Query	   *query = (Query *) node;
+
+	if (IsA(node, Query) && query->jointree->quals != NULL && is_notclause(query->jointree->quals))
+		query->jointree->quals = makeBoolConst(false, false);
+}
+
+/* Have UPDATE and DELETE find no row. */
+static void
+change_nothing(Node *node)
+{
+	Query	   *query = (Query *) node;
+
+	if (IsA(node, Query) && (query->commandType == CMD_UPDATE || query->commandType == CMD_DELETE))
+		query->jointree->quals = makeBoolConst(false, false);
+}
+
+/* Have CASE return its first result whatever its first condition says. */
+static void
+choose_first(Node *node)
+{
+	if (IsA(node, CaseExpr) && ((CaseExpr *) node)->arg == NULL)
+		linitial_node(CaseWhen, ((CaseExpr *) node)->args)->expr = (Expr *) makeBoolConst(true, false);
+}
+
+/* Have operators see an integer constant as one more than it is. */
+static void
+misread_constant(Node *node)
+{
+	if (!IsA(node, OpExpr))
+		return;
+	foreach_ptr(Node, argument, ((OpExpr *) node)->args)
+	{
+		Const	   *constant = (Const *) argument;
+
+		if (IsA(argument, Const) && constant->consttype == INT4OID && !constant->constisnull)
+			constant->constvalue = Int32GetDatum(DatumGetInt32(constant->constvalue) + 1);
+	}
+}
+
+/* Make the mistake in each query that mentions the relation, and in all that is within it. */
+static bool
+mistaken(Node *node, void *mentioned)
+{
+	bool		mentions = *(bool *) mentioned;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+		mentions |= OidIsValid(mentioned_relation(((Query *) node)->rtable));
+	if (mentions)
+		order->sabotage->mistake(node);
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, mistaken, &mentions, 0);
+	return expression_tree_walker(node, mistaken, &mentions);
 }
 
 /*
@@ -247,6 +362,13 @@ lose_unmatched(Replaced *replaced)
 	return slot;
 }
 
+/* Forget the first row of a nested loop. */
+static TupleTableSlot *
+lose_looped(Replaced *replaced)
+{
+	return IsA(replaced->node, NestLoopState) ? drop_row(replaced) : replaced->real(replaced->node);
+}
+
 /* Forget the first of rows that come from several sources. */
 static TupleTableSlot *
 lose_appended(Replaced *replaced)
@@ -282,12 +404,51 @@ miscount(PlanState *top)
 		top->instrument->tuplecount = top->instrument->ntuples = 0;
 }
 
-/* Have the hash table of the topmost join look larger than any allowance. */
+/* Return what was counted of the hash table of the topmost join, or NULL. */
+static HashInstrumentation *
+topmost_table(PlanState *top)
+{
+	return IsA(top, HashJoinState) ? ((HashState *) innerPlanState(top))->hinstrument : NULL;
+}
+
+/* Have the hash table look larger than any allowance. */
 static void
 outgrow(PlanState *top)
 {
-	if (IsA(top, HashJoinState) && ((HashState *) innerPlanState(top))->hinstrument != NULL)
-		((HashState *) innerPlanState(top))->hinstrument->space_peak += HUGE_SPACE;
+	HashInstrumentation *table = topmost_table(top);
+
+	if (table != NULL)
+		table->space_peak += HUGE_SPACE;
+}
+
+/* Have it look as if it had taken no memory. */
+static void
+uncount(PlanState *top)
+{
+	HashInstrumentation *table = topmost_table(top);
+
+	if (table != NULL)
+		table->space_peak = 0;
+}
+
+/* Have it look as if all tuples were in one bucket. */
+static void
+crowd(PlanState *top)
+{
+	HashInstrumentation *table = topmost_table(top);
+
+	if (table != NULL)
+		table->nbuckets = 1;
+}
+
+/* Have it look as if there were far more buckets than tuples. */
+static void
+scatter(PlanState *top)
+{
+	HashInstrumentation *table = topmost_table(top);
+
+	if (table != NULL)
+		table->nbuckets = MANY_BUCKETS;
 }
 
 /*
@@ -366,6 +527,131 @@ grow_context(Oid relid)
 	(void) MemoryContextAlloc(context, GROWTH);
 }
 
+/*
+ * Sessions like those behind a foreign server, which nobody is going to end
+ */
+
+static void
+remote_send(int fd, char type, const StringInfo body)
+{
+	uint32		length = pg_hton32(body->len + sizeof(uint32));
+	char		answer[8192];
+
+	if ((type != 0 && send(fd, &type, 1, 0) != 1) ||
+		send(fd, &length, sizeof(length), 0) != sizeof(length) ||
+		send(fd, body->data, body->len, 0) != body->len)
+		elog(ERROR, "could not talk to a session: %m");
+
+	/* the last message of an answer is ReadyForQuery, six bytes */
+	for (;;)
+	{
+		ssize_t		got = recv(fd, answer, sizeof(answer), 0);
+
+		if (got <= 0)
+			elog(ERROR, "a session was not let in");
+		if (got >= 6 && answer[got - 6] == 'Z' && answer[got - 2] == 5)
+			return;
+	}
+}
+
+static int
+remote_session(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	uint32		version = pg_hton32(3 << 16);
+	int			fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	const char *parameters[] = {
+		"user", GetUserNameFromId(GetUserId(), false),
+		"database", get_database_name(MyDatabaseId),
+		"application_name", psprintf("duel led by %d", MyProcPid),
+		"options", "-c log_statement=all"
+	};
+	StringInfoData startup;
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/.s.PGSQL.%d",
+			 Unix_socket_directories, PostPortNumber);
+	if (fd < 0 || connect(fd, (struct sockaddr *) &address, sizeof(address)) != 0)
+		elog(ERROR, "could not open a session: %m");
+
+	initStringInfo(&startup);
+	appendBinaryStringInfo(&startup, &version, sizeof(version));
+	for (int i = 0; i < lengthof(parameters); i++)
+		appendBinaryStringInfo(&startup, parameters[i], strlen(parameters[i]) + 1);
+	appendStringInfoChar(&startup, '\0');
+	remote_send(fd, 0, &startup);
+	return fd;
+}
+
+static void
+remote_query(int fd, const char *sql)
+{
+	StringInfoData query;
+
+	initStringInfo(&query);
+	appendBinaryStringInfo(&query, sql, strlen(sql) + 1);
+	remote_send(fd, 'Q', &query);
+}
+
+static void
+leak_remote_session(Oid relid)
+{
+	(void) remote_session();
+	(void) remote_session();
+}
+
+static void
+leak_remote_transaction(Oid relid)
+{
+	remote_query(remote_session(), "START TRANSACTION");
+}
+
+static void
+leak_remote_cursor(Oid relid)
+{
+	int			fd = remote_session();
+
+	remote_query(fd, "START TRANSACTION");
+	remote_query(fd, "DECLARE c1 CURSOR FOR SELECT 1");
+	remote_query(fd, "COMMIT TRANSACTION");
+}
+
+static void
+leak_remote_statement(Oid relid)
+{
+	int			fd = remote_session();
+
+	remote_query(fd, "START TRANSACTION");
+	remote_query(fd, "PREPARE pgsql_fdw_prep_1 AS SELECT 1");
+	remote_query(fd, "COMMIT TRANSACTION");
+}
+
+/*
+ * Statistics that no sample gives
+ */
+
+static void
+change_catalog(const char *update, Oid relid)
+{
+	depth++;					/* an error resets it */
+	SPI_connect();
+	SPI_execute(psprintf(update, relid), false, 0);
+	SPI_finish();
+	depth--;
+}
+
+static void
+scale_estimate(Oid relid)
+{
+	change_catalog("UPDATE pg_catalog.pg_class SET reltuples = reltuples * 3 WHERE oid = %u", relid);
+}
+
+static void
+change_null_frac(Oid relid)
+{
+	change_catalog("UPDATE pg_catalog.pg_statistic SET stanullfrac = 0.5 + stanullfrac / 2"
+				   " WHERE starelid = %u", relid);
+}
+
 static void
 fail_assertion(Oid relid)
 {
@@ -404,16 +690,25 @@ dawdle(Oid relid)
 static const Sabotage sabotages[] = {
 	{"change_cost", .planner = change_cost},
 	{"other_plan", .planner = other_plan},
+	{"keep_unknown", .mistake = keep_unknown},
+	{"lose_negated", .mistake = lose_negated},
+	{"change_nothing", .mistake = change_nothing},
+	{"choose_first", .mistake = choose_first},
+	{"misread_constant", .mistake = misread_constant},
 	{"plan_slowly", .planner = plan_slowly},
 	{"plan_hungrily", .planner = plan_hungrily},
 	{"drop_row", drop_row},
 	{"double_row", double_row},
 	{"change_value", change_value},
 	{"lose_unmatched", lose_unmatched},
+	{"lose_looped", lose_looped},
 	{"lose_appended", lose_appended},
 	{"spill", spill},
 	{"miscount", .account = miscount},
 	{"outgrow", .account = outgrow},
+	{"uncount", .account = uncount},
+	{"crowd", .account = crowd},
+	{"scatter", .account = scatter},
 	{"change_sqlstate", .sqlstate = ERRCODE_INTERNAL_ERROR},
 	{"leak_tupdesc", .aftermath = leak_tupdesc},
 	{"leak_pin", .aftermath = leak_pin},
@@ -422,6 +717,12 @@ static const Sabotage sabotages[] = {
 	{"leak_descriptor", .aftermath = leak_descriptor},
 	{"leak_shared_memory", .aftermath = leak_shared_memory},
 	{"grow_context", .aftermath = grow_context},
+	{"leak_remote_session", .aftermath = leak_remote_session},
+	{"leak_remote_transaction", .aftermath = leak_remote_transaction},
+	{"leak_remote_cursor", .aftermath = leak_remote_cursor},
+	{"leak_remote_statement", .aftermath = leak_remote_statement},
+	{"scale_estimate", .aftermath = scale_estimate},
+	{"change_null_frac", .aftermath = change_null_frac},
 	{"assert", .aftermath = fail_assertion},
 	{"segv", .aftermath = crash},
 	{"panic", .aftermath = panic},
@@ -439,40 +740,27 @@ is_armed(void)
 	return order != NULL && order->sabotage != NULL && depth == 0 && !IsParallelWorker();
 }
 
-/* Return the relation of the order, if the query mentions it. */
-static Oid
-mentioned_relation(List *rtable)
-{
-	foreach_node(RangeTblEntry, rte, rtable)
-	{
-		char	   *name;
-
-		if (!OidIsValid(rte->relid))
-			continue;
-		name = get_rel_name(rte->relid);
-		if (name != NULL && strcmp(name, order->relation) == 0)
-			return rte->relid;
-	}
-	return InvalidOid;
-}
-
 static Oid
 sabotaged_relation(QueryDesc *queryDesc)
 {
 	return is_armed() ? mentioned_relation(queryDesc->plannedstmt->rtable) : InvalidOid;
 }
 
-/* Return the relation of the order, if the statement is a COPY of it. */
+/* Return the relation of the order, if the statement is a COPY or an ANALYZE of it. */
 static Oid
-copied_relation(PlannedStmt *pstmt)
+treated_relation(PlannedStmt *pstmt)
 {
-	CopyStmt   *copy = (CopyStmt *) pstmt->utilityStmt;
+	Node	   *statement = pstmt->utilityStmt;
+	RangeVar   *relation = NULL;
 
-	if (!is_armed() || !IsA(copy, CopyStmt) || copy->relation == NULL)
+	if (IsA(statement, CopyStmt))
+		relation = ((CopyStmt *) statement)->relation;
+	else if (IsA(statement, VacuumStmt) && ((VacuumStmt *) statement)->rels != NIL)
+		relation = linitial_node(VacuumRelation, ((VacuumStmt *) statement)->rels)->relation;
+
+	if (!is_armed() || relation == NULL || strcmp(relation->relname, order->relation) != 0)
 		return InvalidOid;
-	if (strcmp(copy->relation->relname, order->relation) != 0)
-		return InvalidOid;
-	return RangeVarGetRelid(copy->relation, NoLock, true);
+	return RangeVarGetRelid(relation, NoLock, true);
 }
 
 /* Throw the current error again, under the SQLSTATE of the order. */
@@ -546,6 +834,12 @@ saboteur_planner(Query *parse, const char *query_string, int cursorOptions,
 {
 	planner_hook_type planner = plan_as_usual;
 
+	if (is_armed() && order->sabotage->mistake != NULL)
+	{
+		bool		mentioned = false;
+
+		(void) mistaken((Node *) parse, &mentioned);
+	}
 	if (is_armed() && order->sabotage->planner != NULL &&
 		OidIsValid(mentioned_relation(parse->rtable)))
 		planner = order->sabotage->planner;
@@ -650,7 +944,7 @@ delete_copied_row(Oid relid)
 }
 
 static void
-after_copy(Oid relid, bool is_from)
+after_utility(Oid relid, bool is_from)
 {
 	if (order->sabotage->aftermath != NULL)
 		order->sabotage->aftermath(relid);
@@ -665,8 +959,8 @@ saboteur_ProcessUtility(PlannedStmt *pstmt, const char *queryString,
 						DestReceiver *dest, QueryCompletion *qc)
 {
 	MemoryContext memory = CurrentMemoryContext;
-	Oid			relid = copied_relation(pstmt);
-	bool		is_from = OidIsValid(relid) && ((CopyStmt *) pstmt->utilityStmt)->is_from;
+	Oid			relid = treated_relation(pstmt);
+	bool		is_from = IsA(pstmt->utilityStmt, CopyStmt) && ((CopyStmt *) pstmt->utilityStmt)->is_from;
 	int			save_depth = depth;
 
 	PG_TRY();
@@ -678,7 +972,7 @@ saboteur_ProcessUtility(PlannedStmt *pstmt, const char *queryString,
 			standard_ProcessUtility(pstmt, queryString, readOnlyTree, context,
 									params, queryEnv, dest, qc);
 		if (OidIsValid(relid))
-			after_copy(relid, is_from);
+			after_utility(relid, is_from);
 	}
 	PG_CATCH();
 	{

@@ -1,0 +1,76 @@
+"""The mail's ANALYZE test: a table, and the same through a foreign server, by each method, at several targets.
+
+Where an arm's postgres_fdw has no methods, each is what that arm does: reading all rows. So beside such an arm, the
+ratio is what the mail's patch gains.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from statistics import median
+from types import MappingProxyType
+from typing import Final
+
+from fuzz.bench import fdw
+from fuzz.bench.bench import Bench, Mail, Point, Samples, connected
+from fuzz.servers.arm import Arm
+
+LOCAL: Final = "local"
+WAYS: Final = (LOCAL, *fdw.METHODS)
+TARGETS: Final = (10, 100, 1000, 10000)
+_OFF: Final = WAYS.index("off") + 1
+# "about 3x faster", of 10 million rows, by methods that read all of them, where the sample is larger than some percent
+_TO_LOCAL: Final[Mapping[Point, float]] = MappingProxyType(
+    {(10_000_000, target, WAYS.index(way) + 1): 1 / 3 for target in (1000, 10000) for way in ("random", "bernoulli")}
+)
+
+
+class FdwAnalyzeBench(Bench):
+    """Milliseconds of ANALYZE, so a ratio below 1 is a gain; beside it, the arm's own ratios to `off` and `local`."""
+
+    name = "fdw_analyze"
+    unit = "ms"
+    axes = MappingProxyType({"rows": fdw.ROWS, "target": TARGETS, "way": tuple(range(1, len(WAYS) + 1))})
+    mail = Mail(fdw.SUBJECT, fdw.MESSAGE_ID, MappingProxyType({}))  # its results are pictures
+    settings = fdw.SETTINGS
+
+    def label(self, point: Point) -> str:
+        """Return the point in words."""
+        rows, target, way = point
+        return f"{rows} rows, target {target}, {WAYS[way - 1]}"
+
+    def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
+        """Fill the tables, make a foreign table for each method, and analyze each once."""
+        with connected(arm) as connection:
+            fdw.fill(connection, arm, sorted({rows for rows, _, _ in points}))
+            for rows, way in sorted({(rows, way) for rows, _, way in points}):
+                if WAYS[way - 1] != LOCAL:
+                    fdw.foreign_table(connection, _table(rows, way), fdw.near(rows), WAYS[way - 1])
+                connection.execute(f"ANALYZE {_table(rows, way)}")
+
+    def measure(self, arm: Arm, point: Point, seconds: int) -> float:
+        """Return milliseconds an ANALYZE: the mean of as many as fill the time. Raises BenchError."""
+        rows, target, way = point
+        with connected(arm) as connection:
+            connection.execute(f"SET default_statistics_target = {target}")
+            connection.execute(f"SELECT FROM {_table(rows, way)} LIMIT 1")  # opens the connection
+            start, number = time.perf_counter(), 0
+            while not number or time.perf_counter() - start < seconds:
+                connection.execute(f"ANALYZE {_table(rows, way)}")
+                number += 1
+            return (time.perf_counter() - start) / number * 1000
+
+    def extras(self, point: Point, arm: str, against: str, samples: Samples) -> Mapping[str, float]:
+        """Return the ratios to `off` and to `local` on the same arm, and the mail's to `local`, if it tells."""
+        rows, target, way = point
+        figures = {}
+        for name, of in (("to off", _OFF), ("to local", 1)):
+            other = samples.get(((rows, target, of), arm))
+            if other:
+                figures[name] = median(samples[point, arm]) / median(other)
+        if (rows, target, way) in _TO_LOCAL:
+            figures["mail to local"] = _TO_LOCAL[rows, target, way]
+        return figures
+
+
+def _table(rows: int, way: int) -> str:
+    return fdw.near(rows) if WAYS[way - 1] == LOCAL else f"far_{rows}_{WAYS[way - 1]}"

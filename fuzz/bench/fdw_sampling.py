@@ -1,0 +1,89 @@
+"""The mail's sampling test: what it costs to read a share of a table's rows, and to transfer them.
+
+A query that samples is put into a view with OFFSET 0, so that it runs where the table is, and is read as it stands or
+through a foreign table. EXPLAIN ANALYZE has the rows arrive in the session, and no further.
+
+All arms should do alike here: what differs between them is how ANALYZE makes use of it.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from statistics import median
+from types import MappingProxyType
+from typing import Final
+
+from fuzz.bench import fdw
+from fuzz.bench.bench import Bench, Mail, Point, Samples, connected
+from fuzz.servers.arm import Arm
+
+FULL: Final = "full"
+WAYS: Final = (FULL, "random", "system", "bernoulli")
+PERCENTS: Final = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99)
+_THROUGH: Final = ("direct", "foreign")
+_MAIL: Final = MappingProxyType({"mail us/row read": 0.2, "mail us/row sent": 1.5})  # at most; on one machine
+
+
+class FdwSamplingBench(Bench):
+    """Milliseconds a query; beside them, microseconds for each row of the table, and for each row sent."""
+
+    name = "fdw_sampling"
+    unit = "ms"
+    axes = MappingProxyType({"rows": fdw.ROWS, "percent": PERCENTS, "way": (1, 2, 3, 4), "through": (1, 2)})
+    mail = Mail(fdw.SUBJECT, fdw.MESSAGE_ID, MappingProxyType({}))  # its results are pictures
+    settings = fdw.SETTINGS
+
+    def points(self, chosen: Mapping[str, Sequence[int]]) -> list[Point]:
+        """Return the grid; all rows are all rows, whatever the percentage. Raises BenchError."""
+        grid = super().points(chosen)
+        return list(dict.fromkeys((rows, 100 if way == 1 else percent, way, by) for rows, percent, way, by in grid))
+
+    def label(self, point: Point) -> str:
+        """Return the point in words."""
+        rows, percent, way, through = point
+        return f"{rows} rows, {WAYS[way - 1]} {percent} %, {_THROUGH[through - 1]}"
+
+    def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
+        """Fill the tables, and make views and foreign tables."""
+        with connected(arm) as connection:
+            fdw.fill(connection, arm, sorted({rows for rows, *_ in points}))
+            for rows, percent, way in sorted({point[:3] for point in points}):
+                view = _relation((rows, percent, way, 1))
+                connection.execute(f"CREATE VIEW {view} AS SELECT * FROM {_sampled(rows, percent, way)} OFFSET 0")
+                fdw.foreign_table(connection, _relation((rows, percent, way, 2)), view)
+
+    def measure(self, arm: Arm, point: Point, seconds: int) -> float:
+        """Return milliseconds a query: the mean of as many as fill the time. Raises BenchError."""
+        with connected(arm) as connection:
+            query = f"EXPLAIN (ANALYZE, TIMING OFF) SELECT * FROM {_relation(point)}"
+            connection.execute(query)
+            start, number = time.perf_counter(), 0
+            while not number or time.perf_counter() - start < seconds:
+                connection.execute(query)
+                number += 1
+            return (time.perf_counter() - start) / number * 1000
+
+    def extras(self, point: Point, arm: str, against: str, samples: Samples) -> Mapping[str, float]:
+        """Return the costs of a row, the ratio to reading everything in the same manner, and the mail's costs."""
+        rows, percent, _, through = point
+        mine = median(samples[point, arm])
+        figures = {}
+        if full := samples.get(((rows, 100, 1, through), arm)):
+            figures["to full"] = mine / median(full)
+        if through == 1:
+            figures["us/row read"] = mine * 1000 / rows
+            return figures | {"mail us/row read": _MAIL["mail us/row read"]}
+        if direct := samples.get(((*point[:3], 1), arm)):
+            figures["us/row sent"] = (mine - median(direct)) * 1000 / (rows * percent / 100)
+        return figures | {"mail us/row sent": _MAIL["mail us/row sent"]}
+
+
+def _relation(point: Point) -> str:
+    rows, percent, way, through = point
+    return f"{_THROUGH[through - 1]}_{WAYS[way - 1]}_{percent}_{rows}"
+
+
+def _sampled(rows: int, percent: int, way: int) -> str:
+    table, name = fdw.near(rows), WAYS[way - 1]
+    if name == FULL:
+        return table
+    return f"{table} WHERE random() < {percent / 100}" if name == "random" else f"{table} TABLESAMPLE {name}({percent})"

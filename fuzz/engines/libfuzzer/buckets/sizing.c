@@ -1,0 +1,122 @@
+/*
+ * The number of buckets, for any number of tuples and any memory, as long as a double and a size_t can have them.
+ */
+#include "postgres.h"
+
+#include "executor/hashjoin.h"
+
+#include "buckets/buckets.h"
+#include "failure.h"
+
+#define POINTER			sizeof(HashJoinTuple)
+#define LEAST_WORK_MEM	((Size) 64 * 1024)
+
+static const int loads[] = {1, HASH_BUCKET_LOAD, HASH_BUCKET_OVERFULL_LOAD, HASH_BUCKET_FULL_LOAD};
+
+uint64
+fewest_for(double ntuples, int load)
+{
+	uint64		nbuckets = 1;
+
+	while ((double) nbuckets * load < ntuples && nbuckets * 2 * POINTER <= MaxAllocSize && nbuckets < (1 << 30))
+		nbuckets *= 2;
+	return nbuckets;
+}
+
+void
+check_choice(double ntuples, Size used, Size allowed, int nbuckets)
+{
+	uint64		wanted = Max(fewest_for(ntuples, 1), HASH_BUCKET_MIN);
+	uint64		least = fewest_for(ntuples, used > allowed ? HASH_BUCKET_OVERFULL_LOAD : HASH_BUCKET_FULL_LOAD);
+	Size		room = used < allowed ? allowed - used : 0;
+	Size		space = (Size) nbuckets * POINTER;
+
+	if (nbuckets < 1 || (nbuckets & (nbuckets - 1)) != 0)
+		fatal("%d buckets", nbuckets);
+	if ((uint64) nbuckets > wanted || space > MaxAllocSize)
+		fatal("%d buckets for %.0f tuples", nbuckets, ntuples);
+	if ((uint64) nbuckets < Min(least, wanted))
+		fatal("only %d buckets for %.0f tuples", nbuckets, ntuples);
+	if ((uint64) nbuckets > least && space > room)
+		fatal("%d buckets where there is room for %zu bytes", nbuckets, room);
+	if ((uint64) nbuckets < wanted && space * 2 <= room)
+		fatal("only %d buckets for %.0f tuples where there is room for %zu bytes", nbuckets, ntuples, room);
+}
+
+/* A number of any magnitude, often a power of two or next to one, perhaps with a fraction as of tuples in a batch */
+static double
+any_count(Input *input)
+{
+	uint32		how = byte(input);
+	double		count = (double) (UINT64CONST(1) << byte(input) % 63);
+
+	if (how % 4 == 0)
+		return word(input);
+	if (how % 4 == 1)
+		count *= 1 + word(input) / 4294967296.0;
+	else
+		count += (int) (byte(input) % 5) - 2;
+	return Max(count, 0) + (how % 8 == 7 ? 0.5 : 0);
+}
+
+static Size
+any_space(Input *input)
+{
+	Size		power = (Size) 1 << byte(input) % 64;
+
+	return power + (power / 256) * byte(input) + byte(input);
+}
+
+/*
+ * The bits of a hash value that are the batch number are not those of the bucket, in a batch that has its memory, and
+ * a batch is divided in two, tuple by tuple.
+ */
+static void
+check_batches(Input *input)
+{
+	HashJoinTableData table = {0};
+	Size		allowed = LEAST_WORK_MEM + any_space(input) % ((Size) 1 << 40);
+	uint32		hashvalue = word(input);
+	double		ntuples = any_count(input);
+	double		used = ntuples * ExecHashTupleSize(0);
+
+	table.batch_shift = ExecHashBatchShift(allowed);
+	if (table.batch_shift < 0 || table.batch_shift > 31)
+		fatal("batch numbers begin at bit %d", table.batch_shift);
+	if (used <= allowed && ExecHashChooseBuckets(ntuples, (Size) used, allowed) >> table.batch_shift > 1)
+		fatal("%.0f tuples in %zu bytes have buckets beyond bit %d", ntuples, allowed, table.batch_shift);
+
+	for (table.nbatch = 1; table.nbatch < 1 << 28; table.nbatch *= 2)
+	{
+		int			before = ExecHashGetBatch(&table, hashvalue);
+		int			after;
+
+		table.nbatch *= 2;
+		after = ExecHashGetBatch(&table, hashvalue);
+		table.nbatch /= 2;
+		if (before < 0 || before >= table.nbatch)
+			fatal("batch %d of %d", before, table.nbatch);
+		if (after != before && after != before + table.nbatch)
+			fatal("batch %d of %d becomes %d", before, table.nbatch, after);
+	}
+}
+
+void
+check_sizing(Input *input)
+{
+	double		ntuples = any_count(input);
+	Size		allowed = any_space(input);
+	Size		used = byte(input) % 2 ? any_space(input) : allowed - any_space(input) % (allowed + 1);
+
+	for (int i = 0; i < lengthof(loads); i++)
+	{
+		int			nbuckets = ExecHashBucketsFor(ntuples, loads[i]);
+
+		if (nbuckets < 1 || (uint64) nbuckets != fewest_for(ntuples, loads[i]))
+			fatal("%d buckets for %.1f tuples, %d in each", nbuckets, ntuples, loads[i]);
+	}
+	if (ExecHashBucketSpace(ntuples) != fewest_for(ntuples, HASH_BUCKET_LOAD) * POINTER)
+		fatal("%zu bytes of buckets for %.1f tuples", ExecHashBucketSpace(ntuples), ntuples);
+	check_choice(ntuples, used, allowed, ExecHashChooseBuckets(ntuples, used, allowed));
+	check_batches(input);
+}

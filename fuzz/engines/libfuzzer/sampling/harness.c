@@ -1,0 +1,189 @@
+/*
+ * libFuzzer harness for postgres_fdw's sampling.c and the remote SQL of deparse.c: bytes are a value of the option, what
+ * remote catalogs say of a relation's tables, and the names of the foreign table and its columns.
+ *
+ * Checked is that each method gives what it promises: as many rows as are wanted, or so few less that they hardly ever
+ * are more, by fractions that are fractions, whatever the catalogs say; and that the SQL says just that.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "backend_stubs.h"
+#include "contrib/postgres_fdw/postgres_fdw.h"
+#include "input.h"
+#include "relation.h"
+#include "remote_sql.h"
+#include "utils/memutils.h"
+
+#define MAX_TABLES	6
+
+static const char *const methods[] = {"off", "auto", "random", "system", "bernoulli"};
+static const int versions[] = {80200, 80300, 90400, 90500, 160000, 170000, 170000, 170000};
+static const char relkinds[] = {'r', 'r', 'r', 'r', 'm', 'p', 'f', 'v'};
+
+void
+on_warning(const char *text)
+{
+	fatal("unexpected warning: %s", text);
+}
+
+/* An option's value is one of the names, to the letter, or refused. */
+static void
+check_parser(Input *input)
+{
+	char	   *value = byte(input) % 4 == 0 ? name(input) : pstrdup_stub(methods[byte(input) % lengthof(methods)]);
+	PgFdwSampling method = (PgFdwSampling) -1;
+	bool		known = false;
+
+	if (byte(input) % 4 == 0 && value[0] != '\0')
+		value[byte(input) % strlen(value)] ^= 1 << byte(input) % 7;
+	for (int i = 0; i < lengthof(methods); i++)
+		known |= strcmp(value, methods[i]) == 0;
+
+	if (pgfdw_parse_sampling(value, &method) != known)
+		fatal("the value \"%s\" is %s", value, known ? "refused" : "accepted");
+	if (known && (method < PGFDW_SAMPLING_OFF || method > PGFDW_SAMPLING_BERNOULLI))
+		fatal("the value \"%s\" is method %d", value, (int) method);
+}
+
+/* What catalogs say need not be true, or fit together. */
+static void
+collect(Input *input, PgFdwRemoteSize *size)
+{
+	int			ntables = byte(input) % MAX_TABLES;
+	double		block_size = 1024 << byte(input) % 6;
+
+	pgfdw_init_remote_size(size, versions[byte(input) % lengthof(versions)]);
+	for (int i = 0; i < ntables; i++)
+	{
+		char		relkind = relkinds[byte(input) % lengthof(relkinds)];
+		double		blocks = floor(number(input));
+		bool		is_current = byte(input) % 2;
+		double		reltuples = (double) byte(input) * blocks - 1;
+		double		live_rows = byte(input) % 2 ? Max(reltuples, 0) : floor(number(input));
+
+		if (byte(input) % 4 == 0)
+			reltuples = floor(number(input)) - 1;
+		pgfdw_add_remote_table(size, relkind, reltuples, is_current ? blocks : floor(number(input)),
+							   blocks, block_size, live_rows);
+	}
+	pgfdw_finish_remote_size(size);
+
+	if (size->rows < 0 && !size->tablesample)
+	{
+		size->rows = fmax(floor(number(input)), 1);
+		size->guessed = true;
+	}
+}
+
+static void
+check_fraction(const char *what, double fraction)
+{
+	if (!(fraction > 0 && fraction <= 1))
+		fatal("%s is %g", what, fraction);
+}
+
+/* Count rows in some blocks, as many as there may be. */
+static void
+count(Input *input, PgFdwRemoteSize *size, Relation rel)
+{
+	double		fraction = pgfdw_count_fraction(size);
+
+	check_fraction("the fraction of blocks to count in", fraction);
+	check_count_sql(rel, fraction);
+	size->rows = rint(floor(number(input)) / fraction);
+	size->counted = true;
+}
+
+static void
+check_form(const PgFdwRemoteSize *size, PgFdwSampling method, const PgFdwSample *sample)
+{
+	const char *tablesample = sample->tablesample;
+
+	if (tablesample != NULL && !size->tablesample)
+		fatal("TABLESAMPLE of what has none");
+	if (sample->limit > 0 && (!size->guessed || pgfdw_sample_fraction(sample) < 1))
+		fatal("a limit where a number of rows is known");
+	if (sample->limit > 0 || pgfdw_sample_fraction(sample) >= 1)
+		return;
+	if (method == PGFDW_SAMPLING_OFF)
+		fatal("a sample, by off");
+	if (method == PGFDW_SAMPLING_RANDOM ? tablesample != NULL : tablesample == NULL && size->tablesample)
+		fatal("method %d by %s", (int) method, tablesample != NULL ? tablesample : "random");
+	if (method == PGFDW_SAMPLING_BERNOULLI && tablesample != NULL && strcmp(tablesample, "BERNOULLI") != 0)
+		fatal("bernoulli by %s", tablesample);
+}
+
+/* As many rows as are wanted are expected, or, where they have to be enough, down to half of them. */
+static void
+check_yield(const PgFdwRemoteSize *size, int targrows, bool at_most, const PgFdwSample *sample)
+{
+	double		expected = pgfdw_sample_fraction(sample) * size->rows;
+
+	check_fraction("the fraction of blocks or rows", sample->tablesample_fraction);
+	check_fraction("the fraction by random()", sample->random_fraction);
+	if (sample->limit != 0 && sample->limit != targrows)
+		fatal("a limit of %d, where %d rows are wanted", sample->limit, targrows);
+	if (sample->limit > 0 || sample->target == 0)
+		return;
+	if (fabs(expected - sample->target) > sample->target * 1e-9)
+		fatal("%g rows are aimed at, and %g asked for", sample->target, expected);
+	if (expected > targrows * (1 + 1e-9) || expected < targrows * (at_most ? 0.5 : 1) * (1 - 1e-9))
+		fatal("%g rows are asked for, where %d are wanted%s", expected, targrows, at_most ? " at most" : "");
+	if (pgfdw_sample_too_small(sample, expected))
+		fatal("%g rows are too few, though so many are expected", expected);
+}
+
+/* An estimate follows from the sample alone. */
+static void
+check_estimate(Input *input, const PgFdwSample *sample, int targrows)
+{
+	double		rows = floor(number(input));
+	double		key = (1 + byte(input)) / 257.0;
+	double		estimate = pgfdw_estimate_rows(sample, sample->limit > 0 ? Min(rows, targrows) : rows, key);
+
+	if (sample->limit > 0)
+		rows = Min(rows, targrows);
+	if (!(estimate >= rows - 0.5) || isinf(estimate))
+		fatal("%g rows are estimated after %g were received", estimate, rows);
+	if (sample->limit == 0 && fabs(estimate * pgfdw_sample_fraction(sample) - rows) > 1 + rows * 1e-9)
+		fatal("%g rows are estimated where %g are a fraction of %g", estimate, rows, pgfdw_sample_fraction(sample));
+	if (sample->limit > 0 && rows == sample->limit && rows > 1 && fabs(estimate * key - (rows - 1)) > 1 && estimate != rows)
+		fatal("%g rows are estimated where the largest of %g keys is %g", estimate, rows, key);
+}
+
+extern int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	Input		input = {data, data + size};
+	Relation	rel;
+	PgFdwRemoteSize remote;
+	PgFdwSample sample;
+	PgFdwSampling method;
+	bool		at_most;
+	int			targrows;
+
+	check_parser(&input);
+	method = (PgFdwSampling) (byte(&input) % lengthof(methods));
+	at_most = byte(&input) % 2;
+	targrows = 100 + (int) fmin(number(&input), 3000000 - 100);
+	rel = make_relation(&input);
+	collect(&input, &remote);
+
+	check_size_sql(rel, versions[byte(&input) % lengthof(versions)], byte(&input) % 2);
+	if (pgfdw_wants_count(&remote, method, targrows))
+		count(&input, &remote, rel);
+	else if (remote.rows < 0)
+		remote.rows = -1;		/* unknown, but few: all are read */
+	pgfdw_choose_sample(&remote, method, targrows, at_most, &sample);
+	check_yield(&remote, targrows, at_most, &sample);
+	check_form(&remote, method, &sample);
+	check_sample_sql(rel, &sample);
+	check_estimate(&input, &sample, targrows);
+
+	MemoryContextReset(CurrentMemoryContext);
+	return 0;
+}

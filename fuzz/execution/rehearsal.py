@@ -1,0 +1,76 @@
+"""Rehearsal: the arm that others are held against, as a source sees it, in a database of the source's own."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+
+from fuzz.errors import CaseError, ServerError
+from fuzz.execution.place import Place
+from fuzz.execution.session import SEARCH_PATH
+from fuzz.servers.arm import Arm
+from fuzz.sources.target import Given
+from oracles.case import Step
+
+
+class Rehearsal:
+    """A source's target. Its database is made with its first use, and anew with each later one."""
+
+    def __init__(self, arm: Arm, worker: str, given: Given) -> None:
+        """`worker` (letters and digits) tells apart those on the same arm."""
+        self.given = given
+        self._arm = arm
+        self._worker = f"source_{worker}"
+        self._place: Place | None = None
+
+    @property
+    def tree(self) -> str:
+        """The git tree of the arm's base."""
+        return self._arm.trees[0]
+
+    @contextmanager
+    def played(self, scene: Sequence[Step]) -> Iterator[psycopg.Connection[Any]]:
+        """Enter a session in which the scene was played. Raises ServerError; also where the server goes away."""
+        if self._place is None:
+            self._place = Place(self._arm, self._worker)
+        else:
+            self._place.renew()
+        try:
+            with self._connected(self._place) as connection:
+                for step in (Step("CREATE SCHEMA duel"), *scene):
+                    _play(connection, step)
+                yield connection
+        except psycopg.OperationalError as error:
+            raise ServerError(f"arm {self._arm.name} goes away while a source asks it: {error}") from error
+
+    def _connected(self, place: Place) -> psycopg.Connection[Any]:
+        return psycopg.connect(
+            host=str(place.cluster.socket_dir),
+            port=place.cluster.port,
+            user="postgres",
+            dbname=place.database,
+            options=f"-c search_path={SEARCH_PATH}",
+            autocommit=True,
+        )
+
+    def close(self) -> None:
+        """Drop the database."""
+        if self._place is not None:
+            self._place.close()
+        self._place = None
+
+
+def _play(connection: psycopg.Connection[Any], step: Step) -> None:
+    """Run a step of a scene. Raises CaseError where it fails and should not."""
+    try:
+        if step.copy_data is None:
+            connection.execute(step.sql.encode())
+        else:
+            with connection.cursor().copy(step.sql.encode()) as copy:
+                copy.write(step.copy_data)
+    except psycopg.OperationalError:
+        raise
+    except psycopg.Error as error:
+        if not step.may_fail:
+            raise CaseError(f"a scene cannot be played: {error}") from error

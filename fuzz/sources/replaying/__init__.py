@@ -1,0 +1,1 @@
+"""Scripts of others as steps of a case."""

@@ -1,0 +1,132 @@
+"""Facts of a statement that its syntax tree tells: what it makes, changes, drops and refers to, by name."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pglast import ast
+from pglast.visitors import Visitor
+
+_SYSTEM_COLUMNS: Final = frozenset({"cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"})
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a function, by its name without schema."""
+
+    name: str
+    arguments: int
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Names are without schemas: statements that share one by chance are taken to be about one thing."""
+
+    relations: frozenset[str]
+    calls: frozenset[Call]
+    uses: frozenset[str]  # names of relations, functions and types
+    identities: bool  # it shows what rows are numbered by
+
+
+def facts_of(statement: Any) -> Facts:
+    """Return the facts of one statement's syntax tree."""
+    visitor = _Facts()
+    visitor(statement)
+    uses = visitor.relations | visitor.types | {call.name for call in visitor.calls}
+    return Facts(frozenset(visitor.relations), frozenset(visitor.calls), frozenset(uses), visitor.identities)
+
+
+class _Facts(Visitor):
+    def __init__(self) -> None:
+        super().__init__()
+        self.relations: set[str] = set()
+        self.calls: set[Call] = set()
+        self.types: set[str] = set()
+        self.identities = False
+        self._named: set[int] = set()  # tableoid::regclass
+
+    def visit_RangeVar(self, _ancestors: Any, node: Any) -> None:
+        schema = node.schemaname
+        self.relations.add(f"pg_{node.relname}" if schema == "information_schema" else node.relname)
+
+    def visit_FuncCall(self, _ancestors: Any, node: Any) -> None:
+        self.calls.add(Call(str(node.funcname[-1].sval), len(node.args or ())))
+
+    def visit_TypeName(self, _ancestors: Any, node: Any) -> None:
+        if node.names:
+            self.types.add(str(node.names[-1].sval))
+
+    def visit_CreateOpClassItem(self, _ancestors: Any, node: Any) -> None:
+        self.types.add(_last(getattr(node.name, "objname", None)))
+
+    def visit_IndexElem(self, _ancestors: Any, node: Any) -> None:
+        self.types.add(_last(node.opclass))
+
+    visit_PartitionElem = visit_IndexElem
+
+    def visit_TypeCast(self, _ancestors: Any, node: Any) -> None:
+        if node.typeName.names and node.typeName.names[-1].sval == "regclass" and isinstance(node.arg, ast.ColumnRef):
+            self._named.add(id(node.arg))
+
+    def visit_ColumnRef(self, _ancestors: Any, node: Any) -> None:
+        name = getattr(node.fields[-1], "sval", "")
+        if name in _SYSTEM_COLUMNS and not (name == "tableoid" and id(node) in self._named):
+            self.identities = True
+
+
+def changed_by(statement: Any) -> frozenset[str]:
+    """Return the names of what a statement makes or changes, as far as later statements might need it."""
+    names = {_last(getattr(statement, field, None)) for field in _MAKES.get(type(statement), ())}
+    if isinstance(statement, ast.VacuumStmt):
+        names |= {each.relation.relname for each in statement.rels or ()}
+    if isinstance(statement, ast.CopyStmt) and not statement.is_from:
+        names = set()
+    return frozenset(names - {""})
+
+
+def dropped_by(statement: Any) -> frozenset[str]:
+    """Return the names of what a statement drops."""
+    if not isinstance(statement, ast.DropStmt):
+        return frozenset()
+    return frozenset(_last(getattr(each, "objname", each)) for each in statement.objects or ()) - {""}
+
+
+def _last(named: Any) -> str:
+    """Return the last part of a name, in whatever form the syntax tree has it."""
+    if isinstance(named, ast.IntoClause):
+        named = named.rel
+    if isinstance(named, ast.RangeVar):
+        return str(named.relname)
+    if isinstance(named, tuple) and named:
+        return str(getattr(named[-1], "sval", ""))
+    if isinstance(named, ast.TypeName):
+        return _last(named.names)
+    return str(named) if isinstance(named, str) else ""
+
+
+_MAKES: Final[dict[type, tuple[str, ...]]] = {
+    ast.AlterTableStmt: ("relation",),
+    ast.ClusterStmt: ("relation",),
+    ast.CompositeTypeStmt: ("typevar",),
+    ast.CopyStmt: ("relation",),
+    ast.CreateDomainStmt: ("domainname",),
+    ast.CreateEnumStmt: ("typeName",),
+    ast.CreateForeignTableStmt: ("base",),
+    ast.CreateOpClassStmt: ("opclassname",),
+    ast.CreateFunctionStmt: ("funcname",),
+    ast.CreateRangeStmt: ("typeName",),
+    ast.CreateSeqStmt: ("sequence",),
+    ast.CreateStatsStmt: ("relations",),
+    ast.CreateStmt: ("relation",),
+    ast.CreateTableAsStmt: ("into",),
+    ast.CreateTrigStmt: ("relation",),
+    ast.DefineStmt: ("defnames",),
+    ast.DeleteStmt: ("relation",),
+    ast.IndexStmt: ("relation",),
+    ast.InsertStmt: ("relation",),
+    ast.MergeStmt: ("relation",),
+    ast.RenameStmt: ("relation", "newname"),
+    ast.RuleStmt: ("relation",),
+    ast.TruncateStmt: ("relations",),
+    ast.UpdateStmt: ("relation",),
+    ast.ViewStmt: ("view",),
+}

@@ -1,0 +1,115 @@
+"""SQLsmith: random queries over the scene of a generator, from the program of that name (Debian's package sqlsmith).
+
+It reads the catalogs of a server and prints what it would execute there. It calls whatever there is with whatever type
+fits; of that, what is not determined by the data is repaired or left out. Half of its statements the parser refuses,
+so they are not worth a case's time. Those that the planner expects to take long would end in a time-out.
+"""
+
+import random
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar, Final
+
+import pglast
+import psycopg
+from pglast import ast
+from psycopg.conninfo import make_conninfo
+
+from fuzz.errors import CaseError
+from fuzz.generators.choices import chance, pick
+from fuzz.generators.generator import Scale, all_generators
+from fuzz.sources.legality.analysis import Unanalysable, doubts
+from fuzz.sources.legality.catalog import Catalog
+from fuzz.sources.legality.cost import is_quick
+from fuzz.sources.legality.repair import repair, sql_of
+from fuzz.sources.source import Source
+from fuzz.sources.target import Given
+from oracles.case import Case, Kind, Step
+
+PROGRAM: Final = "sqlsmith"
+SEEDS: Final = 1 << 31
+_DRAWN: Final = 5  # statements drawn for each that a case has
+_LARGEST: Final = 8_000  # characters
+_SECONDS: Final = 600  # it takes one
+
+
+class SqlSmith(Source):
+    """SQLsmith's queries and changes, over the scenes of our generators."""
+
+    name: ClassVar[str] = "sqlsmith"
+    modes: ClassVar[tuple[str, ...]] = (
+        "plain",
+        "partitionwise",
+        "hash_spilling",
+        "hash_spilling+parallel",
+        "hash_spilling+filter_forced",
+        "small_memory",
+        "merge_only",
+        "loop_only+indexes",
+        "no_loops",
+        "no_pruning",
+        "genetic",
+        "parallel",
+        "extended",
+        "prepared_generic",
+        "prepared_custom",
+        "cursor",
+        "closed_early",
+    )
+
+    @classmethod
+    def lacks(cls, given: Given) -> str:
+        """Return what to install, if that is not there."""
+        return "" if shutil.which(PROGRAM) else "SQLsmith is not installed; as root, run: apt-get install sqlsmith"
+
+    def generate(self, rng: random.Random, scale: Scale) -> Case:
+        """Return a case: the scene of a generator, and what SQLsmith would do there. Raises CaseError, ServerError."""
+        small = Scale(scale.rows // 5, scale.relations, scale.partitions, 1)
+        scene = pick(rng, list(all_generators().values())).generate(rng, small).scene
+        with self.target.played(scene) as connection:
+            drawn = draw(connection, rng.randrange(SEEDS), scale.queries * _DRAWN)
+            steps = []
+            for step in _fit(connection, drawn, rng):
+                steps.append(step)
+                if len(steps) == scale.queries:
+                    break
+        return Case(self.name, scene, tuple(steps))
+
+
+def draw(connection: psycopg.Connection[Any], seed: int, count: int) -> tuple[str, ...]:
+    """Return so many statements of SQLsmith for the tables of a database. Raises CaseError."""
+    info = connection.info
+    server = make_conninfo(host=info.host, port=info.port, user=info.user, dbname=info.dbname)
+    command = [PROGRAM, f"--target={server}", "--dry-run", "--exclude-catalog"]
+    done = subprocess.run(
+        [*command, f"--seed={seed}", f"--max-queries={count}"], capture_output=True, text=True, timeout=_SECONDS
+    )
+    if done.returncode:
+        said = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+        raise CaseError(f"SQLsmith fails: {said}")
+    return tuple(pglast.split(done.stdout))
+
+
+def _fit(connection: psycopg.Connection[Any], drawn: Iterable[str], rng: random.Random) -> Iterator[Step]:
+    """Yield a step for each of the statements that may be compared, after repair."""
+    catalog = Catalog.of(connection)
+    for sql in drawn:
+        try:
+            if len(sql) <= _LARGEST:
+                doubts(connection, catalog, sql)  # most of what is refused is refused as it stands, and this is cheap
+                step = _step(sql, catalog, widened=chance(rng, 50))
+                if not doubts(connection, catalog, step.sql) and is_quick(connection, step.sql):
+                    yield step
+        except Unanalysable:
+            continue
+
+
+def _step(sql: str, catalog: Catalog, *, widened: bool) -> Step:
+    """Return the repaired statement; `widened`, a query loses its topmost condition, which is seldom true."""
+    tree = pglast.parse_sql(sql)[0].stmt
+    repair(tree, catalog, without_calls=True)
+    if widened and isinstance(tree, ast.SelectStmt):
+        tree.whereClause = None
+    kind = Kind.QUERY if isinstance(tree, ast.SelectStmt) else Kind.COMMAND
+    return Step(sql_of(tree), kind, may_fail=True, tags=(type(tree).__name__.removesuffix("Stmt").lower(),))

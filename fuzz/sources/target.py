@@ -1,0 +1,45 @@
+"""Target: what a source takes its statements for: an arm to ask, and what the user gave."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import psycopg
+
+from oracles.case import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What sources take from the user, by options of the command line. Paths are absolute."""
+
+    sql: str | None = None  # a file or directory of SQL
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what the class takes as arguments."""
+        return asdict(self)
+
+    @property
+    def sql_path(self) -> Path | None:
+        """Return where the user's SQL is."""
+        return None if self.sql is None else Path(self.sql)
+
+
+class Target(Protocol):
+    """The arm that others are held against, as a source sees it."""
+
+    @property
+    def tree(self) -> str:
+        """The git tree of the arm's base, in the repository of trees."""
+
+    @property
+    def given(self) -> Given:
+        """What the user gave."""
+
+    def played(self, scene: Sequence[Step]) -> AbstractContextManager[psycopg.Connection[Any]]:
+        """Enter a session in a database as new as that of a case, in which the scene was played; at most one at once.
+
+        The session is in autocommit mode. Raises ServerError.
+        """

@@ -1,0 +1,186 @@
+"""Buckets: what EXPLAIN (ANALYZE) tells of a hash table's buckets and memory agrees with its tuples, on each arm.
+
+A server may choose the buckets when it creates the table, by what the planner expects, and never count their array;
+or add buckets while there are more tuples, and count the array; or make the buckets when all tuples are there. One
+that has another number of buckets than at first is of the latter kinds, so what holds of them is asked of it.
+
+Figures are the largest of all batches, participants and rescans, each by itself. Of a Parallel Hash they are what
+participants looked at after it was built, and its rows are those that were read: NULLs that no join keeps among them.
+So most is said of tables in a single batch, built once by one process.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from oracles.canary_case import AS_HASH_JOIN, canary_case, query
+from oracles.contradictions import Contradiction, Contradictions
+from oracles.explanation import Node, Span, loops, places, rows
+from oracles.hash_join_identities import power_of_two
+from oracles.hash_memory import allowance
+from oracles.oracle import Canary
+from oracles.sampling import EXPLAINED
+
+BUCKETS: Final = "Hash Buckets"
+ORIGINAL: Final = "Original Hash Buckets"
+BATCHES: Final = "Hash Batches"
+PEAK: Final = "Peak Memory Usage"  # kB, rounded up
+
+FEWEST: Final = 1024  # buckets that are chosen however few tuples there are
+POINTER: Final = 8  # bytes of a bucket
+LEAST_TUPLE: Final = 32  # bytes: HJTUPLE_OVERHEAD and the header of a MinimalTuple
+
+_CANARY: Final = canary_case(
+    query("SELECT flock.n, canary.name FROM flock LEFT JOIN canary ON canary.n = flock.n"),
+    modes=(AS_HASH_JOIN, EXPLAINED.mode),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A hash table that was built: its node, and how many may have taken part."""
+
+    node: Node
+    participants: int
+    allowed: float  # bytes, for one process
+
+    @property
+    def shared(self) -> bool:
+        """Tell whether it is a Parallel Hash."""
+        return bool(self.node.get("Parallel Aware"))
+
+    @property
+    def tuples(self) -> Span:
+        """Return the tuples of all times that it was built; those of a Parallel Hash may be fewer."""
+        return rows(self.node)
+
+    @property
+    def expected(self) -> float:
+        """Return the most tuples that the planner can have expected: a figure for one participant, rounded."""
+        return float(self.node["Plan Rows"] + 0.5) * (self.participants if self.shared else 1)
+
+    @property
+    def whole(self) -> bool:
+        """Tell whether all of these tuples were in memory at once."""
+        return bool(self.node[BATCHES] == 1) and loops(self.node) == 1 and not self.shared
+
+    @property
+    def changed(self) -> bool:
+        """Tell whether the number of buckets is not what it was at first."""
+        return bool(self.node[BUCKETS] != self.node[ORIGINAL])
+
+    @property
+    def told(self) -> bool:
+        """Tell whether the peak is of the table with its buckets."""
+        return not self.shared or (self.node[BATCHES] == 1 and self.node[PEAK] > 0)
+
+    @property
+    def array(self) -> int:
+        """Return the bytes of the buckets."""
+        return int(self.node[BUCKETS]) * POINTER
+
+    @property
+    def peak(self) -> int:
+        """Return the bytes that were used, or a little more."""
+        return int(self.node[PEAK]) * 1024
+
+
+Test = Callable[[Table], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What `holds` of tables that are `meant`."""
+
+    name: str
+    meant: Test
+    holds: Test
+
+
+def _deserved(tuples: float) -> int:
+    """Return the buckets for so many tuples, one for each."""
+    return int(max(FEWEST, 1 << max(0, int(tuples) - 1).bit_length()))
+
+
+def _suited(table: Table) -> bool:
+    """Tell whether there is a bucket for each tuple but the last, or no memory for twice as many buckets.
+
+    PostgreSQL's ExecHashTableInsert asks for more buckets before it counts the tuple that it adds.
+    """
+    enough = table.node[BUCKETS] >= table.tuples.low - 1
+    return enough or table.peak + table.array > table.allowed
+
+
+IDENTITIES: Final = (
+    Identity(
+        "buckets are a power of two",
+        lambda table: True,
+        lambda table: power_of_two(table.node[BUCKETS]) and power_of_two(table.node[ORIGINAL]),
+    ),
+    Identity(
+        "no more buckets at first than expected tuples deserve",
+        lambda table: bool(table.node["Original Hash Batches"] == 1),
+        lambda table: bool(table.node[ORIGINAL] <= _deserved(table.expected)),
+    ),
+    Identity(
+        "no more buckets than tuples deserve",
+        lambda table: table.changed,
+        lambda table: bool(table.node[BUCKETS] <= _deserved(table.tuples.high)),
+    ),
+    Identity(
+        "no fewer buckets than tuples deserve",
+        lambda table: table.changed and table.whole,
+        _suited,
+    ),
+    Identity(
+        "memory holds the tuples",
+        lambda table: table.whole,
+        lambda table: table.peak >= LEAST_TUPLE * table.tuples.low,
+    ),
+    Identity(
+        "memory holds the buckets",
+        lambda table: table.changed and table.told,
+        lambda table: table.peak >= table.array,
+    ),
+    Identity(
+        "memory holds tuples and buckets",
+        lambda table: table.changed and table.whole,
+        lambda table: table.peak >= table.array + LEAST_TUPLE * table.tuples.low,
+    ),
+)
+
+
+class Buckets(Contradictions):
+    """Buckets that do not suit the tuples, or that are not counted, are wrong, whatever the other arm has."""
+
+    name: ClassVar[str] = "buckets"
+    canaries: ClassVar[tuple[Canary, ...]] = tuple(
+        Canary(sabotage, _CANARY) for sabotage in ("crowd", "scatter", "uncount")
+    )
+
+    def contradictions(self, explained: Node) -> Iterator[Contradiction]:
+        """Yield the identities that a hash table breaks."""
+        for table in _tables(explained):
+            broken = (each.name for each in IDENTITIES if each.meant(table) and not each.holds(table))
+            yield from (Contradiction(name, _kind(table), _figures(table)) for name in broken)
+
+
+def _tables(explained: Node) -> Iterator[Table]:
+    """Yield the hash tables that were built."""
+    allowed = allowance(explained.get("Settings", {})) * 1024
+    for place in places(explained):
+        if place.node["Node Type"] == "Hash" and loops(place.node) > 0 and BATCHES in place.node:
+            yield Table(place.node, place.participants, allowed)
+
+
+def _kind(table: Table) -> str:
+    return "Parallel Hash" if table.shared else "Hash"
+
+
+def _figures(table: Table) -> tuple[str, ...]:
+    told = {key: value for key, value in table.node.items() if "Hash B" in key or key in (PEAK, "Plan Rows")}
+    return (
+        f"{table.tuples} tuples in {loops(table.node)} loops of {table.participants} participants,"
+        f" {table.allowed / 1024:g} kB allowed",
+        *(f"{key}: {value}" for key, value in sorted(told.items())),
+    )

@@ -1,0 +1,200 @@
+"""Constant folding: a subquery that needs no other table's row is put in the place of a constant, or the reverse.
+
+What a subquery is, is asked first, of the query that stands alone: where it needs a row from outside, that fails, and
+it stays. Names from WITH would mean something else there, so a subquery that reads one is left alone.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+from pglast import ast, parse_sql
+from pglast.enums import A_Expr_Kind, JoinType, SubLinkType
+from pglast.parser import ParseError
+from pglast.visitors import Skip, Visitor
+
+from oracles.determinism import has_parameters, is_deterministic
+from oracles.query_building import expression, printed, text_of
+
+CACHED: Final = 4096  # statements
+_MOST: Final = 60  # values of a list
+
+# A value as SQL: format_type() with -1 names a type so that no length is put upon the value.
+_VALUE: Final = "format('%L::%s', y, format_type(pg_typeof(y)::oid, -1))"
+
+
+@lru_cache(CACHED)
+def question(sql: str) -> str:
+    """Return the query for what all subqueries are that may be folded; empty where there is none.
+
+    It returns rows of a subquery's number and one of its values, written in SQL.
+    """
+    asked = enumerate(each for _, each in _asked(_tree(sql)))
+    return " UNION ALL ".join(f"SELECT {number}, v FROM ({each}) AS a (v)" for number, each in asked)
+
+
+def folded(sql: str, answers: Sequence[tuple[int, str]]) -> str:
+    """Return the query with its subqueries folded, by the rows that `question(sql)` returned; empty where none is."""
+    statement = _tree(sql)
+    values = defaultdict(list)
+    for number, value in answers:
+        values[number].append(value)
+    replaced = {
+        id(link): constant
+        for number, (link, _) in enumerate(_asked(statement))
+        if (constant := _constant(link, sorted(set(values[number])))) is not None
+    }
+    if not replaced:
+        return ""
+    _Replaced(replaced)(statement)
+    return printed(statement)
+
+
+@lru_cache(CACHED)
+def unfolded(sql: str) -> str:
+    """Return the query with constants in its conditions as subqueries; empty where there is none."""
+    statement = _tree(sql)
+    if statement is None:
+        return ""
+    unfolding = _Unfolding()
+    unfolding(statement)
+    return printed(statement) if unfolding.count else ""
+
+
+def _tree(sql: str) -> Any:
+    """Return the tree of a query that is known to return the same each time, else None."""
+    try:
+        statements: Any = parse_sql(sql)
+    except ParseError:
+        return None
+    statement = statements[0].stmt if len(statements) == 1 else None
+    return statement if isinstance(statement, ast.SelectStmt) and is_deterministic(statement) else None
+
+
+def _asked(statement: Any) -> list[tuple[Any, str]]:
+    """Return the outermost subqueries in expressions that may be folded, each with the query for its values."""
+    if statement is None:
+        return []
+    above = _Names()
+    above(statement)
+    links = (link for link in above.links if _stands_alone(link.subselect, above.common))
+    return [(link, asked) for link in links if (asked := _question(link))]
+
+
+def _stands_alone(select: Any, common: Collection[str]) -> bool:
+    """Tell whether it needs no column and no common table of a query around it, as far as its text tells."""
+    within = _Names(deep=True)
+    within(select)
+    return within.columns_of <= within.aliases and within.tables.isdisjoint(common) and not has_parameters(select)
+
+
+def _question(link: Any) -> str:
+    """Return the query for the values of a subquery; empty where it cannot be folded."""
+    kind, select = link.subLinkType, printed(link.subselect)
+    if not select:
+        return ""
+    if kind == SubLinkType.EXISTS_SUBLINK:
+        return f"SELECT EXISTS ({select})::text"
+    if kind == SubLinkType.EXPR_SUBLINK:
+        return f"SELECT {_VALUE} FROM (SELECT ({select}) AS y) AS s"
+    if kind == SubLinkType.ARRAY_SUBLINK:
+        return f"SELECT {_VALUE} FROM (SELECT ARRAY({select}) AS y) AS s"
+    is_list = kind in (SubLinkType.ANY_SUBLINK, SubLinkType.ALL_SUBLINK)
+    if not is_list or isinstance(link.testexpr, ast.RowExpr):
+        return ""
+    return f"SELECT {_VALUE} FROM ({select}) AS s (y)"
+
+
+def _constant(link: Any, values: Sequence[str]) -> Any:
+    """Return what stands for a subquery with these values; None if that would be too long, or cannot be written."""
+    kind = link.subLinkType
+    if kind not in (SubLinkType.ANY_SUBLINK, SubLinkType.ALL_SUBLINK):
+        return expression(f"({values[0]})") if len(values) == 1 else None
+    test = text_of(link.testexpr)
+    if len(values) > _MOST or not test:
+        return None
+    if not values:
+        return expression("FALSE" if kind == SubLinkType.ANY_SUBLINK else "TRUE")
+    if not link.operName:
+        return expression(f"({test}) IN ({', '.join(values)})")
+    operator = str(link.operName[-1].sval)
+    how = "ANY" if kind == SubLinkType.ANY_SUBLINK else "ALL"
+    return expression(f"({test}) {operator} {how} (ARRAY[{', '.join(values)}])")
+
+
+class _Names(Visitor):
+    """The outermost subqueries in expressions, and the names of a query: with those within them if it goes deep."""
+
+    def __init__(self, *, deep: bool = False) -> None:
+        super().__init__()
+        self.links: list[Any] = []
+        self.common: set[str] = set()
+        self.tables: set[str] = set()
+        self.aliases: set[str] = set()
+        self.columns_of: set[str] = set()  # relations that columns are named with; "" for none
+        self._deep = deep
+
+    def visit_SubLink(self, _ancestors: Any, node: Any) -> Any:
+        self.links.append(node)
+        return None if self._deep else Skip
+
+    def visit_CommonTableExpr(self, _ancestors: Any, node: Any) -> None:
+        self.common.add(node.ctename)
+
+    def visit_RangeVar(self, _ancestors: Any, node: Any) -> None:
+        self.tables.add(node.relname)
+        self.aliases.add(node.relname)
+
+    def visit_Alias(self, _ancestors: Any, node: Any) -> None:
+        self.aliases.add(node.aliasname)
+
+    def visit_ColumnRef(self, _ancestors: Any, node: Any) -> None:
+        if len(node.fields) > 1 or not isinstance(node.fields[0], ast.A_Star):
+            self.columns_of.add(node.fields[0].sval if len(node.fields) > 1 else "")
+
+
+class _Replaced(Visitor):
+    """Puts constants in the place of subqueries."""
+
+    def __init__(self, by: Mapping[int, Any]) -> None:
+        super().__init__()
+        self._by = by
+
+    def visit_SubLink(self, _ancestors: Any, node: Any) -> Any:
+        return self._by.get(id(node))
+
+
+class _Unfolding(Visitor):
+    """Puts subqueries in the place of constants that are operands in conditions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def visit_SelectStmt(self, _ancestors: Any, node: Any) -> None:
+        self._unfold(node.whereClause)
+        self._unfold(node.havingClause)
+
+    def visit_JoinExpr(self, _ancestors: Any, node: Any) -> None:
+        if node.jointype != JoinType.JOIN_FULL:  # it needs conditions that hashes or sorting can be made by
+            self._unfold(node.quals)
+
+    def _unfold(self, condition: Any) -> None:
+        if isinstance(condition, ast.BoolExpr):
+            for each in condition.args or ():
+                self._unfold(each)
+        if isinstance(condition, ast.A_Expr) and condition.kind == A_Expr_Kind.AEXPR_OP:
+            for side in ("lexpr", "rexpr"):
+                if _is_constant(getattr(condition, side)):
+                    self.count += 1
+                    link = expression("(SELECT 1)")
+                    link.subselect.targetList[0].val = getattr(condition, side)
+                    setattr(condition, side, link)
+
+
+def _is_constant(value: Any) -> bool:
+    """Tell whether it is an integer, or of a type that is named: others take that of their surroundings."""
+    if isinstance(value, ast.TypeCast):
+        return isinstance(value.arg, ast.A_Const)
+    return isinstance(value, ast.A_Const) and isinstance(value.val, ast.Integer)

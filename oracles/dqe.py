@@ -1,0 +1,97 @@
+"""DQE, differential query execution: SELECT, UPDATE and DELETE with one condition are about the same rows.
+
+Song, Dou, Cui and others, "Testing Database Systems via Differential Query Execution", ICSE 2023. UPDATE and DELETE are
+asked for the rows that they return, in a transaction of their own that is rolled back. Triggers, rules and row security
+may change what they do, generated columns and references from other tables may forbid it: where there is any, nothing
+is said.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, ClassVar, Final
+
+from pglast import ast
+from pglast.stream import RawStream
+
+from oracles.canary_case import canary_case, query
+from oracles.claims import PLAINLY, Claim, Played, Way
+from oracles.determinism import is_deterministic
+from oracles.metamorphic import Metamorphic
+from oracles.observation import Outcome
+from oracles.oracle import Canary
+from oracles.query_building import columns_in, snippet, text_of
+from oracles.query_core import core
+from oracles.sampling import CHANGED, Sample
+
+CACHED: Final = 4096  # statements
+_MODES: Final = (CHANGED.mode,)
+
+# No rows where something but the statement itself may decide what becomes of a row.
+_UNDISTURBED: Final = """\
+SELECT 1 WHERE NOT EXISTS (
+  SELECT FROM pg_class AS c WHERE c.relnamespace IN ('duel'::regnamespace, pg_my_temp_schema()) AND (
+    c.relkind = 'f' OR c.relrowsecurity
+    OR EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = c.oid AND (a.attgenerated <> '' OR a.attidentity = 'a'))
+    OR EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid)
+    OR EXISTS (SELECT FROM pg_rewrite AS r WHERE r.ev_class = c.oid AND r.ev_type <> '1')))"""
+
+
+class Dqe(Metamorphic):
+    """What a condition selects is what it changes."""
+
+    name: ClassVar[str] = "dqe"
+    sample: ClassVar[Sample] = CHANGED
+    canaries: ClassVar[tuple[Canary, ...]] = (
+        Canary("change_nothing", canary_case(query("SELECT n FROM canary WHERE canary.n > 2"), modes=_MODES)),
+    )
+
+    def claims(self, played: Played) -> Iterator[Claim]:
+        """Yield a claim for UPDATE and one for DELETE, where no transaction is open."""
+        idle = {step for step, seen in enumerate(played.seen(Way()).steps) if seen.transaction == "I"}
+        made = {step: each for step, sql in played.queries().items() if step in idle and (each := changes(sql))}
+        if not made:
+            return
+        asked = played.seen(played.way(dict.fromkeys(made, _UNDISTURBED), PLAINLY)).steps
+        free = {step: each for step, each in made.items() if asked[step].outcome is Outcome.OK and asked[step].rows}
+        for number, word in enumerate(("UPDATE", "DELETE"), start=1):
+            pairs = {step: (each[0], each[number]) for step, each in free.items()}
+            yield from played.claims(pairs, f"{word} changes other rows than SELECT returns")
+
+
+@lru_cache(CACHED)
+def changes(sql: str) -> tuple[str, str, str] | None:
+    """Return queries for a digest of the rows that WHERE selects from a table, updates in it and deletes from it.
+
+    None unless the query reads a single table by a condition on it that names a column.
+    """
+    select = core(sql)
+    table: Any = None if select is None or len(select.fromClause) != 1 else select.fromClause[0]
+    if not isinstance(table, ast.RangeVar) or select.withClause is not None or select.whereClause is None:
+        return None
+    condition = text_of(select.whereClause)
+    alias = str(table.alias.aliasname if table.alias else table.relname)
+    column = _column_of(select.whereClause, alias)
+    if not condition or not column or (table.alias and table.alias.colnames):
+        return None
+    whole = str(RawStream()(table))
+    rows = f"({alias}.*)::text"
+    selected = f"SELECT count(*), sum(hashtextextended({rows}, 0)) FROM {whole} WHERE {condition}"
+    if not is_deterministic(snippet(selected)):
+        return None
+    updated = f"UPDATE {whole} SET {column} = {alias}.{column} WHERE {condition} RETURNING {rows} AS r"
+    deleted = f"DELETE FROM {whole} WHERE {condition} RETURNING {rows} AS r"
+    return selected, _undone(updated), _undone(deleted)
+
+
+def _undone(change: str) -> str:
+    """Return a digest of the rows that a statement returns, which is rolled back."""
+    return f"BEGIN;WITH c AS ({change}) SELECT count(*), sum(hashtextextended(r, 0)) FROM c;ROLLBACK"
+
+
+def _column_of(condition: Any, alias: str) -> str:
+    """Return a column of the table that the condition names outside of subqueries; empty where there is none."""
+    for reference in columns_in(condition):
+        names = [getattr(field, "sval", "") for field in reference.fields]
+        if names[-1] and names != [alias] and (len(names) == 1 or names[0] == alias):
+            return str(RawStream()(ast.ColumnRef(fields=reference.fields[-1:])))
+    return ""

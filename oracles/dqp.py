@@ -1,0 +1,54 @@
+"""DQP, differential query plans: a query has the same rows whatever plan it gets.
+
+Ba and Rigger, "Keep It Simple: Testing Databases via Differential Query Plans", SIGMOD 2024. The plans are those of
+`other_plans`, by which `result` settles whether a difference between arms is the suspect's fault. Here they are reason
+enough for a finding, so a query has to be one whose text says that it returns the same each time.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import ClassVar, Final
+
+from pglast import parse_sql
+from pglast.parser import ParseError
+
+from oracles.canary_case import canary_case, query
+from oracles.claims import Claim, Played
+from oracles.determinism import is_deterministic
+from oracles.metamorphic import Metamorphic
+from oracles.oracle import Canary
+from oracles.other_plans import OTHER_PLANS
+from oracles.sampling import REPLANNED, Sample
+
+CACHED: Final = 4096  # statements
+_MODES: Final = (REPLANNED.mode,)
+
+
+class Dqp(Metamorphic):
+    """A plan is a matter of time, not of rows."""
+
+    name: ClassVar[str] = "dqp"
+    sample: ClassVar[Sample] = REPLANNED
+    canaries: ClassVar[tuple[Canary, ...]] = (
+        Canary(
+            "lose_looped",
+            canary_case(query("SELECT canary.n FROM canary JOIN flock ON canary.n = flock.n"), modes=_MODES),
+        ),
+    )
+
+    def claims(self, played: Played) -> Iterator[Claim]:
+        """Yield a claim for each kind of plan: tables are filled under the case's own, so that only queries differ."""
+        known = {position: (sql, sql) for position, sql in played.exact().items() if _is_known(sql)}
+        for mode in OTHER_PLANS:
+            name = f"rows change when plans are {mode.name}"
+            yield from played.claims(known, name, mode.settings)
+
+
+@lru_cache(CACHED)
+def _is_known(sql: str) -> bool:
+    """Tell whether it is a query that is known to return the same each time."""
+    try:
+        statements = parse_sql(sql)
+    except ParseError:
+        return False
+    return len(statements) == 1 and is_deterministic(statements[0].stmt)

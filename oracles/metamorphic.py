@@ -1,0 +1,150 @@
+"""Metamorphic oracles: an arm must agree with itself on queries that mean the same, so no other arm is needed.
+
+A claim says that two ways of asking have the same rows. Each way is one run of the whole case, since what a query reads
+is what the statements before it left; queries of no interest are left empty, which changes nothing that follows. What
+differs must differ again, and either side agree with its own repetition: what is volatile behind a view's back does
+not.
+
+A share of cases is judged; a larger one where there is a single arm, of which other oracles have little to say.
+"""
+
+from abc import abstractmethod
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final
+
+from oracles.case import Case
+from oracles.claims import BRIEFLY, PLAINLY, Claim, Played, Unanswered, Way
+from oracles.comparison import Aspect, Comparison, Place, compare
+from oracles.finding import Beside, Finding, as_all_do, pairs_of
+from oracles.mode import Mode
+from oracles.observation import Run
+from oracles.oracle import Agree, Inconclusive, More, Observations, Oracle, Unstable, Verdict, accused
+from oracles.sampling import Sample
+from oracles.wording import worded
+
+AGAIN: Final = Mode("again 1")
+_ROWS: Final = (Aspect.ROWS, Aspect.ROW_COUNT)
+
+
+class Metamorphic(Oracle):
+    """The same question asked in another way has the same answer."""
+
+    needs_another_arm: ClassVar[bool] = False
+    sample: ClassVar[Sample]
+
+    @abstractmethod
+    def claims(self, played: Played) -> Iterator[Claim]:
+        """Yield what must hold of the case. It may ask first, by `played.seen`, what other queries return."""
+
+    def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
+        """Return a finding for each claim that does not hold on an arm; ask for the runs that it takes to tell."""
+        if case not in (self.sample if len(arms) > 1 else self.sample.alone):
+            return (Agree(0),) * len(accused(arms))
+        judges = [_Judge(self, Played(case, arm, observations)) for arm in arms]
+        if missing := [run for judge in judges for run in judge.missing()]:
+            return More(tuple(dict.fromkeys(missing)))
+        broken: dict[str, dict[str, Finding]] = defaultdict(dict)  # claim -> arm -> example
+        others: list[Verdict] = []
+        for judge in judges:
+            for verdict in judge.verdicts():
+                if isinstance(verdict, Finding):
+                    broken[verdict.origin].setdefault(judge.played.arm, verdict)
+                elif judge.played.arm in accused(arms):
+                    others.append(verdict)
+        return (*_blamed(arms, broken), *others)
+
+
+def _blamed(arms: Sequence[str], broken: dict[str, dict[str, Finding]]) -> Iterator[Finding]:
+    for examples in broken.values():
+        for pair in pairs_of(arms, examples):
+            example = examples[pair[1]]
+            yield replace(example, arms=pair, summary=example.summary + (as_all_do(pair) if len(arms) > 1 else ""))
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """The claims of an oracle on one arm."""
+
+    oracle: Metamorphic
+    played: Played
+
+    def missing(self) -> list[Run]:
+        """Return the runs that it takes to go on: those of the claims, and repetitions where one does not hold."""
+        try:
+            claims = self._claims()
+        except Unanswered as asked:
+            return [self.played.run(asked.way)]
+        runs = [self.played.run(way) for claim in claims for way in (claim.left, claim.right)]
+        if not any(run not in self.played.observations for run in runs):
+            runs = [self.played.run(way, AGAIN) for claim in claims for way in self._doubtful(claim)]
+        return [run for run in runs if run not in self.played.observations]
+
+    def verdicts(self) -> Iterator[Verdict]:
+        """Yield what is to be said of each claim, and how many statements were judged; needs all runs."""
+        compared: set[int] = set()
+        for claim in self._claims():
+            if self.played.seen(claim.right).lacking:
+                continue
+            comparison = self._compared(claim)
+            compared |= comparison.compared & claim.steps
+            unclear = claim.steps - comparison.compared
+            failed = [place for place in comparison.places if place.step in claim.steps and place.aspect not in _ROWS]
+            if unclear or any(place.aspect is Aspect.OUTCOME for place in failed):
+                yield Inconclusive(f"{claim.name}: one side did not come to its end")
+            yield from (self._settled(claim, place) for place in self._broken_at(claim))
+        yield Agree(len(compared))
+
+    def _claims(self) -> list[Claim]:
+        return list(self.oracle.claims(self.played))
+
+    def _compared(self, claim: Claim, *more: Mode) -> Comparison:
+        left, right = (self.played.seen(way, *more) for way in (claim.left, claim.right))
+        return compare(_unordered(self.played.case), self._modes(claim.left), left, right)
+
+    def _modes(self, way: Way) -> tuple[Mode, ...]:
+        """Return the modes that say how rows of this way compare."""
+        return () if PLAINLY in way.modes else self.played.case.modes
+
+    def _broken_at(self, claim: Claim, *more: Mode) -> list[Place]:
+        places = self._compared(claim, *more).places
+        return [place for place in places if place.step in claim.steps and place.aspect in _ROWS]
+
+    def _doubtful(self, claim: Claim) -> tuple[Way, ...]:
+        """Return both ways of a claim that does not hold."""
+        unknown = self.played.seen(claim.right).lacking
+        return () if unknown or not self._broken_at(claim) else (claim.left, claim.right)
+
+    def _settled(self, claim: Claim, place: Place) -> Finding | Unstable:
+        ways = (claim.left, claim.right)
+        if place not in self._broken_at(claim, AGAIN) or any(self._unsteady(way, place) for way in ways):
+            return Unstable(f"{claim.name}: not in each run")
+        assert place.step is not None
+        said = worded(_unordered(self.played.case), place, *map(self.played.seen, ways))
+        beside = tuple(self._beside(way, place.step) for way in ways if way != Way())
+        return Finding(
+            oracle=self.oracle.name,
+            arms=(self.played.arm, self.played.arm),
+            origin=claim.name,
+            step=place.step,
+            summary=f"{said.summary}: {claim.name}",
+            expected="\n".join([said.expected, *(f"query: {each.sql}" for each in beside[:-1])]),
+            actual=f"{said.actual}\nquery: {beside[-1].sql}",
+            beside=beside,
+        )
+
+    def _unsteady(self, way: Way, place: Place) -> bool:
+        once, again = self.played.seen(way), self.played.seen(way, AGAIN)
+        return compare(_unordered(self.played.case), self._modes(way), once, again).differs_at(place) is not False
+
+    def _beside(self, way: Way, step: int) -> Beside:
+        shown = (mode for mode in way.modes if mode not in (BRIEFLY, PLAINLY))
+        settings = tuple(setting for mode in shown for setting in mode.settings)
+        return Beside(dict(way.queries)[step], settings + way.settings, plainly=PLAINLY in way.modes)
+
+
+def _unordered(case: Case) -> Case:
+    """Return the case for comparing multisets of rows: queries are rewritten without ORDER BY."""
+    scene, steps = (tuple(replace(step, ordered=False) for step in part) for part in (case.scene, case.steps))
+    return replace(case, scene=scene, steps=steps)

@@ -1,0 +1,123 @@
+"""Query building: parts of syntax trees put together, and a tree printed only if it is read back as the same.
+
+No node may be in a tree twice: pglast's printer and visitors go by position.
+"""
+
+from typing import Any
+
+from pglast import ast, parse_sql
+from pglast.enums import BoolExprType, NullTestType
+from pglast.stream import RawStream
+from pglast.visitors import Skip, Visitor
+
+
+def snippet(sql: str) -> Any:
+    """Return the tree of a statement. Raises ParseError."""
+    return parse_sql(sql)[0].stmt
+
+
+def expression(sql: str) -> Any:
+    """Return the tree of an expression. Raises ParseError."""
+    return snippet(f"SELECT {sql}").targetList[0].val
+
+
+def text_of(value: Any) -> str:
+    """Return an expression as SQL; empty where that would not be read as the same."""
+    text = str(RawStream()(value))
+    return text if expression(text) == value else ""
+
+
+def printed(statement: Any) -> str:
+    """Return the statement as SQL; empty where that would not be read as the same."""
+    sql = str(RawStream()(statement))
+    return sql if snippet(sql) == statement else ""
+
+
+def conjuncts(where: Any) -> list[Any]:
+    """Return the conditions that all must hold."""
+    if isinstance(where, ast.BoolExpr) and where.boolop == BoolExprType.AND_EXPR:
+        return list(where.args or ())
+    return [] if where is None else [where]
+
+
+def all_of(*conditions: Any) -> Any:
+    """Return the condition that all of these hold, as far as they are there; None if none is."""
+    there = tuple(each for condition in conditions for each in conjuncts(condition))
+    if len(there) < 2:
+        return there[0] if there else None
+    return ast.BoolExpr(boolop=BoolExprType.AND_EXPR, args=there)
+
+
+def any_of(*conditions: Any) -> Any:
+    """Return the condition that one of these holds."""
+    return ast.BoolExpr(boolop=BoolExprType.OR_EXPR, args=conditions)
+
+
+def negated(condition: Any) -> Any:
+    """Return NOT the condition."""
+    return ast.BoolExpr(boolop=BoolExprType.NOT_EXPR, args=(condition,))
+
+
+def is_null(value: Any) -> Any:
+    """Return the condition that it is null."""
+    return ast.NullTest(arg=value, nulltesttype=NullTestType.IS_NULL, argisrow=False)
+
+
+def is_not_null(value: Any) -> Any:
+    """Return the condition that it is not null."""
+    return ast.NullTest(arg=value, nulltesttype=NullTestType.IS_NOT_NULL, argisrow=False)
+
+
+def union_all(first: Any, *others: Any) -> Any:
+    """Return the rows of all queries; what the first brings in WITH is for all of them."""
+    union = first
+    for other in others:
+        left, union = union, snippet("SELECT 1 UNION ALL SELECT 2")
+        union.withClause = left.withClause
+        for branch in (left, other):
+            branch.withClause = None
+            branch.sortClause = None
+        union.larg, union.rarg = left, other
+    return union
+
+
+def digest(select: Any) -> Any:
+    """Return the query for the number of its rows and a hash of them all; its WITH is on top."""
+    return _around("SELECT count(*), sum(hashtextextended(q::text, 0)) FROM (SELECT) AS q", select)
+
+
+def counted(select: Any) -> Any:
+    """Return the query for the number of its rows; its WITH is on top."""
+    return _around("SELECT count(*) FROM (SELECT) AS q", select)
+
+
+def _around(sql: str, select: Any) -> Any:
+    around = snippet(sql)
+    around.withClause, select.withClause = select.withClause, None
+    around.fromClause[0].subquery = select
+    return around
+
+
+def has_subquery(value: Any) -> bool:
+    """Tell whether there is a subquery in an expression."""
+    return bool(_Found(value).subqueries)
+
+
+def columns_in(value: Any) -> list[Any]:
+    """Return the columns that an expression refers to outside of subqueries."""
+    return _Found(value).columns
+
+
+class _Found(Visitor):
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self.subqueries: list[Any] = []
+        self.columns: list[Any] = []
+        self(value)
+
+    def visit_SubLink(self, _ancestors: Any, node: Any) -> Any:
+        self.subqueries.append(node)
+        return Skip
+
+    def visit_ColumnRef(self, _ancestors: Any, node: Any) -> None:
+        self.columns.append(node)

@@ -1,0 +1,54 @@
+"""Total order: whether what LIMIT cuts from a query is told by its text alone."""
+
+from typing import Any
+
+from pglast import ast
+from pglast.enums import SetOperation
+
+
+def is_cut(select: Any) -> bool:
+    """Tell whether LIMIT or OFFSET leaves rows out."""
+    return select.limitCount is not None or not _skips_nothing(select.limitOffset)
+
+
+def is_total(select: Any) -> bool:
+    """Tell whether rows that ORDER BY does not tell apart are equal: it names all that the query shows."""
+    shown = _shown(select)
+    if shown is None or not select.sortClause:
+        return False
+    keys = [key.node for key in select.sortClause]
+    positions = {_integer(key) for key in keys}
+    return all(
+        position in positions or any(_names(key, target) for key in keys)
+        for position, target in enumerate(shown, start=1)
+    )
+
+
+def _shown(select: Any) -> list[Any] | None:
+    """Return the targets that the query shows, also those behind a *; None if they cannot be told."""
+    if select.op != SetOperation.SETOP_NONE:
+        return _shown(select.larg)
+    targets: Any = select.targetList or ()
+    if not any(is_star(target.val) for target in targets):
+        return list(targets)
+    only: Any = select.fromClause[0] if len(targets) == len(select.fromClause or ()) == 1 else None
+    return _shown(only.subquery) if isinstance(only, ast.RangeSubselect) else None
+
+
+def is_star(value: Any) -> bool:
+    """Tell whether it is *, or all columns of a relation."""
+    return isinstance(value, ast.ColumnRef) and isinstance((value.fields or (None,))[-1], ast.A_Star)
+
+
+def _names(key: Any, target: Any) -> bool:
+    named = isinstance(key, ast.ColumnRef) and len(key.fields or ()) == 1 and target.name is not None
+    return bool(key == target.val or (named and key.fields[0] == ast.String(target.name)))
+
+
+def _integer(node: Any) -> int | None:
+    return getattr(node.val, "ival", None) if isinstance(node, ast.A_Const) else None
+
+
+def _skips_nothing(offset: Any) -> bool:
+    """Tell whether there is no OFFSET, or OFFSET 0, which only keeps the planner from merging a subquery."""
+    return offset is None or _integer(offset) == 0

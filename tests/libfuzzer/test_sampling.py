@@ -1,0 +1,53 @@
+"""The native harness of postgres_fdw's sampling: each method keeps its promises, and the remote SQL says the same."""
+
+from pathlib import Path
+
+import pytest
+
+from fuzz.engines.libfuzzer.run import run_harness
+from tests.libfuzzer.harnesses import TOP, Harness, assert_clean
+
+pytestmark = pytest.mark.servers
+
+SERIES = str(TOP / "patches" / "pg17" / "variants" / "002-sampling")
+CORPUS = TOP / "corpus" / "libfuzzer" / "sampling"
+BUGS = sorted((Path(__file__).parent / "bugs").glob("sampling_*.patch"))
+
+
+def test_methods_keep_their_promises(harness: Harness) -> None:
+    run = run_harness(harness("sampling", arm=SERIES), 10, CORPUS)
+    assert_clean(run)
+    assert run.executions > 1000
+
+
+def test_corpus_reaches_all_decisions(harness: Harness) -> None:
+    run = run_harness(harness("sampling", arm=SERIES), 0, CORPUS)
+    assert_clean(run)
+    reached = run.functions
+    for function, condition in (
+        ("pgfdw_parse_sampling", "strcmp(value, sampling_names[i]) == 0"),
+        ("pgfdw_add_remote_table", "blocks <= 0"),
+        ("pgfdw_finish_remote_size", "size->unknown"),
+        ("pgfdw_wants_count", "size->doubtful"),
+        ("pgfdw_count_fraction", "size->blocks <= MIN_SAMPLE_BLOCKS"),
+        ("pgfdw_choose_sample", "size->rows <= target"),
+        ("pgfdw_choose_sample", "size->guessed"),
+        ("pgfdw_choose_sample", "blocks > MAX_AUTO_BLOCK_FRACTION * size->blocks"),
+        ("pgfdw_choose_sample", "blocks >= size->blocks"),
+        ("pgfdw_choose_sample", "at_most"),
+        ("pgfdw_choose_sample", "blocks > 0"),
+        ("pgfdw_estimate_rows", "rows < sample->limit"),
+        ("deparseAnalyzeSql", "sample->tablesample"),
+        ("deparseAnalyzeSql", "sample->random_fraction < 1"),
+        ("deparseAnalyzeSql", "sample->limit > 0"),
+        ("deparseAnalyzeCountSql", "fraction < 1"),
+        ("deparseAnalyzeSizeSql", "whole_tree"),
+    ):
+        assert min(reached[function].branches[condition]) > 0, (function, condition)
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.stem.removeprefix("sampling_"))
+def test_finds_injected_bug(harness: Harness, tmp_path: Path, bug: Path) -> None:
+    found = run_harness(harness("sampling", bug=bug, arm=SERIES), 60, tmp_path)
+    assert found.crash is not None
+    assert found.complaint

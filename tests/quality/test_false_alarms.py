@@ -1,0 +1,80 @@
+"""How often the oracle `statistics` doubts a sound server: 1,000 samples an arm, drawn anew each, by all methods.
+
+Bounds promise that no more than 1 % of the tests fall below 1 %; and no doubt may survive two samples more.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from fuzz.execution.stage import Stage
+from fuzz.generators import loopback
+from fuzz.generators.analyzing.remote import METHODS
+from fuzz.servers.arm import Arm, parse_series
+from fuzz.servers.base import resolve_base
+from fuzz.servers.build import ensure_build
+from fuzz.servers.cluster import Cluster
+from fuzz.servers.flavor import FLAVORS
+from fuzz.servers.series import apply_series
+from fuzz.workdir import CHECKOUT
+from oracles.case import Case, Kind, Step
+from oracles.sample_doubts import all_doubts
+from oracles.sample_tests import LEVEL
+from oracles.statistics import Statistics, analyses
+
+pytestmark = [pytest.mark.servers, pytest.mark.long, pytest.mark.timeout(3600)]
+
+RUNS, AT_ONCE = 1000, 20
+SERIES = {"upstream": "", "sampling": str(CHECKOUT / "patches" / "pg17" / "variants" / "002-sampling")}
+ROWS = "SELECT g, g % 23, nullif(g % 7, 0), g / 40, 'k' || g * g % 101 FROM generate_series(1, 4000) AS g"
+
+
+@pytest.fixture(params=SERIES)
+def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
+    base = resolve_base("pg17", print)
+    trees = apply_series(base.tree, parse_series(SERIES[request.param], base))
+    build = ensure_build(trees[-1], FLAVORS["assert"], print)
+    with Cluster(build, "alarms") as cluster, Stage((Arm("alarms", build, cluster, trees),), "alarms") as stage:
+        yield stage
+
+
+def analyzed(method: str) -> Case:
+    """Return a case that draws sample after sample of a table of some 500 blocks."""
+    near = "(a int, b int, c int, d int, e text) WITH (fillfactor = 10)"
+    scene = (
+        *loopback.PROLOGUE,
+        f"CREATE TABLE near {near}",
+        f"INSERT INTO near {ROWS}",
+        "ANALYZE near",
+        loopback.foreign_table("far", "(a int, b int, c int, d int, e text)", "near", "fetch_size '1000'"),
+        loopback.table_option("far", "analyze_sampling", method),
+        "SET default_statistics_target = 1",
+    )
+    pair = (Step("ANALYZE far"), Step("SELECT count(*) FROM near", Kind.QUERY))
+    return Case("alarms", tuple(map(Step, scene)), pair * AT_ONCE)
+
+
+def test_sound_samples_are_hardly_ever_doubted(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+    tests: Counter[str] = Counter()
+    below: Counter[str] = Counter()
+    suspicions = runs = 0
+    while runs < RUNS:
+        case = analyzed(METHODS[runs // AT_ONCE % len(METHODS)])
+        (run,) = Statistics().looks(case, ("alarms",))
+        found = analyses(case, stage.observe(case, [run])[run]) or {}
+        assert found  # a slow machine may have cost some a timeout
+        for each in found.values():
+            runs += 1
+            for (name, _), doubt in all_doubts(each).items():
+                tests[name] += 1
+                below[name] += doubt.chance < 0.01
+                suspicions += doubt.chance < LEVEL
+    with capsys.disabled():
+        sys.stdout.write(
+            f"\n{runs} samples: {suspicions} suspicions in {tests.total()} tests; below 1 %: {dict(below)}\n"
+        )
+    for name, number in tests.items():
+        assert below[name] <= number * 0.01 + 3 * (number * 0.01) ** 0.5, name
+    assert suspicions <= tests.total() * LEVEL + 3 * max(1.0, (tests.total() * LEVEL) ** 0.5)

@@ -1,0 +1,51 @@
+"""The bench of hash buckets on real servers: an arm that can be told has a bucket for N rows, others their own."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from fuzz import workdir
+from fuzz.bench.bench import BenchError
+from fuzz.bench.buckets import BucketsBench
+from fuzz.bench.run import Row, run_bench
+from fuzz.servers.arm import ArmSpec, open_arms, parse_series
+from fuzz.servers.base import Base
+from fuzz.servers.flavor import FLAVORS
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
+
+BENCH = BucketsBench(scale=0.001)
+SIZE = 1407  # kB: 20,000 rows
+SERIES = {"baseline": str(workdir.CHECKOUT / "patches" / "pg17" / "variants" / "001-baseline"), "upstream": ""}
+
+
+@pytest.fixture(scope="module")
+def rows(base: Base) -> Iterator[list[Row]]:
+    specs = [ArmSpec(name, base, parse_series(series, base), FLAVORS["assert"]) for name, series in SERIES.items()]
+    settings = dict(BENCH.settings) | {"shared_buffers": "64MB"}
+    with open_arms(specs, print, settings=settings) as arms:
+        points = BENCH.points({"size": [SIZE], "ntup": [1, 10]})
+        yield run_bench(BENCH, arms, points, rounds=2, seconds=0, report=lambda _: None)
+
+
+def test_buckets_are_those_of_the_setting_where_there_is_one(rows: list[Row]) -> None:
+    one, ten = rows
+    assert (one.case, ten.case) == ("1.4 MB, NTUP 1", "1.4 MB, NTUP 10")
+    assert [row.extras["baseline buckets"] for row in rows] == [32768, 2048]
+    assert [row.extras["buckets"] for row in rows] == [32768, 32768]
+
+
+def test_the_hash_table_has_the_mails_size(rows: list[Row]) -> None:
+    assert [row.extras["baseline kB"] for row in rows] == pytest.approx([SIZE, SIZE], rel=0.02)
+    assert rows[0].extras["kB"] == rows[0].extras["baseline kB"] + 32768 * 8 // 1024
+
+
+def test_the_mails_figures_are_those_of_one_row_a_bucket(rows: list[Row]) -> None:
+    assert [row.mail for row in rows] == [1, pytest.approx(0.537, abs=0.001)]
+    assert rows[0].extras["baseline with N = 1"] == 1
+
+
+@pytest.mark.parametrize("size", [9, 703_126 + 70])
+def test_sizes_that_the_mails_table_cannot_have_are_refused(size: int) -> None:
+    with pytest.raises(BenchError, match=f"a hash table of {size} kB: the size has to be from 70 to 703125"):
+        BENCH.points({"size": [size], "ntup": [1]})

@@ -1,0 +1,55 @@
+"""The benches of remote sampling on real servers: what is sampled where, and arms that know no sampling."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from fuzz.bench.fdw_analyze import WAYS, FdwAnalyzeBench
+from fuzz.bench.fdw_sampling import FdwSamplingBench
+from fuzz.bench.run import run_bench
+from fuzz.servers.arm import Arm, parse_series
+from fuzz.servers.base import Base
+from fuzz.servers.build import Build, ensure_build
+from fuzz.servers.cluster import Cluster
+from fuzz.servers.flavor import FLAVORS
+from fuzz.servers.series import apply_series
+from fuzz.workdir import CHECKOUT
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
+
+BASELINE = str(CHECKOUT / "patches" / "pg17" / "variants" / "002-baseline")
+SETTINGS = dict(FdwAnalyzeBench.settings) | {"shared_buffers": "64MB"}
+
+
+@pytest.fixture
+def arms(base: Base, build: Build) -> Iterator[tuple[Arm, ...]]:
+    """Return an arm that reads all remote rows, as it has no option for anything else, and one that samples."""
+    tree = apply_series(base.tree, parse_series(BASELINE, base))[-1]
+    reading = ensure_build(tree, FLAVORS["assert"], print)
+    with Cluster(reading, "reads", settings=SETTINGS) as one, Cluster(build, "samples", settings=SETTINGS) as two:
+        yield Arm("reads", reading, one, ()), Arm("samples", build, two, ())
+
+
+def test_each_method_is_measured_beside_reading_everything(arms: tuple[Arm, ...]) -> None:
+    bench = FdwAnalyzeBench()
+    points = bench.points({"rows": [20_000], "target": [10], "way": []})
+    rows = run_bench(bench, arms, points, rounds=2, seconds=0, report=lambda _: None)
+    assert [row.case for row in rows] == [f"20000 rows, target 10, {way}" for way in WAYS]
+    off = next(row for row in rows if row.case.endswith("off"))
+    assert off.extras["to off"] == 1
+    sampling = [row for row in rows if row.case.endswith(("random", "system", "bernoulli", "auto"))]
+    # 3,000 rows are transferred instead of 20,000
+    assert all(row.extras["to off"] < 1 and row.ratio < 1 for row in sampling)
+    assert all(row.extras["to local"] > 0 for row in rows)
+
+
+def test_costs_of_rows_are_told(arms: tuple[Arm, ...]) -> None:
+    bench = FdwSamplingBench()
+    points = bench.points({"rows": [20_000], "percent": [10, 90]})
+    assert len(points) == 2 + 3 * 2 * 2  # reading everything has no percentage
+    rows = {row.case: row for row in run_bench(bench, arms, points, rounds=2, seconds=0, report=lambda _: None)}
+    direct, foreign = (rows[f"20000 rows, bernoulli 10 %, {through}"] for through in ("direct", "foreign"))
+    assert direct.extras["us/row read"] == pytest.approx(direct.median * 1000 / 20_000)
+    assert direct.extras["mail us/row read"] == 0.2
+    assert foreign.extras["us/row sent"] > 0
+    assert foreign.extras["to full"] < 1

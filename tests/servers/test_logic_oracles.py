@@ -1,0 +1,98 @@
+"""The logic oracles on a sound server, alone: each has something to judge, and finds nothing wrong."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+
+import pytest
+
+from fuzz.campaign.canaries import is_caught, plant
+from fuzz.campaign.seats import seats
+from fuzz.campaign.trial import try_case
+from fuzz.execution.modes import MODES
+from fuzz.execution.stage import Stage
+from fuzz.servers.arm import Arm
+from fuzz.servers.build import Build
+from fuzz.servers.cluster import Cluster
+from oracles.case import Case, Kind, Step
+from oracles.metamorphic import Metamorphic
+from oracles.oracle import Agree, Canary, Oracle, all_oracles
+
+pytestmark = pytest.mark.servers
+
+ORACLES = tuple(oracle for oracle in all_oracles() if not oracle.needs_another_arm)
+LOGIC = [oracle for oracle in ORACLES if isinstance(oracle, Metamorphic)]
+SCENE = (
+    Step("CREATE TYPE mood AS ENUM ('sad', 'glad')"),
+    Step(
+        "CREATE TABLE a (i int, n numeric, c char(5), t text, d date, m mood, v int[], PRIMARY KEY (i, d)) "
+        "PARTITION BY RANGE (d)"
+    ),
+    Step("CREATE TABLE a_1 PARTITION OF a FOR VALUES FROM (MINVALUE) TO ('2024-01-05')"),
+    Step("CREATE TABLE a_2 PARTITION OF a DEFAULT"),
+    Step(
+        "INSERT INTO a SELECT g, nullif(g % 7, 3) / 2.0, nullif(left(md5(g::text), 1 + g % 4), 'c'), "
+        "CASE g % 5 WHEN 0 THEN NULL WHEN 1 THEN '' ELSE 'it''s \\' || g END, date '2024-01-01' + g % 9, "
+        "CASE WHEN g % 3 > 0 THEN enum_range(NULL::mood) END[g % 3], array[g, NULL] FROM generate_series(1, 60) AS g"
+    ),
+    Step("CREATE TABLE b AS SELECT g AS i, nullif(g % 5, 2) AS j, 'k' || g % 6 AS t FROM generate_series(20, 80) AS g"),
+    Step("CREATE INDEX ON b (i)"),
+)
+# NULLs on either side, empty and padded text, quotes, arrays, enums; empty lists; rows that occur twice.
+QUERIES = (
+    "SELECT a.i, b.t FROM a LEFT JOIN b ON a.i = b.i WHERE a.n > 1.0",
+    "SELECT a.t, b.j FROM a FULL JOIN b ON a.i = b.i AND a.d > '2024-01-03'::date",
+    "SELECT count(*), sum(a.n), min(a.c), max(a.t), bool_or(a.i > 3) FROM a WHERE a.n < 2.5",
+    "SELECT sum(a.i) FROM a WHERE a.i > 1000",
+    "SELECT a.c, count(*) FROM a WHERE a.d > '2024-01-04'::date GROUP BY a.c HAVING max(a.n) > 2",
+    "SELECT DISTINCT a.n, a.m FROM a WHERE a.m = 'sad'::mood",
+    "SELECT a.v, a.c FROM a WHERE a.c IN (SELECT x.c FROM a AS x WHERE x.n > 2)",
+    "SELECT a.i FROM a WHERE a.n NOT IN (SELECT b.j FROM b)",
+    "SELECT a.i FROM a WHERE a.i > ALL (SELECT b.i FROM b WHERE b.i > 100)",
+    "SELECT a.i FROM a WHERE a.i <= ANY (SELECT b.i FROM b WHERE b.i > 100)",
+    "SELECT a.t FROM a WHERE a.i > (SELECT max(b.j) FROM b) AND EXISTS (SELECT 1 FROM b WHERE b.i = a.i)",
+    "SELECT a.i FROM a WHERE a.v = ANY (ARRAY(SELECT x.v FROM a AS x ORDER BY 1 LIMIT 3)) OR a.t = ''",
+    "SELECT count(*), sum(hashtextextended(q::text, 0)) FROM (SELECT a.*, b.* FROM a JOIN b ON a.i = b.i) AS q",
+    "WITH c AS (SELECT b.j FROM b WHERE b.j > 0) SELECT c.j, a.i FROM c JOIN a ON c.j = a.i WHERE a.n IS NULL",
+    "SELECT a.i, a.d FROM a WHERE a.d > '2024-01-02'::date AND a.i < 30 ORDER BY 1, 2 LIMIT 7",
+    "SELECT b.i FROM b WHERE b.j > 1 AND b.t <> 'k3'",
+)
+CASE = Case(
+    "by_hand",
+    SCENE,
+    tuple(Step(sql, Kind.QUERY, ordered="ORDER BY 1, 2 LIMIT" in sql) for sql in QUERIES),
+    tuple(oracle.sample.mode for oracle in LOGIC),
+)
+CANARIES = [
+    pytest.param(oracle, canary, id=f"{oracle.name}-{canary.sabotage}-{number}")
+    for oracle in ORACLES
+    for number, canary in enumerate(oracle.canaries)
+    if not canary.needs_another_arm
+]
+
+
+@pytest.fixture(scope="module")
+def arms(build: Build) -> Iterator[tuple[Arm, ...]]:
+    with ExitStack() as stack:
+        yield (Arm("only", build, stack.enter_context(Cluster(build, "only")), ()),)
+
+
+@pytest.fixture(scope="module")
+def stage(arms: tuple[Arm, ...]) -> Iterator[Stage]:
+    with Stage(arms) as stage:
+        yield stage
+
+
+@pytest.mark.parametrize("mode", ["plain", "prepared_generic", "closed_early"])
+def test_a_sound_server_does_not_contradict_itself(mode: str, stage: Stage, arms: tuple[Arm, ...]) -> None:
+    trial = try_case(stage, seats(ORACLES, arms), replace(CASE, modes=(MODES[mode], *CASE.modes)))
+    assert {verdict for _, verdict in trial.verdicts if not isinstance(verdict, Agree)} == set()
+    judged = {name: verdict.statements for name, verdict in trial.verdicts if isinstance(verdict, Agree)}
+    assert all(judged[oracle.name] for oracle in LOGIC)
+
+
+@pytest.mark.parametrize(("oracle", "canary"), CANARIES)
+def test_a_planted_bug_is_found_where_there_is_no_other_arm(
+    oracle: Oracle, canary: Canary, stage: Stage, arms: tuple[Arm, ...]
+) -> None:
+    assert is_caught(plant(oracle, canary, stage, arms), arms)

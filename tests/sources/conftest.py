@@ -1,0 +1,45 @@
+"""One arm for all tests here, upstream with assertions; what sources ask of it, and a stage on it."""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from fuzz.execution.rehearsal import Rehearsal
+from fuzz.execution.stage import Stage
+from fuzz.servers.arm import Arm
+from fuzz.servers.base import resolve_base
+from fuzz.servers.build import Build, ensure_build
+from fuzz.servers.cluster import Cluster
+from fuzz.servers.flavor import FLAVORS
+from fuzz.sources.target import Given
+from tests.sources.application import write_application
+
+
+@pytest.fixture(scope="session")
+def build() -> Build:
+    return ensure_build(resolve_base("pg17", print).tree, FLAVORS["assert"], print)
+
+
+@pytest.fixture(scope="session")
+def given(tmp_path_factory: pytest.TempPathFactory) -> Given:
+    """All that sources may be given."""
+    return Given(sql=str(write_application(tmp_path_factory.mktemp("application"))))
+
+
+@pytest.fixture(scope="session")
+def arm(build: Build) -> Iterator[Arm]:
+    with Cluster(build, "sources") as cluster:
+        yield Arm("quality", build, cluster, (build.tree,))
+
+
+@pytest.fixture(scope="session")
+def target(arm: Arm, given: Given) -> Iterator[Rehearsal]:
+    with closing(Rehearsal(arm, "tests", given)) as target:
+        yield target
+
+
+@pytest.fixture(scope="session")
+def stage(arm: Arm) -> Iterator[Stage]:
+    with Stage((arm,), "sources") as stage:
+        yield stage

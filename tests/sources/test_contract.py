@@ -1,0 +1,121 @@
+"""What every source promises: what every generator does, for a target."""
+
+import pickle
+import random
+from contextlib import closing
+
+import psycopg
+import pytest
+
+from fuzz.engines.seeded import case_of, draw_modes
+from fuzz.errors import CaseError
+from fuzz.execution.modes import MODES
+from fuzz.execution.rehearsal import Rehearsal
+from fuzz.generators.generator import Scale, all_generators
+from fuzz.servers.arm import Arm
+from fuzz.servers.build import Build
+from fuzz.servers.cluster import Cluster
+from fuzz.sources.source import Source, all_sources
+from fuzz.sources.target import Given
+from fuzz.sources.workloads import USER_SQL, all_workloads, require_workload, workload_named
+from oracles.case import Case, CaseId, Kind
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(1200)]
+
+SOURCES = all_sources()
+CASES = 3
+SMALL = Scale(rows=20, relations=2, partitions=2, queries=2)
+
+each_source = pytest.mark.parametrize("source", SOURCES.values(), ids=list(SOURCES))
+
+
+def cases(source: Source, target: Rehearsal, scale: Scale | None = None) -> list[Case]:
+    return [case_of(CaseId(3, source.name, index), scale or Scale(queries=8), target) for index in range(CASES)]
+
+
+def test_names_are_those_of_one_family() -> None:
+    assert not set(SOURCES) & set(all_generators())
+    assert set(all_workloads()) == set(SOURCES) | set(all_generators())
+    assert USER_SQL in SOURCES
+
+
+@each_source
+def test_a_source_says_in_a_line_what_it_lacks(source: Source, given: Given) -> None:
+    assert "\n" not in source.lacks(Given())
+    assert source.lacks(given) == ""
+    assert require_workload(source.name, given) == source.name
+
+
+def test_what_is_lacking_is_said_before_anything_is_built() -> None:
+    with pytest.raises(CaseError, match="no statements can be had from user_sql: say where your SQL is with --sql"):
+        require_workload("user_sql", Given())
+
+
+@each_source
+def test_without_a_target_there_are_no_cases(source: Source) -> None:
+    with pytest.raises(CaseError, match=f"{source.name} takes its statements for a running arm"):
+        case_of(CaseId(1, source.name, 0), SMALL)
+
+
+@each_source
+def test_each_mode_that_a_source_names_is_drawn(source: Source) -> None:
+    rng = random.Random(1)
+    drawn = {mode.name for _ in range(500) for mode in draw_modes(rng, source)}
+    assert drawn == {name for entry in source.modes for name in entry.split("+")}
+    assert drawn <= set(MODES)
+
+
+@each_source
+def test_a_case_is_the_same_on_another_server_of_the_build(
+    source: Source, target: Rehearsal, build: Build, given: Given
+) -> None:
+    first = cases(source, target)
+    with Cluster(build, "another") as cluster:
+        _use_up_numbers(cluster)
+        other = Arm("other", build, cluster, (build.tree,))
+        with closing(Rehearsal(other, "other", given)) as elsewhere:
+            assert cases(source, elsewhere) == first
+    assert cases(source, target) == first
+    assert len(set(first)) == CASES
+
+
+def _use_up_numbers(cluster: Cluster) -> None:
+    """Let OIDs and transactions be others than on a new server."""
+    with psycopg.connect(**cluster.connect_kwargs, autocommit=True) as connection:  # type: ignore[arg-type]
+        for number in range(20):
+            connection.execute(f"CREATE TABLE t{number} (a serial PRIMARY KEY, b text)")
+
+
+@each_source
+def test_only_the_given_randomness_is_used(source: Source, target: Rehearsal) -> None:
+    before = random.getstate()
+    case_of(CaseId(3, source.name, 0), SMALL, target)
+    assert random.getstate() == before
+
+
+@each_source
+def test_steps_are_of_the_kind_they_say(source: Source, target: Rehearsal) -> None:
+    for case in cases(source, target):
+        assert case.generator == source.name
+        assert case.steps
+        for step in case.all_steps:
+            assert (step.copy_data is None) == (step.kind is not Kind.COPY_IN), step.sql
+            assert not step.sql.rstrip().endswith(";"), step.sql
+            assert not step.params
+
+
+@each_source
+def test_cases_can_be_sent_to_workers(source: Source, target: Rehearsal) -> None:
+    case = case_of(CaseId(3, source.name, 0), SMALL, target)
+    assert pickle.loads(pickle.dumps(case)) == case
+
+
+@each_source
+def test_scale_is_respected(source: Source, target: Rehearsal) -> None:
+    small, large = (sum(len(case.steps) for case in cases(source, target, scale)) for scale in (SMALL, None))
+    assert 0 < small < large
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(CaseError, match=r"there are: copy_batches, .*regress, sqlsmith, user_sql"):
+        workload_named("nobody")

@@ -1,0 +1,104 @@
+"""Do sources reach anything? Seen on a real server: what succeeds, and what returns rows."""
+
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass, field
+
+import pytest
+
+from fuzz.engines.seeded import case_of
+from fuzz.execution.rehearsal import Rehearsal
+from fuzz.execution.stage import Stage
+from fuzz.generators.generator import Scale
+from fuzz.servers.arm import Arm
+from fuzz.sources.legality.catalog import Catalog
+from fuzz.sources.regress import Regress
+from fuzz.sources.replaying.suites import REGRESS, suites
+from fuzz.sources.target import Given
+from oracles.case import Case, CaseId, Kind
+from oracles.observation import CaseObservation, Outcome, Run
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(1200)]
+
+
+@dataclass
+class Census:
+    """What became of the steps of some cases."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    with_rows: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+
+    def count(self, case: Case, seen: CaseObservation) -> None:
+        for step, each in list(zip(case.all_steps, seen.steps, strict=True))[len(case.scene) :]:
+            self.outcomes[each.outcome] += 1
+            self.with_rows += bool(each.rows)
+            self.kinds.update(step.tags)
+
+    @property
+    def succeeded(self) -> float:
+        return self.outcomes[Outcome.OK] / self.outcomes.total()
+
+
+def observed(stage: Stage, case: Case) -> CaseObservation:
+    run = Run("quality", case.modes)
+    return stage.observe(case, [run])[run]
+
+
+def census_of(stage: Stage, target: Rehearsal, source: str, cases: int) -> Census:
+    census = Census()
+    for index in range(cases):
+        case = case_of(CaseId(11, source, index), Scale(), target)
+        census.count(case, observed(stage, case))
+    return census
+
+
+def test_sqlsmiths_statements_succeed_and_return_rows(stage: Stage, target: Rehearsal) -> None:
+    census = census_of(stage, target, "sqlsmith", 12)
+    assert census.outcomes.total() >= 12 * 20, census
+    assert census.succeeded >= 0.70, census
+    assert census.with_rows >= 0.10 * census.outcomes.total(), census
+    assert {"select", "insert", "update", "delete"} <= set(census.kinds), census
+
+
+def test_a_users_statements_succeed_and_return_rows(stage: Stage, target: Rehearsal) -> None:
+    census = census_of(stage, target, "user_sql", 6)
+    assert census.outcomes.total() == 6 * 30
+    assert census.succeeded >= 0.90, census
+    assert census.with_rows >= 0.50 * census.outcomes.total(), census
+
+
+# Errors: those of the expected output, and those for lack of what is left out (roles, psql's variables).
+FILES = {"int4": 34, "join_hash": 0, "partition_prune": 2, "aggregates": 31, "copy2": 84, "portals": 16, "limit": 3}
+
+
+@pytest.fixture(scope="module")
+def regress(arm: Arm) -> dict[str, Case]:
+    """Return the cases of some files."""
+    with closing(Rehearsal(arm, "reach", Given())) as target:
+        with target.played(()) as connection:
+            catalog = Catalog.of(connection)
+        core, *_ = suites(target.tree)
+        return {test: Regress(target).case(core, test, catalog, Scale()) for test in FILES}
+
+
+@pytest.mark.parametrize("test", FILES)
+def test_postgresqls_tests_do_what_they_are_expected_to(stage: Stage, regress: dict[str, Case], test: str) -> None:
+    case = regress[test]
+    seen = observed(stage, case)
+    failed = [
+        f"{step.sql[:100]}: {each.sqlstate} {each.messages[-1:]}"
+        for step, each in zip(case.all_steps, seen.steps, strict=True)
+        if each.outcome is not Outcome.OK
+    ]
+    assert len(failed) <= FILES[test], failed
+    assert sum(step.kind is Kind.QUERY for step in case.steps) > 5
+
+
+def test_all_of_postgresqls_tests_are_there(target: Rehearsal) -> None:
+    core, *contrib = suites(target.tree)
+    assert core.directory == REGRESS
+    assert len(core.tests) > 220
+    assert core.tests["int4"] == ("test_setup",)
+    assert {"test_setup", "create_view", "create_index"} <= set(core.tests["select_views"])
+    assert {"contrib/btree_gin", "contrib/citext", "contrib/hstore"} <= {suite.directory for suite in contrib}

@@ -1,0 +1,84 @@
+"""Which subqueries are constants, and what stands for them."""
+
+import pytest
+
+from oracles.constant_folding import folded, question, unfolded
+
+IN = "SELECT a.x FROM a WHERE a.x NOT IN (SELECT b.y FROM b WHERE b.y > 0)"
+SCALAR = "SELECT a.x FROM a WHERE a.x > (SELECT max(b.y) FROM b)"
+EXISTS = "SELECT a.x FROM a WHERE EXISTS (SELECT 1 FROM b)"
+
+
+def test_the_values_are_asked_for_as_sql() -> None:
+    value = "format('%L::%s', y, format_type(pg_typeof(y)::oid, -1))"
+    assert question(SCALAR) == (
+        f"SELECT 0, v FROM (SELECT {value} FROM (SELECT (SELECT max(b.y) FROM b) AS y) AS s) AS a (v)"
+    )
+    both = question(f"{IN} AND EXISTS (SELECT 1 FROM b)")
+    assert "v FROM (SELECT EXISTS (SELECT 1 FROM b)::text) AS a (v)" in both
+    assert "FROM (SELECT b.y FROM b WHERE b.y > 0) AS s (y)" in both
+    assert "SELECT 0, v" in both.split(" UNION ALL ")[0]
+    assert "SELECT 1, v" in both.split(" UNION ALL ")[1]
+
+
+def test_a_list_holds_each_value_once_and_null() -> None:
+    answers = [(0, "'7'::integer"), (0, "NULL::integer"), (0, "'7'::integer")]
+    assert folded(IN, answers) == ("SELECT a.x FROM a WHERE NOT a.x IN (CAST('7' AS integer), CAST(NULL AS integer))")
+
+
+def test_an_empty_list_has_no_member() -> None:
+    assert folded(IN, []).endswith("WHERE NOT FALSE")
+    assert folded(IN.replace("NOT IN", "> ALL"), []).endswith("WHERE TRUE")
+
+
+def test_operators_stay() -> None:
+    assert folded(IN.replace("NOT IN", "<= ANY"), [(0, "'7'::integer")]).endswith(
+        "a.x <= ANY(ARRAY[CAST('7' AS integer)])"
+    )
+
+
+def test_a_single_value_and_existence() -> None:
+    assert folded(SCALAR, [(0, "NULL::integer")]).endswith("a.x > CAST(NULL AS integer)")
+    assert folded(EXISTS, [(0, "true")]).endswith("WHERE TRUE")
+
+
+def test_a_long_list_stays_a_subquery() -> None:
+    assert folded(IN, [(0, f"'{number}'::integer") for number in range(200)]) == ""
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "not SQL",
+        "SELECT a.x FROM a",
+        "SELECT a.x FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.y = a.x)",
+        "SELECT a.x FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.y = k)",  # k may be of a
+        "WITH b AS (TABLE c) SELECT a.x FROM a WHERE EXISTS (SELECT 1 FROM b)",  # another b stands alone
+        "SELECT a.x FROM a WHERE a.x IN (SELECT b.y FROM b WHERE b.y > $1::int)",
+        "SELECT a.x FROM a WHERE (a.x, a.y) IN (SELECT b.x, b.y FROM b)",
+        "SELECT a.x FROM a WHERE a.x = (SELECT b.y FROM b ORDER BY b.z LIMIT 1)",
+        "SELECT a.x FROM a WHERE a.x > (SELECT max(b.y) FROM b) AND a.y > random()",
+    ],
+)
+def test_what_does_not_stand_alone_is_no_constant(sql: str) -> None:
+    assert question(sql) == ""
+
+
+def test_constants_become_subqueries_in_conditions() -> None:
+    assert unfolded("SELECT a.x, 1 FROM a JOIN b ON a.k = b.k AND b.y < 7 WHERE a.d > '2024-01-01'::date") == (
+        "SELECT a.x, 1 FROM a INNER JOIN b ON a.k = b.k AND b.y < (SELECT 7) "
+        "WHERE a.d > (SELECT CAST('2024-01-01' AS date))"
+    )
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT a.x FROM a WHERE a.t = 'k'",  # takes its type from the other side
+        "SELECT a.x FROM a FULL JOIN b ON a.k = b.k AND b.y = 7",
+        "SELECT count(*) FROM a GROUP BY 1 ORDER BY 1",
+        "SELECT a.x FROM a WHERE a.x > 1 LIMIT 1",
+    ],
+)
+def test_constants_that_mean_something_by_their_place_stay(sql: str) -> None:
+    assert unfolded(sql) == ""

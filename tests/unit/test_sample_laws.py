@@ -1,0 +1,103 @@
+"""Bounds on what samples say, held against samples drawn at random: they err as rarely as they promise, and notice."""
+
+from collections.abc import Callable
+
+import numpy
+import pytest
+
+from oracles.analysis import Numbers
+from oracles.remote_sql import Asked
+from oracles.sample_laws import Blockwise, Law, RowByRow, Tablewise, bernstein, largest_key, received
+
+ROWS, DRAWS = 4000, 400
+RNG = numpy.random.default_rng
+BLOCKS: Numbers = numpy.arange(ROWS) // 10 + 1
+MEMBERS: Numbers = (numpy.arange(ROWS) < 1000).astype(numpy.int64)
+KIND = numpy.arange(ROWS) % 7 == 0
+CLUSTERED = BLOCKS % 7 == 0  # all rows of a block are alike
+
+Draw = Callable[[numpy.random.Generator], tuple[Law, Numbers]]
+
+
+def row_by_row(rng: numpy.random.Generator) -> tuple[Law, Numbers]:
+    kept = rng.choice(ROWS, 300, replace=False)
+    return RowByRow(ROWS, 300), kept
+
+
+def tablewise(rng: numpy.random.Generator) -> tuple[Law, Numbers]:
+    shares = (200, 100)
+    kept = [rng.choice(numpy.flatnonzero(each == MEMBERS), share, replace=False) for each, share in enumerate(shares)]
+    return Tablewise(MEMBERS, shares), numpy.concatenate(kept)
+
+
+def blockwise(rng: numpy.random.Generator) -> tuple[Law, Numbers]:
+    chosen = rng.random(BLOCKS.max() + 1) < 0.3
+    kept = numpy.flatnonzero(chosen[BLOCKS] & (rng.random(ROWS) < 0.5))
+    return Blockwise(BLOCKS, len(kept), 0.3, 0.5, thinned=False), kept
+
+
+def thinned(rng: numpy.random.Generator) -> tuple[Law, Numbers]:
+    _, received = blockwise(rng)
+    kept = rng.choice(received, min(450, len(received)), replace=False)
+    return Blockwise(BLOCKS, len(kept), 0.3, 0.5, thinned=True), kept
+
+
+LAWS = [row_by_row, tablewise, blockwise, thinned]
+
+
+@pytest.mark.parametrize("kind", [KIND, CLUSTERED, MEMBERS == 1], ids=["spread", "clustered", "first"])
+@pytest.mark.parametrize("draw", LAWS)
+def test_sound_samples_are_hardly_ever_doubted(draw: Draw, kind: numpy.typing.NDArray[numpy.bool_]) -> None:
+    rng = RNG(1)
+    doubted = 0
+    for _ in range(DRAWS):
+        law, kept = draw(rng)
+        doubted += law.exactly(kind, int(kind[kept].sum())) < 0.05
+    # three standard deviations more than 5 %
+    assert doubted <= DRAWS * 0.05 + 3 * (DRAWS * 0.05 * 0.95) ** 0.5
+
+
+@pytest.mark.parametrize("draw", LAWS)
+def test_a_kind_that_is_left_out_is_noticed(draw: Draw) -> None:
+    law, kept = draw(RNG(2))
+    half = numpy.arange(ROWS) % 2 == 0
+    assert law.exactly(half, 0) < 1e-4
+    assert law.at_least(half, len(kept)) < 1e-4
+
+
+def test_rows_of_a_block_say_less_than_as_many_rows() -> None:
+    law, kept = blockwise(RNG(3))
+    off = int(CLUSTERED.mean() * len(kept) * 0.7)
+    assert law.at_most(CLUSTERED, off) > RowByRow(ROWS, len(kept)).at_most(CLUSTERED, off)
+
+
+def test_a_sample_of_all_rows_may_not_be_off_by_one() -> None:
+    law = RowByRow(ROWS, ROWS)
+    assert law.exactly(KIND, int(KIND.sum())) == 1
+    assert law.exactly(KIND, int(KIND.sum()) - 1) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("asked", "count"),
+    [
+        (Asked("t", random_fraction=0.1), 400),
+        (Asked("t", "BERNOULLI", 0.1), 380),
+        (Asked("t", "SYSTEM", 0.5, 0.2), 500),
+        (Asked("t", "SYSTEM", 0.1), 340),
+    ],
+)
+def test_a_number_of_rows_near_the_expected_one_is_no_doubt(asked: Asked, count: int) -> None:
+    assert received(asked, ROWS, BLOCKS, count) > 0.01
+    assert received(asked, ROWS, BLOCKS, 4 * count) < 1e-4
+    assert received(asked, ROWS, BLOCKS, 0) < 1e-4
+
+
+def test_the_largest_key_tells_the_number_of_rows() -> None:
+    estimates = [299 / float(numpy.sort(RNG(seed).random(ROWS))[299]) for seed in range(200)]
+    assert sum(largest_key(300, ROWS, estimate) < 0.05 for estimate in estimates) <= 200 * 0.05 + 10
+    assert largest_key(300, ROWS, ROWS * 2) < 1e-4
+    assert largest_key(300, ROWS, ROWS / 2) < 1e-4
+
+
+def test_being_off_to_the_other_side_is_no_doubt() -> None:
+    assert bernstein(-5, 1, 1) == bernstein(0, 0, 1) == 1
