@@ -23,6 +23,17 @@ class Beside:
 
 
 @dataclass(frozen=True, slots=True)
+class Vote:
+    """What most arms say of a finding, where there are at least three."""
+
+    suspect: str  # the arm outvoted, which may be the one held against
+    agreeing: tuple[str, ...]  # the others that do alike
+
+    def __str__(self) -> str:
+        return f"{self.suspect}, as {' and '.join(self.agreeing)} agree"
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """What differed, where. Its fingerprint is stable over literals and seeds, so equal bugs meet."""
 
@@ -34,6 +45,7 @@ class Finding:
     expected: str
     actual: str
     beside: tuple[Beside, ...] = ()
+    vote: Vote | None = None  # None: there is no majority
 
     @property
     def fingerprint(self) -> str:

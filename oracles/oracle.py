@@ -58,7 +58,7 @@ class Oracle(ABC):
 
     name: ClassVar[str]
     canaries: ClassVar[tuple[Canary, ...]]
-    needs_plan_neutral: ClassVar[bool] = False  # it is for arms whose patches leave plans as they are
+    needs_equal_plans: ClassVar[bool] = False  # it is for arms whose patches say that their plans are equal
     needs_another_arm: ClassVar[bool] = True  # it has nothing to say of an arm without another to hold it against
 
     def runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:

@@ -1,7 +1,7 @@
 """Plan: arms whose patches leave plans as they are plan each query alike, to the last digit of its costs.
 
-For arms of plan-neutral series only. Queries are planned, not run, so what they cost does not matter; a share of the
-cases is looked at.
+For arms that differ in plan-neutral patches only. Queries are planned, not run, so what they cost does not matter; a
+share of the cases is looked at.
 
 What plans rest on is equal by construction: nothing analyzes tables but the case itself, and ANALYZE sees all rows of
 small tables. Of inheritance trees it takes each child's share of 30,000 rows (acquire_inherited_sample_rows), so where
@@ -92,7 +92,7 @@ class Plan(Sampled):
 
     name: ClassVar[str] = "plan"
     canaries: ClassVar[tuple[Canary, ...]] = (Canary("change_cost", _CANARY), Canary("other_plan", _CANARY))
-    needs_plan_neutral: ClassVar[bool] = True
+    needs_equal_plans: ClassVar[bool] = True
     pair = _PlanPair
 
     def looks(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:

@@ -31,13 +31,11 @@ def absences(oracles: Sequence[Oracle], arms: Sequence[Arm]) -> Iterator[str]:
         judged = _judged(oracle, arms)
         for arm in arms:
             if arm not in judged:
-                why = f"{arm.name} has another base" if arm.plan_neutral else f"{arm.name} is not plan-neutral"
-                yield f"{oracle.name}: not compared, {why}"
+                yield f"{oracle.name}: not compared, plans of {arm.name} may be others than those of {arms[0].name}"
 
 
 def _judged(oracle: Oracle, arms: Sequence[Arm]) -> list[Arm]:
     """Return the arms whose differences, if any, the oracle may blame on one of them."""
-    if not oracle.needs_plan_neutral:
+    if not oracle.needs_equal_plans:
         return list(arms)
-    neutral = [arm for arm in arms if arm.plan_neutral]
-    return [arm for arm in neutral if arm.trees[:1] == neutral[0].trees[:1]]
+    return [arm for arm in arms if arm.planner == arms[0].planner]

@@ -8,8 +8,9 @@ from fuzz.campaign.seats import Seat
 from fuzz.execution.loop import Abandoned
 from oracles.case import Case
 from oracles.finding import Finding
+from oracles.majority import with_votes
 from oracles.observation import CaseObservation, Run
-from oracles.oracle import Agree, More, Oracle, Verdict
+from oracles.oracle import Agree, More, Verdict
 
 
 class Observer(Protocol):
@@ -49,28 +50,33 @@ def try_case(stage: Observer, seats: Sequence[Seat], case: Case) -> Trial:
     oracle asked for is seen too.
     """
     observations: dict[Run, CaseObservation] = {}
-    judged: list[tuple[Oracle, tuple[Verdict, ...] | More]] = []
+    judged: list[tuple[Verdict, ...] | More] = []
     wanted = list(dict.fromkeys(run for seat in seats for run in seat.oracle.runs(case, seat.arms)))
     while wanted:
         try:
             observations |= stage.observe(case, wanted)
         except Abandoned:
             break
-        judged = [(seat.oracle, seat.oracle.judge(case, seat.arms, observations)) for seat in seats]
-        wanted = _unobserved(judged, observations)
-    verdicts = ((oracle.name, verdict) for oracle, given in judged if not isinstance(given, More) for verdict in given)
+        judged = [seat.oracle.judge(case, seat.arms, observations) for seat in seats]
+        wanted = _unobserved(seats, judged, observations)
+    verdicts = (
+        (seat.oracle.name, verdict)
+        for seat, given in zip(seats, judged, strict=False)  # nothing was judged where the first runs were abandoned
+        if not isinstance(given, More)
+        for verdict in with_votes(given, seat.arms)
+    )
     return Trial(tuple(verdicts), observations, complete=not wanted)
 
 
 def _unobserved(
-    judged: Sequence[tuple[Oracle, tuple[Verdict, ...] | More]], observations: Mapping[Run, CaseObservation]
+    seats: Sequence[Seat], judged: Sequence[tuple[Verdict, ...] | More], observations: Mapping[Run, CaseObservation]
 ) -> list[Run]:
     """Return the runs asked for. An oracle that asks for what it has would go on asking for ever."""
     wanted: dict[Run, None] = {}
-    for oracle, given in judged:
+    for seat, given in zip(seats, judged, strict=True):
         if isinstance(given, More):
             missing = [run for run in given.runs if run not in observations]
             if not missing:
-                raise ValueError(f"oracle {oracle.name} asks for runs that it was given")
+                raise ValueError(f"oracle {seat.oracle.name} asks for runs that it was given")
             wanted |= dict.fromkeys(missing)
     return list(wanted)

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from fuzz import workdir
 from fuzz.bench import join_order
 from fuzz.bench.bench import Bench, BenchError
 from fuzz.bench.bloom import BloomBench, Join
@@ -36,9 +35,8 @@ class Workload(StrEnum):
     PGBENCH = OltpBench.name
 
 
-# Mail 001's arms: what it found, ours, and what PostgreSQL has made of it since.
-_VARIANTS = workdir.CHECKOUT / "patches" / "pg17" / "variants"
-_BUCKETS_ARMS = (f"baseline={_VARIANTS / '001-baseline'}", f"ours={_VARIANTS / '001-buckets'}", "upstream")
+# What mails 001 and 002 found, ours, and what PostgreSQL has made of them since.
+_WITH_UPSTREAM = ("master", "patched", "upstream")
 
 
 class FdwTest(StrEnum):
@@ -88,7 +86,7 @@ def bloom(
 
 
 @benches.command()
-@measuring(rounds=5, arms=_BUCKETS_ARMS)
+@measuring(rounds=5, arms=_WITH_UPSTREAM)
 def buckets(
     *,
     size: Annotated[
@@ -111,7 +109,7 @@ def buckets(
 ) -> list[Chosen]:
     """Left join with a hash table in a single batch: master's fixed buckets, ours, PostgreSQL's (about an hour).
 
-    Arms are baseline, ours and upstream, unless others are named. Only baseline chooses its buckets by N; the ratio to
+    Arms are master, patched and upstream, unless others are named. Only master chooses its buckets by N; the ratio to
     it at each N has the mail's beside it, which is that of N = 1.
     """
     chosen = {"size": numbers(size, "--size") or fitting(), "ntup": numbers(ntup, "--ntup")}
@@ -119,7 +117,7 @@ def buckets(
 
 
 @benches.command()
-@measuring(rounds=5)
+@measuring(rounds=5, arms=_WITH_UPSTREAM)
 def fdw(
     *,
     test: Annotated[list[FdwTest] | None, typer.Argument(help="Which ones. Default: both.")] = None,
@@ -139,7 +137,7 @@ def fdw(
 ) -> list[Chosen]:
     """ANALYZE a foreign table by each method, and read samples through one (both: about two hours).
 
-    The first arm should be one that reads all remote rows (patches/pg17/variants/002-baseline).
+    Arms are master, which reads all remote rows, patched and upstream, unless others are named.
     """
     size = numbers(rows, "--rows")
     ways = [WAYS.index(each) + 1 if each in WAYS else 0 for each in (way or ",".join(WAYS)).split(",")]

@@ -94,7 +94,7 @@ def _run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Dis
     work = CaseWork.on(arms, store.directory, plan.seed, reducing, plan.given)
     try:
         with interruptible() as interrupt, Pool(work, workers) as pool:
-            shown.say(f"campaign {number}: {' against '.join(arm.name for arm in reversed(arms))}, seed {plan.seed}")
+            shown.say(f"campaign {number}: {_who(arms)}, seed {plan.seed}")
             for line in absences(all_oracles(), arms):
                 shown.say(line)
             return Campaign(store, schedule, plan.limits, pool, around).run(interrupt)
@@ -103,6 +103,11 @@ def _run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Dis
         raise
     finally:
         owners.clean_up()  # a worker killed while it reduced leaves its servers behind
+
+
+def _who(arms: Sequence[Arm]) -> str:
+    reference, *others = (arm.name for arm in arms)
+    return f"{' and '.join(others)} against {reference}" if others else reference
 
 
 def _revive(arms: Sequence[Arm]) -> list[str]:

@@ -120,4 +120,5 @@ def _new_plan(
         raise CaseError("a generator is named twice")
     if minutes is None and cases is None:
         minutes = DEFAULT_MINUTES
-    return Plan(DEFAULT_SEED if seed is None else seed, names, minutes, cases, stop_at_first, arms.to_json(), given)
+    seed = DEFAULT_SEED if seed is None else seed
+    return Plan(seed, names, minutes, cases, stop_at_first, arms.with_referee().to_json(), given)

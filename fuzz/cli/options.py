@@ -2,10 +2,11 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import psutil
 import typer
 
 from fuzz.errors import CaseError, SourceError
@@ -20,6 +21,7 @@ from fuzz.sources.target import Given
 DEFAULT_BASE = "pg17"
 DEFAULT_FLAVOR = "assert"
 _PANEL = "Arms"
+_ROOM = 6 << 30  # bytes that are there for three servers and what runs in them
 
 Base = Annotated[
     str | None,
@@ -65,7 +67,8 @@ ArmOption = Annotated[
         help="An arm (repeat the option; the first is the one others are held against, and a single one is held "
         "against itself). SERIES is a directory, patch files (a,b), a git range of --repo, a shipped arm (master, "
         "patched, upstream), or nothing: the base as it is; with @BASE, a base of the arm's own. "
-        "Naming one SERIES twice compares a build with itself. Default: master and patched.",
+        "Naming one SERIES twice compares a build with itself. Default: master and patched; upstream too, for fuzz, "
+        "where memory allows.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -152,6 +155,12 @@ class ArmOptions:
                 option = "--arm" if name == "arms" else f"--{name}"
                 words += [word for each in ([value] if isinstance(value, str) else value) for word in (option, each)]
         return "".join(f" {shlex.quote(word)}" for word in words)
+
+    def with_referee(self) -> "ArmOptions":
+        """Return all shipped arms where none is named: upstream is the third opinion, if memory allows for it."""
+        if self.arms or self.series or self.range or psutil.virtual_memory().available < _ROOM:
+            return self
+        return replace(self, arms=("master", "patched", "upstream"))
 
     @property
     def same_build_wanted(self) -> bool:

@@ -128,6 +128,8 @@ def _tell(wanted: _Wanted, trial: Trial, not_compared: Iterable[str]) -> None:
             say(f"{oracle}: {verdict}")
     for finding in trial.findings:
         say(f"finding {finding.fingerprint}, {finding.oracle}: {finding.summary}")
+        if finding.vote:
+            say(f"  suspect: {finding.vote}")
         for title, text in finding.sides():
             say(f"  {title}:\n{_indented(text)}")
     say(_conclusion(wanted, trial))

@@ -74,6 +74,7 @@ class Summary:
             "fingerprint": found.finding.fingerprint,
             "oracle": found.finding.oracle,
             "arms": list(found.finding.arms),
+            "suspect": None if found.finding.vote is None else found.finding.vote.suspect,
             "summary": found.finding.summary,
             "cases": found.count,
             "case": found.case_id,
@@ -179,6 +180,8 @@ def _print_finding(console: Console, summary: Summary, found: StoredFinding) -> 
     finding = found.finding
     console.print(f"[bold red]finding {finding.fingerprint}[/] in {found.count} cases", highlight=False)
     _line(console, f"  {finding.oracle}: {finding.summary}")
+    if finding.vote:
+        _line(console, f"  suspect:    {finding.vote}")
     if found.reproducer is not None:
         _line(console, f"  reproducer: {found.reproducer}")
     _line(console, f"  replay:     {summary.replay_command(found)}")

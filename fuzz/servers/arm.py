@@ -47,13 +47,16 @@ class ArmSpec:
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """A running arm. `trees` are the trees after each prefix of its series: the base first, its own last."""
+    """A running arm. `trees` are the trees after each prefix of its series: the base first, its own last.
+
+    `planner` is the one of them whose plans and costs it has, as all patches after it say.
+    """
 
     name: str
     build: Build
     cluster: Cluster
     trees: tuple[str, ...]
-    plan_neutral: bool = False  # its series says that plans and costs are the base's
+    planner: str = ""
 
 
 def shipped_series(name: str, base: Base) -> Series:
@@ -152,7 +155,7 @@ def open_arms(
         for spec, (build, trees) in zip(specs, built, strict=True):
             report(f"starting {spec.name}")
             cluster = stack.enter_context(Cluster(build, spec.name, settings=settings, directory=directory))
-            arms.append(Arm(spec.name, build, cluster, trees, spec.series.plan_neutral))
+            arms.append(Arm(spec.name, build, cluster, trees, trees[spec.series.deciding]))
         require_same_initdb(arms)
         yield tuple(arms)
 

@@ -26,7 +26,7 @@ class Patch:
 
     @property
     def plan_neutral(self) -> bool:
-        """Whether its message has the trailer `Plan-neutral: yes`: plans and costs stay as they are."""
+        """Whether its message has the trailer `Plan-neutral: yes`: equal statistics make equal plans and costs."""
         message = _DIFF.split(self.content, maxsplit=1)[0]
         parse = ("interpret-trailers", "--parse", "--no-divider")
         trailers = git.output(*parse, stdin=message, failing=f"cannot read the message of {self.name}")
@@ -44,9 +44,9 @@ class Series:
         return Series(other.name, self.patches + other.patches)
 
     @property
-    def plan_neutral(self) -> bool:
-        """Whether all of its patches are."""
-        return all(patch.plan_neutral for patch in self.patches)
+    def deciding(self) -> int:
+        """How many of its patches, from the first on, decide on plans: those behind them are all plan-neutral."""
+        return max((number for number, patch in enumerate(self.patches, 1) if not patch.plan_neutral), default=0)
 
 
 def series_from_directory(directory: Path) -> Series:

@@ -3,7 +3,7 @@
 A bug is a patch on top of a sound series, with a header:
 `# Oracle: NAME` or `# Oracle: NAME, NAME or NAME`: whose finding is awaited. Several are named where it depends on the
 case which of them sees the bug first; `claims` stands for all that hold an arm against itself.
-`# Series: DIRECTORY`: of patches/pg17, on top of which it applies; `optimizations`, if it does not say.
+`# Series: DIRECTORY`: of patches/pg17, on top of which it applies; it is the arm `patched`, if it does not say.
 `# Workload: GENERATOR`: the one made for what it breaks, if others hardly get there.
 `# Arms: bugged`: it is found where there is no sound arm to hold it against; otherwise there is one.
 """
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzz import workdir
+from fuzz.servers.arm import SHIPPED
 from oracles.metamorphic import Metamorphic
 from oracles.oracle import all_oracles
 
@@ -34,7 +35,7 @@ class Bug:
 
     patch: Path
     oracles: tuple[str, ...]
-    series: str
+    series: str | None
     workload: str | None
     alone: bool
 
@@ -51,7 +52,13 @@ def bug_of(patch: Path) -> Bug:
     """Read a bug's header."""
     header = dict(_HEADER.findall(patch.read_text().partition("\ndiff ")[0]))
     oracles = tuple(name for word in re.split(r", | or ", header["Oracle"]) for name in _WORDS.get(word, (word,)))
-    return Bug(patch, oracles, header.get("Series", "optimizations"), header.get("Workload"), "Arms" in header)
+    return Bug(patch, oracles, header.get("Series"), header.get("Workload"), "Arms" in header)
+
+
+def sound_patches(bug: Bug) -> list[Path]:
+    """Return the patches that the bug is put on top of, in order."""
+    parts = [bug.series] if bug.series else SHIPPED["patched"]
+    return [patch for part in parts for patch in _listed(PG17 / part)]
 
 
 def _listed(directory: Path) -> list[Path]:
@@ -66,7 +73,7 @@ def hunt(bug: Bug, directory: Path, *, cases: int) -> str:
     Each campaign has to find it, but it is enough that one replays: what a bug does may depend on timing, addresses, or
     numbers of buffers in that one server.
     """
-    sound = _listed(PG17 / bug.series)
+    sound = sound_patches(bug)
     arms = _arm("bugged", [*sound, bug.patch])
     if not bug.alone:
         arms = (*_arm("patched", sound), *arms)

@@ -9,19 +9,18 @@ from tests.libfuzzer.harnesses import TOP, Harness, assert_clean
 
 pytestmark = pytest.mark.servers
 
-SERIES = str(TOP / "patches" / "pg17" / "variants" / "002-sampling")
 CORPUS = TOP / "corpus" / "libfuzzer" / "sampling"
 BUGS = sorted((Path(__file__).parent / "bugs").glob("sampling_*.patch"))
 
 
 def test_methods_keep_their_promises(harness: Harness) -> None:
-    run = run_harness(harness("sampling", arm=SERIES), 10, CORPUS)
+    run = run_harness(harness("sampling"), 10, CORPUS)
     assert_clean(run)
     assert run.executions > 1000
 
 
 def test_corpus_reaches_all_decisions(harness: Harness) -> None:
-    run = run_harness(harness("sampling", arm=SERIES), 0, CORPUS)
+    run = run_harness(harness("sampling"), 0, CORPUS)
     assert_clean(run)
     reached = run.functions
     for function, condition in (
@@ -48,6 +47,6 @@ def test_corpus_reaches_all_decisions(harness: Harness) -> None:
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.stem.removeprefix("sampling_"))
 def test_finds_injected_bug(harness: Harness, tmp_path: Path, bug: Path) -> None:
-    found = run_harness(harness("sampling", bug=bug, arm=SERIES), 60, tmp_path)
+    found = run_harness(harness("sampling", bug=bug), 60, tmp_path)
     assert found.crash is not None
     assert found.complaint

@@ -12,13 +12,12 @@ import pytest
 from fuzz.execution.stage import Stage
 from fuzz.generators import loopback
 from fuzz.generators.analyzing.remote import METHODS
-from fuzz.servers.arm import Arm, parse_series
+from fuzz.servers.arm import Arm, shipped_series
 from fuzz.servers.base import resolve_base
 from fuzz.servers.build import ensure_build
 from fuzz.servers.cluster import Cluster
 from fuzz.servers.flavor import FLAVORS
 from fuzz.servers.series import apply_series
-from fuzz.workdir import CHECKOUT
 from oracles.case import Case, Kind, Step
 from oracles.sample_doubts import all_doubts
 from oracles.sample_tests import LEVEL
@@ -27,14 +26,14 @@ from oracles.statistics import Statistics, analyses
 pytestmark = [pytest.mark.servers, pytest.mark.long, pytest.mark.timeout(3600)]
 
 RUNS, AT_ONCE = 1000, 20
-SERIES = {"upstream": "", "sampling": str(CHECKOUT / "patches" / "pg17" / "variants" / "002-sampling")}
+ARMS = ("upstream", "patched")
 ROWS = "SELECT g, g % 23, nullif(g % 7, 0), g / 40, 'k' || g * g % 101 FROM generate_series(1, 4000) AS g"
 
 
-@pytest.fixture(params=SERIES)
+@pytest.fixture(params=ARMS)
 def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
     base = resolve_base("pg17", print)
-    trees = apply_series(base.tree, parse_series(SERIES[request.param], base))
+    trees = apply_series(base.tree, shipped_series(request.param, base))
     build = ensure_build(trees[-1], FLAVORS["assert"], print)
     with Cluster(build, "alarms") as cluster, Stage((Arm("alarms", build, cluster, trees),), "alarms") as stage:
         yield stage

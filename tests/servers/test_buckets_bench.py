@@ -4,11 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from fuzz import workdir
 from fuzz.bench.bench import BenchError
 from fuzz.bench.buckets import BucketsBench
 from fuzz.bench.run import Row, run_bench
-from fuzz.servers.arm import ArmSpec, open_arms, parse_series
+from fuzz.servers.arm import ArmSpec, open_arms, shipped_series
 from fuzz.servers.base import Base
 from fuzz.servers.flavor import FLAVORS
 
@@ -16,12 +15,12 @@ pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
 BENCH = BucketsBench(scale=0.001)
 SIZE = 1407  # kB: 20,000 rows
-SERIES = {"baseline": str(workdir.CHECKOUT / "patches" / "pg17" / "variants" / "001-baseline"), "upstream": ""}
+ARMS = ("master", "upstream")
 
 
 @pytest.fixture(scope="module")
 def rows(base: Base) -> Iterator[list[Row]]:
-    specs = [ArmSpec(name, base, parse_series(series, base), FLAVORS["assert"]) for name, series in SERIES.items()]
+    specs = [ArmSpec(name, base, shipped_series(name, base), FLAVORS["assert"]) for name in ARMS]
     settings = dict(BENCH.settings) | {"shared_buffers": "64MB"}
     with open_arms(specs, print, settings=settings) as arms:
         points = BENCH.points({"size": [SIZE], "ntup": [1, 10]})
@@ -31,18 +30,18 @@ def rows(base: Base) -> Iterator[list[Row]]:
 def test_buckets_are_those_of_the_setting_where_there_is_one(rows: list[Row]) -> None:
     one, ten = rows
     assert (one.case, ten.case) == ("1.4 MB, NTUP 1", "1.4 MB, NTUP 10")
-    assert [row.extras["baseline buckets"] for row in rows] == [32768, 2048]
+    assert [row.extras["master buckets"] for row in rows] == [32768, 2048]
     assert [row.extras["buckets"] for row in rows] == [32768, 32768]
 
 
 def test_the_hash_table_has_the_mails_size(rows: list[Row]) -> None:
-    assert [row.extras["baseline kB"] for row in rows] == pytest.approx([SIZE, SIZE], rel=0.02)
-    assert rows[0].extras["kB"] == rows[0].extras["baseline kB"] + 32768 * 8 // 1024
+    assert [row.extras["master kB"] for row in rows] == pytest.approx([SIZE, SIZE], rel=0.02)
+    assert rows[0].extras["kB"] == rows[0].extras["master kB"] + 32768 * 8 // 1024
 
 
 def test_the_mails_figures_are_those_of_one_row_a_bucket(rows: list[Row]) -> None:
     assert [row.mail for row in rows] == [1, pytest.approx(0.537, abs=0.001)]
-    assert rows[0].extras["baseline with N = 1"] == 1
+    assert rows[0].extras["master with N = 1"] == 1
 
 
 @pytest.mark.parametrize("size", [9, 703_126 + 70])

@@ -7,24 +7,22 @@ import pytest
 from fuzz.bench.fdw_analyze import WAYS, FdwAnalyzeBench
 from fuzz.bench.fdw_sampling import FdwSamplingBench
 from fuzz.bench.run import run_bench
-from fuzz.servers.arm import Arm, parse_series
+from fuzz.servers.arm import Arm, shipped_series
 from fuzz.servers.base import Base
 from fuzz.servers.build import Build, ensure_build
 from fuzz.servers.cluster import Cluster
 from fuzz.servers.flavor import FLAVORS
 from fuzz.servers.series import apply_series
-from fuzz.workdir import CHECKOUT
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
-BASELINE = str(CHECKOUT / "patches" / "pg17" / "variants" / "002-baseline")
 SETTINGS = dict(FdwAnalyzeBench.settings) | {"shared_buffers": "64MB"}
 
 
 @pytest.fixture
 def arms(base: Base, build: Build) -> Iterator[tuple[Arm, ...]]:
     """Return an arm that reads all remote rows, as it has no option for anything else, and one that samples."""
-    tree = apply_series(base.tree, parse_series(BASELINE, base))[-1]
+    tree = apply_series(base.tree, shipped_series("master", base))[-1]
     reading = ensure_build(tree, FLAVORS["assert"], print)
     with Cluster(reading, "reads", settings=SETTINGS) as one, Cluster(build, "samples", settings=SETTINGS) as two:
         yield Arm("reads", reading, one, ()), Arm("samples", build, two, ())

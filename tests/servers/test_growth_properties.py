@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
-from fuzz import workdir
 from fuzz.campaign.trial import try_case
 from fuzz.engines.property_based import cases, load_profile
 from fuzz.execution.stage import Stage
 from fuzz.generators.hash_growth import HashGrowth
-from fuzz.servers.arm import ArmSpec, open_arms, parse_series
+from fuzz.servers.arm import ArmSpec, open_arms, shipped_series
 from fuzz.servers.base import Base
 from fuzz.servers.flavor import FLAVORS
 from oracles.oracle import all_oracles
@@ -19,15 +18,14 @@ from tests.unit.observed import seated
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
-VARIANTS = workdir.CHECKOUT / "patches" / "pg17" / "variants"
-SERIES = {"master": VARIANTS / "001-baseline", "patched": VARIANTS / "001-buckets", "upstream": ""}
+ARMS = ("master", "patched", "upstream")
 
 load_profile()
 
 
 @pytest.fixture(scope="module")
 def stage(base: Base) -> Iterator[Stage]:
-    specs = [ArmSpec(name, base, parse_series(str(series), base), FLAVORS["assert"]) for name, series in SERIES.items()]
+    specs = [ArmSpec(name, base, shipped_series(name, base), FLAVORS["assert"]) for name in ARMS]
     with open_arms(specs, print) as arms, Stage(arms, "growth") as stage:
         yield stage
 
@@ -36,8 +34,8 @@ def stage(base: Base) -> Iterator[Stage]:
 def test_arms_agree(stage: Stage, data: st.DataObject) -> None:
     case = data.draw(cases(HashGrowth()))
     # Plans and costs are not equal: upstream's are those of a bucket for each row.
-    oracles = [oracle for oracle in all_oracles() if not oracle.needs_plan_neutral]
-    trial = try_case(stage, seated(oracles, tuple(SERIES)), case)
+    oracles = [oracle for oracle in all_oracles() if not oracle.needs_equal_plans]
+    trial = try_case(stage, seated(oracles, ARMS), case)
     for finding in trial.findings:
         note(f"{finding.oracle}: {finding.summary} ({finding.origin})")
     assert trial.findings == ()

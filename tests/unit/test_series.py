@@ -136,10 +136,12 @@ def test_a_trailer_says_that_a_patch_is_plan_neutral(content: bytes, neutral: bo
     assert Patch("x", content).plan_neutral is neutral
 
 
-def test_a_series_is_plan_neutral_if_all_of_its_patches_are() -> None:
-    assert Series("none").plan_neutral
-    assert Series("one", (Patch("a", NEUTRAL),)).plan_neutral
-    assert not Series("two", (Patch("a", NEUTRAL), Patch("b", DIFF))).plan_neutral
+def test_plan_neutral_patches_at_the_end_of_a_series_do_not_decide_on_plans() -> None:
+    neutral, other = Patch("a", NEUTRAL), Patch("b", DIFF)
+    assert Series("none").deciding == 0
+    assert Series("one", (neutral,)).deciding == 0
+    assert Series("two", (neutral, other)).deciding == 2
+    assert Series("three", (other, neutral, neutral)).deciding == 1
 
 
 def test_a_commit_of_a_range_says_so_too(checkout: Path) -> None:
