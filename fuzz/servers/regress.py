@@ -1,4 +1,4 @@
-"""PostgreSQL's own suites (regress, isolation, one test module's) run against a build."""
+"""PostgreSQL's own suites (regress, isolation, those of a module) run against a build."""
 
 import re
 import shutil
@@ -49,9 +49,8 @@ def run_isolation(build: Build, tests: Sequence[str] = ()) -> SuiteResult:
     return _run(build, "src/test/isolation", "pg_isolation_regress", chosen)
 
 
-def run_module(build: Build, name: str) -> SuiteResult:
-    """Run all SQL tests of src/test/modules/NAME. Raises ServerError."""
-    path = f"src/test/modules/{name}"
+def run_module(build: Build, path: str) -> SuiteResult:
+    """Run all SQL tests of a directory such as contrib/postgres_fdw or src/test/modules/NAME. Raises ServerError."""
     listed = git.output(
         "--git-dir", git.repository(), "ls-tree", "--name-only", f"{build.tree}:{path}/sql",
         failing=f"{build.tree[:12]} has no SQL tests in {path}",

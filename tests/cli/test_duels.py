@@ -8,6 +8,7 @@ import pytest
 from fuzz import workdir
 from fuzz.generators.generator import all_generators
 from tests.cli.command import EQUALS, Command, told
+from tests.injected_bugs.hunt import bug_of, sound_patches
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
@@ -30,9 +31,7 @@ SEED = "8"  # among whose first cases one shows the bug; how fast any seed does 
 def bugged(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
     """Options for two arms, of which the second has the bug."""
     directory = tmp_path_factory.mktemp("bug")
-    patched = workdir.CHECKOUT / "patches" / "pg17" / "optimizations"
-    names = [line for line in (patched / "series").read_text().split("\n") if line and not line.startswith("#")]
-    patches = [*(patched / name for name in names), BUG]
+    patches = [*sound_patches(bug_of(BUG)), BUG]
     (directory / "series").write_text("".join(f"{patch}\n" for patch in patches))
     return ("--arm", "patched", "--arm", f"bugged={directory}")
 
@@ -126,6 +125,17 @@ def test_a_users_script_is_judged(pgduel: Command, bugged: tuple[str, ...], tmp_
     differing = pgduel("replay", script, *bugged)
     assert (differing.status, "It differs." in differing.out) == (1, True)
     assert pgduel("replay", script, *EQUALS).status == 0
+
+
+def test_of_three_arms_the_one_outvoted_is_the_suspect(
+    pgduel: Command, bugged: tuple[str, ...], tmp_path: Path
+) -> None:
+    script = tmp_path / "mine.sql"
+    script.write_text(JOIN_AT_BOUNDS)
+    sound, bad = bugged[:2], bugged[2:]
+    third = ("--arm", "third=patched")
+    assert "suspect: bugged, as patched and third agree" in pgduel("replay", script, *sound, *bad, *third).out
+    assert "suspect: bugged, as patched and third agree" in pgduel("replay", script, *bad, *sound, *third).out
 
 
 def test_a_case_is_replayed_from_its_seed(pgduel: Command) -> None:

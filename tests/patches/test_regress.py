@@ -1,4 +1,4 @@
-"""PostgreSQL's own suites pass on the patched arm and on each variant, as do the test modules that patches touch."""
+"""PostgreSQL's own suites pass on all arms and variants, as do those of the modules that patches touch."""
 
 import re
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from fuzz.servers.regress import SuiteResult, run_isolation, run_module, run_reg
 pytestmark = pytest.mark.servers
 
 VARIANTS = workdir.CHECKOUT / "patches" / "pg17" / "variants"
-_MODULE = re.compile(rb"^\+\+\+ b/src/test/modules/(\w+)/sql/", re.MULTILINE)
+_MODULE = re.compile(rb"^\+\+\+ b/(src/test/modules/\w+|contrib/\w+)/sql/", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +38,7 @@ def require_passed(result: SuiteResult) -> None:
     [
         pytest.param("patched", "assert", id="patched"),
         pytest.param("patched", "sanitize", id="patched, sanitized", marks=pytest.mark.long),
+        pytest.param("master", "assert", id="master", marks=pytest.mark.long),
         *(
             pytest.param(str(path), "assert", id=path.name, marks=pytest.mark.long)
             for path in sorted(VARIANTS.iterdir())
@@ -49,10 +50,18 @@ def test_suite(base: Base, series: str, flavor: str, suite: Callable[[Build], Su
     require_passed(suite(compiled(series, flavor, base)))
 
 
-def test_modules_of_the_patches(base: Base) -> None:
-    content = b"\n".join(patch.content for patch in shipped_series("patched", base).patches)
+@pytest.mark.parametrize(
+    ("arm", "flavor"),
+    [
+        pytest.param("patched", "assert", id="patched"),
+        pytest.param("patched", "sanitize", id="patched, sanitized", marks=pytest.mark.long),
+        pytest.param("master", "assert", id="master", marks=pytest.mark.long),
+    ],
+)
+def test_modules_of_the_patches(base: Base, arm: str, flavor: str) -> None:
+    content = b"\n".join(patch.content for patch in shipped_series(arm, base).patches)
     modules = sorted({name.decode() for name in _MODULE.findall(content)})
-    assert modules, "no patch brings a test module"
-    build = compiled("patched", "assert", base)
-    for name in modules:
-        require_passed(run_module(build, name))
+    assert "contrib/postgres_fdw" in modules
+    build = compiled(arm, flavor, base)
+    for path in modules:
+        require_passed(run_module(build, path))
