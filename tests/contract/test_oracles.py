@@ -97,7 +97,7 @@ def test_runs_are_asked_of_the_arms_there_are(oracle: Oracle) -> None:
 
 @each_oracle
 @given(seed=st.integers(0, 10**9), others=st.sampled_from(COUNTED))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_whatever_was_observed_there_is_a_verdict_on_each_other_arm(
     oracle: Oracle, seed: int, others: tuple[str, ...]
 ) -> None:
@@ -116,7 +116,7 @@ def test_whatever_was_observed_there_is_a_verdict_on_each_other_arm(
 
 @each_oracle
 @given(seed=st.integers(0, 10**9))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_judging_changes_nothing_and_repeats(oracle: Oracle, seed: int) -> None:
     case = made_case(random.Random(seed))
     arms = ("master", "patched")
@@ -129,7 +129,7 @@ def test_judging_changes_nothing_and_repeats(oracle: Oracle, seed: int) -> None:
 
 @each_oracle
 @given(seed=st.integers(0, 10**9))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_equal_and_sound_observations_agree(oracle: Oracle, seed: int) -> None:
     rng = random.Random(seed)
     case = made_case(rng)

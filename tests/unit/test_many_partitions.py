@@ -61,7 +61,7 @@ def test_statements_have_it(statements: str, pattern: str) -> None:
     assert re.search(pattern, statements)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25, derandomize=True)
 @given(st.integers(0, 10**6))
 def test_few_relations_have_many_children_or_the_reverse(seed: int) -> None:
     """Where master searches for members, planning grows with their square and the number of orders of joins."""
@@ -89,7 +89,7 @@ def test_a_child_is_changed_and_changed_back() -> None:
             assert any(re.search(rf"ATTACH PARTITION {detached} ", step.sql) for step in case.steps)
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=20, derandomize=True)
 @given(cases(ManyPartitions()))
 def test_it_works_as_a_property(case: Case) -> None:
     assert case.steps
