@@ -135,6 +135,8 @@ def compare(case: Case, modes: Sequence[Mode], left: CaseObservation, right: Cas
             return Comparison(tuple(places), frozenset(compared), digested=False, obstacle=obstacle)
     if left.residue is None or right.residue is None:  # lost after the last step: there are no digests
         return Comparison(tuple(places), frozenset(compared), digested=False, obstacle=obstacle or "connection lost")
+    if not (left.digested and right.digested):
+        return Comparison(tuple(places), frozenset(compared), digested=False, obstacle=obstacle or "timeout")
     places += _stored_places(dict(left.digests), dict(right.digests))
     return Comparison(tuple(places), frozenset(compared), digested=True, obstacle=obstacle)
 

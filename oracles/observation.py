@@ -93,6 +93,7 @@ class CaseObservation:
     crash: str | None = None  # signal, assertion, PANIC or sanitizer report, with its backtrace
     reach: Mapping[str, int] = field(default_factory=dict)  # counters read inside the server
     lacking: tuple[str, ...] = ()  # settings of optional modes that the arm does not know: it ran without them
+    digested: bool = True  # False: statement_timeout ended the reading of what `digests` tells
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,7 @@ class Play:
             session.send(case, count)
             yield from self._settled(session, playing=True)
             replies = session.take_replies()
-            _require_schema(replies[self._before - 1], self._place)
+            self._require(replies[self._before - 1], "make a case's schema")
             self._steps = replies[self._before :]
             yield from self._tidy_up(session, replies[-1].status)
             yield from self._look_inside(session)
@@ -123,7 +123,9 @@ class Play:
         rollback = b"" if status == "I" else messages.query("ROLLBACK")
         session.send(rollback + messages.query(residue.TIDY) + messages.query(residue.LEFT_INSIDE), 2 + bool(rollback))
         yield from self._settled(session)
-        inside = residue.pairs(session.take_replies()[-1])
+        answer = session.take_replies()[-1]
+        self._require(answer, "tell what a session holds")
+        inside = residue.pairs(answer)
         left = yield from residue.residue(self._place, session.pid, inside)
         self._seen = replace(self._seen, residue=left)
 
@@ -142,16 +144,23 @@ class Play:
         answers = dict(zip(asked, session.take_replies(), strict=True))
         self._cleared = residue.table(answers["clear"]) == [["f"]]  # no error, and nothing left elsewhere
         if "types" in answers:
+            self._require(answers["types"], "name types")
             self._reader.type_names = {int(oid): name for oid, name in residue.pairs(answers["types"])}
         if "contexts" in answers:
+            self._require(answers["contexts"], "tell its memory contexts")
             held = residue.resources(session.pid, answers["contexts"])
             self._seen = replace(self._seen, resources=(*self._seen.resources, held))
         self._seen = replace(
             self._seen,
             steps=self._reader.observations(self._steps),
             digests=residue.pairs(answers["digests"]),
+            digested=not _complaint(answers["digests"]),
             reach=residue.counters(answers["counters"]) if "counters" in answers else {},
         )
+
+    def _require(self, reply: Reply, what: str) -> None:
+        if complaint := _complaint(reply):
+            raise ServerError(f"arm {self._place.arm} cannot {what}: {complaint}")
 
     def _types_query(self) -> bytes:
         oids = ", ".join(map(str, self._reader.unknown_types(self._steps)))
@@ -192,7 +201,7 @@ class Play:
             yield _PAUSE
 
 
-def _require_schema(reply: Reply, place: Place) -> None:
-    for kind, payload in reply.others:
-        if kind == messages.ERROR_RESPONSE:
-            raise ServerError(f"arm {place.arm} cannot make a case's schema: {messages.message_of(payload).text}")
+def _complaint(reply: Reply) -> str:
+    """Return the text of the error that a reply consists of, if it does."""
+    errors = (payload for kind, payload in reply.others if kind == messages.ERROR_RESPONSE)
+    return next((messages.message_of(payload).text for payload in errors), "")

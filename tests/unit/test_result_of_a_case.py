@@ -83,6 +83,11 @@ def test_a_connection_lost_after_the_last_step_leaves_no_digests_to_compare() ->
     assert cases(seen(ok("1"), digests={"t": "1 1"}), lost, query()) == (Inconclusive("connection lost"), Agree(1))
 
 
+def test_tables_that_could_not_be_read_in_time_are_not_taken_to_be_gone() -> None:
+    hasty = replace(seen(ok("1")), digested=False)
+    assert cases(seen(ok("1"), digests={"t": "1 1"}), hasty, query()) == (Inconclusive("timeout"), Agree(1))
+
+
 @pytest.mark.parametrize(
     ("name", "master", "patched", "origin"),
     [

@@ -165,6 +165,14 @@ def test_digests_tell_rows_partitions_and_sequences(observe: Observe) -> None:
     assert first["p"] != other["p"]
 
 
+def test_digests_that_take_too_long_are_not_there(twins: tuple[object, ...]) -> None:
+    case = Case("test", (), (*NUMBERS, Step("CREATE VIEW slow AS SELECT pg_sleep(5)::text")))
+    with Stage(twins, "hasty", statement_timeout_ms=200) as stage:  # type: ignore[arg-type]
+        (observed,) = stage.observe(case, [Run("a", ())]).values()
+    assert (observed.digested, observed.digests) == (False, ())
+    assert observed.residue is not None
+
+
 def test_digests_tell_a_row_in_the_wrong_partition(observe: Observe) -> None:
     rows = Step("INSERT INTO p VALUES (1, 2)")
     digests = [
