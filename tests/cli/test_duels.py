@@ -132,10 +132,8 @@ def test_of_three_arms_the_one_outvoted_is_the_suspect(
 ) -> None:
     script = tmp_path / "mine.sql"
     script.write_text(JOIN_AT_BOUNDS)
-    sound, bad = bugged[:2], bugged[2:]
-    third = ("--arm", "third=patched")
-    assert "suspect: bugged, as patched and third agree" in pgduel("replay", script, *sound, *bad, *third).out
-    assert "suspect: bugged, as patched and third agree" in pgduel("replay", script, *bad, *sound, *third).out
+    judged = pgduel("replay", script, *bugged, "--arm", "third=patched")
+    assert "suspect: bugged, as patched and third agree" in judged.out
 
 
 def test_a_case_is_replayed_from_its_seed(pgduel: Command) -> None:
