@@ -17,20 +17,21 @@ A Parallel Hash has them for each participant, and writes chunks of STS_CHUNK_PA
 A server that counts the array of buckets, of at most 8 bytes a tuple, needs batches for somewhat fewer tuples than one
 that does not, and more of them at the border. So what it writes more must be more with that much more memory, too. And
 which batch a key is in is up to each server: where one key's tuples fill more than a batch, they may be in the first,
-or else be written.
+or else be written, and be there with more keys or fewer. Then fewer or more blocks of other batches are written.
 
 Who does how much of a parallel plan is a matter of timing, also how many take part, and so how many files there are.
 So all runs of the suspect must exceed all of the reference, and files count where both did the same in each node.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from oracles.batches import WRITTEN, has_uneven_batches, own_written, partial_blocks, shares, splits
 from oracles.buckets import BUCKETS, PEAK, POINTER
 from oracles.canary_case import AS_HASH_JOIN, canary_case, query
 from oracles.case import Case
-from oracles.explanation import Node, Place, explained_runs, loops, places, plans
+from oracles.explanation import Node, explained_runs, loops, places, plans
 from oracles.finding import UNDER_PLAN, Beside, Finding
 from oracles.hash_memory import DEFAULT_WORK_MEM, Way, allowance, kilobytes, roomier
 from oracles.observation import CaseObservation, Run
@@ -38,9 +39,6 @@ from oracles.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
 from oracles.pairwise import AGAIN, Pair, Sampled
 from oracles.plan_shape import plan_kinds, plan_shape
 from oracles.sampling import EXPLAINED
-
-WRITTEN: Final = "Temp Written Blocks"  # of a node and all below it
-CHUNK_BLOCKS: Final = 4  # STS_CHUNK_PAGES
 
 _AGAIN: Final = tuple(Way((mode,)) for mode in AGAIN)  # by chance: in 1 of 16,000
 _ROOMIER: Final = (9 / 8, 5 / 4)  # times work_mem: little enough for most hash tables to need batches still
@@ -96,6 +94,8 @@ class _MemoryPair(Pair):
             return Unstable(f"{excess.what}: not with a little more memory")
         if excess.what.startswith(PEAK) and self._is_uncounted(excess):
             return Inconclusive("the reference does not count buckets")
+        if excess.what.startswith(PEAK) and self._is_divided_otherwise(excess):
+            return Inconclusive("a batch is larger than memory, and what else is in it is up to the arm")
         if excess.what == WRITTEN and self._is_uneven(excess):
             return Inconclusive("a batch is larger than memory, and is the first one, or not, as the arm has it")
         plan = dict(plans(self._seen(self.suspect)))[excess.step]
@@ -116,7 +116,7 @@ class _MemoryPair(Pair):
         if excess.step not in comparable_steps(ours, theirs)[0]:
             return True
         plan, usual = (dict(plans(seen))[excess.step] for seen in (theirs, self._seen(self.suspect)))
-        other = plan_shape(plan) != plan_shape(usual) or _splits(plan, excess.path) != _splits(usual, excess.path)
+        other = plan_shape(plan) != plan_shape(usual) or splits(plan, excess.path) != splits(usual, excess.path)
         return other or excess in self._excesses(way, way)
 
     def _outweighs(self, excess: Excess, way: Way) -> bool:
@@ -133,10 +133,16 @@ class _MemoryPair(Pair):
         tables = (place.node for place in places(probed) if BUCKETS in place.node) if probed else ()
         return any(table[PEAK] * 1024 < table[BUCKETS] * POINTER for table in tables)
 
+    def _is_divided_otherwise(self, excess: Excess) -> bool:
+        """Tell whether the reference's table is too large as well, and has other tuples in its largest batch."""
+        plan = dict(plans(self._seen(self.reference)))[excess.step]
+        ours, theirs = (_node_at(self._seen(arm), excess) for arm in (self.reference, self.suspect))
+        return has_uneven_batches(plan, excess.path) and own_written(ours) != own_written(theirs)
+
     def _is_uneven(self, excess: Excess) -> bool:
         """Tell whether on either arm some table has tuples beyond its memory that no number of batches divides."""
         explained = (dict(plans(self._seen(arm)))[excess.step] for arm in (self.reference, self.suspect))
-        return any(map(_has_uneven_batches, explained))
+        return any(map(has_uneven_batches, explained))
 
     def _excesses(self, ours: Way, theirs: Way) -> Excesses:
         return excesses(self._seen(self.reference, ours), self._seen(self.suspect, theirs))
@@ -212,40 +218,14 @@ _Told = tuple[tuple[int, ...], str, str, str]
 def _peaks(ours: Node, theirs: Node) -> Iterator[_Told]:
     allowed = allowance(theirs.get("Settings", {}))
     for before, after in zip(places(ours), places(theirs), strict=True):
-        bound = max(allowed * _shares(after), before.node.get(PEAK, 0))
+        bound = max(allowed * shares(after), before.node.get(PEAK, 0))
         if after.node.get(PEAK, 0) > bound:
             expected = f"at most {bound:g} kB (allowed: {allowed:g} kB, reference: {before.node.get(PEAK, 0)} kB)"
             yield after.path, f"{PEAK} of {after.node['Node Type']}", expected, f"{after.node[PEAK]} kB"
 
 
-def _shares(place: Place) -> int:
-    return place.participants if _is_shared(place.node) else 1
-
-
-def _splits(explained: Node, path: tuple[int, ...]) -> bool:
-    """Tell whether the node at this path needs more than one batch."""
-    return any(place.path == path and place.node.get("Hash Batches", 1) > 1 for place in places(explained))
-
-
-def _is_shared(node: Node) -> bool:
-    return bool(node.get("Parallel Aware"))
-
-
 def _written(ours: Node, theirs: Node) -> Iterator[_Told]:
     before, after = (explained["Plan"].get(WRITTEN, 0) for explained in (ours, theirs))
-    noise = sum(_partial_blocks(place.node) for place in places(theirs))
+    noise = sum(partial_blocks(place.node) for place in places(theirs))
     if after > before + noise and _same_work(ours["Plan"], theirs["Plan"]):
         yield (), WRITTEN, f"at most {before} + {noise}, as the last block of each file is counted whole", f"{after}"
-
-
-def _has_uneven_batches(explained: Node) -> bool:
-    allowed = allowance(explained.get("Settings", {}))
-    tables = (place for place in places(explained) if place.node.get("Hash Batches", 1) > 1)
-    return any(place.node.get(PEAK, 0) > allowed * _shares(place) for place in tables)
-
-
-def _partial_blocks(join: Node) -> int:
-    """Return how many blocks of a hash join's batch files may be written partly: two files a batch and loop."""
-    hashes: Iterable[Node] = (child for child in join.get("Plans", ()) if join["Node Type"] == "Hash Join")
-    files = sum(2 * node.get("Hash Batches", 1) for node in hashes if node.get("Hash Batches", 1) > 1) * loops(join)
-    return int(files * (CHUNK_BLOCKS if _is_shared(join) else 1))

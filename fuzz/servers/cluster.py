@@ -170,9 +170,10 @@ class Cluster:
         return " / ".join(line for line in said.splitlines()[-3:]) or "it said nothing"
 
     def environment(self) -> dict[str, str]:
-        """Return the environment for this build's programs: nothing of the caller's but PATH."""
+        """Return the environment for this build's programs: of the caller's nothing but PATH."""
         kept = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
-        return kept | self.build.flavor.environment
+        own = {"PGHOST": str(self.socket_dir), "PGUSER": "postgres"}  # where foreign servers lead that do not say it
+        return kept | own | self.build.flavor.environment
 
     def run(self, program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run one of the build's programs as the server's user, whatever its exit code."""

@@ -162,6 +162,18 @@ def test_where_a_key_that_cannot_be_divided_is_written_is_up_to_the_server() -> 
     assert finding(duel(join(peak=64), join(peak=64, written=300)))
 
 
+def test_what_else_is_in_a_batch_that_cannot_be_divided_is_up_to_the_server() -> None:
+    def divided(peak: int, others: int) -> Node:
+        plan = join(peak=peak)
+        plan["Plans"][1][WRITTEN] = others
+        return plan
+
+    why = "a batch is larger than memory, and what else is in it is up to the arm"
+    assert duel(divided(313, 35), divided(365, 28)) == (Inconclusive(why),)
+    assert finding(duel(divided(313, 35), divided(365, 35)))
+    assert finding(duel(divided(60, 35), divided(65, 28)))
+
+
 def test_a_lost_connection_tells_nothing() -> None:
     lost: Callable[[Run], CaseObservation] = lambda run: replace(seen(LOST), residue=None)  # noqa: E731
     assert judged(Memory(), CASE, lost) == (Inconclusive("connection lost"),)
