@@ -4,84 +4,30 @@ Several processes write to it (each worker its findings, the campaign its progre
 and waits for locks. A row is written in the transaction that makes it true; nothing is kept in memory only.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import (
-    JSON,
-    Column,
-    Connection,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Text,
-    create_engine,
-    func,
-    select,
-    update,
-)
+from sqlalchemy import Connection, create_engine, func, select, update
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.schema import CreateTable
 
 from fuzz.campaign import case_json
+from fuzz.campaign.blame import Blame
+from fuzz.campaign.known import Smallest
+from fuzz.campaign.tables import BESIDE, BLAME, CAMPAIGN, FINDING, METADATA, OCCURRENCE, RANGE, REDUCTION, SMALLEST
 from fuzz.campaign.tally import Tally
 from fuzz.errors import PgduelError
 from oracles.case import Case
 from oracles.finding import Beside, Finding
 
 FILE = "store.sqlite"
-
-_metadata = MetaData()
-_campaign = Table(
-    "campaign",
-    _metadata,
-    Column("only", Integer, primary_key=True),
-    Column("options", JSON, nullable=False, comment="what `pgduel fuzz` was given, for --resume"),
-    Column("arms", JSON, nullable=False, comment="arm -> build, base and series"),
-    Column("canaries", JSON, comment="planted and caught, when last tried"),
-    Column("tally", JSON, nullable=False),
-)
-_range = Table(
-    "range",
-    _metadata,
-    Column("number", Integer, primary_key=True, comment="place in the schedule"),
-    Column("done", Integer, nullable=False, comment="how many of its cases, from the first on"),
-)
-_finding = Table(
-    "finding",
-    _metadata,
-    Column("number", Integer, primary_key=True),
-    Column("fingerprint", String, unique=True, nullable=False),
-    Column("oracle", String, nullable=False),
-    Column("expected_arm", String, nullable=False),
-    Column("suspect_arm", String, nullable=False),
-    Column("origin", Text, nullable=False),
-    Column("step", Integer),
-    Column("summary", Text, nullable=False),
-    Column("expected", Text, nullable=False),
-    Column("actual", Text, nullable=False),
-    Column("case_id", String, nullable=False),
-    Column("case", Text, nullable=False, comment="the whole case, as fuzz/campaign/case_json.py writes it"),
-    Column("reproducer", Text, comment="path of the script"),
-)
-_reduction = Table("reduction", _metadata, Column("fingerprint", String, primary_key=True, comment="reduced by now"))
-_beside = Table(
-    "beside",
-    _metadata,
-    Column("fingerprint", String, primary_key=True),
-    Column("queries", JSON, nullable=False, comment="as the fields of Beside"),
-)
-_occurrence = Table(
-    "occurrence",
-    _metadata,
-    Column("fingerprint", String, primary_key=True),
-    Column("case_id", String, primary_key=True),
-)
+_SMALLEST = [
+    column.label(f"smallest_{column.name}") for column in SMALLEST.columns if column is not SMALLEST.c.fingerprint
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +40,8 @@ class StoredFinding:
     count: int
     reproducer: Path | None  # None only where pgduel was killed before it was written
     reduced: bool
+    smallest: Smallest | None = None
+    blame: Blame | None = None
 
 
 class StoreError(PgduelError):
@@ -116,7 +64,7 @@ class Store:
     def _make_tables(self) -> None:
         with self._transaction() as connection:
             connection.exec_driver_sql("PRAGMA journal_mode = WAL")  # which the file remembers
-            for table in _metadata.sorted_tables:
+            for table in METADATA.sorted_tables:
                 connection.execute(CreateTable(table, if_not_exists=True))  # another process may be at it too
 
     @contextmanager
@@ -137,11 +85,11 @@ class Store:
         """Record what the campaign runs, once; a campaign that is resumed keeps its options and counts."""
         row = {"only": 1, "options": dict(options), "arms": dict(arms), "tally": Tally().to_json()}
         with self._transaction() as connection:
-            connection.execute(insert(_campaign).values(row).on_conflict_do_nothing())
+            connection.execute(insert(CAMPAIGN).values(row).on_conflict_do_nothing())
 
     def _field(self, name: str) -> Any:
         with self._transaction() as connection:
-            return connection.execute(select(_campaign.c[name])).scalar()
+            return connection.execute(select(CAMPAIGN.c[name])).scalar()
 
     @property
     def options(self) -> dict[str, Any]:
@@ -161,7 +109,7 @@ class Store:
     def canaries_tried(self, planted: int, caught: int) -> None:
         """Record the outcome of the canaries."""
         with self._transaction() as connection:
-            connection.execute(update(_campaign).values(canaries={"planted": planted, "caught": caught}))
+            connection.execute(update(CAMPAIGN).values(canaries={"planted": planted, "caught": caught}))
 
     @property
     def tally(self) -> Tally:
@@ -171,15 +119,15 @@ class Store:
     def progress(self, tally: Tally, done: Mapping[int, int]) -> None:
         """Record the campaign's counts together with the ranges they come from (number -> cases done, in all)."""
         with self._transaction() as connection:
-            connection.execute(update(_campaign).values(tally=tally.to_json()))
+            connection.execute(update(CAMPAIGN).values(tally=tally.to_json()))
             for number, cases in done.items():
-                row = insert(_range).values(number=number, done=cases)
+                row = insert(RANGE).values(number=number, done=cases)
                 connection.execute(row.on_conflict_do_update(["number"], set_={"done": cases}))
 
     def done(self) -> dict[int, int]:
         """Return range number -> cases done."""
         with self._transaction() as connection:
-            rows = connection.execute(select(_range)).mappings().all()
+            rows = connection.execute(select(RANGE)).mappings().all()
         return {row["number"]: row["done"] for row in rows}
 
     def add_finding(self, finding: Finding, case_id: str, case: Case) -> bool:
@@ -199,35 +147,51 @@ class Store:
         }
         seen = {"fingerprint": finding.fingerprint, "case_id": case_id}
         with self._transaction() as connection:
-            added = connection.execute(insert(_finding).values(row).on_conflict_do_nothing())
-            connection.execute(insert(_occurrence).values(seen).on_conflict_do_nothing())
+            added = connection.execute(insert(FINDING).values(row).on_conflict_do_nothing())
+            connection.execute(insert(OCCURRENCE).values(seen).on_conflict_do_nothing())
             if finding.beside:
                 queries = [asdict(each) for each in finding.beside]
                 beside = {"fingerprint": finding.fingerprint, "queries": queries}
-                connection.execute(insert(_beside).values(beside).on_conflict_do_nothing())
+                connection.execute(insert(BESIDE).values(beside).on_conflict_do_nothing())
         return added.rowcount == 1
 
     def written(self, fingerprint: str, reproducer: Path) -> None:
         """Record where the finding's reproducer is."""
         with self._transaction() as connection:
-            found = update(_finding).where(_finding.c.fingerprint == fingerprint)
+            found = update(FINDING).where(FINDING.c.fingerprint == fingerprint)
             connection.execute(found.values(reproducer=str(reproducer)))
 
-    def reduced(self, fingerprint: str) -> None:
-        """Record that the finding's reproducer is as small as it gets."""
+    def reduced(self, fingerprint: str, smallest: Smallest) -> None:
+        """Record that the finding's reproducer is as small as it gets, and what it shows."""
+        row = {
+            "case": case_json.dumps(smallest.case),
+            "finding": asdict(smallest.finding),
+            "shown": smallest.shown,
+            "runs": smallest.runs,
+        }
         with self._transaction() as connection:
-            connection.execute(insert(_reduction).values(fingerprint=fingerprint).on_conflict_do_nothing())
+            connection.execute(insert(REDUCTION).values(fingerprint=fingerprint).on_conflict_do_nothing())
+            kept = insert(SMALLEST).values(fingerprint=fingerprint, **row)
+            connection.execute(kept.on_conflict_do_update(["fingerprint"], set_=row))
+
+    def blamed(self, fingerprint: str, blame: Blame) -> None:
+        """Record what is to blame for the finding."""
+        told = {"told": blame.to_json()}
+        with self._transaction() as connection:
+            kept = insert(BLAME).values(fingerprint=fingerprint, **told)
+            connection.execute(kept.on_conflict_do_update(["fingerprint"], set_=told))
 
     def findings(self) -> tuple[StoredFinding, ...]:
         """Return all findings, in the order in which they came."""
-        counts = select(_occurrence.c.fingerprint, func.count().label("count")).group_by(_occurrence.c.fingerprint)
+        counts = select(OCCURRENCE.c.fingerprint, func.count().label("count")).group_by(OCCURRENCE.c.fingerprint)
         counted = counts.subquery()
-        reduced = _finding.c.fingerprint.in_(select(_reduction.c.fingerprint)).label("reduced")
-        query = select(_finding, counted.c.count, reduced, _beside.c.queries)
-        query = query.join(counted, _finding.c.fingerprint == counted.c.fingerprint)
-        query = query.join(_beside, _finding.c.fingerprint == _beside.c.fingerprint, isouter=True)
+        reduced = FINDING.c.fingerprint.in_(select(REDUCTION.c.fingerprint)).label("reduced")
+        query = select(FINDING, counted.c.count, reduced, BESIDE.c.queries, BLAME.c.told, *_SMALLEST)
+        query = query.join(counted, FINDING.c.fingerprint == counted.c.fingerprint)
+        for more in (BESIDE, SMALLEST, BLAME):
+            query = query.join(more, FINDING.c.fingerprint == more.c.fingerprint, isouter=True)
         with self._transaction() as connection:
-            rows = connection.execute(query.order_by(_finding.c.number)).mappings().all()
+            rows = connection.execute(query.order_by(FINDING.c.number)).mappings().all()
         return tuple(_stored(dict(row)) for row in rows)
 
 
@@ -240,10 +204,23 @@ def _stored(row: Mapping[str, Any]) -> StoredFinding:
         summary=row["summary"],
         expected=row["expected"],
         actual=row["actual"],
-        beside=tuple(
-            Beside(**{**each, "settings": tuple(map(tuple, each["settings"]))}) for each in row["queries"] or ()
-        ),
+        beside=_beside(row["queries"] or ()),
     )
     reproducer = None if row["reproducer"] is None else Path(row["reproducer"])
     case = case_json.loads(row["case"])
-    return StoredFinding(finding, row["case_id"], case, row["count"], reproducer, bool(row["reduced"]))
+    blame = None if row["told"] is None else Blame.from_json(row["told"])
+    return StoredFinding(
+        finding, row["case_id"], case, row["count"], reproducer, bool(row["reduced"]), _smallest_of(row), blame
+    )
+
+
+def _smallest_of(row: Mapping[str, Any]) -> Smallest | None:
+    if row["smallest_runs"] is None:  # it is not reduced, or was so before this was recorded
+        return None
+    told = row["smallest_finding"]
+    finding = Finding(**{**told, "arms": tuple(told["arms"]), "beside": _beside(told["beside"])})
+    return Smallest(case_json.loads(row["smallest_case"]), finding, row["smallest_shown"], row["smallest_runs"])
+
+
+def _beside(queries: Sequence[Mapping[str, Any]]) -> tuple[Beside, ...]:
+    return tuple(Beside(**{**each, "settings": tuple(map(tuple, each["settings"]))}) for each in queries)

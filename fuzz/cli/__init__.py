@@ -8,6 +8,8 @@ from fuzz.errors import PgduelError
 COMMANDS = {  # name -> module, in the order that --help has them
     "fuzz": "fuzz",
     "replay": "replay",
+    "show": "show",
+    "blame": "blame",
     "list": "listing",
     "build": "build",
     "shell": "shell",

@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from fuzz.reduction.patience import Question
 from oracles.case import Case, Step
 
-Question = Callable[[Case], bool]
 SortKey = tuple[int, int, int, int, str]
 
 
@@ -22,8 +22,7 @@ class TimeUp(Exception):  # an end, not an error
 class Problem:
     """What is being reduced. Answers are remembered, so that asking twice costs nothing and is answered alike.
 
-    `start` is known to be interesting. What shows only now and then is asked about `patience` times before the answer
-    is no.
+    `start` is known to be interesting.
     """
 
     def __init__(
@@ -32,13 +31,11 @@ class Problem:
         is_interesting: Question,
         seconds: float = float("inf"),
         on_better: Callable[[Case], Any] = lambda case: None,
-        patience: int = 1,
     ) -> None:
         self.best = start
         self._question = is_interesting
         self._deadline = time.monotonic() + seconds
         self._on_better = on_better
-        self._patience = patience
         self._answers = {start: True}
 
     def is_interesting(self, case: Case) -> bool:
@@ -46,11 +43,21 @@ class Problem:
         if case not in self._answers:
             if time.monotonic() > self._deadline:
                 raise TimeUp
-            self._answers[case] = any(self._question(case) for _ in range(self._patience))
+            self._answers[case] = self._question(case)
         if self._answers[case] and sort_key(case) < sort_key(self.best):
             self.best = case
             self._on_better(case)
         return self._answers[case]
+
+    def forget(self) -> None:
+        """Have what was not interesting asked about anew."""
+        self._answers = {case: True for case, interesting in self._answers.items() if interesting}
+
+    def return_to(self, case: Case) -> None:
+        """Take back all that was found since an earlier best, and all answers but that one."""
+        self._answers = {case: True}
+        self.best = case
+        self._on_better(case)
 
 
 def sort_key(case: Case) -> SortKey:

@@ -5,36 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from fuzz import workdir
 from fuzz.generators.generator import all_generators
+from tests.cli.bug import BUG, JOIN_AT_BOUNDS
 from tests.cli.command import EQUALS, Command, told
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
-# On top of the arm `patched`: pruning at run time loses the rows at the lower bound of a partition.
-BUG = workdir.CHECKOUT / "tests" / "injected_bugs" / "join_drops_row_at_partition_bound.patch"
-JOIN_AT_BOUNDS = """\
-CREATE TABLE duel.p (k int PRIMARY KEY) PARTITION BY RANGE (k);
-CREATE TABLE duel.p1 PARTITION OF duel.p FOR VALUES FROM (0) TO (10);
-CREATE TABLE duel.p2 PARTITION OF duel.p FOR VALUES FROM (10) TO (20);
-INSERT INTO duel.p SELECT generate_series(0, 19);
-SET enable_hashjoin = off;
-SET enable_mergejoin = off;
-SET enable_seqscan = off;
-SELECT o.x, p.k FROM (VALUES (5), (10), (15)) AS o (x) JOIN duel.p ON p.k = o.x;
-"""
 SEED = "8"  # among whose first cases one shows the bug; how fast any seed does is what tests/injected_bugs are about
-
-
-@pytest.fixture(scope="module")
-def bugged(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
-    """Options for two arms, of which the second has the bug."""
-    directory = tmp_path_factory.mktemp("bug")
-    patched = workdir.CHECKOUT / "patches" / "pg17" / "optimizations"
-    names = [line for line in (patched / "series").read_text().split("\n") if line and not line.startswith("#")]
-    patches = [*(patched / name for name in names), BUG]
-    (directory / "series").write_text("".join(f"{patch}\n" for patch in patches))
-    return ("--arm", "patched", "--arm", f"bugged={directory}")
 
 
 def test_equal_arms_do_not_differ(pgduel: Command, tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_a_large_case_is_reduced_to_what_matters(stage: Stage) -> None:
         found = found_in(stage, tried)
         return found is not None and found.resembles(first)
 
-    small = reduce(case, shows_it, seconds=SECONDS, by_hand="", on_better=better.append)
+    small = reduce(case, shows_it, seconds=SECONDS, by_hand="", on_better=better.append).case
     assert len(case.all_steps) > 20
     assert len(small.all_steps) == len(("CREATE TABLE", "INSERT or COPY", "CREATE VIEW", "SELECT"))
     assert small.modes == ()
