@@ -10,6 +10,7 @@ COMMANDS = {  # name -> module, in the order that --help has them
     "replay": "replay",
     "show": "show",
     "blame": "blame",
+    "corpus": "corpus",
     "list": "listing",
     "build": "build",
     "shell": "shell",

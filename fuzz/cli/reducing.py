@@ -1,11 +1,13 @@
 """Joining reduction, which knows nothing of oracles, to the oracle whose finding is reduced."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fuzz import workdir
 from fuzz.campaign.blame import Blame
 from fuzz.campaign.known import Smallest
 from fuzz.campaign.store import StoredFinding
@@ -41,8 +43,7 @@ class Reducing:
         return path
 
     def _write(self, path: Path, case: Case, shown: Finding, case_id: str) -> None:
-        replay = f"./pgduel replay {path}{self.options.command_line()}"
-        path.write_text(render(case, shown, self.arms, case_id, replay), encoding="utf-8")
+        path.write_text(render(case, shown, self.arms, case_id, _replay(path, self.options)), encoding="utf-8")
 
     def reduce(self, arms: Sequence[Arm], found: StoredFinding, directory: Path) -> Smallest:
         """Overwrite the script of the whole case by each smaller one; return the last. Raises ServerError.
@@ -51,7 +52,7 @@ class Reducing:
         then (a crash that wanders) is reduced by whatever the same oracle reports of the same arms.
         """
         path = _script(found, directory)
-        by_hand = f"./pgduel replay {found.case_id}{self.options.command_line()}"
+        by_hand = _replay(found.case_id, self.options)
         limit = Limit()
         runs = 0
         with Stage(arms, "reduction", stop=limit.passed) as stage:
@@ -85,6 +86,18 @@ def note(path: Path, notes: Mapping[str, str]) -> None:
         path.write_text(noted(path.read_text(encoding="utf-8"), notes), encoding="utf-8")
     except OSError as error:
         raise PgduelError(f"cannot write {path} ({error.strerror})") from error
+
+
+def judged_by(script: str, path: Path, options: ArmOptions) -> str:
+    """Return a script that names the command to judge it by from now on."""
+    path = path.resolve()
+    place = path.relative_to(workdir.CHECKOUT) if path.is_relative_to(workdir.CHECKOUT) else path
+    line = f"--   Judge it: {_replay(place, options)}"
+    return re.sub(r"^--   Judge it: .*$", lambda _: line, script, count=1, flags=re.MULTILINE)
+
+
+def _replay(what: Path | str, options: ArmOptions) -> str:
+    return f"./pgduel replay {what}{options.command_line()}"
 
 
 class _Asked:

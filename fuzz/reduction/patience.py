@@ -59,9 +59,10 @@ class Patience:
             self._rate = shown / runs
         return Showing(shown, runs)
 
-    def doubt(self) -> None:
-        """Have no case taken for showing it because it did so once."""
-        self._rate = min(self._rate, DOUBTED)
+    def learn(self, case: Case) -> None:
+        """Find at which rate a case shows it that seemed to do so always, while a smaller one does not."""
+        shown = sum(self._question(case) for _ in range(2 * SHOWN))
+        self._rate = min(DOUBTED, max(shown, 1) / (2 * SHOWN))
 
     def shows(self, case: Case) -> bool:
         """Tell whether a case shows it, about as often as the one looked at."""

@@ -68,14 +68,16 @@ def reduce(
             _until_nothing_helps(problem, passes)
         if problem.best == sure:
             return Reduced(sure, showing)
-        wavered = patience.wavers
+        guarded = patience.wavers
         again = patience.look(problem.best)
-        if again.shown:
+        kept = again.shown > 0
+        if not guarded and not again.always:  # so all steps were taken, or refused, at their first tries
+            patience.learn(sure)
+            kept = kept and patience.shows(problem.best)
+            problem.forget()
+        if kept:
             sure, showing = problem.best, again
-        if patience.wavers and not wavered:
-            problem.forget()  # what did not show at once may show later
-        if not again.shown:
-            patience.doubt()
+        else:
             problem.return_to(sure)
 
 

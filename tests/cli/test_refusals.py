@@ -6,12 +6,19 @@ import pytest
 
 from tests.cli.command import Command
 
-COMMANDS = ("fuzz", "replay", "show", "blame", "list", "build", "shell", "bench", "doctor", "test")
+COMMANDS = ("fuzz", "replay", "show", "blame", "corpus", "list", "build", "shell", "bench", "doctor", "test")
 
 
 @pytest.mark.parametrize(
     "command",
-    [(), *((each,) for each in COMMANDS), ("bench", "copy"), ("bench", "buckets"), ("bench", "planning")],
+    [
+        (),
+        *((each,) for each in COMMANDS),
+        ("bench", "copy"),
+        ("bench", "buckets"),
+        ("bench", "planning"),
+        ("corpus", "add"),
+    ],
     ids=" ".join,
 )
 def test_every_command_explains_itself(pgduel: Command, command: tuple[str, ...]) -> None:
