@@ -64,8 +64,9 @@ class Patience:
         shown = sum(self._question(case) for _ in range(2 * SHOWN))
         self._rate = min(DOUBTED, max(shown, 1) / (2 * SHOWN))
 
-    def shows(self, case: Case) -> bool:
-        """Tell whether a case shows it, about as often as the one looked at."""
+    def shows(self, case: Case, before_try: Callable[[], None] = lambda: None) -> bool:
+        """Tell whether a case shows it, about as often as the one looked at; `before_try` may raise to end that."""
+        before_try()
         if not self.wavers:
             return self._question(case)
         faded = self._rate / FADED
@@ -73,4 +74,5 @@ class Patience:
         evidence = 0.0
         while abs(evidence) < _CLEAR:
             evidence += hit if self._question(case) else miss
+            before_try()
         return evidence > 0

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from fuzz.reduction.patience import Question
 from oracles.case import Case, Step
 
 SortKey = tuple[int, int, int, int, str]
@@ -22,13 +21,14 @@ class TimeUp(Exception):  # an end, not an error
 class Problem:
     """What is being reduced. Answers are remembered, so that asking twice costs nothing and is answered alike.
 
-    `start` is known to be interesting.
+    `start` is known to be interesting. What is asked about a case may take several tries, before each of which it calls
+    what it is given.
     """
 
     def __init__(
         self,
         start: Case,
-        is_interesting: Question,
+        is_interesting: Callable[[Case, Callable[[], None]], bool],
         seconds: float = float("inf"),
         on_better: Callable[[Case], Any] = lambda case: None,
     ) -> None:
@@ -41,13 +41,15 @@ class Problem:
     def is_interesting(self, case: Case) -> bool:
         """Ask about a case, and keep it if it is the best so far. Raises TimeUp once the time limit has passed."""
         if case not in self._answers:
-            if time.monotonic() > self._deadline:
-                raise TimeUp
-            self._answers[case] = self._question(case)
+            self._answers[case] = self._question(case, self._require_time)
         if self._answers[case] and sort_key(case) < sort_key(self.best):
             self.best = case
             self._on_better(case)
         return self._answers[case]
+
+    def _require_time(self) -> None:
+        if time.monotonic() > self._deadline:
+            raise TimeUp
 
     def forget(self) -> None:
         """Have what was not interesting asked about anew."""

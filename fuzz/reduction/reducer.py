@@ -24,6 +24,9 @@ Pass = Callable[[Problem], None]
 PASSES: tuple[Pass, ...] = (drop_tags, drop_modes, drop_steps, drop_settings, shorten_values, shorten_copy_data)
 
 
+LONGER = 3  # times as long may reducing take where each question takes many tries
+
+
 class Uninteresting(CaseError):
     """The case that should be reduced does not show its finding, in so many `runs`."""
 
@@ -54,6 +57,7 @@ def reduce(
 ) -> Reduced:
     """Return the smallest case found within `seconds` that is still interesting; each better one goes to `on_better`.
 
+    What does not always show gets three times as long.
     `is_interesting` runs a case and says whether it shows the same finding; nothing else is known of findings here.
     Raises Uninteresting for a case that does not show it at the start; `by_hand` is the command to look with.
     """
@@ -61,7 +65,7 @@ def reduce(
     showing = patience.look(case)
     if not showing.shown:
         raise Uninteresting(showing.runs, by_hand)
-    problem = Problem(case, patience.shows, seconds, on_better)
+    problem = Problem(case, patience.shows, seconds * LONGER if patience.wavers else seconds, on_better)
     sure = case
     while True:
         with suppress(TimeUp):

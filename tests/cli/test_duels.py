@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from fuzz.generators.generator import all_generators
+from fuzz.reduction.reproducer import parse
 from tests.cli.bug import BUG, JOIN_AT_BOUNDS
 from tests.cli.command import EQUALS, Command, told
 
@@ -88,13 +89,20 @@ def test_a_bug_is_found_reduced_and_replayed(pgduel: Command, bugged: tuple[str,
     found = said["findings"][0]
     assert found["arms"] == ["patched", "bugged"]
     reproducer = Path(found["reproducer"])
-    assert BUG.name in reproducer.read_text()
+    assert found["blame"]["patches"] == [BUG.name]  # known without a build: the prefix before it is the other arm
+    assert f"\n--   blame     {BUG.name}, number " in reproducer.read_text()
+    assert found["shown"][0] == found["shown"][1]
+    assert [bug["findings"] for bug in said["bugs"]] == [[each["fingerprint"]] for each in said["findings"]]
     assert pgduel("replay", reproducer, *bugged).status == 1
     assert pgduel("replay", reproducer, *EQUALS).status == 0
     by_name = pgduel("replay", found["fingerprint"])  # knows its own arms
     assert by_name.status == 1
     assert f"It still differs: finding {found['fingerprint']}." in by_name.out
     assert found["fingerprint"] in pgduel("list", "findings").out
+    again = tmp_path / "blame.json"
+    assert told(pgduel("blame", found["fingerprint"], "--json", again), again, 0)["patches"] == [BUG.name]
+    handed_on = pgduel("show", found["fingerprint"], "--as", "sql")
+    assert parse(handed_on.out) == parse(reproducer.read_text())
 
 
 def test_a_users_script_is_judged(pgduel: Command, bugged: tuple[str, ...], tmp_path: Path) -> None:
