@@ -15,8 +15,8 @@ from oracles.case import Case
 Question = Callable[[Case], bool]
 
 ASKED = 3  # times before a case is taken to show always
-SHOWN = 10  # times that one that does not has to show for its rate to be known
-MOST = 50  # tries for that
+SHOWN = 6  # times that one that does not has to show for its rate to be known
+MOST = 30  # tries for that
 ASKED_IN_VAIN = 20  # tries before it is said not to show at all: 2 % where it does so once in 6
 RISK = 0.05
 DOUBTED = 0.9  # the rate assumed where chance has a part, though what was looked at always showed
