@@ -23,3 +23,18 @@ def try_prefixes(shows: Callable[[int], bool], lengths: Sequence[int], sound: in
         if len(left) <= PROBES:
             tried |= {length: shows(length) for length in left}
     return dict(sorted(tried.items()))
+
+
+def first_to_begin_it(
+    suspect: Callable[[], dict[int, bool]], other: Callable[[], dict[int, bool]] | None
+) -> tuple[int, dict[int, bool]]:
+    """Return whose series it begins with, 0 for the suspect's or 1 for the other's, and what was tried of that.
+
+    The other's is tried where the suspect shows it without any patch, and blamed where it does not without its own.
+    """
+    tried = suspect()
+    if other is not None and tried.get(0):
+        others = other()
+        if others.get(0) is False and any(others.values()):
+            return 1, others
+    return 0, tried

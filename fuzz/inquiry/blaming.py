@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil, log
 from typing import Any
 
@@ -10,7 +11,7 @@ from fuzz.campaign.blame import Blame
 from fuzz.campaign.known import Smallest
 from fuzz.execution.stage import Stage
 from fuzz.inquiry.asking import Asking
-from fuzz.inquiry.bisection import try_prefixes
+from fuzz.inquiry.bisection import first_to_begin_it, try_prefixes
 from fuzz.servers import Report
 from fuzz.servers.arm import Arm
 from fuzz.servers.build import ensure_build, find_build
@@ -43,12 +44,13 @@ class Suspicion:
 
         Raises BuildError, ServerError.
         """
-        tried = self._tried(self.suspect, self._on_suspect)
-        if tried.get(0) and self.sound.name != self.suspect.name:
-            other = self._tried(self.sound, self._on_other)
-            if not other.get(0, True):
-                return _blame(self.sound, facts, other)
-        return _blame(self.suspect, facts, tried)
+        alone = self.sound.name == self.suspect.name
+        blamed, tried = first_to_begin_it(
+            partial(self._tried, self.suspect, self._on_suspect),
+            None if alone else partial(self._tried, self.sound, self._on_other),
+        )
+        arm = (self.suspect, self.sound)[blamed]
+        return Blame(arm.name, tuple(facts[arm.name]["series"]), tuple(tried.items()))
 
     def _tried(self, arm: Arm, shows: Callable[[int], bool]) -> dict[int, bool]:
         lengths = [length for length in range(len(arm.trees)) if self._may_try(arm, length)]
@@ -87,7 +89,3 @@ def suspicion(smallest: Smallest, arms: Sequence[Arm], report: Report, *, built_
     named = {arm.name: arm for arm in arms}
     sound, suspect = (named[name] for name in smallest.finding.arms)
     return Suspicion(smallest, sound, suspect, report, built_only)
-
-
-def _blame(arm: Arm, facts: Mapping[str, Mapping[str, Any]], tried: Mapping[int, bool]) -> Blame:
-    return Blame(arm.name, tuple(facts[arm.name]["series"]), tuple(tried.items()))

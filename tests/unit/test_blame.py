@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fuzz.campaign.blame import Blame
 from fuzz.campaign.known import Smallest
-from fuzz.inquiry.bisection import PROBES, try_prefixes
+from fuzz.inquiry.bisection import PROBES, first_to_begin_it, try_prefixes
 from fuzz.inquiry.blaming import ALWAYS, MOST, tries_for
 from fuzz.reduction.reproducer import noted, parse
 from oracles.case import Case
@@ -80,6 +80,23 @@ def test_the_sound_arms_own_tree_is_tried_first() -> None:
     try_prefixes(shows, range(7), sound=5)
     assert asked[:2] == [6, 5]
     assert len(asked) == 2
+
+
+def test_a_patch_of_the_arm_held_against_is_blamed_where_the_suspect_needs_none() -> None:
+    def own() -> dict[int, bool]:
+        return {0: True, 5: True}
+
+    def not_own() -> dict[int, bool]:
+        return {0: False, 5: True}
+
+    def never() -> dict[int, bool]:
+        raise AssertionError
+
+    assert first_to_begin_it(own, not_own) == (1, not_own())
+    assert first_to_begin_it(own, own) == (0, own())  # neither needs any: upstream
+    assert first_to_begin_it(own, None) == (0, own())  # there is but one arm
+    assert first_to_begin_it(own, lambda: {5: True}) == (0, own())  # the other's base is not built: not known
+    assert first_to_begin_it(not_own, never) == (0, not_own())
 
 
 def test_what_hardly_ever_shows_is_tried_more_often() -> None:
