@@ -16,13 +16,30 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.schema import CreateTable
 
 from fuzz.campaign import case_json
-from fuzz.campaign.tables import BESIDE, CAMPAIGN, FINDING, METADATA, OCCURRENCE, RANGE, REDUCTION, VOTE
+from fuzz.campaign.blame import Blame
+from fuzz.campaign.finding_json import beside_of, finding_of
+from fuzz.campaign.known import Smallest
+from fuzz.campaign.tables import (
+    BESIDE,
+    BLAME,
+    CAMPAIGN,
+    FINDING,
+    METADATA,
+    OCCURRENCE,
+    RANGE,
+    REDUCTION,
+    SMALLEST,
+    VOTE,
+)
 from fuzz.campaign.tally import Tally
 from fuzz.errors import PgduelError
 from oracles.case import Case
-from oracles.finding import Beside, Finding, Vote
+from oracles.finding import Finding, Vote
 
 FILE = "store.sqlite"
+_SMALLEST = [
+    column.label(f"smallest_{column.name}") for column in SMALLEST.columns if column is not SMALLEST.c.fingerprint
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +52,8 @@ class StoredFinding:
     count: int
     reproducer: Path | None  # None only where pgduel was killed before it was written
     reduced: bool
+    smallest: Smallest | None = None
+    blame: Blame | None = None
 
 
 class StoreError(PgduelError):
@@ -157,20 +176,44 @@ class Store:
             found = update(FINDING).where(FINDING.c.fingerprint == fingerprint)
             connection.execute(found.values(reproducer=str(reproducer)))
 
-    def reduced(self, fingerprint: str) -> None:
-        """Record that the finding's reproducer is as small as it gets."""
+    def reduced(self, fingerprint: str, smallest: Smallest) -> None:
+        """Record that the finding's reproducer is as small as it gets, and what it shows."""
+        row = {
+            "case": case_json.dumps(smallest.case),
+            "finding": asdict(smallest.finding),
+            "shown": smallest.shown,
+            "runs": smallest.runs,
+        }
         with self._transaction() as connection:
             connection.execute(insert(REDUCTION).values(fingerprint=fingerprint).on_conflict_do_nothing())
+            kept = insert(SMALLEST).values(fingerprint=fingerprint, **row)
+            connection.execute(kept.on_conflict_do_update(["fingerprint"], set_=row))
+
+    def blamed(self, fingerprint: str, blame: Blame) -> None:
+        """Record what is to blame for the finding."""
+        told = {"told": blame.to_json()}
+        with self._transaction() as connection:
+            kept = insert(BLAME).values(fingerprint=fingerprint, **told)
+            connection.execute(kept.on_conflict_do_update(["fingerprint"], set_=told))
 
     def findings(self) -> tuple[StoredFinding, ...]:
         """Return all findings, in the order in which they came."""
         counts = select(OCCURRENCE.c.fingerprint, func.count().label("count")).group_by(OCCURRENCE.c.fingerprint)
         counted = counts.subquery()
         reduced = FINDING.c.fingerprint.in_(select(REDUCTION.c.fingerprint)).label("reduced")
-        query = select(FINDING, counted.c.count, reduced, BESIDE.c.queries, VOTE.c.suspect, VOTE.c.agreeing)
+        query = select(
+            FINDING,
+            counted.c.count,
+            reduced,
+            BESIDE.c.queries,
+            BLAME.c.told,
+            VOTE.c.suspect,
+            VOTE.c.agreeing,
+            *_SMALLEST,
+        )
         query = query.join(counted, FINDING.c.fingerprint == counted.c.fingerprint)
-        for beside in (BESIDE, VOTE):
-            query = query.join(beside, FINDING.c.fingerprint == beside.c.fingerprint, isouter=True)
+        for more in (BESIDE, VOTE, SMALLEST, BLAME):
+            query = query.join(more, FINDING.c.fingerprint == more.c.fingerprint, isouter=True)
         with self._transaction() as connection:
             rows = connection.execute(query.order_by(FINDING.c.number)).mappings().all()
         return tuple(_stored(dict(row)) for row in rows)
@@ -185,11 +228,19 @@ def _stored(row: Mapping[str, Any]) -> StoredFinding:
         summary=row["summary"],
         expected=row["expected"],
         actual=row["actual"],
-        beside=tuple(
-            Beside(**{**each, "settings": tuple(map(tuple, each["settings"]))}) for each in row["queries"] or ()
-        ),
+        beside=beside_of(row["queries"] or ()),
         vote=None if row["suspect"] is None else Vote(row["suspect"], tuple(row["agreeing"])),
     )
     reproducer = None if row["reproducer"] is None else Path(row["reproducer"])
     case = case_json.loads(row["case"])
-    return StoredFinding(finding, row["case_id"], case, row["count"], reproducer, bool(row["reduced"]))
+    blame = None if row["told"] is None else Blame.from_json(row["told"])
+    return StoredFinding(
+        finding, row["case_id"], case, row["count"], reproducer, bool(row["reduced"]), _smallest_of(row), blame
+    )
+
+
+def _smallest_of(row: Mapping[str, Any]) -> Smallest | None:
+    if row["smallest_runs"] is None:  # it is not reduced, or was so before this was recorded
+        return None
+    finding = finding_of(row["smallest_finding"])
+    return Smallest(case_json.loads(row["smallest_case"]), finding, row["smallest_shown"], row["smallest_runs"])

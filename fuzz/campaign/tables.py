@@ -1,4 +1,4 @@
-"""Tables of a campaign's store. One that is newer than a store is made when that is opened."""
+"""The tables of a campaign's store. New ones may come; those there are stay, since older campaigns are read too."""
 
 from sqlalchemy import JSON, Column, Integer, MetaData, String, Table, Text
 
@@ -54,4 +54,19 @@ OCCURRENCE = Table(
     METADATA,
     Column("fingerprint", String, primary_key=True),
     Column("case_id", String, primary_key=True),
+)
+SMALLEST = Table(
+    "smallest",
+    METADATA,
+    Column("fingerprint", String, primary_key=True),
+    Column("case", Text, nullable=False, comment="what reduction left of the case"),
+    Column("finding", JSON, nullable=False, comment="what that shows, as the fields of Finding"),
+    Column("shown", Integer, nullable=False, comment="in so many"),
+    Column("runs", Integer, nullable=False, comment="runs of it"),
+)
+BLAME = Table(
+    "blame",
+    METADATA,
+    Column("fingerprint", String, primary_key=True),
+    Column("told", JSON, nullable=False, comment="as Blame writes it"),
 )

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Protocol
 
 from fuzz.campaign.attached import attached, running
+from fuzz.campaign.blame import Blame
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
+from fuzz.campaign.known import Smallest
 from fuzz.campaign.reach import reach
 from fuzz.campaign.schedule import Range
 from fuzz.campaign.seats import seats
@@ -41,8 +43,11 @@ class Reducer(Protocol):
     def write(self, found: StoredFinding, directory: Path) -> Path:
         """Write the script of the whole case into the directory and return its path."""
 
-    def reduce(self, arms: Sequence[Arm], found: StoredFinding, directory: Path) -> Path:
-        """Overwrite that script by smaller and smaller ones that show the finding on the arms; return its path."""
+    def reduce(self, arms: Sequence[Arm], found: StoredFinding, directory: Path) -> Smallest:
+        """Overwrite that script by smaller and smaller ones that show the finding on the arms; return the last."""
+
+    def blame(self, arms: Sequence[Arm], found: StoredFinding, smallest: Smallest) -> Blame:
+        """Find what is to blame, as far as that takes no build; add it to the script."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,11 +185,15 @@ class _Worker:
         try:
             with fresh_servers(self._work.arms) as arms:
                 self._write_script(job.fingerprint)  # again, where pgduel was killed before the first time
-                path = self._work.reducer.reduce(arms, self._found(job.fingerprint), self._work.directory)
+                found = self._found(job.fingerprint)
+                smallest = self._work.reducer.reduce(arms, found, self._work.directory)
+                self._store.reduced(job.fingerprint, smallest)
+                if smallest.shown:
+                    self._store.blamed(job.fingerprint, self._work.reducer.blame(arms, found, smallest))
         except PgduelError as error:
             return ReductionResult(f"finding {job.fingerprint} is not reduced: {error}")
-        self._store.reduced(job.fingerprint)
-        return ReductionResult(f"finding {job.fingerprint}: {path}")
+        often = "" if smallest.always else f" ({smallest.how_often})"
+        return ReductionResult(f"finding {job.fingerprint}: {found.reproducer}{often}")
 
 
 def _count_plans(generator: str, seen: CaseObservation, tally: Tally) -> None:

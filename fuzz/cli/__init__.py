@@ -8,6 +8,9 @@ from fuzz.errors import PgduelError
 COMMANDS = {  # name -> module, in the order that --help has them
     "fuzz": "fuzz",
     "replay": "replay",
+    "show": "show",
+    "blame": "blame",
+    "corpus": "corpus",
     "list": "listing",
     "build": "build",
     "shell": "shell",

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from fuzz.campaign.bugs import bug_key
 from fuzz.campaign.catalog import all_campaigns, opened
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_json
@@ -50,7 +51,9 @@ def _findings() -> Rows:
                         "finding": f"{directory.name}/{found.finding.fingerprint}",
                         "oracle": found.finding.oracle,
                         "cases": str(found.count),
+                        "bug": bug_key(found),
                         "summary": found.finding.summary,
+                        "to blame": str(found.blame or ""),
                         "reproducer": str(found.reproducer or ""),
                     }
                 )

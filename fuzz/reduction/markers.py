@@ -55,6 +55,11 @@ def has_marker(text: str) -> bool:
     return _MARKER.search(text) is not None
 
 
+def unmarked(text: str) -> str:
+    """Return the text without its markers, each of which is a line."""
+    return re.sub(rf"(?:{_MARKER.pattern})\n?", "", text, flags=re.MULTILINE)
+
+
 def sections(script: str) -> Iterator[Section]:
     """Cut a script at its markers; what stands before the first is not returned. Raises CaseError."""
     found = list(_MARKER.finditer(script))

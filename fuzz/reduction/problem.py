@@ -11,7 +11,6 @@ from typing import Any
 
 from oracles.case import Case, Step
 
-Question = Callable[[Case], bool]
 SortKey = tuple[int, int, int, int, str]
 
 
@@ -22,35 +21,45 @@ class TimeUp(Exception):  # an end, not an error
 class Problem:
     """What is being reduced. Answers are remembered, so that asking twice costs nothing and is answered alike.
 
-    `start` is known to be interesting. What shows only now and then is asked about `patience` times before the answer
-    is no.
+    `start` is known to be interesting. What is asked about a case may take several tries, before each of which it calls
+    what it is given.
     """
 
     def __init__(
         self,
         start: Case,
-        is_interesting: Question,
+        is_interesting: Callable[[Case, Callable[[], None]], bool],
         seconds: float = float("inf"),
         on_better: Callable[[Case], Any] = lambda case: None,
-        patience: int = 1,
     ) -> None:
         self.best = start
         self._question = is_interesting
         self._deadline = time.monotonic() + seconds
         self._on_better = on_better
-        self._patience = patience
         self._answers = {start: True}
 
     def is_interesting(self, case: Case) -> bool:
         """Ask about a case, and keep it if it is the best so far. Raises TimeUp once the time limit has passed."""
         if case not in self._answers:
-            if time.monotonic() > self._deadline:
-                raise TimeUp
-            self._answers[case] = any(self._question(case) for _ in range(self._patience))
+            self._answers[case] = self._question(case, self._require_time)
         if self._answers[case] and sort_key(case) < sort_key(self.best):
             self.best = case
             self._on_better(case)
         return self._answers[case]
+
+    def _require_time(self) -> None:
+        if time.monotonic() > self._deadline:
+            raise TimeUp
+
+    def forget(self) -> None:
+        """Have what was not interesting asked about anew."""
+        self._answers = {case: True for case, interesting in self._answers.items() if interesting}
+
+    def return_to(self, case: Case) -> None:
+        """Take back all that was found since an earlier best, and all answers but that one."""
+        self._answers = {case: True}
+        self.best = case
+        self._on_better(case)
 
 
 def sort_key(case: Case) -> SortKey:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from math import ceil, log
+from dataclasses import dataclass
 from typing import Any
 
 from fuzz.errors import CaseError
@@ -12,7 +12,8 @@ from fuzz.reduction.passes.drop_steps import drop_steps
 from fuzz.reduction.passes.drop_tags import drop_tags
 from fuzz.reduction.passes.shorten_copy_data import shorten_copy_data
 from fuzz.reduction.passes.shorten_values import shorten_values
-from fuzz.reduction.problem import Problem, Question, TimeUp
+from fuzz.reduction.patience import Patience, Question, Showing
+from fuzz.reduction.problem import Problem, TimeUp
 from oracles.case import Case
 
 Pass = Callable[[Problem], None]
@@ -23,14 +24,26 @@ Pass = Callable[[Problem], None]
 PASSES: tuple[Pass, ...] = (drop_tags, drop_modes, drop_steps, drop_settings, shorten_values, shorten_copy_data)
 
 
-ASKED = 3  # times about the start, to see whether it always shows
-ASKED_IN_VAIN = 6  # times about the start before it is refused
-RISK = 0.05  # of taking what shows now and then for uninteresting
-PATIENCE = 8  # times that a smaller case is tried at most
+LONGER = 3  # times as long may reducing take where each question takes many tries
 
 
 class Uninteresting(CaseError):
-    """The case that should be reduced does not show its finding."""
+    """The case that should be reduced does not show its finding, in so many `runs`."""
+
+    def __init__(self, runs: int, by_hand: str) -> None:
+        """`by_hand` is the command to look with."""
+        super().__init__(
+            f"the case did not show its finding again in {runs} runs, so it cannot be reduced; look with: {by_hand}"
+        )
+        self.runs = runs
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """The smallest case found, and how often it showed the finding when it was looked at last."""
+
+    case: Case
+    showing: Showing
 
 
 def reduce(
@@ -41,31 +54,35 @@ def reduce(
     by_hand: str,
     on_better: Callable[[Case], Any] = lambda better: None,
     passes: Sequence[Pass] = PASSES,
-) -> Case:
+) -> Reduced:
     """Return the smallest case found within `seconds` that is still interesting; each better one goes to `on_better`.
 
+    What does not always show gets three times as long.
     `is_interesting` runs a case and says whether it shows the same finding; nothing else is known of findings here.
     Raises Uninteresting for a case that does not show it at the start; `by_hand` is the command to look with.
     """
-    patience = _patience(case, is_interesting, by_hand)
-    problem = Problem(case, is_interesting, seconds, on_better, patience)
-    with suppress(TimeUp):
-        _until_nothing_helps(problem, passes)
-    return problem.best
-
-
-def _patience(case: Case, is_interesting: Question, by_hand: str) -> int:
-    """Return how often to ask about a case, from how often the start shows its finding."""
-    shown = [is_interesting(case) for _ in range(ASKED)]
-    while not any(shown):
-        if len(shown) == ASKED_IN_VAIN:
-            raise Uninteresting(
-                f"the case did not show its finding again in {len(shown)} runs, so it cannot be reduced; "
-                f"look with: {by_hand}"
-            )
-        shown.append(is_interesting(case))
-    rate = sum(shown) / len(shown)
-    return 1 if rate == 1 else min(PATIENCE, ceil(log(RISK) / log(1 - rate)))
+    patience = Patience(is_interesting)
+    showing = patience.look(case)
+    if not showing.shown:
+        raise Uninteresting(showing.runs, by_hand)
+    problem = Problem(case, patience.shows, seconds * LONGER if patience.wavers else seconds, on_better)
+    sure = case
+    while True:
+        with suppress(TimeUp):
+            _until_nothing_helps(problem, passes)
+        if problem.best == sure:
+            return Reduced(sure, showing)
+        guarded = patience.wavers
+        again = patience.look(problem.best)
+        kept = again.shown > 0
+        if not guarded and not again.always:  # so all steps were taken, or refused, at their first tries
+            patience.learn(sure)
+            kept = kept and patience.shows(problem.best)
+            problem.forget()
+        if kept:
+            sure, showing = problem.best, again
+        else:
+            problem.return_to(sure)
 
 
 def _until_nothing_helps(problem: Problem, passes: Sequence[Pass]) -> None:

@@ -9,20 +9,14 @@ from typing import Any
 
 from fuzz import __version__
 from fuzz.errors import CaseError
-from fuzz.execution.session import SEARCH_PATH
-from fuzz.reduction.copy_text import SPOOL_VARIABLE
-from fuzz.reduction.script import read_case, write_beside, write_modes, write_steps
+from fuzz.reduction.body import body
+from fuzz.reduction.script import read_case
 from oracles.case import Case
 from oracles.finding import Finding
-from oracles.mode import Protocol, protocol_of
 
 _ABOUT = re.compile(r"^-- pgduel: (\{.*\})$", re.MULTILINE)
 _WIDTH = 110
 _SHOWN_LINES, _SHOWN_WIDTH = 12, 160
-_OPENS_BLOCK = re.compile(r"\s*(BEGIN|START)\b", re.IGNORECASE)
-_USES_SPOOL = '"$PGDUEL_DATA"'
-_MAKE_SPOOL = f"\\set {SPOOL_VARIABLE} `mktemp`\n\\setenv PGDUEL_DATA :{SPOOL_VARIABLE}"
-_REMOVE_SPOOL = '\\! rm -f "$PGDUEL_DATA"'
 _SESSION = """\
 \\encoding UTF8
 \\set ON_ERROR_STOP off
@@ -33,44 +27,6 @@ SET client_min_messages = warning;
 DROP SCHEMA IF EXISTS duel CASCADE;
 CREATE SCHEMA duel;
 RESET client_min_messages;"""
-_SEARCH_PATH = f"""\
-SET search_path = {SEARCH_PATH.replace(",", ", ")};"""
-_CLEAN_UP = """\
-SET client_min_messages = warning;
-DROP SCHEMA duel CASCADE;"""
-_CURSOR_PLANS = "SET cursor_tuple_fraction = 1;  -- pgduel fetched by protocol, which plans for all rows"
-_EXTENSION = "CREATE EXTENSION IF NOT EXISTS {0} SCHEMA public;"
-_LOOPBACK = f"""\
-{_EXTENSION.format("postgres_fdw")}
-CREATE SERVER loopback FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host :'HOST', port :'PORT', dbname :'DBNAME');
-CREATE USER MAPPING FOR CURRENT_USER SERVER loopback OPTIONS (user :'USER');"""
-# What a case may find in its database beside its own schema: how its mention looks, how to make it, how to remove it.
-_SURROUNDINGS = (
-    (re.compile(r"\bgist\b", re.IGNORECASE), _EXTENSION.format("btree_gist"), ""),
-    (re.compile(r"\bloopback\b"), _LOOPBACK, "DROP SERVER loopback CASCADE;"),
-)
-_WHAT_IS_LEFT = """\
--- Rows and a hash of every table, view and sequence that the case leaves.
-SELECT format(CASE relkind
-              WHEN 'S' THEN 'SELECT %L AS sequence, last_value, is_called FROM %s'
-              WHEN 'v' THEN 'SELECT %L AS view, count(*), sum(hashtextextended((r.*)::text, 0)) AS hash FROM %s AS r'
-              ELSE 'SELECT %L AS "table", count(*), '
-                   'sum(hashtextextended(tableoid::regclass || (r.*)::text, 0)) AS hash FROM %s AS r'
-              END, oid::regclass, oid::regclass)
-FROM pg_class
-WHERE relnamespace IN ('duel'::regnamespace, pg_my_temp_schema())
-  AND relkind IN ('r', 'p', 'm', 'v', 'S') AND NOT relispartition
-ORDER BY relname COLLATE "C"
-\\gexec"""
-
-_WHAT_IS_HELD = """\
--- What the session still holds.
-SELECT locktype, relation::regclass, mode, objid FROM pg_locks
-WHERE pid = pg_backend_pid() AND locktype <> 'virtualxid' AND relation IS DISTINCT FROM 'pg_locks'::regclass;
-SELECT name FROM pg_cursors;
-SELECT name FROM pg_ls_tmpdir() WHERE name LIKE format('pgsql_tmp%s.%%', pg_backend_pid());
-SELECT name, count(*), sum(total_bytes) FROM pg_backend_memory_contexts
-GROUP BY name ORDER BY sum(total_bytes) DESC, name LIMIT 10;"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,30 +49,13 @@ def render(case: Case, finding: Finding, arms: Mapping[str, Mapping[str, Any]], 
         "fingerprint": finding.fingerprint,
         "arms": finding.arms,
     }
-    blocks = list(write_steps(case))
-    if finding.step is not None and finding.beside:
-        blocks.insert(finding.step + 1, write_beside(case, finding.step, finding.beside))
-    steps = "\n\n".join(blocks)
-    mentioned = [each for each in _SURROUNDINGS if each[0].search(steps)]
-    spool = _USES_SPOOL in steps
     parts = (
         "\n".join(_comment(line) for line in _explain(case, finding, arms, case_id, replay)),
         f"-- pgduel: {json.dumps(about)}",
         _SESSION,
-        *(make for _, make, _ in mentioned),
-        _SEARCH_PATH,
-        _MAKE_SPOOL if spool else "",
-        _CURSOR_PLANS if protocol_of(case.modes) is Protocol.CLOSED_EARLY else "",
-        *write_modes(case),
-        steps,
-        "ROLLBACK;" if any(_OPENS_BLOCK.match(step.sql) for step in case.all_steps) else "",
-        _WHAT_IS_LEFT if finding.step is None and finding.oracle != "leak" else "",
-        _WHAT_IS_HELD if finding.oracle == "leak" else "",
-        _CLEAN_UP,
-        *(remove for _, _, remove in mentioned),
-        _REMOVE_SPOOL if spool else "",
+        *body(case, finding),
     )
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return "\n\n".join(parts) + "\n"
 
 
 def _comment(text: str) -> str:
@@ -143,6 +82,22 @@ def _explain(
     yield "See it:   psql -X -f THIS_FILE   as a superuser on a server of each arm, and compare what they print"
     yield f"Judge it: {replay}"
     yield f"Written by pgduel {__version__}."
+
+
+def noted(script: str, notes: Mapping[str, str]) -> str:
+    """Return a script whose head also says this, below what it says of the case; notes of the same name go."""
+    head, about, rest = script.partition("\n-- pgduel: ")
+    for name in notes:
+        head = re.sub(rf"^--   {name:9} .*\n(?:--             .*\n)*", "", head, flags=re.MULTILINE)
+    lines = [
+        line for name, told in notes.items() for line in wrap(f"{name:9} {told}", _WIDTH, subsequent_indent=" " * 10)
+    ]
+    added = "".join(f"{_comment(line)}\n" for line in lines)
+    return (
+        re.sub(r"^--   modes     .*\n", lambda match: match[0] + added, head, count=1, flags=re.MULTILINE)
+        + about
+        + rest
+    )
 
 
 def _facts(facts: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from fuzz.campaign.bugs import Bug, bug_key, bugs
 from fuzz.campaign.stop import INTERRUPTED
 from fuzz.campaign.store import StoredFinding
 from fuzz.campaign.tally import Tally
@@ -56,6 +57,7 @@ class Summary:
             "statements_per_second": round(tally.statements_judged / tally.seconds, 1) if tally.seconds else 0.0,
             "valid_share": round(tally.valid_share, 5),
             "findings": [self.finding_json(each) for each in self.findings],
+            "bugs": [_bug_json(each) for each in bugs(self.findings)],
             "unstable": tally.of_kind("unstable"),
             "inconclusive": tally.of_kind("inconclusive"),
             "reach": dict(sorted(tally.reach.items())),
@@ -77,7 +79,10 @@ class Summary:
             "suspect": None if found.finding.vote is None else found.finding.vote.suspect,
             "summary": found.finding.summary,
             "cases": found.count,
+            "bug": bug_key(found),
             "case": found.case_id,
+            "shown": None if found.smallest is None else [found.smallest.shown, found.smallest.runs],
+            "blame": None if found.blame is None else found.blame.to_json(),
             "reproducer": None if found.reproducer is None else str(found.reproducer),
             "replay": self.replay_command(found),
         }
@@ -86,6 +91,15 @@ class Summary:
         """Return the one command that shows the finding again."""
         named = found.reproducer or f"{self.campaign}/{found.finding.fingerprint}"
         return f"./pgduel replay {named}"
+
+
+def _bug_json(bug: Bug) -> dict[str, Any]:
+    return {
+        "bug": bug.key,
+        "oracle": bug.findings[0].finding.oracle,
+        "findings": [found.finding.fingerprint for found in bug.findings],
+        "cases": bug.cases,
+    }
 
 
 def _generator_json(tally: Tally, name: str) -> dict[str, Any]:
@@ -134,8 +148,8 @@ def print_summary(console: Console, summary: Summary) -> None:
     for name in sorted(tally.cases):
         tags = Counter({tag: count for (generator, tag), count in tally.tags.items() if generator == name})
         _print_counts(console, f"workload paths of {name}", tags)
-    for found in summary.findings:
-        _print_finding(console, summary, found)
+    for bug in bugs(summary.findings):
+        _print_bug(console, summary, bug)
     for complaint in summary.complaints:
         console.print(f"[bold yellow]health check failed:[/] {escape(complaint)}", highlight=False, soft_wrap=True)
     _line(console, _conclusion(summary))
@@ -176,12 +190,21 @@ def _print_counts(console: Console, title: str, counts: Counter[str]) -> None:
         _line(console, "  " + "   ".join(cells[row::down]))
 
 
-def _print_finding(console: Console, summary: Summary, found: StoredFinding) -> None:
+def _print_bug(console: Console, summary: Summary, bug: Bug) -> None:
+    """Print the first finding of a bug, and name the others."""
+    found, *others = bug.findings
     finding = found.finding
     console.print(f"[bold red]finding {finding.fingerprint}[/] in {found.count} cases", highlight=False)
     _line(console, f"  {finding.oracle}: {finding.summary}")
     if finding.vote:
         _line(console, f"  suspect:    {finding.vote}")
+    if others:
+        named = ", ".join(f"{other.finding.fingerprint} in {other.count}" for other in others)
+        _line(console, f"  the same bug, in {bug.cases} cases: {named}")
+    if found.smallest is not None and not found.smallest.always:
+        _line(console, f"  {found.smallest.how_often}")
+    if found.blame is not None:
+        _line(console, f"  to blame:   {found.blame}")
     if found.reproducer is not None:
         _line(console, f"  reproducer: {found.reproducer}")
     _line(console, f"  replay:     {summary.replay_command(found)}")
@@ -190,7 +213,10 @@ def _print_finding(console: Console, summary: Summary, found: StoredFinding) -> 
 def _conclusion(summary: Summary) -> str:
     if summary.findings:
         shared = sum(found.finding.shown_by_all for found in summary.findings)
-        return f"{len(summary.findings)} findings" + (f", {shared} of them shown by all arms alike." if shared else ".")
+        distinct = len(bugs(summary.findings))
+        of_bugs = f" of {distinct} distinct bugs" if distinct < len(summary.findings) else ""
+        alike = f", {shared} of them shown by all arms alike" if shared else ""
+        return f"{len(summary.findings)} findings{of_bugs}{alike}."
     if summary.complaints:
         return "No finding, but this run proves little: see the health check."
     return "No finding."

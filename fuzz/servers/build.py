@@ -52,9 +52,8 @@ def ensure_build(tree: str, flavor: Flavor, report: Report, *, label: str = "") 
 
     A build that was killed is made again; ccache makes that, and builds of similar trees, fast.
     """
-    configure = (*_OPTIONS, *flavor.options, flavor.compiler_flags, compiler_version())
-    key = hashlib.sha256("\0".join((str(_RECIPE), tree, *configure)).encode()).hexdigest()[:12]
-    home = workdir.builds() / key
+    configure = _configure(flavor)
+    home = _home(tree, configure)
     name = f"{label or tree[:12]} ({flavor.name})"
     with FileLock(f"{home}.lock"):
         found = _load(home)
@@ -67,6 +66,19 @@ def ensure_build(tree: str, flavor: Flavor, report: Report, *, label: str = "") 
     if made is None:
         raise BuildError(f"the build in {home} disappeared while it was made")
     return made
+
+
+def find_build(tree: str, flavor: Flavor) -> Build | None:
+    """Return the build of a tree if it is in the cache."""
+    return _load(_home(tree, _configure(flavor)))
+
+
+def _configure(flavor: Flavor) -> tuple[str, ...]:
+    return (*_OPTIONS, *flavor.options, flavor.compiler_flags, compiler_version())
+
+
+def _home(tree: str, configure: tuple[str, ...]) -> Path:
+    return workdir.builds() / hashlib.sha256("\0".join((str(_RECIPE), tree, *configure)).encode()).hexdigest()[:12]
 
 
 def _clear(home: Path) -> None:

@@ -59,17 +59,41 @@ def run_module(build: Build, path: str) -> SuiteResult:
     return _run(build, path, "pg_regress", tests)
 
 
+def run_script(build: Build, name: str, script: str) -> str:
+    """Run one script on a new server as a test of pg_regress; return what it prints. Raises ServerError.
+
+    That is the test's expected output, if it is right. A server that crashes has the output end there.
+    """
+    top, output = _directories(build, name)
+    (top / "sql").mkdir()
+    (top / "expected").mkdir()
+    (top / "sql" / f"{name}.sql").write_text(script, encoding="utf-8")
+    (top / "expected" / f"{name}.out").touch()
+    said = _drive(build, "pg_regress", top, output, [name])
+    _result(said, output / "regression.diffs")
+    return (output / "results" / f"{name}.out").read_text(encoding="utf-8", errors="backslashreplace")
+
+
 def _run(build: Build, path: str, driver: str, chosen: Sequence[str]) -> SuiteResult:
+    top, output = _directories(build, Path(path).name)
+    git.extract(build.tree, top, path)
+    return _result(_drive(build, driver, top / path, output, chosen), output / "regression.diffs")
+
+
+def _directories(build: Build, name: str) -> tuple[Path, Path]:
+    """Return a new directory for a suite, and one in it that the driver may write to."""
     account = server_account()
-    top = workdir.tests() / f"{build.key}-{Path(path).name}"
+    top = workdir.tests() / f"{build.key}-{name}"
     shutil.rmtree(top, ignore_errors=True)
     output = top / "output"
     output.mkdir(parents=True)
     account.give(output)
     account.require_entry(output)
-    git.extract(build.tree, top, path)
-    source = top / path
-    with Cluster(build, Path(path).name, settings=SUITES) as cluster:
+    return top, output
+
+
+def _drive(build: Build, driver: str, source: Path, output: Path, chosen: Sequence[str]) -> str:
+    with Cluster(build, source.name, settings=SUITES) as cluster:
         done = cluster.run(
             _driver(build, driver),
             f"--host={cluster.socket_dir}",
@@ -82,7 +106,7 @@ def _run(build: Build, path: str, driver: str, chosen: Sequence[str]) -> SuiteRe
             f"--outputdir={output}",
             *(choice.format(source=source) for choice in chosen),
         )
-    return _result(done.stdout + done.stderr, output / "regression.diffs")
+    return done.stdout + done.stderr
 
 
 def _driver(build: Build, name: str) -> Path:

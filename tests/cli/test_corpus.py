@@ -1,27 +1,58 @@
-"""Reproducers of the corpus, replayed on the arms that pgduel ships: what was fixed remains so."""
+"""The corpus: what was fixed remains so on the arms that pgduel ships, and what is open is the base's own."""
 
 from pathlib import Path
 
 import pytest
 
-from fuzz import workdir
+from fuzz.reduction.replay import load
+from fuzz.reduction.reproducer import parse, render
+from oracles.finding import Finding
+from tests.cli.bug import JOIN_AT_BOUNDS
 from tests.cli.command import Command
 
-pytestmark = [pytest.mark.servers, pytest.mark.timeout(300)]
-
-REPRODUCERS = workdir.CHECKOUT / "corpus" / "reproducers"
-FIXED = sorted(REPRODUCERS.glob("fixed/*.sql"))
-OPEN = sorted(REPRODUCERS.glob("open/*.sql"))
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
 
-@pytest.mark.parametrize("file", FIXED, ids=lambda file: file.stem)
-def test_what_was_fixed_does_not_differ(pgduel: Command, file: Path) -> None:
-    ended = pgduel("replay", file)
+def test_the_corpus_is_as_it_should_be(pgduel: Command) -> None:
+    ended = pgduel("corpus", "run")
     assert ended.status == 0, ended.out + ended.err
+    assert ", 0 not as expected" in ended.out
 
 
-@pytest.mark.parametrize("file", OPEN, ids=lambda file: file.stem)
-def test_what_is_open_is_the_base_s_own(pgduel: Command, file: Path) -> None:
-    """Once it is no longer found here, it belongs to what was fixed."""
-    ended = pgduel("replay", file, "--arm", "a=master", "--arm", "b=master")
-    assert ended.status == 1, ended.out + ended.err
+@pytest.fixture
+def reproducer(tmp_path: Path) -> Path:
+    case = parse(JOIN_AT_BOUNDS)
+    finding = Finding("result", ("patched", "bugged"), "rows", len(case.all_steps) - 1, "1 row missing", "", "")
+    path = tmp_path / "found.sql"
+    path.write_text(render(case, finding, {}, "1/g/2", "./pgduel replay FILE"))
+    return path
+
+
+def test_a_bug_is_kept_once_it_is_fixed_and_seen_when_it_comes_back(
+    pgduel: Command, bugged: tuple[str, ...], reproducer: Path, tmp_path: Path
+) -> None:
+    corpus = tmp_path / "corpus"
+    refused = pgduel("corpus", "add", reproducer, "--corpus", corpus, *bugged)
+    assert (refused.status, corpus.exists()) == (2, False)
+    assert "bugged still shows" in refused.err
+    sound = ("--arm", "a=upstream", "--arm", "b=upstream")
+    assert pgduel("corpus", "add", reproducer, "--corpus", corpus, *sound).status == 0
+    (kept,) = corpus.glob("fixed/*.sql")
+    assert f"pgduel replay {kept} --arm a=upstream" in kept.read_text()
+    again = pgduel("corpus", "run", "--corpus", corpus, *bugged)
+    assert again.status == 1
+    assert "1 reproducers, 1 not as expected" in again.out
+
+
+def test_of_two_that_show_the_same_the_smaller_one_stays_and_is_reduced(
+    pgduel: Command, bugged: tuple[str, ...], reproducer: Path, tmp_path: Path
+) -> None:
+    fixed = tmp_path / "corpus" / "fixed"
+    fixed.mkdir(parents=True)
+    script = reproducer.read_text()
+    (fixed / "one.sql").write_text(script)
+    (fixed / "other.sql").write_text(script.replace("-- end", "-- step 99: command\nANALYZE duel.p;\n\n-- end"))
+    ended = pgduel("corpus", "minimize", "--corpus", tmp_path / "corpus", *bugged)
+    assert ended.status == 0, ended.out + ended.err
+    (left,) = fixed.iterdir()
+    assert len(load(str(left)).case.all_steps) < len(parse(script).all_steps)

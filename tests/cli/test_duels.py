@@ -5,35 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from fuzz import workdir
 from fuzz.generators.generator import all_generators
+from fuzz.reduction.reproducer import parse
+from tests.cli.bug import BUG, JOIN_AT_BOUNDS
 from tests.cli.command import EQUALS, Command, told
-from tests.injected_bugs.hunt import bug_of, sound_patches
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
-# On top of the arm `patched`: pruning at run time loses the rows at the lower bound of a partition.
-BUG = workdir.CHECKOUT / "tests" / "injected_bugs" / "join_drops_row_at_partition_bound.patch"
-JOIN_AT_BOUNDS = """\
-CREATE TABLE duel.p (k int PRIMARY KEY) PARTITION BY RANGE (k);
-CREATE TABLE duel.p1 PARTITION OF duel.p FOR VALUES FROM (0) TO (10);
-CREATE TABLE duel.p2 PARTITION OF duel.p FOR VALUES FROM (10) TO (20);
-INSERT INTO duel.p SELECT generate_series(0, 19);
-SET enable_hashjoin = off;
-SET enable_mergejoin = off;
-SET enable_seqscan = off;
-SELECT o.x, p.k FROM (VALUES (5), (10), (15)) AS o (x) JOIN duel.p ON p.k = o.x;
-"""
 SEED = "8"  # among whose first cases one shows the bug; how fast any seed does is what tests/injected_bugs are about
-
-
-@pytest.fixture(scope="module")
-def bugged(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
-    """Options for two arms, of which the second has the bug."""
-    directory = tmp_path_factory.mktemp("bug")
-    patches = [*sound_patches(bug_of(BUG)), BUG]
-    (directory / "series").write_text("".join(f"{patch}\n" for patch in patches))
-    return ("--arm", "patched", "--arm", f"bugged={directory}")
 
 
 def test_equal_arms_do_not_differ(pgduel: Command, tmp_path: Path) -> None:
@@ -110,13 +89,20 @@ def test_a_bug_is_found_reduced_and_replayed(pgduel: Command, bugged: tuple[str,
     found = said["findings"][0]
     assert found["arms"] == ["patched", "bugged"]
     reproducer = Path(found["reproducer"])
-    assert BUG.name in reproducer.read_text()
+    assert found["blame"]["patches"] == [BUG.name]  # known without a build: the prefix before it is the other arm
+    assert f"\n--   blame     {BUG.name}, number " in reproducer.read_text()
+    assert found["shown"][0] == found["shown"][1]
+    assert [bug["findings"] for bug in said["bugs"]] == [[each["fingerprint"]] for each in said["findings"]]
     assert pgduel("replay", reproducer, *bugged).status == 1
     assert pgduel("replay", reproducer, *EQUALS).status == 0
     by_name = pgduel("replay", found["fingerprint"])  # knows its own arms
     assert by_name.status == 1
     assert f"It still differs: finding {found['fingerprint']}." in by_name.out
     assert found["fingerprint"] in pgduel("list", "findings").out
+    again = tmp_path / "blame.json"
+    assert told(pgduel("blame", found["fingerprint"], "--json", again), again, 0)["patches"] == [BUG.name]
+    handed_on = pgduel("show", found["fingerprint"], "--as", "sql")
+    assert parse(handed_on.out) == parse(reproducer.read_text())
 
 
 def test_a_users_script_is_judged(pgduel: Command, bugged: tuple[str, ...], tmp_path: Path) -> None:

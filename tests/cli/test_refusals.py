@@ -6,12 +6,19 @@ import pytest
 
 from tests.cli.command import Command
 
-COMMANDS = ("fuzz", "replay", "list", "build", "shell", "bench", "doctor", "test")
+COMMANDS = ("fuzz", "replay", "show", "blame", "corpus", "list", "build", "shell", "bench", "doctor", "test")
 
 
 @pytest.mark.parametrize(
     "command",
-    [(), *((each,) for each in COMMANDS), ("bench", "copy"), ("bench", "buckets"), ("bench", "planning")],
+    [
+        (),
+        *((each,) for each in COMMANDS),
+        ("bench", "copy"),
+        ("bench", "buckets"),
+        ("bench", "planning"),
+        ("corpus", "add"),
+    ],
     ids=" ".join,
 )
 def test_every_command_explains_itself(pgduel: Command, command: tuple[str, ...]) -> None:
@@ -45,6 +52,9 @@ def test_the_help_names_every_command(pgduel: Command) -> None:
         (("replay", "no-such-file.sql"), "no finding is called 'no-such-file.sql'"),
         (("replay", "1/nonsense/0"), "no generator is called 'nonsense'"),
         (("replay", "7/0123456789ab"), "there is no campaign yet"),
+        (("show", "0123456789ab"), "no finding is called '0123456789ab'"),
+        (("show", "0123456789ab", "--as", "regress"), "regress takes several files: say where they go with --into"),
+        (("show", "README.md"), "README.md does not say which finding it shows"),
         (("bench", "copy", "--rows", "ten"), "--rows ten: give whole numbers, separated by commas"),
         (("bench", "buckets", "--size", "9"), "a hash table of 9 kB: the size has to be from 70 to 703125"),
         (("bench", "planning", "--partitions", "0"), "each of partitions has to be at least 1"),

@@ -12,7 +12,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,9 +85,19 @@ def hunt(bug: Bug, directory: Path, *, cases: int) -> str:
         if shown:
             break
     assert shown, f"no reproducer replays: {found}"
+    _require_blame(bug, shown)
     assert not _replays(shown["reproducer"], *(() if bug.alone else _arm("patched", sound)), *_arm("bugged", sound))
     cpu = sum(told["cpu_seconds"].values())
-    return f"{bug.name}: {told['seconds']} s, {told['cases']} cases, {cpu:.0f} s of CPU, by {shown['oracle']}"
+    often = " of ".join(map(str, shown["shown"] or "?"))
+    seen = f"by {shown['oracle']}, in {often} runs once it was reduced"
+    return f"{bug.name}: {told['seconds']} s, {told['cases']} cases, {cpu:.0f} s of CPU, {seen}"
+
+
+def _require_blame(bug: Bug, shown: Mapping[str, Any]) -> None:
+    """Require that the bug's patch is blamed, and it alone where the series without it is built, as a sound arm is."""
+    if shown["blame"] is not None:
+        patches = shown["blame"]["patches"]
+        assert bug.patch.name in patches if bug.alone else patches == [bug.patch.name], shown["blame"]
 
 
 def _arm(name: str, series: Sequence[Path]) -> tuple[str, ...]:

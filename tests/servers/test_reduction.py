@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from random import Random
 
 import pytest
 
@@ -69,7 +70,7 @@ def test_a_large_case_is_reduced_to_what_matters(stage: Stage) -> None:
         found = found_in(stage, tried)
         return found is not None and found.resembles(first)
 
-    small = reduce(case, shows_it, seconds=SECONDS, by_hand="", on_better=better.append)
+    small = reduce(case, shows_it, seconds=SECONDS, by_hand="", on_better=better.append).case
     assert len(case.all_steps) > 20
     assert len(small.all_steps) == len(("CREATE TABLE", "INSERT or COPY", "CREATE VIEW", "SELECT"))
     assert small.modes == ()
@@ -84,6 +85,25 @@ def test_a_large_case_is_reduced_to_what_matters(stage: Stage) -> None:
     again = found_in(stage, parse(script))
     assert again == finding
     assert try_case(stage, seated((Result(),), NAMES), parse(script)).findings == ()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_shows_in_half_of_the_tries_is_reduced_and_not_lost(stage: Stage, seed: int) -> None:
+    case = large_case()
+    first = found_in(stage, case)
+    assert first is not None
+    rng = Random(seed)
+
+    def shows_it(tried: Case) -> bool:
+        found = found_in(stage, tried) if rng.random() < 0.5 else None
+        return found is not None and found.resembles(first)
+
+    small = reduce(case, shows_it, seconds=2 * SECONDS, by_hand="")
+    again = found_in(stage, small.case)
+    assert again is not None
+    assert again.resembles(first)
+    assert 0 < small.showing.shown < small.showing.runs
+    assert len(small.case.all_steps) <= 8
 
 
 def test_a_case_that_shows_nothing_is_refused(stage: Stage) -> None:

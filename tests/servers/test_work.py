@@ -12,8 +12,10 @@ from threading import Timer
 import pytest
 
 from fuzz.campaign import work
+from fuzz.campaign.blame import Blame
 from fuzz.campaign.catalog import opened
 from fuzz.campaign.jobs import RangeResult
+from fuzz.campaign.known import Smallest
 from fuzz.campaign.schedule import Range
 from fuzz.campaign.store import StoredFinding
 from fuzz.campaign.work import CaseWork
@@ -45,7 +47,10 @@ class WritesNothing:
     def write(self, found: StoredFinding, directory: Path) -> Path:
         return directory / "script.sql"
 
-    def reduce(self, arms: Sequence[Arm], found: StoredFinding, directory: Path) -> Path:
+    def reduce(self, arms: Sequence[Arm], found: StoredFinding, directory: Path) -> Smallest:
+        raise AssertionError
+
+    def blame(self, arms: Sequence[Arm], found: StoredFinding, smallest: Smallest) -> Blame:
         raise AssertionError
 
 

@@ -13,6 +13,7 @@ import pytest
 from fuzz.campaign.campaign import Campaign, Surroundings
 from fuzz.campaign.catalog import opened
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
+from fuzz.campaign.known import Smallest
 from fuzz.campaign.schedule import Schedule
 from fuzz.campaign.stop import Interrupt, Limits
 from fuzz.campaign.workers import Pool
@@ -21,6 +22,7 @@ from oracles.case import Case
 from oracles.finding import Finding
 
 ALWAYS = -1
+FINDING = Finding("result", ("master", "patched"), "rows", 0, "rows differ", "", "")
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class _Pretend:
     def __call__(self, _number: int, stop: Event) -> Iterator[Callable[[Job], Result]]:
         def work(job: Job) -> Result:
             if isinstance(job, Reduction):
-                store.reduced(job.fingerprint)
+                store.reduced(job.fingerprint, Smallest(Case("a", (), ()), FINDING, 3, 3))
                 return ReductionResult(f"reduced {job.fingerprint}")
             result = RangeResult()
             for case_id in job.case_ids(1):
@@ -52,9 +54,8 @@ class _Pretend:
                 if self.away in (case_id.index, ALWAYS) and self._first_time():
                     result.trouble = "postmaster is gone"
                     break
-                finding = Finding("result", ("master", "patched"), "rows", 0, "rows differ", "", "")
-                if case_id.index == self.bad and store.add_finding(finding, str(case_id), Case("a", (), ())):
-                    result.found.append(finding.fingerprint)
+                if case_id.index == self.bad and store.add_finding(FINDING, str(case_id), Case("a", (), ())):
+                    result.found.append(FINDING.fingerprint)
                 result.done += 1
                 result.tally.cases[job.generator] += 1
                 if stop.is_set():

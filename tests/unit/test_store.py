@@ -14,6 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzz.campaign import case_json
+from fuzz.campaign.blame import Blame
+from fuzz.campaign.known import Smallest
 from fuzz.campaign.store import FILE, Store, StoreError
 from fuzz.campaign.tally import Tally
 from fuzz.errors import CaseError
@@ -81,8 +83,21 @@ def test_findings_come_back_whole_and_are_counted_by_case(store: Store) -> None:
     store.written(FINDING.fingerprint, Path("x.sql"))
     assert store.findings()[0].reproducer == Path("x.sql")
     assert not store.findings()[0].reduced
-    store.reduced(FINDING.fingerprint)
-    assert store.findings()[0].reduced
+    assert store.findings()[0].smallest is None
+
+
+def test_what_reduction_left_comes_back(store: Store) -> None:
+    store.add_finding(FINDING, "1/copy_batches/0", CASE)
+    shown = replace(FINDING, step=0, beside=(Beside("SELECT 1", (("work_mem", "64kB"),)),))
+    for runs in (3, 7):  # again, where pgduel was killed before it was done with it
+        smallest = Smallest(replace(CASE, scene=()), shown, 2, runs)
+        store.reduced(FINDING.fingerprint, smallest)
+        (found,) = store.findings()
+        assert found.reduced
+        assert found.smallest == smallest
+    blame = Blame("patched", ("0001.patch",), ((0, False), (1, True)))
+    store.blamed(FINDING.fingerprint, blame)
+    assert store.findings()[0].blame == blame
 
 
 def test_progress_is_read_back(store: Store) -> None:

@@ -35,7 +35,7 @@ CLEAN = Summary(
 )
 
 
-def _printed(summary: Summary) -> str:
+def printed(summary: Summary) -> str:
     out = io.StringIO()
     print_summary(Console(file=out, width=100), summary)
     return out.getvalue()
@@ -55,7 +55,7 @@ def test_json_has_what_programs_read() -> None:
 
 
 def test_people_read_the_same() -> None:
-    printed = _printed(CLEAN)
+    said = printed(CLEAN)
     for text in (
         "10 cases, 300 statements compared in 1:00 (5/s), 99.8% valid, seed 1",
         "95 s in the servers, 5 s in pgduel (5%)",
@@ -66,27 +66,27 @@ def test_people_read_the_same() -> None:
         "lateral",
         "No finding.",
     ):
-        assert text in printed
+        assert text in said
 
 
 def test_a_finding_comes_with_its_replay_command() -> None:
     found = StoredFinding(FINDING, "1/joins/4", Case("joins", (), ()), 3, None, reduced=False)
     by_name = replace(CLEAN, findings=(found,))
-    assert f"./pgduel replay 3/{FINDING.fingerprint}" in _printed(by_name)
-    assert "1 row [missing]" in _printed(by_name)
+    assert f"./pgduel replay 3/{FINDING.fingerprint}" in printed(by_name)
+    assert "1 row [missing]" in printed(by_name)
     by_script = replace(CLEAN, findings=(replace(found, reproducer=Path("x.sql")),))
-    assert "./pgduel replay x.sql" in _printed(by_script)
+    assert "./pgduel replay x.sql" in printed(by_script)
     assert by_script.to_json()["findings"][0]["reproducer"] == "x.sql"
 
 
 def test_a_fault_of_the_base_is_told_from_one_of_a_patch() -> None:
     own = StoredFinding(FINDING, "1/joins/4", Case("joins", (), ()), 3, None, reduced=False)
     shared = replace(own, finding=replace(FINDING, arms=("master", "master")))
-    assert "2 findings, 1 of them shown by all arms alike." in _printed(replace(CLEAN, findings=(own, shared)))
+    assert "2 findings, 1 of them shown by all arms alike." in printed(replace(CLEAN, findings=(own, shared)))
 
 
 def test_an_interrupted_campaign_says_how_to_go_on() -> None:
-    assert "./pgduel fuzz --resume 3" in _printed(replace(CLEAN, why="interrupted"))
+    assert "./pgduel fuzz --resume 3" in printed(replace(CLEAN, why="interrupted"))
 
 
 @pytest.mark.parametrize(
@@ -98,13 +98,13 @@ def test_exit_status(found: bool, complaints: tuple[str, ...], status: int) -> N
 
 
 def test_a_health_check_that_fails_is_said_clearly() -> None:
-    printed = _printed(replace(CLEAN, complaints=("joins: only 90.0% of the statements succeeded",)))
-    assert "health check failed: joins: only 90.0%" in printed
-    assert "this run proves little" in printed
+    said = printed(replace(CLEAN, complaints=("joins: only 90.0% of the statements succeeded",)))
+    assert "health check failed: joins: only 90.0%" in said
+    assert "this run proves little" in said
 
 
 def test_what_was_never_reached_is_said() -> None:
     summary = replace(CLEAN, unreached=("bloom.left.late", "bloom.semi.shared"))
-    assert "never reached: bloom.left.late, bloom.semi.shared" in _printed(summary)
+    assert "never reached: bloom.left.late, bloom.semi.shared" in printed(summary)
     assert summary.to_json()["unreached"] == ["bloom.left.late", "bloom.semi.shared"]
-    assert "never reached" not in _printed(CLEAN)
+    assert "never reached" not in printed(CLEAN)

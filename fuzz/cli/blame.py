@@ -1,0 +1,50 @@
+"""`pgduel blame`: which patch is it?"""
+
+from fuzz.campaign.catalog import opened
+from fuzz.cli import options
+from fuzz.cli.app import app, say, write_json
+from fuzz.cli.reducing import note
+from fuzz.cli.subject import Named, progress, subject_of
+from fuzz.errors import CaseError
+from fuzz.execution.stage import Stage
+from fuzz.inquiry.blaming import suspicion
+from fuzz.report.terminal import display
+
+
+@app.command()
+def blame(
+    *,
+    named: Named,
+    base: options.Base = None,
+    series: options.SeriesOption = None,
+    repo: options.Repo = None,
+    commits: options.Range = None,
+    arm: options.ArmOption = None,
+    flavor: options.FlavorOption = options.DEFAULT_FLAVOR,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Find the patch, or the commit of a range, with which a finding begins: by bisection over builds.
+
+    A finding of a campaign brings its own arms, and keeps what is found; for a reproducer give those it was found on,
+    unless they are the default. Builds that are missing are made, one for each step.
+    """
+    given = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
+    with display(progress, None) as shown:
+        subject = subject_of(named, given, shown.progress)
+        with subject.opened() as there:
+            for name in subject.arms:
+                subject.arm(there, name)
+            with Stage(there.arms, "blame") as stage:
+                smallest = subject.look(stage, there.arms)
+            if not smallest.shown:
+                raise CaseError(f"finding {subject.fingerprint} {smallest.how_often}: there is nothing to blame")
+            found = suspicion(smallest, there.arms, shown.progress).blame(there.facts)
+    if subject.campaign is not None:
+        with opened(subject.campaign) as store:
+            store.blamed(subject.fingerprint, found)
+    if subject.reproducer is not None:
+        note(subject.reproducer, {"blame": str(found)})
+    for length, shows in found.tried:
+        say(f"{found.arm} with {length} of its {len(found.series)} patches: {'shows it' if shows else 'does not'}")
+    say(f"{smallest.how_often}; to blame: {found}")
+    write_json(json_file, found.to_json())

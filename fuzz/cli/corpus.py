@@ -1,0 +1,150 @@
+"""`pgduel corpus`: reproducers that are kept, so that what was found once is not found again by users."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fuzz import workdir
+from fuzz.campaign.store import StoredFinding
+from fuzz.cli import options
+from fuzz.cli.app import app, say, write_json
+from fuzz.cli.options import ArmOptions, arms_json
+from fuzz.cli.reducing import Reducing, judged_by
+from fuzz.cli.subject import Named, progress, subject_of
+from fuzz.errors import PgduelError
+from fuzz.execution.stage import Stage
+from fuzz.inquiry.corpus import Entry, entries, needless, place_for, shown
+from fuzz.reduction.problem import sort_key
+from fuzz.reduction.replay import load
+from fuzz.report.terminal import display
+from fuzz.servers.arm import Arm, open_arms
+
+corpora = typer.Typer(help="Keep reproducers: of what was fixed, and of what all arms show alike.")
+app.add_typer(corpora, name="corpus")
+
+Corpus = Annotated[
+    Path, typer.Option("--corpus", metavar="DIR", help="Where they are: DIR/fixed/*.sql and DIR/open/*.sql.")
+]
+REPRODUCERS = workdir.CHECKOUT / "corpus" / "reproducers"
+
+
+@dataclass(frozen=True, slots=True)
+class _Arms:
+    """The arms asked for, running, and a stage on them."""
+
+    options: ArmOptions
+    arms: tuple[Arm, ...]
+    stage: Stage
+    reducing: Reducing
+
+
+@contextmanager
+def _opened(given: ArmOptions) -> Iterator[_Arms]:
+    with display(progress, None) as shown_there:
+        specs = given.specs(shown_there.progress)
+        with open_arms(specs, shown_there.progress, allow_same_build=True) as arms, Stage(arms, "corpus") as stage:
+            facts = arms_json(specs, [arm.build.key for arm in arms])
+            yield _Arms(given, arms, stage, Reducing(given, facts))
+
+
+@corpora.command()
+def run(
+    *,
+    corpus: Corpus = REPRODUCERS,
+    base: options.Base = None,
+    series: options.SeriesOption = None,
+    repo: options.Repo = None,
+    commits: options.Range = None,
+    arm: options.ArmOption = None,
+    flavor: options.FlavorOption = options.DEFAULT_FLAVOR,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Try each reproducer on the arms: what was fixed must show nothing, what is open must show on all of them.
+
+    Exit status 1 where it is otherwise.
+    """
+    with _opened(ArmOptions.given(base, series, repo, commits, arm, flavor)) as there:
+        found = []
+        for entry in entries(corpus, there.stage, there.arms):
+            say(f"{entry.path}: {entry.complaint or 'as expected'}")
+            found.append(entry)
+    complaints = {str(entry.path): entry.complaint for entry in found if entry.complaint}
+    say(f"{len(found)} reproducers, {len(complaints)} not as expected")
+    write_json(json_file, {"reproducers": len(found), "complaints": complaints})
+    raise typer.Exit(1 if complaints else 0)
+
+
+@corpora.command()
+def add(
+    *,
+    named: Named,
+    corpus: Corpus = REPRODUCERS,
+    base: options.Base = None,
+    series: options.SeriesOption = None,
+    repo: options.Repo = None,
+    commits: options.Range = None,
+    arm: options.ArmOption = None,
+    flavor: options.FlavorOption = options.DEFAULT_FLAVOR,
+) -> None:
+    """Keep a finding's reproducer, where it belongs by what the arms show now.
+
+    What no arm shows is fixed, what all of them show is open; what one shows alone is to be mended first.
+    """
+    given = ArmOptions.given(base, series, repo, commits, arm, flavor)
+    subject = subject_of(named, given, lambda line: None)
+    with _opened(given) as there:
+        place = place_for(subject.fingerprint, shown(there.stage, there.arms, subject.case))
+    path = corpus / place / f"{subject.fingerprint}.sql"
+    _write(path, judged_by(subject.script, path, given))
+    say(f"{path}: {place}")
+
+
+@corpora.command()
+def minimize(
+    *,
+    corpus: Corpus = REPRODUCERS,
+    base: options.Base = None,
+    series: options.SeriesOption = None,
+    repo: options.Repo = None,
+    commits: options.Range = None,
+    arm: options.ArmOption = None,
+    flavor: options.FlavorOption = options.DEFAULT_FLAVOR,
+) -> None:
+    """Reduce again what shows on the arms, and delete reproducers beside which a smaller one shows the same.
+
+    What was fixed shows, and so can be reduced, only on the arms that had it.
+    """
+    with _opened(ArmOptions.given(base, series, repo, commits, arm, flavor)) as there:
+        found = [_smaller(there, entry) for entry in entries(corpus, there.stage, there.arms)]
+    for entry in needless(found):
+        entry.path.unlink()
+        say(f"{entry.path}: deleted, a smaller one shows the same")
+
+
+def _smaller(there: _Arms, entry: Entry) -> Entry:
+    """Reduce a reproducer, and overwrite it if that helps."""
+    about = load(str(entry.path)).about
+    if not entry.findings or about is None:
+        return entry
+    with tempfile.TemporaryDirectory() as directory:
+        found = StoredFinding(entry.findings[0], about.case_id, entry.case, 1, None, reduced=False)
+        path = there.reducing.write(found, Path(directory))
+        smallest = there.reducing.reduce(there.arms, found, Path(directory))
+        if not smallest.shown or sort_key(smallest.case) >= sort_key(entry.case):
+            return entry
+        _write(entry.path, judged_by(path.read_text(encoding="utf-8"), entry.path, there.options))
+    say(f"{entry.path}: {len(entry.case.all_steps)} statements are {len(smallest.case.all_steps)} now")
+    return replace(entry, case=smallest.case, findings=(smallest.finding,))
+
+
+def _write(path: Path, script: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(script, encoding="utf-8")
+    except OSError as error:
+        raise PgduelError(f"cannot write {path} ({error.strerror}); give --corpus a directory you may use") from error

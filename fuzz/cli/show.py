@@ -1,0 +1,67 @@
+"""`pgduel show`: a finding, in the form in which it is handed on."""
+
+import sys
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fuzz.cli import options
+from fuzz.cli.app import app, say
+from fuzz.cli.subject import Named, progress, subject_of
+from fuzz.errors import CaseError, PgduelError
+from fuzz.report.forms.form import all_forms
+from fuzz.report.terminal import display
+
+FormName = StrEnum("FormName", list(all_forms()))  # type: ignore[misc]  # its members are the forms there are
+
+_SQL = FormName("sql")
+
+
+@app.command()
+def show(
+    *,
+    named: Named,
+    form: Annotated[FormName, typer.Option("--as", help="In which form.")] = _SQL,
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Directory to write to. Default: print it, if it's one file.", show_default=False
+        ),
+    ] = None,
+    base: options.Base = None,
+    series: options.SeriesOption = None,
+    repo: options.Repo = None,
+    commits: options.Range = None,
+    arm: options.ArmOption = None,
+    flavor: options.FlavorOption = options.DEFAULT_FLAVOR,
+) -> None:
+    """Write a finding as a psql script, a test of pg_regress or pytest, or a mail.
+
+    A finding of a campaign brings its own arms; for a reproducer give those it was found on, unless they are the
+    default. Expected output, plans and backtraces come from servers that are started for it.
+    """
+    chosen = all_forms()[form]
+    if into is None and not chosen.one_file:
+        raise CaseError(f"{form} takes several files: say where they go with --into")
+    given = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
+    with display(progress, None) as shown:
+        subject = subject_of(named, given, shown.progress)
+        files = chosen.files(subject)
+    if into is None:
+        sys.stdout.write(*files.values())
+    else:
+        _write(into, files)
+
+
+def _write(directory: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        path = directory / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise PgduelError(f"cannot write {path} ({error.strerror}); give --into a directory you may use") from error
+        say(str(path))

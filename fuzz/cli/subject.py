@@ -1,0 +1,83 @@
+"""The finding that a command is about: named by fingerprint, or in a reproducer."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from fuzz.campaign.catalog import find_finding, opened
+from fuzz.campaign.plan import Plan
+from fuzz.campaign.store import StoredFinding
+from fuzz.cli.options import ArmOptions, arms_json
+from fuzz.errors import CaseError
+from fuzz.reduction.replay import load
+from fuzz.reduction.reproducer import noted, render
+from fuzz.report.forms.form import Opened, Subject
+from fuzz.servers import Report
+from fuzz.servers.arm import open_arms
+
+Named = Annotated[
+    str, typer.Argument(metavar="FINDING", help="A finding, [CAMPAIGN/]FINGERPRINT, or the path of its reproducer.")
+]
+progress = Console(stderr=True)  # what a command says of itself is no part of what it was asked for
+
+
+def subject_of(named: str, given: ArmOptions, report: Report) -> Subject:
+    """Return the finding. It brings its own arms, where it comes from a campaign. Raises CaseError."""
+    if Path(named).is_file():
+        return _in_script(Path(named), given, report)
+    directory, found = find_finding(named)
+    with opened(directory) as store:
+        facts = store.arms
+        own = ArmOptions.from_json(Plan.from_json(store.options).arms)
+    options = own if given == ArmOptions() else given
+    reproducer = found.reproducer if found.reproducer is not None and found.reproducer.is_file() else None
+    known = replace(_stored(found, facts, options, report), campaign=directory, reproducer=reproducer)
+    if found.smallest is not None or reproducer is None:
+        return known
+    left = _in_script(reproducer, options, report)  # it was reduced before the store kept what is left
+    return replace(left, campaign=directory, blame=known.blame)
+
+
+def _in_script(path: Path, options: ArmOptions, report: Report) -> Subject:
+    loaded = load(str(path))
+    about = loaded.about
+    if about is None or len(about.arms) != 2:
+        raise CaseError(f"{path} does not say which finding it shows, as reproducers do; see pgduel replay")
+    arms = (about.arms[0], about.arms[1])
+    script = path.read_text(encoding="utf-8")
+    opener = partial(_opened, options, report)
+    return Subject(
+        about.fingerprint, about.oracle, arms, loaded.case, script, options.command_line(), opener, reproducer=path
+    )
+
+
+def _stored(found: StoredFinding, facts: Mapping[str, Any], options: ArmOptions, report: Report) -> Subject:
+    finding, case = (found.smallest.finding, found.smallest.case) if found.smallest else (found.finding, found.case)
+    fingerprint = found.finding.fingerprint
+    script = render(case, finding, facts, found.case_id, f"./pgduel replay {fingerprint}")
+    notes = {} if found.smallest is None else {"shows": found.smallest.how_often}
+    blame = "" if found.blame is None else str(found.blame)
+    return Subject(
+        fingerprint,
+        finding.oracle,
+        finding.arms,
+        case,
+        noted(script, notes | ({"blame": blame} if blame else {})),
+        options.command_line(),
+        partial(_opened, options, report),
+        finding,
+        blame,
+    )
+
+
+@contextmanager
+def _opened(options: ArmOptions, report: Report) -> Iterator[Opened]:
+    specs = options.specs(report)
+    with open_arms(specs, report, allow_same_build=True) as arms:
+        yield Opened(arms, arms_json(specs, [arm.build.key for arm in arms]))

@@ -1,0 +1,1 @@
+"""What else is asked about a finding: of servers, of its oracle, of other builds."""

@@ -1,0 +1,84 @@
+"""The corpus: reproducers of what was fixed, which must show nothing, and of what is open, the base's own."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from fuzz.campaign.seats import seats
+from fuzz.campaign.trial import try_case
+from fuzz.errors import CaseError
+from fuzz.execution.stage import Stage
+from fuzz.reduction.patience import ASKED
+from fuzz.reduction.problem import sort_key
+from fuzz.reduction.replay import load
+from fuzz.servers.arm import Arm
+from oracles.case import Case
+from oracles.finding import Finding
+from oracles.oracle import all_oracles
+
+
+class Place(StrEnum):
+    """Where in the corpus a reproducer is, which says what is expected of it."""
+
+    FIXED = "fixed"
+    OPEN = "open"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A reproducer of the corpus, and what its case shows now."""
+
+    path: Path
+    place: Place
+    case: Case
+    findings: tuple[Finding, ...]
+
+    @property
+    def complaint(self) -> str:
+        """Say what is not as expected, or nothing."""
+        others = [finding for finding in self.findings if not finding.shown_by_all]
+        if others:
+            return f"{others[0].arms[1]} shows it: {others[0].summary}"
+        if self.findings and self.place is Place.FIXED:
+            return f"all arms show it: {self.findings[0].summary}"
+        if not self.findings and self.place is Place.OPEN:
+            return "no arm shows it any more: it belongs to what is fixed"
+        return ""
+
+
+def entries(corpus: Path, stage: Stage, arms: Sequence[Arm]) -> Iterator[Entry]:
+    """Try each reproducer, in the order of their names. Raises CaseError, ServerError."""
+    for place in Place:
+        for path in sorted((corpus / place).glob("*.sql")):
+            case = load(str(path)).case
+            yield Entry(path, place, case, shown(stage, arms, case))
+
+
+def shown(stage: Stage, arms: Sequence[Arm], case: Case) -> tuple[Finding, ...]:
+    """Return all that any oracle finds, in the first run that shows anything."""
+    judging = seats(all_oracles(), arms)
+    return next((found for _ in range(ASKED) if (found := try_case(stage, judging, case).findings)), ())
+
+
+def place_for(fingerprint: str, findings: Sequence[Finding]) -> Place:
+    """Return where a reproducer belongs that shows this. Raises CaseError where an arm alone has the fault."""
+    for finding in findings:
+        if not finding.shown_by_all:
+            still = f"{finding.arms[1]} still shows {finding.summary!r}"
+            raise CaseError(f"finding {fingerprint} can be kept once it is mended: {still}")
+    return Place.OPEN if findings else Place.FIXED
+
+
+def needless(found: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Return entries that say nothing new: beside a smaller one that shows the same, or one with the same case."""
+    kept: set[tuple[object, ...]] = set()
+    left_out = []
+    for entry in sorted(found, key=lambda entry: sort_key(entry.case)):
+        what: set[tuple[object, ...]] = {
+            (entry.place, finding.oracle, finding.arms, finding.origin) for finding in entry.findings
+        } or {(entry.place, entry.case.scene, entry.case.steps, entry.case.modes)}
+        if what <= kept:
+            left_out.append(entry)
+        kept |= what
+    return tuple(left_out)

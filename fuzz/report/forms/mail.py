@@ -1,0 +1,116 @@
+"""A mail to a list: plain text, whose lines are no longer than a mail's, but for SQL."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from textwrap import wrap
+from typing import Any, ClassVar
+
+from fuzz import __version__
+from fuzz.campaign.known import Smallest
+from fuzz.execution.stage import Stage
+from fuzz.reduction.body import body
+from fuzz.reduction.markers import unmarked
+from fuzz.report.forms.form import Facts, Form, Subject, title_of
+from fuzz.servers.arm import Arm
+from oracles.case import Kind
+from oracles.crash import Crash
+from oracles.finding import Finding
+from oracles.observation import Outcome, Run
+from oracles.wording import texts_of
+
+WIDTH = 78
+LINES = 40  # of what a side did
+PLAN = "EXPLAIN (COSTS OFF) "
+
+
+class Mail(Form):
+    """A report as one posts it to pgsql-hackers or pgsql-bugs."""
+
+    name: ClassVar[str] = "mail"
+
+    def files(self, subject: Subject) -> Mapping[str, str]:
+        """Return the mail, with what the servers do now."""
+        with subject.opened() as opened, Stage(opened.arms, "mail") as stage:
+            arms = [subject.arm(opened, name) for name in dict.fromkeys(subject.arms)]
+            smallest = subject.look(stage, opened.arms)
+            plans = {arm.name: _plan(smallest, stage, arm) for arm in arms}
+        text = mail_text(subject, opened.facts, smallest, plans)
+        return {f"{subject.fingerprint}.txt": text}
+
+
+def mail_text(subject: Subject, facts: Facts, smallest: Smallest, plans: Mapping[str, Sequence[str]]) -> str:
+    """Return the mail; `plans` has those of the query that shows it, by arm."""
+    return "\n".join(_mail(subject, facts, smallest, plans)) + "\n"
+
+
+def _plan(smallest: Smallest, stage: Stage, arm: Arm) -> list[str]:
+    """Return the plan of the query that shows it, as the arm makes it in the case's own modes."""
+    case, at = smallest.case, smallest.finding.step
+    if at is None or case.all_steps[at].kind is not Kind.QUERY:
+        return []
+    run = Run(arm.name, case.modes, instead=((at, PLAN + case.all_steps[at].sql),))
+    seen = stage.observe(case, [run])[run].steps
+    if len(seen) <= at or seen[at].outcome is not Outcome.OK:
+        return []
+    return [text for row in seen[at].rows for text in texts_of(row)]
+
+
+def _mail(subject: Subject, facts: Facts, smallest: Smallest, plans: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    finding = smallest.finding
+    yield f"Subject: {title_of(finding)}"[:WIDTH]
+    yield ""
+    yield from wrap(f"{title_of(finding)}.", WIDTH)
+    if not smallest.always:
+        yield from wrap(f"It {smallest.how_often} just now.", WIDTH)
+    if subject.blame:
+        yield from wrap(f"To blame: {subject.blame}.", WIDTH)
+    yield from _section("Servers")
+    for name in dict.fromkeys(subject.arms):
+        yield from _server(name, facts[name])
+    yield from _section("Script, for psql -X as a superuser")
+    for block in (
+        "CREATE SCHEMA duel;",
+        *body(smallest.case, finding),
+    ):
+        yield ""
+        yield unmarked(block).strip("\n")
+    yield from _sides(finding)
+    for name, plan in plans.items():
+        if plan:
+            yield from _section(f"Plan of {name}")
+            yield ""
+            for line in plan:
+                yield from _folded(line)
+    yield ""
+    yield from wrap(f"Found and reduced by pgduel {__version__}, finding {subject.fingerprint}.", WIDTH)
+
+
+def _section(title: str) -> Iterator[str]:
+    yield ""
+    yield f"{title}:"
+
+
+def _server(name: str, facts: Mapping[str, Any]) -> Iterator[str]:
+    series = facts["series"]
+    told = f"{name}: PostgreSQL {facts['base']['version']}, built as {facts['flavor']}"
+    yield from wrap(f"{told}, {'with' if series else 'without patches'}", WIDTH, initial_indent="  ")
+    for patch in series:
+        yield f"    {patch}"
+
+
+def _sides(finding: Finding) -> Iterator[str]:
+    """Say what was expected and what came; for a crash, the latter is its report with the backtrace."""
+    for title, text in finding.sides():
+        crashed = finding.oracle == Crash.name and text == finding.actual
+        yield from _section(f"Backtrace{title.removeprefix('actual')}" if crashed else title.capitalize())
+        yield ""
+        lines = text.split("\n")
+        for line in lines[:LINES]:
+            yield from _folded(line)
+        if len(lines) > LINES:
+            yield f"  ... {len(lines) - LINES} more lines"
+
+
+def _folded(line: str) -> list[str]:
+    """Return a line in lines that a mail may have, indented as it is."""
+    inner = line[: len(line) - len(line.lstrip())]
+    return wrap(line.strip(), WIDTH, initial_indent=f"  {inner}", subsequent_indent=f"  {inner}    ") or [""]

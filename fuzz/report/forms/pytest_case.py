@@ -1,0 +1,56 @@
+"""A test for pytest that replays the finding, with the script in it."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from fuzz.report.forms.form import Form, Subject
+
+_FILE = '''\
+# ruff: noqa: E501
+"""Finding {fingerprint}, by the oracle {oracle}: it must not show any more."""
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.servers
+
+ARMS = {options!r}  # as `pgduel replay` takes them; nothing: those that pgduel ships
+SCRIPT = """\\
+{script}"""
+
+
+def test_finding_{fingerprint}_does_not_show(tmp_path: Path) -> None:
+    reproducer = tmp_path / "{fingerprint}.sql"
+    reproducer.write_text(SCRIPT, encoding="utf-8")
+    command = [sys.executable, "-m", "fuzz", "replay", str(reproducer), *shlex.split(ARMS)]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+'''
+
+
+class PytestCase(Form):
+    """A file for pytest, to be run from pgduel's checkout."""
+
+    name: ClassVar[str] = "pytest"
+
+    def files(self, subject: Subject) -> Mapping[str, str]:
+        """Return the test; it fails as long as the finding shows."""
+        text = _FILE.format(
+            fingerprint=subject.fingerprint,
+            oracle=subject.oracle,
+            options=subject.options.strip(),
+            script=_escaped(subject.script),
+        )
+        return {f"test_{subject.fingerprint}.py": text}
+
+
+def _escaped(script: str) -> str:
+    """Return what stands for the script between three quotes, readable, and the same to Python, control codes too."""
+    plain = script.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    if plain.endswith('"'):
+        plain = f'{plain[:-1]}\\"'
+    return "".join(char if char == "\n" or char.isprintable() else repr(char)[1:-1] for char in plain)

@@ -1,0 +1,16 @@
+"""The psql script."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from fuzz.report.forms.form import Form, Subject
+
+
+class Sql(Form):
+    """A script for psql, which `pgduel replay` reads back."""
+
+    name: ClassVar[str] = "sql"
+
+    def files(self, subject: Subject) -> Mapping[str, str]:
+        """Return the reproducer as it is."""
+        return {f"{subject.fingerprint}.sql": subject.script}

@@ -1,0 +1,66 @@
+"""A finding is handed on in forms that do what they are for: on real servers, one of which has a bug."""
+
+from pathlib import Path
+
+import pytest
+
+from fuzz.cli.options import ArmOptions
+from fuzz.reduction.reproducer import parse, render
+from fuzz.servers.arm import build_arms
+from fuzz.servers.regress import run_script
+from oracles.finding import Finding
+from tests.cli.bug import BUG, JOIN_AT_BOUNDS
+from tests.cli.command import Command
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
+
+
+@pytest.fixture
+def reproducer(tmp_path: Path) -> Path:
+    case = parse(JOIN_AT_BOUNDS)
+    finding = Finding("result", ("patched", "bugged"), "rows", len(case.all_steps) - 1, "1 row missing", "", "")
+    path = tmp_path / "reproducer.sql"
+    path.write_text(render(case, finding, {}, "1/g/2", "./pgduel replay FILE"))
+    return path
+
+
+def test_a_test_of_pg_regress_passes_on_the_sound_arm_only(
+    pgduel: Command, bugged: tuple[str, ...], reproducer: Path, tmp_path: Path
+) -> None:
+    ended = pgduel("show", reproducer, "--as", "regress", "--into", tmp_path, *bugged)
+    assert ended.status == 0, ended.out + ended.err
+    (sql,), (expected,) = tmp_path.glob("sql/*.sql"), tmp_path.glob("expected/*.out")
+    assert sql.stem == expected.stem
+    assert expected.read_text().startswith(sql.read_text()[:20])  # psql -a
+    specs = ArmOptions.given(None, None, None, None, bugged[1::2], "assert").specs(print)
+    (sound, _), (buggy, _) = build_arms(specs, print)
+    assert run_script(sound, sql.stem, sql.read_text()) == expected.read_text()
+    assert run_script(buggy, sql.stem, sql.read_text()) != expected.read_text()
+
+
+def test_what_psql_does_not_show_is_no_test_of_pg_regress(pgduel: Command, reproducer: Path, tmp_path: Path) -> None:
+    arms = ("--arm", "patched=upstream", "--arm", "bugged=upstream")
+    ended = pgduel("show", reproducer, "--as", "regress", "--into", tmp_path, *arms)
+    assert ended.status == 2
+    assert "did not show again in 20 runs on these arms" in ended.err
+
+
+def test_a_mail_tells_what_servers_do(pgduel: Command, bugged: tuple[str, ...], reproducer: Path) -> None:
+    ended = pgduel("show", reproducer, "--as", "mail", *bugged)
+    assert ended.status == 0, ended.err
+    assert BUG.name in ended.out
+    assert ended.out.count("Index Only Scan") >= 2  # in the plan of either arm
+    assert "10 | 10" in ended.out  # the row that is missing
+    assert "did not show again" not in ended.out
+
+
+def test_a_test_for_pytest_fails_as_long_as_it_shows(
+    pgduel: Command, bugged: tuple[str, ...], reproducer: Path, tmp_path: Path
+) -> None:
+    for arms, status in ((bugged, 1), (("--arm", "a=upstream", "--arm", "b=upstream"), 0)):
+        ended = pgduel("show", reproducer, "--as", "pytest", *arms)
+        assert ended.status == 0, ended.err
+        file = tmp_path / "test_it.py"
+        file.write_text(ended.out)
+        run = pgduel.run(["-m", "pytest", str(file), "-q", "-p", "no:cacheprovider"])
+        assert run.status == status, run.out + run.err

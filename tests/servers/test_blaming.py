@@ -1,0 +1,52 @@
+"""The patch to blame is found on real builds, and told from a fault of PostgreSQL's own."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from fuzz import workdir
+from fuzz.cli.options import ArmOptions, arms_json
+from fuzz.execution.stage import Stage
+from fuzz.inquiry.blaming import suspicion
+from fuzz.inquiry.looking import look
+from fuzz.reduction.replay import load
+from fuzz.reduction.reproducer import parse
+from fuzz.servers.arm import Arm, open_arms
+from oracles.case import Case
+from oracles.finding import Finding
+from tests.cli.bug import BUG, JOIN_AT_BOUNDS, bugged_arms
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(600)]
+
+OPEN = workdir.CHECKOUT / "corpus" / "reproducers" / "open"
+Facts = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, Arm], Facts]]:
+    """Arms by name, and what is recorded of them."""
+    named = bugged_arms(tmp_path_factory.mktemp("bug"))[1::2]
+    specs = ArmOptions.given(None, None, None, None, named, "assert").specs(print)
+    with open_arms(specs, print) as arms:
+        yield {arm.name: arm for arm in arms}, arms_json(specs, [arm.build.key for arm in arms])
+
+
+def blamed(opened: tuple[dict[str, Arm], Facts], case: Case, oracle: str, names: tuple[str, str]) -> tuple[str, str]:
+    """Return the arm whose series is blamed, and the patch. Only prefixes that are built are tried."""
+    named, facts = opened
+    arms = [named[name] for name in dict.fromkeys(names)]
+    with Stage(arms, "look") as stage:
+        smallest = look(stage, arms, case, Finding(oracle, names, "", None, "", "", ""))
+    assert smallest.always
+    blame = suspicion(smallest, arms, print, built_only=True).blame(facts)
+    return blame.arm, blame.key
+
+
+def test_the_patch_with_the_bug_is_to_blame(opened: tuple[dict[str, Arm], Facts]) -> None:
+    assert blamed(opened, parse(JOIN_AT_BOUNDS), "result", ("patched", "bugged")) == ("bugged", BUG.name)
+
+
+def test_what_all_arms_show_is_upstream_s(opened: tuple[dict[str, Arm], Facts]) -> None:
+    (file,) = OPEN.glob("*.sql")
+    assert blamed(opened, load(str(file)).case, "crash", ("patched", "patched")) == ("patched", "upstream")

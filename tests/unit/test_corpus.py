@@ -1,0 +1,65 @@
+"""What belongs where in the corpus, what is not as expected there, and what says nothing new."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fuzz.cli.options import ArmOptions
+from fuzz.cli.reducing import judged_by
+from fuzz.errors import CaseError
+from fuzz.inquiry.corpus import Entry, Place, needless, place_for
+from oracles.case import Case, Step
+from oracles.finding import Finding
+from tests.reduction.test_reproducer import script
+
+CASE = Case("g", (), (Step("SELECT 1"),))
+OWN = Finding("crash", ("master", "master"), "assertion", 0, "master crashes", "", "")
+BUG = replace(OWN, arms=("master", "patched"), summary="patched crashes")
+
+
+def entry(name: str, place: Place, *findings: Finding, case: Case = CASE) -> Entry:
+    return Entry(Path(f"{name}.sql"), place, case, findings)
+
+
+@pytest.mark.parametrize(
+    ("found", "complaint"),
+    [
+        (entry("a", Place.FIXED), ""),
+        (entry("a", Place.OPEN, OWN), ""),
+        (entry("a", Place.FIXED, OWN), "all arms show it: master crashes"),
+        (entry("a", Place.FIXED, BUG), "patched shows it: patched crashes"),
+        (entry("a", Place.OPEN, OWN, BUG), "patched shows it: patched crashes"),
+        (entry("a", Place.OPEN), "no arm shows it any more: it belongs to what is fixed"),
+    ],
+)
+def test_what_is_not_as_expected_is_said(found: Entry, complaint: str) -> None:
+    assert found.complaint == complaint
+
+
+def test_a_reproducer_belongs_where_what_it_shows_puts_it() -> None:
+    assert place_for("0123", ()) is Place.FIXED
+    assert place_for("0123", (OWN,)) is Place.OPEN
+    with pytest.raises(CaseError, match="0123 can be kept once it is mended: patched still shows 'patched crashes'"):
+        place_for("0123", (OWN, BUG))
+
+
+def test_of_those_that_show_the_same_the_smallest_stays() -> None:
+    larger = replace(CASE, steps=CASE.steps * 2)
+    small, large = entry("small", Place.OPEN, OWN), entry("large", Place.OPEN, OWN, case=larger)
+    both = entry("both", Place.OPEN, OWN, replace(OWN, origin="another"), case=larger)
+    assert needless([large, small]) == (large,)
+    assert needless([small, both]) == ()
+    assert needless([small, entry("fixed", Place.FIXED, OWN)]) == ()
+
+
+def test_of_those_that_show_nothing_only_a_copy_goes() -> None:
+    fixed, other = entry("fixed", Place.FIXED), entry("other", Place.FIXED, case=replace(CASE, steps=CASE.steps * 2))
+    copy = entry("copy", Place.FIXED, case=replace(CASE, generator="another"))
+    assert needless([fixed, other]) == ()
+    assert len(needless([fixed, copy, other])) == 1
+
+
+def test_a_script_that_was_moved_says_how_it_is_judged_there() -> None:
+    arms = ArmOptions(arms=("a=\\1",))
+    assert "\n--   Judge it: ./pgduel replay /x/y.sql --arm 'a=\\1'\n" in judged_by(script(), Path("/x/y.sql"), arms)
