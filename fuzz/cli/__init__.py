@@ -7,6 +7,8 @@ from fuzz.errors import PgduelError
 
 COMMANDS = {  # name -> module, in the order that --help has them
     "fuzz": "fuzz",
+    "sqlsmith": "sqlsmith",
+    "sqlancer": "sqlancer",
     "replay": "replay",
     "list": "listing",
     "build": "build",
