@@ -9,6 +9,7 @@ COMMANDS = {  # name -> module, in the order that --help has them
     "fuzz": "fuzz",
     "sqlsmith": "sqlsmith",
     "sqlancer": "sqlancer",
+    "isolation": "isolation",
     "replay": "replay",
     "list": "listing",
     "build": "build",

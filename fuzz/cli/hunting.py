@@ -6,11 +6,10 @@ and reduced, in a campaign of its own; so `list` and `replay` know it.
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import psycopg
 import typer
 
 from fuzz.campaign.canaries import plant_all, require_caught
@@ -23,11 +22,11 @@ from fuzz.campaign.trial import try_case
 from fuzz.cli.app import console, say
 from fuzz.cli.options import ArmOptions, arms_json
 from fuzz.cli.reducing import Reducing
-from fuzz.execution.place import RECOVERY_PAUSE, RECOVERY_SECONDS
 from fuzz.execution.rehearsal import Rehearsal
 from fuzz.execution.stage import Stage
 from fuzz.report.terminal import Display, display
 from fuzz.servers.arm import Arm, fresh_servers, open_arms
+from fuzz.servers.recovery import await_connections
 from oracles.case import Case
 from oracles.crash import Crash
 from oracles.oracle import all_oracles
@@ -60,8 +59,7 @@ class Hunt:
     def await_servers(self) -> None:
         """Wait until servers that crashed take connections again. Raises ServerError."""
         for arm in self.arms:
-            if not arm.cluster.alive() or not _answers(arm):
-                arm.cluster.restart()
+            await_connections(arm.cluster)
 
     def judge(self, case: Case, origin: str) -> bool:
         """Have all oracles judge a case, and keep what they find; `origin` says how the program came across it."""
@@ -103,17 +101,6 @@ class Hunt:
         return {"campaign": campaign, **self.counts, "judged": self.judged, "confirmed": self.confirmed} | {
             "findings": findings
         }
-
-
-def _answers(arm: Arm) -> bool:
-    """Tell whether a server takes connections, be it after a while."""
-    deadline = time.monotonic() + RECOVERY_SECONDS
-    while time.monotonic() < deadline:
-        with suppress(psycopg.OperationalError):
-            psycopg.connect(**arm.cluster.connect_kwargs).close()  # type: ignore[arg-type]  # host is a str
-            return True
-        time.sleep(RECOVERY_PAUSE)
-    return False
 
 
 @contextmanager

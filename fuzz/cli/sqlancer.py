@@ -11,10 +11,9 @@ from fuzz.cli import options
 from fuzz.cli.app import app, write_json
 from fuzz.cli.hunting import Hunt, hunting, told
 from fuzz.sources.sqlancing.jar import VARIABLE, class_path, fetch
-from fuzz.sources.sqlancing.logs import read_log
 from fuzz.sources.sqlancing.options import ORACLES, Call
 from fuzz.sources.sqlancing.reports import case_of
-from fuzz.sources.sqlancing.running import DOING, Server, run
+from fuzz.sources.sqlancing.running import Server, run
 
 _ROUND: Final = 60  # seconds after which its reports are looked at, and it starts anew with other seeds
 _REPORTS: Final = 20  # in a round at most
@@ -60,12 +59,13 @@ def sqlancer(
     path = class_path(given.sqlancer_jar)
     plan = Plan(seed, ("sqlancer",), minutes, None, stop_at_first=False, arms=arms.to_json(), given=given)
     with hunting(plan) as hunt:
-        hunt.counts = {"oracle": str(oracle), "seed": seed, "rounds": 0, "reports": 0}
+        hunt.counts = {"oracle": str(oracle), "seed": seed, "rounds": 0, "queries": 0, "reports": 0}
         while hunt.seconds:
             _round(hunt, path, str(oracle))
     write_json(json_file, hunt.to_json())
-    told_of = f"SQLancer {oracle}, seed {seed}: {hunt.counts['reports']} reports in {hunt.counts['rounds']} rounds"
-    raise told(hunt, f"{told_of}, {hunt.confirmed} of {hunt.judged} confirmed here")
+    counts = hunt.counts
+    told_of = f"SQLancer {oracle}, seed {seed}: {counts['queries']} queries, {counts['reports']} reports"
+    raise told(hunt, f"{told_of}, {hunt.confirmed} of them confirmed here")
 
 
 def _round(hunt: Hunt, path: str, oracle: str) -> None:
@@ -76,10 +76,10 @@ def _round(hunt: Hunt, path: str, oracle: str) -> None:
     seconds = max(1, round(min(_ROUND, hunt.seconds)))
     call = Call(oracle, seed, _QUERIES, databases=-1, reports=_REPORTS, seconds=seconds)
     suspect = hunt.arms[-1].cluster
-    logs = run(Server(str(suspect.socket_dir), suspect.port), path, call, _PREFIX)
+    ran = run(Server(str(suspect.socket_dir), suspect.port), path, call, _PREFIX)
     hunt.await_servers()
-    for text in (text for name, text in logs.items() if not name.endswith(DOING)):
-        log = read_log(text)
+    hunt.counts["queries"] += ran.queries
+    for log in ran.reports.values():
         hunt.counts["reports"] += 1
         case = case_of(log, hunt.target)
         if not hunt.judge(case, f"sqlancer --random-seed {log.seed} --oracle {oracle}"):

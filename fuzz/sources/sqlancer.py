@@ -22,9 +22,9 @@ from fuzz.sources.legality.cost import is_quick
 from fuzz.sources.legality.repair import repair, sql_of
 from fuzz.sources.source import Source
 from fuzz.sources.sqlancing.jar import class_path, lacking
-from fuzz.sources.sqlancing.logs import Log, divided, read_log
+from fuzz.sources.sqlancing.logs import Log, divided
 from fuzz.sources.sqlancing.options import SEEDS, Call
-from fuzz.sources.sqlancing.running import DOING, Server, run
+from fuzz.sources.sqlancing.running import Server, run
 from fuzz.sources.sqlancing.scene import scene_of
 from fuzz.sources.target import Given
 from oracles.case import Case, Kind, Step
@@ -74,9 +74,8 @@ class SqLancer(Source):
         with self.target.played(()) as connection:
             catalog = Catalog.of(connection)
             info = connection.info
-            logs = run(Server(info.host, info.port), path, call, f"{info.dbname}_lancer")
-        log = next((read_log(text) for name, text in logs.items() if name.endswith(DOING)), Log(0, (), ""))
-        made, asked = divided(log)
+            ran = run(Server(info.host, info.port), path, call, f"{info.dbname}_lancer")
+        made, asked = divided(next(iter(ran.doing.values()), Log(0, (), "")))
         scene = scene_of(made, catalog)
         with self.target.played(scene) as connection:
             steps = tuple(islice(_fit(connection, catalog, asked), queries))

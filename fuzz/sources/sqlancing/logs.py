@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-_HEAD: Final = re.compile(r"^-- (Time|Database|Database version|seed value): .*$", re.MULTILINE)
+_HEAD: Final = re.compile(r"^(?:--)?-- (Time|Database|Database version|seed value): .*$", re.MULTILINE)
 _SEED: Final = re.compile(r"^-- seed value: (\d+)$", re.MULTILINE)
 _TRACE: Final = re.compile(r"\t(at |\.\.\. )")
 _ITS_OWN: Final = re.compile(r"(DROP|CREATE) DATABASE\b", re.IGNORECASE)

@@ -1,5 +1,6 @@
 """SQLancer's options, as its version 2.0.0 has them: what there is to change for another version is here."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -10,6 +11,7 @@ MAIN: Final = "sqlancer.Main"
 ORACLES: Final = ("NOREC", "QUERY_PARTITIONING", "WHERE", "HAVING", "PQS", "CERT", "FUZZER")
 ENTRY_DATABASE: Final = "test"  # it connects there to make others
 LOGS: Final = "logs/postgres"  # below its working directory
+ASKED: Final = re.compile(r"Executed (\d+) queries")  # so far, it says every now and then
 SEEDS: Final = 1 << 31
 
 
@@ -34,7 +36,7 @@ class Call:
         yield from ("--timeout-seconds", str(self.seconds), "--num-threads", "1")
         yield from ("--host", "127.0.0.1", "--port", str(port), "--username", "postgres", "--password", "none")
         yield from ("--database-prefix", prefix, "--use-connection-test", "false")
-        yield from ("--log-execution-time", "false", "--print-progress-information", "false")
+        yield from ("--log-execution-time", "false")
 
     def _of_postgres(self) -> Iterator[str]:
         yield from ("--oracle", self.oracle, "--test-collations", "false")
