@@ -4,6 +4,7 @@ The server logs each statement of its sessions before it runs it. A process that
 and before: of this a case is made, to be judged again, since whoever dies of what others did will not die of it here.
 """
 
+import re
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from oracles.case import Case, Kind, Step
 
 _LOGGED: Final = "-c log_statement=all"
 _SAID: Final = ("LOG:  statement: ", "LOG:  execute <unnamed>: ")
+_AROUND: Final = re.compile(r"(begin|commit|rollback|set)\b", re.IGNORECASE)  # what it sends besides
 _KEPT: Final = (1, 10, 300)  # statements before a crash, of which a case is made: the first that shows it will do
 
 
@@ -46,7 +48,7 @@ class Smith:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What came of it: how many statements it sent, and of each process that died, all that it was sent, in order."""
+    """What came of it: how many statements it drew, and of each process that died, all that it was sent, in order."""
 
     statements: int
     deaths: tuple[tuple[str, ...], ...]
@@ -82,7 +84,8 @@ def ran(entries: Sequence[Entry]) -> Ran:
                 sent.setdefault(entry.pid, []).append(_unindented(entry.text.removeprefix(word)))
     dead = deaths(entries)
     died = [dead.leaders.get(pid, pid) for pid in dead.lines]
-    return Ran(sum(map(len, sent.values())), tuple(tuple(sent[pid]) for pid in dict.fromkeys(died) if pid in sent))
+    drawn = sum(not _AROUND.match(sql) for statements in sent.values() for sql in statements)
+    return Ran(drawn, tuple(tuple(sent[pid]) for pid in dict.fromkeys(died) if pid in sent))
 
 
 def _unindented(text: str) -> str:

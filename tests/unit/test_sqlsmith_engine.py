@@ -19,7 +19,7 @@ TRAP: failed Assert("false"), File: "x.c", Line: 1, PID: 11
 
 def test_who_died_is_told_with_all_that_it_was_sent() -> None:
     found = ran(split(LOG))
-    assert found.statements == 5
+    assert found.statements == 4
     assert found.deaths == (("set statement_timeout to '1s';", "select 1\nfrom t;", "update t set a = 2;"),)
 
 
