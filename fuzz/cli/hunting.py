@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import typer
 
+from fuzz.campaign.campaign import REDUCTIONS
 from fuzz.campaign.canaries import plant_all, require_caught
 from fuzz.campaign.catalog import new_campaign, opened
 from fuzz.campaign.plan import Plan
@@ -82,8 +83,8 @@ class Hunt:
         self._store.written(fingerprint, self._reducing.write(found, self._store.directory))
 
     def reduce(self) -> None:
-        """Reduce what was found, on servers of its own."""
-        for found in self.findings:
+        """Reduce what was found, as much of it as a campaign would, on servers of its own."""
+        for found in self.findings[:REDUCTIONS]:
             self.shown.progress(f"reducing finding {found.finding.fingerprint}")
             with fresh_servers(self.arms) as arms:
                 self._reducing.reduce(arms, found, self._store.directory)
