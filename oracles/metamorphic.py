@@ -53,10 +53,11 @@ class Metamorphic(Oracle):
                     broken[verdict.origin].setdefault(judge.played.arm, verdict)
                 elif judge.played.arm in accused(arms):
                     others.append(verdict)
-        return (*_blamed(arms, broken), *others)
+        return (*blamed(arms, broken), *others)
 
 
-def _blamed(arms: Sequence[str], broken: dict[str, dict[str, Finding]]) -> Iterator[Finding]:
+def blamed(arms: Sequence[str], broken: dict[str, dict[str, Finding]]) -> Iterator[Finding]:
+    """Yield a finding for each kind of contradiction (kind -> arm -> example), blamed on who shows it."""
     for examples in broken.values():
         for pair in pairs_of(arms, examples):
             example = examples[pair[1]]

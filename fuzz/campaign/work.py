@@ -50,6 +50,15 @@ class Reducer(Protocol):
         """Find what is to blame, as far as that takes no build; add it to the script."""
 
 
+def look_into(found: StoredFinding, arms: Sequence[Arm], store: Store, reducer: Reducer) -> Smallest:
+    """Reduce a finding, find what is to blame, and record both; return what is left. Raises PgduelError."""
+    smallest = reducer.reduce(arms, found, store.directory)
+    store.reduced(found.finding.fingerprint, smallest)
+    if smallest.shown:
+        store.blamed(found.finding.fingerprint, reducer.blame(arms, found, smallest))
+    return smallest
+
+
 @dataclass(frozen=True, slots=True)
 class CaseWork:
     """How worker processes set themselves up. Pickles."""
@@ -186,10 +195,7 @@ class _Worker:
             with fresh_servers(self._work.arms) as arms:
                 self._write_script(job.fingerprint)  # again, where pgduel was killed before the first time
                 found = self._found(job.fingerprint)
-                smallest = self._work.reducer.reduce(arms, found, self._work.directory)
-                self._store.reduced(job.fingerprint, smallest)
-                if smallest.shown:
-                    self._store.blamed(job.fingerprint, self._work.reducer.blame(arms, found, smallest))
+                smallest = look_into(found, arms, self._store, self._work.reducer)
         except PgduelError as error:
             return ReductionResult(f"finding {job.fingerprint} is not reduced: {error}")
         often = "" if smallest.always else f" ({smallest.how_often})"

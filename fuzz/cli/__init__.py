@@ -7,6 +7,9 @@ from fuzz.errors import PgduelError
 
 COMMANDS = {  # name -> module, in the order that --help has them
     "fuzz": "fuzz",
+    "sqlsmith": "sqlsmith",
+    "sqlancer": "sqlancer",
+    "isolation": "isolation",
     "replay": "replay",
     "show": "show",
     "blame": "blame",

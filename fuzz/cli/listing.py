@@ -16,7 +16,6 @@ from fuzz.generators.generator import all_generators
 from fuzz.report.terminal import clock
 from fuzz.servers.build import list_builds
 from fuzz.sources.source import all_sources
-from fuzz.sources.target import Given
 from oracles.oracle import all_oracles
 
 Rows = list[dict[str, str]]
@@ -73,7 +72,12 @@ def _generators() -> Rows:
 
 def _sources() -> Rows:
     return [
-        {"source": name, "what": _first_line(source), "lacks": source.lacks(Given()), "modes": ", ".join(source.modes)}
+        {
+            "source": name,
+            "what": _first_line(source),
+            "lacks": source.lacks(options.given()),
+            "modes": ", ".join(source.modes),
+        }
         for name, source in all_sources().items()
     ]
 

@@ -1,5 +1,6 @@
 """The options that say which arms there are, shared by the commands that need any."""
 
+import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -16,6 +17,7 @@ from fuzz.servers.base import resolve_base
 from fuzz.servers.flavor import FLAVORS, flavor_named
 from fuzz.servers.release import RELEASES
 from fuzz.servers.series import Series
+from fuzz.sources.sqlancing.jar import VARIABLE
 from fuzz.sources.target import Given
 
 DEFAULT_BASE = "pg17"
@@ -96,11 +98,16 @@ Sql = Annotated[
 ]
 
 
-def given(sql: Path | None) -> Given:
-    """Return what sources get of the command line. Raises CaseError."""
+def given(sql: Path | None = None, jar: Path | str | None = None) -> Given:
+    """Return what sources get of the command line, and of the environment. Raises CaseError."""
+    jar = jar or os.environ.get(VARIABLE)
     if sql is not None and not sql.expanduser().exists():
         raise CaseError(f"there is no {sql}: give --sql a file or a directory of SQL")
-    return Given(None if sql is None else str(sql.expanduser().resolve()))
+    return Given(None if sql is None else _resolved(sql), _resolved(Path(jar)) if jar else None)
+
+
+def _resolved(path: Path) -> str:
+    return str(path.expanduser().resolve())
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,10 @@ from oracles.case import Step
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What sources take from the user, by options of the command line. Paths are absolute."""
+    """What sources take from the user, by options and the environment. Paths are absolute."""
 
     sql: str | None = None  # a file or directory of SQL
+    sqlancer_jar: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return what the class takes as arguments."""

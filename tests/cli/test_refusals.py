@@ -6,7 +6,10 @@ import pytest
 
 from tests.cli.command import Command
 
-COMMANDS = ("fuzz", "replay", "show", "blame", "corpus", "list", "build", "shell", "bench", "doctor", "test")
+COMMANDS = (
+    *("fuzz", "sqlsmith", "sqlancer", "isolation"),
+    *("replay", "show", "blame", "corpus", "list", "build", "shell", "bench", "doctor", "test"),
+)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +52,10 @@ def test_the_help_names_every_command(pgduel: Command) -> None:
         (("fuzz", "--arm", "a=", "--series", "b"), "not both"),
         (("fuzz", "--resume", "7"), "there is no campaign yet"),
         (("fuzz", "--resume", "7", "--seed", "3"), "keeps its seed, generators, SQL and arms"),
+        (
+            ("sqlancer", "--sqlancer-jar", "/nowhere.jar"),
+            "SQLancer cannot run: there is no jar /nowhere.jar; PGDUEL_SQLANC",
+        ),
         (("replay", "no-such-file.sql"), "no finding is called 'no-such-file.sql'"),
         (("replay", "1/nonsense/0"), "no generator is called 'nonsense'"),
         (("replay", "7/0123456789ab"), "there is no campaign yet"),
@@ -79,7 +86,7 @@ def test_lists_name_what_there_is(pgduel: Command, tmp_path: Path) -> None:
     generators = pgduel("list", "generators").out
     assert "copy_batches" in generators
     assert "partitioned_joins" in generators
-    assert {"regress", "sqlsmith", "user_sql"} <= set(pgduel("list", "sources").out.split())
+    assert {"qpg", "regress", "sqlancer", "sqlsmith", "user_sql"} <= set(pgduel("list", "sources").out.split())
     assert "result" in pgduel("list", "oracles").out
     assert pgduel("list", "campaigns", "--json", tmp_path / "list.json").out == "none\n"
     assert (tmp_path / "list.json").read_text() == "[]\n"

@@ -17,6 +17,8 @@ from fuzz.servers.cluster import Cluster
 from oracles.case import Case, Kind, Step
 from oracles.metamorphic import Metamorphic
 from oracles.oracle import Agree, Canary, Oracle, all_oracles
+from oracles.reported import AS_BEFORE
+from oracles.sampling import ESTIMATED
 
 pytestmark = pytest.mark.servers
 
@@ -60,8 +62,11 @@ QUERIES = (
 CASE = Case(
     "by_hand",
     SCENE,
-    tuple(Step(sql, Kind.QUERY, ordered="ORDER BY 1, 2 LIMIT" in sql) for sql in QUERIES),
-    tuple(oracle.sample.mode for oracle in LOGIC),
+    (
+        *(Step(sql, Kind.QUERY, ordered="ORDER BY 1, 2 LIMIT" in sql) for sql in QUERIES),
+        Step("SELECT b.i FROM b WHERE b.t <> 'k3' AND b.j > 1", Kind.QUERY, tags=(AS_BEFORE,)),
+    ),
+    (ESTIMATED.mode, *(oracle.sample.mode for oracle in LOGIC)),
 )
 CANARIES = [
     pytest.param(oracle, canary, id=f"{oracle.name}-{canary.sabotage}-{number}")
@@ -88,7 +93,7 @@ def test_a_sound_server_does_not_contradict_itself(mode: str, stage: Stage, arms
     trial = try_case(stage, seats(ORACLES, arms), replace(CASE, modes=(MODES[mode], *CASE.modes)))
     assert {verdict for _, verdict in trial.verdicts if not isinstance(verdict, Agree)} == set()
     judged = {name: verdict.statements for name, verdict in trial.verdicts if isinstance(verdict, Agree)}
-    assert all(judged[oracle.name] for oracle in LOGIC)
+    assert all(judged[name] for name in ("cert", *(oracle.name for oracle in LOGIC)))
 
 
 @pytest.mark.parametrize(("oracle", "canary"), CANARIES)

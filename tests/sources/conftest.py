@@ -1,5 +1,6 @@
 """One arm for all tests here, upstream with assertions; what sources ask of it, and a stage on it."""
 
+import os
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -12,6 +13,7 @@ from fuzz.servers.base import resolve_base
 from fuzz.servers.build import Build, ensure_build
 from fuzz.servers.cluster import Cluster
 from fuzz.servers.flavor import FLAVORS
+from fuzz.sources.sqlancing.jar import VARIABLE
 from fuzz.sources.target import Given
 from tests.sources.application import write_application
 
@@ -24,7 +26,7 @@ def build() -> Build:
 @pytest.fixture(scope="session")
 def given(tmp_path_factory: pytest.TempPathFactory) -> Given:
     """All that sources may be given."""
-    return Given(sql=str(write_application(tmp_path_factory.mktemp("application"))))
+    return Given(str(write_application(tmp_path_factory.mktemp("application"))), os.environ.get(VARIABLE))
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ from fuzz.servers.arm import Arm
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
 from fuzz.sources.source import Source, all_sources
+from fuzz.sources.sqlancer import SqLancer
 from fuzz.sources.target import Given
 from fuzz.sources.workloads import USER_SQL, all_workloads, require_workload, workload_named
 from oracles.case import Case, CaseId, Kind
@@ -25,6 +26,15 @@ pytestmark = [pytest.mark.servers, pytest.mark.timeout(1200)]
 SOURCES = all_sources()
 CASES = 3
 SMALL = Scale(rows=20, relations=2, partitions=2, queries=2)
+
+
+@pytest.fixture(autouse=True)
+def _there(request: pytest.FixtureRequest, given: Given) -> None:
+    """Skip sources that are not there on this machine: SQLancer's jar is nobody's to bring."""
+    source = request.node.callspec.params.get("source") if hasattr(request.node, "callspec") else None
+    if isinstance(source, SqLancer) and (why := source.lacks(given)):
+        pytest.skip(f"SQLancer: {why}")
+
 
 each_source = pytest.mark.parametrize("source", SOURCES.values(), ids=list(SOURCES))
 
@@ -117,5 +127,5 @@ def test_scale_is_respected(source: Source, target: Rehearsal) -> None:
 
 
 def test_unknown_names_are_refused() -> None:
-    with pytest.raises(CaseError, match=r"there are: copy_batches, .*regress, sqlsmith, user_sql"):
+    with pytest.raises(CaseError, match=r"there are: copy_batches, .*qpg, regress, sqlancer, sqlsmith, user_sql"):
         workload_named("nobody")

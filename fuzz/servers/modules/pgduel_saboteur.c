@@ -256,6 +256,14 @@ choose_first(Node *node)
 		linitial_node(CaseWhen, ((CaseExpr *) node)->args)->expr = (Expr *) makeBoolConst(true, false);
 }
 
+/* Have all of several conditions hold where one would do. */
+static void
+want_all(Node *node)
+{
+	if (IsA(node, BoolExpr) && ((BoolExpr *) node)->boolop == OR_EXPR)
+		((BoolExpr *) node)->boolop = AND_EXPR;
+}
+
 /* Have operators see an integer constant as one more than it is. */
 static void
 misread_constant(Node *node)
@@ -694,6 +702,7 @@ static const Sabotage sabotages[] = {
 	{"lose_negated", .mistake = lose_negated},
 	{"change_nothing", .mistake = change_nothing},
 	{"choose_first", .mistake = choose_first},
+	{"want_all", .mistake = want_all},
 	{"misread_constant", .mistake = misread_constant},
 	{"plan_slowly", .planner = plan_slowly},
 	{"plan_hungrily", .planner = plan_hungrily},

@@ -40,9 +40,9 @@ def doubts(connection: psycopg.Connection[Any], catalog: Catalog, sql: str) -> f
             made = f"CREATE FUNCTION pg_temp.pgduel_analysed() RETURNS void LANGUAGE sql BEGIN ATOMIC {sql}\n; END"
             connection.execute(made.encode(), prepare=True)  # so that it can be only one statement
             row = connection.execute(_BODY).fetchone()
-        except psycopg.OperationalError:
-            raise
         except psycopg.Error as error:
+            if connection.broken:
+                raise
             raise Unanalysable(str(error)) from error
         assert row is not None
         return frozenset(_with_views(connection, catalog, read_nodes(row[0])))

@@ -15,9 +15,9 @@ def is_quick(connection: psycopg.Connection[Any], sql: str) -> bool:
     """Tell what the planner expects; what it refuses takes no time. Raises psycopg.OperationalError."""
     try:
         row = connection.execute(f"EXPLAIN (FORMAT JSON) {sql}".encode()).fetchone()
-    except psycopg.OperationalError:
-        raise
     except psycopg.Error:
+        if connection.broken:
+            raise
         return True
     assert row is not None
     plan = row[0][0]["Plan"]

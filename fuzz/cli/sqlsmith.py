@@ -1,0 +1,73 @@
+"""`pgduel sqlsmith`: SQLsmith in its own way, executing against one arm, for crashes."""
+
+import random
+from typing import Annotated, Final
+
+import typer
+
+from fuzz.campaign.plan import Plan
+from fuzz.cli import options
+from fuzz.cli.app import app, write_json
+from fuzz.cli.hunting import Hunt, hunting, told
+from fuzz.engines.sqlsmith import Smith, cases, run
+from fuzz.generators.choices import pick
+from fuzz.generators.generator import Scale, all_generators
+from fuzz.sources.sqlsmith import SEEDS
+from fuzz.sources.workloads import require_workload
+
+_STATEMENTS: Final = 2000  # on one scene
+_ROUND: Final = 60.0  # seconds at most on one scene
+_SCALE: Final = Scale(rows=60, queries=1)
+
+
+@app.command()
+def sqlsmith(
+    *,
+    minutes: Annotated[float, typer.Option(min=0.1, metavar="N", help="How long to look.")] = 5.0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Decides scenes, and SQLsmith's seed on each.")] = 1,
+    base: options.Base = None,
+    series: options.SeriesOption = None,
+    repo: options.Repo = None,
+    commits: options.Range = None,
+    arm: options.ArmOption = None,
+    flavor: options.FlavorOption = options.DEFAULT_FLAVOR,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Have SQLsmith execute what it draws on the last arm, over scenes of the generators, and wait for crashes.
+
+    What a server was sent before it crashed is played on all arms. `pgduel fuzz --generator sqlsmith` has SQLsmith's
+    statements judged by all oracles.
+    """
+    arms = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
+    given = options.given()
+    require_workload("sqlsmith", given)
+    plan = Plan(seed, ("sqlsmith",), minutes, None, stop_at_first=False, arms=arms.to_json(), given=given)
+    with hunting(plan) as hunt:
+        hunt.counts = {"seed": seed, "scenes": 0, "statements": 0, "crashes": 0}
+        while hunt.seconds:
+            _round(hunt)
+    write_json(json_file, hunt.to_json())
+    counts = hunt.counts
+    told_of = f"SQLsmith, seed {seed}: {counts['statements']} statements on {counts['scenes']} scenes"
+    raise told(hunt, f"{told_of}, {counts['crashes']} crashes, {hunt.confirmed} of them confirmed")
+
+
+def _round(hunt: Hunt) -> None:
+    """Play a scene, and let SQLsmith loose on it."""
+    counts = hunt.counts
+    drawn = f"{counts['seed']}/sqlsmith/scene {counts['scenes']}"
+    rng = random.Random(drawn)
+    scene = pick(rng, list(all_generators().values())).generate(rng, _SCALE).scene
+    smith = Smith(rng.randrange(SEEDS), _STATEMENTS)
+    with hunt.target.played(scene) as connection:
+        database = connection.info.dbname
+    hunt.shown.progress(f"SQLsmith, scene {counts['scenes']}: {counts['statements']} statements so far")
+    found = run(smith, hunt.arms[-1].cluster, database, min(_ROUND, max(1.0, hunt.seconds)))
+    counts["scenes"] += 1
+    counts["statements"] += found.statements
+    for sent in found.deaths:
+        counts["crashes"] += 1
+        hunt.await_servers()
+        origin = f"sqlsmith --seed={smith.seed} on {drawn}"
+        if not any(hunt.judge(case, origin) for case in cases(scene, sent)):
+            hunt.shown.say(f"not confirmed, {origin}: it crashed after {sent[-1][:100]!r}")

@@ -1,0 +1,113 @@
+"""Engine: SQLsmith in its own way, executing against one arm, for crashes.
+
+The server logs each statement of its sessions before it runs it. A process that died tells by that what it ran last,
+and before: of this a case is made, to be judged again, since whoever dies of what others did will not die of it here.
+"""
+
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pglast
+from pglast import ast
+from psycopg.conninfo import make_conninfo
+
+from fuzz.errors import CaseError
+from fuzz.execution.serverlog import Entry, deaths, split
+from fuzz.servers.cluster import Cluster
+from fuzz.sources.sqlsmith import PROGRAM
+from oracles.case import Case, Kind, Step
+
+_LOGGED: Final = "-c log_statement=all"
+_SAID: Final = ("LOG:  statement: ", "LOG:  execute <unnamed>: ")
+_AROUND: Final = re.compile(r"(begin|commit|rollback|set)\b", re.IGNORECASE)  # what it sends besides
+_KEPT: Final = (1, 10, 300)  # statements before a crash, of which a case is made: the first that shows it will do
+
+
+@dataclass(frozen=True, slots=True)
+class Smith:
+    """One start of SQLsmith."""
+
+    seed: int
+    queries: int
+
+    def command(self, cluster: Cluster, database: str, options: str = "") -> list[str]:
+        """Return the command line for a database, where sessions have these options as well."""
+        server = make_conninfo(
+            host=str(cluster.socket_dir),
+            port=cluster.port,
+            user="postgres",
+            dbname=database,
+            options=f"{_LOGGED} {options}".strip(),
+        )
+        counted = [f"--seed={self.seed}", f"--max-queries={self.queries}"]
+        return [PROGRAM, f"--target={server}", "--exclude-catalog", *counted]
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What came of it: how many statements it drew, and of each process that died, all that it was sent, in order."""
+
+    statements: int
+    deaths: tuple[tuple[str, ...], ...]
+
+
+def run(smith: Smith, cluster: Cluster, database: str, seconds: float, options: str = "") -> Ran:
+    """Run SQLsmith to its end, or for so many seconds. Raises CaseError where it does not run at all."""
+    offset = cluster.log_size()
+    process = subprocess.Popen(
+        smith.command(cluster, database, options), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        _, said = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        _, said = process.communicate()
+    except BaseException:
+        process.kill()
+        process.communicate()
+        raise
+    found = ran(split(cluster.log_since(offset)))
+    if not found.statements:
+        raise CaseError(f"SQLsmith does not run: {(said.strip().splitlines() or ['it says nothing'])[-1]}")
+    return found
+
+
+def ran(entries: Sequence[Entry]) -> Ran:
+    """Return what a server's log tells of SQLsmith's sessions."""
+    sent: dict[int, list[str]] = {}
+    for entry in entries:
+        for word in _SAID:
+            if entry.text.startswith(word):
+                sent.setdefault(entry.pid, []).append(_unindented(entry.text.removeprefix(word)))
+    dead = deaths(entries)
+    died = [dead.leaders.get(pid, pid) for pid in dead.lines]
+    drawn = sum(not _AROUND.match(sql) for statements in sent.values() for sql in statements)
+    return Ran(drawn, tuple(tuple(sent[pid]) for pid in dict.fromkeys(died) if pid in sent))
+
+
+def _unindented(text: str) -> str:
+    """Return a statement as it was sent: the log puts a tab before each of its further lines."""
+    return text.replace("\n\t", "\n")
+
+
+def cases(scene: Sequence[Step], sent: Sequence[str]) -> Iterator[Case]:
+    """Yield cases of what a process was sent before it died: of its last statement, then of more and more."""
+    steps = [_step(sql.strip().rstrip(";")) for sql in sent]
+    asked = [step for step in steps if step is not None]
+    for count in dict.fromkeys(min(count, len(asked)) for count in _KEPT if asked):
+        yield Case("sqlsmith", tuple(scene), tuple(asked[-count:]))
+
+
+def _step(sql: str) -> Step | None:
+    """Return the step of a statement, or None for what only serves SQLsmith: each statement is rolled back there."""
+    try:
+        statements = pglast.parse_sql(sql)
+    except pglast.parser.ParseError:
+        return Step(sql, may_fail=True)
+    if len(statements) != 1 or isinstance(statements[0].stmt, ast.VariableSetStmt):
+        return None
+    kind = Kind.QUERY if isinstance(statements[0].stmt, ast.SelectStmt) else Kind.COMMAND
+    return Step(sql, kind, may_fail=True)

@@ -1,0 +1,1 @@
+"""Which way to go where what is asked brings nothing new."""

@@ -1,0 +1,1 @@
+"""SQLancer as a program beside us: its jar, its options, its logs."""

@@ -1,0 +1,39 @@
+"""Reported: two queries of which another program says that they have the same rows have them when we play them.
+
+Other fuzzers report what contradicts itself by their own oracles. What they did is played as a case, in which a query
+that is to have the rows of the one before it bears a tag; nothing is taken from the report but that claim.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import ClassVar, Final
+
+from oracles.canary_case import canary_case, query
+from oracles.claims import Claim, Played
+from oracles.metamorphic import Metamorphic
+from oracles.oracle import Canary
+from oracles.sampling import REPORTED, Sample
+
+AS_BEFORE: Final = "as before"  # the tag of a query that is to have the rows of the step before it
+
+
+class Reported(Metamorphic):
+    """What another fuzzer takes for a contradiction is one."""
+
+    name: ClassVar[str] = "reported"
+    sample: ClassVar[Sample] = REPORTED
+    canaries: ClassVar[tuple[Canary, ...]] = (
+        Canary(
+            "drop_row",
+            canary_case(query("SELECT n FROM flock"), replace(query("SELECT n FROM canary"), tags=(AS_BEFORE,))),
+        ),
+    )
+
+    def claims(self, played: Played) -> Iterator[Claim]:
+        """Yield the claims that tags make, unless sums of floating-point numbers are shown."""
+        steps = played.case.all_steps
+        tagged = [position for position, step in enumerate(steps) if AS_BEFORE in step.tags]
+        if tagged:
+            exact = played.exact()
+            pairs = {each: (steps[each - 1].sql, exact[each]) for each in tagged if {each - 1, each} <= exact.keys()}
+            yield from played.claims(pairs, "queries reported to have the same rows have not")

@@ -1,0 +1,63 @@
+"""Other programs look for bugs, and what they come across is judged: SQLsmith, SQLancer, isolation specs."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from fuzz.sources.sqlancing.jar import VARIABLE
+from tests.cli.command import EQUALS, Command, told
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
+
+# A setting that only one arm knows, which psql would show as an error on the other.
+DIFFERS = """\
+session s1
+step ask { SHOW debug_force_hashjoin_bloom; }
+session s2
+step other { SELECT 1; }
+"""
+
+
+def test_sqlsmith_looks_for_crashes_and_finds_none(pgduel: Command, tmp_path: Path) -> None:
+    ended = pgduel("sqlsmith", "--arm", "upstream", "--minutes", "0.1", "--seed", "3", "--json", tmp_path / "it.json")
+    result = told(ended, tmp_path / "it.json", 0)
+    assert result["statements"] > 50
+    assert (result["seed"], result["crashes"], result["findings"]) == (3, 0, [])
+    assert "No finding." in ended.out
+
+
+def test_isolation_specs_agree_where_builds_are_equal(pgduel: Command, tmp_path: Path) -> None:
+    ended = pgduel("isolation", "merge-update", *EQUALS, "--minutes", "0.3", "--json", tmp_path / "it.json")
+    result = told(ended, tmp_path / "it.json", 0)
+    assert result["played"] >= 1
+    assert result["findings"] == []
+
+
+def test_a_spec_that_differs_becomes_a_spec_that_plays_again(pgduel: Command, tmp_path: Path) -> None:
+    (tmp_path / "asks.spec").write_text(DIFFERS)
+    arms = ("--arm", "upstream", "--arm", "patched", "--minutes", "5")
+    result = told(
+        pgduel("isolation", tmp_path / "asks.spec", *arms, "--json", tmp_path / "it.json"), tmp_path / "it.json", 1
+    )
+    (finding,) = result["findings"]
+    assert finding["summary"] == "patched prints another result than upstream"
+    script = Path(finding["reproducer"])
+    assert "unrecognized configuration parameter" in script.read_text()
+    assert pgduel("isolation", script, *arms).status == 1
+
+
+def test_a_spec_that_is_not_there_is_refused(pgduel: Command) -> None:
+    ended = pgduel("isolation", "no-such-spec", *EQUALS)
+    assert ended.status == 2
+    assert "no isolation spec is called 'no-such-spec'; there are: aborted-keyrevoke, " in ended.err
+
+
+def test_sqlancer_looks_and_reports_nothing_of_a_sound_server(pgduel: Command, tmp_path: Path) -> None:
+    if VARIABLE not in os.environ:
+        pytest.skip(f"SQLancer's jar is not there: {VARIABLE} names it")
+    arguments = ("--oracle", "FUZZER", "--minutes", "0.5", "--seed", "5", "--json", tmp_path / "it.json")
+    ended = pgduel("sqlancer", "--arm", "upstream", *arguments)
+    result = told(ended, tmp_path / "it.json", 0)
+    assert (result["oracle"], result["confirmed"]) == ("FUZZER", 0)
+    assert "No finding." in ended.out

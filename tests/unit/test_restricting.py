@@ -1,0 +1,97 @@
+"""Pairs of queries of which the second has fewer of the rows; what must be left alone."""
+
+import pytest
+
+from oracles.cert import is_simple
+from oracles.restricting import MOST, restrictions
+
+
+def named(sql: str) -> set[tuple[str, str, str]]:
+    return {(pair.name, pair.wide, pair.narrow) for pair in restrictions(sql)}
+
+
+def test_a_condition_is_added_and_an_alternative_taken_away() -> None:
+    assert named("SELECT count(*) FROM a WHERE x <> 1 ORDER BY 1") == {
+        ("one more condition", "SELECT 1 FROM a WHERE x <> 1", "SELECT 1 FROM a WHERE (x <> 1) AND x IS NOT NULL"),
+        ("without an alternative", "SELECT 1 FROM a WHERE (x <> 1) OR x IS NULL", "SELECT 1 FROM a WHERE x <> 1"),
+    }
+
+
+def test_a_bound_is_between_the_loosest_and_the_tightest() -> None:
+    for operator, loose, tight in (("<=", "9223372036854775807", "'-9223372036854775808'::bigint"),):
+        found = named(f"SELECT 1 FROM a WHERE x {operator} 5 AND y LIKE 'b'")
+        given = f"SELECT 1 FROM a WHERE x {operator} 5"
+        assert ("a tighter bound", f"SELECT 1 FROM a WHERE x {operator} {loose}", given) in found
+        assert ("a tighter bound", given, f"SELECT 1 FROM a WHERE x {operator} {tight}") in found
+    assert (
+        "a tighter bound",
+        "SELECT 1 FROM a WHERE x > '-9223372036854775808'::bigint",
+        "SELECT 1 FROM a WHERE x > 5",
+    ) in (named("SELECT 1 FROM a WHERE x > 5"))
+
+
+def test_distinct_rows_are_no_more_than_rows() -> None:
+    assert ("DISTINCT", "SELECT x, y FROM a", "SELECT DISTINCT x, y FROM a") in named("SELECT x, y FROM a")
+
+
+def test_of_an_inner_join_only_a_condition_is_added() -> None:
+    kinds = {pair.name for pair in restrictions("SELECT a.x FROM a JOIN b ON a.k = b.k WHERE a.x > 5 AND b.y = 1")}
+    assert kinds == {"one more condition", "DISTINCT"}
+
+
+def test_of_a_larger_or_outer_join_each_table_is_taken_by_itself() -> None:
+    joins = "a AS x LEFT JOIN b ON x.k = b.k AND b.y > 5 JOIN c ON c.z = x.z AND x.w <> c.w"
+    sql = f"SELECT 1 FROM {joins} WHERE x.v IN (1, 2)"
+    froms = {pair.wide.partition(" WHERE ")[0].partition(" FROM ")[2] for pair in restrictions(sql)}
+    assert froms == {"a AS x", "b", "c"}
+    assert any(pair.narrow == "SELECT 1 FROM b WHERE (b.y > 5) AND b.k IS NOT NULL" for pair in restrictions(sql))
+    assert not any("x.w <> c.w" in pair.narrow for pair in restrictions(sql))
+
+
+def test_where_columns_are_equal_no_alternative_is_taken_away() -> None:
+    assert not any("OR" in pair.wide for pair in restrictions("SELECT 1 FROM a WHERE x = y AND x = 5"))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT x FROM a WHERE x > random()",
+        "SELECT x FROM a WHERE x IN (SELECT y FROM b)",
+        "SELECT x FROM generate_series(1, 3) AS x WHERE x > 1",
+        "SELECT x FROM (SELECT y AS x FROM a) AS q WHERE x > 1",
+        "WITH c AS (SELECT 1 AS x) SELECT x FROM c WHERE x > 0",
+        "SELECT x FROM a TABLESAMPLE system (50) WHERE x > 1",
+        "SELECT ctid FROM a",
+        "DELETE FROM a WHERE x > 1",
+        "SELECT x FROM a WHERE x > 1 UNION SELECT x FROM b",
+    ],
+)
+def test_what_may_be_estimated_otherwise_is_left_alone(sql: str) -> None:
+    assert restrictions(sql) == ()
+
+
+def test_pairs_are_not_too_many() -> None:
+    joins = " ".join(f"LEFT JOIN t{n} ON t{n}.a = t0.a AND t{n}.b > {n}" for n in range(1, 9))
+    assert len(restrictions(f"SELECT 1 FROM t0 {joins}")) == MOST
+
+
+def node(kind: str, *below: dict[str, object], **more: object) -> dict[str, object]:
+    return {"Node Type": kind, "Plan Rows": 5, "Plans": list(below), **more}
+
+
+def test_plans_of_scans_and_one_inner_join_are_simple() -> None:
+    scan = node("Seq Scan")
+    join = node("Hash Join", scan, node("Hash", node("Append", scan, scan)), **{"Join Type": "Inner"})
+    assert is_simple(scan)
+    assert is_simple(join)
+    assert is_simple(node("Unique", node("Sort", join)))
+
+
+def test_what_a_view_hides_is_not() -> None:
+    scan = node("Seq Scan")
+    join = node("Nested Loop", scan, scan, **{"Join Type": "Inner"})
+    assert not is_simple(node("Nested Loop", scan, join, **{"Join Type": "Inner"}))
+    assert not is_simple(node("Nested Loop", scan, scan, **{"Join Type": "Left"}))
+    assert not is_simple(node("Subquery Scan", scan))
+    assert not is_simple(node("Append", node("Limit", scan)))
+    assert not is_simple(node("Seq Scan", node("Seq Scan", **{"Subplan Name": "SubPlan 1"})))

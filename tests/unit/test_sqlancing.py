@@ -1,0 +1,127 @@
+"""SQLancer's logs, and what its reports come down to; its jar, and its command line."""
+
+from pathlib import Path
+
+import pytest
+
+from fuzz.errors import CaseError
+from fuzz.sources.sqlancing import jar
+from fuzz.sources.sqlancing.logs import Log, divided, read_log
+from fuzz.sources.sqlancing.options import Call
+from fuzz.sources.sqlancing.reports import claim, named
+
+HEAD = """\
+-- Time: 2026/11/21 16:08:52
+-- Database: lancer0
+-- Database version: 17.11
+-- seed value: 7
+\\c test;
+DROP DATABASE FORCE IF EXISTS lancer0;
+CREATE DATABASE lancer0 WITH ENCODING 'UTF8' TEMPLATE template0;
+\\c lancer0;
+CREATE TABLE t0(c0 int);
+SET SESSION statement_timeout = 5000;\\n;
+INSERT INTO t0(c0) VALUES(1);
+"""
+TRACE = """\
+--\tat sqlancer.common.oracle.NoRECOracle.check(NoRECOracle.java:130)
+--\t... 9 more
+"""
+
+
+def report(message: str, *ending: str) -> Log:
+    """Return the log of a report: every line of what was thrown is a comment there."""
+    thrown = "\n--".join(f"java.lang.AssertionError: {message}".split("\n"))
+    return read_log(f"--{thrown}\n{TRACE}--{HEAD}" + "".join(f"{line}\n" for line in ending))
+
+
+def test_statements_are_read_one_a_line_without_what_is_about_databases() -> None:
+    log = read_log(HEAD + "SELECT c0 FROM t0;\nSELECT 1;\n")
+    assert log.seed == 7
+    assert divided(log) == (
+        ("CREATE TABLE t0(c0 int)", "SET SESSION statement_timeout = 5000", "INSERT INTO t0(c0) VALUES(1)"),
+        ("SELECT c0 FROM t0", "SELECT 1"),
+    )
+    assert log.complaint == ""
+
+
+def test_a_complaint_has_its_message_without_the_trace() -> None:
+    log = report("the counts mismatch (1 and 2)!")
+    assert log.complaint == "java.lang.AssertionError: the counts mismatch (1 and 2)!"
+    assert "INSERT INTO t0(c0) VALUES(1)" in log.statements
+
+
+@pytest.mark.parametrize(
+    ("optimized", "counted"),
+    [
+        ("SELECT ALL * FROM t0 WHERE c0 > 1", "SELECT count(*) FROM (SELECT ALL * FROM t0 WHERE c0 > 1) AS q"),
+        (
+            "SELECT COUNT(*) FROM t0 WHERE c0 > 1",
+            "SELECT sum(n)::bigint FROM (SELECT COUNT(*) FROM t0 WHERE c0 > 1) AS q (n)",
+        ),
+    ],
+)
+def test_norec_says_that_two_counts_are_equal(optimized: str, counted: str) -> None:
+    summed = "SELECT SUM(count) FROM (SELECT CAST(c0 > 1 AS INT) as count FROM t0) as res"
+    log = report(f"the counts mismatch (1 and 2)!\n-- {optimized};\n-- count: 1\n-- {summed};\n-- count: 2")
+    assert claim(log) == (counted, f"SELECT coalesce(sum(count), 0)::bigint FROM ({summed}) AS q (count)")
+
+
+def test_partitions_have_the_rows_of_the_whole() -> None:
+    log = report(
+        'The size of the result sets mismatch (3 and 4)!\nFirst query: "SELECT c0 FROM t0", whose cardinality is: 3\n'
+        'Second query:"SELECT c0 FROM t0 WHERE p;SELECT c0 FROM t0 WHERE NOT p ORDER BY 1", whose cardinality is: 4'
+    )
+    parts = "(SELECT c0 FROM t0 WHERE p) UNION ALL (SELECT c0 FROM t0 WHERE NOT p ORDER BY 1)"
+    assert claim(log) == ("SELECT c0 FROM t0", parts)
+    log = report(
+        'The content of the result sets mismatch!\nFirst query : "SELECT c0 FROM t0"\n'
+        'Second query: "-- Query: "SELECT c0 FROM t0 WHERE p UNION ALL SELECT 2"; It misses: "[3]""'
+    )
+    assert claim(log) == ("SELECT c0 FROM t0", "SELECT c0 FROM t0 WHERE p UNION ALL SELECT 2")
+
+
+def test_aggregates_of_partitions_are_those_of_the_whole() -> None:
+    log = report(
+        "the results mismatch!\n-- SELECT MAX(c0) FROM t0;\n-- result: 3\n-- SELECT MAX(a) FROM x;\n-- result: 4"
+    )
+    assert claim(log) == ("SELECT MAX(c0) FROM t0", "SELECT MAX(a) FROM x")
+
+
+def test_a_pivot_row_is_there() -> None:
+    asked = "SELECT * FROM (SELECT t0.c0 AS t0c0 FROM t0 WHERE (c0) IS TRUE) as result WHERE result.t0c0 = 1"
+    log = report("SELECT t0.c0", f"{asked};", "-- pivot row values:;")
+    assert claim(log) == (f"SELECT count(*) > 0 FROM ({asked}) AS q", "SELECT true")
+
+
+def test_of_other_reports_the_statements_are_played() -> None:
+    broken = "SELECT c0 FROM t0 GROUP BY 1\nCaused by: org.postgresql.util.PSQLException: ERROR: no idea"
+    assert claim(report(broken)) is None
+    assert named(report(broken)) == ("SELECT c0 FROM t0 GROUP BY 1",)
+    estimates = (
+        "Inconsistent result for query: EXPLAIN SELECT c0 FROM t0; --5\nEXPLAIN SELECT c0 FROM t0 WHERE c0 > 1; --9"
+    )
+    assert named(report(estimates))[:2] == ("SELECT c0 FROM t0", "SELECT c0 FROM t0 WHERE c0 > 1")
+    assert named(report("this is no SQL")) == ()
+
+
+def test_what_is_lacking_is_said_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGDUEL_HOME", str(tmp_path))
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    assert jar.lacking(None).startswith("its jar is not there: name it in PGDUEL_SQLANCER_JAR")
+    assert jar.lacking(str(tmp_path / "none.jar")).startswith(f"there is no jar {tmp_path}/none.jar")
+    with pytest.raises(CaseError, match="SQLancer cannot run: its jar is not there"):
+        jar.class_path(None)
+    (tmp_path / "it.jar").touch()
+    assert jar.class_path(str(tmp_path / "it.jar")) == str(tmp_path / "it.jar")
+
+
+def test_the_command_line_has_the_seed_and_the_oracle() -> None:
+    command = Call("NOREC", seed=7, queries=9).command("a.jar", 5432, "duel")
+    assert command[0] == "java"
+    assert command[command.index("--random-seed") + 1] == "7"
+    assert command[command.index("postgres", command.index("--database-prefix")) :][:3] == [
+        "postgres",
+        "--oracle",
+        "NOREC",
+    ]

@@ -1,0 +1,45 @@
+"""What a server's log tells of SQLsmith's sessions, and the cases that are made of a crash."""
+
+from fuzz.engines.sqlsmith import cases, ran
+from fuzz.execution.serverlog import split
+from oracles.case import Kind, Step
+
+LOG = """\
+11|sqlsmith::dut|LOG:  statement: set statement_timeout to '1s';
+11|sqlsmith::dut|LOG:  statement: select 1
+\tfrom t;
+12|other|LOG:  statement: select 'of another session';
+11|sqlsmith::dut|ERROR:  division by zero
+11|sqlsmith::dut|LOG:  statement: update t set a = 2;
+TRAP: failed Assert("false"), File: "x.c", Line: 1, PID: 11
+9||LOG:  server process (PID 11) was terminated by signal 6: Aborted
+13|sqlsmith::dut|LOG:  statement: select 3;
+"""
+
+
+def test_who_died_is_told_with_all_that_it_was_sent() -> None:
+    found = ran(split(LOG))
+    assert found.statements == 4
+    assert found.deaths == (("set statement_timeout to '1s';", "select 1\nfrom t;", "update t set a = 2;"),)
+
+
+def test_nobody_died() -> None:
+    assert ran(split(LOG.partition("TRAP")[0])).deaths == ()
+
+
+def test_the_last_statement_is_tried_first_and_settings_are_no_part() -> None:
+    scene = (Step("CREATE TABLE t (a int)"),)
+    alone, whole = cases(scene, ran(split(LOG)).deaths[0])
+    assert alone.scene == whole.scene == scene
+    assert [(step.sql, step.kind) for step in alone.steps] == [("update t set a = 2", Kind.COMMAND)]
+    assert [(step.sql, step.kind) for step in whole.steps] == [
+        ("select 1\nfrom t", Kind.QUERY),
+        ("update t set a = 2", Kind.COMMAND),
+    ]
+    assert all(step.may_fail for step in whole.steps)
+
+
+def test_of_many_statements_more_and_more_are_tried() -> None:
+    sent = [f"select {number};" for number in range(1000)]
+    assert [len(case.steps) for case in cases((), sent)] == [1, 10, 300]
+    assert list(cases((), ())) == []
