@@ -87,11 +87,16 @@ def _result(
         with open_arms(specs, shown.progress, allow_same_build=same, settings=settings, directory=disk) as arms:
             measured = run_bench(bench, arms, points, rounds=rounds, seconds=seconds, report=shown.progress)
             facts = options.arms_json(specs, [arm.build.key for arm in arms])
-    return _conclude(bench, measured, facts, rounds, seconds)
+    return _conclude(bench, measured, facts, specs[0].flavor.environment, rounds, seconds)
 
 
 def _conclude(
-    bench: Bench, measured: Sequence[Row], facts: Mapping[str, object], rounds: int, seconds: int
+    bench: Bench,
+    measured: Sequence[Row],
+    facts: Mapping[str, object],
+    environment: Mapping[str, str],
+    rounds: int,
+    seconds: int,
 ) -> dict[str, object]:
     """Print the table and what it rests on, and return it as JSON has it."""
     processors = len(os.sched_getaffinity(0))
@@ -100,6 +105,8 @@ def _conclude(
     say(f"{rounds} rounds of {seconds} s on {processors} processors; a ratio is the median of the rounds' ratios")
     say(f"mail: {bench.mail.subject} <{bench.mail.message_id}>")
     say("settings: " + ", ".join(f"{name} = {value!r}" for name, value in bench.settings.items()))
+    if environment:
+        say("environment: " + ", ".join(f"{name}={value}" for name, value in environment.items()))
     return {
         "bench": bench.name,
         "unit": bench.unit,
@@ -108,6 +115,7 @@ def _conclude(
         "seconds": seconds,
         "processors": processors,
         "settings": dict(bench.settings),
+        "environment": dict(environment),
         "arms": facts,
         "rows": [row_json(row) for row in measured],
     }
