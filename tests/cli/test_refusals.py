@@ -61,7 +61,7 @@ def test_the_help_names_every_command(pgduel: Command) -> None:
         (("replay", "7/0123456789ab"), "there is no campaign yet"),
         (("show", "0123456789ab"), "no finding is called '0123456789ab'"),
         (("show", "0123456789ab", "--as", "regress"), "regress takes several files: say where they go with --into"),
-        (("show", "README.md"), "README.md does not say which finding it shows"),
+        (("show", "fuzz/execution/tools.sql"), "tools.sql does not say which finding it shows"),
         (("bench", "copy", "--rows", "ten"), "--rows ten: give whole numbers, separated by commas"),
         (("bench", "buckets", "--size", "9"), "a hash table of 9 kB: the size has to be from 70 to 703125"),
         (("bench", "planning", "--partitions", "0"), "each of partitions has to be at least 1"),

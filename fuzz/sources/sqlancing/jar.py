@@ -27,11 +27,11 @@ _PROJECT: Final = f"""\
 
 def lacking(jar: str | None) -> str:
     """Return in a line what is not there to run SQLancer; nothing if all is. Fetches nothing."""
+    if jar is not None and not Path(jar).is_file():
+        return f"there is no jar {jar}; {VARIABLE} or --sqlancer-jar names SQLancer's"
     if not shutil.which("java"):
         return "there is no Java; as root, run: apt-get install default-jre-headless"
-    if jar is not None:
-        return "" if Path(jar).is_file() else f"there is no jar {jar}; {VARIABLE} or --sqlancer-jar names SQLancer's"
-    if _fetched().is_dir():
+    if jar is not None or _fetched().is_dir():
         return ""
     return f"its jar is not there: name it in {VARIABLE}, or run ./pgduel sqlancer, which has Maven fetch it"
 
