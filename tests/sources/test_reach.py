@@ -11,9 +11,11 @@ from fuzz.execution.rehearsal import Rehearsal
 from fuzz.execution.stage import Stage
 from fuzz.generators.generator import Scale
 from fuzz.servers.arm import Arm
+from fuzz.sources.guiding.mutations import MUTATIONS
 from fuzz.sources.legality.catalog import Catalog
 from fuzz.sources.regress import Regress
 from fuzz.sources.replaying.suites import REGRESS, suites
+from fuzz.sources.sqlancer import SqLancer
 from fuzz.sources.target import Given
 from oracles.case import Case, CaseId, Kind
 from oracles.observation import CaseObservation, Outcome, Run
@@ -66,6 +68,19 @@ def test_a_users_statements_succeed_and_return_rows(stage: Stage, target: Rehear
     assert census.outcomes.total() == 6 * 30
     assert census.succeeded >= 0.90, census
     assert census.with_rows >= 0.50 * census.outcomes.total(), census
+
+
+def test_guided_queries_succeed_over_scenes_that_were_mutated(stage: Stage, target: Rehearsal) -> None:
+    census = census_of(stage, target, "qpg", 6)
+    assert census.succeeded >= 0.85, census
+    assert set(census.kinds) & set(MUTATIONS), census
+
+
+def test_sqlancers_queries_succeed(stage: Stage, target: Rehearsal, given: Given) -> None:
+    if why := SqLancer.lacks(given):
+        pytest.skip(f"SQLancer: {why}")
+    census = census_of(stage, target, "sqlancer", 3)
+    assert census.succeeded >= 0.60, census
 
 
 # Errors: those of the expected output, and those for lack of what is left out (roles, psql's variables).

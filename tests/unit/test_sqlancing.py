@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 
 from fuzz.errors import CaseError
+from fuzz.sources.legality.catalog import Catalog, Function
 from fuzz.sources.sqlancing import jar
 from fuzz.sources.sqlancing.logs import Log, divided, read_log
 from fuzz.sources.sqlancing.options import Call
 from fuzz.sources.sqlancing.reports import claim, named
+from fuzz.sources.sqlancing.scene import scene_of
 
 HEAD = """\
 -- Time: 2026/11/21 16:08:52
@@ -103,6 +105,14 @@ def test_of_other_reports_the_statements_are_played() -> None:
     )
     assert named(report(estimates))[:2] == ("SELECT c0 FROM t0", "SELECT c0 FROM t0 WHERE c0 > 1")
     assert named(report("this is no SQL")) == ()
+
+
+def test_what_depends_on_chance_is_no_part_of_a_scene() -> None:
+    functions = (Function(1, "clock_timestamp", 0, "f", False, "x"), Function(2, "lower", 1, "f", True, "text"))  # noqa: FBT003
+    catalog = Catalog({each.oid: each for each in functions}, {})
+    kept = ("CREATE TABLE t (a text)", "INSERT INTO t VALUES (lower('A'))", "ANALYZE t", "not even SQL")
+    left = ("INSERT INTO t VALUES (clock_timestamp()::text)", "VACUUM (VERBOSE) t", "ANALYZE (VERBOSE) t")
+    assert [step.sql for step in scene_of((*kept, *left), catalog)] == list(kept)
 
 
 def test_what_is_lacking_is_said_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
