@@ -101,11 +101,10 @@ class Cluster:
         self._account.give(self._home)
         self._account.require_entry(self._home)
         copy_template(self.build, self._account, self.data)
+        modules.ensure_module(self.build, _WITNESS)
         library_path = f"$libdir:{modules.modules_directory(self.build)}"
         paths = {"unix_socket_directories": str(self.socket_dir), "dynamic_library_path": library_path}
-        if (modules.SOURCES / f"{_WITNESS}.c").exists():
-            modules.ensure_module(self.build, _WITNESS)
-            paths["shared_preload_libraries"] = _WITNESS
+        paths["shared_preload_libraries"] = _WITNESS
         self.append_conf(FUZZING | paths | {"port": str(self.port)} | self._settings)
 
     def append_conf(self, settings: dict[str, str]) -> None:
@@ -171,9 +170,9 @@ class Cluster:
 
     def environment(self) -> dict[str, str]:
         """Return the environment for this build's programs: of the caller's nothing but PATH."""
-        kept = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
-        own = {"PGHOST": str(self.socket_dir), "PGUSER": "postgres"}  # where foreign servers lead that do not say it
-        return kept | own | self.build.flavor.environment
+        plain = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
+        plain |= {"PGHOST": str(self.socket_dir), "PGUSER": "postgres"}  # where foreign servers lead that don't say it
+        return plain | self.build.flavor.environment
 
     def run(self, program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run one of the build's programs as the server's user, whatever its exit code."""
