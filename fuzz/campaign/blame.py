@@ -20,8 +20,9 @@ class Blame:
 
     @property
     def first(self) -> int | None:
-        """Return the length of the shortest prefix that showed it; None if none did."""
-        return next((length for length, shows in self.tried if shows), None)
+        """Return the length of the shortest prefix from which on all showed it; None if the longest did not."""
+        hiding = max((length for length, shows in self.tried if not shows), default=-1)
+        return next((length for length, _ in self.tried if length > hiding), None)
 
     @property
     def patches(self) -> tuple[str, ...]:
@@ -32,9 +33,9 @@ class Blame:
 
     @property
     def exceptions(self) -> tuple[int, ...]:
-        """Return how many patches hide it again: where there are any, more than one patch has a part in it."""
+        """Return how many patches show it before it is gone again: then more than one patch has a part in it."""
         first = self.first
-        return () if first is None else tuple(length for length, shows in self.tried if length > first and not shows)
+        return () if first is None else tuple(length for length, shows in self.tried if length < first and shows)
 
     @property
     def key(self) -> str:
@@ -45,7 +46,7 @@ class Blame:
         """Say what is to blame, and how sure that is."""
         if self.first is None:
             return "not known, it did not show again"
-        doubt = f"; but it does not show with the first {_listed(self.exceptions)}" if self.exceptions else ""
+        doubt = f"; but it shows with the first {_listed(self.exceptions)} alone, too" if self.exceptions else ""
         if self.first == 0:
             return f"{UPSTREAM}, {self.arm} shows it without any patch{doubt}"
         number = self.first - len(self.patches) + 1
