@@ -37,8 +37,9 @@ FROM pg_locks WHERE pid = $2::int AND locktype <> 'virtualxid'
 """
 # Sessions behind foreign servers: what they do, and how many others have the same name and user. Each server has an
 # application name of its own, and postgres_fdw keeps one session for each user and server, so another is one too many.
+# The view pg_stat_activity joins, and joins are what a patch may have broken.
 _LEFT_REMOTE = f"""
-SELECT state, count(*) OVER (PARTITION BY application_name, usename) - 1 FROM pg_stat_activity
+SELECT state, count(*) OVER (PARTITION BY application_name, usesysid) - 1 FROM pg_stat_get_activity(NULL)
 WHERE application_name ~ format('^{LED_BY}%s\\M', $1::text) AND backend_type = 'client backend'
 """
 _LOOKS = 4  # other processes pin buffers for a moment: what leaks stays
