@@ -5,13 +5,12 @@ import re
 from collections import Counter
 
 import pytest
-from hypothesis import find, settings
 
-from fuzz.engines.property_based import cases
 from fuzz.generators.generator import Scale
 from fuzz.generators.growth.sizes import draw_size, snug
 from fuzz.generators.hash_growth import HashGrowth
 from oracles.case import Case, Kind, Step
+from tests.unit.shrinking import assert_shrinks
 
 ROWS = 20_000
 WAYS = ("counted", "implied", "correlated", "beyond", "few", "series", "groups", "excluded", "many", "parameter")
@@ -111,17 +110,5 @@ def test_tables_stay_within_the_scale(scale: Scale) -> None:
                 assert int(last) <= scale.rows * 56 * 5 / 4
 
 
-class _Little(BaseException):
-    """The case in hand is as small as asked for: what Hypothesis would do to it further is not waited for."""
-
-
 def test_a_failing_case_shrinks_to_little() -> None:
-    def fails(case: Case) -> bool:
-        failing = any("FULL JOIN" in step.sql for step in case.steps)
-        if failing and len(case.scene) <= 16 and len(case.steps) == 1 and len(case.steps[0].sql) < 300:
-            raise _Little
-        return failing
-
-    tiny = Scale(rows=20, relations=2, partitions=2, queries=1)
-    with pytest.raises(_Little):
-        find(cases(HashGrowth(), tiny), fails, settings=settings(database=None), random=random.Random(1))
+    assert_shrinks(HashGrowth(), scene=16, characters=300)

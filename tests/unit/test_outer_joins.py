@@ -6,10 +6,8 @@ from itertools import combinations, product
 
 import pglast
 import pytest
-from hypothesis import find, settings
 from pglast.ast import SelectStmt
 
-from fuzz.engines.property_based import cases
 from fuzz.engines.seeded import case_of
 from fuzz.generators.generator import Scale
 from fuzz.generators.hashing.axes import MEMORIES, NULLS, SKEWS
@@ -18,6 +16,7 @@ from fuzz.generators.hashing.levels import KINDS
 from fuzz.generators.hashing.shapes import RESCANS
 from fuzz.generators.outer_joins import OuterJoins
 from oracles.case import Case, CaseId, Kind, Step
+from tests.unit.shrinking import assert_shrinks
 
 # Cases of any seed within which all pairs occur, but for one seed in some 100,000: that is less than ten minutes.
 CROSSED = 2000
@@ -161,17 +160,5 @@ def test_sizes_stay_within_the_scale(scale: Scale) -> None:
                 assert int(last) <= scale.rows * 40
 
 
-class _Little(BaseException):
-    """The case in hand is as small as asked for: what Hypothesis would do to it further is not waited for."""
-
-
 def test_a_failing_case_shrinks_to_little() -> None:
-    def fails(case: Case) -> bool:
-        failing = any("FULL JOIN" in step.sql for step in case.steps)
-        if failing and len(case.scene) <= 14 and len(case.steps) == 1 and len(case.steps[0].sql) < 200:
-            raise _Little
-        return failing
-
-    tiny = Scale(rows=20, relations=2, partitions=2, queries=1)
-    with pytest.raises(_Little):
-        find(cases(OuterJoins(), tiny), fails, settings=settings(database=None), random=random.Random(1))
+    assert_shrinks(OuterJoins(), scene=14, characters=200)

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 
 import pglast
 import pytest
-from hypothesis import find, settings
 from pglast.ast import JoinExpr, Node, RangeFunction, RangeSubselect, RangeVar, SelectStmt
 from pglast.visitors import Visitor
 
-from fuzz.engines.property_based import cases
 from fuzz.generators.generator import Scale
 from fuzz.generators.partitioned_joins import PartitionedJoins
 from oracles.case import Case, Step
+from tests.unit.shrinking import assert_shrinks
 
 SMALL = Scale(rows=30, relations=3, partitions=4, queries=5)
 
@@ -133,17 +132,5 @@ def _leaves(case: Case) -> Iterator[str]:
     return (found[1] for step in case.scene if (found := made.match(step.sql)))
 
 
-class _Little(BaseException):
-    """The case in hand is as small as asked for: what Hypothesis would do to it further is not waited for."""
-
-
 def test_a_failing_case_shrinks_to_little() -> None:
-    def fails(case: Case) -> bool:
-        failing = any("FULL JOIN" in step.sql for step in case.steps)
-        if failing and len(case.scene) <= 12 and len(case.steps) == 1 and len(case.steps[0].sql) < 150:
-            raise _Little
-        return failing
-
-    tiny = Scale(rows=20, relations=2, partitions=2, queries=1)
-    with pytest.raises(_Little):
-        find(cases(PartitionedJoins(), tiny), fails, settings=settings(database=None), random=random.Random(1))
+    assert_shrinks(PartitionedJoins(), scene=12, characters=150)
