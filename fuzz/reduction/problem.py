@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from fuzz.psql.lexer import tokens
-from fuzz.reduction.trees import tree_of, parts
+from fuzz.reduction.trees import parts_of
 from oracles.case import Case, Step
 
 SortKey = tuple[int, int, int, int, int, str]
@@ -68,20 +68,19 @@ class Problem:
 def sort_key(case: Case) -> SortKey:
     """Return where the case stands in the total order.
 
-    That is by steps, then settings, steps of the scene, and parts of syntax trees, so that it does not matter in which of
+    That is by steps, settings, steps of the scene, and parts of syntax trees, so that it does not matter in which of
     several ways a statement is written; then by bytes.
     """
     settings = sum(1 + len(mode.settings) + (mode.protocol is not None) for mode in case.modes)
     steps = case.all_steps
-    trees = sum(_parts(step.sql) for step in steps)
+    trees = sum(_count(step.sql) for step in steps)
     return len(steps), settings, len(case.scene), trees, sum(map(_size, steps)), repr(case)
 
 
 @lru_cache(maxsize=4096)
-def _parts(sql: str) -> int:
-    """Return how many nodes and lists a statement's tree has; of tokens, where it has no tree."""
-    tree = tree_of(sql)
-    return sum(1 for _ in tokens(sql)) if tree is None else len(parts(tree))
+def _count(sql: str) -> int:
+    """Return how many parts a statement's tree has; how many tokens the statement, where it has no tree."""
+    return len(parts_of(sql)) or sum(1 for _ in tokens(sql))
 
 
 def _size(step: Step) -> int:

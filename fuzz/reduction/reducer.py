@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from fuzz.errors import CaseError
+from fuzz.reduction.passes.drop_columns import drop_columns
 from fuzz.reduction.passes.drop_modes import drop_modes
 from fuzz.reduction.passes.drop_settings import drop_settings
 from fuzz.reduction.passes.drop_steps import drop_steps
 from fuzz.reduction.passes.drop_tags import drop_tags
 from fuzz.reduction.passes.prune_trees import prune_commands, prune_queries
 from fuzz.reduction.passes.shorten_copy_data import shorten_copy_data
+from fuzz.reduction.passes.shorten_fields import shorten_fields
 from fuzz.reduction.passes.shorten_literals import shorten_literals
 from fuzz.reduction.passes.shorten_series import shorten_series
 from fuzz.reduction.passes.shorten_values import shorten_values
@@ -32,8 +34,10 @@ PASSES: tuple[Pass, ...] = (
     shorten_values,
     shorten_copy_data,
     prune_queries,
+    drop_columns,
     prune_commands,
     shorten_literals,
+    shorten_fields,
 )
 
 

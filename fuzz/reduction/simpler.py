@@ -46,7 +46,7 @@ def _constants(node: Any, above: Any) -> Iterator[Any]:
     if isinstance(node, ast.A_Const):
         return  # literals are shortened elsewhere
     if isinstance(above, ast.JoinExpr):
-        yield ast.A_Const(isnull=False, val=ast.Boolean(True))
+        yield ast.A_Const(isnull=False, val=ast.Boolean(boolval=True))
     elif not isinstance(node, _CONDITIONS):
         yield ast.A_Const(isnull=False, val=ast.Integer(1))
         if not isinstance(node, ast.ColumnRef):
@@ -102,4 +102,3 @@ def _ungrouped(select: Any) -> Iterator[Any]:
         kept = [at for at, target in enumerate(select.targetList) if calls(target.val, AGGREGATES)]
         if kept and len(kept) < len(select.targetList):
             yield altered(with_columns(select, kept), groupClause=None)
-

@@ -7,7 +7,7 @@ from pglast import ast
 
 from fuzz.reduction.problem import Problem, sort_key
 from fuzz.reduction.steps import restated, with_step
-from fuzz.reduction.trees import Path, changed, part_at, parts, tree_of
+from fuzz.reduction.trees import Path, changed, part_at, parts_of, tree_of
 from oracles.case import Case, Kind
 
 
@@ -24,9 +24,9 @@ class Statement:
         return self._problem.best.all_steps[self._position].sql
 
     @property
-    def parts(self) -> list[tuple[Path, Any]]:
+    def parts(self) -> tuple[tuple[Path, Any], ...]:
         """Return what there is in its tree, level by level; nothing if it has none."""
-        return parts(tree_of(self.sql))
+        return parts_of(self.sql)
 
     def above(self, path: Path) -> Any:
         """Return the node that a part is in; None for the statement as a whole."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from pglast import ast
 
-from fuzz.reduction.trees import tree_of, nodes
+from fuzz.reduction.trees import nodes, tree_of
 from oracles.case import Case, Step
 from oracles.total_order import is_cut, is_total
 
@@ -29,6 +29,6 @@ def restated(step: Step, sql: str) -> Step | None:
 
 
 def _chances(tree: Any) -> int:
-    """Return how many queries in a statement show rows that come first, in an order that is not total."""
+    """Return how many queries in a statement show the rows that come first, in an order that is not total."""
     selects: Any = (node for node in nodes(tree) if isinstance(node, ast.SelectStmt))
     return sum(any(each.distinctClause or ()) or (is_cut(each) and not is_total(each)) for each in selects)

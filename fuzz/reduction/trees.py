@@ -1,7 +1,7 @@
 """Syntax trees of statements: what is where in one, and the statement as text once parts of it were changed.
 
 A part's path is the attributes and positions that lead to it from the top. Nobody changes a tree in its place: trees
-that differ in a part share the others. What cannot be parsed (another version's syntax, several statements) has no tree.
+that differ in a part share the others. What cannot be parsed (another version's syntax, several statements) has none.
 """
 
 from collections.abc import Iterator
@@ -67,19 +67,24 @@ def part_at(tree: Any, path: Path) -> Any:
     return tree
 
 
-def parts(tree: Any) -> list[tuple[Path, Any]]:
-    """Return all nodes and lists of a tree with their paths, level by level: what is largest comes first."""
-    found: list[tuple[Path, Any]] = []
-    level: list[tuple[Path, Any]] = [((), tree)] if tree is not None else []
+@lru_cache(maxsize=256)
+def parts_of(sql: str) -> tuple[tuple[Path, Any], ...]:
+    """Return all nodes and lists of a statement's tree with their paths; nothing if it has none."""
+    tree = tree_of(sql)
+    return () if tree is None else tuple(_parts(tree))
+
+
+def _parts(tree: Any) -> Iterator[tuple[Path, Any]]:
+    """Yield all nodes and lists with their paths, level by level: what is largest comes first."""
+    level: list[tuple[Path, Any]] = [((), tree)]
     while level:
-        found += level
+        yield from level
         level = [((*path, step), part) for path, whole in level for step, part in within(whole)]
-    return found
 
 
 def nodes(tree: Any) -> Iterator[Any]:
     """Return all nodes of a tree, level by level."""
-    return (part for _, part in parts(tree) if isinstance(part, ast.Node))
+    return (part for _, part in _parts(tree) if isinstance(part, ast.Node))
 
 
 def within(whole: Any) -> Iterator[tuple[str | int, Any]]:

@@ -18,9 +18,9 @@ from fuzz.reduction.statement import Statement, statements
 from fuzz.reduction.trees import Path
 from oracles.case import Kind
 
-# Lists that are names, or whose items cannot go without others, which those that know do at the node they are in.
+# Lists that are names, or whose items cannot go without others: what they belong to sees to them.
 _LEFT: Final = frozenset(
-    {"aliascolnames", "aliases", "colnames", "cols", "fields", "funcname", "name", "names", "targetList", "valuesLists"}
+    {"aliascolnames", "aliases", "colnames", "cols", "fields", "funcname", "name", "names", "valuesLists"}
 )
 
 
@@ -51,7 +51,8 @@ def _prune(statement: Statement) -> None:
 
 
 def _shorten(statement: Statement, path: Path, items: tuple[Any, ...]) -> None:
-    if isinstance(path[-1], str) and path[-1] not in _LEFT:
+    shown = isinstance(statement.above(path), ast.SelectStmt) and path[-1] == "targetList"
+    if isinstance(path[-1], str) and path[-1] not in _LEFT and not shown:
         shortest_in_parts(items, lambda kept: kept == items or statement.is_interesting(path, kept or None))
 
 
