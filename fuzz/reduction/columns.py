@@ -57,18 +57,24 @@ def _names(tree: Any) -> set[str]:
 def without(case: Case, gone: Gone) -> Case:
     """Return the case without some columns, in what creates and fills tables, and in indexes and statistics."""
     tables = tables_of(case)
-    scene, steps = (tuple(_without(step, tables, gone) for step in part) for part in (case.scene, case.steps))
+    scene, steps = (
+        tuple(left for step in part if (left := _without(step, tables, gone)) is not None)
+        for part in (case.scene, case.steps)
+    )
     return replace(case, scene=scene, steps=steps)
 
 
-def _without(step: Step, tables: Tables, gone: Gone) -> Step:
+def _without(step: Step, tables: Tables, gone: Gone) -> Step | None:
+    """Return the step without the columns; None where nothing is left of what it does."""
     tree = tree_of(step.sql)
     if isinstance(tree, ast.CopyStmt) and tree.relation and step.copy_data:
         return _copy(step, tree, tables, gone)
     if type(tree) not in _CHANGES:
         return step
     changed = _CHANGES[type(tree)](tree, tables, gone)
-    return replace(step, sql=(changed != tree and text_of(changed)) or step.sql)
+    if changed is None or changed == tree:
+        return changed and step
+    return replace(step, sql=text_of(changed) or step.sql)
 
 
 def _create(tree: Any, _tables: Tables, gone: Gone) -> Any:
@@ -85,8 +91,10 @@ def _about(element: Any, table: str, gone: Gone) -> bool:
 
 def _alter(tree: Any, _tables: Tables, gone: Gone) -> Any:
     table = tree.relation.relname
-    kept = (each for each in tree.cmds if not (isinstance(each.def_, ast.ColumnDef) and _about(each.def_, table, gone)))
-    return altered(tree, cmds=tuple(kept))
+    kept = tuple(
+        each for each in tree.cmds if not (isinstance(each.def_, ast.ColumnDef) and _about(each.def_, table, gone))
+    )
+    return altered(tree, cmds=kept) if kept else None
 
 
 def _insert(tree: Any, tables: Tables, gone: Gone) -> Any:
@@ -104,12 +112,14 @@ def _kept(table: str, names: Sequence[str], gone: Gone) -> list[int]:
 
 def _index(tree: Any, _tables: Tables, gone: Gone) -> Any:
     table = tree.relation.relname
-    return altered(tree, indexParams=tuple(each for each in tree.indexParams if not gone(table, each.name)))
+    kept = tuple(each for each in tree.indexParams if not gone(table, each.name))
+    return altered(tree, indexParams=kept) if kept else None
 
 
 def _statistics(tree: Any, _tables: Tables, gone: Gone) -> Any:
     table = tree.relations[0].relname
-    return altered(tree, exprs=tuple(each for each in tree.exprs if not gone(table, each.name)))
+    kept = tuple(each for each in tree.exprs if not gone(table, each.name))
+    return altered(tree, exprs=kept) if kept else None
 
 
 _CHANGES: dict[type[Any], Callable[[Any, Tables, Gone], Any]] = {

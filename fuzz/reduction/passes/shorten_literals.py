@@ -21,7 +21,7 @@ def shorten_literals(problem: Problem) -> None:
 def _shorten_number(statement: Statement, path: Path, number: int) -> None:
     """Try zero, one, and powers of ten with fewer digits."""
     smaller = (0, *(10**digits for digits in range(len(str(number)))))
-    any(statement.is_better(path, _constant(ast.Integer(each))) for each in smaller if each < number)
+    any(statement.is_better(path, _constant(ast.Integer(each))) for each in smaller if number > 1 and each < number)
 
 
 def _shorten_string(statement: Statement, path: Path, text: str) -> None:
