@@ -19,11 +19,15 @@ def tables_of(case: Case) -> Tables:
     """Return the columns that each table is given."""
     tables: dict[str, tuple[str, ...]] = {}
     for step in case.all_steps:
-        tree = tree_of(step.sql)
+        tree: Any = tree_of(step.sql)
         if isinstance(tree, ast.CreateStmt | ast.AlterTableStmt):
-            table = tree.relation.relname
+            table = _table(tree)
             tables[table] = (*tables.get(table, ()), *(each.colname for each in _defined(tree)))
     return tables
+
+
+def _table(tree: Any) -> str:
+    return str(tree.relation.relname)
 
 
 def _defined(tree: Any) -> Iterator[Any]:
@@ -44,9 +48,10 @@ def mentioned(case: Case) -> set[str]:
 def _names(tree: Any) -> set[str]:
     """Return the names of columns in a tree."""
     found = set()
+    node: Any
     for node in nodes(tree):
         if isinstance(node, ast.ColumnRef):
-            found.add(getattr(node.fields[-1], "sval", "*"))
+            found.add(getattr((node.fields or (None,))[-1], "sval", "*"))
         elif isinstance(node, ast.Constraint):
             found |= {key.sval for key in (*(node.keys or ()), *(node.fk_attrs or ()))}
         elif isinstance(node, ast.IndexElem | ast.PartitionElem | ast.StatsElem):
@@ -78,19 +83,19 @@ def _without(step: Step, tables: Tables, gone: Gone) -> Step | None:
 
 
 def _create(tree: Any, _tables: Tables, gone: Gone) -> Any:
-    table = tree.relation.relname
+    table = _table(tree)
     kept = (each for each in tree.tableElts or () if not _about(each, table, gone))
     return altered(tree, tableElts=tuple(kept) or None)
 
 
 def _about(element: Any, table: str, gone: Gone) -> bool:
     """Tell whether a column, or a constraint of the table, is left out."""
-    names = [element.colname] if isinstance(element, ast.ColumnDef) else _names(element)
+    names: Any = [element.colname] if isinstance(element, ast.ColumnDef) else _names(element)
     return any(gone(table, name) for name in names)
 
 
 def _alter(tree: Any, _tables: Tables, gone: Gone) -> Any:
-    table = tree.relation.relname
+    table = _table(tree)
     kept = tuple(
         each for each in tree.cmds if not (isinstance(each.def_, ast.ColumnDef) and _about(each.def_, table, gone))
     )
@@ -98,7 +103,7 @@ def _alter(tree: Any, _tables: Tables, gone: Gone) -> Any:
 
 
 def _insert(tree: Any, tables: Tables, gone: Gone) -> Any:
-    table = tree.relation.relname
+    table = _table(tree)
     names = [column.name for column in tree.cols or ()] or tables.get(table, ())
     kept = _kept(table, names, gone)
     if width(tree.selectStmt) != len(names) or not kept:
@@ -111,7 +116,7 @@ def _kept(table: str, names: Sequence[str], gone: Gone) -> list[int]:
 
 
 def _index(tree: Any, _tables: Tables, gone: Gone) -> Any:
-    table = tree.relation.relname
+    table = _table(tree)
     kept = tuple(each for each in tree.indexParams if not gone(table, each.name))
     return altered(tree, indexParams=kept) if kept else None
 

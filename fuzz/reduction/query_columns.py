@@ -13,7 +13,7 @@ from pglast import ast
 from pglast.enums import SetOperation
 
 from fuzz.reduction.trees import altered
-from oracles.total_order import is_star
+from oracles.total_order import integer, is_star
 
 # Who gives names to a query's columns: the attribute that has the names, and the one that has the query.
 _NAMING: dict[type[Any], tuple[str, str]] = {
@@ -61,12 +61,12 @@ def _renumbered(clause: Any, kept: Sequence[int]) -> Any:
 
 
 def _numbered(item: Any, kept: Sequence[int]) -> Any:
-    number = getattr(item.node if isinstance(item, ast.SortBy) else item, "val", None)
-    if not isinstance(number, ast.Integer):
+    number = integer(item.node if isinstance(item, ast.SortBy) else item)
+    if number is None:
         return item
-    if number.ival - 1 not in kept:
+    if number - 1 not in kept:
         return None
-    constant = ast.A_Const(isnull=False, val=ast.Integer(kept.index(number.ival - 1) + 1))
+    constant = ast.A_Const(isnull=False, val=ast.Integer(kept.index(number - 1) + 1))
     return altered(item, node=constant) if isinstance(item, ast.SortBy) else constant
 
 

@@ -34,9 +34,9 @@ def replacements(node: Any, above: Any) -> Iterator[Any]:
     kind = next((kind for kind in _KINDS if isinstance(node, kind)), ())
     if kind is _VALUES:
         yield from _constants(node, above)
-    for part in _nearest(node, kind) if kind else ():
-        if kind is _SOURCES and getattr(node, "alias", None):
-            yield altered(part, alias=node.alias) if "alias" in type(part).__slots__ else part
+    for part in _nearest(node, kind) if kind and arguments_at(node) is None else ():
+        if kind is _SOURCES and getattr(node, "alias", None) and "alias" in type(part).__slots__:
+            yield altered(part, alias=node.alias)
         if kind is _QUERIES and node.withClause and not part.withClause:
             yield altered(part, withClause=node.withClause)
         yield part
@@ -64,14 +64,15 @@ def _nearest(whole: Any, kind: tuple[type[Any], ...]) -> Iterator[Any]:
 
 def arguments_at(node: Any) -> Counted | None:
     """Return the arguments of AND or OR, of which a single one stands for itself; None if it is neither."""
-    if not isinstance(node, ast.BoolExpr) or len(node.args or ()) < 2:
+    arguments: Any = node.args if isinstance(node, ast.BoolExpr) else ()
+    if len(arguments) < 2:
         return None
 
     def with_only(kept: Sequence[int]) -> Any:
-        arguments = tuple(node.args[position] for position in kept)
-        return altered(node, args=arguments) if len(arguments) > 1 else arguments[0]
+        left = tuple(arguments[position] for position in kept)
+        return altered(node, args=left) if len(left) > 1 else left[0]
 
-    return Counted(len(node.args), with_only)
+    return Counted(len(arguments), with_only)
 
 
 def lessened(node: Any) -> Iterator[Any]:

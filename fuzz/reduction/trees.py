@@ -45,11 +45,11 @@ def text_of(tree: Any) -> str | None:
 def _with(whole: Any, path: Path, part: Any) -> Any:
     if not path:
         return part
-    first, rest = path[0], path[1:]
-    other = _with(whole[first] if isinstance(whole, tuple) else getattr(whole, str(first)), rest, part)
-    if isinstance(whole, tuple):
-        return (*whole[: int(first)], other, *whole[int(first) + 1 :])
-    return altered(whole, **{str(first): other})
+    first, *rest = path
+    other = _with(part_at(whole, (first,)), tuple(rest), part)
+    if isinstance(first, str):
+        return altered(whole, **{first: other})
+    return (*whole[:first], other, *whole[first + 1 :])
 
 
 def altered(node: Any, /, **attributes: Any) -> Any:

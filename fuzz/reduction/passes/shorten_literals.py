@@ -12,10 +12,11 @@ def shorten_literals(problem: Problem) -> None:
     """Find a smaller value for each literal."""
     for statement in statements(problem):
         for path, part in statement.parts:
-            if isinstance(part, ast.A_Const) and isinstance(part.val, ast.Integer):
-                _shorten_number(statement, path, part.val.ival)
-            elif isinstance(part, ast.A_Const) and isinstance(part.val, ast.String):
-                _shorten_string(statement, path, part.val.sval)
+            match part:
+                case ast.A_Const(val=ast.Integer(ival=int(number))):
+                    _shorten_number(statement, path, number)
+                case ast.A_Const(val=ast.String(sval=str(text))):
+                    _shorten_string(statement, path, text)
 
 
 def _shorten_number(statement: Statement, path: Path, number: int) -> None:
