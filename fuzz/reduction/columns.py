@@ -122,7 +122,7 @@ def _index(tree: Any, _tables: Tables, gone: Gone) -> Any:
 
 
 def _statistics(tree: Any, _tables: Tables, gone: Gone) -> Any:
-    table = tree.relations[0].relname
+    table = getattr(tree.relations[0], "relname", "")
     kept = tuple(each for each in tree.exprs if not gone(table, each.name))
     return altered(tree, exprs=kept) if kept else None
 

@@ -36,11 +36,15 @@ def width(query: Any) -> int | None:
     if not isinstance(query, ast.SelectStmt):
         return None
     if query.op != SetOperation.SETOP_NONE:
-        return width(query.larg)
+        return _same({width(query.larg), width(query.rarg)})
     if query.valuesLists:
-        return len(query.valuesLists[0])
+        return _same(set(map(len, query.valuesLists)))
     targets: Any = query.targetList or ()
     return None if any(is_star(target.val) for target in targets) else len(targets)
+
+
+def _same(widths: set[Any]) -> int | None:
+    return widths.pop() if len(widths) == 1 else None
 
 
 def with_columns(query: Any, kept: Sequence[int]) -> Any:

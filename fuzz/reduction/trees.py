@@ -30,7 +30,10 @@ def tree_of(sql: str) -> Any:
 
 def changed(sql: str, path: Path, part: Any) -> str | None:
     """Return a statement with another part in the place of the one that is there; None where that is no statement."""
-    return text_of(_with(tree_of(sql), path, part))
+    try:
+        return text_of(_with(tree_of(sql), path, part))
+    except ValueError:  # a node that takes nothing of that kind
+        return None
 
 
 def text_of(tree: Any) -> str | None:

@@ -153,6 +153,37 @@ def test_rows_are_compared_in_order_while_the_query_tells_it() -> None:
         assert restated(step, sql) == Step(sql, Kind.QUERY, ordered=ordered)
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CALL f(1 + 2)",
+        "SELECT a, b FROM t UNION SELECT * FROM u",
+        "SELECT a, b FROM t UNION SELECT c FROM u",
+        "VALUES (1, 2), (3)",
+        "INSERT INTO t DEFAULT VALUES",
+        "INSERT INTO t (a, b) SELECT 1 ON CONFLICT (a) DO UPDATE SET b = excluded.b WHERE t.a > 1",
+        "MERGE INTO t USING u ON a = c WHEN MATCHED THEN UPDATE SET b = 1 WHEN NOT MATCHED THEN INSERT VALUES (1, 2)",
+        "EXPLAIN (ANALYZE, COSTS OFF) SELECT generate_series()",
+        "CREATE FUNCTION f(a int) RETURNS int LANGUAGE sql BEGIN ATOMIC SELECT a + 1; END",
+        "CREATE STATISTICS ON a, b FROM (SELECT 1) AS t",
+        "COPY (SELECT a FROM t) TO STDOUT",
+        "PREPARE p AS SELECT $1 || 'x'",
+        "DECLARE c CURSOR FOR SELECT a FROM t FOR UPDATE OF t SKIP LOCKED",
+        "CREATE TRIGGER g BEFORE INSERT OR UPDATE OF a ON t FOR EACH ROW WHEN (new.a > 1) EXECUTE FUNCTION f('x')",
+        "ALTER TABLE t ADD CONSTRAINT c CHECK (a > 1), ALTER b TYPE int8 USING b::int8",
+        "ALTER TABLE t ATTACH PARTITION u FOR VALUES IN (1, NULL)",
+        "CREATE TABLE t (a int GENERATED ALWAYS AS IDENTITY, b int REFERENCES u, EXCLUDE USING gist (a WITH =))",
+        "SELECT * FROM XMLTABLE('/r' PASSING x COLUMNS a int PATH '@a') AS q, ROWS FROM (f(1), g(2)) WITH ORDINALITY",
+        "SELECT rank() OVER w, a[1:2], (r).*, ARRAY[1, 2], x::date AT TIME ZONE 'UTC' FROM t TABLESAMPLE system (1) "
+        "WINDOW w AS (PARTITION BY a ORDER BY b ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) ORDER BY 1 FETCH FIRST 2 ROWS WITH TIES",
+    ],
+)
+def test_whatever_the_statement_something_can_be_asked_about_it(sql: str) -> None:
+    start = Case("g", (Step("CREATE TABLE t (a int, b int)"),), (Step(sql, Kind.QUERY), Step(sql)))
+    assert tree_of(sql) is not None
+    assert reduce(start, lambda case: case == start, seconds=60, by_hand="").case == start
+
+
 def test_series_end_where_they_may() -> None:
     sql = "INSERT INTO t SELECT g FROM generate_series(10, 5000) AS g"
 
