@@ -34,7 +34,7 @@ def _defined(tree: Any) -> Iterator[Any]:
     """Return the columns that a table is created with, or that are added to it."""
     alters = isinstance(tree, ast.AlterTableStmt)
     elements = (command.def_ for command in tree.cmds) if alters else tree.tableElts or ()
-    return (each for each in elements if isinstance(each, ast.ColumnDef))
+    return (each for each in elements if isinstance(each, ast.ColumnDef) and each.colname)
 
 
 def mentioned(case: Case) -> set[str]:
@@ -77,9 +77,9 @@ def _without(step: Step, tables: Tables, gone: Gone) -> Step | None:
     if type(tree) not in _CHANGES:
         return step
     changed = _CHANGES[type(tree)](tree, tables, gone)
-    if changed is None or changed == tree:
-        return changed and step
-    return replace(step, sql=text_of(changed) or step.sql)
+    if changed is None:
+        return None
+    return step if changed == tree else replace(step, sql=text_of(changed) or step.sql)
 
 
 def _create(tree: Any, _tables: Tables, gone: Gone) -> Any:
