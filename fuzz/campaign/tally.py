@@ -44,6 +44,7 @@ class Tally:
     tags: Counter[tuple[str, str]] = field(default_factory=Counter)  # generator, workload path
     reach: Counter[str] = field(default_factory=Counter)  # counter read from plans and servers
     shapes: Counter[tuple[str, str]] = field(default_factory=Counter)  # generator, digest of a plan's shape
+    parts: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)  # generator, modes, part, what of it
     seconds: float = 0.0
     client_cpu: float = 0.0
     server_cpu: float = 0.0
@@ -76,6 +77,16 @@ class Tally:
             if isinstance(verdict, Inconclusive | Unstable):
                 self.reasons[oracle, generator, kind, verdict.reason] += 1
         self.judged[generator] += trial.statements
+
+    def count_part(self, case: Case, trial: Trial) -> None:
+        """Count a case that is a part of what its source replays: its statements, those compared, and the verdicts.
+
+        Each statement is compared once for each arm but the first.
+        """
+        what = Counter({"cases": 1, "statements": len(case.all_steps), "compared": trial.statements})
+        what.update(KINDS[type(verdict)] for _, verdict in trial.verdicts if not isinstance(verdict, Agree))
+        modes = "+".join(mode.name for mode in case.modes)
+        self.parts.update({(case.generator, modes, case.part, name): count for name, count in what.items()})
 
     def count_plan(self, generator: str, shape: str) -> None:
         """Count a statement that was explained, by the shape of its plan."""

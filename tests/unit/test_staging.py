@@ -1,9 +1,12 @@
 """Statements of scripts as steps."""
 
+import random
+
 import pytest
 
 from fuzz.psql.script import Sent
 from fuzz.sources.legality.catalog import Catalog, Function
+from fuzz.sources.replaying.roles import Roles, role_made
 from fuzz.sources.replaying.steps import Stager
 from oracles.case import Kind, Step
 
@@ -82,3 +85,52 @@ def test_files_become_data() -> None:
 
 def test_a_transaction_is_not_prepared_to_outlive_its_session() -> None:
     assert staged("PREPARE TRANSACTION 'x'") == Step("ROLLBACK", may_fail=True)
+
+
+SCRIPT = tuple(
+    Sent(sql, None, 1)
+    for sql in ("CREATE USER regress_a", "CREATE ROLE regress_b", "ALTER ROLE regress_b RENAME TO regress_c")
+)
+
+
+def test_a_script_s_roles_have_names_of_the_case_s_own_wherever_they_stand() -> None:
+    one, other = (Roles.of(SCRIPT, random.Random(seed)) for seed in (1, 2))
+    assert not one.names & other.names
+    named = one.named(Sent("SELECT 'regress_a', regress_ab, regress_d FROM regress_c", b"regress_b\n", 1))
+    assert named.sql == f"SELECT 'regress_a{one.suffix}', regress_ab, regress_d FROM regress_c{one.suffix}"
+    assert named.data == f"regress_b{one.suffix}\n".encode()
+
+
+@pytest.mark.parametrize(
+    ("sql", "kept"),
+    [
+        ("CREATE USER regress_a", True),
+        ("CREATE ROLE admin", False),
+        ("GRANT pg_read_all_data TO regress_a", True),
+        ("GRANT regress_a TO postgres", False),
+        ("GRANT regress_a TO CURRENT_USER", False),
+        ("ALTER ROLE regress_a SET work_mem = '1MB'", True),
+        ("ALTER ROLE ALL SET work_mem = '1MB'", False),
+        ("ALTER ROLE regress_b RENAME TO regress_c", True),
+        ("ALTER ROLE regress_b RENAME TO admin", False),
+        ("ALTER ROLE CURRENT_USER NOSUPERUSER", False),
+        ("ALTER FUNCTION f() OWNER TO regress_a", True),
+        ("ALTER DATABASE d OWNER TO regress_a", False),
+        ("COMMENT ON ROLE regress_a IS 'x'", True),
+        ("COMMENT ON ROLE postgres IS 'x'", False),
+        ("DROP OWNED BY regress_a", True),
+        ("DROP OWNED BY CURRENT_USER", False),
+        ("DROP ROLE regress_a, regress_c", True),
+        ("DROP ROLE regress_a, pgduel", False),
+        ("GRANT SET ON PARAMETER work_mem TO regress_a", False),
+    ],
+)
+def test_what_is_about_a_script_s_own_roles_alone_is_run(sql: str, *, kept: bool) -> None:
+    roles = Roles.of(SCRIPT, random.Random(1))
+    stager = Stager(STAGER.catalog, STAGER.file, roles.names)
+    assert (stager.step(roles.named(Sent(sql, None, 1))) is not None) == kept
+
+
+def test_a_user_mapping_is_no_role() -> None:
+    assert role_made("CREATE USER MAPPING FOR regress_a SERVER s") == ""
+    assert role_made("create group Regress_A") == "regress_a"

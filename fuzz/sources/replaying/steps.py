@@ -18,6 +18,7 @@ from fuzz.psql.script import Sent
 from fuzz.sources.legality.catalog import Catalog
 from fuzz.sources.legality.repair import repair, sql_of
 from fuzz.sources.replaying.facts import Facts, changed_by, facts_of
+from fuzz.sources.replaying.roles import about_roles
 from oracles.case import Kind, Step
 
 _REST_ON_ROWS: Final = (
@@ -25,11 +26,13 @@ _REST_ON_ROWS: Final = (
     *(ast.CreateTableAsStmt, ast.DeclareCursorStmt),
 )
 _CHANGES: Final = (ast.CopyStmt, ast.DeleteStmt, ast.InsertStmt, ast.MergeStmt, ast.TruncateStmt, ast.UpdateStmt)
-# Roles, databases, tablespaces and replication belong to all databases of a server, as do its settings; event
-# triggers fire for what pgduel does, too; and who else notifies or checkpoints is chance.
-_BEYOND_THE_DATABASE: Final = (
+_ABOUT_ROLES: Final = (
     *(ast.AlterRoleSetStmt, ast.AlterRoleStmt, ast.CreateRoleStmt, ast.DropRoleStmt, ast.GrantRoleStmt),
     *(ast.DropOwnedStmt, ast.ReassignOwnedStmt, ast.AlterOwnerStmt),
+)
+# Databases, tablespaces and replication belong to all databases of a server, as do its settings; event triggers fire
+# for what pgduel does, too; and who else notifies or checkpoints is chance.
+_BEYOND_THE_DATABASE: Final = (
     *(ast.AlterDatabaseSetStmt, ast.AlterDatabaseStmt, ast.CreatedbStmt, ast.DropdbStmt),
     *(ast.AlterTableMoveAllStmt, ast.AlterTableSpaceOptionsStmt, ast.CreateTableSpaceStmt, ast.DropTableSpaceStmt),
     *(ast.AlterSubscriptionStmt, ast.CreateSubscriptionStmt, ast.DropSubscriptionStmt),
@@ -37,7 +40,12 @@ _BEYOND_THE_DATABASE: Final = (
     *(ast.ListenStmt, ast.NotifyStmt, ast.UnlistenStmt),
 )
 _SHARED_OBJECTS: Final = frozenset(
-    {ObjectType.OBJECT_DATABASE, ObjectType.OBJECT_ROLE, ObjectType.OBJECT_TABLESPACE, ObjectType.OBJECT_SUBSCRIPTION}
+    {
+        ObjectType.OBJECT_DATABASE,
+        ObjectType.OBJECT_PARAMETER_ACL,
+        ObjectType.OBJECT_SUBSCRIPTION,
+        ObjectType.OBJECT_TABLESPACE,
+    }
 )
 _TWO_PHASES: Final = frozenset(
     {TransactionStmtKind.TRANS_STMT_COMMIT_PREPARED, TransactionStmtKind.TRANS_STMT_ROLLBACK_PREPARED}
@@ -47,10 +55,11 @@ _OURS: Final = frozenset({"statement_timeout", "transaction_timeout", "lock_time
 
 @dataclass(frozen=True, slots=True)
 class Stager:
-    """Makes steps of what a script sends; `file` returns what a path in it holds, or None."""
+    """Makes steps of what a script sends; `file` returns what a path in it holds, or None; `roles` are the script's."""
 
     catalog: Catalog
     file: Callable[[str], bytes | None]
+    roles: frozenset[str] = frozenset()
 
     def step(self, sent: Sent) -> Step | None:
         """Return the step, or None for what is left out. Any of them may fail: that they do is often their point."""
@@ -61,12 +70,12 @@ class Stager:
             return None if unset or sent.data is not None else Step(sent.sql, may_fail=True)
         if len(statements) == 1:
             return self._step(sent, statements[0].stmt)
-        if any(left_out(each.stmt) or isinstance(each.stmt, ast.CopyStmt) for each in statements):
+        if any(left_out(each.stmt, self.roles) or isinstance(each.stmt, ast.CopyStmt) for each in statements):
             return None  # data for several statements at once
         return Step(sent.sql, may_fail=True) if statements else None
 
     def _step(self, sent: Sent, tree: Any) -> Step | None:
-        if left_out(tree):
+        if left_out(tree, self.roles):
             return None
         if isinstance(tree, ast.ExplainStmt):
             return self._explained(tree)
@@ -116,8 +125,8 @@ class Stager:
         return Step(sql_of(tree), Kind.COPY_IN, data, may_fail=True)
 
 
-def left_out(tree: Any) -> bool:
-    """Tell whether a statement acts on more than its database, or on pgduel's own work."""
+def left_out(tree: Any, roles: frozenset[str]) -> bool:
+    """Tell whether a statement acts on more than its database and these roles, or on pgduel's own work."""
     if isinstance(tree, ast.VariableSetStmt):
         return tree.name in _OURS
     if isinstance(tree, ast.VariableShowStmt):
@@ -129,7 +138,10 @@ def left_out(tree: Any) -> bool:
     if isinstance(tree, _CHANGES) and any(name.startswith("pg_") for name in changed_by(tree)):
         return True  # a superuser could
     shared = {getattr(tree, field, None) for field in ("objtype", "objectType", "renameType")}
-    return isinstance(tree, _BEYOND_THE_DATABASE) or not _SHARED_OBJECTS.isdisjoint(shared)
+    if isinstance(tree, _BEYOND_THE_DATABASE) or not _SHARED_OBJECTS.isdisjoint(shared):
+        return True
+    of_roles = isinstance(tree, _ABOUT_ROLES) or ObjectType.OBJECT_ROLE in shared
+    return of_roles and not about_roles(tree, roles)
 
 
 def _quoted(text: str) -> str:
