@@ -78,6 +78,21 @@ def test_explained_queries_run() -> None:
     assert staged("EXPLAIN ANALYZE DELETE FROM t") == Step("DELETE FROM t", may_fail=True)
 
 
+def test_what_was_prepared_runs_where_explain_runs_it() -> None:
+    assert staged("EXPLAIN (ANALYZE) EXECUTE p(1)") == Step("EXECUTE p(1)", may_fail=True)
+    assert staged("EXPLAIN EXECUTE p(1)") is None
+
+
+def test_what_explain_tells_a_function_is_not_seen() -> None:
+    stager = Stager(STAGER.catalog, STAGER.file)
+    body = "FOR l IN EXECUTE 'EXPLAIN ' || q LOOP RETURN NEXT l; END LOOP"
+    for name, does in (("told", body), ("retold", "RETURN QUERY SELECT told(q)"), ("counted", "RETURN 1")):
+        made = f"CREATE FUNCTION {name}(q text) RETURNS SETOF text LANGUAGE plpgsql AS $$BEGIN {does}; END$$"
+        assert stager.step(Sent(made, None, 1)) == Step(made, may_fail=True)
+    seen = [stager.step(Sent(f"SELECT {name}('x')", None, 1)) for name in ("told", "retold", "counted")]
+    assert [step is not None and step.sql.startswith("DO ") for step in seen] == [True, True, False]
+
+
 def test_files_become_data() -> None:
     assert staged("COPY t FROM '/data/t.data'") == Step("COPY t FROM STDIN", Kind.COPY_IN, b"1\n", may_fail=True)
     assert staged("COPY t FROM stdin", b"2\n") == Step("COPY t FROM stdin", Kind.COPY_IN, b"2\n", may_fail=True)

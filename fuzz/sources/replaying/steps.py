@@ -1,12 +1,13 @@
 """Steps: statements of a script, which only make sense one after another, as steps that arms can be compared by.
 
 What a statement does to the database must stay, or what follows fails. So a query whose rows say something about the
-server rather than the data (the time, its process, numbers of transactions) is run for its effect alone, and its rows
-are not seen. Left out is only what acts on more than its database, or on pgduel's own work.
+server rather than the data (the time, its process, numbers of transactions, a plan) is run for its effect alone, and
+its rows are not seen. Left out is only what acts on more than its database, or on pgduel's own work.
 """
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pglast
@@ -60,6 +61,7 @@ class Stager:
     catalog: Catalog
     file: Callable[[str], bytes | None]
     roles: frozenset[str] = frozenset()
+    explaining: set[str] = field(default_factory=set)  # functions of the script so far that return what EXPLAIN says
 
     def step(self, sent: Sent) -> Step | None:
         """Return the step, or None for what is left out. Any of them may fail: that they do is often their point."""
@@ -77,6 +79,8 @@ class Stager:
     def _step(self, sent: Sent, tree: Any) -> Step | None:
         if left_out(tree, self.roles):
             return None
+        if isinstance(tree, ast.CreateFunctionStmt) and self._explains(sent.sql):
+            self.explaining.add(str(tree.funcname[-1].sval))
         if isinstance(tree, ast.ExplainStmt):
             return self._explained(tree)
         if isinstance(tree, ast.CopyStmt):
@@ -93,9 +97,14 @@ class Stager:
     def _explained(self, tree: Any) -> Step | None:
         """Run what is explained, where that is what EXPLAIN does or changes nothing: plans may differ."""
         runs = any(option.defname == "analyze" for option in tree.options or ())
-        if not isinstance(tree.query, _REST_ON_ROWS) or not (runs or isinstance(tree.query, ast.SelectStmt)):
+        known = isinstance(tree.query, (*_REST_ON_ROWS, ast.ExecuteStmt))
+        if not known or not (runs or isinstance(tree.query, ast.SelectStmt)):
             return None
         return self._step(Sent(sql_of(tree.query), None, 0), tree.query)
+
+    def _explains(self, routine: str) -> bool:
+        words = set(re.findall(r"\w+", routine.lower()))
+        return "explain" in words or not words.isdisjoint(self.explaining)
 
     def _query(self, sql: str, tree: Any, facts: Facts) -> Step | None:
         if any(name.startswith("pg_") for name in facts.relations):
@@ -108,6 +117,8 @@ class Stager:
         return Step(sql, Kind.COMMAND if own else Kind.QUERY, may_fail=True)
 
     def _unfit(self, name: str, arguments: int) -> bool:
+        if name in self.explaining:
+            return True
         unfit = self.catalog.unfit(name, arguments)
         return bool(unfit) and all(function.kind == "f" for function in unfit)
 
