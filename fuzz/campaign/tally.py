@@ -84,7 +84,7 @@ class Tally:
         Each statement is compared once for each arm but the first.
         """
         what = Counter({"cases": 1, "statements": len(case.all_steps), "compared": trial.statements})
-        what.update(KINDS[type(verdict)] for _, verdict in trial.verdicts if not isinstance(verdict, Agree))
+        what.update(_words(verdict) for _, verdict in trial.verdicts if not isinstance(verdict, Agree))
         modes = "+".join(mode.name for mode in case.modes)
         self.parts.update({(case.generator, modes, case.part, name): count for name, count in what.items()})
 
@@ -136,6 +136,12 @@ class Tally:
             else:
                 setattr(tally, name, value)
         return tally
+
+
+def _words(verdict: Verdict) -> str:
+    """Return the kind of a verdict, and its reason if it has one."""
+    kind = KINDS[type(verdict)]
+    return f"{kind}: {verdict.reason}" if isinstance(verdict, Inconclusive | Unstable) else kind
 
 
 def _rows(counter: Counter[Any]) -> list[list[Any]]:

@@ -71,6 +71,6 @@ def test_a_part_is_counted_under_its_modes() -> None:
     for _ in range(2):
         tally.count_part(case, trial)
     key = ("regress", "parallel+cursor", "sql/int4")
-    expected = {"cases": 2, "statements": 4, "compared": 6, "inconclusive": 2}
+    expected = {"cases": 2, "statements": 4, "compared": 6, "inconclusive: timeout": 2}
     assert tally.parts == {(*key, what): count for what, count in expected.items()}
     assert Tally.from_json(tally.to_json()).parts == tally.parts
