@@ -73,7 +73,7 @@ def about_roles(tree: Any, roles: frozenset[str]) -> bool:
     if isinstance(tree, ast.RenameStmt):
         return {tree.subname, tree.newname} <= roles
     if isinstance(tree, ast.CommentStmt | ast.SecLabelStmt):
-        return tree.object.sval in roles
+        return getattr(tree.object, "sval", "") in roles
     visitor = _Named()
     visitor(tree)
     return visitor.names <= roles
