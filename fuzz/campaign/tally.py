@@ -11,6 +11,7 @@ from oracles.case import Case
 from oracles.finding import Finding
 from oracles.observation import CaseObservation, Outcome
 from oracles.oracle import Agree, Inconclusive, Unstable, Verdict
+from oracles.result import Result
 
 HARNESS = "pgduel"  # in the place of an oracle: the case could not be tried at all
 
@@ -81,9 +82,11 @@ class Tally:
     def count_part(self, case: Case, trial: Trial) -> None:
         """Count a case that is a part of what its source replays: its statements, those compared, and the verdicts.
 
-        Each statement is compared once for each arm but the first.
+        Compared are those whose results were, once for each arm but the first.
         """
-        what = Counter({"cases": 1, "statements": len(case.all_steps), "compared": trial.statements})
+        results = (verdict for oracle, verdict in trial.verdicts if oracle == Result.name)
+        compared = sum(verdict.statements for verdict in results if isinstance(verdict, Agree))
+        what = Counter({"cases": 1, "statements": len(case.all_steps), "compared": compared})
         what.update(_words(verdict) for _, verdict in trial.verdicts if not isinstance(verdict, Agree))
         modes = "+".join(mode.name for mode in case.modes)
         self.parts.update({(case.generator, modes, case.part, name): count for name, count in what.items()})

@@ -66,7 +66,8 @@ def test_tallies_add_up_and_survive_json() -> None:
 
 def test_a_part_is_counted_under_its_modes() -> None:
     case = Case("regress", (Step("SELECT 1"),), (Step("SELECT 2"),), (Mode("parallel"), Mode("cursor")), "sql/int4")
-    trial = Trial((("result", Agree(2)), ("result", Agree(1)), ("result", Inconclusive("timeout"))), {})
+    verdicts = (("result", Agree(2)), ("result", Agree(1)), ("result", Inconclusive("timeout")), ("crash", Agree(9)))
+    trial = Trial(verdicts, {})
     tally = Tally()
     for _ in range(2):
         tally.count_part(case, trial)
