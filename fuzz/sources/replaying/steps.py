@@ -80,7 +80,7 @@ class Stager:
         if left_out(tree, self.roles):
             return None
         if isinstance(tree, ast.CreateFunctionStmt) and self._explains(sent.sql):
-            self.explaining.add(str(tree.funcname[-1].sval))
+            self.explaining.update(changed_by(tree))
         if isinstance(tree, ast.ExplainStmt):
             return self._explained(tree)
         if isinstance(tree, ast.CopyStmt):
