@@ -44,7 +44,7 @@ class Play:
         self._drop_roles = _drop_roles(case)
 
     def _forget(self) -> None:
-        self._reader = Reader(self._case, self._run, self._frames)
+        self._reader = Reader(self._case, self._run, self._frames, self._place.directories)
         self._steps: list[Reply] = []
         self._before = 0
         self._seen = CaseObservation(self._run.arm, (), lacking=self._lacking)
