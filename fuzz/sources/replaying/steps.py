@@ -87,12 +87,15 @@ class Stager:
             return self._copy(sent, tree)
         if isinstance(tree, ast.TransactionStmt) and tree.kind is TransactionStmtKind.TRANS_STMT_PREPARE:
             return Step("ROLLBACK", may_fail=True)  # it would outlive its session
+        facts = facts_of(tree)
+        if isinstance(tree, (*_REST_ON_ROWS, ast.ViewStmt)) and self._lists_the_server(tree, facts):
+            return None
         if not isinstance(tree, _REST_ON_ROWS):
             return Step(sent.sql, may_fail=True)
         sql = sql_of(tree) if repair(tree, self.catalog, without_calls=False) else sent.sql
         if not isinstance(tree, ast.SelectStmt):
             return Step(sql, may_fail=True)
-        return self._query(sql, tree, facts_of(tree))
+        return self._query(sql, tree, facts)
 
     def _explained(self, tree: Any) -> Step | None:
         """Run what is explained, where that is what EXPLAIN does or changes nothing: plans may differ."""
@@ -106,9 +109,13 @@ class Stager:
         words = set(re.findall(r"\w+", routine.lower()))
         return "explain" in words or not words.isdisjoint(self.explaining)
 
-    def _query(self, sql: str, tree: Any, facts: Facts) -> Step | None:
-        if any(name.startswith("pg_") for name in facts.relations):
-            return None  # system catalogs: what an arm says of itself
+    def _lists_the_server(self, tree: Any, facts: Facts) -> bool:
+        """Tell whether rows are what an arm says of itself: its catalogs, or its settings, which are not all arms'."""
+        stored = not isinstance(tree, ast.SelectStmt) or tree.intoClause is not None
+        listed = stored and any(self._unfit(call.name, call.arguments) for call in facts.sources)
+        return listed or any(name.startswith("pg_") for name in facts.relations)
+
+    def _query(self, sql: str, tree: Any, facts: Facts) -> Step:
         if tree.intoClause is not None:
             return Step(sql, may_fail=True)
         if facts.identities or any(self._unfit(call.name, call.arguments) for call in facts.calls):
