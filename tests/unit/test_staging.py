@@ -31,6 +31,7 @@ def staged(sql: str, data: bytes | None = None) -> Step | None:
         ("CREATE TABLE u AS SELECT now()", Kind.COMMAND),
         ("CREATE VIEW v AS SELECT a FROM t", Kind.COMMAND),
         ("SELECT tableoid::regclass, a FROM t", Kind.QUERY),
+        ("SELECT 't'::regclass, '7'::oid", Kind.QUERY),
         ("UPDATE t SET a = 1 RETURNING a", Kind.COMMAND),
         ("SELECT nonsense FROM WHERE", Kind.COMMAND),
         ("COPY t TO STDOUT", Kind.COPY_OUT),
@@ -40,7 +41,16 @@ def test_statements_run_as_they_are(sql: str, kind: Kind) -> None:
     assert staged(sql) == Step(sql, kind, may_fail=True)
 
 
-@pytest.mark.parametrize("sql", ["SELECT now()", "SELECT nextval('s')", "SELECT xmin FROM t", "SELECT tableoid FROM t"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT now()",
+        "SELECT nextval('s')",
+        "SELECT xmin FROM t",
+        "SELECT tableoid FROM t",
+        "SELECT ('t'::regclass)::oid",
+    ],
+)
 def test_rows_that_tell_of_the_server_are_not_seen(sql: str) -> None:
     step = staged(sql)
     assert step is not None

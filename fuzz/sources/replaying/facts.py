@@ -25,7 +25,7 @@ class Facts:
     calls: frozenset[Call]
     sources: frozenset[Call]  # those calls that rows come from
     uses: frozenset[str]  # names of relations, functions and types
-    identities: bool  # it shows what rows are numbered by
+    identities: bool  # it shows what rows or objects are numbered by
 
 
 def facts_of(statement: Any) -> Facts:
@@ -70,8 +70,11 @@ class _Facts(Visitor):
     visit_PartitionElem = visit_IndexElem
 
     def visit_TypeCast(self, _ancestors: Any, node: Any) -> None:
-        if node.typeName.names and node.typeName.names[-1].sval == "regclass" and isinstance(node.arg, ast.ColumnRef):
+        name = _last(node.typeName)
+        if name == "regclass" and isinstance(node.arg, ast.ColumnRef):
             self._named.add(id(node.arg))
+        if name == "oid" and isinstance(node.arg, ast.TypeCast) and _last(node.arg.typeName).startswith("reg"):
+            self.identities = True  # 't'::regclass::oid
 
     def visit_ColumnRef(self, _ancestors: Any, node: Any) -> None:
         name = getattr(node.fields[-1], "sval", "")
