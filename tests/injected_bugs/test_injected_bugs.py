@@ -14,11 +14,17 @@ BUGS = [bug_of(patch) for patch in sorted(Path(__file__).parent.glob("**/*.patch
 CASES = 150
 CASES_OF_WORKLOAD = 400  # of the workload made for what the bug breaks: it has more branches to reach
 WANTED = {None: 8, "outer_joins": 8, "many_partitions": 6, "hash_growth": 3, "foreign_analyze": 3}
+LOGIC = ("cert", "coddtest", "dqe", "dqp", "eet", "norec", "pqs", "tlp")  # the literature's oracles, for an arm alone
 
 
 @pytest.mark.parametrize("workload", WANTED)
 def test_there_are_bugs_enough(workload: str | None) -> None:
     assert sum(bug.workload == workload for bug in BUGS) >= WANTED[workload]
+
+
+@pytest.mark.parametrize("oracle", LOGIC)
+def test_a_logic_oracle_has_a_bug_of_its_own(oracle: str) -> None:
+    assert any(bug.alone and bug.oracles == (oracle,) for bug in BUGS)
 
 
 @pytest.mark.parametrize(
