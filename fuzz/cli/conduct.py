@@ -54,7 +54,7 @@ def _conduct(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown:
         branches = expected(stage.settings)
         missed = _plant_canaries(store, stage, arms, shown)
     parts = _parts(plan, arms[0])
-    why = "a canary was missed" if missed else _run(store, plan, arms, workers, shown)
+    why = "a canary was missed" if missed else run(store, plan, arms, workers, shown)
     tally = store.tally
     return Summary(
         campaign=store.directory.name,
@@ -93,7 +93,8 @@ def _plant_canaries(store: Store, stage: Stage, arms: Sequence[Arm], shown: Disp
     return ""
 
 
-def _run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Display) -> str:
+def run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Display) -> str:
+    """Run the plan on open arms into a store that was begun; return why it ended. Raises PgduelError."""
     number = store.directory.name
     around = Surroundings(
         revive=lambda: _revive(arms),

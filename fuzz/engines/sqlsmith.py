@@ -40,7 +40,7 @@ class Smith:
             port=cluster.port,
             user="postgres",
             dbname=database,
-            options=f"{_LOGGED} {options}".strip(),
+            options=options,
         )
         counted = [f"--seed={self.seed}", f"--max-queries={self.queries}"]
         return [PROGRAM, f"--target={server}", "--exclude-catalog", *counted]
@@ -57,6 +57,15 @@ class Ran:
 def run(smith: Smith, cluster: Cluster, database: str, seconds: float, options: str = "") -> Ran:
     """Run SQLsmith to its end, or for so many seconds. Raises CaseError where it does not run at all."""
     offset = cluster.log_size()
+    said = execute(smith, cluster, database, seconds, f"{_LOGGED} {options}".strip())
+    found = ran(split(cluster.log_since(offset)))
+    if not found.statements:
+        raise CaseError(f"SQLsmith does not run: {(said.strip().splitlines() or ['it says nothing'])[-1]}")
+    return found
+
+
+def execute(smith: Smith, cluster: Cluster, database: str, seconds: float, options: str = "") -> str:
+    """Run SQLsmith to its end, or for so many seconds; return what it said."""
     process = subprocess.Popen(
         smith.command(cluster, database, options), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
@@ -69,10 +78,7 @@ def run(smith: Smith, cluster: Cluster, database: str, seconds: float, options: 
         process.kill()
         process.communicate()
         raise
-    found = ran(split(cluster.log_since(offset)))
-    if not found.statements:
-        raise CaseError(f"SQLsmith does not run: {(said.strip().splitlines() or ['it says nothing'])[-1]}")
-    return found
+    return said
 
 
 def ran(entries: Sequence[Entry]) -> Ran:

@@ -74,7 +74,7 @@ def find_build(tree: str, flavor: Flavor) -> Build | None:
 
 
 def _configure(flavor: Flavor) -> tuple[str, ...]:
-    return (*_OPTIONS, *flavor.options, flavor.compiler_flags, compiler_version())
+    return (*_OPTIONS, *flavor.options, flavor.compiler_flags, compiler_version(flavor.compiler))
 
 
 def _home(tree: str, configure: tuple[str, ...]) -> Path:

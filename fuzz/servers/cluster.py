@@ -16,6 +16,8 @@ from fuzz.errors import ServerError
 from fuzz.servers import modules, owners
 from fuzz.servers.account import server_account
 from fuzz.servers.build import Build
+from fuzz.servers.coverage import PROFILES
+from fuzz.servers.flavor import PROFILE_FILE
 from fuzz.servers.processes import cpu_seconds_in, kill_all_in, runs_in
 from fuzz.servers.settings import FUZZING, lines
 from fuzz.servers.shared_memory import remove_segment_of
@@ -75,6 +77,7 @@ class Cluster:
         self._home = self._owner.home
         self.data = self._home / "data"
         self.log = self._home / "log"
+        self.coverage = self._home / "coverage"  # profiles of a build that counts what it reaches
         self.socket_dir = socket_dir or self._short_directory()
         self._init()
 
@@ -172,7 +175,8 @@ class Cluster:
         """Return the environment for this build's programs: of the caller's nothing but PATH."""
         plain = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
         plain |= {"PGHOST": str(self.socket_dir), "PGUSER": "postgres"}  # where foreign servers lead that don't say it
-        return plain | self.build.flavor.environment
+        plain |= self.build.flavor.environment
+        return plain | ({PROFILE_FILE: str(self.coverage / PROFILES)} if PROFILE_FILE in plain else {})
 
     def run(self, program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run one of the build's programs as the server's user, whatever its exit code."""

@@ -14,8 +14,7 @@ from fuzz.errors import BuildError
 from fuzz.servers import Report
 from fuzz.servers.flavor import Flavor
 
-_COMPILER = "gcc"
-_TOOLS = ("gcc", "meson", "ninja", "ccache", "bison", "flex", "perl", "pkg-config")
+_TOOLS = ("meson", "ninja", "ccache", "bison", "flex", "perl", "pkg-config")
 _STATISTICS = "ccache.log"
 _PROGRESS = re.compile(r"^\[(\d+)/(\d+)\]")
 _ERRORS = ("error:", "undefined reference", "ERROR:", "FAILED:", "fatal:")  # the most telling first
@@ -24,12 +23,12 @@ _KEPT_VARIABLES = ("PATH", "HOME", "TMPDIR", "USER")  # not CFLAGS and the like:
 
 
 @cache
-def compiler_version() -> str:
-    """Return the compiler's name and version. Raises BuildError, naming all tools that are missing."""
-    missing = [tool for tool in _TOOLS if not shutil.which(tool)]
+def compiler_version(compiler: str) -> str:
+    """Return a compiler's name and version. Raises BuildError, naming all tools that are missing."""
+    missing = [tool for tool in (compiler, *_TOOLS) if not shutil.which(tool)]
     if missing:
         raise BuildError(f"cannot compile without {', '.join(missing)}: run ./pgduel doctor to see what to install")
-    return subprocess.run([_COMPILER, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
+    return subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
 
 
 def meson_build(home: Path, options: list[str], flavor: Flavor, report: Report) -> str:
@@ -71,7 +70,7 @@ def _environment(home: Path, flavor: Flavor) -> dict[str, str]:
         # Sources are unpacked afresh for each build: all headers are newer than ccache likes.
         "CCACHE_SLOPPINESS": "include_file_mtime,include_file_ctime",
     }
-    return kept | caching | flavor.environment | {"CC": f"ccache {_COMPILER}", "LC_ALL": "C"}
+    return kept | caching | flavor.environment | {"CC": f"ccache {flavor.compiler}", "LC_ALL": "C"}
 
 
 def _run(command: list[str], home: Path, flavor: Flavor, log: Path, report: Report) -> None:

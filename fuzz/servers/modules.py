@@ -45,15 +45,15 @@ def _compile(build: Build, source: Path, library: Path) -> None:
     headers.mkdir(exist_ok=True)
     for name, text in private_headers(build.tree).items():
         (headers / name).write_text(text)
-    done = _gcc(build, source, library, f"-I{headers}")
+    done = _compiled(build, source, library, f"-I{headers}")
     if done.returncode:
-        done = _gcc(build, source, library)
+        done = _compiled(build, source, library)
     if done.returncode:
-        first = next((line for line in done.stderr.splitlines() if "error" in line), "gcc failed")
+        first = next((line for line in done.stderr.splitlines() if "error" in line), f"{build.flavor.compiler} failed")
         raise BuildError(f"server module {source.name} does not compile against build {build.key}: {first.strip()}")
 
 
-def _gcc(build: Build, source: Path, library: Path, *options: str) -> subprocess.CompletedProcess[str]:
+def _compiled(build: Build, source: Path, library: Path, *options: str) -> subprocess.CompletedProcess[str]:
     pg_config = subprocess.run(
         [build.bindir / "pg_config", "--includedir-server"],
         capture_output=True,
@@ -62,8 +62,9 @@ def _gcc(build: Build, source: Path, library: Path, *options: str) -> subprocess
         env=os.environ | build.flavor.environment,
     )
     draft = library.with_suffix(".new")
-    command = ["gcc", *shlex.split(f"{_FLAGS} {build.flavor.compiler_flags}"), f"-I{pg_config.stdout.strip()}"]
-    command += [*options, "-D_GNU_SOURCE", "-shared", "-o", str(draft), str(source)]
+    flags = shlex.split(f"{_FLAGS} {build.flavor.compiler_flags}")
+    command = [build.flavor.compiler, *flags, f"-I{pg_config.stdout.strip()}", *options]
+    command += ["-D_GNU_SOURCE", "-shared", "-o", str(draft), str(source)]
     done = subprocess.run(command, capture_output=True, text=True)
     if not done.returncode:
         draft.replace(library)

@@ -1,0 +1,141 @@
+"""Fuzzers side by side: what each does with one server, in the same time and on the same processors.
+
+All but what a fuzzer says of its own judgements is measured in the server, by one module for all
+(`pgduel_recorder.c`), and, in flavor `coverage`, by the server's own counters.
+"""
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeVar
+
+from fuzz.engines import sqlsmith
+from fuzz.execution.rehearsal import Rehearsal
+from fuzz.generators.choices import pick
+from fuzz.generators.generator import Scale, all_generators
+from fuzz.servers import Report
+from fuzz.servers.arm import Arm, ArmSpec, build_arms, open_arms
+from fuzz.servers.coverage import Covered, covered
+from fuzz.servers.flavor import PROFILE_FILE
+from fuzz.servers.modules import ensure_module
+from fuzz.servers.recovery import await_connections
+from fuzz.sources.sqlancing.options import Call
+from fuzz.sources.sqlancing.running import Server
+from fuzz.sources.sqlancing.running import run as run_sqlancer
+from fuzz.sources.sqlsmith import SEEDS
+from fuzz.sources.target import Given
+
+DIRECTORIES: Final = ("src/backend/executor", "src/backend/optimizer")  # whose coverage is told
+_RECORDER: Final = "pgduel_recorder"
+_RECORDS: Final = "statements"  # in the data directory
+_SETTINGS: Final = {
+    "shared_preload_libraries": f"pgduel_witness,{_RECORDER}",
+    f"{_RECORDER}.file": _RECORDS,
+}
+_SCALE: Final = Scale(rows=60, queries=1)  # of the scenes on which SQLsmith is let loose
+_ROUND: Final = 60.0  # seconds after which SQLsmith gets another scene
+_SMITH_QUERIES: Final = 2000  # on one scene
+_LANCER_QUERIES: Final = 1000  # in one database
+_REPORTS: Final = 20  # of SQLancer's, after which it starts anew with other seeds
+
+Result = TypeVar("Result")
+Fuzzer = Callable[[Arm], int | None]  # fuzzes an arm; returns how many statements it judged, if that is not all
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a fuzzer did in so many seconds."""
+
+    fuzzer: str
+    seconds: float
+    judged: int  # statements of which it would have said that they are wrong
+    succeeded: int  # statements
+    failed: int
+    shapes: int  # of plans, different ones
+    reached: Mapping[str, Covered]  # by directory; empty where the build does not count
+
+    @property
+    def valid_share(self) -> float:
+        """Return which share of the statements succeeded."""
+        return self.succeeded / max(1, self.succeeded + self.failed)
+
+
+def measure(name: str, fuzzer: Fuzzer, spec: ArmSpec, seconds: float, report: Report) -> Figures:
+    """Return what a fuzzer does with a new server of an arm; `seconds` is what it was told to take.
+
+    Raises PgduelError.
+    """
+    ((build, _),) = build_arms([spec], report)
+    ensure_module(build, _RECORDER)
+    with open_arms([spec], report, settings=dict(_SETTINGS)) as (arm,):
+        report(f"{name}, for {seconds:.0f} s")
+        judged = fuzzer(arm)
+        counts, shapes = _recorded(arm.cluster.data / _RECORDS)
+        counts_itself = PROFILE_FILE in build.flavor.environment
+        program = build.bindir / "postgres"
+        reached = covered(program, arm.cluster.coverage, DIRECTORIES) if counts_itself else {}
+    succeeded = counts["S"] + counts["U"]
+    return Figures(name, seconds, succeeded if judged is None else judged, succeeded, counts["E"], len(shapes), reached)
+
+
+def _recorded(file: Path) -> tuple[Counter[str], set[str]]:
+    """Return how many records there are of each kind, and the shapes of plans."""
+    counts: Counter[str] = Counter()
+    shapes = set()
+    with file.open() as lines:
+        for line in lines:
+            kind, _, shape = line.strip().partition(" ")
+            counts[kind] += 1
+            if shape:
+                shapes.add(shape)
+    return counts, shapes
+
+
+def smith(seed: int, seconds: float, workers: int) -> Fuzzer:
+    """Return SQLsmith alone, which looks for crashes: one process a worker, over scenes of the generators."""
+
+    def work(arm: Arm, worker: int) -> None:
+        rng = random.Random(f"{seed}/sqlsmith/worker {worker}")
+        until = time.monotonic() + seconds
+        with closing(Rehearsal(arm, f"smith{worker}", Given())) as target:
+            while (left := until - time.monotonic()) > 0:
+                scene = pick(rng, list(all_generators().values())).generate(rng, _SCALE).scene
+                with target.played(scene) as connection:
+                    database = connection.info.dbname
+                drawn = sqlsmith.Smith(rng.randrange(SEEDS), _SMITH_QUERIES)
+                sqlsmith.execute(drawn, arm.cluster, database, min(_ROUND, left))
+                await_connections(arm.cluster)
+
+    def fuzz(arm: Arm) -> None:
+        _together(work, arm, workers)
+
+    return fuzz
+
+
+def lancer(class_path: str, oracle: str, seed: int, seconds: float, workers: int) -> Fuzzer:
+    """Return SQLancer alone, one process a worker, with one of its oracles."""
+
+    def work(arm: Arm, worker: int) -> int:
+        judged = 0
+        first = seed + worker * SEEDS // workers
+        until = time.monotonic() + seconds
+        server = Server(str(arm.cluster.socket_dir), arm.cluster.port)
+        while (left := until - time.monotonic()) >= 1:
+            call = Call(oracle, first, _LANCER_QUERIES, databases=-1, reports=_REPORTS, seconds=round(left))
+            judged += run_sqlancer(server, class_path, call, f"lancer{worker}_").queries
+            await_connections(arm.cluster)
+            first += _REPORTS
+        return judged
+
+    return lambda arm: sum(_together(work, arm, workers))
+
+
+def _together(work: Callable[[Arm, int], Result], arm: Arm, workers: int) -> Sequence[Result]:
+    """Return what came of each worker's part."""
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(lambda worker: work(arm, worker), range(workers)))

@@ -1,0 +1,124 @@
+"""`pgduel bench fuzzers`: pgduel's generators beside SQLsmith and SQLancer, on one server each of one build."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.table import Table
+
+from fuzz.bench.fuzzers import DIRECTORIES, Figures, Fuzzer, lancer, measure, smith
+from fuzz.campaign.catalog import new_campaign, opened
+from fuzz.campaign.plan import Plan
+from fuzz.campaign.workers import processors
+from fuzz.cli import options
+from fuzz.cli.app import console, say, write_json
+from fuzz.cli.conduct import run
+from fuzz.report.terminal import Display, display
+from fuzz.servers.arm import Arm, ArmSpec
+from fuzz.sources.sqlancer import SqLancer
+from fuzz.sources.sqlancing.jar import VARIABLE, class_path
+from fuzz.sources.sqlsmith import SqlSmith
+from fuzz.sources.target import Given
+from fuzz.sources.workloads import workloads_for
+
+_COVERAGE: Final = "coverage"
+_ORACLE: Final = "QUERY_PARTITIONING"  # of SQLancer
+
+
+class Contestant(StrEnum):
+    """Who fuzzes."""
+
+    PGDUEL = "pgduel"
+    SQLSMITH = "sqlsmith"
+    SQLANCER = "sqlancer"
+
+
+def fuzzers(
+    *,
+    contestant: Annotated[
+        list[Contestant] | None, typer.Argument(help="Which ones. Default: all that are there.")
+    ] = None,
+    minutes: Annotated[float, typer.Option(min=0.1, metavar="N", help="How long each of them fuzzes.")] = 10.0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Decides cases, scenes, and the others' seeds.")] = 1,
+    jar: Annotated[
+        Path | None,
+        typer.Option("--sqlancer-jar", metavar="PATH", envvar=VARIABLE, help="SQLancer's jar.", show_default=False),
+    ] = None,
+    base: options.Base = None,
+    series: options.SeriesOption = None,
+    repo: options.Repo = None,
+    commits: options.Range = None,
+    arm: options.ArmOption = None,
+    flavor: options.FlavorOption = _COVERAGE,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Fuzz a new server of the last arm with each fuzzer alone, in the same time, and compare what they did.
+
+    Counted in the server, the same way for all: statements over tables that succeeded and that failed, and shapes of
+    plans; with flavor coverage, what was reached of executor and planner, while all are slower.
+    """
+    wanted = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
+    given = options.given(jar=jar)
+    chosen = _chosen(contestant, given)
+    with display(console, None) as shown:
+        specs = wanted.specs(shown.progress)[-1:]
+        plan = Plan(seed, workloads_for(Given()), minutes, None, stop_at_first=False, arms=wanted.to_json())
+        entrants = {each: _fuzzer(each, plan, given, specs, shown) for each in chosen}
+        measured = [measure(name, each, specs[0], minutes * 60, shown.progress) for name, each in entrants.items()]
+    console.print(_table(measured))
+    say(f"{minutes:g} minutes each on {processors()} processors, arm {specs[0].name}, flavor {flavor}, seed {seed}")
+    write_json(json_file, [_json(figures) for figures in measured])
+
+
+def _chosen(contestants: Sequence[Contestant] | None, given: Given) -> list[Contestant]:
+    """Return those asked for, or else those that are there; say who is not."""
+    lacking = {Contestant.SQLSMITH: SqlSmith.lacks(given), Contestant.SQLANCER: SqLancer.lacks(given)}
+    for each, why in lacking.items() if not contestants else ():
+        if why:
+            say(f"without {each}: {why}")
+    return list(dict.fromkeys(contestants or (each for each in Contestant if not lacking.get(each))))
+
+
+def _fuzzer(each: Contestant, plan: Plan, given: Given, specs: Sequence[ArmSpec], shown: Display) -> Fuzzer:
+    seconds, workers = (plan.minutes or 0.0) * 60, processors()
+    if each is Contestant.SQLSMITH:
+        return smith(plan.seed, seconds, workers)
+    if each is Contestant.SQLANCER:
+        return lancer(class_path(given.sqlancer_jar), _ORACLE, plan.seed, seconds, workers)
+
+    def campaign(arm: Arm) -> int:
+        with opened(new_campaign()) as store:
+            store.begin(plan.to_json(), options.arms_json(specs, [arm.build.key]))
+            run(store, plan, (arm,), workers, shown)
+            return store.tally.statements_judged
+
+    return campaign
+
+
+def _table(measured: Sequence[Figures]) -> Table:
+    table = Table()
+    table.add_column("fuzzer", no_wrap=True)
+    titles = ["judged\na second", "statements\na second", "without\nerror", "plan\nshapes"]
+    reached = [name for name in DIRECTORIES if any(name in each.reached for each in measured)]
+    titles += [f"{name.rpartition('/')[2]}\n{what}" for name in reached for what in ("lines", "branches")]
+    for title in titles:
+        table.add_column(title, justify="right")
+    for each in measured:
+        table.add_row(*_cells(each))
+    return table
+
+
+def _cells(figures: Figures) -> list[str]:
+    total = figures.succeeded + figures.failed
+    rates = [f"{count / figures.seconds:.0f}" for count in (figures.judged, total)]
+    cells = [figures.fuzzer, *rates, f"{figures.valid_share:.1%}", str(figures.shapes)]
+    for covered in figures.reached.values():
+        cells += [f"{covered.lines_reached / covered.lines:.1%}", f"{covered.branches_reached / covered.branches:.1%}"]
+    return cells
+
+
+def _json(figures: Figures) -> Mapping[str, Any]:
+    return asdict(figures) | {"valid_share": round(figures.valid_share, 5)}

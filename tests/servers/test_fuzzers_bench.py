@@ -1,0 +1,102 @@
+"""Fuzzers side by side: what counts is counted in the server, and real fuzzers are counted."""
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from fuzz.bench.fuzzers import Figures, Fuzzer, measure, smith
+from fuzz.servers.arm import Arm, ArmSpec
+from fuzz.servers.base import Base
+from fuzz.servers.coverage import PROFILES, Covered, covered
+from fuzz.servers.flavor import FLAVORS, PROFILE_FILE
+from fuzz.servers.series import Series
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(600)]
+
+SCENE = (
+    "CREATE TABLE p (k int) PARTITION BY LIST (k)",
+    "CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1)",
+    "CREATE TABLE p2 PARTITION OF p FOR VALUES IN (2)",
+)
+
+
+def measured(base: Base, fuzzer: Fuzzer) -> Figures:
+    return measure("it", fuzzer, ArmSpec("only", base, Series("base"), FLAVORS["assert"]), 5, print)
+
+
+def executing(*statements: str) -> Callable[[Arm], None]:
+    def fuzz(arm: Arm) -> None:
+        with psycopg.connect(**arm.cluster.connect_kwargs, autocommit=True) as connection:  # type: ignore[arg-type]  # host is a str
+            for sql in statements:
+                with suppress(psycopg.Error):
+                    connection.execute(sql.encode())
+
+    return fuzz
+
+
+@pytest.mark.usefixtures("build")
+def test_plans_of_one_shape_count_once_however_many_partitions_there_are(base: Base) -> None:
+    found = measured(
+        base,
+        executing(
+            *SCENE,
+            "SELECT FROM p",
+            "CREATE TABLE p3 PARTITION OF p FOR VALUES IN (3)",
+            "SELECT k FROM p WHERE k > 0",
+            "SELECT FROM p AS a JOIN p AS b ON a.k = b.k",
+            "SELECT FROM p AS a LEFT JOIN p AS b ON a.k = b.k",
+        ),
+    )
+    assert (found.succeeded, found.failed, found.shapes) == (8, 0, 3)
+    assert found.judged == found.succeeded
+    assert not found.reached
+
+
+@pytest.mark.usefixtures("build")
+def test_what_fails_is_counted_and_what_is_about_no_table_is_not(base: Base) -> None:
+    found = measured(
+        base,
+        executing(
+            *SCENE,
+            "INSERT INTO p VALUES (1)",
+            "BEGIN; SELECT FROM pg_class; ROLLBACK",
+            "SET work_mem = '64kB'",
+            "SELECT 1 / (k - 1) FROM p",
+            "SELEC",
+            "DO 'BEGIN PERFORM FROM p1; PERFORM 1 / 0; EXCEPTION WHEN division_by_zero THEN END'",
+        ),
+    )
+    assert (found.succeeded, found.failed, found.shapes) == (5, 2, 2)
+    assert found.valid_share == pytest.approx(5 / 7)
+
+
+@pytest.mark.usefixtures("build")
+def test_sqlsmith_is_counted(base: Base) -> None:
+    found = measured(base, smith(seed=1, seconds=5, workers=2))
+    assert found.failed > 10
+    assert found.succeeded > 10
+    assert found.shapes > 2
+
+
+def test_lines_and_branches_are_counted_by_directory(tmp_path: Path) -> None:
+    flavor = FLAVORS["coverage"]
+    if not shutil.which(flavor.compiler):
+        pytest.skip(f"{flavor.compiler} is not installed")
+    bodies = {"reached": "return n > 1 ? 5 : 6;", "idle": "return n;"}
+    for name, body in bodies.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.c").write_text(f"int {name}(int n)\n{{\n\t{body}\n}}\n")
+    (tmp_path / "main.c").write_text("int reached(int n);\nint main(int n, char **v)\n{\n\treturn reached(n);\n}\n")
+    sources = ["main.c", "reached/reached.c", "idle/idle.c"]
+    command = [flavor.compiler, *flavor.compiler_flags.split(), "-o", "program", *sources]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    counting = {PROFILE_FILE: str(tmp_path / "profiles" / PROFILES)}
+    for arguments in ([], ["more"]):
+        subprocess.run([tmp_path / "program", *arguments], env=counting, check=False)
+    told = covered(tmp_path / "program", tmp_path / "profiles", ["reached", "idle"])
+    assert told == {"reached": Covered(3, 3, 2, 2), "idle": Covered(3, 0, 0, 0)}
