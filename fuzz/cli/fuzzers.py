@@ -16,6 +16,7 @@ from fuzz.campaign.workers import processors
 from fuzz.cli import options
 from fuzz.cli.app import console, say, write_json
 from fuzz.cli.conduct import run
+from fuzz.errors import CaseError
 from fuzz.report.terminal import Display, display
 from fuzz.servers.arm import Arm, ArmSpec
 from fuzz.sources.sqlancer import SqLancer
@@ -74,16 +75,21 @@ def fuzzers(
 
 
 def _chosen(contestants: Sequence[Contestant] | None, given: Given) -> list[Contestant]:
-    """Return those asked for, or else those that are there; say who is not."""
+    """Return those asked for, or else those that are there; say who is not. Raises CaseError."""
     lacking = {Contestant.SQLSMITH: SqlSmith.lacks(given), Contestant.SQLANCER: SqLancer.lacks(given)}
-    for each, why in lacking.items() if not contestants else ():
+    for each in contestants or ():
+        if lacking.get(each):
+            raise CaseError(f"{each} cannot run: {lacking[each]}")
+    if contestants:
+        return list(dict.fromkeys(contestants))
+    for each, why in lacking.items():
         if why:
             say(f"without {each}: {why}")
-    return list(dict.fromkeys(contestants or (each for each in Contestant if not lacking.get(each))))
+    return [each for each in Contestant if not lacking.get(each)]
 
 
 def _fuzzer(each: Contestant, plan: Plan, given: Given, specs: Sequence[ArmSpec], shown: Display) -> Fuzzer:
-    seconds, workers = (plan.minutes or 0.0) * 60, processors()
+    seconds, workers = plan.limits.seconds or 0.0, processors()
     if each is Contestant.SQLSMITH:
         return smith(plan.seed, seconds, workers)
     if each is Contestant.SQLANCER:
