@@ -2,7 +2,8 @@
 
 A bug is a patch on top of a sound series, with a header:
 `# Oracle: NAME` or `# Oracle: NAME, NAME or NAME`: whose finding is awaited. Several are named where it depends on the
-case which of them sees the bug first; `claims` stands for all that hold an arm against itself.
+case which of them sees the bug first, the one that it is made for before others; `claims` stands for all that hold an
+arm against itself.
 `# Series: DIRECTORY`: of patches/pg17, on top of which it applies; it is the arm `patched`, if it does not say.
 `# Workload: GENERATOR`: the one made for what it breaks, if others hardly get there.
 `# Arms: bugged`: it is found where there is no sound arm to hold it against; otherwise there is one.

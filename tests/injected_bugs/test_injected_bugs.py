@@ -23,8 +23,8 @@ def test_there_are_bugs_enough(workload: str | None) -> None:
 
 
 @pytest.mark.parametrize("oracle", LOGIC)
-def test_a_logic_oracle_has_a_bug_of_its_own(oracle: str) -> None:
-    assert any(bug.alone and bug.oracles == (oracle,) for bug in BUGS)
+def test_a_logic_oracle_has_a_bug_made_for_it(oracle: str) -> None:
+    assert any(bug.alone and bug.oracles[0] == oracle and len(bug.oracles) <= 2 for bug in BUGS)
 
 
 @pytest.mark.parametrize(
