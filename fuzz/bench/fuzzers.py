@@ -39,7 +39,7 @@ _SETTINGS: Final = {
 }
 _SCALE: Final = Scale(rows=60, queries=1)  # of the scenes on which SQLsmith is let loose
 _ROUND: Final = 60.0  # seconds after which SQLsmith gets another scene
-_SMITH_QUERIES: Final = 2000  # on one scene
+_SMITH_QUERIES: Final = 100_000  # on one scene: more than it draws in that time
 _LANCER_QUERIES: Final = 1000  # in one database
 _REPORTS: Final = 20  # of SQLancer's, after which it starts anew with other seeds
 

@@ -26,7 +26,7 @@ SCENE = (
 
 
 def measured(base: Base, fuzzer: Fuzzer) -> Figures:
-    return measure("it", fuzzer, ArmSpec("only", base, Series("base"), FLAVORS["assert"]), 5, print)
+    return measure("it", fuzzer, ArmSpec("only", base, Series("base"), FLAVORS["assert"]), 1, print)
 
 
 def executing(*statements: str) -> Callable[[Arm], None]:
@@ -77,9 +77,10 @@ def test_what_fails_is_counted_and_what_is_about_no_table_is_not(base: Base) -> 
 
 @pytest.mark.usefixtures("build")
 def test_sqlsmith_is_counted(base: Base) -> None:
-    found = measured(base, smith(seed=1, seconds=5, workers=2))
-    assert found.failed > 10
-    assert found.succeeded > 10
+    # It reads all of the catalogs before it draws anything.
+    found = measured(base, smith(seed=1, seconds=20, workers=1))
+    assert found.failed
+    assert found.succeeded
     assert found.shapes > 2
 
 
