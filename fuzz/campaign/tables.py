@@ -59,7 +59,7 @@ SMALLEST = Table(
     "smallest",
     METADATA,
     Column("fingerprint", String, primary_key=True),
-    Column("case", Text, nullable=False, comment="what reduction left of the case"),
+    Column("case", Text, nullable=False, comment="what reduction left of the case, or has left so far"),
     Column("finding", JSON, nullable=False, comment="what that shows, as the fields of Finding"),
     Column("shown", Integer, nullable=False, comment="in so many"),
     Column("runs", Integer, nullable=False, comment="runs of it"),

@@ -1,6 +1,9 @@
 """One run: a case played on one arm in a session of its own, from CREATE SCHEMA to the last line of the log."""
 
+import errno
 import os
+import re
+import shutil
 import signal
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,6 +19,7 @@ from fuzz.execution.serverlog import Entry, about, crash_of, deaths, remote
 from fuzz.execution.session import frames_of, lacking, startup_parameters
 from fuzz.execution.wire import Reply, Wire
 from oracles.case import Case
+from oracles.comparison import DISK_FULL
 from oracles.observation import CaseObservation, Outcome, Run
 
 ATTEMPTS: Final = 3  # somebody else's crash ends our session too; then the run starts anew
@@ -23,6 +27,8 @@ ATTEMPTS: Final = 3  # somebody else's crash ends our session too; then the run 
 _CREATE = messages.query("CREATE SCHEMA duel")
 _CLEAR = messages.query("SELECT pgduel_tools.clear()")
 _BYSTANDER: Final = ("57P01", "57P02", "57P03")  # the session was ended, or not let in, for no fault of its own
+_PANIC: Final = re.compile(rf"^PANIC: .*: {os.strerror(errno.ENOSPC)}$", re.MULTILINE)
+_ROOM: Final = 32 << 20  # bytes: two segments of WAL
 _DEATH_LOOKS, _EXIT_LOOKS, _PAUSE = 100, 100, 0.02
 
 
@@ -73,9 +79,12 @@ class Play:
             yield from self._perform(session)
             yield from self._leave(session)
         except Lost:
-            return (yield from self._explain_loss(session))
+            disturbed = yield from self._explain_loss(session)
+            self._require_room()
+            return disturbed
         finally:
             session.close()
+        self._require_room()
         self._place.soiled = self._seen.crash is not None or not self._cleared
         return False
 
@@ -192,6 +201,13 @@ class Play:
         self._seen = replace(self._seen, steps=steps, residue=None, digests=())
         self._keep_log(session.pid, entries)
         return self._seen.crash is None and not self._silent and (not fatal or fatal in _BYSTANDER)
+
+    def _require_room(self) -> None:
+        """Raise ServerError if the disk is full, unless it was the case that filled it, and emptied it by now."""
+        refused = any(step.sqlstate == DISK_FULL for step in self._seen.steps)
+        data = self._place.cluster.data
+        if _PANIC.search(self._seen.crash or "") or (refused and shutil.disk_usage(data).free < _ROOM):
+            raise ServerError(f"the disk of server {self._place.arm} is full: make room for {data}")
 
     def _await_death(self) -> Talk[None]:
         """Wait until the postmaster has told whose death ended the session, unless it is gone itself."""
