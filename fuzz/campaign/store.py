@@ -23,6 +23,7 @@ from fuzz.campaign.tables import (
     BESIDE,
     BLAME,
     CAMPAIGN,
+    EFFORT,
     FINDING,
     METADATA,
     OCCURRENCE,
@@ -55,6 +56,7 @@ class StoredFinding:
     reduced: bool
     smallest: Smallest | None = None  # so far, unless it is `reduced`
     blame: Blame | None = None
+    seconds: float | None = None  # that its reduction took
 
     @property
     def least(self) -> Smallest:
@@ -188,11 +190,13 @@ class Store:
         with self._transaction() as connection:
             _keep(connection, fingerprint, smallest)
 
-    def reduced(self, fingerprint: str, smallest: Smallest) -> None:
-        """Record that the finding's reproducer is as small as it gets, and what it shows."""
+    def reduced(self, fingerprint: str, smallest: Smallest, seconds: float) -> None:
+        """Record that the finding's reproducer is as small as it gets, what it shows, and how long that took."""
         with self._transaction() as connection:
             connection.execute(insert(REDUCTION).values(fingerprint=fingerprint).on_conflict_do_nothing())
             _keep(connection, fingerprint, smallest)
+            effort = insert(EFFORT).values(fingerprint=fingerprint, seconds=seconds)
+            connection.execute(effort.on_conflict_do_update(["fingerprint"], set_={"seconds": seconds}))
 
     def blamed(self, fingerprint: str, blame: Blame) -> None:
         """Record what is to blame for the finding."""
@@ -214,10 +218,11 @@ class Store:
             BLAME.c.told,
             VOTE.c.suspect,
             VOTE.c.agreeing,
+            EFFORT.c.seconds,
             *_SMALLEST,
         )
         query = query.join(counted, FINDING.c.fingerprint == counted.c.fingerprint)
-        for more in (BESIDE, VOTE, SMALLEST, BLAME):
+        for more in (BESIDE, VOTE, SMALLEST, BLAME, EFFORT):
             query = query.join(more, FINDING.c.fingerprint == more.c.fingerprint, isouter=True)
         with self._transaction() as connection:
             rows = connection.execute(query.order_by(FINDING.c.number)).mappings().all()
@@ -251,7 +256,15 @@ def _stored(row: Mapping[str, Any]) -> StoredFinding:
     case = case_json.loads(row["case"])
     blame = None if row["told"] is None else Blame.from_json(row["told"])
     return StoredFinding(
-        finding, row["case_id"], case, row["count"], reproducer, bool(row["reduced"]), _smallest_of(row), blame
+        finding,
+        row["case_id"],
+        case,
+        row["count"],
+        reproducer,
+        bool(row["reduced"]),
+        _smallest_of(row),
+        blame,
+        row["seconds"],
     )
 
 

@@ -53,8 +53,9 @@ class Reducer(Protocol):
 
 def look_into(found: StoredFinding, arms: Sequence[Arm], store: Store, reducer: Reducer) -> Smallest:
     """Reduce a finding, find what is to blame, and record both; return what is left. Raises PgduelError."""
+    began = time.monotonic()
     smallest = reducer.reduce(arms, found, store)
-    store.reduced(found.finding.fingerprint, smallest)
+    store.reduced(found.finding.fingerprint, smallest, time.monotonic() - began)
     if smallest.shown:
         store.blamed(found.finding.fingerprint, reducer.blame(arms, found, smallest))
     return smallest

@@ -82,6 +82,7 @@ class Summary:
             "bug": bug_key(found),
             "case": found.case_id,
             "shown": None if found.smallest is None else [found.smallest.shown, found.smallest.runs],
+            "reduced_in": None if found.seconds is None else round(found.seconds, 1),
             "blame": None if found.blame is None else found.blame.to_json(),
             "reproducer": None if found.reproducer is None else str(found.reproducer),
             "replay": self.replay_command(found),

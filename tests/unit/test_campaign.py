@@ -45,7 +45,7 @@ class _Pretend:
     def __call__(self, _number: int, stop: Event) -> Iterator[Callable[[Job], Result]]:
         def work(job: Job) -> Result:
             if isinstance(job, Reduction):
-                store.reduced(job.fingerprint, Smallest(Case("a", (), ()), FINDING, 3, 3))
+                store.reduced(job.fingerprint, Smallest(Case("a", (), ()), FINDING, 3, 3), 1.0)
                 return ReductionResult(f"reduced {job.fingerprint}")
             result = RangeResult()
             for case_id in job.case_ids(1):
