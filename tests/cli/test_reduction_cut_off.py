@@ -85,7 +85,7 @@ def test_a_killed_campaign_goes_on_from_the_best_so_far(pgduel: Command, campaig
     process = pgduel.start("fuzz", "--resume", "last")
     best = await_smaller(process, campaign, CASE)
     os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
+    process.communicate(timeout=60)  # the worker, which has these pipes too, does not go on by itself
     best = found_in(campaign)
     assert best.reproducer is not None
     assert load(str(best.reproducer)).case.steps[-1].sql == SLOW  # the script is whole

@@ -35,7 +35,7 @@ def seen_by_psql(reproducer: Path, arms: Sequence[str]) -> Seen:
     with open_arms(specs, print) as (sound, bugged):
         right = [_printed(sound, reproducer) for _ in range(_STEADY)]
         always = _in_all(right)
-        wrong = []
+        wrong: list[Counter[str]] = []
         while len(wrong) < _RUNS and not (wrong and always - wrong[-1]):
             wrong.append(_printed(bugged, reproducer))
         differs = bool(always - wrong[-1]) or bool(_in_all(wrong) - right[0])
