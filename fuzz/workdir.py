@@ -64,7 +64,7 @@ def write(path: Path, text: str) -> None:
         try:
             draft.write_text(text, encoding="utf-8")
             draft.replace(path)
-        except OSError:
+        except BaseException:
             draft.unlink(missing_ok=True)
             raise
 
