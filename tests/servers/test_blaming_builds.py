@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.servers, pytest.mark.long, pytest.mark.timeout(7200)]
 
 FILE = "src/backend/utils/adt/oracle_compat.c"  # nothing else has to be compiled for it
 SOUND, BUGGED = "PG_RETURN_INT32((int32) *data);", "PG_RETURN_INT32((int32) *data + 1);"  # ascii()
-COMMITS, WITH_BUG = 40, 27
+COMMITS, WITH_BUG = 24, 17
 SQL = """\
 CREATE TABLE t (a int, b text);
 INSERT INTO t SELECT g, chr(64 + g) FROM generate_series(1, 20) AS g;
@@ -32,6 +32,7 @@ class Checkout:
         self.directory = directory
         git.extract(base.tree, directory)
         self._git("init", "--quiet", "--initial-branch", "base")
+        self._git("config", "gc.auto", "0")
         self._git("config", "user.name", "Somebody")
         self._git("config", "user.email", "somebody@example.org")
         self._git("add", "--all", "--force")
