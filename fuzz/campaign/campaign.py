@@ -61,9 +61,9 @@ class Campaign:
         self._counted = Tally()
         self._tries: Counter[Job] = Counter()
         self._troubles = 0
-        unreduced = [each.finding.fingerprint for each in self._findings if not each.reduced]
-        self._to_reduce = deque(unreduced[:REDUCTIONS])
-        self._reducing = len(self._findings) - len(unreduced) + len(self._to_reduce)
+        unsettled = [each.finding.fingerprint for each in self._findings if not each.settled]
+        self._to_reduce = deque(unsettled[:REDUCTIONS])
+        self._reducing = len(self._findings) - len(unsettled) + len(self._to_reduce)
         self._ended: Clocks | None = None
         self._last: Clocks | None = None
         self._began = self._read_clocks()

@@ -63,6 +63,11 @@ class StoredFinding:
         """Return the smallest case known: the whole one, in no run yet, where reduction found no other."""
         return self.smallest or Smallest(self.case, self.finding, 0, 0)
 
+    @property
+    def settled(self) -> bool:
+        """Tell whether it was looked into to the end: reduced, and blamed, if it showed again for that."""
+        return self.reduced and (self.blame is not None or not self.least.shown)
+
 
 class StoreError(StorageError):
     """The store cannot be read or written: nothing may be found that is not kept."""

@@ -52,10 +52,15 @@ class Reducer(Protocol):
 
 
 def look_into(found: StoredFinding, arms: Sequence[Arm], store: Store, reducer: Reducer) -> Smallest:
-    """Reduce a finding, find what is to blame, and record both; return what is left. Raises PgduelError."""
-    began = time.monotonic()
-    smallest = reducer.reduce(arms, found, store)
-    store.reduced(found.finding.fingerprint, smallest, time.monotonic() - began)
+    """Reduce a finding, find what is to blame, and record both; return what is left. Raises PgduelError.
+
+    What was done of that before stays done.
+    """
+    smallest = found.least
+    if not found.reduced:
+        began = time.monotonic()
+        smallest = reducer.reduce(arms, found, store)
+        store.reduced(found.finding.fingerprint, smallest, time.monotonic() - began)
     if smallest.shown:
         store.blamed(found.finding.fingerprint, reducer.blame(arms, found, smallest))
     return smallest

@@ -92,8 +92,6 @@ def _contests(
         contests = {}
         for fingerprint, found in findings.items():
             script = render(found.case, found.finding, facts, found.case_id, f"./pgduel replay {fingerprint}")
-            task = Task(found, found.case, script, arms)
-            contests[f"{directory.name}/{fingerprint}, {found.finding.oracle}"] = contest(
-                task, contestants, seconds, report
-            )
+            name = f"{directory.name}/{fingerprint}, {found.finding.oracle}"
+            contests[name] = contest(Task(found, script, arms), contestants, seconds, report)
         return contests

@@ -29,7 +29,7 @@ class Outcome:
 
 def contest(task: Task, contestants: Sequence[Contestant], seconds: float, report: Report) -> list[Outcome]:
     """Let all contestants reduce a finding, so many seconds at most each; the first outcome is the whole case's."""
-    outcomes = [Outcome(WHOLE, size_of(task.case, task.found.finding.step))]
+    outcomes = [Outcome(WHOLE, size_of(task.found.case, task.found.finding.step))]
     for contestant in contestants:
         if why := contestant.lacks() or contestant.unfit(task):
             outcomes.append(Outcome(contestant.name, None, why))
@@ -42,7 +42,7 @@ def contest(task: Task, contestants: Sequence[Contestant], seconds: float, repor
 def _reduced(task: Task, contestant: Contestant, seconds: float) -> Outcome:
     limit = Limit()
     with Stage(task.arms, "contest", stop=limit.passed) as stage:
-        question = Question(stage, limit, task.arms, task.case, task.found.finding)
+        question = Question(stage, limit, task.arms, task.found.case, task.found.finding)
         if not question.shows(question.whole):
             return Outcome(contestant.name, None, "the finding did not show again")
         asked = Asked(question, seconds)

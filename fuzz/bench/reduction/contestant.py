@@ -20,32 +20,31 @@ from oracles.discovery import instances
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A finding, its case as it was found, and that case's script; the arms run."""
+    """A finding, the script of its case as it was found, and arms that run."""
 
     found: StoredFinding
-    case: Case
     script: str
     arms: Sequence[Arm]
 
 
 class Asked:
-    """The question that all contestants ask, counted; the smallest case for which the answer was yes is the last."""
+    """The question that all contestants ask, counted."""
 
     def __init__(self, question: Question, seconds: float) -> None:
-        """Allow for so many seconds from now on."""
+        """There are so many seconds from now on."""
         self.question = question
         self.until = time.monotonic() + seconds
         self.tries = 0
 
     def case(self, case: Case) -> bool:
-        """Tell whether a case shows the finding. Raises TimeUp, ServerError."""
-        if time.monotonic() > self.until:
-            raise TimeUp
+        """Tell whether a case shows the finding. Raises ServerError."""
         self.tries += 1
         return self.question.shows(case)
 
     def text(self, text: str) -> bool:
         """Tell whether a script does; what cannot be read as one does not. Raises TimeUp, ServerError."""
+        if time.monotonic() > self.until:
+            raise TimeUp
         try:
             case = parse(text)
         except CaseError:

@@ -1,5 +1,6 @@
 """pgduel's own reducer, as a campaign runs it."""
 
+import time
 from typing import ClassVar
 
 from fuzz.bench.reduction.contestant import Asked, Contestant, Task
@@ -16,4 +17,5 @@ class Own(Contestant):
 
     def reduce(self, task: Task, asked: Asked) -> Case:
         """Reduce the case."""
-        return reduce(asked.question.whole, asked.case, seconds=SECONDS, by_hand="").case
+        seconds = min(SECONDS, asked.until - time.monotonic())
+        return reduce(asked.question.whole, asked.case, seconds=seconds, by_hand="./pgduel replay").case

@@ -44,7 +44,7 @@ class SqlReduce(Contestant):
             return f"{_NOT_THIS}; this is about no single one"
         if task.found.finding.oracle != "crash" and not task.found.finding.origin.startswith("outcome: "):
             return f"{_NOT_THIS}; here it is {task.found.finding.oracle} that says what is wrong"
-        statement = task.case.all_steps[step]
+        statement = task.found.case.all_steps[step]
         if statement.kind in (Kind.COPY_IN, Kind.COPY_OUT) or statement.params:
             return f"{_NOT_THIS} by itself, without data or parameters"
         return ""
