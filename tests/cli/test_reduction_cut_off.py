@@ -15,7 +15,7 @@ import pytest
 
 from fuzz import workdir
 from fuzz.campaign.catalog import opened
-from fuzz.campaign.store import StoredFinding
+from fuzz.campaign.store import Store, StoredFinding
 from fuzz.reduction.problem import sort_key
 from fuzz.reduction.replay import load
 from oracles.case import Case, Kind, Step
@@ -42,16 +42,20 @@ def campaign(pgduel: Command, bugged: tuple[str, ...]) -> Path:
 
 def found_in(campaign: Path) -> StoredFinding:
     with opened(campaign) as store:
-        (found,) = (each for each in store.findings() if each.case_id == CASE_ID)
+        return finding_of(store)
+
+
+def finding_of(store: Store) -> StoredFinding:
+    (found,) = (each for each in store.findings() if each.case_id == CASE_ID)
     return found
 
 
 def await_smaller(process: subprocess.Popen[str], campaign: Path, than: Case) -> StoredFinding:
     """Wait until the reduction has come to a smaller case."""
-    while sort_key(found_in(campaign).least.case) >= sort_key(than):
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.05)
-    found = found_in(campaign)
+    with opened(campaign) as store:
+        while sort_key((found := finding_of(store)).least.case) >= sort_key(than):
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.1)
     assert not found.reduced
     return found
 
@@ -75,15 +79,16 @@ def require_reduced(campaign: Path, to_less_than: StoredFinding) -> None:
 def resumed(pgduel: Command, campaign: Path, best: StoredFinding) -> Ended:
     """Resume the campaign, and require that what is known of the finding never gets larger."""
     process = pgduel.start("fuzz", "--resume", "last")
-    while process.poll() is None:
-        assert sort_key(found_in(campaign).least.case) <= sort_key(best.least.case)
-        time.sleep(0.2)
+    with opened(campaign) as store:
+        while process.poll() is None:
+            assert sort_key(finding_of(store).least.case) <= sort_key(best.least.case)
+            time.sleep(0.2)
     return ended(process)
 
 
 def test_a_killed_campaign_goes_on_from_the_best_so_far(pgduel: Command, campaign: Path) -> None:
     process = pgduel.start("fuzz", "--resume", "last")
-    best = await_smaller(process, campaign, CASE)
+    await_smaller(process, campaign, CASE)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate(timeout=60)  # the worker, which has these pipes too, does not go on by itself
     best = found_in(campaign)
