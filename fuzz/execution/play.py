@@ -20,7 +20,7 @@ from fuzz.execution.session import frames_of, lacking, startup_parameters
 from fuzz.execution.wire import Reply, Wire
 from oracles.case import Case
 from oracles.comparison import DISK_FULL
-from oracles.observation import CaseObservation, Outcome, Run
+from oracles.observation import CaseObservation, Message, Outcome, Run
 
 ATTEMPTS: Final = 3  # somebody else's crash ends our session too; then the run starts anew
 
@@ -169,7 +169,9 @@ class Play:
 
     def _require(self, reply: Reply, what: str) -> None:
         if complaint := _complaint(reply):
-            raise ServerError(f"arm {self._place.arm} cannot {what}: {complaint}")
+            if complaint.sqlstate == DISK_FULL:
+                raise self._no_room()
+            raise ServerError(f"arm {self._place.arm} cannot {what}: {complaint.text}")
 
     def _types_query(self) -> bytes:
         oids = ", ".join(map(str, self._reader.unknown_types(self._steps)))
@@ -205,9 +207,12 @@ class Play:
     def _require_room(self) -> None:
         """Raise ServerError if the disk is full, unless it was the case that filled it, and emptied it by now."""
         refused = any(step.sqlstate == DISK_FULL for step in self._seen.steps)
-        data = self._place.cluster.data
-        if _PANIC.search(self._seen.crash or "") or (refused and shutil.disk_usage(data).free < _ROOM):
-            raise ServerError(f"the disk of server {self._place.arm} is full: make room for {data}")
+        free = shutil.disk_usage(self._place.cluster.data).free if refused else _ROOM
+        if free < _ROOM or _PANIC.search(self._seen.crash or ""):
+            raise self._no_room()
+
+    def _no_room(self) -> ServerError:
+        return ServerError(f"the disk of server {self._place.arm} is full; make room for {self._place.cluster.data}")
 
     def _await_death(self) -> Talk[None]:
         """Wait until the postmaster has told whose death ended the session, unless it is gone itself."""
@@ -217,7 +222,7 @@ class Play:
             yield _PAUSE
 
 
-def _complaint(reply: Reply) -> str:
-    """Return the text of the error that a reply consists of, if it does."""
+def _complaint(reply: Reply) -> Message | None:
+    """Return the error that a reply consists of, if it does."""
     errors = (payload for kind, payload in reply.others if kind == messages.ERROR_RESPONSE)
-    return next((messages.message_of(payload).text for payload in errors), "")
+    return next(map(messages.message_of, errors), None)

@@ -34,7 +34,7 @@ _CAUSES = (  # what the server says, and what the user can do about it
     ("could not map anonymous shared memory", "there is not enough shared memory; see ./pgduel doctor"),
     ("could not create shared memory segment", "there is not enough shared memory; see ./pgduel doctor"),
     ("could not resize shared memory segment", "there is not enough shared memory; see ./pgduel doctor"),
-    ("No space left on device", "the disk is full"),
+    ("No space left on device", "the disk is full, make room there"),
 )
 
 
