@@ -81,7 +81,7 @@ class Summary:
             "cases": found.count,
             "bug": bug_key(found),
             "case": found.case_id,
-            "shown": None if found.smallest is None else [found.smallest.shown, found.smallest.runs],
+            "shown": [found.least.shown, found.least.runs] if found.reduced and found.smallest else None,
             "reduced_in": None if found.seconds is None else round(found.seconds, 1),
             "blame": None if found.blame is None else found.blame.to_json(),
             "reproducer": None if found.reproducer is None else str(found.reproducer),
