@@ -44,7 +44,7 @@ class CVise(Contestant):
             test.write_text(_TEST.replace("PORT", str(port)))
             test.chmod(0o755)
             file.write_text(task.script, encoding="utf-8")
-            _run(["cvise", "--not-c", "--n", "1", "--tidy", str(test), str(file)], home, asked.until)
+            _run(["cvise", "--not-c", "--n", "1", "--tidy", str(test), _FILE], home, asked.until)
             return parse(file.read_text(encoding="utf-8"))
 
 
