@@ -87,7 +87,7 @@ def _play(arm: Arm, scene: Case, environment: dict[str, str]) -> None:
 
 def _run(statement: str, environment: dict[str, str], until: float) -> str:
     """Return what sqlreduce prints. Raises PgduelError."""
-    command = ["sqlreduce", "--sqlstate", "--timeout", str(STATEMENT_TIMEOUT_MS)]
+    command = ["sqlreduce", "--database", _DATABASE, "--sqlstate", "--timeout", str(STATEMENT_TIMEOUT_MS)]
     with suppress(subprocess.TimeoutExpired):
         seconds = max(0.0, until - time.monotonic())
         done = subprocess.run(
