@@ -4,16 +4,12 @@ import os
 import re
 import signal
 import subprocess
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 import pytest
 
-from fuzz import workdir
 from fuzz.campaign.catalog import opened
 from fuzz.campaign.store import Store, StoredFinding
 from fuzz.reduction.problem import sort_key
@@ -21,6 +17,7 @@ from fuzz.reduction.replay import load
 from oracles.case import Case, Kind, Step
 from tests.cli.command import Command, Ended
 from tests.cli.unreduced import CASE_ID, QUERY, SCENE, unreduced
+from tests.servers.disk import fill, of_limited_size
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
@@ -109,63 +106,19 @@ def test_a_killed_worker_costs_nothing_but_the_try_under_way(pgduel: Command, ca
     require_reduced(campaign, best)
 
 
-@contextmanager
-def of_limited_size(directory: Path, megabytes: int) -> Iterator[Path]:
-    """Mount a file system in memory."""
-    if os.geteuid() != 0:
-        pytest.skip("only root may mount a file system")
-    directory.mkdir(parents=True)
-    options = f"size={megabytes}m"
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", directory], capture_output=True)
-    if mounted.returncode:
-        pytest.skip(f"no file system can be mounted here: {mounted.stderr.decode().strip()}")
-    try:
-        yield directory
-    finally:
-        subprocess.run(["umount", "--lazy", directory], check=True)
-
-
-def fill(directory: Path) -> Path:
-    """Leave no room in a file system; return what takes it."""
-    filling = directory / "filling"
-    with filling.open("wb", buffering=0) as file:
-        for size in (1 << 20, 1 << 12):
-            try:
-                while True:
-                    file.write(bytes(size))
-            except OSError:
-                continue
-    return filling
-
-
-def require_said_and_nothing_lost(pgduel: Command, campaign: Path, full: Path) -> None:
-    """Have a disk be full in the middle of the reduction; it goes on once there is room again."""
-    process = pgduel.start("fuzz", "--resume", "last")
-    best = await_smaller(process, campaign, CASE)
-    filling = fill(full)
-    done = ended(process)
-    assert done.status in (1, 2)
-    assert re.search(r"^(pgduel: |.*finding \w+ is not reduced: ).*make room", done.out + done.err, re.MULTILINE)
-    assert "--resume 1" in done.out
-    assert "Traceback" not in done.out + done.err
-    assert not found_in(campaign).reduced
-    filling.unlink()
-    done = resumed(pgduel, campaign, best)
-    assert done.status == 1, done.out + done.err
-    require_reduced(campaign, best)
-
-
 def test_no_room_for_what_is_found(pgduel: Command, bugged: tuple[str, ...]) -> None:
-    with of_limited_size(pgduel.campaigns, 4) as directory:
-        require_said_and_nothing_lost(pgduel, unreduced(pgduel, bugged, CASE), directory)
-
-
-def test_no_room_for_the_servers(tmp_path: Path, bugged: tuple[str, ...]) -> None:
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as made:
-        home = Path(made)
-        home.chmod(0o755)  # servers are another user's
-        for kept in ("builds", "ccache", "downloads", "trees.git"):
-            (home / kept).symlink_to(workdir.root() / kept)
-        pgduel = Command(tmp_path / "campaigns", home)
-        with of_limited_size(home / "clusters", 800) as directory:
-            require_said_and_nothing_lost(pgduel, unreduced(pgduel, bugged, CASE), directory)
+    with of_limited_size(pgduel.campaigns, 4) as full:
+        campaign = unreduced(pgduel, bugged, CASE)
+        process = pgduel.start("fuzz", "--resume", "last")
+        best = await_smaller(process, campaign, CASE)
+        filling = fill(full)
+        done = ended(process)
+        assert done.status in (1, 2)
+        assert re.search(r"^(pgduel: |.*finding \w+ is not reduced: ).*make room", done.out + done.err, re.MULTILINE)
+        assert "--resume 1" in done.out
+        assert "Traceback" not in done.out + done.err
+        assert not found_in(campaign).reduced
+        filling.unlink()
+        done = resumed(pgduel, campaign, best)
+        assert done.status == 1, done.out + done.err
+        require_reduced(campaign, best)
