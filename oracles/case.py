@@ -36,6 +36,7 @@ class Case:
     scene: tuple[Step, ...]
     steps: tuple[Step, ...]
     modes: tuple[Mode, ...] = ()
+    part: str = ""  # which of the things that its source replays whole it is
 
     @property
     def all_steps(self) -> tuple[Step, ...]:

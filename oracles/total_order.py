@@ -17,7 +17,7 @@ def is_total(select: Any) -> bool:
     if shown is None or not select.sortClause:
         return False
     keys = [key.node for key in select.sortClause]
-    positions = {_integer(key) for key in keys}
+    positions = {integer(key) for key in keys}
     return all(
         position in positions or any(_names(key, target) for key in keys)
         for position, target in enumerate(shown, start=1)
@@ -45,10 +45,11 @@ def _names(key: Any, target: Any) -> bool:
     return bool(key == target.val or (named and key.fields[0] == ast.String(target.name)))
 
 
-def _integer(node: Any) -> int | None:
+def integer(node: Any) -> int | None:
+    """Return the number that a literal is; None for all else."""
     return getattr(node.val, "ival", None) if isinstance(node, ast.A_Const) else None
 
 
 def _skips_nothing(offset: Any) -> bool:
     """Tell whether there is no OFFSET, or OFFSET 0, which only keeps the planner from merging a subquery."""
-    return offset is None or _integer(offset) == 0
+    return offset is None or integer(offset) == 0

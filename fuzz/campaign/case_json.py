@@ -24,6 +24,7 @@ def loads(text: str) -> Case:
             tuple(_step(step) for step in data["scene"]),
             tuple(_step(step) for step in data["steps"]),
             tuple(_mode(mode) for mode in data["modes"]),
+            data.get("part", ""),
         )
     except (ValueError, KeyError, TypeError) as error:
         raise CaseError(f"the stored case cannot be read ({error!r}); run it again from its seed") from error

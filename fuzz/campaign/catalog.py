@@ -1,12 +1,16 @@
 """The campaigns there are: numbered directories, each with its store and its reproducers."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 from fuzz import workdir
+from fuzz.campaign.spec_findings import SpecFinding, spec_findings
 from fuzz.campaign.store import FILE, Store, StoredFinding
 from fuzz.errors import CaseError
+
+_Found = TypeVar("_Found", StoredFinding, SpecFinding)
 
 
 def all_campaigns() -> tuple[Path, ...]:
@@ -52,10 +56,24 @@ def opened(directory: Path) -> Iterator[Store]:
 
 def find_finding(name: str) -> tuple[Path, StoredFinding]:
     """Return a finding by [CAMPAIGN/]FINGERPRINT, and its campaign's directory. Raises CaseError."""
+    if found := _found(name, Store.findings):
+        return found
+    if of_spec := find_spec_finding(name):
+        raise CaseError(f"finding {name} is one of an isolation spec: see it with ./pgduel isolation {of_spec.spec}")
+    raise CaseError(f"no finding is called {name!r}; pgduel list findings names them")
+
+
+def find_spec_finding(name: str) -> SpecFinding | None:
+    """Return a finding of a spec by [CAMPAIGN/]FINGERPRINT, if it is one. Raises CaseError."""
+    found = _found(name, spec_findings)
+    return found and found[1]
+
+
+def _found(name: str, findings: Callable[[Store], Sequence[_Found]]) -> tuple[Path, _Found] | None:
     campaign, _, fingerprint = name.rpartition("/")
     for directory in [campaign_named(campaign)] if campaign else reversed(all_campaigns()):
         with opened(directory) as store:
-            for found in store.findings():
+            for found in findings(store):
                 if found.finding.fingerprint == fingerprint:
                     return directory, found
-    raise CaseError(f"no finding is called {name!r}; pgduel list findings names them")
+    return None

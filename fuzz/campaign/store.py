@@ -87,13 +87,13 @@ class Store:
             raise
 
     def _make_tables(self) -> None:
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             connection.exec_driver_sql("PRAGMA journal_mode = WAL")  # which the file remembers
             for table in METADATA.sorted_tables:
                 connection.execute(CreateTable(table, if_not_exists=True))  # another process may be at it too
 
     @contextmanager
-    def _transaction(self) -> Iterator[Connection]:
+    def transaction(self) -> Iterator[Connection]:
         """Open a transaction that is committed in the end. Raises StoreError."""
         try:
             with self._engine.begin() as connection:
@@ -110,11 +110,11 @@ class Store:
     def begin(self, options: Mapping[str, Any], arms: Mapping[str, Any]) -> None:
         """Record what the campaign runs, once; a campaign that is resumed keeps its options and counts."""
         row = {"only": 1, "options": dict(options), "arms": dict(arms), "tally": Tally().to_json()}
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             connection.execute(insert(CAMPAIGN).values(row).on_conflict_do_nothing())
 
     def _field(self, name: str) -> Any:
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             return connection.execute(select(CAMPAIGN.c[name])).scalar()
 
     @property
@@ -134,7 +134,7 @@ class Store:
 
     def canaries_tried(self, planted: int, caught: int) -> None:
         """Record the outcome of the canaries."""
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             connection.execute(update(CAMPAIGN).values(canaries={"planted": planted, "caught": caught}))
 
     @property
@@ -144,7 +144,7 @@ class Store:
 
     def progress(self, tally: Tally, done: Mapping[int, int]) -> None:
         """Record the campaign's counts together with the ranges they come from (number -> cases done, in all)."""
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             connection.execute(update(CAMPAIGN).values(tally=tally.to_json()))
             for number, cases in done.items():
                 row = insert(RANGE).values(number=number, done=cases)
@@ -152,7 +152,7 @@ class Store:
 
     def done(self) -> dict[int, int]:
         """Return range number -> cases done."""
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             rows = connection.execute(select(RANGE)).mappings().all()
         return {row["number"]: row["done"] for row in rows}
 
@@ -172,7 +172,7 @@ class Store:
             "case": case_json.dumps(case),
         }
         seen = {"fingerprint": finding.fingerprint, "case_id": case_id}
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             added = connection.execute(insert(FINDING).values(row).on_conflict_do_nothing())
             connection.execute(insert(OCCURRENCE).values(seen).on_conflict_do_nothing())
             if finding.beside:
@@ -186,18 +186,18 @@ class Store:
 
     def written(self, fingerprint: str, reproducer: Path) -> None:
         """Record where the finding's reproducer is."""
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             found = update(FINDING).where(FINDING.c.fingerprint == fingerprint)
             connection.execute(found.values(reproducer=str(reproducer)))
 
     def came_to(self, fingerprint: str, smallest: Smallest) -> None:
         """Record what the finding's reduction has come to so far, from where it can be taken up again."""
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             _keep(connection, fingerprint, smallest)
 
     def reduced(self, fingerprint: str, smallest: Smallest, seconds: float) -> None:
         """Record that the finding's reproducer is as small as it gets, what it shows, and how long that took."""
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             connection.execute(insert(REDUCTION).values(fingerprint=fingerprint).on_conflict_do_nothing())
             _keep(connection, fingerprint, smallest)
             effort = insert(EFFORT).values(fingerprint=fingerprint, seconds=seconds)
@@ -206,7 +206,7 @@ class Store:
     def blamed(self, fingerprint: str, blame: Blame) -> None:
         """Record what is to blame for the finding."""
         told = {"told": blame.to_json()}
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             kept = insert(BLAME).values(fingerprint=fingerprint, **told)
             connection.execute(kept.on_conflict_do_update(["fingerprint"], set_=told))
 
@@ -229,7 +229,7 @@ class Store:
         query = query.join(counted, FINDING.c.fingerprint == counted.c.fingerprint)
         for more in (BESIDE, VOTE, SMALLEST, BLAME, EFFORT):
             query = query.join(more, FINDING.c.fingerprint == more.c.fingerprint, isouter=True)
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             rows = connection.execute(query.order_by(FINDING.c.number)).mappings().all()
         return tuple(_stored(dict(row)) for row in rows)
 

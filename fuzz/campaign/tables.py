@@ -76,3 +76,11 @@ BLAME = Table(
     Column("fingerprint", String, primary_key=True),
     Column("told", JSON, nullable=False, comment="as Blame writes it"),
 )
+SPEC_FINDING = Table(
+    "spec_finding",
+    METADATA,
+    Column("number", Integer, primary_key=True),
+    Column("fingerprint", String, unique=True, nullable=False, comment="its occurrences are a spec and modes each"),
+    Column("finding", JSON, nullable=False, comment="as the fields of Finding"),
+    Column("spec", Text, nullable=False, comment="path of the spec that shows it"),
+)

@@ -11,6 +11,7 @@ from oracles.case import Case
 from oracles.finding import Finding
 from oracles.observation import CaseObservation, Outcome
 from oracles.oracle import Agree, Inconclusive, Unstable, Verdict
+from oracles.result import Result
 
 HARNESS = "pgduel"  # in the place of an oracle: the case could not be tried at all
 
@@ -44,6 +45,7 @@ class Tally:
     tags: Counter[tuple[str, str]] = field(default_factory=Counter)  # generator, workload path
     reach: Counter[str] = field(default_factory=Counter)  # counter read from plans and servers
     shapes: Counter[tuple[str, str]] = field(default_factory=Counter)  # generator, digest of a plan's shape
+    parts: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)  # generator, modes, part, what of it
     seconds: float = 0.0
     client_cpu: float = 0.0
     server_cpu: float = 0.0
@@ -76,6 +78,18 @@ class Tally:
             if isinstance(verdict, Inconclusive | Unstable):
                 self.reasons[oracle, generator, kind, verdict.reason] += 1
         self.judged[generator] += trial.statements
+
+    def count_part(self, case: Case, trial: Trial) -> None:
+        """Count a case that is a part of what its source replays: its statements, those compared, and the verdicts.
+
+        Compared are those whose results were, once for each arm but the first.
+        """
+        results = (verdict for oracle, verdict in trial.verdicts if oracle == Result.name)
+        compared = sum(verdict.statements for verdict in results if isinstance(verdict, Agree))
+        what = Counter({"cases": 1, "statements": len(case.all_steps), "compared": compared})
+        what.update(_words(verdict) for _, verdict in trial.verdicts if not isinstance(verdict, Agree))
+        modes = "+".join(mode.name for mode in case.modes)
+        self.parts.update({(case.generator, modes, case.part, name): count for name, count in what.items()})
 
     def count_plan(self, generator: str, shape: str) -> None:
         """Count a statement that was explained, by the shape of its plan."""
@@ -125,6 +139,12 @@ class Tally:
             else:
                 setattr(tally, name, value)
         return tally
+
+
+def _words(verdict: Verdict) -> str:
+    """Return the kind of a verdict, and its reason if it has one."""
+    kind = KINDS[type(verdict)]
+    return f"{kind}: {verdict.reason}" if isinstance(verdict, Inconclusive | Unstable) else kind
 
 
 def _rows(counter: Counter[Any]) -> list[list[Any]]:

@@ -179,6 +179,8 @@ class _Worker:
         reference, *_ = duel(case, self._arms)
         result.tally.count_steps(case_id.generator, case, trial.observations[reference])
         result.tally.count_verdicts(case_id.generator, trial)
+        if case.part:
+            result.tally.count_part(case, trial)
         if seen is not None:
             _count_plans(case_id.generator, seen, result.tally)
 

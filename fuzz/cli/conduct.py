@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 from rich.console import Console
@@ -21,11 +22,14 @@ from fuzz.campaign.workers import Pool
 from fuzz.cli.options import ArmOptions, arms_json
 from fuzz.cli.reducing import Reducing
 from fuzz.errors import CanaryMissed, PgduelError
+from fuzz.execution.rehearsal import Rehearsal
 from fuzz.execution.stage import Stage
 from fuzz.report.summary import Summary
 from fuzz.report.terminal import Display, display
 from fuzz.servers import owners
 from fuzz.servers.arm import Arm, open_arms
+from fuzz.sources.source import Source
+from fuzz.sources.workloads import workload_named
 from oracles.oracle import all_oracles
 
 
@@ -49,6 +53,7 @@ def _conduct(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown:
     with Stage(arms, "canaries") as stage:
         branches = expected(stage.settings)
         missed = _plant_canaries(store, stage, arms, shown)
+    parts = _parts(plan, arms[0])
     why = "a canary was missed" if missed else _run(store, plan, arms, workers, shown)
     tally = store.tally
     return Summary(
@@ -63,7 +68,15 @@ def _conduct(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown:
         unreached=[branch for branch in branches if not tally.reach[branch]],
         not_compared=tuple(absences(all_oracles(), arms)),
         complaints=complaints(tally),
+        parts=parts,
     )
+
+
+def _parts(plan: Plan, arm: Arm) -> dict[str, int]:
+    """Return how many parts each source has that replays any."""
+    with closing(Rehearsal(arm, "parts", plan.given)) as target:
+        named = (workload_named(name, target) for name in plan.generators)
+        return {each.name: len(each.parts()) for each in named if isinstance(each, Source) and each.laps}
 
 
 def _plant_canaries(store: Store, stage: Stage, arms: Sequence[Arm], shown: Display) -> str:

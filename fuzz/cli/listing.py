@@ -9,6 +9,7 @@ from rich.table import Table
 
 from fuzz.campaign.bugs import bug_key
 from fuzz.campaign.catalog import all_campaigns, opened
+from fuzz.campaign.spec_findings import SpecFinding, spec_findings
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_json
 from fuzz.execution.modes import MODES
@@ -34,7 +35,7 @@ def _campaigns() -> Rows:
                     "time": clock(tally.seconds),
                     "cases": str(tally.cases.total()),
                     "statements": str(tally.statements_judged),
-                    "findings": str(len(store.findings())),
+                    "findings": str(len(store.findings()) + len(spec_findings(store))),
                 }
             )
     return rows
@@ -56,7 +57,21 @@ def _findings() -> Rows:
                         "reproducer": str(found.reproducer or ""),
                     }
                 )
+            rows += [_of_spec(directory.name, found) for found in spec_findings(store)]
     return rows
+
+
+def _of_spec(campaign: str, found: SpecFinding) -> dict[str, str]:
+    finding = found.finding
+    return {
+        "finding": f"{campaign}/{finding.fingerprint}",
+        "oracle": finding.oracle,
+        "cases": str(found.count),
+        "bug": finding.fingerprint,
+        "summary": finding.summary,
+        "to blame": "",
+        "reproducer": str(found.spec),
+    }
 
 
 def _first_line(thing: object) -> str:

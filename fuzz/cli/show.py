@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from fuzz.campaign.catalog import find_spec_finding
 from fuzz.cli import options
 from fuzz.cli.app import app, say
 from fuzz.cli.subject import Named, progress, subject_of
@@ -47,9 +48,11 @@ def show(
     if into is None and not chosen.one_file:
         raise CaseError(f"{form} takes several files: say where they go with --into")
     given = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
-    with display(progress, None) as shown:
-        subject = subject_of(named, given, shown.progress)
-        files = chosen.files(subject)
+    if form is _SQL and not Path(named).is_file() and (found := find_spec_finding(named)):
+        files: Mapping[str, str] = {found.spec.name: found.spec.read_text()}
+    else:
+        with display(progress, None) as shown:
+            files = chosen.files(subject_of(named, given, shown.progress))
     if into is None:
         sys.stdout.write(*files.values())
     else:

@@ -26,7 +26,9 @@ from fuzz.servers.arm import Arm
 from fuzz.servers.recovery import await_connections
 from oracles.mode import Mode, settings_of
 
-SPECS: Final = "src/test/isolation/specs"
+CORE: Final = "src/test/isolation"
+_PLACES: Final = (CORE, "contrib", "src/test/modules")
+SETTINGS: Final = {"wal_level": "logical", "logical_decoding_work_mem": "64kB"}  # as test_decoding's suite has it
 DATABASE: Final = "isolation_regression"  # as the suite has it
 PERTURBED: Final = (
     *("plain", "small_memory", "hash_spilling", "merge_only", "loop_only", "no_loops", "indexes", "parallel"),
@@ -35,6 +37,8 @@ PERTURBED: Final = (
 REPEATED: Final = 4  # times that both arms play again what differs
 _STEP_SECONDS: Final = "60"  # that a step may hang until the tester cancels it
 _SECONDS: Final = 900
+_SPEC: Final = re.compile(r"(.+)/specs/([\w-]+)\.spec")
+_LIBRARY: Final = re.compile(r"shared_module\('(\w+)'")
 _MODES: Final = re.compile(r"^# pgduel: modes (\S+)$", re.MULTILINE)
 _RULER: Final = re.compile(r"^-+(\+-+)*$")
 _COUNT: Final = re.compile(r"^\(\d+ rows?\)$")
@@ -42,11 +46,12 @@ _COUNT: Final = re.compile(r"^\(\d+ rows?\)$")
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A spec to play, and the modes whose settings its sessions have, joined by +."""
+    """A spec to play, the modes whose settings its sessions have, joined by +, and the libraries of its module."""
 
     name: str
     text: str
     modes: str = "plain"
+    libraries: tuple[str, ...] = ()
 
     @property
     def settings(self) -> tuple[Mode, ...]:
@@ -63,14 +68,21 @@ class Played:
 
 
 def specs_of(tree: str) -> tuple[Spec, ...]:
-    """Return the specs of a source tree. Raises CaseError where it has none."""
-    listed = git.run("--git-dir", git.repository(), "ls-tree", "--name-only", f"{tree}:{SPECS}").stdout.decode().split()
-    found = [
-        Spec(Path(name).stem, git.show(tree, f"{SPECS}/{name}") or "") for name in listed if name.endswith(".spec")
-    ]
-    if not found:
-        raise CaseError(f"the source of the base has no {SPECS}")
-    return tuple(found)
+    """Return the specs of a source tree, those of modules with the module's name in front. Raises CaseError."""
+    listed = git.run("--git-dir", git.repository(), "ls-tree", "-r", "--name-only", tree, "--", *_PLACES).stdout
+    places = [found.groups() for path in listed.decode().splitlines() if (found := _SPEC.fullmatch(path))]
+    core = [_spec(tree, CORE, name) for directory, name in places if directory == CORE]
+    if not core:
+        raise CaseError(f"the source of the base has no {CORE}")
+    return (*core, *(_spec(tree, directory, name) for directory, name in places if directory != CORE))
+
+
+def _spec(tree: str, directory: str, name: str) -> Spec:
+    text = git.show(tree, f"{directory}/specs/{name}.spec") or ""
+    if directory == CORE:
+        return Spec(name, text)
+    libraries = _LIBRARY.findall(git.show(tree, f"{directory}/meson.build") or "")
+    return Spec(f"{Path(directory).name}/{name}", text, libraries=tuple(libraries))
 
 
 def read_spec(path: Path) -> Spec:
@@ -105,6 +117,11 @@ class Tester:
         self._program = found[0]
         with closing(self._connection()) as connection:
             self._known = {name for (name,) in connection.execute("SELECT lower(name) FROM pg_settings")}
+
+    def lacks(self, spec: Spec) -> bool:
+        """Tell whether the build lacks what the spec is a test of."""
+        built = self.arm.build.prefix / "lib" / "postgresql"
+        return not all((built / f"{library}.so").exists() for library in spec.libraries)
 
     def _connection(self) -> psycopg.Connection[Any]:
         return psycopg.connect(**self.arm.cluster.connect_kwargs, autocommit=True)  # type: ignore[arg-type]

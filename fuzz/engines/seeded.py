@@ -1,11 +1,13 @@
 """Engine: a case from a plain seed."""
 
 import random
+from dataclasses import replace
 
 from fuzz.errors import CaseError
 from fuzz.execution.modes import MODES
 from fuzz.generators.choices import chance, pick
 from fuzz.generators.generator import Generator, Scale
+from fuzz.sources.source import Source
 from fuzz.sources.target import Target
 from fuzz.sources.workloads import workload_named
 from oracles.case import Case, CaseId
@@ -17,14 +19,31 @@ def case_of(case_id: CaseId, scale: Scale, target: Target | None = None) -> Case
 
     Raises CaseError for an unknown generator or mode, and for a source without a target; a source's own errors.
     """
-    return draw_case(random.Random(str(case_id)), workload_named(case_id.generator, target), scale)
+    rng = random.Random(str(case_id))
+    workload = workload_named(case_id.generator, target)
+    if isinstance(workload, Source) and (turn := _turn(workload, case_id)):
+        part, modes = turn
+        return replace(workload.replay(part, rng, scale), modes=_composed(modes))
+    return draw_case(rng, workload, scale)
+
+
+def _turn(source: Source, case_id: CaseId) -> tuple[str, str] | None:
+    """Return the part whose turn it is, and its modes; None where each has had its turn under all modes.
+
+    One lap after another, each in the same order, which depends on the seed.
+    """
+    parts = source.parts()
+    if case_id.index >= len(parts) * len(source.laps):
+        return None
+    lap, position = divmod(case_id.index, len(parts))
+    order = random.Random(f"{case_id.seed}/{source.name}").sample(parts, len(parts))
+    return order[position], source.laps[lap]
 
 
 def draw_case(rng: random.Random, generator: Generator, scale: Scale) -> Case:
     """Draw modes, then a case that runs under them."""
     modes = draw_modes(rng, generator)
-    case = generator.generate(rng, scale)
-    return Case(case.generator, case.scene, case.steps, modes)
+    return replace(generator.generate(rng, scale), modes=modes)
 
 
 def draw_modes(rng: random.Random, generator: Generator) -> tuple[Mode, ...]:
@@ -32,13 +51,17 @@ def draw_modes(rng: random.Random, generator: Generator) -> tuple[Mode, ...]:
 
     An entry of `generator.modes` may itself be a composition: names joined by +.
     """
-    compositions = [tuple(_mode(name) for name in entry.split("+")) for entry in generator.modes]
+    compositions = [_composed(entry) for entry in generator.modes]
     settings = [modes for modes in compositions if not any(mode.protocol for mode in modes)]
     protocols = [modes for modes in compositions if any(mode.protocol for mode in modes)]
     drawn = pick(rng, settings) if settings else ()
     if protocols and (not settings or chance(rng, 50)):
         drawn += pick(rng, protocols)
     return drawn
+
+
+def _composed(entry: str) -> tuple[Mode, ...]:
+    return tuple(_mode(name) for name in entry.split("+"))
 
 
 def _mode(name: str) -> Mode:

@@ -11,7 +11,7 @@ from fuzz.execution.session import Frames
 from fuzz.execution.wire import Reply
 from oracles.case import Case, Kind, Step
 from oracles.explanation import PLANNER_CPU, planning_time
-from oracles.observation import Column, Observation, Outcome, Run
+from oracles.observation import Column, Message, Observation, Outcome, Run
 
 FIRST_USER_OID: Final = 16384
 QUERY_CANCELED: Final = "57014"
@@ -22,9 +22,11 @@ class Reader:
 
     Types of results that the case made itself are known by name, since their OIDs differ between arms: `unknown_types`
     tells what is to be looked up and put into `type_names` first. Row descriptions repeat, so each is decoded once.
+    Messages name the arm's own directories by what they are, as `directories` (path -> that) says.
     """
 
-    def __init__(self, case: Case, run: Run, frames: Sequence[Frames]) -> None:
+    def __init__(self, case: Case, run: Run, frames: Sequence[Frames], directories: Mapping[str, str]) -> None:
+        self._directories = directories
         self.type_names: dict[int, str] = {}
         self._steps = tuple(zip(case.all_steps, frames, strict=True))
         self._explains = run.explain or run.plannings > 0
@@ -82,6 +84,13 @@ class Reader:
         sqlstate = merged.messages[-1].sqlstate if merged.messages else ""
         return replace(merged, sqlstate=sqlstate)
 
+    def _message(self, payload: bytes) -> Message:
+        message = messages.message_of(payload)
+        text = message.text
+        for path, what in self._directories.items():
+            text = text.replace(path, what)
+        return message if text is message.text else replace(message, text=text)
+
     def _merge(self, replies: Sequence[Reply]) -> Observation:
         rows: list[bytes] = []
         tags: list[str] = []
@@ -96,7 +105,7 @@ class Reader:
                 elif kind == messages.ROW_DESCRIPTION:
                     columns = self._described(payload)
                 elif kind in (messages.ERROR_RESPONSE, messages.NOTICE_RESPONSE):
-                    said.append(messages.message_of(payload))
+                    said.append(self._message(payload))
                 if kind == messages.ERROR_RESPONSE and outcome is Outcome.OK:
                     sqlstate = said[-1].sqlstate
                     outcome = Outcome.TIMEOUT if _timed_out(payload) else Outcome.ERROR

@@ -41,6 +41,11 @@ class Place:
         self.uses = 0  # times that a case was played since the database was made
         self.soiled = False  # a run did not come to its end: the server may be down, and the database not empty
         self.executable = arm.build.bindir / "postgres"
+        self.directories = {  # the arm's own, and what each is
+            str(arm.build.prefix): "INSTALLATION",
+            str(arm.cluster.data): "DATA",
+            str(arm.cluster.socket_dir): "SOCKETS",
+        }
         self.log = ServerLog(arm.cluster.log)
         self._admin: Wire | None = None
         self._prepare_template()

@@ -18,6 +18,7 @@ from fuzz.execution.place import Place
 from fuzz.execution.serverlog import Entry, about, crash_of, deaths, remote
 from fuzz.execution.session import frames_of, lacking, startup_parameters
 from fuzz.execution.wire import Reply, Wire
+from fuzz.sources.replaying.roles import role_made
 from oracles.case import Case
 from oracles.comparison import DISK_FULL
 from oracles.observation import CaseObservation, Message, Outcome, Run
@@ -46,9 +47,10 @@ class Play:
         self._lacking = lacking(run, place.settings)
         self._parameters = startup_parameters(run, place.database, statement_timeout_ms, self._lacking)
         self._frames = frames_of(case, run)
+        self._drop_roles = _drop_roles(case)
 
     def _forget(self) -> None:
-        self._reader = Reader(self._case, self._run, self._frames)
+        self._reader = Reader(self._case, self._run, self._frames, self._place.directories)
         self._steps: list[Reply] = []
         self._before = 0
         self._seen = CaseObservation(self._run.arm, (), lacking=self._lacking)
@@ -94,7 +96,7 @@ class Play:
         count = sum(frames.replies for frames in self._frames)
         for _ in range(self._run.repeats):
             self._seen = replace(self._seen, steps=())
-            session.send(_CREATE, 1)
+            session.send(self._drop_roles + _CREATE, 1 + bool(self._drop_roles))  # where it was cut short before
             self._before = session.expected  # replies that precede those of the case
             session.send(case, count)
             yield from self._settled(session, playing=True)
@@ -144,6 +146,7 @@ class Play:
             "counters": messages.query(residue.COUNTERS) if self._run.explain else b"",
             "digests": messages.query(residue.DIGESTS),
             "types": self._types_query(),
+            "roles": self._drop_roles,
             "clear": _CLEAR,
             "contexts": messages.query(residue.CONTEXTS) if self._run.repeats > 1 else b"",
         }
@@ -151,7 +154,8 @@ class Play:
         session.send(b"".join(asked.values()), len(asked))
         yield from self._settled(session)
         answers = dict(zip(asked, session.take_replies(), strict=True))
-        self._cleared = residue.table(answers["clear"]) == [["f"]]  # no error, and nothing left elsewhere
+        failed = any(_complaint(answers[name]) for name in ("roles", "clear") if name in answers)
+        self._cleared = not failed and residue.table(answers["clear"]) == [["f"]]  # nothing left elsewhere
         if "types" in answers:
             self._require(answers["types"], "name types")
             self._reader.type_names = {int(oid): name for oid, name in residue.pairs(answers["types"])}
@@ -220,6 +224,12 @@ class Play:
             if deaths(self._place.log.entries()).lines or not self._place.cluster.alive():
                 return
             yield _PAUSE
+
+
+def _drop_roles(case: Case) -> bytes:
+    """Return what removes the roles that the case makes, which belong to no database; nothing if it makes none."""
+    made = sorted({role for step in case.all_steps if (role := role_made(step.sql))})
+    return messages.query(f"SELECT pgduel_tools.drop_roles('{{{','.join(made)}}}')") if made else b""
 
 
 def _complaint(reply: Reply) -> Message | None:

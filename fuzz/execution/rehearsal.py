@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import psycopg
@@ -28,6 +29,12 @@ class Rehearsal:
     def tree(self) -> str:
         """The git tree of the arm's base."""
         return self._arm.trees[0]
+
+    @cached_property
+    def extensions(self) -> frozenset[str]:
+        """The names of the extensions that can be made there. Raises ServerError."""
+        with self.played(()) as connection:
+            return frozenset(name for (name,) in connection.execute("SELECT name FROM pg_available_extensions"))
 
     @contextmanager
     def played(self, scene: Sequence[Step]) -> Iterator[psycopg.Connection[Any]]:

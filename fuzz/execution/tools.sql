@@ -91,6 +91,23 @@ BEGIN
 END
 $$;
 
+-- Remove roles that a case made, with all that they have here; objects elsewhere went with their database.
+CREATE FUNCTION pgduel_tools.drop_roles(made text[]) RETURNS void
+LANGUAGE plpgsql
+SET client_min_messages = error
+AS $$
+DECLARE
+    role name;
+BEGIN
+    FOREACH role IN ARRAY made LOOP
+        IF EXISTS (SELECT FROM pg_roles WHERE rolname = role) THEN
+            EXECUTE format('DROP OWNED BY %I CASCADE', role);
+            EXECUTE format('DROP ROLE %I', role);
+        END IF;
+    END LOOP;
+END
+$$;
+
 -- Memory contexts by name: how many, and the bytes used in them, since small leaks hide in blocks. Caches of catalogs,
 -- plans of which belong to nobody, are left out by name: they grow with every new table, on every arm.
 CREATE VIEW pgduel_tools.contexts AS

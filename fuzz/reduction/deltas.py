@@ -56,11 +56,15 @@ def _taken(items: Sequence[T], parts: Iterable[Iterable[int]]) -> tuple[T, ...]:
 
 def _shortest_beginning(items: Sequence[T], is_interesting: Callable[[tuple[T, ...]], bool]) -> tuple[T, ...]:
     """Bisect for where the items may end: a few questions instead of many when only the first rows matter."""
-    too_few, enough = 0, len(items)
-    while enough - too_few > 1:
-        middle = (too_few + enough) // 2
-        if is_interesting(tuple(items[:middle])):
+    return tuple(items[: least(0, len(items), lambda end: is_interesting(tuple(items[:end])))])
+
+
+def least(too_little: int, enough: int, is_interesting: Callable[[int], bool]) -> int:
+    """Bisect for the smallest number that is interesting, as if all larger ones were; `enough` is known to be."""
+    while enough - too_little > 1:
+        middle = (too_little + enough) // 2
+        if is_interesting(middle):
             enough = middle
         else:
-            too_few = middle
-    return tuple(items[:enough])
+            too_little = middle
+    return enough

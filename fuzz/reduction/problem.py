@@ -7,11 +7,14 @@ same to all of them.
 
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
+from fuzz.psql.lexer import tokens
+from fuzz.reduction.trees import parts_of
 from oracles.case import Case, Step
 
-SortKey = tuple[int, int, int, int, str]
+SortKey = tuple[int, int, int, int, int, str]
 
 
 class TimeUp(Exception):  # an end, not an error
@@ -63,11 +66,23 @@ class Problem:
 
 
 def sort_key(case: Case) -> SortKey:
-    """Return where the case stands in the total order: fewer steps, then fewer settings, then fewer bytes."""
+    """Return where the case stands in the total order.
+
+    That is by steps, settings, steps of the scene, and parts of syntax trees, so that it does not matter in which of
+    several ways a statement is written; then by bytes.
+    """
     settings = sum(1 + len(mode.settings) + (mode.protocol is not None) for mode in case.modes)
-    return len(case.all_steps), settings, len(case.scene), sum(map(_size, case.all_steps)), repr(case)
+    steps = case.all_steps
+    trees = sum(_count(step.sql) for step in steps)
+    return len(steps), settings, len(case.scene), trees, sum(map(_size, steps)), repr(case)
+
+
+@lru_cache(maxsize=4096)
+def _count(sql: str) -> int:
+    """Return how many parts a statement's tree has; how many tokens the statement, where it has no tree."""
+    return len(parts_of(sql)) or sum(1 for _ in tokens(sql))
 
 
 def _size(step: Step) -> int:
     texts = (step.sql, *step.tags, *(value or "" for value in step.params))
-    return len(step.copy_data or b"") + sum(map(len, texts))
+    return step.ordered + len(step.copy_data or b"") + sum(map(len, texts))

@@ -6,11 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from fuzz.errors import CaseError
+from fuzz.reduction.passes.drop_columns import drop_columns
 from fuzz.reduction.passes.drop_modes import drop_modes
 from fuzz.reduction.passes.drop_settings import drop_settings
 from fuzz.reduction.passes.drop_steps import drop_steps
 from fuzz.reduction.passes.drop_tags import drop_tags
+from fuzz.reduction.passes.prune_trees import prune_commands, prune_queries
 from fuzz.reduction.passes.shorten_copy_data import shorten_copy_data
+from fuzz.reduction.passes.shorten_fields import shorten_fields
+from fuzz.reduction.passes.shorten_literals import shorten_literals
+from fuzz.reduction.passes.shorten_series import shorten_series
 from fuzz.reduction.passes.shorten_values import shorten_values
 from fuzz.reduction.patience import Patience, Question, Showing
 from fuzz.reduction.problem import Problem, TimeUp
@@ -18,10 +23,22 @@ from oracles.case import Case
 
 Pass = Callable[[Problem], None]
 
-# What makes all later questions cheaper comes first: modes that repeat the case, then whole statements. Settings, of
-# which there are many, and the data inside what is left come after. Rows of COPY come last: where their number matters,
-# finding that none can go takes a question for each.
-PASSES: tuple[Pass, ...] = (drop_tags, drop_modes, drop_steps, drop_settings, shorten_values, shorten_copy_data)
+# What makes all later questions cheaper comes first: modes that repeat the case, then whole statements, then data.
+# Queries are cut before what they rest on. Literals, of which each takes a question or more, come last.
+PASSES: tuple[Pass, ...] = (
+    drop_tags,
+    drop_modes,
+    drop_steps,
+    drop_settings,
+    shorten_series,
+    shorten_values,
+    shorten_copy_data,
+    prune_queries,
+    drop_columns,
+    prune_commands,
+    shorten_literals,
+    shorten_fields,
+)
 
 
 LONGER = 3  # times as long may reducing take where each question takes many tries

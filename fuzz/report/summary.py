@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rich.console import Console
@@ -34,6 +34,7 @@ class Summary:
     unreached: Sequence[str]  # branches of a feature that an arm has
     not_compared: Sequence[str]  # lines that say which arms an oracle is not for
     complaints: Sequence[str]  # of the health check
+    parts: Mapping[str, int] = field(default_factory=dict)  # source → how many it replays whole, if any
 
     @property
     def exit_code(self) -> int:
@@ -64,6 +65,7 @@ class Summary:
             "unreached": list(self.unreached),
             "cpu_seconds": {"client": round(tally.client_cpu, 1), "server": round(tally.server_cpu, 1)},
             "generators": {name: _generator_json(tally, name) for name in sorted(tally.cases)},
+            "parts": _nested(tally.parts),
             "verdicts": _nested(tally.verdicts),
             "reasons": _nested(tally.reasons),
             "not_compared": list(self.not_compared),
@@ -146,6 +148,8 @@ def print_summary(console: Console, summary: Summary) -> None:
         _line(console, f"never reached: {', '.join(summary.unreached)}")
     for line in plan_lines(tally):
         _line(console, line)
+    for name, number in summary.parts.items():
+        _print_counts(console, f"parts of {name} replayed, of {number}", _parts_replayed(tally, name))
     for name in sorted(tally.cases):
         tags = Counter({tag: count for (generator, tag), count in tally.tags.items() if generator == name})
         _print_counts(console, f"workload paths of {name}", tags)
@@ -209,6 +213,11 @@ def _print_bug(console: Console, summary: Summary, bug: Bug) -> None:
     if found.reproducer is not None:
         _line(console, f"  reproducer: {found.reproducer}")
     _line(console, f"  replay:     {summary.replay_command(found)}")
+
+
+def _parts_replayed(tally: Tally, name: str) -> Counter[str]:
+    """Return modes -> how many parts were replayed under them."""
+    return Counter(modes for generator, modes, _, what in tally.parts if (generator, what) == (name, "cases"))
 
 
 def _conclusion(summary: Summary) -> str:

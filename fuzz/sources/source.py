@@ -3,13 +3,15 @@
 A case is a function of the target, the source and the seed. One source a file; `all_sources` finds them.
 """
 
+import random
 from abc import abstractmethod
 from typing import ClassVar, Self
 
 from fuzz import sources
 from fuzz.errors import CaseError
-from fuzz.generators.generator import Generator
+from fuzz.generators.generator import Generator, Scale
 from fuzz.sources.target import Given, Target
+from oracles.case import Case
 from oracles.discovery import instances
 
 
@@ -17,6 +19,7 @@ class Source(Generator):
     """A workload for a target: `on` one, it generates as any generator does."""
 
     name: ClassVar[str]
+    laps: ClassVar[tuple[str, ...]] = ()  # modes, as in `modes`, under each of which all parts run once to begin with
 
     def __init__(self, target: Target | None = None) -> None:
         self._target = target
@@ -31,6 +34,14 @@ class Source(Generator):
         if self._target is None:
             raise CaseError(f"{self.name} takes its statements for a running arm: name it to `pgduel fuzz` or `replay`")
         return self._target
+
+    def parts(self) -> tuple[str, ...]:
+        """Return what the source replays whole, by name; nothing if it only draws. Raises CaseError, ServerError."""
+        return ()
+
+    def replay(self, part: str, rng: random.Random, scale: Scale) -> Case:
+        """Return the case of a part. Raises CaseError, ServerError."""
+        raise NotImplementedError
 
     @classmethod
     @abstractmethod

@@ -39,6 +39,10 @@ class Target(Protocol):
     def given(self) -> Given:
         """What the user gave."""
 
+    @property
+    def extensions(self) -> frozenset[str]:
+        """The names of the extensions that can be made there. Raises ServerError."""
+
     def played(self, scene: Sequence[Step]) -> AbstractContextManager[psycopg.Connection[Any]]:
         """Enter a session in a database as new as that of a case, in which the scene was played; at most one at once.
 

@@ -41,10 +41,13 @@ def test_a_spec_that_differs_becomes_a_spec_that_plays_again(pgduel: Command, tm
         pgduel("isolation", tmp_path / "asks.spec", *arms, "--json", tmp_path / "it.json"), tmp_path / "it.json", 1
     )
     (finding,) = result["findings"]
-    assert finding["summary"] == "patched prints another result than upstream"
+    assert finding["summary"] == "patched prints another result of asks than upstream"
     script = Path(finding["reproducer"])
     assert "unrecognized configuration parameter" in script.read_text()
     assert pgduel("isolation", script, *arms).status == 1
+    assert pgduel("show", finding["fingerprint"]).out == script.read_text()
+    assert finding["fingerprint"] in pgduel("list", "findings").out
+    assert "is one of an isolation spec: see it with ./pgduel isolation" in pgduel("replay", finding["fingerprint"]).err
 
 
 def test_a_spec_that_is_not_there_is_refused(pgduel: Command) -> None:

@@ -72,7 +72,7 @@ def test_a_large_case_is_reduced_to_what_matters(stage: Stage) -> None:
 
     small = reduce(case, shows_it, seconds=SECONDS, by_hand="", on_better=better.append).case
     assert len(case.all_steps) > 20
-    assert len(small.all_steps) == len(("CREATE TABLE", "INSERT or COPY", "CREATE VIEW", "SELECT"))
+    assert len(small.all_steps) <= len(("CREATE TABLE", "INSERT or COPY", "CREATE VIEW", "SELECT"))
     assert small.modes == ()
     assert "), (" not in "".join(step.sql for step in small.all_steps)
     assert all((step.copy_data or b"").count(b"\n") <= 1 for step in small.all_steps)

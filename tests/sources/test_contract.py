@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.servers, pytest.mark.timeout(1200)]
 
 SOURCES = all_sources()
 CASES = 3
+SEEDS = {"regress": 4}  # with which a long file is among its cases; 3 elsewhere
 SMALL = Scale(rows=20, relations=2, partitions=2, queries=2)
 
 
@@ -40,7 +41,10 @@ each_source = pytest.mark.parametrize("source", SOURCES.values(), ids=list(SOURC
 
 
 def cases(source: Source, target: Rehearsal, scale: Scale | None = None) -> list[Case]:
-    return [case_of(CaseId(3, source.name, index), scale or Scale(queries=8), target) for index in range(CASES)]
+    return [
+        case_of(CaseId(SEEDS.get(source.name, 3), source.name, index), scale or Scale(queries=8), target)
+        for index in range(CASES)
+    ]
 
 
 def test_names_are_those_of_one_family() -> None:
@@ -99,7 +103,7 @@ def _use_up_numbers(cluster: Cluster) -> None:
 @each_source
 def test_only_the_given_randomness_is_used(source: Source, target: Rehearsal) -> None:
     before = random.getstate()
-    case_of(CaseId(3, source.name, 0), SMALL, target)
+    case_of(CaseId(SEEDS.get(source.name, 3), source.name, 0), SMALL, target)
     assert random.getstate() == before
 
 
@@ -116,7 +120,7 @@ def test_steps_are_of_the_kind_they_say(source: Source, target: Rehearsal) -> No
 
 @each_source
 def test_cases_can_be_sent_to_workers(source: Source, target: Rehearsal) -> None:
-    case = case_of(CaseId(3, source.name, 0), SMALL, target)
+    case = case_of(CaseId(SEEDS.get(source.name, 3), source.name, 0), SMALL, target)
     assert pickle.loads(pickle.dumps(case)) == case
 
 

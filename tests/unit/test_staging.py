@@ -1,9 +1,12 @@
 """Statements of scripts as steps."""
 
+import random
+
 import pytest
 
 from fuzz.psql.script import Sent
 from fuzz.sources.legality.catalog import Catalog, Function
+from fuzz.sources.replaying.roles import Roles, role_made
 from fuzz.sources.replaying.steps import Stager
 from oracles.case import Kind, Step
 
@@ -25,7 +28,10 @@ def staged(sql: str, data: bytes | None = None) -> Step | None:
         ("SELECT a, count(*) FROM t GROUP BY a", Kind.QUERY),
         ("SELECT my_own(a) FROM t", Kind.COMMAND),  # nobody knows what it does
         ("SELECT a INTO u FROM t", Kind.COMMAND),
+        ("CREATE TABLE u AS SELECT now()", Kind.COMMAND),
+        ("CREATE VIEW v AS SELECT a FROM t", Kind.COMMAND),
         ("SELECT tableoid::regclass, a FROM t", Kind.QUERY),
+        ("SELECT 't'::regclass, '7'::oid", Kind.QUERY),
         ("UPDATE t SET a = 1 RETURNING a", Kind.COMMAND),
         ("SELECT nonsense FROM WHERE", Kind.COMMAND),
         ("COPY t TO STDOUT", Kind.COPY_OUT),
@@ -35,7 +41,16 @@ def test_statements_run_as_they_are(sql: str, kind: Kind) -> None:
     assert staged(sql) == Step(sql, kind, may_fail=True)
 
 
-@pytest.mark.parametrize("sql", ["SELECT now()", "SELECT nextval('s')", "SELECT xmin FROM t", "SELECT tableoid FROM t"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT now()",
+        "SELECT nextval('s')",
+        "SELECT xmin FROM t",
+        "SELECT tableoid FROM t",
+        "SELECT ('t'::regclass)::oid",
+    ],
+)
 def test_rows_that_tell_of_the_server_are_not_seen(sql: str) -> None:
     step = staged(sql)
     assert step is not None
@@ -58,6 +73,10 @@ def test_rows_that_tell_of_the_server_are_not_seen(sql: str) -> None:
         "SELECT relname FROM pg_class",
         "SELECT * FROM information_schema.tables",
         "DELETE FROM pg_catalog.pg_class",
+        "CREATE TABLE t AS SELECT * FROM pg_settings",
+        "CREATE TABLE t AS SELECT * FROM now()",
+        "INSERT INTO t SELECT relname FROM pg_class",
+        "CREATE VIEW v AS SELECT * FROM pg_class",
         "EXPLAIN UPDATE t SET a = 1",
         "COPY t FROM PROGRAM 'ls'",
         "COPY t TO '/tmp/x'",
@@ -75,6 +94,21 @@ def test_explained_queries_run() -> None:
     assert staged("EXPLAIN ANALYZE DELETE FROM t") == Step("DELETE FROM t", may_fail=True)
 
 
+def test_what_was_prepared_runs_where_explain_runs_it() -> None:
+    assert staged("EXPLAIN (ANALYZE) EXECUTE p(1)") == Step("EXECUTE p(1)", may_fail=True)
+    assert staged("EXPLAIN EXECUTE p(1)") is None
+
+
+def test_what_explain_tells_a_function_is_not_seen() -> None:
+    stager = Stager(STAGER.catalog, STAGER.file)
+    body = "FOR l IN EXECUTE 'EXPLAIN ' || q LOOP RETURN NEXT l; END LOOP"
+    for name, does in (("told", body), ("retold", "RETURN QUERY SELECT told(q)"), ("counted", "RETURN 1")):
+        made = f"CREATE FUNCTION {name}(q text) RETURNS SETOF text LANGUAGE plpgsql AS $$BEGIN {does}; END$$"
+        assert stager.step(Sent(made, None, 1)) == Step(made, may_fail=True)
+    seen = [stager.step(Sent(f"SELECT {name}('x')", None, 1)) for name in ("told", "retold", "counted")]
+    assert [step is not None and step.sql.startswith("DO ") for step in seen] == [True, True, False]
+
+
 def test_files_become_data() -> None:
     assert staged("COPY t FROM '/data/t.data'") == Step("COPY t FROM STDIN", Kind.COPY_IN, b"1\n", may_fail=True)
     assert staged("COPY t FROM stdin", b"2\n") == Step("COPY t FROM stdin", Kind.COPY_IN, b"2\n", may_fail=True)
@@ -82,3 +116,52 @@ def test_files_become_data() -> None:
 
 def test_a_transaction_is_not_prepared_to_outlive_its_session() -> None:
     assert staged("PREPARE TRANSACTION 'x'") == Step("ROLLBACK", may_fail=True)
+
+
+SCRIPT = tuple(
+    Sent(sql, None, 1)
+    for sql in ("CREATE USER regress_a", "CREATE ROLE regress_b", "ALTER ROLE regress_b RENAME TO regress_c")
+)
+
+
+def test_a_script_s_roles_have_names_of_the_case_s_own_wherever_they_stand() -> None:
+    one, other = (Roles.of(SCRIPT, random.Random(seed)) for seed in (1, 2))
+    assert not one.names & other.names
+    named = one.named(Sent("SELECT 'regress_a', regress_ab, regress_d FROM regress_c", b"regress_b\n", 1))
+    assert named.sql == f"SELECT 'regress_a{one.suffix}', regress_ab, regress_d FROM regress_c{one.suffix}"
+    assert named.data == f"regress_b{one.suffix}\n".encode()
+
+
+@pytest.mark.parametrize(
+    ("sql", "kept"),
+    [
+        ("CREATE USER regress_a", True),
+        ("CREATE ROLE admin", False),
+        ("GRANT pg_read_all_data TO regress_a", True),
+        ("GRANT regress_a TO postgres", False),
+        ("GRANT regress_a TO CURRENT_USER", False),
+        ("ALTER ROLE regress_a SET work_mem = '1MB'", True),
+        ("ALTER ROLE ALL SET work_mem = '1MB'", False),
+        ("ALTER ROLE regress_b RENAME TO regress_c", True),
+        ("ALTER ROLE regress_b RENAME TO admin", False),
+        ("ALTER ROLE CURRENT_USER NOSUPERUSER", False),
+        ("ALTER FUNCTION f() OWNER TO regress_a", True),
+        ("ALTER DATABASE d OWNER TO regress_a", False),
+        ("COMMENT ON ROLE regress_a IS 'x'", True),
+        ("COMMENT ON ROLE postgres IS 'x'", False),
+        ("DROP OWNED BY regress_a", True),
+        ("DROP OWNED BY CURRENT_USER", False),
+        ("DROP ROLE regress_a, regress_c", True),
+        ("DROP ROLE regress_a, pgduel", False),
+        ("GRANT SET ON PARAMETER work_mem TO regress_a", False),
+    ],
+)
+def test_what_is_about_a_script_s_own_roles_alone_is_run(sql: str, *, kept: bool) -> None:
+    roles = Roles.of(SCRIPT, random.Random(1))
+    stager = Stager(STAGER.catalog, STAGER.file, roles.names)
+    assert (stager.step(roles.named(Sent(sql, None, 1))) is not None) == kept
+
+
+def test_a_user_mapping_is_no_role() -> None:
+    assert role_made("CREATE USER MAPPING FOR regress_a SERVER s") == ""
+    assert role_made("create group Regress_A") == "regress_a"

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from fuzz.campaign import case_json
 from fuzz.campaign.blame import Blame
 from fuzz.campaign.known import Smallest
+from fuzz.campaign.spec_findings import SpecFinding, add_spec_finding, spec_findings
 from fuzz.campaign.store import FILE, Store, StoreError
 from fuzz.campaign.tally import Tally
 from fuzz.errors import CaseError
@@ -148,3 +149,11 @@ def test_a_finding_outlives_the_kill_of_its_worker(store: Store) -> None:
     worker.join()
     assert worker.exitcode == -signal.SIGKILL
     assert [found.finding for found in store.findings()] == [FINDING]
+
+
+def test_a_finding_of_a_spec_comes_back_and_is_none_of_a_case(store: Store, tmp_path: Path) -> None:
+    finding = Finding("isolation", ("master", "patched"), "merge-update", None, "differs", "a", "b")
+    assert add_spec_finding(store, finding, "merge-update under plain", tmp_path / "it.spec")
+    assert not add_spec_finding(store, finding, "merge-update under parallel", tmp_path / "other.spec")
+    assert spec_findings(store) == (SpecFinding(finding, 2, tmp_path / "it.spec"),)
+    assert store.findings() == ()

@@ -108,3 +108,11 @@ def test_what_was_never_reached_is_said() -> None:
     assert "never reached: bloom.left.late, bloom.semi.shared" in printed(summary)
     assert summary.to_json()["unreached"] == ["bloom.left.late", "bloom.semi.shared"]
     assert "never reached" not in printed(CLEAN)
+
+
+def test_parts_are_counted_by_the_modes_that_they_ran_under() -> None:
+    done = [("plain", "a"), ("plain", "b"), ("parallel", "a")]
+    parts = Counter({("regress", modes, part, what): 1 for modes, part in done for what in ("cases", "statements")})
+    summary = replace(CLEAN, tally=replace(TALLY, parts=parts), parts={"regress": 3})
+    assert "parts of regress replayed, of 3:\n  parallel     1   plain        2\n" in printed(summary)
+    assert json.loads(json.dumps(summary.to_json()))["parts"]["regress"]["plain"]["a"] == {"cases": 1, "statements": 1}

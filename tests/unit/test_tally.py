@@ -6,6 +6,7 @@ from fuzz.campaign.tally import Plans, Tally
 from fuzz.campaign.trial import Trial
 from oracles.case import Case, Kind, Step
 from oracles.finding import Finding
+from oracles.mode import Mode
 from oracles.observation import CaseObservation, Observation, Outcome
 from oracles.oracle import Agree, Inconclusive, Unstable
 
@@ -61,3 +62,16 @@ def test_tallies_add_up_and_survive_json() -> None:
     one.add(Tally(cases=Counter(a=1, b=2), tags=Counter({("a", "x"): 1}), seconds=0.5, client_cpu=3.0))
     assert one == Tally(cases=Counter(a=2, b=2), tags=Counter({("a", "x"): 3}), seconds=2.0, client_cpu=3.0)
     assert Tally.from_json(one.to_json()) == one
+
+
+def test_a_part_is_counted_under_its_modes() -> None:
+    case = Case("regress", (Step("SELECT 1"),), (Step("SELECT 2"),), (Mode("parallel"), Mode("cursor")), "sql/int4")
+    verdicts = (("result", Agree(2)), ("result", Agree(1)), ("result", Inconclusive("timeout")), ("crash", Agree(9)))
+    trial = Trial(verdicts, {})
+    tally = Tally()
+    for _ in range(2):
+        tally.count_part(case, trial)
+    key = ("regress", "parallel+cursor", "sql/int4")
+    expected = {"cases": 2, "statements": 4, "compared": 6, "inconclusive: timeout": 2}
+    assert tally.parts == {(*key, what): count for what, count in expected.items()}
+    assert Tally.from_json(tally.to_json()).parts == tally.parts

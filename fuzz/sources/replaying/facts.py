@@ -23,8 +23,9 @@ class Facts:
 
     relations: frozenset[str]
     calls: frozenset[Call]
+    sources: frozenset[Call]  # those calls that rows come from
     uses: frozenset[str]  # names of relations, functions and types
-    identities: bool  # it shows what rows are numbered by
+    identities: bool  # it shows what rows or objects are numbered by
 
 
 def facts_of(statement: Any) -> Facts:
@@ -32,7 +33,8 @@ def facts_of(statement: Any) -> Facts:
     visitor = _Facts()
     visitor(statement)
     uses = visitor.relations | visitor.types | {call.name for call in visitor.calls}
-    return Facts(frozenset(visitor.relations), frozenset(visitor.calls), frozenset(uses), visitor.identities)
+    calls, sources = frozenset(visitor.calls), frozenset(visitor.sources)
+    return Facts(frozenset(visitor.relations), calls, sources, frozenset(uses), visitor.identities)
 
 
 class _Facts(Visitor):
@@ -40,6 +42,7 @@ class _Facts(Visitor):
         super().__init__()
         self.relations: set[str] = set()
         self.calls: set[Call] = set()
+        self.sources: set[Call] = set()
         self.types: set[str] = set()
         self.identities = False
         self._named: set[int] = set()  # tableoid::regclass
@@ -49,7 +52,10 @@ class _Facts(Visitor):
         self.relations.add(f"pg_{node.relname}" if schema == "information_schema" else node.relname)
 
     def visit_FuncCall(self, _ancestors: Any, node: Any) -> None:
-        self.calls.add(Call(str(node.funcname[-1].sval), len(node.args or ())))
+        self.calls.add(_call(node))
+
+    def visit_RangeFunction(self, _ancestors: Any, node: Any) -> None:
+        self.sources.update(_call(each) for each, *_ in node.functions if isinstance(each, ast.FuncCall))
 
     def visit_TypeName(self, _ancestors: Any, node: Any) -> None:
         if node.names:
@@ -64,13 +70,20 @@ class _Facts(Visitor):
     visit_PartitionElem = visit_IndexElem
 
     def visit_TypeCast(self, _ancestors: Any, node: Any) -> None:
-        if node.typeName.names and node.typeName.names[-1].sval == "regclass" and isinstance(node.arg, ast.ColumnRef):
+        name = _last(node.typeName)
+        if name == "regclass" and isinstance(node.arg, ast.ColumnRef):
             self._named.add(id(node.arg))
+        if name == "oid" and isinstance(node.arg, ast.TypeCast) and _last(node.arg.typeName).startswith("reg"):
+            self.identities = True  # 't'::regclass::oid
 
     def visit_ColumnRef(self, _ancestors: Any, node: Any) -> None:
         name = getattr(node.fields[-1], "sval", "")
         if name in _SYSTEM_COLUMNS and not (name == "tableoid" and id(node) in self._named):
             self.identities = True
+
+
+def _call(node: Any) -> Call:
+    return Call(str(node.funcname[-1].sval), len(node.args or ()))
 
 
 def changed_by(statement: Any) -> frozenset[str]:

@@ -29,6 +29,11 @@ class Suite:
     directory: str
     tests: Mapping[str, tuple[str, ...]]
 
+    @property
+    def module(self) -> str:
+        """The name of the directory."""
+        return self.directory.rpartition("/")[2]
+
 
 @dataclass(frozen=True, slots=True)
 class Parsed:

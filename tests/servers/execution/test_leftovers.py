@@ -3,6 +3,7 @@
 import pytest
 
 from oracles.case import Step
+from oracles.observation import Outcome
 from tests.servers.execution.conftest import Observe
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(300)]
@@ -44,3 +45,25 @@ def test_digests_tell_of_all_schemas_but_not_of_extensions(observe: Observe) -> 
         Step("CREATE EXTENSION pg_buffercache SCHEMA public"),
     )
     assert [name for name, _ in seen.digests] == ["elsewhere.t"]
+
+
+MADE = (
+    Step("CREATE ROLE duel_one"),
+    Step("CREATE USER duel_two IN ROLE duel_one"),
+    Step("ALTER ROLE duel_two RENAME TO duel_three"),
+    Step("GRANT ALL ON SCHEMA duel, public TO PUBLIC"),
+    Step("SET ROLE duel_three"),
+    Step("CREATE TABLE public.t AS SELECT 1 AS a"),
+    Step("GRANT SELECT ON public.t TO duel_one"),
+)
+
+
+def test_roles_do_not_reach_the_next_run(observe: Observe) -> None:
+    for _ in range(2):
+        assert {step.outcome for step in observe(*MADE).steps} == {Outcome.OK}
+
+
+def test_roles_do_not_outlive_a_run_that_was_cut_short(observe: Observe) -> None:
+    cut = observe(*MADE, Step("RESET ROLE"), Step("SELECT pg_terminate_backend(pg_backend_pid())"))
+    assert cut.steps[-1].outcome is Outcome.LOST
+    assert {step.outcome for step in observe(*MADE).steps} == {Outcome.OK}

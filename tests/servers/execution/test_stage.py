@@ -209,3 +209,10 @@ def test_settings_that_the_server_refuses_are_named(stage: Stage) -> None:
     mode = Mode("nonsense", (("work_mem", "plenty"),))
     with pytest.raises(ServerError, match="work_mem"):
         stage.observe(Case("test", (), ()), [Run("a", (mode,))])
+
+
+def test_messages_do_not_tell_where_an_arm_lives(observe: Observe) -> None:
+    lacking = Step("CREATE FUNCTION f() RETURNS int LANGUAGE c AS '$libdir/plpgsql', 'nobody'")
+    said = observe(lacking, Step("DO $$BEGIN RAISE NOTICE '%', current_setting('data_directory'); END$$")).steps
+    assert 'in file "INSTALLATION/lib/postgresql/plpgsql.so"' in said[0].messages[0].text
+    assert said[1].messages[0].text.startswith("DATA\n")

@@ -1,0 +1,56 @@
+"""A source that replays has each of its parts come once under each of its laps' modes."""
+
+import random
+from collections import Counter
+
+import pytest
+
+from fuzz.engines import seeded
+from fuzz.engines.seeded import case_of
+from fuzz.generators.generator import Scale
+from fuzz.sources.source import Source
+from fuzz.sources.target import Given
+from oracles.case import Case, CaseId, Step
+
+PARTS = ("a", "b", "c", "d", "e")
+
+
+class Replaying(Source):
+    name = "replaying"
+    modes = ("plain", "cursor")
+    laps = ("plain", "hash_spilling+filter_forced")
+
+    @classmethod
+    def lacks(cls, given: Given) -> str:
+        return ""
+
+    def parts(self) -> tuple[str, ...]:
+        return PARTS
+
+    def replay(self, part: str, rng: random.Random, scale: Scale) -> Case:
+        return Case(self.name, (), (Step(f"SELECT {rng.random()}"),), part=part)
+
+    def generate(self, rng: random.Random, scale: Scale) -> Case:
+        return self.replay("drawn", rng, scale)
+
+
+@pytest.fixture(autouse=True)
+def _only_workload(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seeded, "workload_named", lambda *_: Replaying())
+
+
+def cases(seed: int, count: int) -> list[Case]:
+    return [case_of(CaseId(seed, "replaying", index), Scale()) for index in range(count)]
+
+
+def test_each_part_comes_once_in_each_lap_and_any_afterwards() -> None:
+    found = cases(1, 12)
+    seen = Counter(("+".join(mode.name for mode in case.modes), case.part) for case in found[:10])
+    assert seen == Counter((modes, part) for modes in Replaying.laps for part in PARTS)
+    assert {case.modes[0].name for case in found[:5]} == {"plain"}
+    assert {case.part for case in found[10:]} == {"drawn"}
+
+
+def test_the_order_depends_on_the_seed_alone() -> None:
+    assert cases(1, 12) == cases(1, 12)
+    assert [case.part for case in cases(1, 5)] != [case.part for case in cases(2, 5)]
