@@ -6,7 +6,6 @@ those that it refuses, or that would take long there, are left out.
 """
 
 import random
-from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 import psycopg
@@ -19,7 +18,7 @@ from fuzz.sources.composing.indexes import Indexes
 from fuzz.sources.composing.offer import offer_of
 from fuzz.sources.composing.queries import query
 from fuzz.sources.composing.scene import scene
-from fuzz.sources.composing.scope import Relation, Scope
+from fuzz.sources.composing.scope import Scope
 from fuzz.sources.composing.tables import Table, read_tables
 from fuzz.sources.legality.cost import is_quick
 from fuzz.sources.source import Source
@@ -88,26 +87,23 @@ class Typed(Source):
         steps: list[Step] = []
         for _ in range(count * _DRAWN):
             scope = Scope(offer, relations, collation=pick(rng, ('"default"', *offer.collations)))
-            for step in _drawn(rng, scope, relations, tables, indexes):
-                if (done := rehearsed(connection, step)) is True or (done is False and chance(rng, _REFUSED)):
-                    steps.append(step)
+            step = _drawn(rng, scope, tables, indexes)
+            if (done := rehearsed(connection, step)) or (done is False and chance(rng, _REFUSED)):
+                steps.append(step)
             if len(steps) == count:
                 break
         return tuple(steps)
 
 
-def _drawn(
-    rng: random.Random, scope: Scope, relations: tuple[Relation, ...], tables: tuple[Table, ...], indexes: Indexes
-) -> Iterator[Step]:
+def _drawn(rng: random.Random, scope: Scope, tables: tuple[Table, ...], indexes: Indexes) -> Step:
     kind = _STEPS.pick(rng)
     if kind == "change" and tables:
         sql, tag = change(rng, scope, pick(rng, tables))
-        yield Step(sql, may_fail=True, tags=(tag,))
-    elif kind == "index" and (made := indexes.draw(rng, scope, pick(rng, relations))):
-        yield Step(made, may_fail=True, tags=("index",))
-    else:
-        sql, ordered, tags = query(rng, scope)
-        yield Step(sql, Kind.QUERY, ordered=ordered, may_fail=True, tags=tags)
+        return Step(sql, may_fail=True, tags=(tag,))
+    if kind == "index" and (made := indexes.draw(rng, scope, pick(rng, scope.relations))):
+        return Step(made, may_fail=True, tags=("index",))
+    sql, ordered, tags = query(rng, scope)
+    return Step(sql, Kind.QUERY, ordered=ordered, may_fail=True, tags=tags)
 
 
 def rehearsed(connection: psycopg.Connection[Any], step: Step) -> bool | None:

@@ -66,25 +66,35 @@ def _normal(rng: random.Random, scope: Scope, chosen: Aggregate, form: Form) -> 
         return f"{chosen.name}(*)"
     if not all(map(is_comparable, types)) and not (chosen.name == "count" and chosen.fit):
         return _sorted_by_text(rng, scope, chosen, types)
-    made = [as_exact(sql, type_) if is_comparable(type_) else sql for sql, type_ in _expressions(rng, scope, types)]
+    made = _exact(rng, scope, types)
     if len(made) == 1 and is_comparable(types[0]) and chance(rng, 15):
         return f"{chosen.name}(DISTINCT {made[0]})"
-    ordered = "" if chosen.fit and chance(rng, 85) else _order(rng, [*zip(made, types, strict=True)])
+    ordered = "" if chosen.fit and chance(rng, 85) else _order(rng, made)
     return f"{chosen.name}({', '.join(made)}{ordered})"
 
 
 def _sorted_by_text(rng: random.Random, scope: Scope, chosen: Aggregate, types: Sequence[DataType]) -> str:
     made = _expressions(rng, scope, types)
-    return f"{chosen.name}({', '.join(sql for sql, _ in made)}{_order(rng, made)})"
+    return f"{chosen.name}({', '.join(sql for sql, _ in made)}{_order(rng, _keys(made))})"
+
+
+def _keys(made: Sequence[tuple[str, DataType]]) -> list[str]:
+    return [sort_key(sql, type_) for sql, type_ in made]
 
 
 def _expressions(rng: random.Random, scope: Scope, types: Sequence[DataType]) -> list[tuple[str, DataType]]:
     return [(expression(rng, scope, type_, _DEPTH), type_) for type_ in types]
 
 
-def _order(rng: random.Random, made: Sequence[tuple[str, DataType]]) -> str:
-    keys = [f"{sort_key(sql, type_)}{pick(rng, ('', ' DESC', ' NULLS FIRST'))}" for sql, type_ in made]
-    return f" ORDER BY {', '.join(keys)}"
+def _exact(rng: random.Random, scope: Scope, types: Sequence[DataType]) -> list[str]:
+    """Return expressions, exact ones where the type is comparable."""
+    made = _expressions(rng, scope, types)
+    return [as_exact(sql, type_) if is_comparable(type_) else sql for sql, type_ in made]
+
+
+def _order(rng: random.Random, keys: Sequence[str]) -> str:
+    ways = ("", " DESC", " NULLS FIRST")
+    return f" ORDER BY {', '.join(key + pick(rng, ways) for key in keys)}"
 
 
 def _ordered_set(rng: random.Random, scope: Scope, chosen: Aggregate, form: Form) -> str | None:
@@ -95,7 +105,7 @@ def _ordered_set(rng: random.Random, scope: Scope, chosen: Aggregate, form: Form
     if not all(key in direct for key in form.arguments[: chosen.direct]):
         return None
     given = ", ".join(direct[key] for key in form.arguments[: chosen.direct])
-    return f"{chosen.name}({given}) WITHIN GROUP ({_order(rng, _expressions(rng, scope, types)).strip()})"
+    return f"{chosen.name}({given}) WITHIN GROUP ({_order(rng, _exact(rng, scope, types)).strip()})"
 
 
 def _hypothetical(rng: random.Random, scope: Scope, chosen: Aggregate, _form: Form) -> str | None:
@@ -103,14 +113,14 @@ def _hypothetical(rng: random.Random, scope: Scope, chosen: Aggregate, _form: Fo
     if not is_comparable(type_):
         return None
     direct = pick(rng, type_.values)
-    return f"{chosen.name}({direct}) WITHIN GROUP ({_order(rng, _expressions(rng, scope, [type_])).strip()})"
+    return f"{chosen.name}({direct}) WITHIN GROUP ({_order(rng, _exact(rng, scope, [type_])).strip()})"
 
 
 def _json(rng: random.Random, scope: Scope) -> tuple[str, DataType]:
     """Return an aggregate of SQL/JSON. An arm that is older than they are refuses them."""
     made = _expressions(rng, scope, [some_type(rng, scope)])
     nulls = pick(rng, ("ABSENT ON NULL", "NULL ON NULL"))
-    sql = f"JSON_ARRAYAGG({made[0][0]}{_order(rng, made)} {nulls} RETURNING jsonb)"
+    sql = f"JSON_ARRAYAGG({made[0][0]}{_order(rng, _keys(made))} {nulls} RETURNING jsonb)"
     return sql, scope.offer.types["jsonb"]
 
 
@@ -122,7 +132,7 @@ def windowed(rng: random.Random, scope: Scope) -> str | None:
 
     Either its rows are in the order of all these columns, so that peers are alike, or it is the same for all peers.
     """
-    names = [(column.name, column.type) for column in scope.columns]
+    names = [column.name for column in scope.columns]
     count = between(rng, 1, len(names))
     is_total = count == len(names) or chance(rng, 50)
     chosen = pick(rng, [each for each in scope.offer.aggregates if _suits(each, is_total=is_total)])
@@ -134,7 +144,7 @@ def windowed(rng: random.Random, scope: Scope) -> str | None:
         for key, declared in zip(form.arguments, chosen.form.arguments, strict=True)
     ]
     frame = pick(rng, _FRAMES + _PEER_FRAMES if is_total else _PEER_FRAMES)
-    partition = f"PARTITION BY {pick(rng, names)[0]} " if chance(rng, 50) else ""
+    partition = f"PARTITION BY {pick(rng, names)} " if chance(rng, 50) else ""
     order = _order(rng, names if is_total else names[:count]).strip()
     filtered = f" FILTER (WHERE {condition(rng, scope)})" if chosen.kind == "n" and chance(rng, 15) else ""
     star = "*" if not made and chosen.kind == "n" else ""

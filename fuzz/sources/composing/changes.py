@@ -6,7 +6,7 @@ from typing import Final
 
 from fuzz.generators.choices import Weighted, between, chance, pick, some
 from fuzz.sources.composing.conditions import condition, where
-from fuzz.sources.composing.expressions import expression, some_type, sort_key, value
+from fuzz.sources.composing.expressions import as_exact, expression, is_comparable, some_type, sort_key, value
 from fuzz.sources.composing.queries import level
 from fuzz.sources.composing.scope import Column, Scope
 from fuzz.sources.composing.tables import Table
@@ -48,9 +48,14 @@ def _rows(rng: random.Random, scope: Scope, table: Table) -> str:
     rest, over = level(rng, scope.inner())
     columns = (*table.key, *table.free)
     made = [_filled(rng, expression(rng, over, column.type, 2), column) for column in columns]
-    order = [sort_key(sql, column.type) for sql, column in zip(made, columns, strict=True)]
-    keys = ", ".join(order[: len(table.key)])
-    return f"SELECT DISTINCT ON ({keys}) {', '.join(made)}{rest} ORDER BY {', '.join(order)} LIMIT 40"
+    keys = ", ".join(_key(sql, column) for sql, column in zip(made, table.key, strict=False))
+    order = ", ".join(sort_key(sql, column.type) for sql, column in zip(made, columns, strict=True))
+    return f"SELECT DISTINCT ON ({keys}) {', '.join(made)}{rest} ORDER BY {keys}, {order} LIMIT 40"
+
+
+def _key(sql: str, column: Column) -> str:
+    """Return what is equal where values of a key are."""
+    return as_exact(sql, column.type) if is_comparable(column.type) else sort_key(sql, column.type)
 
 
 def _filled(rng: random.Random, sql: str, column: Column) -> str:
@@ -90,7 +95,7 @@ def _matching(rng: random.Random, scope: Scope, table: Table) -> tuple[str, str,
     columns = tuple(Column(f"s.c{n + 1}", column.type) for n, column in enumerate((*table.key, *table.free)))
     names = ", ".join(column.name.removeprefix("s.") for column in columns)
     pairs = zip(table.key, columns, strict=False)
-    equal = " AND ".join(f"{sort_key(f't.{a.name}', a.type)} = {sort_key(b.name, a.type)}" for a, b in pairs)
+    equal = " AND ".join(f"{_key(f't.{a.name}', a)} = {_key(b.name, b)}" for a, b in pairs)
     return f"({_rows(rng, scope, table)}) AS s ({names})", equal, columns
 
 
@@ -153,7 +158,7 @@ def _change_in_with(rng: random.Random, scope: Scope, table: Table) -> str:
     """Return a query over what an UPDATE or DELETE in WITH returns."""
     made, _ = pick(rng, (_updated, _deleted))(rng, scope, table)
     key = table.key[0]
-    shown = f"({sort_key(f'w.{key.name}', key.type)})::text"
+    shown = f"({_key(f'w.{key.name}', key)})::text"
     return f"WITH w AS ({made} RETURNING t.*) SELECT count(*), min({shown}), max({shown}) FROM w"
 
 

@@ -31,9 +31,16 @@ def expression(rng: random.Random, scope: Scope, type_: DataType, depth: int = D
 
 
 def leaf(rng: random.Random, scope: Scope, type_: DataType) -> str:
-    """Return a column of the type, or a value."""
+    """Return a column of the type, a call with columns only, or a value."""
     columns = scope.of_type(type_)
-    return pick(rng, columns) if columns and chance(rng, 85) else value(rng, type_)
+    if columns and chance(rng, 85):
+        return pick(rng, columns)
+    near = scope.columns and scope.offer.near(type_, scope.types)
+    if near and chance(rng, 70):
+        form = pick(rng, near)
+        types = [scope.offer.types[key] for key in form.arguments]
+        return form.sql([argument(rng, scope, each, 0, small=form.small) for each in types])
+    return value(rng, type_)
 
 
 def value(rng: random.Random, type_: DataType, *, edges: int = 3) -> str:
@@ -73,9 +80,7 @@ def as_exact(sql: str, type_: DataType) -> str:
 
 def sort_key(sql: str, type_: DataType) -> str:
     """Return what tells apart all values of an expression of any type, to sort by."""
-    if is_comparable(type_):
-        return as_exact(sql, type_)
-    return f'(({sql})::text COLLATE "C")'
+    return sql if type_.exact and type_.ordered else f'(({sql})::text COLLATE "C")'
 
 
 def _called(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str | None:
@@ -88,13 +93,18 @@ def _called(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> st
 
 def argument(rng: random.Random, scope: Scope, type_: DataType, depth: int, *, small: bool) -> str:
     """Return an argument; `small`, numbers are."""
-    if not small or type_.category not in "NA" or scope.offer.polymorphism.element(type_).category != "N":
+    if not small or not _is_number(scope, type_):
         return expression(rng, scope, type_, depth)
-    if type_.category == "A":
+    if type_.kind == "a":
         return f"ARRAY[{pick(rng, BOUNDED)}]::{type_.name}"
     if type_.key in _NUMBERS and chance(rng, 50):
         return f"abs({expression(rng, scope, type_, depth)} % '{between(rng, 2, 5)}'::{type_.name})"
     return f"'{pick(rng, BOUNDED)}'::{type_.name}"
+
+
+def _is_number(scope: Scope, type_: DataType) -> bool:
+    """Tell whether a type is a number or an array of such."""
+    return (scope.offer.types[type_.parts[0]] if type_.kind == "a" else type_).category == "N"
 
 
 def _case(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str:

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
@@ -24,10 +24,10 @@ from fuzz.sources.target import Target
 _CALLS: Final = Path(__file__).with_name("calls.sql").read_text()
 _AGGREGATES: Final = Path(__file__).with_name("aggregates.sql").read_text()
 _COLLATIONS: Final = """
-    SELECT quote_ident(collname) FROM pg_collation
+    SELECT DISTINCT ON (collprovider, left(collname, 1)) quote_ident(collname) FROM pg_collation
     WHERE collnamespace = 'pg_catalog'::regnamespace AND collname <> 'default' AND collisdeterministic
       AND collencoding IN (-1, pg_char_to_encoding(getdatabaseencoding()))
-    ORDER BY collname COLLATE "C"
+    ORDER BY collprovider, left(collname, 1), collname COLLATE "C"
 """
 _PARTIAL: Final = 3  # percent of the calls: of what fails for some values
 _PROBED: Final = (12, 12, 6, 3)  # values of each argument, by their number
@@ -45,7 +45,7 @@ class Aggregate:
     fit: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Offer:
     """What there is to compose expressions of. `partial` forms are those that fail for some values."""
 
@@ -67,7 +67,7 @@ class Offer:
         return Polymorphism(self.types)
 
     @cached_property
-    def _by_result(self) -> dict[str, tuple[list[Form], list[Form]]]:
+    def by_result(self) -> dict[str, tuple[list[Form], list[Form]]]:
         """Return forms by the key of their result: those that never fail, and the others."""
         found: dict[str, tuple[list[Form], list[Form]]] = {}
         for form in self.forms:
@@ -80,16 +80,26 @@ class Offer:
 
     def form(self, rng: random.Random, wanted: DataType, some: Sequence[DataType]) -> Form | None:
         """Return a form of the type, preferably with arguments of `some` types; None where there is none."""
-        total, partial = self._by_result.get(wanted.key, ([], []))
+        near = self.near(wanted, some)
+        if near and chance(rng, 60):
+            return pick(rng, near)
+        total, partial = self.by_result.get(wanted.key, ([], []))
         options = partial if partial and chance(rng, _PARTIAL) else [*total, *self._polymorphic]
-        keys = {type_.key for type_ in some}
-        best: Form | None = None
         for _ in range(_TRIES if options else 0):
             form = self.polymorphism.resolved(pick(rng, options), wanted, pick(rng, some))
-            if form is not None and keys.issuperset(form.arguments):
+            if form is not None:
                 return form
-            best = best or form
-        return best
+        return None
+
+    def near(self, wanted: DataType, some: Sequence[DataType]) -> Sequence[Form]:
+        """Return the forms of the type that never fail and whose arguments are all of `some` types."""
+        return _near(self, wanted.key, frozenset(type_.key for type_ in some))
+
+
+@lru_cache(maxsize=5_000)
+def _near(offer: Offer, wanted: str, keys: frozenset[str]) -> Sequence[Form]:
+    total, _ = offer.by_result.get(wanted, ([], []))
+    return [form for form in total if keys.issuperset(form.arguments)]
 
 
 _offers: WeakKeyDictionary[Target, Offer] = WeakKeyDictionary()  # reading one takes a second

@@ -164,8 +164,7 @@ def ended(rng: random.Random, select: Select, *, most: int = 0) -> tuple[str, bo
 
     `most`: it returns at most so many rows.
     """
-    has_keys = select.head == "SELECT" or all(type_.exact for type_ in select.types)  # DISTINCT sorts by columns alone
-    if not select.sortable or not has_keys or (not most and chance(rng, 45)):
+    if not select.sortable or (not most and chance(rng, 45)):
         return select.sql, False, select
     keys = [_key(select, n) for n, _ in enumerate(select.columns)]
     order = [f"{key}{pick(rng, ('', '', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST'))}" for key in keys]
@@ -181,7 +180,7 @@ def ended(rng: random.Random, select: Select, *, most: int = 0) -> tuple[str, bo
 
 def _key(select: Select, n: int) -> str:
     type_ = select.types[n]
-    return str(n + 1) if type_.exact and type_.ordered else sort_key(select.columns[n], type_)
+    return str(n + 1) if select.exact or (type_.exact and type_.ordered) else sort_key(select.columns[n], type_)
 
 
 def query(rng: random.Random, scope: Scope) -> tuple[str, bool, tuple[str, ...]]:

@@ -22,14 +22,14 @@ _OWN: Final[tuple[tuple[str, str], ...]] = (
     ("mood", "(ENUM_RANGE(NULL::mood))[1 + {} % 4]"),
     ("natural_number", "({} % 9)"),
     ("word", "chr(97 + {} % 6)"),
-    ("pair", "ROW({0} % 5, chr(97 + {0} % 3))"),
-    ("nested", "ROW(ROW({0} % 5, 'x'), date '2024-01-01' + {0} % 20, 'ok')"),
+    ("pair", "ROW({0} % 5, chr(97 + {0} % 3))::pair"),
+    ("nested", "ROW(ROW({0} % 5, 'x'), date '2024-01-01' + {0} % 20, 'ok')::nested"),
     ("span", "span({0} % 7, {0} % 7 + 1.5)"),
     ("mood[]", "ENUM_RANGE('sad'::mood, (ENUM_RANGE(NULL::mood))[1 + {} % 4])"),
     ("pair[]", "ARRAY[ROW({0} % 3, 'y')::pair, NULL]"),
 )
 _FAMILIES: Final = (
-    *("bool", "int2", "int4", "int8", "numeric", "float4", "float8", "text", "varchar", "bpchar", "bytea", "date"),
+    *("bool", "int2", "int4", "int8", "numeric", "float4", "float8", "text", "varchar", "bytea", "date"),
     *("time", "timetz", "timestamp", "timestamptz", "interval", "uuid", "inet", "cidr", "macaddr", "varbit", "json"),
     *("jsonb", "tsvector", "point", "box", "_int4", "_text", "_numeric", "_date", "int4range", "numrange", "daterange"),
     *("tsrange", "int4multirange", "datemultirange", "int4", "text", "jsonb", "numeric", "timestamp", "name", "money"),

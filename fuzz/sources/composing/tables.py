@@ -12,9 +12,10 @@ from fuzz.sources.composing.scope import Column, Relation
 # A change of rows that a trigger or a rule sees, one after another, may depend on their order.
 _TABLES: Final = """
     SELECT c.oid::int, quote_ident(c.relname), c.relhastriggers OR c.relhasrules,
-           json_agg(json_build_object('name', quote_ident(a.attname), 'type', t.typname,
-                                      'collation', quote_ident(l.collname), 'number', a.attnum,
-                                      'nullable', NOT a.attnotnull, 'given', a.attgenerated = '' AND a.attidentity = '') ORDER BY a.attnum)
+           json_agg(json_build_object(
+               'name', quote_ident(a.attname), 'type', t.typname, 'collation', quote_ident(l.collname),
+               'number', a.attnum, 'nullable', NOT a.attnotnull, 'given', a.attgenerated = '' AND a.attidentity = '')
+               ORDER BY a.attnum)
     FROM pg_class AS c
     JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
     JOIN pg_type AS t ON t.oid = a.atttypid
