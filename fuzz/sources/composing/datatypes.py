@@ -97,13 +97,13 @@ def _collections(row: DataType, values: tuple[str, ...]) -> Iterator[str]:
     low, middle, high = values[0], values[len(values) // 2], values[-1]
     if row.kind == "a":
         yield f"'{{}}'::{row.name}"
-        for some in ((low,), (middle, low), (low, "NULL", high, low), (high,)):
-            yield f"ARRAY[{', '.join(some)}]::{row.name}"
+        for listed in (low, f"{middle}, {low}", f"{low}, NULL, {high}, {low}", high):
+            yield f"ARRAY[{listed}]::{row.name}"
     elif row.kind == "r":
         yield f"'empty'::{row.name}"
         for bounds in (f"NULL, {middle}", f"{low}, {middle}", f"{low}, {high}", f"{middle}, {high}, '[]'"):
             yield f"{row.name}({bounds})"
     else:
         yield f"'{{}}'::{row.name}"
-        for some in (values[1:2], values[2:3], (values[2], values[-1])):
-            yield f"{row.name}({', '.join(some)})"
+        for listed in (values[1], values[2], f"{values[2]}, {values[-1]}"):
+            yield f"{row.name}({listed})"

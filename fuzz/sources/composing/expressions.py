@@ -158,7 +158,7 @@ def _collated(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> 
 
 def _element(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str | None:
     array = scope.offer.polymorphism.array(type_)
-    return array and f"({expression(rng, scope, array, depth - 1)})[{between(rng, 0, 3)}]"
+    return f"({expression(rng, scope, array, depth - 1)})[{between(rng, 0, 3)}]" if array else None
 
 
 def _field(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str | None:

@@ -116,7 +116,8 @@ def offer_of(target: Target) -> Offer:
 def read_offer(connection: psycopg.Connection[Any]) -> Offer:
     """Read it. Raises psycopg.Error."""
     catalog, types = Catalog.of(connection), read_types(connection, {})
-    forms, sets = [syntax(*each) for each in SYNTAX], []
+    forms: list[Form] = [syntax(*each) for each in SYNTAX]
+    sets: list[Form] = []
     for oid, name, form, arguments, result in connection.execute(_CALLS):
         known = (*types, *POLYMORPHIC)
         if (not oid or catalog.fit(oid)) and result in known and set(arguments) <= set(known):

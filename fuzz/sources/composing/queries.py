@@ -185,11 +185,9 @@ def _key(select: Select, n: int) -> str:
 
 def query(rng: random.Random, scope: Scope) -> tuple[str, bool, tuple[str, ...]]:
     """Return a query, whether its rows come in a total order, and the constructs in it."""
-    prefix, tags = "", ()
-    if chance(rng, 25):
-        prefix, scope, tags = with_clause(rng, scope)
+    prefix, scope, tags = with_clause(rng, scope) if chance(rng, 25) else ("", scope, ())
     sql, ordered, select = ended(rng, _TOPS.pick(rng)(rng, scope))
-    return prefix + sql, ordered, (*tags, *select.tags)
+    return prefix + sql, ordered, tags + select.tags
 
 
 def with_clause(rng: random.Random, scope: Scope) -> tuple[str, Scope, tuple[str, ...]]:
