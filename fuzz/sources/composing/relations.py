@@ -38,9 +38,7 @@ def table(rng: random.Random, scope: Scope, alias: str) -> Item:
 
 def function(rng: random.Random, scope: Scope, alias: str) -> Item | None:
     """Return a function that returns a set, of which the scope's columns are arguments."""
-    forms = [form for form in scope.offer.sets if form.result in scope.offer.types]
-    polymorphic = [form for form in scope.offer.sets if form.result not in scope.offer.types]
-    form = pick(rng, polymorphic if polymorphic and chance(rng, 40) else forms)
+    form = pick(rng, scope.offer.sets)
     some = some_type(rng, scope)
     wanted = scope.offer.types.get(form.result) or scope.offer.polymorphism.element(some)
     found = scope.offer.polymorphism.resolved(form, wanted, some)
