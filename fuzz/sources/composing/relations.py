@@ -12,6 +12,8 @@ from fuzz.sources.composing.scope import Column, Scope
 
 _SET_ROWS: Final = 5  # what a function returns, about
 _MOST_ROWS: Final = 4_000  # of a join
+_DISTINCT: Final = 4  # values in a column, about
+_KINDS: Final = ("JOIN", "LEFT JOIN", "FULL JOIN", "RIGHT JOIN")
 _JSON_COLUMNS: Final = (
     ("n", "int8", "n FOR ORDINALITY"),
     ("a", "int4", "a int4 PATH '$.a' DEFAULT -1 ON ERROR"),
@@ -89,36 +91,43 @@ def plain_item(rng: random.Random, scope: Scope, alias: str) -> Item:
 def joined(rng: random.Random, scope: Scope, items: Sequence[Item]) -> tuple[str, Scope]:
     """Return a FROM list of the items, each of which may see those before it, and the scope over them.
 
-    What may refer to items before it is not on the nullable side: the grammar forbids that.
+    Those that would make too many rows are left out.
     """
     sql, columns, rows = items[0].sql, items[0].columns, items[0].rows
     for item in items[1:]:
-        seen = scope.over(columns + item.columns, rows)
-        kinds = ("JOIN", "LEFT JOIN") if _is_lateral(item) else ("JOIN", "LEFT JOIN", "FULL JOIN", "RIGHT JOIN")
         pair = _equal(rng, columns, item.columns)
-        if rows * item.rows > _MOST_ROWS and not pair:
+        grown = _grown(rows, item.rows, pair)
+        if grown > _MOST_ROWS:
             break
+        seen = scope.over(columns + item.columns, grown)
         if not pair and chance(rng, 30):
             sql += f" CROSS JOIN {item.sql}"
+        elif pair and chance(rng, 85):
+            kind = pick(rng, _KINDS[:2] if _is_lateral(item) else _KINDS)  # the grammar forbids others
+            further = f" AND {condition(rng, seen)}" if chance(rng, 30) and "FULL" not in kind else ""
+            sql += f" {kind} {item.sql} ON {pair[0].name} = {pair[1].name}{further}"
         else:
-            on = pair if pair and chance(rng, 85) else condition(rng, seen)
-            kind = pick(rng, kinds) if on is pair else pick(rng, kinds[:2])  # others ask for a merge or hash join
-            extra = f" AND {condition(rng, seen)}" if on is pair and chance(rng, 30) and "FULL" not in kind else ""
-            sql += f" {kind} {item.sql} ON {on}{extra}"
-        columns, rows = columns + item.columns, max(rows, item.rows) if pair else rows * item.rows
+            grown = rows * item.rows
+            if grown > _MOST_ROWS:
+                break
+            sql += f" {pick(rng, _KINDS[:2])} {item.sql} ON {condition(rng, seen)}"
+        columns, rows = columns + item.columns, grown
     return sql, scope.over(columns, rows)
+
+
+def _grown(left: int, right: int, pair: tuple[Column, Column] | None) -> int:
+    """Return how many rows a join has, about: values that are no keys are taken to occur often."""
+    if pair and (pair[0].unique or pair[1].unique):
+        return max(left, right)
+    return left * right // (_DISTINCT if pair else 1)
 
 
 def _is_lateral(item: Item) -> bool:
     return "(" in item.sql.split(" AS ", 1)[0]
 
 
-def _equal(rng: random.Random, left: Sequence[Column], right: Sequence[Column]) -> str:
-    """Return an equality of two columns of one type and collation; empty where there is none."""
-    pairs = [
-        f"{a.name} = {b.name}"
-        for a in left
-        for b in right
-        if a.type is b.type and a.type.ordered and a.collation == b.collation
-    ]
-    return pick(rng, pairs) if pairs else ""
+def _equal(rng: random.Random, left: Sequence[Column], right: Sequence[Column]) -> tuple[Column, Column] | None:
+    """Return two columns of one type and collation, preferably a key; None where there are no such."""
+    pairs = [(a, b) for a in left for b in right if a.type is b.type and a.type.ordered and a.collation == b.collation]
+    keys = [pair for pair in pairs if pair[0].unique or pair[1].unique]
+    return pick(rng, keys if keys and chance(rng, 50) else pairs) if pairs else None

@@ -9,12 +9,13 @@ from fuzz.sources.composing.offer import Offer
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column. `collation` is one that it was declared with, other than the default."""
+    """A column. `collation` is one that it was declared with, other than the default. `unique`: it is a key."""
 
     name: str
     type: DataType
     collation: str = ""
     nullable: bool = True
+    unique: bool = False
 
     def of(self, alias: str) -> "Column":
         """Return the column of a relation in FROM."""

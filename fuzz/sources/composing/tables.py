@@ -1,6 +1,6 @@
 """The tables of a scene as expressions see them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -52,7 +52,8 @@ def read_tables(
     relations: list[Relation] = []
     tables: list[Table] = []
     for oid, name, watched, listed in connection.execute(_TABLES).fetchall():
-        columns = {each["number"]: _column(each, types) for each in listed if each["type"] in types}
+        unique = {numbers[0] for numbers, plain in keys.get(oid, []) if plain and len(numbers) == 1}
+        columns = {each["number"]: _column(each, types, unique) for each in listed if each["type"] in types}
         row = connection.execute(f"SELECT count(*)::int FROM {name}".encode()).fetchone()
         assert row is not None
         if not columns:
@@ -65,8 +66,8 @@ def read_tables(
     return tuple(relations), tuple(tables)
 
 
-def _column(row: Mapping[str, Any], types: Mapping[str, DataType]) -> Column:
-    return Column(row["name"], types[row["type"]], row["collation"] or "", row["nullable"])
+def _column(row: Mapping[str, Any], types: Mapping[str, DataType], unique: Collection[int]) -> Column:
+    return Column(row["name"], types[row["type"]], row["collation"] or "", row["nullable"], row["number"] in unique)
 
 
 def _changeable(
