@@ -72,7 +72,7 @@ def test_types_of_a_scene_are_offered_with_values(offer: Offer, connection: psyc
     assert types["mood"].values[0] == "'sad'::mood"
     assert types["natural_number"].values[0] == "(0)::natural_number"  # -7 is none
     assert types["nested"].parts == ("pair", "date", "mood")
-    assert {"_mood", "span", "spanmultirange", "word", "_pair"} <= types.keys()
+    assert {"_mood", "span", "span_multirange", "word", "_pair"} <= types.keys()
 
 
 def test_composed_queries_are_beyond_doubt(offer: Offer, connection: psycopg.Connection[Any]) -> None:
