@@ -96,7 +96,7 @@ def argument(rng: random.Random, scope: Scope, type_: DataType, depth: int, *, s
     if not small or not _is_number(scope, type_):
         return expression(rng, scope, type_, depth)
     if type_.kind == "a":
-        return f"ARRAY[{pick(rng, BOUNDED)}]::{type_.name}"
+        return f"'{{{pick(rng, BOUNDED)}}}'::{type_.name}"
     if type_.key in _NUMBERS and chance(rng, 50):
         return f"abs({expression(rng, scope, type_, depth)} % '{between(rng, 2, 5)}'::{type_.name})"
     return f"'{pick(rng, BOUNDED)}'::{type_.name}"

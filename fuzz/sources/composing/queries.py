@@ -45,7 +45,7 @@ def level(rng: random.Random, scope: Scope, *, alone: bool = False) -> tuple[str
         items.append(item)
         seen = seen.over(item.columns, 1)
     sql, over = joined(rng, scope, items)
-    rest = f" FROM {sql}{where(rng, over, 60)}"
+    rest = f" FROM {sql}{where(rng, over, 45)}"
     return rest, over.only(over.columns[len(scope.columns) :]) if alone else over
 
 

@@ -33,7 +33,6 @@ SYNTAX: Final[tuple[tuple[str, str], ...]] = (
     ("bool", "({jsonb} ? 'a')"),
     ("jsonb", "({jsonb})['a']"),
     ("jsonb", "jsonb_strip_nulls({jsonb})"),
-    ("jsonb", "jsonb_build_array({int4}, {text}, {bool})"),
     ("jsonb", "to_jsonb({text})"),
     ("jsonb", "to_jsonb({date})"),
     ("bool", "({text} IS JSON)"),
