@@ -103,16 +103,16 @@ def grouped(rng: random.Random, scope: Scope) -> Select:
     sets, is_set = grouping(rng, len(keys))
     if is_set and chance(rng, 50):
         made.append((f"grouping({', '.join(keys)})", over.offer.types["int4"]))
-    having = f" HAVING {aggregate_condition(rng, over)}" if chance(rng, 20) else ""
+    having = f" HAVING {_on_groups(rng, over)}" if chance(rng, 20) else ""
     columns = (*keys, *(sql for sql, _ in made))
     tags = ("grouping sets",) if is_set else ("grouped",)
-    # Before PostgreSQL 18 the planner takes a key that equals a constant for sorted, though grouping sets null it.
     all_types = (*types, *(type_ for _, type_ in made))
+    # Before PostgreSQL 18 the planner takes a key that equals a constant for sorted, though grouping sets null it.
     return Select("SELECT", columns, all_types, f"{rest} GROUP BY {sets}{having}", tags, sortable=not is_set)
 
 
-def aggregate_condition(rng: random.Random, scope: Scope) -> str:
-    """Return a condition on a group."""
+def _on_groups(rng: random.Random, scope: Scope) -> str:
+    """Return a condition on groups."""
     truth = pick(rng, ("bool_or", "bool_and"))
     counted = f"count(*) {pick(rng, ('>', '<', '<>'))} {between(rng, 1, 3)}"
     return counted if chance(rng, 50) else f"{truth}({condition(rng, scope)})"
