@@ -9,7 +9,6 @@ from fuzz.sources.composing.datatypes import DataType
 from fuzz.sources.composing.offer import Offer
 from oracles.case import Step
 
-# Types of the scene, by their keys, with the values that a column of them has.
 _TYPES: Final = (
     "CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy', 'elated')",
     "CREATE DOMAIN natural_number AS int4 CHECK (VALUE >= 0)",
@@ -18,14 +17,15 @@ _TYPES: Final = (
     "CREATE TYPE nested AS (p pair, d date, m mood)",
     "CREATE TYPE span AS RANGE (subtype = float8, subtype_diff = float8mi)",
 )
+# What columns of such types hold in row {}.
 _OWN: Final[tuple[tuple[str, str], ...]] = (
-    ("mood", "(ENUM_RANGE(NULL::mood))[1 + {} % 4]"),
+    ("mood", "(enum_range(NULL::mood))[1 + {} % 4]"),
     ("natural_number", "({} % 9)"),
     ("word", "chr(97 + {} % 6)"),
     ("pair", "ROW({0} % 5, chr(97 + {0} % 3))::pair"),
     ("nested", "ROW(ROW({0} % 5, 'x'), date '2024-01-01' + {0} % 20, 'ok')::nested"),
     ("span", "span({0} % 7, {0} % 7 + 1.5)"),
-    ("mood[]", "ENUM_RANGE('sad'::mood, (ENUM_RANGE(NULL::mood))[1 + {} % 4])"),
+    ("mood[]", "enum_range('sad'::mood, (enum_range(NULL::mood))[1 + {} % 4])"),
     ("pair[]", "ARRAY[ROW({0} % 3, 'y')::pair, NULL]"),
 )
 _FAMILIES: Final = (
