@@ -73,8 +73,6 @@ def _accepted(connection: psycopg.Connection[Any], made: Sequence[DataType]) -> 
 
 
 def _literal(type_: DataType, text: str) -> str:
-    if type_.key == "int4" and text.isdecimal():
-        return text
     quoted = text.replace("'", "''")
     return f"'{quoted}'::{type_.name}"
 
