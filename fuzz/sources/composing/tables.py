@@ -1,6 +1,6 @@
 """The tables of a scene as expressions see them."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ _TABLES: Final = """
     WHERE c.relnamespace = 'duel'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
     GROUP BY c.oid ORDER BY c.relname COLLATE "C"
 """
+_WIDEST: Final = 500  # bytes; as a pattern, for one, longer text takes seconds
 _KEYS: Final = """
     SELECT indrelid::int, indkey::int[], indpred IS NULL AND indexprs IS NULL AND indimmediate AND NOT indisexclusion
     FROM pg_index WHERE indisunique OR indisexclusion
@@ -44,7 +45,7 @@ def read_tables(
 ) -> tuple[tuple[Relation, ...], tuple[Table, ...]]:
     """Return the tables of a scene that have columns of known types, and which of them may be changed.
 
-    Raises psycopg.Error.
+    Columns of long text are not taken. Raises psycopg.Error.
     """
     keys: dict[int, list[tuple[list[int], bool]]] = {}
     for oid, numbers, plain in connection.execute(_KEYS):
@@ -53,17 +54,29 @@ def read_tables(
     tables: list[Table] = []
     for oid, name, watched, listed in connection.execute(_TABLES).fetchall():
         unique = {numbers[0] for numbers, plain in keys.get(oid, []) if plain and len(numbers) == 1}
-        columns = {each["number"]: _column(each, types, unique) for each in listed if each["type"] in types}
-        row = connection.execute(f"SELECT count(*)::int FROM {name}".encode()).fetchone()
-        assert row is not None
+        known = [each for each in listed if each["type"] in types]
+        rows, *widths = _measured(connection, name, [each["name"] for each in known])
+        columns = {
+            each["number"]: _column(each, types, unique)
+            for each, width in zip(known, widths, strict=True)
+            if width <= _WIDEST
+        }
         if not columns:
             continue
-        relation = Relation(name, tuple(columns.values()), row[0])
+        relation = Relation(name, tuple(columns.values()), rows)
         relations.append(relation)
         complete = len(columns) == len(listed) and all(each["given"] for each in listed)
         if complete and not watched:
             tables += _changeable(relation, columns, keys.get(oid, []))
     return tuple(relations), tuple(tables)
+
+
+def _measured(connection: psycopg.Connection[Any], table: str, columns: Sequence[str]) -> list[int]:
+    """Return the number of rows of a table, and the length of the longest value, as text, of each column."""
+    widths = (f"coalesce(max(octet_length({column}::text)), 0)" for column in columns)
+    row = connection.execute(f"SELECT {', '.join(('count(*)::int', *widths))} FROM {table}".encode()).fetchone()
+    assert row is not None
+    return list(row)
 
 
 def _column(row: Mapping[str, Any], types: Mapping[str, DataType], unique: Collection[int]) -> Column:
