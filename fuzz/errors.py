@@ -19,6 +19,10 @@ class ServerError(PgduelError):
     """A cluster cannot be made, started or reached."""
 
 
+class StorageError(PgduelError):
+    """What was found cannot be kept: a disk is full, or not ours to write to."""
+
+
 class CaseError(PgduelError):
     """A case, script or generator that was asked for cannot be run."""
 

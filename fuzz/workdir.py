@@ -1,13 +1,17 @@
 """The one owner of every path that pgduel writes to, outside the checkout. Standard library only: set-up uses it."""
 
+import errno
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from fuzz.errors import PgduelError
+from fuzz.errors import PgduelError, StorageError
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 MEMORY = Path("/dev/shm")
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _MEMORY_NEEDED = 8 << 30  # bytes: four servers with 1 GB of WAL at most each, what they hold, and as much left over
 
 
@@ -38,6 +42,31 @@ def _ready(path: Path) -> Path:
 def root() -> Path:
     """Return the cache's top."""
     return _made()
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Do what writes to a path. Raises StorageError where that fails."""
+    try:
+        yield
+    except OSError as error:
+        advice = "make room there" if error.errno in NO_ROOM else "see that pgduel may write there"
+        raise StorageError(f"cannot write {path} ({error.strerror}); {advice}") from error
+
+
+def write(path: Path, text: str) -> None:
+    """Put a text in the place of a file, as a whole: whoever is killed, or lacks room, leaves the file as it was.
+
+    Raises StorageError.
+    """
+    draft = path.with_name(f"{path.name}.draft")
+    with writing(path):
+        try:
+            draft.write_text(text, encoding="utf-8")
+            draft.replace(path)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
 
 
 def environments() -> Path:

@@ -87,6 +87,7 @@ _COMPARED_ALWAYS: Final[Mapping[Aspect, Callable[[Observation], object]]] = {
     Aspect.TEXTS: lambda seen: Counter(seen.messages),
     Aspect.TRANSACTION: lambda seen: seen.transaction,
 }
+DISK_FULL: Final = "53100"
 _STATELESS: Final = frozenset({Aspect.MESSAGES, Aspect.TEXTS})
 _READS: Final = frozenset({Kind.QUERY, Kind.COPY_OUT})
 _BINARY_COPY_HEADER: Final = re.compile(rb"PGCOPY\n\xff\r\n\0.{8}", re.DOTALL)
@@ -145,6 +146,8 @@ def _obstacle(ours: Observation, theirs: Observation) -> str:
     outcomes = {ours.outcome, theirs.outcome}
     if outcomes & {Outcome.LOST, Outcome.SKIPPED}:
         return "connection lost"
+    if DISK_FULL in (ours.sqlstate, theirs.sqlstate):
+        return "disk full"
     return "timeout" if Outcome.TIMEOUT in outcomes else ""
 
 

@@ -105,5 +105,5 @@ class _Doubts(Visitor):
 
 _DOUBTFUL: Final = (
     *(ast.DeleteStmt, ast.InsertStmt, ast.IntoClause, ast.LockingClause, ast.MergeStmt, ast.UpdateStmt),
-    *(ast.RangeTableSample, ast.SQLValueFunction),
+    *(ast.JsonArrayAgg, ast.JsonObjectAgg, ast.RangeTableSample, ast.SQLValueFunction),
 )

@@ -60,6 +60,7 @@ class Oracle(ABC):
     canaries: ClassVar[tuple[Canary, ...]]
     needs_equal_plans: ClassVar[bool] = False  # it is for arms whose patches say that their plans are equal
     needs_another_arm: ClassVar[bool] = True  # it has nothing to say of an arm without another to hold it against
+    reference_is_steady: ClassVar[bool] = False  # its findings rest on `arms[0]` doing the same each time
 
     def runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
         """Return the runs that this oracle wants for the case; by default the duel: once on each arm."""

@@ -134,6 +134,7 @@ class Result(Pairwise):
         # only the table shows it
         Canary("change_value", canary_case(Step("INSERT INTO nest SELECT n, name FROM canary"))),
     )
+    reference_is_steady: ClassVar[bool] = True
     pair = _ResultPair
 
 

@@ -27,10 +27,10 @@ def bug_key(found: StoredFinding) -> str:
     That is the oracle, what it says of the reduced case (an assertion's site, or what the plan is made of), and the
     patch to blame, whichever arm has it. As long as a finding isn't reduced, it is a bug of its own.
     """
-    if found.smallest is None or not found.smallest.shown:
+    if not found.reduced or not found.least.shown:
         return found.finding.fingerprint
     blame = "" if found.blame is None else found.blame.key
-    finding = found.smallest.finding
+    finding = found.least.finding
     return hashlib.sha256("\0".join((finding.oracle, finding.origin, blame)).encode()).hexdigest()[:12]
 
 

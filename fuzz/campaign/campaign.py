@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
 from fuzz.campaign.schedule import Range, Schedule
 from fuzz.campaign.stop import INTERRUPTED, Interrupt, Limits
-from fuzz.campaign.store import Store, StoredFinding, StoreError
+from fuzz.campaign.store import Store, StoredFinding
 from fuzz.campaign.tally import Tally
 from fuzz.campaign.workers import Died, Done, Pool
-from fuzz.errors import ServerError
+from fuzz.errors import ServerError, StorageError
 
 REDUCTIONS = 10  # findings reduced at most: more of them have few causes, and time is better spent on new cases
-TRIES = 3  # times that a range may kill its worker, or a case meet servers that go away, before it is given up
+TRIES = 3  # times that a job may kill its worker, or a case meet servers that go away, before it is given up
 TROUBLES = 20  # ranges in a row that ended without a single case before the servers are given up
 CPU_INTERVAL = 2.0  # seconds between two looks at the servers' CPU time, which means reading /proc for each process
 TICK = 0.25  # seconds between two looks at the clock
@@ -59,11 +59,11 @@ class Campaign:
         self._findings = store.findings()
         self._before = store.tally
         self._counted = Tally()
-        self._tries: Counter[Range] = Counter()
+        self._tries: Counter[Job] = Counter()
         self._troubles = 0
-        unreduced = [each.finding.fingerprint for each in self._findings if not each.reduced]
-        self._to_reduce = deque(unreduced[:REDUCTIONS])
-        self._reducing = len(self._findings) - len(unreduced) + len(self._to_reduce)
+        unsettled = [each.finding.fingerprint for each in self._findings if not each.settled]
+        self._to_reduce = deque(unsettled[:REDUCTIONS])
+        self._reducing = len(self._findings) - len(unsettled) + len(self._to_reduce)
         self._ended: Clocks | None = None
         self._last: Clocks | None = None
         self._began = self._read_clocks()
@@ -116,11 +116,15 @@ class Campaign:
     def _take_death(self, died: Died[Job]) -> None:
         self._around.say(f"a worker died (exit status {died.status}) and was replaced")
         job = died.job
-        if isinstance(job, Reduction):
-            self._around.say(f"finding {job.fingerprint} is not reduced: its worker died")
-            return
         self._tries[job] += 1
-        if self._tries[job] < TRIES:
+        given_up = self._tries[job] == TRIES
+        if isinstance(job, Reduction):
+            if given_up:
+                self._around.say(f"finding {job.fingerprint} is not reduced: that killed {TRIES} workers")
+            else:
+                self._to_reduce.appendleft(job.fingerprint)
+            return
+        if not given_up:
             self._schedule.give_back(job)
             return
         self._around.say(f"cases {job.first} to {job.end - 1} of {job.generator} killed {TRIES} workers: given up")
@@ -131,7 +135,7 @@ class Campaign:
 
     def _take_range(self, job: Range, result: RangeResult) -> None:
         if result.fatal is not None:
-            raise StoreError(result.fatal)
+            raise StorageError(result.fatal)
         self._troubles = 0 if result.done or result.trouble is None else self._troubles + 1
         if result.trouble is not None and not result.done:
             self._take_trouble(job, result)

@@ -1,7 +1,7 @@
 """The campaigns there are: numbered directories, each with its store and its reproducers."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,11 +26,9 @@ def new_campaign() -> Path:
     while True:
         number += 1
         directory = workdir.campaigns() / str(number)
-        try:
+        with workdir.writing(directory), suppress(FileExistsError):  # another process was faster
             directory.mkdir()
-        except FileExistsError:
-            continue  # another process was faster
-        return directory
+            return directory
 
 
 def campaign_named(name: str) -> Path:

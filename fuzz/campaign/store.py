@@ -23,6 +23,7 @@ from fuzz.campaign.tables import (
     BESIDE,
     BLAME,
     CAMPAIGN,
+    EFFORT,
     FINDING,
     METADATA,
     OCCURRENCE,
@@ -32,11 +33,12 @@ from fuzz.campaign.tables import (
     VOTE,
 )
 from fuzz.campaign.tally import Tally
-from fuzz.errors import PgduelError
+from fuzz.errors import StorageError
 from oracles.case import Case
 from oracles.finding import Finding, Vote
 
 FILE = "store.sqlite"
+_NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
 _SMALLEST = [
     column.label(f"smallest_{column.name}") for column in SMALLEST.columns if column is not SMALLEST.c.fingerprint
 ]
@@ -52,11 +54,22 @@ class StoredFinding:
     count: int
     reproducer: Path | None  # None only where pgduel was killed before it was written
     reduced: bool
-    smallest: Smallest | None = None
+    smallest: Smallest | None = None  # so far, unless it is `reduced`
     blame: Blame | None = None
+    seconds: float | None = None  # that its reduction took
+
+    @property
+    def least(self) -> Smallest:
+        """Return the smallest case known: the whole one, in no run yet, where reduction found no other."""
+        return self.smallest or Smallest(self.case, self.finding, 0, 0)
+
+    @property
+    def settled(self) -> bool:
+        """Tell whether it was looked into to the end: reduced, and blamed, if it showed again for that."""
+        return self.reduced and (self.blame is not None or not self.least.shown)
 
 
-class StoreError(PgduelError):
+class StoreError(StorageError):
     """The store cannot be read or written: nothing may be found that is not kept."""
 
 
@@ -87,7 +100,8 @@ class Store:
                 yield connection
         except SQLAlchemyError as error:
             cause = str(error.__cause__ or error).splitlines()[0]
-            raise StoreError(f"the store {self.directory / FILE} cannot be used: {cause}") from error
+            advice = "; make room there" if getattr(error.__cause__, "sqlite_errorname", "") in _NO_ROOM else ""
+            raise StoreError(f"the store {self.directory / FILE} cannot be used: {cause}{advice}") from error
 
     def close(self) -> None:
         """Close the database's connections."""
@@ -176,18 +190,18 @@ class Store:
             found = update(FINDING).where(FINDING.c.fingerprint == fingerprint)
             connection.execute(found.values(reproducer=str(reproducer)))
 
-    def reduced(self, fingerprint: str, smallest: Smallest) -> None:
-        """Record that the finding's reproducer is as small as it gets, and what it shows."""
-        row = {
-            "case": case_json.dumps(smallest.case),
-            "finding": asdict(smallest.finding),
-            "shown": smallest.shown,
-            "runs": smallest.runs,
-        }
+    def came_to(self, fingerprint: str, smallest: Smallest) -> None:
+        """Record what the finding's reduction has come to so far, from where it can be taken up again."""
+        with self.transaction() as connection:
+            _keep(connection, fingerprint, smallest)
+
+    def reduced(self, fingerprint: str, smallest: Smallest, seconds: float) -> None:
+        """Record that the finding's reproducer is as small as it gets, what it shows, and how long that took."""
         with self.transaction() as connection:
             connection.execute(insert(REDUCTION).values(fingerprint=fingerprint).on_conflict_do_nothing())
-            kept = insert(SMALLEST).values(fingerprint=fingerprint, **row)
-            connection.execute(kept.on_conflict_do_update(["fingerprint"], set_=row))
+            _keep(connection, fingerprint, smallest)
+            effort = insert(EFFORT).values(fingerprint=fingerprint, seconds=seconds)
+            connection.execute(effort.on_conflict_do_update(["fingerprint"], set_={"seconds": seconds}))
 
     def blamed(self, fingerprint: str, blame: Blame) -> None:
         """Record what is to blame for the finding."""
@@ -209,14 +223,26 @@ class Store:
             BLAME.c.told,
             VOTE.c.suspect,
             VOTE.c.agreeing,
+            EFFORT.c.seconds,
             *_SMALLEST,
         )
         query = query.join(counted, FINDING.c.fingerprint == counted.c.fingerprint)
-        for more in (BESIDE, VOTE, SMALLEST, BLAME):
+        for more in (BESIDE, VOTE, SMALLEST, BLAME, EFFORT):
             query = query.join(more, FINDING.c.fingerprint == more.c.fingerprint, isouter=True)
         with self.transaction() as connection:
             rows = connection.execute(query.order_by(FINDING.c.number)).mappings().all()
         return tuple(_stored(dict(row)) for row in rows)
+
+
+def _keep(connection: Connection, fingerprint: str, smallest: Smallest) -> None:
+    row = {
+        "case": case_json.dumps(smallest.case),
+        "finding": asdict(smallest.finding),
+        "shown": smallest.shown,
+        "runs": smallest.runs,
+    }
+    kept = insert(SMALLEST).values(fingerprint=fingerprint, **row)
+    connection.execute(kept.on_conflict_do_update(["fingerprint"], set_=row))
 
 
 def _stored(row: Mapping[str, Any]) -> StoredFinding:
@@ -235,7 +261,15 @@ def _stored(row: Mapping[str, Any]) -> StoredFinding:
     case = case_json.loads(row["case"])
     blame = None if row["told"] is None else Blame.from_json(row["told"])
     return StoredFinding(
-        finding, row["case_id"], case, row["count"], reproducer, bool(row["reduced"]), _smallest_of(row), blame
+        finding,
+        row["case_id"],
+        case,
+        row["count"],
+        reproducer,
+        bool(row["reduced"]),
+        _smallest_of(row),
+        blame,
+        row["seconds"],
     )
 
 

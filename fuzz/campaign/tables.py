@@ -1,6 +1,6 @@
 """The tables of a campaign's store. New ones may come; those there are stay, since older campaigns are read too."""
 
-from sqlalchemy import JSON, Column, Integer, MetaData, String, Table, Text
+from sqlalchemy import JSON, Column, Float, Integer, MetaData, String, Table, Text
 
 METADATA = MetaData()
 CAMPAIGN = Table(
@@ -59,10 +59,16 @@ SMALLEST = Table(
     "smallest",
     METADATA,
     Column("fingerprint", String, primary_key=True),
-    Column("case", Text, nullable=False, comment="what reduction left of the case"),
+    Column("case", Text, nullable=False, comment="what reduction left of the case, or has left so far"),
     Column("finding", JSON, nullable=False, comment="what that shows, as the fields of Finding"),
     Column("shown", Integer, nullable=False, comment="in so many"),
     Column("runs", Integer, nullable=False, comment="runs of it"),
+)
+EFFORT = Table(
+    "effort",
+    METADATA,
+    Column("fingerprint", String, primary_key=True),
+    Column("seconds", Float, nullable=False, comment="that its reduction took, since it was begun or taken up again"),
 )
 BLAME = Table(
     "blame",

@@ -1,6 +1,6 @@
 """Trial: one case before all oracles. What they ask for is executed, once each, until none asks for more."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,7 +10,9 @@ from oracles.case import Case
 from oracles.finding import Finding
 from oracles.majority import with_votes
 from oracles.observation import CaseObservation, Run
-from oracles.oracle import Agree, More, Verdict
+from oracles.oracle import Agree, More, Observations, Verdict
+
+NOTHING: Observations = {}
 
 
 class Observer(Protocol):
@@ -43,15 +45,17 @@ class Trial:
         return max(compared.values(), default=0)
 
 
-def try_case(stage: Observer, seats: Sequence[Seat], case: Case) -> Trial:
+def try_case(stage: Observer, seats: Sequence[Seat], case: Case, known: Observations = NOTHING) -> Trial:
     """Try a case before the oracles, each of which judges the arms of its seat. Raises ServerError.
+
+    What is `known` of it by now is not observed again.
 
     All oracles judge anew in each round, so that each has seen every run in the end: a crash in a run that another
     oracle asked for is seen too.
     """
-    observations: dict[Run, CaseObservation] = {}
+    observations = dict(known)
     judged: list[tuple[Verdict, ...] | More] = []
-    wanted = list(dict.fromkeys(run for seat in seats for run in seat.oracle.runs(case, seat.arms)))
+    wanted = [run for run in dict.fromkeys(_first_runs(seats, case)) if run not in known]
     while wanted:
         try:
             observations |= stage.observe(case, wanted)
@@ -66,6 +70,10 @@ def try_case(stage: Observer, seats: Sequence[Seat], case: Case) -> Trial:
         for verdict in with_votes(given, seat.arms)
     )
     return Trial(tuple(verdicts), observations, complete=not wanted)
+
+
+def _first_runs(seats: Sequence[Seat], case: Case) -> Iterator[Run]:
+    return (run for seat in seats for run in seat.oracle.runs(case, seat.arms))
 
 
 def _unobserved(

@@ -9,6 +9,7 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Protocol
 
+from fuzz import workdir
 from fuzz.campaign.attached import attached, running
 from fuzz.campaign.blame import Blame
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
@@ -16,11 +17,11 @@ from fuzz.campaign.known import Smallest
 from fuzz.campaign.reach import reach
 from fuzz.campaign.schedule import Range
 from fuzz.campaign.seats import seats
-from fuzz.campaign.store import Store, StoredFinding, StoreError
+from fuzz.campaign.store import Store, StoredFinding
 from fuzz.campaign.tally import Tally
 from fuzz.campaign.trial import try_case
 from fuzz.engines.seeded import case_of
-from fuzz.errors import PgduelError, ServerError
+from fuzz.errors import PgduelError, ServerError, StorageError
 from fuzz.execution.loop import Abandoned
 from fuzz.execution.rehearsal import Rehearsal
 from fuzz.execution.stage import Stage
@@ -41,19 +42,25 @@ class Reducer(Protocol):
     """Makes reproducers. Pickles."""
 
     def write(self, found: StoredFinding, directory: Path) -> Path:
-        """Write the script of the whole case into the directory and return its path."""
+        """Write the script of the smallest case known into the directory and return its path."""
 
-    def reduce(self, arms: Sequence[Arm], found: StoredFinding, directory: Path) -> Smallest:
-        """Overwrite that script by smaller and smaller ones that show the finding on the arms; return the last."""
+    def reduce(self, arms: Sequence[Arm], found: StoredFinding, store: Store) -> Smallest:
+        """Have that script, and the store, hold smaller and smaller cases that show the finding; return the last."""
 
     def blame(self, arms: Sequence[Arm], found: StoredFinding, smallest: Smallest) -> Blame:
         """Find what is to blame, as far as that takes no build; add it to the script."""
 
 
 def look_into(found: StoredFinding, arms: Sequence[Arm], store: Store, reducer: Reducer) -> Smallest:
-    """Reduce a finding, find what is to blame, and record both; return what is left. Raises PgduelError."""
-    smallest = reducer.reduce(arms, found, store.directory)
-    store.reduced(found.finding.fingerprint, smallest)
+    """Reduce a finding, find what is to blame, and record both; return what is left. Raises PgduelError.
+
+    What was done of that before stays done.
+    """
+    smallest = found.least
+    if not found.reduced:
+        began = time.monotonic()
+        smallest = reducer.reduce(arms, found, store)
+        store.reduced(found.finding.fingerprint, smallest, time.monotonic() - began)
     if smallest.shown:
         store.blamed(found.finding.fingerprint, reducer.blame(arms, found, smallest))
     return smallest
@@ -133,7 +140,7 @@ class _Worker:
         except ServerError as error:
             result.trouble = str(error)
             self._leave_stage()
-        except StoreError as error:
+        except StorageError as error:
             result.fatal = str(error)
         spent = time.process_time()
         result.tally.client_cpu += spent - self._cpu
@@ -144,12 +151,13 @@ class _Worker:
         """Run one case. What goes wrong in pgduel itself is counted and written down, never passed over."""
         try:
             self._judge(case_id, case_of(case_id, Scale(), self._target), result)
-        except (Abandoned, ServerError, StoreError):
+        except (Abandoned, ServerError, StorageError):
             raise
         except Exception as error:
-            with (self._work.directory / ERRORS).open("a") as log:
-                log.write(f"case {case_id}\n{traceback.format_exc()}\n")
-            result.notes.append(f"pgduel failed on case {case_id}: {error!r} (see {log.name})")
+            log = self._work.directory / ERRORS
+            with workdir.writing(log), log.open("a") as lines:
+                lines.write(f"case {case_id}\n{traceback.format_exc()}\n")
+            result.notes.append(f"pgduel failed on case {case_id}: {error!r} (see {log})")
             result.tally.failed(case_id.generator, type(error).__name__)
 
     def _judge(self, case_id: CaseId, case: Case, result: RangeResult) -> None:
@@ -195,11 +203,12 @@ class _Worker:
         """Reduce on servers of its own: those of the campaign shall not crash for it, nor disturb it."""
         try:
             with fresh_servers(self._work.arms) as arms:
-                self._write_script(job.fingerprint)  # again, where pgduel was killed before the first time
+                self._write_script(job.fingerprint)  # again, as pgduel may have been killed before it could
                 found = self._found(job.fingerprint)
                 smallest = look_into(found, arms, self._store, self._work.reducer)
         except PgduelError as error:
-            return ReductionResult(f"finding {job.fingerprint} is not reduced: {error}")
+            later = f"./pgduel fuzz --resume {self._work.directory.name} tries again"
+            return ReductionResult(f"finding {job.fingerprint} is not reduced: {error} ({later})")
         often = "" if smallest.always else f" ({smallest.how_often})"
         return ReductionResult(f"finding {job.fingerprint}: {found.reproducer}{often}")
 

@@ -7,6 +7,8 @@ decides whether to try again.
 import multiprocessing
 import os
 import signal
+import sys
+import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -121,9 +123,10 @@ class Pool(Generic[Job, Result]):
 
 
 def _serve(setup: "Setup[Job, Result]", number: int, stop: Event, pipe: Connection) -> None:
-    """Be a worker: until the other end of the pipe is closed, which is also what a killed parent leaves."""
+    """Be a worker: until the other end of the pipe is closed, or the parent is gone, in the middle of a job too."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to all; the parent decides
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     with setup(number, stop) as work:
         while True:
             try:
@@ -135,6 +138,14 @@ def _serve(setup: "Setup[Job, Result]", number: int, stop: Event, pipe: Connecti
                 pipe.send(result)
             except BrokenPipeError:
                 return
+
+
+def _end_with_parent() -> None:
+    """Wait until the parent is gone; then end, as nobody takes the result, and what goes on may begin it anew."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def processors() -> int:

@@ -20,12 +20,14 @@ from fuzz.bench.planning import SIZES
 from fuzz.bench.query_a import QueryABench
 from fuzz.bench.query_b import RELATIONS, QueryBBench
 from fuzz.cli.app import app
+from fuzz.cli.contest import reduction
 from fuzz.cli.fuzzers import fuzzers
 from fuzz.cli.measuring import Chosen, measuring, numbers
 
 benches = typer.Typer(help="Measure a table of a mail again: arms interleaved in one run, medians of ratios.")
 app.add_typer(benches, name="bench")
 benches.command()(fuzzers)
+benches.command()(reduction)
 
 
 class Workload(StrEnum):

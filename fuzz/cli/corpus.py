@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from fuzz import workdir
+from fuzz.campaign.catalog import opened
 from fuzz.campaign.store import StoredFinding
 from fuzz.cli import options
 from fuzz.cli.app import app, say, write_json
@@ -131,10 +132,10 @@ def _smaller(there: _Arms, entry: Entry) -> Entry:
     about = load(str(entry.path)).about
     if not entry.findings or about is None:
         return entry
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory() as directory, opened(Path(directory)) as store:
         found = StoredFinding(entry.findings[0], about.case_id, entry.case, 1, None, reduced=False)
-        path = there.reducing.write(found, Path(directory))
-        smallest = there.reducing.reduce(there.arms, found, Path(directory))
+        path = there.reducing.write(found, store.directory)
+        smallest = there.reducing.reduce(there.arms, found, store)
         if not smallest.shown or sort_key(smallest.case) >= sort_key(entry.case):
             return entry
         _write(entry.path, judged_by(path.read_text(encoding="utf-8"), entry.path, there.options))

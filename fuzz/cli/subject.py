@@ -58,7 +58,7 @@ def _in_script(path: Path, options: ArmOptions, report: Report) -> Subject:
 
 
 def _stored(found: StoredFinding, facts: Mapping[str, Any], options: ArmOptions, report: Report) -> Subject:
-    finding, case = (found.smallest.finding, found.smallest.case) if found.smallest else (found.finding, found.case)
+    finding, case = found.least.finding, found.least.case
     fingerprint = found.finding.fingerprint
     script = render(case, finding, facts, found.case_id, f"./pgduel replay {fingerprint}")
     notes = {} if found.smallest is None else {"shows": found.smallest.how_often}

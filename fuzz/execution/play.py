@@ -1,6 +1,9 @@
 """One run: a case played on one arm in a session of its own, from CREATE SCHEMA to the last line of the log."""
 
+import errno
 import os
+import re
+import shutil
 import signal
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,13 +20,16 @@ from fuzz.execution.session import frames_of, lacking, startup_parameters
 from fuzz.execution.wire import Reply, Wire
 from fuzz.sources.replaying.roles import role_made
 from oracles.case import Case
-from oracles.observation import CaseObservation, Outcome, Run
+from oracles.comparison import DISK_FULL
+from oracles.observation import CaseObservation, Message, Outcome, Run
 
 ATTEMPTS: Final = 3  # somebody else's crash ends our session too; then the run starts anew
 
 _CREATE = messages.query("CREATE SCHEMA duel")
 _CLEAR = messages.query("SELECT pgduel_tools.clear()")
 _BYSTANDER: Final = ("57P01", "57P02", "57P03")  # the session was ended, or not let in, for no fault of its own
+_PANIC: Final = re.compile(rf"^PANIC: .*: {os.strerror(errno.ENOSPC)}$", re.MULTILINE)
+_ROOM: Final = 32 << 20  # bytes: two segments of WAL
 _DEATH_LOOKS, _EXIT_LOOKS, _PAUSE = 100, 100, 0.02
 
 
@@ -75,9 +81,12 @@ class Play:
             yield from self._perform(session)
             yield from self._leave(session)
         except Lost:
-            return (yield from self._explain_loss(session))
+            disturbed = yield from self._explain_loss(session)
+            self._require_room()
+            return disturbed
         finally:
             session.close()
+        self._require_room()
         self._place.soiled = self._seen.crash is not None or not self._cleared
         return False
 
@@ -164,7 +173,9 @@ class Play:
 
     def _require(self, reply: Reply, what: str) -> None:
         if complaint := _complaint(reply):
-            raise ServerError(f"arm {self._place.arm} cannot {what}: {complaint}")
+            if complaint.sqlstate == DISK_FULL:
+                raise self._no_room()
+            raise ServerError(f"arm {self._place.arm} cannot {what}: {complaint.text}")
 
     def _types_query(self) -> bytes:
         oids = ", ".join(map(str, self._reader.unknown_types(self._steps)))
@@ -197,6 +208,16 @@ class Play:
         self._keep_log(session.pid, entries)
         return self._seen.crash is None and not self._silent and (not fatal or fatal in _BYSTANDER)
 
+    def _require_room(self) -> None:
+        """Raise ServerError if the disk is full, unless it was the case that filled it, and emptied it by now."""
+        refused = any(step.sqlstate == DISK_FULL for step in self._seen.steps)
+        free = shutil.disk_usage(self._place.cluster.data).free if refused else _ROOM
+        if free < _ROOM or _PANIC.search(self._seen.crash or ""):
+            raise self._no_room()
+
+    def _no_room(self) -> ServerError:
+        return ServerError(f"the disk of server {self._place.arm} is full; make room for {self._place.cluster.data}")
+
     def _await_death(self) -> Talk[None]:
         """Wait until the postmaster has told whose death ended the session, unless it is gone itself."""
         for _ in range(_DEATH_LOOKS):
@@ -211,7 +232,7 @@ def _drop_roles(case: Case) -> bytes:
     return messages.query(f"SELECT pgduel_tools.drop_roles('{{{','.join(made)}}}')") if made else b""
 
 
-def _complaint(reply: Reply) -> str:
-    """Return the text of the error that a reply consists of, if it does."""
+def _complaint(reply: Reply) -> Message | None:
+    """Return the error that a reply consists of, if it does."""
     errors = (payload for kind, payload in reply.others if kind == messages.ERROR_RESPONSE)
-    return next((messages.message_of(payload).text for payload in errors), "")
+    return next(map(messages.message_of, errors), None)

@@ -6,6 +6,7 @@ errs in either direction with a chance of at most RISK. So no step loses the fin
 but with that chance, and no step is refused that keeps it.
 """
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import log
@@ -42,17 +43,23 @@ class Patience:
 
     def __init__(self, question: Question) -> None:
         self._question = question
-        self._rate = 1.0
+        self._rate: float | None = None
 
     @property
     def wavers(self) -> bool:
         """Tell whether the answer depends on chance."""
-        return self._rate < 1
+        return self._rate is not None and self._rate < 1
 
-    def look(self, case: Case) -> Showing:
-        """Find how often a case shows it. The first that does not always do so says how often others have to."""
+    def look(self, case: Case, seconds: float = float("inf")) -> Showing:
+        """Find how often a case shows it. The first that does not always do so says how often others have to.
+
+        After so many seconds it ends, but not in vain, unless it is the first.
+        """
+        until = time.monotonic() + seconds
         shown = runs = 0
         while not (runs >= ASKED and shown == runs) and shown < SHOWN and runs < (MOST if shown else ASKED_IN_VAIN):
+            if runs >= ASKED and (shown or self._rate is None) and time.monotonic() > until:
+                break
             shown += self._question(case)
             runs += 1
         if shown and not self.wavers:  # once known it stays, or it might fade step by step
@@ -67,7 +74,7 @@ class Patience:
     def shows(self, case: Case, before_try: Callable[[], None] = lambda: None) -> bool:
         """Tell whether a case shows it, about as often as the one looked at; `before_try` may raise to end that."""
         before_try()
-        if not self.wavers:
+        if self._rate is None or self._rate == 1:
             return self._question(case)
         faded = self._rate / FADED
         hit, miss = log(self._rate / faded), log((1 - self._rate) / (1 - faded))

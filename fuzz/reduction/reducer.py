@@ -74,12 +74,12 @@ def reduce(
 ) -> Reduced:
     """Return the smallest case found within `seconds` that is still interesting; each better one goes to `on_better`.
 
-    What does not always show gets three times as long.
+    What does not always show gets three times as long, and to look how often it shows, each time, `seconds` more.
     `is_interesting` runs a case and says whether it shows the same finding; nothing else is known of findings here.
     Raises Uninteresting for a case that does not show it at the start; `by_hand` is the command to look with.
     """
     patience = Patience(is_interesting)
-    showing = patience.look(case)
+    showing = patience.look(case, seconds)
     if not showing.shown:
         raise Uninteresting(showing.runs, by_hand)
     problem = Problem(case, patience.shows, seconds * LONGER if patience.wavers else seconds, on_better)
@@ -90,7 +90,7 @@ def reduce(
         if problem.best == sure:
             return Reduced(sure, showing)
         guarded = patience.wavers
-        again = patience.look(problem.best)
+        again = patience.look(problem.best, seconds)
         kept = again.shown > 0
         if not guarded and not again.always:  # so all steps were taken, or refused, at their first tries
             patience.learn(sure)

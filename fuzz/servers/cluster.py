@@ -7,6 +7,8 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -34,7 +36,7 @@ _CAUSES = (  # what the server says, and what the user can do about it
     ("could not map anonymous shared memory", "there is not enough shared memory; see ./pgduel doctor"),
     ("could not create shared memory segment", "there is not enough shared memory; see ./pgduel doctor"),
     ("could not resize shared memory segment", "there is not enough shared memory; see ./pgduel doctor"),
-    ("No space left on device", "the disk is full"),
+    ("No space left on device", "the disk is full, make room there"),
 )
 
 
@@ -62,9 +64,9 @@ class Cluster:
         directory: Path | None = None,
         socket_dir: Path | None = None,
     ) -> None:
-        """Make a cluster, in workdir.clusters() or another directory, without starting it. Raises ServerError.
+        """Make a cluster, in workdir.clusters() or another directory, without starting it.
 
-        `settings` come on top of settings.FUZZING.
+        Raises ServerError, StorageError. `settings` come on top of settings.FUZZING.
         """
         self.build = build
         self.name = name
@@ -79,11 +81,22 @@ class Cluster:
         self.log = self._home / "log"
         self.coverage = self._home / "coverage"  # profiles of a build that counts what it reaches
         self.socket_dir = socket_dir or self._short_directory()
-        self._init()
+        with self._or_gone():
+            self._init()
 
     def __enter__(self) -> Self:
-        self.start()
+        with self._or_gone():
+            self.start()
         return self
+
+    @contextmanager
+    def _or_gone(self) -> Iterator[None]:
+        """Leave nothing of a server that cannot be made or started: it may be for lack of room."""
+        try:
+            yield
+        except BaseException:
+            self.destroy()
+            raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -94,7 +107,8 @@ class Cluster:
         directory = self._home / "s"
         if len(str(directory)) > _SOCKET_LIMIT:
             directory = Path(tempfile.mkdtemp(prefix="pgduel-"))
-        directory.mkdir(exist_ok=True)
+        with workdir.writing(directory):
+            directory.mkdir(exist_ok=True)
         directory.chmod(0o755)
         self._account.give(directory)
         return directory
@@ -111,8 +125,9 @@ class Cluster:
         self.append_conf(FUZZING | paths | {"port": str(self.port)} | self._settings)
 
     def append_conf(self, settings: dict[str, str]) -> None:
-        """Add settings to postgresql.conf; they hold from the next start on."""
-        with (self.data / "postgresql.conf").open("a") as conf:
+        """Add settings to postgresql.conf; they hold from the next start on. Raises StorageError."""
+        path = self.data / "postgresql.conf"
+        with workdir.writing(path), path.open("a") as conf:
             conf.write(lines(settings))
 
     @property

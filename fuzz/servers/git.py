@@ -106,7 +106,8 @@ def import_revision(checkout: Path, revision: str) -> str:
     )  # fmt: skip
     objects = output("-C", checkout, "rev-list", "--objects", named.decode().strip(), failing=f"cannot read {checkout}")
     names = b"".join(line.split(b" ")[0] + b"\n" for line in objects.splitlines())
-    pack = output("-C", checkout, "pack-objects", "-q", "--stdout", stdin=names, failing=f"cannot read {checkout}")
+    plain = ("pack-objects", "-q", "--window=0", "--stdout")  # to look for deltas takes longer than to write them all
+    pack = output("-C", checkout, *plain, stdin=names, failing=f"cannot read {checkout}")
     output("--git-dir", repository(), "index-pack", "--stdin", stdin=pack, failing=f"cannot copy {revision}")
     return named.decode().strip()
 

@@ -35,12 +35,13 @@ _claims: list[Owner] = []
 def claim(name: str, directory: Path, destroy: Callable[[], None]) -> Owner:
     """Make and own a cluster's home in a directory; `destroy` runs when this process ends without having done so.
 
-    Clusters whose owner died are killed and deleted first.
+    Clusters whose owner died are killed and deleted first. Raises StorageError.
     """
     with registry():
         _clean_up()
-        home = Path(tempfile.mkdtemp(prefix=f"{name[:20]}-", dir=directory)).resolve()
-        file = (home / _FILE).open("w")
+        with workdir.writing(directory):
+            home = Path(tempfile.mkdtemp(prefix=f"{name[:20]}-", dir=directory)).resolve()
+            file = (home / _FILE).open("w")
         fcntl.flock(file, fcntl.LOCK_EX)
     owner = Owner(home, file, os.getpid(), destroy)
     _claims.append(owner)

@@ -24,9 +24,10 @@ class Ended:
 
 @dataclass(frozen=True)
 class Command:
-    """The command, with campaigns of its own."""
+    """The command, with campaigns of its own, and a cache of its own where it has a `home`."""
 
     campaigns: Path
+    home: Path | None = None
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
         """Start it, in a session of its own, as a terminal would."""
@@ -43,11 +44,15 @@ class Command:
         return Ended(process.returncode, out, err)
 
     def _python(self, arguments: list[str]) -> subprocess.Popen[str]:
-        environment = os.environ | {
-            "PGDUEL_CAMPAIGNS": str(self.campaigns),
-            "PYTHONPATH": str(workdir.CHECKOUT),
-            "COLUMNS": "100",
-        }
+        environment = (
+            os.environ
+            | {
+                "PGDUEL_CAMPAIGNS": str(self.campaigns),
+                "PYTHONPATH": str(workdir.CHECKOUT),
+                "COLUMNS": "100",
+            }
+            | ({} if self.home is None else {"PGDUEL_HOME": str(self.home)})
+        )
         return subprocess.Popen(
             [sys.executable, *arguments],
             stdout=subprocess.PIPE,

@@ -10,6 +10,7 @@ arm against itself.
 """
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -19,9 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from fuzz import workdir
+from fuzz.bench.reduction.size import size_of
+from fuzz.campaign.catalog import find_finding
 from fuzz.servers.arm import SHIPPED
 from oracles.metamorphic import Metamorphic
+from oracles.mode import settings_of
 from oracles.oracle import all_oracles
+from tests.injected_bugs.plainly import seen_by_psql
 
 SEEDS = (1, 2, 3)  # of campaigns, the next one where a finding does not replay
 
@@ -86,7 +91,8 @@ def hunt(bug: Bug, directory: Path, *, cases: int) -> str:
         if shown:
             break
     assert shown, f"no reproducer replays: {found}"
-    _require_blame(bug, shown)
+    _note(bug, told, shown)
+    assert _blamed(bug, shown) is not False, shown["blame"]
     assert not _replays(shown["reproducer"], *(() if bug.alone else _arm("patched", sound)), *_arm("bugged", sound))
     cpu = sum(told["cpu_seconds"].values())
     often = " of ".join(map(str, shown["shown"] or "?"))
@@ -94,11 +100,41 @@ def hunt(bug: Bug, directory: Path, *, cases: int) -> str:
     return f"{bug.name}: {told['seconds']} s, {told['cases']} cases, {cpu:.0f} s of CPU, {seen}"
 
 
-def _require_blame(bug: Bug, shown: Mapping[str, Any]) -> None:
-    """Require that the bug's patch is blamed, and it alone where the series without it is built, as a sound arm is."""
-    if shown["blame"] is not None:
-        patches = shown["blame"]["patches"]
-        assert bug.patch.name in patches if bug.alone else patches == [bug.patch.name], shown["blame"]
+def _blamed(bug: Bug, shown: Mapping[str, Any]) -> bool | None:
+    """Tell whether the bug's patch is blamed, alone where the series without it is built, as a sound arm is."""
+    if shown["blame"] is None:
+        return None
+    patches = shown["blame"]["patches"]
+    return bug.patch.name in patches if bug.alone else patches == [bug.patch.name]
+
+
+def _note(bug: Bug, told: Mapping[str, Any], shown: Mapping[str, Any]) -> None:
+    """Add a line about the bug to the file that $PGDUEL_BUGS names, which tests/injected_bugs/table.py reads."""
+    file = os.environ.get("PGDUEL_BUGS")
+    if not file:
+        return
+    sound = sound_patches(bug)
+    arms = (*_arm("patched", sound), *_arm("bugged", [*sound, bug.patch]))
+    seen = seen_by_psql(Path(shown["reproducer"]), arms[1::2])
+    _, found = find_finding(f"{told['campaign']}/{shown['fingerprint']}")
+    case = found.least.case
+    line = {
+        "bug": bug.name,
+        "oracle": shown["oracle"],
+        "finding": f"{told['campaign']}/{shown['fingerprint']}",
+        "statements before": len(found.case.all_steps),
+        "statements": len(case.all_steps),
+        "settings": len(settings_of(case.modes)),
+        "rows": seen.rows,
+        "characters": size_of(case, None).characters,
+        "found in": told["seconds"],
+        "reduced in": shown["reduced_in"],
+        "shown": shown["shown"],
+        "blamed": _blamed(bug, shown),
+        "by psql": seen.differs,
+    }
+    with Path(file).open("a") as lines:
+        lines.write(json.dumps(line) + "\n")
 
 
 def _arm(name: str, series: Sequence[Path]) -> tuple[str, ...]:

@@ -98,3 +98,13 @@ def test_what_always_shows_is_asked_about_once() -> None:
 
     reduce(CASE, always, seconds=60, by_hand="", passes=[drop_steps])
     assert len(asked) == len(set(asked)) + 2 * (ASKED - 1) + 1
+
+
+def test_looking_ends_with_its_time_but_loses_nothing() -> None:
+    """What shows once in ten tries is counted no longer than the time allows, though never given up as lost."""
+    answers = iter([*9 * [False], True, *99 * [False]])
+    patience = Patience(lambda case: next(answers))
+    assert patience.look(CASE, seconds=0).runs == ASKED  # at the start, nothing is known to be there
+    patience._rate = 0.1
+    looked = patience.look(CASE, seconds=0)
+    assert (looked.shown, looked.runs) == (1, 10 - ASKED)

@@ -17,7 +17,7 @@ from fuzz.campaign.catalog import opened
 from fuzz.campaign.jobs import RangeResult
 from fuzz.campaign.known import Smallest
 from fuzz.campaign.schedule import Range
-from fuzz.campaign.store import StoredFinding
+from fuzz.campaign.store import Store, StoredFinding
 from fuzz.campaign.work import CaseWork
 from fuzz.generators.generator import Scale
 from fuzz.servers.arm import Arm
@@ -47,7 +47,7 @@ class WritesNothing:
     def write(self, found: StoredFinding, directory: Path) -> Path:
         return directory / "script.sql"
 
-    def reduce(self, arms: Sequence[Arm], found: StoredFinding, directory: Path) -> Smallest:
+    def reduce(self, arms: Sequence[Arm], found: StoredFinding, store: Store) -> Smallest:
         raise AssertionError
 
     def blame(self, arms: Sequence[Arm], found: StoredFinding, smallest: Smallest) -> Blame:

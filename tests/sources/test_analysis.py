@@ -65,6 +65,7 @@ def test_what_the_data_determine_is_beyond_doubt(
         ("SELECT current_timestamp", "session's value"),
         ("SELECT a FROM t WHERE b = current_user", "session's value"),
         ("SELECT pg_backend_pid()", "function pg_backend_pid"),
+        ("SELECT age(d) FROM t", "function age"),
         ("SELECT pg_postmaster_start_time()", "function pg_postmaster_start_time"),
         ("SELECT pg_column_size(b) FROM t", "function pg_column_size"),
         ("SELECT 't'::regclass::oid = 1 FROM t WHERE to_regclass(b) IS NULL", "function to_regclass"),

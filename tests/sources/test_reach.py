@@ -76,6 +76,60 @@ def test_guided_queries_succeed_over_scenes_that_were_mutated(stage: Stage, targ
     assert set(census.kinds) & set(MUTATIONS), census
 
 
+CONSTRUCTS = (
+    *("rows", "distinct", "distinct on", "grouped", "grouping sets", "total", "window", "set operation", "recursive"),
+    *("with", "with materialized", "insert", "update", "delete", "merge", "change in with", "index"),
+)
+WORDS = (
+    *(
+        "FILTER (WHERE",
+        "WITHIN GROUP",
+        "LATERAL (",
+        "EXISTS (SELECT",
+        "IN (SELECT",
+        "ON CONFLICT",
+        "RETURNING",
+        "COLLATE",
+    ),
+    *(
+        "JSON_TABLE",
+        "JSON_VALUE",
+        "IS JSON",
+        "::mood",
+        "::natural_number",
+        "::pair",
+        "::nested",
+        "span(",
+        "multirange(",
+    ),
+    *("daterange(", "EXTRACT(", "AT TIME ZONE", "NaN", "Infinity", "::inet", "::uuid", "::bytea", "::varbit"),
+    *(
+        "ARRAY[",
+        "JOIN",
+        "WITH TIES",
+        "ROLLUP",
+        "WITH ORDINALITY",
+        "VALUES (",
+        "NOT MATCHED BY SOURCE",
+        "EXCLUDE",
+        "CASE ",
+    ),
+)
+
+
+def test_typed_statements_succeed_and_have_all_constructs(stage: Stage, target: Rehearsal) -> None:
+    census, sql = Census(), ""
+    for index in range(30):
+        case = case_of(CaseId(11, "typed", index), Scale(), target)
+        census.count(case, observed(stage, case))
+        sql += "\n".join(step.sql for step in case.steps)
+    assert census.outcomes.total() == 30 * 30
+    assert census.succeeded >= 0.90, census
+    assert census.with_rows >= 0.45 * census.outcomes.total(), census
+    assert [tag for tag in CONSTRUCTS if not census.kinds[tag]] == [], census
+    assert [word for word in WORDS if word not in sql] == []
+
+
 def test_sqlancers_queries_succeed(stage: Stage, target: Rehearsal, given: Given) -> None:
     if why := SqLancer.lacks(given):
         pytest.skip(f"SQLancer: {why}")

@@ -34,6 +34,7 @@ class _Pretend:
     deadly: int | None = None
     away: int | None = None
     once: bool = True
+    dies_reducing: bool = False
 
     def _first_time(self) -> bool:
         marker = self.directory / "happened"
@@ -45,7 +46,9 @@ class _Pretend:
     def __call__(self, _number: int, stop: Event) -> Iterator[Callable[[Job], Result]]:
         def work(job: Job) -> Result:
             if isinstance(job, Reduction):
-                store.reduced(job.fingerprint, Smallest(Case("a", (), ()), FINDING, 3, 3))
+                if self.dies_reducing and self._first_time():
+                    os.kill(os.getpid(), signal.SIGKILL)
+                store.reduced(job.fingerprint, Smallest(Case("a", (), ()), FINDING, 3, 3), 1.0)
                 return ReductionResult(f"reduced {job.fingerprint}")
             result = RangeResult()
             for case_id in job.case_ids(1):
@@ -101,6 +104,14 @@ def test_runs_all_cases_and_reduces_what_it_found(run: _Run) -> None:
     (found,) = run.findings
     assert (found.count, found.reduced) == (2, True)  # case 9 of both generators
     assert any("rows differ" in line for line in run.said)
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_a_reduction_whose_worker_dies_is_taken_up_again_but_not_for_ever(run: _Run, *, once: bool) -> None:
+    run(_Pretend(run.directory, bad=1, once=once, dies_reducing=True), 10, Limits())
+    assert run.findings[0].reduced == once
+    given_up = f"finding {FINDING.fingerprint} is not reduced: that killed 3 workers"
+    assert (given_up in run.said) != once
 
 
 def test_stops_at_the_first_finding(run: _Run) -> None:

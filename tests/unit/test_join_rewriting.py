@@ -112,6 +112,7 @@ def test_parameters_stay_where_all_are_kept() -> None:
         LEFT.replace("a.x", "random()"),
         LEFT.replace("a.x", "nextval('s')"),
         LEFT.replace("a.x", "now()"),
+        LEFT.replace("a.x", "json_arrayagg(a.x)"),
         LEFT.replace("a.x", "CURRENT_TIMESTAMP"),
         LEFT.replace("a.x", "a.ctid"),
         LEFT.replace("a.x", "rank() OVER (ORDER BY a.x)"),

@@ -90,6 +90,7 @@ def test_what_is_counted_as_a_whole_is_partitioned_within() -> None:
         "SELECT x FROM a WHERE x > 1 FOR UPDATE",
         "SELECT x FROM a WHERE x > random()",
         "SELECT x FROM a WHERE now() > y",
+        "SELECT json_arrayagg(x) FROM a WHERE x > 1",
         "SELECT name FROM pg_settings WHERE setting > 'on'",
         "SELECT table_name FROM information_schema.tables WHERE table_name > 'a'",
         "SELECT x INTO b FROM a WHERE x > 1",

@@ -234,3 +234,10 @@ def test_a_message_only_one_arm_sends_is_shown_without_those_both_send() -> None
     both = Message("NOTICE", "00000", "usual")
     found = finding(duel(query(), ok(messages=[both]), ok(messages=[both, warning("unusual")])))
     assert (found.expected, found.actual) == ("no others", "WARNING 01000: unusual")
+
+
+@pytest.mark.parametrize(
+    "sides", [(ok("1"), error("53100")), (error("53100"), ok("1")), (error("53100"), error("53100"))]
+)
+def test_what_finds_no_room_on_a_disk_says_nothing_of_the_arms(sides: tuple[Observation, Observation]) -> None:
+    assert duel(query(), *sides) == (Inconclusive("disk full"),)

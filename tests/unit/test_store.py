@@ -87,15 +87,24 @@ def test_findings_come_back_whole_and_are_counted_by_case(store: Store) -> None:
     assert store.findings()[0].smallest is None
 
 
+def test_a_reduction_that_is_cut_off_leaves_what_it_came_to(store: Store) -> None:
+    store.add_finding(FINDING, "1/copy_batches/0", CASE)
+    assert store.findings()[0].least.case == CASE
+    smaller = Smallest(replace(CASE, scene=()), FINDING, 1, 1)
+    store.came_to(FINDING.fingerprint, smaller)
+    (found,) = store.findings()
+    assert (found.reduced, found.least, found.case) == (False, smaller, CASE)
+
+
 def test_what_reduction_left_comes_back(store: Store) -> None:
     store.add_finding(FINDING, "1/copy_batches/0", CASE)
     shown = replace(FINDING, step=0, beside=(Beside("SELECT 1", (("work_mem", "64kB"),)),))
     for runs in (3, 7):  # again, where pgduel was killed before it was done with it
         smallest = Smallest(replace(CASE, scene=()), shown, 2, runs)
-        store.reduced(FINDING.fingerprint, smallest)
+        store.reduced(FINDING.fingerprint, smallest, runs)
         (found,) = store.findings()
         assert found.reduced
-        assert found.smallest == smallest
+        assert (found.smallest, found.seconds) == (smallest, runs)
     blame = Blame("patched", ("0001.patch",), ((0, False), (1, True)))
     store.blamed(FINDING.fingerprint, blame)
     assert store.findings()[0].blame == blame

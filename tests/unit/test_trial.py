@@ -69,6 +69,14 @@ def test_equal_runs_are_executed_once() -> None:
     assert len(played.asked) == len(set(played.asked)) == 4
 
 
+def test_what_is_known_is_judged_but_not_executed_again() -> None:
+    known = {run: seen(ok("1")) for run in (Run(ARMS[0], CASE.modes), Run(ARMS[0], (Mode("look 1"),)))}
+    played = stage()
+    trial = try_case(played, seated((Curious(3),), ARMS), CASE, known)
+    assert trial.verdicts == (("curious", Agree(3)),)
+    assert set(played.asked) == {Run(ARMS[1], CASE.modes), Run(ARMS[0], (Mode("look 2"),))}
+
+
 def test_every_oracle_sees_all_in_the_end() -> None:
     content = Curious(1)
     try_case(stage(), seated((content, Curious(3)), ARMS), CASE)

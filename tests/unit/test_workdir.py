@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from fuzz import workdir
+from fuzz.errors import StorageError
 
 
 def test_whoever_sets_a_home_has_everything_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,3 +20,25 @@ def test_servers_stay_on_disk_where_memory_is_too_small(tmp_path: Path, monkeypa
     monkeypatch.setattr(workdir, "_root", lambda: tmp_path)
     monkeypatch.setattr(workdir, "_MEMORY_NEEDED", 1 << 60)
     assert workdir.clusters() == tmp_path / "clusters"
+
+
+def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    file = tmp_path / "x.sql"
+    workdir.write(file, "old")
+    workdir.write(file, "new")
+    assert file.read_text() == "new"
+    with pytest.raises(UnicodeEncodeError):
+        workdir.write(file, "torn \ud800")
+    assert file.read_text() == "new"
+    nowhere = tmp_path / "nowhere" / "x.sql"
+    with pytest.raises(StorageError, match=r"cannot write .*nowhere/x.sql \(No such file or directory\)"):
+        workdir.write(nowhere, "new")
+
+
+def test_a_full_disk_is_said_with_what_to_do() -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("there is no /dev/full")
+    said = r"cannot write /dev/full \(No space left on device\); make room there"
+    with pytest.raises(StorageError, match=said), workdir.writing(full), full.open("w", buffering=1) as file:
+        file.write("x\n")

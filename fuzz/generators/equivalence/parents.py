@@ -170,9 +170,12 @@ def _bulk_bound(parent: Parent) -> str:
 
 
 def _inheriting(rng: random.Random, parent: Parent) -> Iterator[Step]:
+    last = parent.form.children - 1
     for number in range(parent.form.children):
-        of = f"{parent.name}_1" if parent.form.nested and number == parent.form.children - 1 > 0 else parent.name
-        more = pick(rng, ("", "", f"more{number} int4", f"CHECK (i3 % {parent.form.children} = {number})"))
+        of = f"{parent.name}_1" if parent.form.nested and number == last > 0 else parent.name
+        has_child = parent.form.nested and number == 0 < last  # whose rows are others, and which would inherit a check
+        check = "" if has_child else f"CHECK (i3 % {parent.form.children} = {number})"
+        more = pick(rng, ("", "", f"more{number} int4", check))
         yield Step(f"CREATE TABLE {parent.name}_{number + 1} ({more}) INHERITS ({of})")
 
 

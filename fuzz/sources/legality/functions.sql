@@ -4,7 +4,7 @@
 -- A function is fit if it is immutable. A stable one is, too, if it has arguments and may run in parallel workers, so
 -- that it reads no state of its session, and if neither they nor its result identify anything that is numbered anew on
 -- each server: OIDs and what is one under another name, tuples, transactions. "any" would let it see how a value is
--- stored, which depends on the plan.
+-- stored, which depends on the plan. A body in SQL must not read the clock.
 -- An aggregate is fit if it picks by order, or adds up, by parts in any order, to an exact number, date or truth.
 -- Otherwise it is fit only where it says in which order. What depends on the order of rows within their peers
 -- (window functions) is not fit.
@@ -19,6 +19,7 @@ WITH identities AS (
            CASE p.prokind
                WHEN 'f' THEN p.provolatile = 'i' OR p.provolatile = 's' AND p.pronargs > 0 AND p.proparallel = 's'
                    AND NOT p.proargtypes::oid[] || p.prorettype && (SELECT array_agg(type) FROM identities)
+                   AND coalesce(p.prosqlbody::text NOT LIKE '%SQLVALUEFUNCTION%', true)
                WHEN 'a' THEN a.aggsortop <> 0 OR a.aggkind <> 'n' OR a.aggcombinefn <> 0
                    AND t.typcategory IN ('B', 'D', 'N', 'T', 'V') AND t.typname NOT IN ('float4', 'float8')
                ELSE false

@@ -1,0 +1,57 @@
+"""A contest: each contestant reduces the same finding, alone, and what it leaves is measured and asked about again."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fuzz.bench.reduction.contestant import Asked, Contestant, Task
+from fuzz.bench.reduction.size import Size, size_of
+from fuzz.errors import PgduelError
+from fuzz.execution.stage import Stage
+from fuzz.inquiry.question import Question
+from fuzz.reduction.limit import Limit
+from fuzz.reduction.patience import ASKED
+from fuzz.servers import Report
+
+WHOLE = "the whole case"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a contestant came to: the size of what is left, or None and `why` it could not try or lost the finding."""
+
+    name: str
+    size: Size | None
+    why: str = ""
+    tries: int = 0
+    seconds: float = 0.0
+
+
+def contest(task: Task, contestants: Sequence[Contestant], seconds: float, report: Report) -> list[Outcome]:
+    """Let all contestants reduce a finding, so many seconds at most each; the first outcome is the whole case's."""
+    outcomes = [Outcome(WHOLE, size_of(task.found.case, task.found.finding.step))]
+    for contestant in contestants:
+        if why := contestant.lacks() or contestant.unfit(task):
+            outcomes.append(Outcome(contestant.name, None, why))
+            continue
+        report(f"{task.found.finding.fingerprint}: {contestant.name} reduces")
+        outcomes.append(_reduced(task, contestant, seconds))
+    return outcomes
+
+
+def _reduced(task: Task, contestant: Contestant, seconds: float) -> Outcome:
+    limit = Limit()
+    with Stage(task.arms, "contest", stop=limit.passed) as stage:
+        question = Question(stage, limit, task.arms, task.found.case, task.found.finding)
+        if not question.shows(question.whole):
+            return Outcome(contestant.name, None, "the finding did not show again")
+        asked = Asked(question, seconds)
+        began = time.monotonic()
+        try:
+            left = contestant.reduce(task, asked)
+        except PgduelError as error:
+            return Outcome(contestant.name, None, str(error), asked.tries, time.monotonic() - began)
+        spent = time.monotonic() - began
+        shows = any(question.shows(left) for _ in range(ASKED))
+        size = size_of(left, question.shown[left].step) if shows else None
+        return Outcome(contestant.name, size, "" if shows else "what it left does not show it", asked.tries, spent)

@@ -1,0 +1,85 @@
+"""C-Vise on the text of the script. Its test is a shell that hands the file's name to this process and gets the answer.
+
+So a try costs it no more than others but the start of a shell: servers, session and oracle are the same.
+"""
+
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from socketserver import StreamRequestHandler, TCPServer
+from typing import ClassVar
+
+from fuzz.bench.reduction.contestant import Asked, Contestant, Task
+from fuzz.errors import PgduelError
+from fuzz.reduction.problem import TimeUp
+from fuzz.reduction.reproducer import parse
+from oracles.case import Case
+
+_FILE = "case.sql"
+_TEST = f"""\
+#!/bin/bash
+exec 3<>/dev/tcp/127.0.0.1/PORT
+printf '%s\\n' "$PWD/{_FILE}" >&3
+read -r answer <&3
+exit "$answer"
+"""
+
+
+class CVise(Contestant):
+    """C-Vise without the passes that are for C alone, one test at a time, as the others ask."""
+
+    name: ClassVar[str] = "cvise"
+    program: ClassVar[str] = "cvise"
+
+    def reduce(self, task: Task, asked: Asked) -> Case:
+        """Reduce the script's text."""
+        with tempfile.TemporaryDirectory(prefix="pgduel-cvise-") as home, _answering(asked) as port:
+            test, file = Path(home, "test"), Path(home, _FILE)
+            test.write_text(_TEST.replace("PORT", str(port)))
+            test.chmod(0o755)
+            file.write_text(task.script, encoding="utf-8")
+            _run(["cvise", "--not-c", "--n", "1", "--tidy", str(test), _FILE], home, asked.until)
+            return parse(file.read_text(encoding="utf-8"))
+
+
+def _run(command: list[str], home: str, until: float) -> None:
+    """Run a program that keeps the best so far in its file, for the time there is. Raises PgduelError."""
+    process = subprocess.Popen(
+        command, cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    with process, suppress(subprocess.TimeoutExpired):
+        try:
+            _, said = process.communicate(timeout=max(0.0, until - time.monotonic()))
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+        if process.returncode:
+            last = (said.strip().splitlines() or ["no message"])[-1]
+            raise PgduelError(f"{command[0]} failed with exit status {process.returncode}: {last}")
+
+
+@contextmanager
+def _answering(asked: Asked) -> Iterator[int]:
+    """Answer questions about files, one at a time, on a port of the loopback."""
+
+    class Handler(StreamRequestHandler):
+        def handle(self) -> None:
+            answer = False
+            with suppress(TimeUp, OSError, UnicodeDecodeError):
+                answer = asked.text(Path(self.rfile.readline().decode().rstrip("\n")).read_text(encoding="utf-8"))
+            self.wfile.write(b"0\n" if answer else b"1\n")
+
+    with TCPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
+            thread.join()

@@ -1,0 +1,21 @@
+"""pgduel's own reducer, as a campaign runs it."""
+
+import time
+from typing import ClassVar
+
+from fuzz.bench.reduction.contestant import Asked, Contestant, Task
+from fuzz.reduction.reducer import reduce
+from oracles.case import Case
+
+SECONDS = 60.0  # as a campaign gives
+
+
+class Own(Contestant):
+    """fuzz/reduction."""
+
+    name: ClassVar[str] = "pgduel"
+
+    def reduce(self, task: Task, asked: Asked) -> Case:
+        """Reduce the case."""
+        seconds = min(SECONDS, asked.until - time.monotonic())
+        return reduce(asked.question.whole, asked.case, seconds=seconds, by_hand="./pgduel replay").case

@@ -1,0 +1,35 @@
+"""picire as it comes: ddmin on the lines of the script."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import ClassVar
+
+from picire import DD, ConfigCache, Outcome
+
+from fuzz.bench.reduction.contestant import Asked, Contestant, Task
+from fuzz.reduction.problem import TimeUp
+from fuzz.reduction.reproducer import parse
+from oracles.case import Case
+
+
+class PicireLines(Contestant):
+    """picire (Hodován and Kiss), its defaults, in this process."""
+
+    name: ClassVar[str] = "picire"
+
+    def reduce(self, task: Task, asked: Asked) -> Case:
+        """Reduce the script's lines."""
+        lines = task.script.splitlines(keepends=True)
+        best = task.script
+
+        def test(kept: Sequence[int], _: object) -> Outcome:
+            nonlocal best
+            text = "".join(lines[index] for index in kept)
+            if not asked.text(text):
+                return Outcome.PASS
+            best = min(best, text, key=len)
+            return Outcome.FAIL
+
+        with suppress(TimeUp):
+            DD(test, cache=ConfigCache())(list(range(len(lines))))
+        return parse(best)

@@ -1,0 +1,54 @@
+"""How large a case is, by measures that are alike for all reducers, whatever they leave of a script's comments."""
+
+from dataclasses import dataclass
+
+import pglast
+from pglast.visitors import Visitor
+
+from oracles.case import Case
+from oracles.mode import settings_of
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Statements, settings included; their characters, with data and parameters; and nodes of their syntax trees.
+
+    `alone` is the number of characters of the statement that shows the finding.
+    """
+
+    statements: int
+    characters: int
+    nodes: int
+    alone: int
+
+
+class _Counter(Visitor):
+    def __init__(self) -> None:
+        self.nodes = 0
+
+    def visit(self, _ancestors: object, _node: object) -> None:
+        self.nodes += 1
+
+
+def size_of(case: Case, step: int | None) -> Size:
+    """Return the size of a case of which this step, if it is one, shows the finding."""
+    settings = [f"SET {name} = '{value}'" for name, value in settings_of(case.modes).items()]
+    data = sum(len(each.copy_data or b"") + sum(len(value or "") for value in each.params) for each in case.all_steps)
+    statements = [*settings, *(each.sql for each in case.all_steps)]
+    return Size(
+        len(statements),
+        sum(map(len, statements)) + data,
+        sum(map(_nodes, statements)),
+        0 if step is None else len(case.all_steps[step].sql),
+    )
+
+
+def _nodes(sql: str) -> int:
+    """Count the nodes of a statement's syntax tree; one that has none is a node of its own."""
+    try:
+        tree = pglast.parse_sql(sql)
+    except pglast.parser.ParseError:
+        return 1
+    counter = _Counter()
+    counter(tree)
+    return counter.nodes

@@ -1,0 +1,103 @@
+"""Debian's sqlreduce, which reduces a statement as long as the same error comes, on the suspect's server alone.
+
+All other statements of the case stay: they make the scene, once, in a database of its own.
+"""
+
+import os
+import re
+import subprocess
+import time
+from contextlib import suppress
+from dataclasses import replace
+from typing import ClassVar, Final
+
+import psycopg
+from psycopg import sql
+
+from fuzz.bench.reduction.contestant import Asked, Contestant, Task
+from fuzz.errors import PgduelError
+from fuzz.execution.place import TEMPLATE
+from fuzz.execution.session import SEARCH_PATH
+from fuzz.execution.stage import STATEMENT_TIMEOUT_MS
+from fuzz.reduction.script import write_steps
+from fuzz.reduction.steps import with_step
+from fuzz.servers.arm import Arm
+from oracles.case import Case, Kind
+from oracles.mode import settings_of
+
+_DATABASE: Final = "duel_sqlreduce"
+_ANSWER: Final = re.compile(r"^Minimal query yielding the same error:\n(.*?)\n\nPretty", re.MULTILINE | re.DOTALL)
+_TRIES: Final = re.compile(r"^Seen: (\d+) items", re.MULTILINE)
+_NOT_THIS: Final = "it reduces a statement that raises an error"
+
+
+class SqlReduce(Contestant):
+    """sqlreduce (Berg and others)."""
+
+    name: ClassVar[str] = "sqlreduce"
+    program: ClassVar[str] = "sqlreduce"
+
+    def unfit(self, task: Task) -> str:
+        """Return why a finding is none of an error or crash of a single statement."""
+        step = task.found.finding.step
+        if step is None:
+            return f"{_NOT_THIS}; this is about no single one"
+        if task.found.finding.oracle != "crash" and not task.found.finding.origin.startswith("outcome: "):
+            return f"{_NOT_THIS}; here it is {task.found.finding.oracle} that says what is wrong"
+        statement = task.found.case.all_steps[step]
+        if statement.kind in (Kind.COPY_IN, Kind.COPY_OUT) or statement.params:
+            return f"{_NOT_THIS} by itself, without data or parameters"
+        return ""
+
+    def reduce(self, task: Task, asked: Asked) -> Case:
+        """Reduce the statement that shows the finding."""
+        step = task.found.finding.step
+        assert step is not None
+        case, server = asked.question.whole, _erring(task).cluster
+        settings = {"search_path": SEARCH_PATH.replace(" ", "")} | settings_of(case.modes)
+        words = " ".join(f"-c {name}={_word(value)}" for name, value in settings.items())
+        environment = {"PATH": os.environ.get("PATH", os.defpath), "PGOPTIONS": words, "PGUSER": "postgres"}
+        environment |= {"PGHOST": str(server.socket_dir), "PGPORT": str(server.port), "PGDATABASE": _DATABASE}
+        with psycopg.connect(**server.connect_kwargs, autocommit=True) as connection:  # type: ignore[arg-type]  # host is a str
+            name = sql.Identifier(_DATABASE)
+            connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
+            connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(name, sql.Identifier(TEMPLATE)))
+        _play(_erring(task), replace(case, scene=case.all_steps[:step], steps=()), environment)
+        out = _run(case.all_steps[step].sql, environment, asked.until)
+        tries, found = _TRIES.search(out), _ANSWER.search(out)
+        if tries is None or found is None:
+            raise PgduelError(f"sqlreduce said nothing of what it found: {out.strip().splitlines()[-1:]}")
+        asked.tries += int(tries[1])
+        return with_step(case, step, replace(case.all_steps[step], sql=found[1]))
+
+
+def _erring(task: Task) -> Arm:
+    """Return the arm on which the statement fails."""
+    expected, suspect = task.found.finding.arms
+    name = expected if task.found.finding.origin.endswith(" / ok") else suspect
+    return next(arm for arm in task.arms if arm.name == name)
+
+
+def _play(arm: Arm, scene: Case, environment: dict[str, str]) -> None:
+    """Make the scene by psql, all that goes wrong in it being part of it."""
+    script = "\n".join(("CREATE SCHEMA IF NOT EXISTS duel;", *write_steps(scene)))
+    psql = arm.build.bindir / "psql"
+    subprocess.run([psql, "-X", "-q"], input=script, env=environment, capture_output=True, text=True)
+
+
+def _run(statement: str, environment: dict[str, str], until: float) -> str:
+    """Return what sqlreduce prints. Raises PgduelError."""
+    command = ["sqlreduce", "--database", _DATABASE, "--sqlstate", "--timeout", str(STATEMENT_TIMEOUT_MS)]
+    with suppress(subprocess.TimeoutExpired):
+        seconds = max(0.0, until - time.monotonic())
+        done = subprocess.run(
+            command, input=statement, env=environment, capture_output=True, text=True, timeout=seconds
+        )
+        if done.returncode:
+            raise PgduelError(f"sqlreduce failed: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
+        return done.stdout
+    raise PgduelError("sqlreduce did not come to an end in time, and says nothing before")
+
+
+def _word(value: str) -> str:
+    return re.sub(r"([\\\s])", r"\\\1", value)

@@ -1,0 +1,97 @@
+"""`pgduel bench reduction`: pgduel's reducer beside those that others wrote, on findings of campaigns."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fuzz.bench.reduction.contest import Outcome, contest
+from fuzz.bench.reduction.contestant import Contestant, Task, all_contestants
+from fuzz.campaign.catalog import campaign_named, find_finding, opened
+from fuzz.campaign.plan import Plan
+from fuzz.campaign.store import StoredFinding
+from fuzz.cli import options
+from fuzz.cli.app import console, write_json
+from fuzz.cli.options import ArmOptions
+from fuzz.errors import CaseError
+from fuzz.reduction.reproducer import render
+from fuzz.report.contest_table import contests_json, print_contests
+from fuzz.report.terminal import display
+from fuzz.servers import Report
+from fuzz.servers.arm import open_arms
+
+
+def reduction(
+    *,
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="WHAT", help="Campaigns, whose findings are all taken, or findings, [CAMPAIGN/]FINGERPRINT."
+        ),
+    ] = None,
+    by: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Contestant (repeat the option). Default: all.")
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=1, help="That each contestant has for a finding.")] = 300,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Reduce findings by pgduel, by picire on lines, by C-Vise on text, and by sqlreduce: sizes, tries and time.
+
+    Each starts with the case as it was found, and asks the same question of the same servers, one try at a time;
+    sqlreduce alone has its own, whether one statement raises one error. What a contestant left is asked about again.
+    Without WHAT, the findings of the last campaign are taken.
+    """
+    contestants = _named(by)
+    contests: dict[str, Sequence[Outcome]] = {}
+    with display(console, None) as shown:
+        for directory, findings in _chosen(what or ["last"]).items():
+            contests |= _contests(directory, findings, contestants, seconds, shown.progress)
+    print_contests(console, contests)
+    write_json(json_file, contests_json(contests))
+
+
+def _named(names: Sequence[str] | None) -> list[Contestant]:
+    known = all_contestants()
+    for name in names or ():
+        if name not in known:
+            raise CaseError(f"--by {name}: there are {', '.join(known)}")
+    return [known[name] for name in names or known]
+
+
+def _chosen(what: Sequence[str]) -> dict[Path, dict[str, StoredFinding]]:
+    """Return directories of campaigns, and of each the findings chosen, by fingerprint. Raises CaseError."""
+    chosen: dict[Path, dict[str, StoredFinding]] = {}
+    for name in what:
+        if name == "last" or (name.isdigit() and len(name) < 12):
+            directory = campaign_named(name)
+            with opened(directory) as store:
+                found = store.findings()
+        else:
+            directory, one = find_finding(name)
+            found = (one,)
+        chosen.setdefault(directory, {}).update({each.finding.fingerprint: each for each in found})
+    return chosen
+
+
+def _contests(
+    directory: Path,
+    findings: dict[str, StoredFinding],
+    contestants: Sequence[Contestant],
+    seconds: float,
+    report: Report,
+) -> dict[str, list[Outcome]]:
+    """Hold the contests about findings of one campaign, on its arms."""
+    with opened(directory) as store:
+        given = ArmOptions.from_json(Plan.from_json(store.options).arms)
+        facts = store.arms
+    with ExitStack() as stack:
+        specs = given.specs(report)
+        arms = stack.enter_context(open_arms(specs, report, allow_same_build=given.same_build_wanted))
+        contests = {}
+        for fingerprint, found in findings.items():
+            script = render(found.case, found.finding, facts, found.case_id, f"./pgduel replay {fingerprint}")
+            name = f"{directory.name}/{fingerprint}, {found.finding.oracle}"
+            contests[name] = contest(Task(found, script, arms), contestants, seconds, report)
+        return contests

@@ -1,0 +1,68 @@
+"""The table of a contest between reducers, for people and for programs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from statistics import median
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from fuzz.bench.reduction.contest import Outcome
+from fuzz.bench.reduction.size import Size
+
+Contests = Mapping[str, Sequence[Outcome]]  # finding -> what came of it
+_COLUMNS = ("statements", "characters", "nodes", "its statement", "tries", "seconds", "ms a try")
+
+
+def print_contests(console: Console, contests: Contests) -> None:
+    """Print a table for each finding, and for each contestant one of medians over those that it and the first did."""
+    for finding, outcomes in contests.items():
+        _print(console, finding, outcomes)
+    whole, first, *others = zip(*contests.values(), strict=True)
+    for other in others if len(contests) > 1 else ():
+        done = [each for each in zip(whole, first, other, strict=True) if all(outcome.size for outcome in each)]
+        if done:
+            title = f"medians of {len(done)} findings that {first[0].name} and {other[0].name} reduced"
+            _print(console, title, [_median(each) for each in zip(*done, strict=True)])
+
+
+def _median(outcomes: Sequence[Outcome]) -> Outcome:
+    sizes = [asdict(each.size) for each in outcomes if each.size is not None]
+    return Outcome(
+        outcomes[0].name,
+        Size(**{field: round(median(size[field] for size in sizes)) for field in sizes[0]}),
+        tries=round(median(each.tries for each in outcomes)),
+        seconds=median(each.seconds for each in outcomes),
+    )
+
+
+def _print(console: Console, title: str, outcomes: Sequence[Outcome]) -> None:
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    table.add_column("by")
+    for name in _COLUMNS:
+        table.add_column(name, justify="right")
+    for each in outcomes:
+        if each.size is not None:
+            table.add_row(each.name, *_cells(each))
+    console.print(table, crop=False)
+    for each in outcomes:
+        if each.size is None:
+            console.print(f"{each.name}: {each.why}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _cells(outcome: Outcome) -> tuple[str, ...]:
+    size = outcome.size
+    assert size is not None
+    sizes = (str(figure) for figure in (size.statements, size.characters, size.nodes, size.alone))
+    if not outcome.tries:
+        return (*sizes, "", "", "")
+    each = 1000 * outcome.seconds / outcome.tries
+    return (*sizes, str(outcome.tries), f"{outcome.seconds:.1f}", f"{each:.0f}")
+
+
+def contests_json(contests: Contests) -> list[dict[str, Any]]:
+    """Return what --json writes."""
+    return [
+        {"finding": finding, "outcomes": [asdict(each) for each in outcomes]} for finding, outcomes in contests.items()
+    ]

@@ -1,0 +1,167 @@
+"""INSERT, UPDATE, DELETE and MERGE, none of which meets a row twice, in whatever order rows come."""
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from fuzz.generators.choices import Weighted, between, chance, pick, some
+from fuzz.sources.composing.conditions import condition, where
+from fuzz.sources.composing.expressions import as_exact, expression, is_comparable, some_type, sort_key, value
+from fuzz.sources.composing.queries import level
+from fuzz.sources.composing.scope import Column, Scope
+from fuzz.sources.composing.tables import Table
+
+_VERSION_OF_MERGE: Final = 150000
+_VERSION_OF_RETURNING: Final = 170000  # in MERGE, and what it does with rows NOT MATCHED BY SOURCE
+
+
+def change(rng: random.Random, scope: Scope, table: Table) -> tuple[str, str]:
+    """Return a change of the table, and what it is."""
+    maker = _CHANGES.pick(rng)
+    if maker is _merge and scope.offer.version < _VERSION_OF_MERGE:
+        maker = _insert
+    return maker(rng, scope, table), maker.__name__.strip("_").replace("_", " ")
+
+
+def _insert(rng: random.Random, scope: Scope, table: Table) -> str:
+    """Return an INSERT of values or of a query, mostly with what to do about rows that are there already."""
+    columns = (*table.key, *table.free)
+    source = _values(rng, columns) if chance(rng, 40) else _rows(rng, scope, table)
+    names = ", ".join(column.name for column in columns)
+    conflict = _on_conflict(rng, scope, table) if chance(rng, 85) else ""
+    return (
+        f"INSERT INTO {table.relation.name} AS t ({names}) {source}{conflict}{_returning(rng, scope, _of(table, 't'))}"
+    )
+
+
+def _values(rng: random.Random, columns: Sequence[Column]) -> str:
+    """Return one row: it conflicts with no other."""
+    return f"VALUES ({', '.join(_given(rng, column) for column in columns)})"
+
+
+def _given(rng: random.Random, column: Column) -> str:
+    return value(rng, column.type) if column.nullable else pick(rng, column.type.values)
+
+
+def _rows(rng: random.Random, scope: Scope, table: Table) -> str:
+    """Return a query for all columns of a table in which no key occurs twice."""
+    rest, over = level(rng, scope.inner())
+    columns = (*table.key, *table.free)
+    made = [_filled(rng, expression(rng, over, column.type, 2), column) for column in columns]
+    keys = ", ".join(_key(sql, column) for sql, column in zip(made, table.key, strict=False))
+    order = ", ".join(sort_key(sql, column.type) for sql, column in zip(made, columns, strict=True))
+    return f"SELECT DISTINCT ON ({keys}) {', '.join(made)}{rest} ORDER BY {keys}, {order} LIMIT 40"
+
+
+def _key(sql: str, column: Column) -> str:
+    """Return what is equal where values of a key are."""
+    return as_exact(sql, column.type) if is_comparable(column.type) else sort_key(sql, column.type)
+
+
+def _filled(rng: random.Random, sql: str, column: Column) -> str:
+    return sql if column.nullable else f"coalesce({sql}, {pick(rng, column.type.values)})"
+
+
+def _on_conflict(rng: random.Random, scope: Scope, table: Table) -> str:
+    keys = ", ".join(column.name for column in table.key)
+    if not table.free or chance(rng, 30):
+        return f" ON CONFLICT {pick(rng, ('', f'({keys}) '))}DO NOTHING"
+    seen = scope.only(_of(table, "t") + _of(table, "excluded"))
+    return f" ON CONFLICT ({keys}) DO UPDATE SET {_assigned(rng, seen, table)}{where(rng, seen, 40)}"
+
+
+def _assigned(rng: random.Random, scope: Scope, table: Table) -> str:
+    """Return assignments to some of the columns that no key has."""
+    made = []
+    for column in some(rng, table.free, between(rng, 1, 2)):
+        made.append(f"{column.name} = {_filled(rng, expression(rng, scope, column.type, 2), column)}")
+    return ", ".join(made)
+
+
+def _of(table: Table, alias: str) -> tuple[Column, ...]:
+    return tuple(column.of(alias) for column in table.relation.columns)
+
+
+def _returning(rng: random.Random, scope: Scope, columns: tuple[Column, ...]) -> str:
+    if not chance(rng, 50):
+        return ""
+    seen = scope.only(columns)
+    made = [expression(rng, seen, some_type(rng, seen), 2) for _ in range(between(rng, 1, 3))]
+    return f" RETURNING {', '.join(made)}"
+
+
+def _matching(rng: random.Random, scope: Scope, table: Table) -> tuple[str, str, tuple[Column, ...]]:
+    """Return rows as an item of FROM, the condition by which each is that of one row at most, and their columns."""
+    columns = tuple(Column(f"s.c{n + 1}", column.type) for n, column in enumerate((*table.key, *table.free)))
+    names = ", ".join(column.name.removeprefix("s.") for column in columns)
+    pairs = zip(table.key, columns, strict=False)
+    equal = " AND ".join(f"{_key(f't.{a.name}', a)} = {_key(b.name, b)}" for a, b in pairs)
+    return f"({_rows(rng, scope, table)}) AS s ({names})", equal, columns
+
+
+def _update(rng: random.Random, scope: Scope, table: Table) -> str:
+    made, columns = _updated(rng, scope, table)
+    return made + _returning(rng, scope, columns)
+
+
+def _updated(rng: random.Random, scope: Scope, table: Table) -> tuple[str, tuple[Column, ...]]:
+    """Return an UPDATE, and the columns that RETURNING may name."""
+    own = _of(table, "t")
+    over = scope.over(own, table.relation.rows)
+    start = f"UPDATE {table.relation.name} AS t SET"
+    if chance(rng, 50):
+        return f"{start} {_assigned(rng, over, table)}{where(rng, over, 90)}", own
+    source, equal, columns = _matching(rng, scope, table)
+    both = over.over(columns, 1)
+    further = f" AND {condition(rng, both)}" if chance(rng, 40) else ""
+    return f"{start} {_assigned(rng, both, table)} FROM {source} WHERE {equal}{further}", own + columns
+
+
+def _delete(rng: random.Random, scope: Scope, table: Table) -> str:
+    made, columns = _deleted(rng, scope, table)
+    return made + _returning(rng, scope, columns)
+
+
+def _deleted(rng: random.Random, scope: Scope, table: Table) -> tuple[str, tuple[Column, ...]]:
+    """Return a DELETE, and the columns that RETURNING may name."""
+    own = _of(table, "t")
+    over = scope.over(own, table.relation.rows)
+    start = f"DELETE FROM {table.relation.name} AS t"
+    if chance(rng, 60):
+        return f"{start} WHERE {condition(rng, over)} AND {condition(rng, over)}", own
+    source, equal, columns = _matching(rng, scope, table)
+    return f"{start} USING {source} WHERE {equal} AND {condition(rng, over.over(columns, 1))}", own + columns
+
+
+def _merge(rng: random.Random, scope: Scope, table: Table) -> str:
+    source, equal, columns = _matching(rng, scope, table)
+    over = scope.over(_of(table, "t"), 1)
+    both = over.over(columns, 1)
+    names = ", ".join(column.name for column in (*table.key, *table.free))
+    given = ", ".join(column.name for column in columns)
+    actions = [
+        f"WHEN MATCHED AND {condition(rng, both)} THEN {pick(rng, ('DELETE', 'DO NOTHING'))}",
+        f"WHEN MATCHED THEN UPDATE SET {_assigned(rng, both, table)}",
+        f"WHEN NOT MATCHED AND {condition(rng, scope.only(columns))} THEN INSERT ({names}) VALUES ({given})",
+    ]
+    returning = ""
+    if scope.offer.version >= _VERSION_OF_RETURNING:
+        actions.append(
+            f"WHEN NOT MATCHED BY SOURCE AND {condition(rng, over)} THEN UPDATE SET {_assigned(rng, over, table)}"
+        )
+        returning = _returning(rng, scope, _of(table, "t")).replace("RETURNING ", "RETURNING merge_action(), ")
+    chosen = " ".join(action for action in actions if chance(rng, 75)) or actions[1]
+    return f"MERGE INTO {table.relation.name} AS t USING {source} ON {equal} {chosen}{returning}"
+
+
+def _change_in_with(rng: random.Random, scope: Scope, table: Table) -> str:
+    """Return a query over what an UPDATE or DELETE in WITH returns."""
+    made, _ = pick(rng, (_updated, _deleted))(rng, scope, table)
+    key = table.key[0]
+    shown = f"({_key(f'w.{key.name}', key)})::text"
+    return f"WITH w AS ({made} RETURNING t.*) SELECT count(*), min({shown}), max({shown}) FROM w"
+
+
+_CHANGES: Final[Weighted[Callable[[random.Random, Scope, Table], str]]] = Weighted(
+    (35, _insert), (25, _update), (10, _delete), (20, _merge), (10, _change_in_with)
+)

@@ -1,0 +1,34 @@
+"""Reducers side by side on a finding: all keep it, ours is the smallest, and who is not installed is said."""
+
+from pathlib import Path
+
+import pytest
+
+from oracles.case import Case, Step
+from tests.cli.command import Command, told
+from tests.cli.unreduced import QUERY, SCENE, unreduced
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
+
+CASE = Case("by_hand", (*SCENE, *(Step(f"CREATE TABLE t{number} (a int)") for number in range(8))), (QUERY,))
+
+
+def test_reducers_are_held_against_each_other(pgduel: Command, bugged: tuple[str, ...], tmp_path: Path) -> None:
+    unreduced(pgduel, bugged, CASE)
+    file = tmp_path / "told.json"
+    (contest,) = told(pgduel("bench", "reduction", "1", "--seconds", "60", "--json", file), file, 0)
+    outcomes = {each["name"]: each for each in contest["outcomes"]}
+    sizes = {name: each["size"] for name, each in outcomes.items() if each["size"] is not None}
+    whole, ours, lines = (sizes[name] for name in ("the whole case", "pgduel", "picire"))
+    assert whole["statements"] == len(CASE.all_steps)
+    for measure in ("statements", "characters", "nodes"):
+        assert ours[measure] <= lines[measure] < whole[measure]
+    assert outcomes["sqlreduce"]["why"]  # nothing fails here
+    assert "cvise" in sizes or "apt-get install cvise" in outcomes["cvise"]["why"]
+    assert all(outcomes[name]["tries"] > 10 for name in sizes if name != "the whole case")
+
+
+def test_an_unknown_contestant_is_refused(pgduel: Command) -> None:
+    done = pgduel("bench", "reduction", "1", "--by", "nobody")
+    assert done.status == 2
+    assert done.err == "pgduel: --by nobody: there are pgduel, cvise, picire, sqlreduce\n"

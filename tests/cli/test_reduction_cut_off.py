@@ -1,0 +1,124 @@
+"""A reduction that is killed, or finds no room on a disk, loses nothing: it goes on from the best so far."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from fuzz.campaign.catalog import opened
+from fuzz.campaign.store import Store, StoredFinding
+from fuzz.reduction.problem import sort_key
+from fuzz.reduction.replay import load
+from oracles.case import Case, Kind, Step
+from tests.cli.command import Command, Ended
+from tests.cli.unreduced import CASE_ID, QUERY, SCENE, unreduced
+from tests.servers.disk import fill, of_limited_size
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
+
+# The query has to wait, so that each try takes a while; of the tables, none can go with another.
+SLOW = QUERY.sql.replace("FROM (VALUES (5), (10), (15)) AS o (x)", "FROM (SELECT 5 * n FROM w) AS o (x)")
+WAITING = (
+    Step("CREATE FUNCTION waited() RETURNS int LANGUAGE sql VOLATILE BEGIN ATOMIC SELECT pg_sleep(0.1); SELECT 1; END"),
+    Step("CREATE TABLE w (n int)"),
+    *(Step(f"INSERT INTO w SELECT {number} * waited()") for number in (1, 2, 3)),
+)
+NEEDLESS = tuple(Step(f"CREATE TABLE t{number} (a int, b text)") for number in range(64))
+CASE = Case("by_hand", (*WAITING, *SCENE, *NEEDLESS), (Step(SLOW, Kind.QUERY),))
+
+
+@pytest.fixture
+def campaign(pgduel: Command, bugged: tuple[str, ...]) -> Path:
+    return unreduced(pgduel, bugged, CASE)
+
+
+def found_in(campaign: Path) -> StoredFinding:
+    with opened(campaign) as store:
+        return finding_of(store)
+
+
+def finding_of(store: Store) -> StoredFinding:
+    (found,) = (each for each in store.findings() if each.case_id == CASE_ID)
+    return found
+
+
+def await_smaller(process: subprocess.Popen[str], campaign: Path, than: Case) -> StoredFinding:
+    """Wait until the reduction has come to a smaller case."""
+    with opened(campaign) as store:
+        while sort_key((found := finding_of(store)).least.case) >= sort_key(than):
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.1)
+    assert not found.reduced
+    return found
+
+
+def ended(process: subprocess.Popen[str]) -> Ended:
+    out, err = process.communicate()
+    return Ended(process.returncode, out, err)
+
+
+def require_reduced(campaign: Path, best: StoredFinding) -> None:
+    """Require that it came to its end, however far in its time, and that the script holds what is left."""
+    found = found_in(campaign)
+    assert found.reduced
+    assert found.reproducer is not None
+    assert load(str(found.reproducer)).case.steps == found.least.case.steps
+    assert found.least.shown == found.least.runs
+    assert sort_key(found.least.case) <= sort_key(best.least.case)
+
+
+def resumed(pgduel: Command, campaign: Path, best: StoredFinding) -> Ended:
+    """Resume the campaign, and require that what is known of the finding never gets larger."""
+    process = pgduel.start("fuzz", "--resume", "last")
+    with opened(campaign) as store:
+        while process.poll() is None:
+            assert sort_key(finding_of(store).least.case) <= sort_key(best.least.case)
+            time.sleep(0.2)
+    return ended(process)
+
+
+def test_a_killed_campaign_goes_on_from_the_best_so_far(pgduel: Command, campaign: Path) -> None:
+    process = pgduel.start("fuzz", "--resume", "last")
+    await_smaller(process, campaign, CASE)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate(timeout=60)  # the worker, which has these pipes too, does not go on by itself
+    best = found_in(campaign)
+    assert best.reproducer is not None
+    assert load(str(best.reproducer)).case.steps[-1].sql == SLOW  # the script is whole
+    done = resumed(pgduel, campaign, best)
+    assert done.status == 1, done.out + done.err
+    require_reduced(campaign, best)
+
+
+def test_a_killed_worker_costs_nothing_but_the_try_under_way(pgduel: Command, campaign: Path) -> None:
+    process = pgduel.start("fuzz", "--resume", "last", "--workers", "1")
+    best = await_smaller(process, campaign, CASE)
+    (worker,) = (each for each in psutil.Process(process.pid).children() if "spawn_main" in " ".join(each.cmdline()))
+    worker.kill()
+    done = ended(process)
+    assert done.status == 1, done.out + done.err
+    assert "a worker died" in done.out
+    require_reduced(campaign, best)
+
+
+def test_no_room_for_what_is_found(pgduel: Command, bugged: tuple[str, ...]) -> None:
+    with of_limited_size(pgduel.campaigns, 4) as full:
+        campaign = unreduced(pgduel, bugged, CASE)
+        process = pgduel.start("fuzz", "--resume", "last")
+        best = await_smaller(process, campaign, CASE)
+        filling = fill(full)
+        done = ended(process)
+        assert done.status in (1, 2)
+        assert re.search(r"^(pgduel: |.*finding \w+ is not reduced: ).*make room", done.out + done.err, re.MULTILINE)
+        assert "--resume 1" in done.out
+        assert "Traceback" not in done.out + done.err
+        assert not found_in(campaign).reduced
+        filling.unlink()
+        done = resumed(pgduel, campaign, best)
+        assert done.status == 1, done.out + done.err
+        require_reduced(campaign, best)

@@ -1,0 +1,74 @@
+"""No room for a server's data is said, is no finding, and ends a reduction so that it goes on once there is room."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from fuzz.campaign.known import Smallest
+from fuzz.campaign.store import Store, StoredFinding
+from fuzz.cli.options import ArmOptions
+from fuzz.cli.reducing import Reducing
+from fuzz.errors import ServerError
+from fuzz.servers.arm import Arm
+from fuzz.servers.build import Build
+from fuzz.servers.cluster import Cluster
+from oracles.case import Case, Kind, Step
+from oracles.finding import Finding
+from tests.servers.disk import fill, of_limited_size
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(600)]
+
+FINDING = Finding("result", ("a", "b"), "rows under plan x", None, "rows", "", "")
+# It differs between servers of one build, and takes room on the disk to show it.
+QUERY = "SELECT n FROM t WHERE n > 1 OR current_setting('data_directory') LIKE '%/b-%'"
+FILLED = Step("INSERT INTO t SELECT g, repeat('x', 1000) FROM generate_series(1, 9000) AS g")
+NEEDLESS = tuple(Step(f"CREATE TABLE t{number} (a int, b text)") for number in range(16))
+CASE = Case("by_hand", (Step("CREATE TABLE t (n int, b text)"), FILLED, *NEEDLESS), (Step(QUERY, Kind.QUERY),))
+
+
+@pytest.fixture
+def disk() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as made:  # which the servers' user may enter
+        Path(made).chmod(0o755)
+        with of_limited_size(Path(made, "disk"), 400) as directory:
+            yield directory
+
+
+class Filling(Store):
+    """A store with whose first smaller case the servers' disk is full."""
+
+    disk: Path
+
+    def came_to(self, fingerprint: str, smallest: Smallest) -> None:
+        super().came_to(fingerprint, smallest)
+        fill(self.disk)
+
+
+def test_a_reduction_goes_on_once_servers_have_room_again(build: Build, disk: Path, tmp_path: Path) -> None:
+    reducing = Reducing(ArmOptions(), {})
+    store = Filling(tmp_path)
+    store.disk = disk
+    store.add_finding(FINDING, "1/by_hand/0", CASE)
+    with ExitStack() as stack:
+        stack.callback(store.close)
+        arms = [Arm(name, build, stack.enter_context(Cluster(build, name, directory=disk)), ()) for name in ("a", "b")]
+        (found,) = store.findings()
+        with pytest.raises(ServerError, match=r"the disk of server \w is full; make room for|make room there"):
+            reducing.reduce(arms, found, store)
+        best = _only(store)
+        assert not best.reduced
+        assert len(best.least.case.all_steps) < len(CASE.all_steps)
+        (disk / "filling").unlink()
+        for arm in arms:
+            arm.cluster.restart()
+        left = reducing.reduce(arms, best, Store(tmp_path))
+    assert left.shown
+    assert len(left.case.all_steps) <= len(best.least.case.all_steps)
+
+
+def _only(store: Store) -> StoredFinding:
+    (found,) = store.findings()
+    return found

@@ -1,0 +1,91 @@
+"""What a real server offers for composed statements, and that what is composed of it depends on the data alone."""
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from fuzz.execution.rehearsal import Rehearsal
+from fuzz.sources.composing.offer import Offer, offer_of
+from fuzz.sources.composing.queries import query
+from fuzz.sources.composing.scene import scene
+from fuzz.sources.composing.scope import Scope
+from fuzz.sources.composing.tables import read_tables
+from fuzz.sources.legality.analysis import Unanalysable, doubts
+from fuzz.sources.legality.catalog import Catalog
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(1200)]
+
+# They are as determined, where all columns are ordered by, or rows are told apart by peers alone.
+_BY_CONSTRUCTION = ("window function", "frame of rows")
+
+
+@pytest.fixture(scope="module")
+def offer(target: Rehearsal) -> Offer:
+    return offer_of(target)
+
+
+@pytest.fixture(scope="module")
+def connection(target: Rehearsal, offer: Offer) -> Iterator[psycopg.Connection[Any]]:
+    with target.played(scene(random.Random(1), offer, 40)) as connection:
+        yield connection
+
+
+def named(offer: Offer, name: str) -> list[str]:
+    return [form.template for form in (*offer.forms, *offer.sets) if form.template.startswith(f"{name}(")]
+
+
+@pytest.mark.parametrize("name", ["abs", "upper", "jsonb_set", "int4range", "date_part", "inet_merge", "array_replace"])
+def test_functions_of_all_kinds_are_offered(offer: Offer, name: str) -> None:
+    assert named(offer, name)
+
+
+@pytest.mark.parametrize(
+    "name", ["random", "now", "pg_sleep", "set_config", "pg_read_file", "nextval", "pg_advisory_lock", "to_regclass"]
+)
+def test_what_is_not_determined_or_reaches_out_is_not_offered(offer: Offer, name: str) -> None:
+    assert not named(offer, name)
+
+
+def test_the_clock_is_not_asked(offer: Offer) -> None:
+    assert named(offer, "age") == ["age({}, {})"] * 2
+
+
+def test_what_fails_for_some_values_is_known(offer: Offer) -> None:
+    partial = {form.template for form in offer.partial}
+    assert {"sqrt({})", "asin({})"} <= partial
+    assert not {"({} + {})", "({} / nullif({}, 0))", "upper({})"} & {
+        form.template for form in offer.partial if form.result in ("int4", "text")
+    }
+
+
+def test_types_whose_equal_values_may_differ_are_known(offer: Offer) -> None:
+    exact = {key for key, type_ in offer.types.items() if type_.exact}
+    assert {"int4", "text", "varchar", "uuid", "date", "_int4", "int4range", "inet"} <= exact
+    assert not {"numeric", "float8", "interval", "jsonb", "numrange", "_numeric", "json", "point"} & exact
+
+
+def test_types_of_a_scene_are_offered_with_values(offer: Offer, connection: psycopg.Connection[Any]) -> None:
+    types = offer.in_scene(connection).types
+    assert types["mood"].values[0] == "'sad'::mood"
+    assert types["natural_number"].values[0] == "('0'::int4)::natural_number"  # -7 is none
+    assert types["nested"].parts == ("pair", "date", "mood")
+    assert {"_mood", "span", "span_multirange", "word", "_pair"} <= types.keys()
+
+
+def test_composed_queries_are_beyond_doubt(offer: Offer, connection: psycopg.Connection[Any]) -> None:
+    own = offer.in_scene(connection)
+    relations, tables = read_tables(connection, own.types)
+    assert len(tables) == len(relations)
+    catalog, analysed = Catalog.of(connection), 0
+    for seed in range(150):
+        sql, _, _ = query(random.Random(seed), Scope(own, relations))
+        try:
+            found = doubts(connection, catalog, sql)
+        except Unanalysable:
+            continue
+        analysed += 1
+        assert not [doubt for doubt in found if not doubt.startswith(_BY_CONSTRUCTION)], sql
+    assert analysed > 100
