@@ -18,6 +18,7 @@ from fuzz.execution.place import Place
 from fuzz.execution.serverlog import Entry, about, crash_of, deaths, remote
 from fuzz.execution.session import frames_of, lacking, startup_parameters
 from fuzz.execution.wire import Reply, Wire
+from fuzz.servers.processes import cpu_seconds_of
 from fuzz.sources.replaying.roles import role_made
 from oracles.case import Case
 from oracles.comparison import DISK_FULL
@@ -30,7 +31,8 @@ _CLEAR = messages.query("SELECT pgduel_tools.clear()")
 _BYSTANDER: Final = ("57P01", "57P02", "57P03")  # the session was ended, or not let in, for no fault of its own
 _PANIC: Final = re.compile(rf"^PANIC: .*: {os.strerror(errno.ENOSPC)}$", re.MULTILINE)
 _ROOM: Final = 32 << 20  # bytes: two segments of WAL
-_DEATH_LOOKS, _EXIT_LOOKS, _PAUSE = 100, 100, 0.02
+_DEATH_LOOKS, _EXIT_LOOKS, _PAUSE = 100, 1000, 0.02
+_EXIT_CPU = 2.0  # seconds of its own time in which a session that is told to end does so, however busy the machine is
 
 
 class Lost(Exception):
@@ -122,10 +124,13 @@ class Play:
         for number in (signal.SIGTERM, signal.SIGABRT, signal.SIGKILL) if session.pid else ():
             with suppress(ProcessLookupError):
                 os.kill(session.pid, number)
+            enough = cpu_seconds_of(session.pid) + _EXIT_CPU
             for _ in range(_EXIT_LOOKS):
                 session.pump_in()
                 if session.lost:
                     return
+                if cpu_seconds_of(session.pid) > enough:
+                    break
                 yield _PAUSE
         session.close()
 

@@ -52,6 +52,15 @@ def kill_all_in(directory: Path, seconds: float = 10) -> None:
         psutil.wait_procs(living, timeout=0.5)
 
 
+def cpu_seconds_of(pid: int) -> float:
+    """Return user and system time of a process; 0 if it is gone."""
+    try:
+        times = psutil.Process(pid).cpu_times()
+    except psutil.Error:
+        return 0.0
+    return float(times.user + times.system)
+
+
 def cpu_seconds_in(directory: Path) -> float:
     """Return user and system time of the directory's processes and of the children that they waited for."""
     total = 0.0
