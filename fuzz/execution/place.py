@@ -2,8 +2,9 @@
 
 import hashlib
 import os
+import shutil
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +26,7 @@ ADMIN_EXTENSION: Final = "pg_buffercache"  # in the admin database: looking at p
 RENEW_AFTER: Final = 200  # uses; by then dropped tables have bloated the catalogs
 RECOVERY_SECONDS: Final = 5.0
 RECOVERY_PAUSE: Final = 0.03
+_ROOM: Final = 32 << 20  # bytes that a server needs to get by: two segments of WAL
 
 _TEMPLATE_LOCK = 24071  # advisory: workers that start together make the template once
 
@@ -104,9 +106,18 @@ class Place:
             self.database_oid = row[0]
             self._point_loopback()
         except psycopg.Error as error:
-            raise ServerError(f"cannot make database {self.database} on arm {self.arm}: {_line(error)}") from error
+            words = f"cannot make database {self.database} on arm {self.arm}: {_line(error)}"
+            raise self.no_room() if self.is_full() else ServerError(words) from error
         self.uses = 0
         self.soiled = False
+
+    def is_full(self) -> bool:
+        """Tell whether the server's disk is."""
+        return shutil.disk_usage(self.cluster.data).free < _ROOM
+
+    def no_room(self) -> ServerError:
+        """Return the error that says so."""
+        return ServerError(f"the disk of server {self.arm} is full; make room for {self.cluster.data}")
 
     def _point_loopback(self) -> None:
         options = {"host": str(self.cluster.socket_dir), "port": str(self.cluster.port), "dbname": self.database}
@@ -137,10 +148,9 @@ class Place:
             probe = self.connect({"user": "postgres", "database": ADMIN_DATABASE})
         except ServerError:
             return False
-        yield probe
-        answered = bool(probe.replies)
-        probe.close()
-        return answered
+        with closing(probe):
+            yield probe
+            return bool(probe.replies)
 
     def close(self) -> None:
         """Drop the database, as far as the server is still there."""

@@ -3,7 +3,6 @@
 import errno
 import os
 import re
-import shutil
 import signal
 from collections.abc import Sequence
 from contextlib import suppress
@@ -30,7 +29,6 @@ _CREATE = messages.query("CREATE SCHEMA duel")
 _CLEAR = messages.query("SELECT pgduel_tools.clear()")
 _BYSTANDER: Final = ("57P01", "57P02", "57P03")  # the session was ended, or not let in, for no fault of its own
 _PANIC: Final = re.compile(rf"^PANIC: .*: {os.strerror(errno.ENOSPC)}$", re.MULTILINE)
-_ROOM: Final = 32 << 20  # bytes: two segments of WAL
 _DEATH_LOOKS, _EXIT_LOOKS, _PAUSE = 100, 1000, 0.02
 _EXIT_CPU = 2.0  # seconds of its own time in which a session that is told to end does so, however busy the machine is
 
@@ -179,7 +177,7 @@ class Play:
     def _require(self, reply: Reply, what: str) -> None:
         if complaint := _complaint(reply):
             if complaint.sqlstate == DISK_FULL:
-                raise self._no_room()
+                raise self._place.no_room()
             raise ServerError(f"arm {self._place.arm} cannot {what}: {complaint.text}")
 
     def _types_query(self) -> bytes:
@@ -216,12 +214,8 @@ class Play:
     def _require_room(self) -> None:
         """Raise ServerError if the disk is full, unless it was the case that filled it, and emptied it by now."""
         refused = any(step.sqlstate == DISK_FULL for step in self._seen.steps)
-        free = shutil.disk_usage(self._place.cluster.data).free if refused else _ROOM
-        if free < _ROOM or _PANIC.search(self._seen.crash or ""):
-            raise self._no_room()
-
-    def _no_room(self) -> ServerError:
-        return ServerError(f"the disk of server {self._place.arm} is full; make room for {self._place.cluster.data}")
+        if (refused and self._place.is_full()) or _PANIC.search(self._seen.crash or ""):
+            raise self._place.no_room()
 
     def _await_death(self) -> Talk[None]:
         """Wait until the postmaster has told whose death ended the session, unless it is gone itself."""
