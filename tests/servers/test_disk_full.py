@@ -33,7 +33,7 @@ CASE = Case("by_hand", (Step("CREATE TABLE t (n int, b text)"), FILLED, *NEEDLES
 def disk() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(dir="/var/tmp") as made:  # which the servers' user may enter
         Path(made).chmod(0o755)
-        with of_limited_size(Path(made, "disk"), 800) as directory:
+        with of_limited_size(Path(made, "disk"), 1500) as directory:
             yield directory
 
 
