@@ -21,7 +21,7 @@ from fuzz.servers.base import Base
 from fuzz.servers.build import Build, ensure_build, list_builds, prune_builds
 from fuzz.servers.cluster import Cluster
 from fuzz.servers.flavor import FLAVORS
-from fuzz.servers.modules import SOURCES, ensure_module
+from fuzz.servers.modules import ensure_module
 from fuzz.servers.series import Patch, Series, apply_series
 
 pytestmark = pytest.mark.servers
@@ -119,7 +119,7 @@ def test_missing_tools_are_named(base: Base, tmp_path: Path, monkeypatch: pytest
 
 
 def test_modules_are_compiled_against_the_build_and_found_by_its_clusters(build: Build) -> None:
-    name = sorted(SOURCES.glob("*.c"))[0].stem
+    name = "pgduel_saboteur"  # the others are for servers that start with them
     library = ensure_module(build, name)
     assert ensure_module(build, name) == library
     with Cluster(build, "modules") as cluster:
