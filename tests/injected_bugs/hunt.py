@@ -76,8 +76,8 @@ def _listed(directory: Path) -> list[Path]:
 def hunt(bug: Bug, directory: Path, *, cases: int) -> str:
     """Find a bug within so many cases; return a line that says how fast. Fails where it is not found or replayed.
 
-    Each campaign has to find it, but it is enough that one replays: what a bug does may depend on timing, addresses, or
-    numbers of buffers in that one server.
+    Each campaign has to find it, but it is enough that one replays and knows what is to blame: what a bug does may
+    depend on timing, addresses, or numbers of buffers in that one server.
     """
     sound = sound_patches(bug)
     arms = _arm("bugged", [*sound, bug.patch])
@@ -88,7 +88,7 @@ def hunt(bug: Bug, directory: Path, *, cases: int) -> str:
         found = [each for each in told["findings"] if each["oracle"] in bug.oracles]
         assert found, told["findings"]
         shown = next((each for each in found if _replays(each["reproducer"], *arms)), None)
-        if shown:
+        if shown and _knows_blame(shown):
             break
     assert shown, f"no reproducer replays: {found}"
     _note(bug, told, shown)
@@ -98,6 +98,11 @@ def hunt(bug: Bug, directory: Path, *, cases: int) -> str:
     often = " of ".join(map(str, shown["shown"] or "?"))
     seen = f"by {shown['oracle']}, in {often} runs once it was reduced"
     return f"{bug.name}: {told['seconds']} s, {told['cases']} cases, {cpu:.0f} s of CPU, {seen}"
+
+
+def _knows_blame(shown: Mapping[str, Any]) -> bool:
+    """Tell whether the campaign blames anything, right or wrong, or did not look for what is to blame."""
+    return shown["blame"] is None or any(showed for _, showed in shown["blame"]["tried"])
 
 
 def _blamed(bug: Bug, shown: Mapping[str, Any]) -> bool | None:
