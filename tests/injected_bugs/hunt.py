@@ -76,8 +76,8 @@ def _listed(directory: Path) -> list[Path]:
 def hunt(bug: Bug, directory: Path, *, cases: int) -> str:
     """Find a bug within so many cases; return a line that says how fast. Fails where it is not found or replayed.
 
-    Each campaign has to find it, but it is enough that one replays and knows what is to blame: what a bug does may
-    depend on timing, addresses, or numbers of buffers in that one server.
+    Each campaign has to find it, but it is enough that one replays: what a bug does may depend on timing, addresses, or
+    numbers of buffers in that one server. So a campaign may say that it does not know what is to blame; it may not err.
     """
     sound = sound_patches(bug)
     arms = _arm("bugged", [*sound, bug.patch])
@@ -88,11 +88,11 @@ def hunt(bug: Bug, directory: Path, *, cases: int) -> str:
         found = [each for each in told["findings"] if each["oracle"] in bug.oracles]
         assert found, told["findings"]
         shown = next((each for each in found if _replays(each["reproducer"], *arms)), None)
-        if shown and _knows_blame(shown):
+        if shown:
             break
     assert shown, f"no reproducer replays: {found}"
     _note(bug, told, shown)
-    assert _blamed(bug, shown) is not False, shown["blame"]
+    assert _blamed(bug, shown) is not False or not _knows_blame(shown), shown["blame"]
     assert not _replays(shown["reproducer"], *(() if bug.alone else _arm("patched", sound)), *_arm("bugged", sound))
     cpu = sum(told["cpu_seconds"].values())
     often = " of ".join(map(str, shown["shown"] or "?"))
