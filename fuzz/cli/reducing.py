@@ -85,9 +85,14 @@ class Reducing:
     def blame(self, arms: Sequence[Arm], found: StoredFinding, smallest: Smallest) -> Blame:
         """Find what is to blame, as far as that takes no build; the script says it.
 
-        Raises BuildError, ServerError, StorageError.
+        Where the smallest case does not show it any more (it may rest on what was in the buffers), the whole one is
+        tried. Raises BuildError, ServerError, StorageError.
         """
-        blame = suspicion(smallest, arms, lambda line: None, built_only=True).blame(self.arms)
+        whole = replace(smallest, case=found.case, finding=found.finding)
+        for known in dict.fromkeys((smallest, whole)):
+            blame = suspicion(known, arms, lambda line: None, built_only=True).blame(self.arms)
+            if blame.first is not None:
+                break
         if found.reproducer is not None:
             note(found.reproducer, {"shows": smallest.how_often, "blame": str(blame)})
         return blame

@@ -1,12 +1,16 @@
 """The patch to blame is found on real builds, and told from a fault of PostgreSQL's own."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from fuzz import workdir
+from fuzz.campaign.known import Smallest
+from fuzz.campaign.store import StoredFinding
 from fuzz.cli.options import ArmOptions, arms_json
+from fuzz.cli.reducing import Reducing
 from fuzz.execution.stage import Stage
 from fuzz.inquiry.blaming import suspicion
 from fuzz.inquiry.looking import look
@@ -32,14 +36,21 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str,
         yield {arm.name: arm for arm in arms}, arms_json(specs, [arm.build.key for arm in arms])
 
 
-def blamed(opened: tuple[dict[str, Arm], Facts], case: Case, oracle: str, names: tuple[str, str]) -> tuple[str, str]:
-    """Return the arm whose series is blamed, and the patch. Only prefixes that are built are tried."""
-    named, facts = opened
-    arms = [named[name] for name in dict.fromkeys(names)]
+def looked_at(
+    opened: tuple[dict[str, Arm], Facts], case: Case, oracle: str, names: tuple[str, str]
+) -> tuple[list[Arm], Smallest]:
+    """Return the arms, and what the case shows on them."""
+    arms = [opened[0][name] for name in dict.fromkeys(names)]
     with Stage(arms, "look") as stage:
         smallest = look(stage, arms, case, Finding(oracle, names, "", None, "", "", ""))
     assert smallest.always
-    blame = suspicion(smallest, arms, print, built_only=True).blame(facts)
+    return arms, smallest
+
+
+def blamed(opened: tuple[dict[str, Arm], Facts], case: Case, oracle: str, names: tuple[str, str]) -> tuple[str, str]:
+    """Return the arm whose series is blamed, and the patch. Only prefixes that are built are tried."""
+    arms, smallest = looked_at(opened, case, oracle, names)
+    blame = suspicion(smallest, arms, print, built_only=True).blame(opened[1])
     return blame.arm, blame.key
 
 
@@ -50,3 +61,12 @@ def test_the_patch_with_the_bug_is_to_blame(opened: tuple[dict[str, Arm], Facts]
 def test_what_all_arms_show_is_upstream_s(opened: tuple[dict[str, Arm], Facts]) -> None:
     crashing = load(str(OPEN / "14484eee70d8.sql")).case
     assert blamed(opened, crashing, "crash", ("patched", "patched")) == ("patched", "upstream")
+
+
+def test_what_the_smallest_case_does_not_show_any_more_is_blamed_by_the_whole_one(
+    opened: tuple[dict[str, Arm], Facts],
+) -> None:
+    arms, smallest = looked_at(opened, parse(JOIN_AT_BOUNDS), "result", ("patched", "bugged"))
+    found = StoredFinding(smallest.finding, "1/partitioned_joins/1", smallest.case, 1, None, reduced=True)
+    reducing = Reducing(ArmOptions.given(None, None, None, None, None, "assert"), opened[1])
+    assert reducing.blame(arms, found, replace(smallest, case=parse("SELECT 1;\n"))).key == BUG.name
