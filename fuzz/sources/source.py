@@ -19,6 +19,26 @@ class Source(Generator):
     """A workload for a target: `on` one, it generates as any generator does."""
 
     name: ClassVar[str]
+    # For statements that were written with none in mind.
+    modes: ClassVar[tuple[str, ...]] = (
+        "plain",
+        "partitionwise",
+        "hash_spilling",
+        "hash_spilling+parallel",
+        "hash_spilling+filter_forced",
+        "small_memory",
+        "merge_only",
+        "loop_only+indexes",
+        "no_loops",
+        "no_pruning",
+        "genetic",
+        "parallel",
+        "extended",
+        "prepared_generic",
+        "prepared_custom",
+        "cursor",
+        "closed_early",
+    )
     laps: ClassVar[tuple[str, ...]] = ()  # modes, as in `modes`, under each of which all parts run once to begin with
 
     def __init__(self, target: Target | None = None) -> None:

@@ -38,22 +38,6 @@ class SqLancer(Source):
     """SQLancer's tables and queries, replayed on all arms."""
 
     name: ClassVar[str] = "sqlancer"
-    modes: ClassVar[tuple[str, ...]] = (
-        "plain",
-        "hash_spilling",
-        "hash_spilling+filter_forced",
-        "small_memory",
-        "merge_only",
-        "loop_only+indexes",
-        "no_loops",
-        "no_pruning",
-        "genetic",
-        "parallel",
-        "extended",
-        "prepared_generic",
-        "cursor",
-        "closed_early",
-    )
 
     @classmethod
     def lacks(cls, given: Given) -> str:

@@ -38,25 +38,6 @@ class SqlSmith(Source):
     """SQLsmith's queries and changes, over the scenes of our generators."""
 
     name: ClassVar[str] = "sqlsmith"
-    modes: ClassVar[tuple[str, ...]] = (
-        "plain",
-        "partitionwise",
-        "hash_spilling",
-        "hash_spilling+parallel",
-        "hash_spilling+filter_forced",
-        "small_memory",
-        "merge_only",
-        "loop_only+indexes",
-        "no_loops",
-        "no_pruning",
-        "genetic",
-        "parallel",
-        "extended",
-        "prepared_generic",
-        "prepared_custom",
-        "cursor",
-        "closed_early",
-    )
 
     @classmethod
     def lacks(cls, given: Given) -> str:

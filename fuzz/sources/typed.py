@@ -37,24 +37,6 @@ class Typed(Source):
     """Statements that are typed by the arm's own catalogs."""
 
     name: ClassVar[str] = "typed"
-    modes: ClassVar[tuple[str, ...]] = (
-        "plain",
-        "partitionwise",
-        "hash_spilling",
-        "hash_spilling+parallel",
-        "hash_spilling+filter_forced",
-        "small_memory",
-        "merge_only",
-        "loop_only+indexes",
-        "no_loops",
-        "genetic",
-        "parallel",
-        "extended",
-        "prepared_generic",
-        "prepared_custom",
-        "cursor",
-        "closed_early",
-    )
 
     @classmethod
     def lacks(cls, given: Given) -> str:

@@ -45,24 +45,6 @@ class UserSql(Source):
     """Queries from the user's files (--sql) over the schema and data in them, as they are and mutated."""
 
     name: ClassVar[str] = "user_sql"
-    modes: ClassVar[tuple[str, ...]] = (
-        "plain",
-        "partitionwise",
-        "hash_spilling",
-        "hash_spilling+filter_forced",
-        "small_memory",
-        "merge_only",
-        "loop_only+indexes",
-        "no_loops",
-        "no_pruning",
-        "genetic",
-        "parallel",
-        "extended",
-        "prepared_generic",
-        "prepared_custom",
-        "cursor",
-        "closed_early",
-    )
 
     @classmethod
     def lacks(cls, given: Given) -> str:
