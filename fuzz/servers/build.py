@@ -82,7 +82,12 @@ def _home(tree: str, configure: tuple[str, ...]) -> Path:
 
 
 def _clear(home: Path) -> None:
-    """Delete what a killed build left, and stop what still writes to it: we hold the lock, so it is nobody's."""
+    """Delete what a killed build left, and stop what still writes to it: we hold the lock, so it is nobody's.
+
+    Raises BuildError for a link: what it leads to is somebody's.
+    """
+    if home.is_symlink():
+        raise BuildError(f"{home} leads to {home.resolve()}, but builds work only where they were made: remove it")
     for place in (home, home / "build"):
         kill_all_in(place.resolve())
     shutil.rmtree(home, ignore_errors=True)

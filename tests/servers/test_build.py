@@ -87,6 +87,16 @@ def test_second_arm_is_cheap_and_a_killed_build_harmless(base: Base, build: Buil
     assert not [path for path in elsewhere.iterdir() if path.is_dir()]
 
 
+def test_a_link_to_another_s_build_is_refused(build: Build, elsewhere: Path) -> None:
+    theirs = elsewhere / "theirs"
+    theirs.mkdir()
+    (theirs / "kept").touch()
+    (elsewhere / build.key).symlink_to(theirs)
+    with pytest.raises(BuildError, match="remove it"):
+        ensure_build(build.tree, build.flavor, print)
+    assert (theirs / "kept").exists()
+
+
 def test_a_compile_error_is_shown_with_its_log(base: Base, elsewhere: Path) -> None:
     tree = prefixed(base, EARLY_FILE, "#error made on purpose")
     with pytest.raises(
