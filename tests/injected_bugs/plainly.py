@@ -3,7 +3,7 @@
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,9 @@ _CLEANING_UP = "DROP SCHEMA duel CASCADE;"
 _TABLES = "SELECT oid::regclass::text FROM pg_class WHERE relnamespace = 'duel'::regnamespace AND relkind IN ('r', 'm')"
 
 
+Printed = Counter[tuple[str, str]]  # lines, each with that of the script that it came of
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """Whether the server with the bug prints something else, and how many rows the sound one's tables hold."""
@@ -35,14 +38,14 @@ def seen_by_psql(reproducer: Path, arms: Sequence[str]) -> Seen:
     with open_arms(specs, print) as (sound, bugged):
         right = [_printed(sound, reproducer) for _ in range(_STEADY)]
         always = _in_all(right)
-        wrong: list[Counter[str]] = []
+        wrong: list[Printed] = []
         while len(wrong) < _RUNS and not (wrong and always - wrong[-1]):
             wrong.append(_printed(bugged, reproducer))
         differs = bool(always - wrong[-1]) or bool(_in_all(wrong) - right[0])
         return Seen(differs, _rows_left(sound, reproducer))
 
 
-def _in_all(runs: Sequence[Counter[str]]) -> Counter[str]:
+def _in_all(runs: Sequence[Printed]) -> Printed:
     """Return the lines that all runs printed."""
     lines = runs[0]
     for run in runs[1:]:
@@ -50,10 +53,21 @@ def _in_all(runs: Sequence[Counter[str]]) -> Counter[str]:
     return lines
 
 
-def _printed(arm: Arm, reproducer: Path) -> Counter[str]:
+def _printed(arm: Arm, reproducer: Path) -> Printed:
     """Return the lines that psql prints; of complaints, without the numbers, which tell files and processes."""
-    done = _psql(arm, reproducer.read_text(encoding="utf-8"))
-    return Counter((*done.stdout.splitlines(), *re.sub(r"\d+", "N", done.stderr).splitlines()))
+    script = reproducer.read_text(encoding="utf-8")
+    done = _psql(arm, script)
+    complaints = re.sub(r"\d+", "N", done.stderr).splitlines()
+    return Counter((*_below(script, done.stdout), *(("", line) for line in complaints)))
+
+
+def _below(script: str, printed: str) -> Iterator[tuple[str, str]]:
+    """Yield each line with the one of the script, as psql repeats them, that it stands below."""
+    asked = set(script.splitlines())
+    last = ""
+    for line in printed.splitlines():
+        last = line if line in asked else last
+        yield last, line
 
 
 def _psql(arm: Arm, script: str) -> subprocess.CompletedProcess[str]:
