@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,7 @@ from fuzz.cli import options
 from fuzz.cli.app import console, write_json
 from fuzz.cli.options import ArmOptions
 from fuzz.errors import CaseError
+from fuzz.inquiry.question import asking_for_what_it_got
 from fuzz.reduction.reproducer import render
 from fuzz.report.contest_table import contests_json, print_contests
 from fuzz.report.terminal import display
@@ -90,7 +92,8 @@ def _contests(
         specs = given.specs(report)
         arms = stack.enter_context(open_arms(specs, report, allow_same_build=given.same_build_wanted))
         contests = {}
-        for fingerprint, found in findings.items():
+        for fingerprint, as_found in findings.items():
+            found = replace(as_found, case=asking_for_what_it_got(as_found.case, alone=len(arms) == 1))
             script = render(found.case, found.finding, facts, found.case_id, f"./pgduel replay {fingerprint}")
             name = f"{directory.name}/{fingerprint}, {found.finding.oracle}"
             contests[name] = contest(Task(found, script, arms), contestants, seconds, report)

@@ -9,7 +9,7 @@ from fuzz.reduction.limit import Limit
 from fuzz.servers.arm import Arm
 from oracles.case import Case
 from oracles.finding import Finding
-from oracles.sampling import SAMPLES
+from oracles.sampling import BY_NAME, SAMPLES
 
 
 class Question:
@@ -17,21 +17,24 @@ class Question:
 
     def __init__(self, stage: Stage, limit: Limit, arms: Sequence[Arm], whole: Case, finding: Finding) -> None:
         """`limit` is the one that the stage asks when to give up."""
-        self.whole = _asking_for_what_it_got(whole, alone=len(arms) == 1)
+        self.whole = asking_for_what_it_got(whole, alone=len(arms) == 1)
         self.shown: dict[Case, Finding] = {}
         self._limit = limit
         self._asking = Asking(stage, arms, finding)
 
     def shows(self, case: Case, alike: Alike = Finding.resembles) -> bool:
-        """Tell whether the case shows a finding like the one in question, and keep what it shows."""
+        """Tell whether the case shows a finding like the one in question, and keep what it shows.
+
+        It is looked at as its modes say: chance would let one smaller case through of a few, and those after it stop.
+        """
         with self._limit.question(whole=case == self.whole):
-            shown = self._asking.shown(case, alike)
+            shown = self._asking.shown(replace(case, modes=(*case.modes, BY_NAME)), alike)
         if shown is not None:
             self.shown[case] = shown
         return shown is not None
 
 
-def _asking_for_what_it_got(case: Case, *, alone: bool) -> Case:
+def asking_for_what_it_got(case: Case, *, alone: bool) -> Case:
     """Have a case that is sampled for its content sampled whatever its content; reduction drops it if it can."""
     sampled = (sample.mode for sample in SAMPLES if case in (sample.alone if alone else sample))
     return replace(case, modes=case.modes + tuple(mode for mode in sampled if mode not in case.modes))

@@ -1,0 +1,27 @@
+"""Samples are told by content, unless a case says which ones it is for."""
+
+from dataclasses import replace
+from itertools import count
+
+from oracles.case import Case, Kind, Step
+from oracles.sampling import BY_NAME, ESTIMATED, EXPLAINED
+
+
+def sampled() -> Case:
+    """A case whose content has it estimated."""
+    cases = (Case("test", (), (Step(f"SELECT {number}", Kind.QUERY),)) for number in count())
+    return next(case for case in cases if case in ESTIMATED)
+
+
+def test_a_case_is_in_a_sample_by_its_content() -> None:
+    assert sampled() in ESTIMATED
+
+
+def test_content_counts_for_nothing_where_samples_are_named() -> None:
+    assert replace(sampled(), modes=(BY_NAME,)) not in ESTIMATED
+
+
+def test_the_samples_named_hold_it_whatever_its_content() -> None:
+    case = replace(sampled(), modes=(EXPLAINED.mode, BY_NAME))
+    assert case in EXPLAINED
+    assert case not in ESTIMATED
