@@ -52,8 +52,8 @@ def rewritten(sql: str) -> Rewritten:
         return Rewritten()
     parts = _built(sql, _parts, _in_place)
     put = _in_place if _asked(plain(statement)) is not None else _as_digest
-    whole = "" if has_parameters(statement) else _built(sql, _whole, put)
-    return Rewritten(parts, whole, _built(sql, _halves, put) if whole else "")
+    halves = "" if has_parameters(statement) else _built(sql, _halves, put)
+    return Rewritten(parts, _built(sql, _whole, put) if halves else "", halves)
 
 
 def _built(sql: str, build: Callable[[Callable[[], Any]], Any], put: Callable[[Any, Any], Any]) -> str:

@@ -123,6 +123,7 @@ def test_parameters_stay_where_all_are_kept() -> None:
         LEFT.replace("JOIN b", "JOIN b TABLESAMPLE system (50)"),
         f"WITH c AS (DELETE FROM d RETURNING *) {LEFT}",
         f"SELECT array_agg(q) FROM ({LEFT}) AS q",
+        'SELECT a.x FROM a LEFT JOIN b ON a.k::"bit" = b.k',  # a type that is not printed as it is written
         "SELECT x FROM a WHERE k IN (SELECT k FROM b)",  # may be null
         "SELECT x FROM a WHERE x > 0 OR EXISTS (SELECT 1 FROM b WHERE b.k = a.k)",
     ],
