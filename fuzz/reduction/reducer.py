@@ -24,7 +24,8 @@ from oracles.case import Case
 Pass = Callable[[Problem], None]
 
 # What makes all later questions cheaper comes first: modes that repeat the case, then whole statements, then data.
-# Queries are cut before what they rest on. Literals, of which each takes a question or more, come last.
+# Queries are cut before what they rest on, and columns before the lines of COPY, which they make long. Literals, of
+# which each takes a question or more, come last.
 PASSES: tuple[Pass, ...] = (
     drop_tags,
     drop_modes,
@@ -32,9 +33,9 @@ PASSES: tuple[Pass, ...] = (
     drop_settings,
     shorten_series,
     shorten_values,
-    shorten_copy_data,
     prune_queries,
     drop_columns,
+    shorten_copy_data,
     prune_commands,
     shorten_literals,
     shorten_fields,
