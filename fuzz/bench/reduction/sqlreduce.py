@@ -3,17 +3,13 @@
 All other statements of the case stay: they make the scene, once, in a database of its own.
 """
 
-import os
 import re
 import subprocess
 import time
-from contextlib import suppress
 from dataclasses import replace
 from typing import ClassVar, Final
 
-import psycopg
-from psycopg import sql
-
+from fuzz.bench.bench import connected
 from fuzz.bench.reduction.contestant import Asked, Contestant, Task
 from fuzz.errors import PgduelError
 from fuzz.execution.place import TEMPLATE
@@ -53,16 +49,12 @@ class SqlReduce(Contestant):
         """Reduce the statement that shows the finding."""
         step = task.found.finding.step
         assert step is not None
-        case, server = asked.question.whole, _erring(task).cluster
-        settings = {"search_path": SEARCH_PATH.replace(" ", "")} | settings_of(case.modes)
-        words = " ".join(f"-c {name}={_word(value)}" for name, value in settings.items())
-        environment = {"PATH": os.environ.get("PATH", os.defpath), "PGOPTIONS": words, "PGUSER": "postgres"}
-        environment |= {"PGHOST": str(server.socket_dir), "PGPORT": str(server.port), "PGDATABASE": _DATABASE}
-        with psycopg.connect(**server.connect_kwargs, autocommit=True) as connection:  # type: ignore[arg-type]  # host is a str
-            name = sql.Identifier(_DATABASE)
-            connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
-            connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(name, sql.Identifier(TEMPLATE)))
-        _play(_erring(task), replace(case, scene=case.all_steps[:step], steps=()), environment)
+        case, arm = asked.question.whole, _erring(task)
+        environment = _environment(arm, case)
+        with connected(arm) as connection:
+            connection.execute(f"DROP DATABASE IF EXISTS {_DATABASE} WITH (FORCE)")
+            connection.execute(f"CREATE DATABASE {_DATABASE} TEMPLATE {TEMPLATE}")
+        _play(arm, replace(case, scene=case.all_steps[:step], steps=()), environment)
         out = _run(case.all_steps[step].sql, environment, asked.until)
         tries, found = _TRIES.search(out), _ANSWER.search(out)
         if tries is None or found is None:
@@ -78,6 +70,14 @@ def _erring(task: Task) -> Arm:
     return next(arm for arm in task.arms if arm.name == name)
 
 
+def _environment(arm: Arm, case: Case) -> dict[str, str]:
+    """Return the environment of a client whose sessions have the case's settings."""
+    settings = {"search_path": SEARCH_PATH, "statement_timeout": str(STATEMENT_TIMEOUT_MS)} | settings_of(case.modes)
+    words = " ".join(f"-c {name}={_word(value)}" for name, value in settings.items())
+    there = {"PGPORT": str(arm.cluster.port), "PGDATABASE": _DATABASE}
+    return arm.cluster.environment() | there | {"PGOPTIONS": words}
+
+
 def _play(arm: Arm, scene: Case, environment: dict[str, str]) -> None:
     """Make the scene by psql, all that goes wrong in it being part of it."""
     script = "\n".join(("CREATE SCHEMA IF NOT EXISTS duel;", *write_steps(scene)))
@@ -88,15 +88,16 @@ def _play(arm: Arm, scene: Case, environment: dict[str, str]) -> None:
 def _run(statement: str, environment: dict[str, str], until: float) -> str:
     """Return what sqlreduce prints. Raises PgduelError."""
     command = ["sqlreduce", "--database", _DATABASE, "--sqlstate", "--timeout", str(STATEMENT_TIMEOUT_MS)]
-    with suppress(subprocess.TimeoutExpired):
-        seconds = max(0.0, until - time.monotonic())
+    seconds = max(0.0, until - time.monotonic())
+    try:
         done = subprocess.run(
             command, input=statement, env=environment, capture_output=True, text=True, timeout=seconds
         )
-        if done.returncode:
-            raise PgduelError(f"sqlreduce failed: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
-        return done.stdout
-    raise PgduelError("sqlreduce did not come to an end in time, and says nothing before")
+    except subprocess.TimeoutExpired as error:
+        raise PgduelError("sqlreduce did not come to an end in time, and says nothing before") from error
+    if done.returncode:
+        raise PgduelError(f"sqlreduce failed: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
+    return done.stdout
 
 
 def _word(value: str) -> str:
