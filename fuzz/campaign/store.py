@@ -33,7 +33,7 @@ from fuzz.campaign.tables import (
     VOTE,
 )
 from fuzz.campaign.tally import Tally
-from fuzz.errors import StorageError
+from fuzz.errors import StorageError, first_line
 from oracles.case import Case
 from oracles.finding import Finding, Vote
 
@@ -99,7 +99,7 @@ class Store:
             with self._engine.begin() as connection:
                 yield connection
         except SQLAlchemyError as error:
-            cause = str(error.__cause__ or error).splitlines()[0]
+            cause = first_line(str(error.__cause__ or error))
             advice = "; make room there" if getattr(error.__cause__, "sqlite_errorname", "") in _NO_ROOM else ""
             raise StoreError(f"the store {self.directory / FILE} cannot be used: {cause}{advice}") from error
 

@@ -16,7 +16,7 @@ import psycopg
 from pglast import ast
 from psycopg.conninfo import make_conninfo
 
-from fuzz.errors import CaseError
+from fuzz.errors import CaseError, last_line
 from fuzz.generators.choices import chance, pick
 from fuzz.generators.generator import Scale, all_generators
 from fuzz.sources.legality.analysis import Unanalysable, doubts
@@ -67,8 +67,7 @@ def draw(connection: psycopg.Connection[Any], seed: int, count: int) -> tuple[st
         [*command, f"--seed={seed}", f"--max-queries={count}"], capture_output=True, text=True, timeout=_SECONDS
     )
     if done.returncode:
-        said = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
-        raise CaseError(f"SQLsmith fails: {said}")
+        raise CaseError(f"SQLsmith fails: {last_line(done.stderr, f'exit status {done.returncode}')}")
     return tuple(pglast.split(done.stdout))
 
 

@@ -16,7 +16,7 @@ from socketserver import StreamRequestHandler, TCPServer
 from typing import ClassVar
 
 from fuzz.bench.reduction.contestant import Asked, Contestant, Task
-from fuzz.errors import PgduelError
+from fuzz.errors import PgduelError, last_line
 from fuzz.reduction.problem import TimeUp
 from fuzz.reduction.reproducer import parse
 from oracles.case import Case
@@ -60,8 +60,7 @@ def _run(command: list[str], home: str, until: float) -> None:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGTERM)
         if process.returncode:
-            last = (said.strip().splitlines() or ["no message"])[-1]
-            raise PgduelError(f"{command[0]} failed with exit status {process.returncode}: {last}")
+            raise PgduelError(f"{command[0]} failed with exit status {process.returncode}: {last_line(said)}")
 
 
 @contextmanager

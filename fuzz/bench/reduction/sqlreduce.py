@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 
 from fuzz.bench.bench import connected
 from fuzz.bench.reduction.contestant import Asked, Contestant, Task
-from fuzz.errors import PgduelError
+from fuzz.errors import PgduelError, last_line
 from fuzz.execution.place import TEMPLATE
 from fuzz.execution.session import SEARCH_PATH
 from fuzz.execution.stage import STATEMENT_TIMEOUT_MS
@@ -58,7 +58,7 @@ class SqlReduce(Contestant):
         out = _run(case.all_steps[step].sql, environment, asked.until)
         tries, found = _TRIES.search(out), _ANSWER.search(out)
         if tries is None or found is None:
-            raise PgduelError(f"sqlreduce said nothing of what it found: {out.strip().splitlines()[-1:]}")
+            raise PgduelError(f"sqlreduce said nothing of what it found: {last_line(out)}")
         asked.tries += int(tries[1])
         return with_step(case, step, replace(case.all_steps[step], sql=found[1]))
 
@@ -96,7 +96,7 @@ def _run(statement: str, environment: dict[str, str], until: float) -> str:
     except subprocess.TimeoutExpired as error:
         raise PgduelError("sqlreduce did not come to an end in time, and says nothing before") from error
     if done.returncode:
-        raise PgduelError(f"sqlreduce failed: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
+        raise PgduelError(f"sqlreduce failed: {last_line(done.stderr)}")
     return done.stdout
 
 
