@@ -16,8 +16,7 @@ from typing import Final, TypeVar
 
 from fuzz.engines import sqlsmith
 from fuzz.execution.rehearsal import Rehearsal
-from fuzz.generators.choices import pick
-from fuzz.generators.generator import Scale, all_generators
+from fuzz.generators.generator import Scale, small_scene
 from fuzz.servers import Report
 from fuzz.servers.arm import Arm, ArmSpec, build_arms, open_arms
 from fuzz.servers.coverage import Covered, covered
@@ -37,7 +36,6 @@ _SETTINGS: Final = {
     "shared_preload_libraries": f"pgduel_witness,{_RECORDER}",
     f"{_RECORDER}.file": _RECORDS,
 }
-_SCALE: Final = Scale(rows=60, queries=1)  # of the scenes on which SQLsmith is let loose
 _ROUND: Final = 60.0  # seconds after which SQLsmith gets another scene
 _SMITH_QUERIES: Final = 100_000  # on one scene: more than it draws in that time
 _LANCER_QUERIES: Final = 1000  # in one database
@@ -104,7 +102,7 @@ def smith(seed: int, seconds: float, workers: int) -> Fuzzer:
         until = time.monotonic() + seconds
         with closing(Rehearsal(arm, f"smith{worker}", Given())) as target:
             while (left := until - time.monotonic()) > 0:
-                scene = pick(rng, list(all_generators().values())).generate(rng, _SCALE).scene
+                scene = small_scene(rng, Scale())
                 with target.played(scene) as connection:
                     database = connection.info.dbname
                 drawn = sqlsmith.Smith(rng.randrange(SEEDS), _SMITH_QUERIES)

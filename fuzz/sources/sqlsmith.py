@@ -17,8 +17,8 @@ from pglast import ast
 from psycopg.conninfo import make_conninfo
 
 from fuzz.errors import CaseError, last_line
-from fuzz.generators.choices import chance, pick
-from fuzz.generators.generator import Scale, all_generators
+from fuzz.generators.choices import chance
+from fuzz.generators.generator import Scale, small_scene
 from fuzz.sources.legality.analysis import Unanalysable, doubts
 from fuzz.sources.legality.catalog import Catalog
 from fuzz.sources.legality.cost import is_quick
@@ -46,8 +46,7 @@ class SqlSmith(Source):
 
     def generate(self, rng: random.Random, scale: Scale) -> Case:
         """Return a case: the scene of a generator, and what SQLsmith would do there. Raises CaseError, ServerError."""
-        small = Scale(scale.rows // 5, scale.relations, scale.partitions, 1)
-        scene = pick(rng, list(all_generators().values())).generate(rng, small).scene
+        scene = small_scene(rng, scale)
         with self.target.played(scene) as connection:
             drawn = draw(connection, rng.randrange(SEEDS), scale.queries * _DRAWN)
             steps = []

@@ -12,7 +12,7 @@ import psycopg
 
 from fuzz.errors import CaseError
 from fuzz.generators.choices import Weighted, chance, pick
-from fuzz.generators.generator import Scale, all_generators
+from fuzz.generators.generator import Scale, small_scene
 from fuzz.sources.composing.changes import change
 from fuzz.sources.composing.indexes import Indexes
 from fuzz.sources.composing.offer import offer_of
@@ -57,8 +57,7 @@ class Typed(Source):
         offer = offer_of(self.target)
         if chance(rng, 60):
             return scene(rng, offer, max(8, scale.rows // 5))
-        small = Scale(scale.rows // 5, scale.relations, scale.partitions, 1)
-        return pick(rng, list(all_generators().values())).generate(rng, small).scene
+        return small_scene(rng, scale)
 
     def _steps(self, rng: random.Random, connection: psycopg.Connection[Any], count: int) -> tuple[Step, ...]:
         offer = offer_of(self.target).in_scene(connection)
