@@ -23,7 +23,7 @@ from fuzz.servers.coverage import Covered, covered
 from fuzz.servers.flavor import PROFILE_FILE
 from fuzz.servers.modules import ensure_module
 from fuzz.servers.recovery import await_connections
-from fuzz.sources.sqlancing.options import Call
+from fuzz.sources.sqlancing.options import REPORTS, Call
 from fuzz.sources.sqlancing.running import Server
 from fuzz.sources.sqlancing.running import run as run_sqlancer
 from fuzz.sources.sqlsmith import SEEDS
@@ -38,8 +38,6 @@ _SETTINGS: Final = {
 }
 _ROUND: Final = 60.0  # seconds after which SQLsmith gets another scene
 _SMITH_QUERIES: Final = 100_000  # on one scene: more than it draws in that time
-_LANCER_QUERIES: Final = 1000  # in one database
-_REPORTS: Final = 20  # of SQLancer's, after which it starts anew with other seeds
 
 Result = TypeVar("Result")
 Fuzzer = Callable[[Arm], int | None]  # fuzzes an arm; returns how many statements it judged, if that is not all
@@ -124,10 +122,10 @@ def lancer(class_path: str, oracle: str, seed: int, seconds: float, workers: int
         until = time.monotonic() + seconds
         server = Server(str(arm.cluster.socket_dir), arm.cluster.port)
         while (left := until - time.monotonic()) >= 1:
-            call = Call(oracle, first, _LANCER_QUERIES, databases=-1, reports=_REPORTS, seconds=round(left))
+            call = Call.hunt(oracle, first, round(left))
             judged += run_sqlancer(server, class_path, call, f"lancer{worker}_").queries
             await_connections(arm.cluster)
-            first += _REPORTS
+            first += REPORTS
         return judged
 
     return lambda arm: sum(_together(work, arm, workers))

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -20,7 +19,7 @@ from fuzz.errors import CaseError
 from fuzz.report.terminal import Display, display
 from fuzz.servers.arm import Arm, ArmSpec
 from fuzz.sources.sqlancer import SqLancer
-from fuzz.sources.sqlancing.jar import VARIABLE, class_path
+from fuzz.sources.sqlancing.jar import class_path
 from fuzz.sources.sqlsmith import SqlSmith
 from fuzz.sources.target import Given
 from fuzz.sources.workloads import workloads_for
@@ -44,10 +43,7 @@ def fuzzers(
     ] = None,
     minutes: Annotated[float, typer.Option(min=0.1, metavar="N", help="How long each of them fuzzes.")] = 10.0,
     seed: Annotated[int, typer.Option(metavar="N", help="Decides cases, scenes, and the others' seeds.")] = 1,
-    jar: Annotated[
-        Path | None,
-        typer.Option("--sqlancer-jar", metavar="PATH", envvar=VARIABLE, help="SQLancer's jar.", show_default=False),
-    ] = None,
+    jar: options.Jar = None,
     base: options.Base = None,
     series: options.SeriesOption = None,
     repo: options.Repo = None,
