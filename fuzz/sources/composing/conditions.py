@@ -6,7 +6,7 @@ from typing import Final
 
 from fuzz.generators.choices import Weighted, between, chance, first_made, pick
 from fuzz.sources.composing.expressions import chosen_relation, expression, leaf, some_exact_type, some_type
-from fuzz.sources.composing.scope import Scope
+from fuzz.sources.composing.scope import Scope, under
 
 Maker = Callable[[random.Random, Scope], str | None]
 
@@ -75,7 +75,7 @@ def _in(rng: random.Random, scope: Scope) -> str | None:
         return None
     relation, inner, source = chosen
     type_ = some_exact_type(rng, inner)
-    inside = inner.only(tuple(column.of(inner.alias(0)) for column in relation.columns)) if chance(rng, 50) else inner
+    inside = inner.only(under(inner.alias(0), relation.columns)) if chance(rng, 50) else inner
     operator = pick(rng, ("IN", "NOT IN", "= ANY", "<> ALL", ">= ALL", "< ANY"))
     made = expression(rng, inside, type_, 1)
     return f"({expression(rng, scope, type_, 1)} {operator} (SELECT {made} FROM {source}{where(rng, inside, 60)}))"
