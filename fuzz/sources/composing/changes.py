@@ -80,12 +80,13 @@ def _of(table: Table, alias: str) -> tuple[Column, ...]:
     return under(alias, table.relation.columns)
 
 
-def _returning(rng: random.Random, scope: Scope, columns: tuple[Column, ...]) -> str:
+def _returning(rng: random.Random, scope: Scope, columns: tuple[Column, ...], first: str = "") -> str:
+    """Return a RETURNING clause or nothing; `first` stands before its expressions."""
     if not chance(rng, 50):
         return ""
     seen = scope.only(columns)
     made = [expression(rng, seen, some_type(rng, seen), 2) for _ in range(between(rng, 1, 3))]
-    return f" RETURNING {', '.join(made)}"
+    return f" RETURNING {first}{', '.join(made)}"
 
 
 def _matching(rng: random.Random, scope: Scope, table: Table) -> tuple[str, str, tuple[Column, ...]]:
@@ -146,7 +147,7 @@ def _merge(rng: random.Random, scope: Scope, table: Table) -> str:
         actions.append(
             f"WHEN NOT MATCHED BY SOURCE AND {condition(rng, over)} THEN UPDATE SET {_assigned(rng, over, table)}"
         )
-        returning = _returning(rng, scope, _of(table, "t")).replace("RETURNING ", "RETURNING merge_action(), ")
+        returning = _returning(rng, scope, _of(table, "t"), "merge_action(), ")
     chosen = " ".join(action for action in actions if chance(rng, 75)) or actions[1]
     return f"MERGE INTO {table.relation.name} AS t USING {source} ON {equal} {chosen}{returning}"
 
