@@ -12,12 +12,13 @@ from typing import Protocol
 from fuzz import workdir
 from fuzz.campaign.attached import attached, running
 from fuzz.campaign.blame import Blame
+from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
 from fuzz.campaign.known import Smallest
 from fuzz.campaign.reach import reach
 from fuzz.campaign.schedule import Range
 from fuzz.campaign.seats import seats
-from fuzz.campaign.store import Store, StoredFinding
+from fuzz.campaign.store import Store
 from fuzz.campaign.tally import Tally
 from fuzz.campaign.trial import try_case
 from fuzz.engines.seeded import case_of

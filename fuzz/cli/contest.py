@@ -10,8 +10,8 @@ import typer
 from fuzz.bench.reduction.contest import Outcome, contest
 from fuzz.bench.reduction.contestant import Contestant, Task, all_contestants
 from fuzz.campaign.catalog import campaign_named, find_finding, opened
+from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.plan import Plan
-from fuzz.campaign.store import StoredFinding
 from fuzz.cli import options
 from fuzz.cli.app import console, write_json
 from fuzz.cli.options import ArmOptions

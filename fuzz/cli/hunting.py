@@ -15,10 +15,11 @@ import typer
 from fuzz.campaign.campaign import REDUCTIONS
 from fuzz.campaign.canaries import plant_all, require_caught
 from fuzz.campaign.catalog import new_campaign, opened
+from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.seats import seats
 from fuzz.campaign.stop import Interrupt, interruptible
-from fuzz.campaign.store import Store, StoredFinding
+from fuzz.campaign.store import Store
 from fuzz.campaign.trial import try_case
 from fuzz.campaign.work import look_into
 from fuzz.cli.app import console, say

@@ -10,8 +10,9 @@ from typing import Any
 
 from fuzz import workdir
 from fuzz.campaign.blame import Blame
+from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.known import Smallest
-from fuzz.campaign.store import Store, StoredFinding
+from fuzz.campaign.store import Store
 from fuzz.cli.options import ArmOptions
 from fuzz.errors import PgduelError
 from fuzz.execution.stage import Stage

@@ -10,8 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from fuzz.campaign.bugs import Bug, bug_key, bugs
+from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.stop import INTERRUPTED
-from fuzz.campaign.store import StoredFinding
 from fuzz.campaign.tally import Tally
 from fuzz.report.terminal import clock, plan_lines
 

@@ -11,7 +11,8 @@ import psutil
 import pytest
 
 from fuzz.campaign.catalog import opened
-from fuzz.campaign.store import Store, StoredFinding
+from fuzz.campaign.findings import StoredFinding
+from fuzz.campaign.store import Store
 from fuzz.reduction.problem import sort_key
 from fuzz.reduction.replay import load
 from oracles.case import Case, Kind, Step

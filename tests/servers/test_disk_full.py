@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.known import Smallest
-from fuzz.campaign.store import Store, StoredFinding
+from fuzz.campaign.store import Store
 from fuzz.cli.options import ArmOptions
 from fuzz.cli.reducing import Reducing
 from fuzz.errors import ServerError

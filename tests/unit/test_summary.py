@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from fuzz.campaign.store import StoredFinding
+from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.tally import Tally
 from fuzz.report.summary import Summary, print_summary
 from oracles.case import Case
