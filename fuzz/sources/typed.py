@@ -69,7 +69,7 @@ class Typed(Source):
         for _ in range(count * _DRAWN):
             scope = Scope(offer, relations, collation=pick(rng, ('"default"', *offer.collations)))
             step = _drawn(rng, scope, tables, indexes)
-            if (done := rehearsed(connection, step)) or (done is False and chance(rng, _REFUSED)):
+            if (done := _rehearsed(connection, step)) or (done is False and chance(rng, _REFUSED)):
                 steps.append(step)
             if len(steps) == count:
                 break
@@ -87,7 +87,7 @@ def _drawn(rng: random.Random, scope: Scope, tables: tuple[Table, ...], indexes:
     return Step(sql, Kind.QUERY, ordered=ordered, may_fail=True, tags=tags)
 
 
-def rehearsed(connection: psycopg.Connection[Any], step: Step) -> bool | None:
+def _rehearsed(connection: psycopg.Connection[Any], step: Step) -> bool | None:
     """Tell whether a step succeeds, which it does for good; None if it is too large. Raises psycopg.Error."""
     if len(step.sql) > _LARGEST or not is_quick(connection, step.sql):
         return None
