@@ -1,14 +1,12 @@
 """`pgduel bench fuzzers`: pgduel's generators beside SQLsmith and SQLancer, on one server each of one build."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
-from rich.table import Table
 
-from fuzz.bench.fuzzers import DIRECTORIES, Figures, Fuzzer, lancer, measure, smith
+from fuzz.bench.fuzzers import Fuzzer, lancer, measure, smith
 from fuzz.campaign.catalog import new_campaign, opened
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.workers import processors
@@ -16,6 +14,7 @@ from fuzz.cli import options
 from fuzz.cli.app import console, say, write_json
 from fuzz.cli.conduct import run
 from fuzz.errors import CaseError
+from fuzz.report.fuzzers_table import figures_json, print_figures
 from fuzz.report.terminal import Display, display
 from fuzz.servers.arm import Arm, ArmSpec
 from fuzz.sources.sqlancer import SqLancer
@@ -65,9 +64,9 @@ def fuzzers(
         plan = Plan(seed, workloads_for(Given()), minutes, None, stop_at_first=False, arms=wanted.to_json())
         entrants = {each: _fuzzer(each, plan, given, specs, shown) for each in chosen}
         measured = [measure(name, each, specs[0], minutes * 60, shown.progress) for name, each in entrants.items()]
-    console.print(_table(measured))
+    print_figures(console, measured)
     say(f"{minutes:g} minutes each on {processors()} processors, arm {specs[0].name}, flavor {flavor}, seed {seed}")
-    write_json(json_file, [_json(figures) for figures in measured])
+    write_json(json_file, [figures_json(each) for each in measured])
 
 
 def _chosen(contestants: Sequence[Contestant] | None, given: Given) -> list[Contestant]:
@@ -98,29 +97,3 @@ def _fuzzer(each: Contestant, plan: Plan, given: Given, specs: Sequence[ArmSpec]
             return store.tally.statements_judged
 
     return campaign
-
-
-def _table(measured: Sequence[Figures]) -> Table:
-    table = Table()
-    table.add_column("fuzzer", no_wrap=True)
-    titles = ["judged\na second", "statements\na second", "without\nerror", "plan\nshapes"]
-    reached = [name for name in DIRECTORIES if any(name in each.reached for each in measured)]
-    titles += [f"{name.rpartition('/')[2]}\n{what}" for name in reached for what in ("lines", "branches")]
-    for title in titles:
-        table.add_column(title, justify="right")
-    for each in measured:
-        table.add_row(*_cells(each))
-    return table
-
-
-def _cells(figures: Figures) -> list[str]:
-    total = figures.succeeded + figures.failed
-    rates = [f"{count / figures.seconds:.0f}" for count in (figures.judged, total)]
-    cells = [figures.fuzzer, *rates, f"{figures.valid_share:.1%}", str(figures.shapes)]
-    for covered in figures.reached.values():
-        cells += [f"{covered.lines_reached / covered.lines:.1%}", f"{covered.branches_reached / covered.branches:.1%}"]
-    return cells
-
-
-def _json(figures: Figures) -> Mapping[str, Any]:
-    return asdict(figures) | {"valid_share": round(figures.valid_share, 5)}

@@ -31,7 +31,7 @@ TALLY = Tally(
     server_cpu=95.0,
 )
 CLEAN = Summary(
-    "3", "time is up", 1, {"master": {"build": "abc"}}, {"planted": 4, "caught": 4}, "", TALLY, (), (), (), ()
+    "3", "time is up", 1, {"master": {"build": "abc"}}, {"planted": 4, "caught": 4}, "", TALLY, (), (), (), (), {}
 )
 
 
