@@ -18,6 +18,7 @@ from fuzz.execution.stage import STATEMENT_TIMEOUT_MS
 from fuzz.reduction.script import write_steps
 from fuzz.reduction.steps import with_step
 from fuzz.servers.arm import Arm
+from fuzz.servers.settings import start_options
 from oracles.case import Case, Kind
 from oracles.mode import settings_of
 
@@ -73,9 +74,8 @@ def _erring(task: Task) -> Arm:
 def _environment(arm: Arm, case: Case) -> dict[str, str]:
     """Return the environment of a client whose sessions have the case's settings."""
     settings = {"search_path": SEARCH_PATH, "statement_timeout": str(STATEMENT_TIMEOUT_MS)} | settings_of(case.modes)
-    words = " ".join(f"-c {name}={_word(value)}" for name, value in settings.items())
     there = {"PGPORT": str(arm.cluster.port), "PGDATABASE": _DATABASE}
-    return arm.cluster.environment() | there | {"PGOPTIONS": words}
+    return arm.cluster.environment() | there | {"PGOPTIONS": start_options(settings)}
 
 
 def _play(arm: Arm, scene: Case, environment: dict[str, str]) -> None:
@@ -98,7 +98,3 @@ def _run(statement: str, environment: dict[str, str], until: float) -> str:
     if done.returncode:
         raise PgduelError(f"sqlreduce failed: {last_line(done.stderr)}")
     return done.stdout
-
-
-def _word(value: str) -> str:
-    return re.sub(r"([\\\s])", r"\\\1", value)
