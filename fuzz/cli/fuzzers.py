@@ -27,7 +27,7 @@ _COVERAGE: Final = "coverage"
 _ORACLE: Final = "QUERY_PARTITIONING"  # of SQLancer
 
 
-class Contestant(StrEnum):
+class Entrant(StrEnum):
     """Who fuzzes."""
 
     PGDUEL = "pgduel"
@@ -37,9 +37,7 @@ class Contestant(StrEnum):
 
 def fuzzers(
     *,
-    contestant: Annotated[
-        list[Contestant] | None, typer.Argument(help="Which ones. Default: all that are there.")
-    ] = None,
+    fuzzer: Annotated[list[Entrant] | None, typer.Argument(help="Which ones. Default: all that are there.")] = None,
     minutes: Annotated[float, typer.Option(min=0.1, metavar="N", help="How long each of them fuzzes.")] = 10.0,
     seed: Annotated[int, typer.Option(metavar="N", help="Decides cases, scenes, and the others' seeds.")] = 1,
     jar: options.Jar = None,
@@ -58,7 +56,7 @@ def fuzzers(
     """
     wanted = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
     given = options.given(jar=jar)
-    chosen = _chosen(contestant, given)
+    chosen = _chosen(fuzzer, given)
     with display(console, None) as shown:
         specs = wanted.specs(shown.progress)[-1:]
         plan = Plan(seed, workloads_for(Given()), minutes, None, stop_at_first=False, arms=wanted.to_json())
@@ -69,25 +67,25 @@ def fuzzers(
     write_json(json_file, [figures_json(each) for each in measured])
 
 
-def _chosen(contestants: Sequence[Contestant] | None, given: Given) -> list[Contestant]:
+def _chosen(names: Sequence[Entrant] | None, given: Given) -> list[Entrant]:
     """Return those asked for, or else those that are there; say who is not. Raises CaseError."""
-    lacking = {Contestant.SQLSMITH: SqlSmith.lacks(given), Contestant.SQLANCER: SqLancer.lacks(given)}
-    for each in contestants or ():
+    lacking = {Entrant.SQLSMITH: SqlSmith.lacks(given), Entrant.SQLANCER: SqLancer.lacks(given)}
+    for each in names or ():
         if lacking.get(each):
             raise CaseError(f"{each} cannot run: {lacking[each]}")
-    if contestants:
-        return list(dict.fromkeys(contestants))
+    if names:
+        return list(dict.fromkeys(names))
     for each, why in lacking.items():
         if why:
             say(f"without {each}: {why}")
-    return [each for each in Contestant if not lacking.get(each)]
+    return [each for each in Entrant if not lacking.get(each)]
 
 
-def _fuzzer(each: Contestant, plan: Plan, given: Given, specs: Sequence[ArmSpec], shown: Display) -> Fuzzer:
+def _fuzzer(each: Entrant, plan: Plan, given: Given, specs: Sequence[ArmSpec], shown: Display) -> Fuzzer:
     seconds, workers = plan.limits.seconds or 0.0, processors()
-    if each is Contestant.SQLSMITH:
+    if each is Entrant.SQLSMITH:
         return smith(plan.seed, seconds, workers)
-    if each is Contestant.SQLANCER:
+    if each is Entrant.SQLANCER:
         return lancer(class_path(given.sqlancer_jar), _ORACLE, plan.seed, seconds, workers)
 
     def campaign(arm: Arm) -> int:

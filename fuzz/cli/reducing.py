@@ -20,13 +20,13 @@ from fuzz.inquiry.asking import Asking, same_arms
 from fuzz.inquiry.blaming import suspicion
 from fuzz.inquiry.question import Question
 from fuzz.reduction.limit import Limit
+from fuzz.reduction.problem import SECONDS
 from fuzz.reduction.reducer import Uninteresting, reduce
 from fuzz.reduction.reproducer import noted, render
 from fuzz.servers.arm import Arm
 from oracles.case import Case
 from oracles.finding import Finding
 
-SECONDS = 60.0  # that the reduction of one finding may take
 DIRECTORY = "reproducers"
 
 
