@@ -31,3 +31,13 @@ class CanaryMissed(PgduelError):
     """An oracle did not report a bug planted for it: no result of this run can be trusted."""
 
     exit_code = 3
+
+
+def first_line(said: str, otherwise: str = "no message") -> str:
+    """Return the first line of what a program or server said."""
+    return (said.strip().splitlines() or [otherwise])[0]
+
+
+def last_line(said: str, otherwise: str = "no message") -> str:
+    """Return the last line of what a program said, where many tell why they end."""
+    return (said.strip().splitlines() or [otherwise])[-1]

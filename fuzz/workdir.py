@@ -11,7 +11,7 @@ from fuzz.errors import PgduelError, StorageError
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 MEMORY = Path("/dev/shm")
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _MEMORY_NEEDED = 8 << 30  # bytes: four servers with 1 GB of WAL at most each, what they hold, and as much left over
 
 
@@ -50,7 +50,7 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        advice = "make room there" if error.errno in NO_ROOM else "see that pgduel may write there"
+        advice = "make room there" if error.errno in _NO_ROOM else "see that pgduel may write there"
         raise StorageError(f"cannot write {path} ({error.strerror}); {advice}") from error
 
 

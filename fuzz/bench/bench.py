@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import psycopg
 
 from fuzz import bench
-from fuzz.errors import PgduelError
+from fuzz.errors import PgduelError, first_line
 from fuzz.servers.arm import Arm
 from oracles.discovery import instances
 
@@ -97,7 +97,7 @@ def connected(arm: Arm) -> Iterator[Connection]:
         with psycopg.connect(**arm.cluster.connect_kwargs, autocommit=True) as connection:  # type: ignore[arg-type]  # host is a str
             yield connection
     except psycopg.Error as error:
-        raise BenchError(f"arm {arm.name} cannot be measured: {str(error).strip().splitlines()[0]}") from error
+        raise BenchError(f"arm {arm.name} cannot be measured: {first_line(str(error))}") from error
 
 
 def all_benches() -> dict[str, Bench]:

@@ -7,24 +7,25 @@ All but what a fuzzer says of its own judgements is measured in the server, by o
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Final, TypeVar
 
 from fuzz.engines import sqlsmith
 from fuzz.execution.rehearsal import Rehearsal
-from fuzz.generators.choices import pick
-from fuzz.generators.generator import Scale, all_generators
+from fuzz.generators.generator import Scale, small_scene
 from fuzz.servers import Report
 from fuzz.servers.arm import Arm, ArmSpec, build_arms, open_arms
 from fuzz.servers.coverage import Covered, covered
 from fuzz.servers.flavor import PROFILE_FILE
 from fuzz.servers.modules import ensure_module
 from fuzz.servers.recovery import await_connections
-from fuzz.sources.sqlancing.options import Call
+from fuzz.sources.sqlancing.options import REPORTS, Call
 from fuzz.sources.sqlancing.running import Server
 from fuzz.sources.sqlancing.running import run as run_sqlancer
 from fuzz.sources.sqlsmith import SEEDS
@@ -37,11 +38,8 @@ _SETTINGS: Final = {
     "shared_preload_libraries": f"pgduel_witness,{_RECORDER}",
     f"{_RECORDER}.file": _RECORDS,
 }
-_SCALE: Final = Scale(rows=60, queries=1)  # of the scenes on which SQLsmith is let loose
 _ROUND: Final = 60.0  # seconds after which SQLsmith gets another scene
 _SMITH_QUERIES: Final = 100_000  # on one scene: more than it draws in that time
-_LANCER_QUERIES: Final = 1000  # in one database
-_REPORTS: Final = 20  # of SQLancer's, after which it starts anew with other seeds
 
 Result = TypeVar("Result")
 Fuzzer = Callable[[Arm], int | None]  # fuzzes an arm; returns how many statements it judged, if that is not all
@@ -99,12 +97,12 @@ def _recorded(file: Path) -> tuple[Counter[str], set[str]]:
 def smith(seed: int, seconds: float, workers: int) -> Fuzzer:
     """Return SQLsmith alone, which looks for crashes: one process a worker, over scenes of the generators."""
 
-    def work(arm: Arm, worker: int) -> None:
+    def work(arm: Arm, worker: int, over: Event) -> None:
         rng = random.Random(f"{seed}/sqlsmith/worker {worker}")
         until = time.monotonic() + seconds
         with closing(Rehearsal(arm, f"smith{worker}", Given())) as target:
-            while (left := until - time.monotonic()) > 0:
-                scene = pick(rng, list(all_generators().values())).generate(rng, _SCALE).scene
+            while not over.is_set() and (left := until - time.monotonic()) > 0:
+                scene = small_scene(rng, Scale())
                 with target.played(scene) as connection:
                     database = connection.info.dbname
                 drawn = sqlsmith.Smith(rng.randrange(SEEDS), _SMITH_QUERIES)
@@ -112,7 +110,7 @@ def smith(seed: int, seconds: float, workers: int) -> Fuzzer:
                 await_connections(arm.cluster)
 
     def fuzz(arm: Arm) -> None:
-        _together(work, arm, workers)
+        together(partial(work, arm), workers)
 
     return fuzz
 
@@ -120,22 +118,28 @@ def smith(seed: int, seconds: float, workers: int) -> Fuzzer:
 def lancer(class_path: str, oracle: str, seed: int, seconds: float, workers: int) -> Fuzzer:
     """Return SQLancer alone, one process a worker, with one of its oracles."""
 
-    def work(arm: Arm, worker: int) -> int:
+    def work(arm: Arm, worker: int, over: Event) -> int:
         judged = 0
         first = seed + worker * SEEDS // workers
         until = time.monotonic() + seconds
         server = Server(str(arm.cluster.socket_dir), arm.cluster.port)
-        while (left := until - time.monotonic()) >= 1:
-            call = Call(oracle, first, _LANCER_QUERIES, databases=-1, reports=_REPORTS, seconds=round(left))
+        while not over.is_set() and (left := until - time.monotonic()) >= 1:
+            call = Call.hunt(oracle, first, round(left))
             judged += run_sqlancer(server, class_path, call, f"lancer{worker}_").queries
             await_connections(arm.cluster)
-            first += _REPORTS
+            first += REPORTS
         return judged
 
-    return lambda arm: sum(_together(work, arm, workers))
+    return lambda arm: sum(together(partial(work, arm), workers))
 
 
-def _together(work: Callable[[Arm, int], Result], arm: Arm, workers: int) -> Sequence[Result]:
-    """Return what came of each worker's part."""
+def together(work: Callable[[int, Event], Result], workers: int) -> list[Result]:
+    """Return what came of each worker's part. All are told that it is over once one fails, or the user ends it."""
+    over = Event()
     with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(lambda worker: work(arm, worker), range(workers)))
+        parts = [pool.submit(work, worker, over) for worker in range(workers)]
+        try:
+            wait(parts, return_when=FIRST_EXCEPTION)
+        finally:
+            over.set()
+    return [part.result() for part in parts]

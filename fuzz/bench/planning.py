@@ -17,6 +17,7 @@ from types import MappingProxyType
 import psycopg
 
 from fuzz.bench.bench import UNDISTURBED, Bench, BenchError, Connection, Point, Samples, connected
+from fuzz.errors import first_line
 from fuzz.execution import planner_statistics
 from fuzz.execution.planner_statistics import planner_cpu
 from fuzz.servers.arm import Arm
@@ -134,5 +135,5 @@ class _Session:
         try:
             lines = self.connection.execute(f"EXPLAIN ({option}, COSTS OFF) {query}").fetchall()
         except psycopg.Error as error:
-            raise BenchError(f"query {name}: {str(error).strip().splitlines()[0]}") from error
+            raise BenchError(f"query {name}: {first_line(str(error))}") from error
         return "\n".join(line for (line,) in lines[-4:])

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fuzz.campaign.store import StoredFinding
+from fuzz.campaign.findings import StoredFinding
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,11 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
 from fuzz.campaign.schedule import Range, Schedule
 from fuzz.campaign.stop import INTERRUPTED, Interrupt, Limits
-from fuzz.campaign.store import Store, StoredFinding
+from fuzz.campaign.store import Store
 from fuzz.campaign.tally import Tally
 from fuzz.campaign.workers import Died, Done, Pool
 from fuzz.errors import ServerError, StorageError

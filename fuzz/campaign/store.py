@@ -6,18 +6,18 @@ and waits for locks. A row is written in the transaction that makes it true; not
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, create_engine, func, select, update
+from sqlalchemy import Connection, create_engine, select, update
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.schema import CreateTable
 
 from fuzz.campaign import case_json
 from fuzz.campaign.blame import Blame
-from fuzz.campaign.finding_json import beside_of, finding_of
+from fuzz.campaign.findings import StoredFinding, read_findings
 from fuzz.campaign.known import Smallest
 from fuzz.campaign.tables import (
     BESIDE,
@@ -33,40 +33,12 @@ from fuzz.campaign.tables import (
     VOTE,
 )
 from fuzz.campaign.tally import Tally
-from fuzz.errors import StorageError
+from fuzz.errors import StorageError, first_line
 from oracles.case import Case
-from oracles.finding import Finding, Vote
+from oracles.finding import Finding
 
 FILE = "store.sqlite"
 _NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
-_SMALLEST = [
-    column.label(f"smallest_{column.name}") for column in SMALLEST.columns if column is not SMALLEST.c.fingerprint
-]
-
-
-@dataclass(frozen=True, slots=True)
-class StoredFinding:
-    """A finding with the first case that showed it, how many cases did, and its reproducer."""
-
-    finding: Finding
-    case_id: str
-    case: Case
-    count: int
-    reproducer: Path | None  # None only where pgduel was killed before it was written
-    reduced: bool
-    smallest: Smallest | None = None  # so far, unless it is `reduced`
-    blame: Blame | None = None
-    seconds: float | None = None  # that its reduction took
-
-    @property
-    def least(self) -> Smallest:
-        """Return the smallest case known: the whole one, in no run yet, where reduction found no other."""
-        return self.smallest or Smallest(self.case, self.finding, 0, 0)
-
-    @property
-    def settled(self) -> bool:
-        """Tell whether it was looked into to the end: reduced, and blamed, if it showed again for that."""
-        return self.reduced and (self.blame is not None or not self.least.shown)
 
 
 class StoreError(StorageError):
@@ -99,7 +71,7 @@ class Store:
             with self._engine.begin() as connection:
                 yield connection
         except SQLAlchemyError as error:
-            cause = str(error.__cause__ or error).splitlines()[0]
+            cause = first_line(str(error.__cause__ or error))
             advice = "; make room there" if getattr(error.__cause__, "sqlite_errorname", "") in _NO_ROOM else ""
             raise StoreError(f"the store {self.directory / FILE} cannot be used: {cause}{advice}") from error
 
@@ -212,26 +184,8 @@ class Store:
 
     def findings(self) -> tuple[StoredFinding, ...]:
         """Return all findings, in the order in which they came."""
-        counts = select(OCCURRENCE.c.fingerprint, func.count().label("count")).group_by(OCCURRENCE.c.fingerprint)
-        counted = counts.subquery()
-        reduced = FINDING.c.fingerprint.in_(select(REDUCTION.c.fingerprint)).label("reduced")
-        query = select(
-            FINDING,
-            counted.c.count,
-            reduced,
-            BESIDE.c.queries,
-            BLAME.c.told,
-            VOTE.c.suspect,
-            VOTE.c.agreeing,
-            EFFORT.c.seconds,
-            *_SMALLEST,
-        )
-        query = query.join(counted, FINDING.c.fingerprint == counted.c.fingerprint)
-        for more in (BESIDE, VOTE, SMALLEST, BLAME, EFFORT):
-            query = query.join(more, FINDING.c.fingerprint == more.c.fingerprint, isouter=True)
         with self.transaction() as connection:
-            rows = connection.execute(query.order_by(FINDING.c.number)).mappings().all()
-        return tuple(_stored(dict(row)) for row in rows)
+            return read_findings(connection)
 
 
 def _keep(connection: Connection, fingerprint: str, smallest: Smallest) -> None:
@@ -243,38 +197,3 @@ def _keep(connection: Connection, fingerprint: str, smallest: Smallest) -> None:
     }
     kept = insert(SMALLEST).values(fingerprint=fingerprint, **row)
     connection.execute(kept.on_conflict_do_update(["fingerprint"], set_=row))
-
-
-def _stored(row: Mapping[str, Any]) -> StoredFinding:
-    finding = Finding(
-        oracle=row["oracle"],
-        arms=(row["expected_arm"], row["suspect_arm"]),
-        origin=row["origin"],
-        step=row["step"],
-        summary=row["summary"],
-        expected=row["expected"],
-        actual=row["actual"],
-        beside=beside_of(row["queries"] or ()),
-        vote=None if row["suspect"] is None else Vote(row["suspect"], tuple(row["agreeing"])),
-    )
-    reproducer = None if row["reproducer"] is None else Path(row["reproducer"])
-    case = case_json.loads(row["case"])
-    blame = None if row["told"] is None else Blame.from_json(row["told"])
-    return StoredFinding(
-        finding,
-        row["case_id"],
-        case,
-        row["count"],
-        reproducer,
-        bool(row["reduced"]),
-        _smallest_of(row),
-        blame,
-        row["seconds"],
-    )
-
-
-def _smallest_of(row: Mapping[str, Any]) -> Smallest | None:
-    if row["smallest_runs"] is None:  # it is not reduced, or was so before this was recorded
-        return None
-    finding = finding_of(row["smallest_finding"])
-    return Smallest(case_json.loads(row["smallest_case"]), finding, row["smallest_shown"], row["smallest_runs"])

@@ -12,8 +12,6 @@ from oracles.majority import with_votes
 from oracles.observation import CaseObservation, Run
 from oracles.oracle import Agree, More, Observations, Verdict
 
-NOTHING: Observations = {}
-
 
 class Observer(Protocol):
     """Whatever executes runs: a Stage, or one that plants bugs."""
@@ -45,17 +43,16 @@ class Trial:
         return max(compared.values(), default=0)
 
 
-def try_case(stage: Observer, seats: Sequence[Seat], case: Case, known: Observations = NOTHING) -> Trial:
+def try_case(stage: Observer, seats: Sequence[Seat], case: Case, known: Observations | None = None) -> Trial:
     """Try a case before the oracles, each of which judges the arms of its seat. Raises ServerError.
 
     What is `known` of it by now is not observed again.
-
     All oracles judge anew in each round, so that each has seen every run in the end: a crash in a run that another
     oracle asked for is seen too.
     """
-    observations = dict(known)
+    observations = dict(known or {})
     judged: list[tuple[Verdict, ...] | More] = []
-    wanted = [run for run in dict.fromkeys(_first_runs(seats, case)) if run not in known]
+    wanted = [run for run in dict.fromkeys(_first_runs(seats, case)) if run not in observations]
     while wanted:
         try:
             observations |= stage.observe(case, wanted)

@@ -4,7 +4,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Protocol
@@ -12,12 +12,13 @@ from typing import Protocol
 from fuzz import workdir
 from fuzz.campaign.attached import attached, running
 from fuzz.campaign.blame import Blame
+from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
 from fuzz.campaign.known import Smallest
 from fuzz.campaign.reach import reach
 from fuzz.campaign.schedule import Range
 from fuzz.campaign.seats import seats
-from fuzz.campaign.store import Store, StoredFinding
+from fuzz.campaign.store import Store
 from fuzz.campaign.tally import Tally
 from fuzz.campaign.trial import try_case
 from fuzz.engines.seeded import case_of
@@ -49,6 +50,14 @@ class Reducer(Protocol):
 
     def blame(self, arms: Sequence[Arm], found: StoredFinding, smallest: Smallest) -> Blame:
         """Find what is to blame, as far as that takes no build; add it to the script."""
+
+
+def write_script(fingerprint: str, store: Store, reducer: Reducer) -> StoredFinding:
+    """Write the script of a finding, and record where it is; return the finding. Raises StorageError."""
+    found = next(each for each in store.findings() if each.finding.fingerprint == fingerprint)
+    path = reducer.write(found, store.directory)
+    store.written(fingerprint, path)
+    return replace(found, reproducer=path)
 
 
 def look_into(found: StoredFinding, arms: Sequence[Arm], store: Store, reducer: Reducer) -> Smallest:
@@ -167,7 +176,7 @@ class _Worker:
         self._require(servers, case_id)
         for finding in trial.findings:
             if self._store.add_finding(finding, str(case_id), case):
-                self._write_script(finding.fingerprint)
+                write_script(finding.fingerprint, self._store, self._work.reducer)
                 result.found.append(finding.fingerprint)
         if not trial.complete:
             raise Abandoned
@@ -193,18 +202,12 @@ class _Worker:
         """Return their process numbers. Raises ServerError if one is down."""
         return [running(arm) for arm in self._work.arms]
 
-    def _found(self, fingerprint: str) -> StoredFinding:
-        return next(each for each in self._store.findings() if each.finding.fingerprint == fingerprint)
-
-    def _write_script(self, fingerprint: str) -> None:
-        self._store.written(fingerprint, self._work.reducer.write(self._found(fingerprint), self._work.directory))
-
     def _reduce(self, job: Reduction) -> ReductionResult:
         """Reduce on servers of its own: those of the campaign shall not crash for it, nor disturb it."""
         try:
             with fresh_servers(self._work.arms) as arms:
-                self._write_script(job.fingerprint)  # again, as pgduel may have been killed before it could
-                found = self._found(job.fingerprint)
+                # The script is written again, as pgduel may have been killed before it could.
+                found = write_script(job.fingerprint, self._store, self._work.reducer)
                 smallest = look_into(found, arms, self._store, self._work.reducer)
         except PgduelError as error:
             later = f"./pgduel fuzz --resume {self._work.directory.name} tries again"

@@ -1,7 +1,6 @@
 """`pgduel bench reduction`: pgduel's reducer beside those that others wrote, on findings of campaigns."""
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -11,8 +10,8 @@ import typer
 from fuzz.bench.reduction.contest import Outcome, contest
 from fuzz.bench.reduction.contestant import Contestant, Task, all_contestants
 from fuzz.campaign.catalog import campaign_named, find_finding, opened
+from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.plan import Plan
-from fuzz.campaign.store import StoredFinding
 from fuzz.cli import options
 from fuzz.cli.app import console, write_json
 from fuzz.cli.options import ArmOptions
@@ -73,7 +72,10 @@ def _chosen(what: Sequence[str]) -> dict[Path, dict[str, StoredFinding]]:
         else:
             directory, one = find_finding(name)
             found = (one,)
-        chosen.setdefault(directory, {}).update({each.finding.fingerprint: each for each in found})
+        for each in found:
+            chosen.setdefault(directory, {})[each.finding.fingerprint] = each
+    if not chosen:
+        raise CaseError(f"there is no finding to reduce in {', '.join(what)}; pgduel list campaigns counts them")
     return chosen
 
 
@@ -88,13 +90,11 @@ def _contests(
     with opened(directory) as store:
         given = ArmOptions.from_json(Plan.from_json(store.options).arms)
         facts = store.arms
-    with ExitStack() as stack:
-        specs = given.specs(report)
-        arms = stack.enter_context(open_arms(specs, report, allow_same_build=given.same_build_wanted))
-        contests = {}
+    contests = {}
+    with open_arms(given.specs(report), report, allow_same_build=given.same_build_wanted) as arms:
         for fingerprint, as_found in findings.items():
             found = replace(as_found, case=asking_for_what_it_got(as_found.case, alone=len(arms) == 1))
             script = render(found.case, found.finding, facts, found.case_id, f"./pgduel replay {fingerprint}")
             name = f"{directory.name}/{fingerprint}, {found.finding.oracle}"
             contests[name] = contest(Task(found, script, arms), contestants, seconds, report)
-        return contests
+    return contests

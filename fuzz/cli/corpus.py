@@ -11,7 +11,7 @@ import typer
 
 from fuzz import workdir
 from fuzz.campaign.catalog import opened
-from fuzz.campaign.store import StoredFinding
+from fuzz.campaign.findings import StoredFinding
 from fuzz.cli import options
 from fuzz.cli.app import app, say, write_json
 from fuzz.cli.options import ArmOptions, arms_json

@@ -1,15 +1,12 @@
 """`pgduel bench fuzzers`: pgduel's generators beside SQLsmith and SQLancer, on one server each of one build."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
 from enum import StrEnum
-from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
-from rich.table import Table
 
-from fuzz.bench.fuzzers import DIRECTORIES, Figures, Fuzzer, lancer, measure, smith
+from fuzz.bench.fuzzers import Fuzzer, lancer, measure, smith
 from fuzz.campaign.catalog import new_campaign, opened
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.workers import processors
@@ -17,10 +14,11 @@ from fuzz.cli import options
 from fuzz.cli.app import console, say, write_json
 from fuzz.cli.conduct import run
 from fuzz.errors import CaseError
+from fuzz.report.fuzzers_table import figures_json, print_figures
 from fuzz.report.terminal import Display, display
 from fuzz.servers.arm import Arm, ArmSpec
 from fuzz.sources.sqlancer import SqLancer
-from fuzz.sources.sqlancing.jar import VARIABLE, class_path
+from fuzz.sources.sqlancing.jar import class_path
 from fuzz.sources.sqlsmith import SqlSmith
 from fuzz.sources.target import Given
 from fuzz.sources.workloads import workloads_for
@@ -29,7 +27,7 @@ _COVERAGE: Final = "coverage"
 _ORACLE: Final = "QUERY_PARTITIONING"  # of SQLancer
 
 
-class Contestant(StrEnum):
+class Entrant(StrEnum):
     """Who fuzzes."""
 
     PGDUEL = "pgduel"
@@ -39,15 +37,10 @@ class Contestant(StrEnum):
 
 def fuzzers(
     *,
-    contestant: Annotated[
-        list[Contestant] | None, typer.Argument(help="Which ones. Default: all that are there.")
-    ] = None,
+    fuzzer: Annotated[list[Entrant] | None, typer.Argument(help="Which ones. Default: all that are there.")] = None,
     minutes: Annotated[float, typer.Option(min=0.1, metavar="N", help="How long each of them fuzzes.")] = 10.0,
     seed: Annotated[int, typer.Option(metavar="N", help="Decides cases, scenes, and the others' seeds.")] = 1,
-    jar: Annotated[
-        Path | None,
-        typer.Option("--sqlancer-jar", metavar="PATH", envvar=VARIABLE, help="SQLancer's jar.", show_default=False),
-    ] = None,
+    jar: options.Jar = None,
     base: options.Base = None,
     series: options.SeriesOption = None,
     repo: options.Repo = None,
@@ -63,36 +56,36 @@ def fuzzers(
     """
     wanted = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
     given = options.given(jar=jar)
-    chosen = _chosen(contestant, given)
+    chosen = _chosen(fuzzer, given)
     with display(console, None) as shown:
         specs = wanted.specs(shown.progress)[-1:]
         plan = Plan(seed, workloads_for(Given()), minutes, None, stop_at_first=False, arms=wanted.to_json())
         entrants = {each: _fuzzer(each, plan, given, specs, shown) for each in chosen}
         measured = [measure(name, each, specs[0], minutes * 60, shown.progress) for name, each in entrants.items()]
-    console.print(_table(measured))
+    print_figures(console, measured)
     say(f"{minutes:g} minutes each on {processors()} processors, arm {specs[0].name}, flavor {flavor}, seed {seed}")
-    write_json(json_file, [_json(figures) for figures in measured])
+    write_json(json_file, [figures_json(each) for each in measured])
 
 
-def _chosen(contestants: Sequence[Contestant] | None, given: Given) -> list[Contestant]:
+def _chosen(names: Sequence[Entrant] | None, given: Given) -> list[Entrant]:
     """Return those asked for, or else those that are there; say who is not. Raises CaseError."""
-    lacking = {Contestant.SQLSMITH: SqlSmith.lacks(given), Contestant.SQLANCER: SqLancer.lacks(given)}
-    for each in contestants or ():
+    lacking = {Entrant.SQLSMITH: SqlSmith.lacks(given), Entrant.SQLANCER: SqLancer.lacks(given)}
+    for each in names or ():
         if lacking.get(each):
             raise CaseError(f"{each} cannot run: {lacking[each]}")
-    if contestants:
-        return list(dict.fromkeys(contestants))
+    if names:
+        return list(dict.fromkeys(names))
     for each, why in lacking.items():
         if why:
             say(f"without {each}: {why}")
-    return [each for each in Contestant if not lacking.get(each)]
+    return [each for each in Entrant if not lacking.get(each)]
 
 
-def _fuzzer(each: Contestant, plan: Plan, given: Given, specs: Sequence[ArmSpec], shown: Display) -> Fuzzer:
+def _fuzzer(each: Entrant, plan: Plan, given: Given, specs: Sequence[ArmSpec], shown: Display) -> Fuzzer:
     seconds, workers = plan.limits.seconds or 0.0, processors()
-    if each is Contestant.SQLSMITH:
+    if each is Entrant.SQLSMITH:
         return smith(plan.seed, seconds, workers)
-    if each is Contestant.SQLANCER:
+    if each is Entrant.SQLANCER:
         return lancer(class_path(given.sqlancer_jar), _ORACLE, plan.seed, seconds, workers)
 
     def campaign(arm: Arm) -> int:
@@ -102,29 +95,3 @@ def _fuzzer(each: Contestant, plan: Plan, given: Given, specs: Sequence[ArmSpec]
             return store.tally.statements_judged
 
     return campaign
-
-
-def _table(measured: Sequence[Figures]) -> Table:
-    table = Table()
-    table.add_column("fuzzer", no_wrap=True)
-    titles = ["judged\na second", "statements\na second", "without\nerror", "plan\nshapes"]
-    reached = [name for name in DIRECTORIES if any(name in each.reached for each in measured)]
-    titles += [f"{name.rpartition('/')[2]}\n{what}" for name in reached for what in ("lines", "branches")]
-    for title in titles:
-        table.add_column(title, justify="right")
-    for each in measured:
-        table.add_row(*_cells(each))
-    return table
-
-
-def _cells(figures: Figures) -> list[str]:
-    total = figures.succeeded + figures.failed
-    rates = [f"{count / figures.seconds:.0f}" for count in (figures.judged, total)]
-    cells = [figures.fuzzer, *rates, f"{figures.valid_share:.1%}", str(figures.shapes)]
-    for covered in figures.reached.values():
-        cells += [f"{covered.lines_reached / covered.lines:.1%}", f"{covered.branches_reached / covered.branches:.1%}"]
-    return cells
-
-
-def _json(figures: Figures) -> Mapping[str, Any]:
-    return asdict(figures) | {"valid_share": round(figures.valid_share, 5)}

@@ -15,12 +15,13 @@ import typer
 from fuzz.campaign.campaign import REDUCTIONS
 from fuzz.campaign.canaries import plant_all, require_caught
 from fuzz.campaign.catalog import new_campaign, opened
+from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.seats import seats
 from fuzz.campaign.stop import Interrupt, interruptible
-from fuzz.campaign.store import Store, StoredFinding
+from fuzz.campaign.store import Store
 from fuzz.campaign.trial import try_case
-from fuzz.campaign.work import look_into
+from fuzz.campaign.work import look_into, write_script
 from fuzz.cli.app import console, say
 from fuzz.cli.options import ArmOptions, arms_json
 from fuzz.cli.reducing import Reducing
@@ -71,17 +72,13 @@ class Hunt:
         for finding in trial.findings:
             if self._store.add_finding(finding, origin, case):
                 self.shown.say(f"finding {finding.fingerprint}, {finding.oracle}: {finding.summary}")
-                self._written(finding.fingerprint)
+                write_script(finding.fingerprint, self._store, self._reducing)
         return bool(trial.findings)
 
     @property
     def findings(self) -> tuple[StoredFinding, ...]:
         """What was found."""
         return self._store.findings()
-
-    def _written(self, fingerprint: str) -> None:
-        found = next(each for each in self.findings if each.finding.fingerprint == fingerprint)
-        self._store.written(fingerprint, self._reducing.write(found, self._store.directory))
 
     def reduce(self) -> None:
         """Reduce what was found, as much of it as a campaign would, on servers of its own."""

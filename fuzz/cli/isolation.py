@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from fuzz import workdir
 from fuzz.campaign.catalog import new_campaign, opened
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.spec_findings import SpecFinding, add_spec_finding, spec_findings
@@ -20,7 +21,6 @@ from fuzz.campaign.store import Store
 from fuzz.campaign.tally import Tally
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_json
-from fuzz.cli.options import arms_json
 from fuzz.engines.isolation import (
     PERTURBED,
     REPEATED,
@@ -77,12 +77,9 @@ def isolation(
         with open_arms(wanted, shown.progress, allow_same_build=same, settings=SETTINGS) as running:
             testers = [Tester(each) for each in running]
             named = _named(names, running[0].trees[0], by_default=not files)
-            built = [spec for spec in named if not any(tester.lacks(spec) for tester in testers)]
-            if lacking := len(named) - len(built):
-                shown.say(f"{lacking} specs are of modules that are not built")
-            drawn = [*files, *_drawn(built, seed)]
+            drawn = [*files, *_drawn(_built(named, testers, shown), seed)]
             with opened(new_campaign()) as store:
-                store.begin(plan.to_json(), arms_json(wanted, [each.build.key for each in running]))
+                store.begin(plan.to_json(), options.arms_json(wanted, [each.build.key for each in running]))
                 run = _Run(testers, shown, arms.command_line(), store)
                 run.play(drawn, minutes * 60)
                 findings = spec_findings(store)
@@ -109,6 +106,14 @@ def _named(names: Sequence[str], tree: str, *, by_default: bool) -> tuple[Spec, 
     if unknown := [name for name in names if name not in known]:
         raise CaseError(f"no isolation spec is called {unknown[0]!r}; there are: {', '.join(known)}")
     return tuple(known[name] for name in names) if names or not by_default else tuple(known.values())
+
+
+def _built(specs: Sequence[Spec], testers: Sequence[Tester], shown: Display) -> list[Spec]:
+    """Return the specs of what all arms have built; say how many others there are."""
+    built = [spec for spec in specs if not any(tester.lacks(spec) for tester in testers)]
+    if lacking := len(specs) - len(built):
+        shown.say(f"{lacking} specs are of modules that are not built")
+    return built
 
 
 def _drawn(specs: Sequence[Spec], seed: int) -> Iterator[Spec]:
@@ -176,5 +181,5 @@ class _Run:
                 finding.expected.splitlines(), finding.actual.splitlines(), *finding.arms, lineterm="", n=3
             )
             said = [finding.summary, f"Judge it: ./pgduel isolation {path}{self.options}", *lines]
-            path.write_text(reproducer(spec, said[:_SHOWN]))
+            workdir.write(path, reproducer(spec, said[:_SHOWN]))
             self.shown.say(f"finding {finding.fingerprint} in {spec.name} ({spec.modes}): {finding.summary}\n  {path}")

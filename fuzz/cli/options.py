@@ -83,8 +83,6 @@ FlavorOption = Annotated[
 JsonFile = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="Write the result to FILE, as JSON.", show_default=False)
 ]
-
-
 Sql = Annotated[
     Path | None,
     typer.Option(
@@ -93,6 +91,16 @@ Sql = Annotated[
         help="SQL of yours to draw cases from, as source user_sql: a file (a dump, a script, pg_stat_statements as "
         "CSV), or a directory of them in the order of their names.",
         rich_help_panel="What runs",
+        show_default=False,
+    ),
+]
+Jar = Annotated[
+    Path | None,
+    typer.Option(
+        "--sqlancer-jar",
+        metavar="PATH",
+        envvar=VARIABLE,
+        help="SQLancer's jar, beside what it needs. Default: the one that pgduel sqlancer has Maven fetch.",
         show_default=False,
     ),
 ]

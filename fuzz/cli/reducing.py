@@ -10,8 +10,9 @@ from typing import Any
 
 from fuzz import workdir
 from fuzz.campaign.blame import Blame
+from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.known import Smallest
-from fuzz.campaign.store import Store, StoredFinding
+from fuzz.campaign.store import Store
 from fuzz.cli.options import ArmOptions
 from fuzz.errors import PgduelError
 from fuzz.execution.stage import Stage
@@ -19,13 +20,13 @@ from fuzz.inquiry.asking import Asking, same_arms
 from fuzz.inquiry.blaming import suspicion
 from fuzz.inquiry.question import Question
 from fuzz.reduction.limit import Limit
+from fuzz.reduction.problem import SECONDS
 from fuzz.reduction.reducer import Uninteresting, reduce
 from fuzz.reduction.reproducer import noted, render
 from fuzz.servers.arm import Arm
 from oracles.case import Case
 from oracles.finding import Finding
 
-SECONDS = 60.0  # that the reduction of one finding may take
 DIRECTORY = "reproducers"
 
 

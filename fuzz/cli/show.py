@@ -12,6 +12,7 @@ from fuzz.campaign.catalog import find_spec_finding
 from fuzz.cli import options
 from fuzz.cli.app import app, say
 from fuzz.cli.subject import Named, progress, subject_of
+from fuzz.engines.isolation import read_spec
 from fuzz.errors import CaseError, PgduelError
 from fuzz.report.forms.form import all_forms
 from fuzz.report.terminal import display
@@ -49,7 +50,7 @@ def show(
         raise CaseError(f"{form} takes several files: say where they go with --into")
     given = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
     if form is _SQL and not Path(named).is_file() and (found := find_spec_finding(named)):
-        files: Mapping[str, str] = {found.spec.name: found.spec.read_text()}
+        files: Mapping[str, str] = {found.spec.name: read_spec(found.spec).text}
     else:
         with display(progress, None) as shown:
             files = chosen.files(subject_of(named, given, shown.progress))

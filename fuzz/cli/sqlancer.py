@@ -1,7 +1,6 @@
 """`pgduel sqlancer`: SQLancer looks for bugs by its own oracles; what it reports is judged again."""
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -10,14 +9,12 @@ from fuzz.campaign.plan import Plan
 from fuzz.cli import options
 from fuzz.cli.app import app, write_json
 from fuzz.cli.hunting import Hunt, hunting, told
-from fuzz.sources.sqlancing.jar import VARIABLE, class_path, fetch
-from fuzz.sources.sqlancing.options import ORACLES, Call
+from fuzz.sources.sqlancing.jar import class_path, fetch
+from fuzz.sources.sqlancing.options import ORACLES, REPORTS, Call
 from fuzz.sources.sqlancing.reports import case_of
 from fuzz.sources.sqlancing.running import Server, run
 
 _ROUND: Final = 60  # seconds after which its reports are looked at, and it starts anew with other seeds
-_REPORTS: Final = 20  # in a round at most
-_QUERIES: Final = 1000  # in one database
 _PREFIX: Final = "duel_lancer"
 Which = StrEnum("Which", {name: name for name in ORACLES})  # type: ignore[misc]  # its members are the table's
 DEFAULT: Final = Which("QUERY_PARTITIONING")
@@ -29,16 +26,7 @@ def sqlancer(
     oracle: Annotated[Which, typer.Option(help="Which of SQLancer's oracles looks.")] = DEFAULT,
     minutes: Annotated[float, typer.Option(min=0.1, metavar="N", help="How long to look.")] = 5.0,
     seed: Annotated[int, typer.Option(metavar="N", help="SQLancer's first seed.")] = 1,
-    jar: Annotated[
-        Path | None,
-        typer.Option(
-            "--sqlancer-jar",
-            metavar="PATH",
-            envvar=VARIABLE,
-            help="SQLancer's jar, beside what it needs. Default: what Maven fetches by its coordinates.",
-            show_default=False,
-        ),
-    ] = None,
+    jar: options.Jar = None,
     base: options.Base = None,
     series: options.SeriesOption = None,
     repo: options.Repo = None,
@@ -70,11 +58,10 @@ def sqlancer(
 
 def _round(hunt: Hunt, path: str, oracle: str) -> None:
     """Run SQLancer for a while, then judge what it reports."""
-    seed = hunt.counts["seed"] + hunt.counts["rounds"] * _REPORTS
+    seed = hunt.counts["seed"] + hunt.counts["rounds"] * REPORTS
     hunt.counts["rounds"] += 1
     hunt.shown.progress(f"SQLancer {oracle}, seed {seed}: {hunt.counts['reports']} reports, {hunt.confirmed} confirmed")
-    seconds = max(1, round(min(_ROUND, hunt.seconds)))
-    call = Call(oracle, seed, _QUERIES, databases=-1, reports=_REPORTS, seconds=seconds)
+    call = Call.hunt(oracle, seed, max(1, round(min(_ROUND, hunt.seconds))))
     suspect = hunt.arms[-1].cluster
     ran = run(Server(str(suspect.socket_dir), suspect.port), path, call, _PREFIX)
     hunt.await_servers()

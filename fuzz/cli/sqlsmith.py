@@ -10,14 +10,12 @@ from fuzz.cli import options
 from fuzz.cli.app import app, write_json
 from fuzz.cli.hunting import Hunt, hunting, told
 from fuzz.engines.sqlsmith import Smith, cases, run
-from fuzz.generators.choices import pick
-from fuzz.generators.generator import Scale, all_generators
+from fuzz.generators.generator import Scale, small_scene
 from fuzz.sources.sqlsmith import SEEDS
 from fuzz.sources.workloads import require_workload
 
 _STATEMENTS: Final = 2000  # on one scene
 _ROUND: Final = 60.0  # seconds at most on one scene
-_SCALE: Final = Scale(rows=60, queries=1)
 
 
 @app.command()
@@ -57,7 +55,7 @@ def _round(hunt: Hunt) -> None:
     counts = hunt.counts
     drawn = f"{counts['seed']}/sqlsmith/scene {counts['scenes']}"
     rng = random.Random(drawn)
-    scene = pick(rng, list(all_generators().values())).generate(rng, _SCALE).scene
+    scene = small_scene(rng, Scale())
     smith = Smith(rng.randrange(SEEDS), _STATEMENTS)
     with hunt.target.played(scene) as connection:
         database = connection.info.dbname

@@ -11,8 +11,8 @@ import typer
 from rich.console import Console
 
 from fuzz.campaign.catalog import find_finding, opened
+from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.plan import Plan
-from fuzz.campaign.store import StoredFinding
 from fuzz.cli.options import ArmOptions, arms_json
 from fuzz.errors import CaseError
 from fuzz.reduction.replay import load

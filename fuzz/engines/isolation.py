@@ -24,6 +24,7 @@ from fuzz.execution.serverlog import crash_of, deaths, split
 from fuzz.servers import git
 from fuzz.servers.arm import Arm
 from fuzz.servers.recovery import await_connections
+from fuzz.servers.settings import start_options
 from oracles.mode import Mode, settings_of
 
 CORE: Final = "src/test/isolation"
@@ -145,13 +146,12 @@ class Tester:
 
     def _run(self, spec: Spec) -> str:
         modes = [mode for mode in spec.settings if not mode.optional or self._knows(mode)]
-        options = " ".join(f"-c {name}={value}" for name, value in settings_of(modes).items())
         server = make_conninfo(
             host=str(self.arm.cluster.socket_dir),
             port=self.arm.cluster.port,
             user="postgres",
             dbname=DATABASE,
-            options=options,
+            options=start_options(settings_of(modes)),
         )
         environment = os.environ | self.arm.cluster.environment() | {"PG_TEST_TIMEOUT_DEFAULT": _STEP_SECONDS}
         try:

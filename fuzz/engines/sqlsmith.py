@@ -14,7 +14,7 @@ import pglast
 from pglast import ast
 from psycopg.conninfo import make_conninfo
 
-from fuzz.errors import CaseError
+from fuzz.errors import CaseError, last_line
 from fuzz.execution.serverlog import Entry, deaths, split
 from fuzz.servers.cluster import Cluster
 from fuzz.sources.sqlsmith import PROGRAM
@@ -60,7 +60,7 @@ def run(smith: Smith, cluster: Cluster, database: str, seconds: float, options: 
     said = execute(smith, cluster, database, seconds, f"{_LOGGED} {options}".strip())
     found = ran(split(cluster.log_since(offset)))
     if not found.statements:
-        raise CaseError(f"SQLsmith does not run: {(said.strip().splitlines() or ['it says nothing'])[-1]}")
+        raise CaseError(f"SQLsmith does not run: {last_line(said, 'it says nothing')}")
     return found
 
 

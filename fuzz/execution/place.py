@@ -11,7 +11,7 @@ from typing import Any, Final
 import psycopg
 from psycopg import sql
 
-from fuzz.errors import ServerError
+from fuzz.errors import ServerError, first_line
 from fuzz.execution import messages
 from fuzz.execution.loop import Talk
 from fuzz.execution.serverlog import ServerLog
@@ -60,7 +60,7 @@ class Place:
             with self._psycopg(ADMIN_DATABASE) as admin:
                 return frozenset(name for (name,) in admin.execute("SELECT lower(name) FROM pg_settings"))
         except psycopg.Error as error:
-            raise ServerError(f"cannot list the settings of arm {self.arm}: {_line(error)}") from error
+            raise ServerError(f"cannot list the settings of arm {self.arm}: {first_line(str(error))}") from error
 
     def connect(self, parameters: dict[str, str]) -> Wire:
         """Open a session. Raises ServerError where nobody listens."""
@@ -106,7 +106,7 @@ class Place:
             self.database_oid = row[0]
             self._point_loopback()
         except psycopg.Error as error:
-            words = f"cannot make database {self.database} on arm {self.arm}: {_line(error)}"
+            words = f"cannot make database {self.database} on arm {self.arm}: {first_line(str(error))}"
             raise self.no_room() if self.is_full() else ServerError(words) from error
         self.uses = 0
         self.soiled = False
@@ -186,7 +186,7 @@ class Place:
                 if found is None or found[0] != digest:
                     self._make_template(admin, digest)
         except psycopg.Error as error:
-            raise ServerError(f"cannot prepare databases on arm {self.arm}: {_line(error)}") from error
+            raise ServerError(f"cannot prepare databases on arm {self.arm}: {first_line(str(error))}") from error
 
     def _make_template(self, admin: psycopg.Connection[Any], digest: str) -> None:
         name = sql.Identifier(TEMPLATE)
@@ -206,7 +206,3 @@ class Place:
         places = [self.cluster.data / "base" / "pgsql_tmp", *self.cluster.data.glob("pg_tblspc/*/*/pgsql_tmp")]
         names = [entry for place in places if place.is_dir() for entry in os.listdir(place)]
         return tuple(sorted(name.removeprefix(prefix) for name in names if name.startswith(prefix)))
-
-
-def _line(error: psycopg.Error) -> str:
-    return str(error).strip().splitlines()[0]

@@ -2,11 +2,12 @@
 
 import random
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from fuzz import generators
-from oracles.case import Case
+from fuzz.generators.choices import pick
+from oracles.case import Case, Step
 from oracles.discovery import instances
 
 
@@ -35,3 +36,9 @@ class Generator(ABC):
 def all_generators() -> dict[str, Generator]:
     """Return an instance of each generator in this package, by name, sorted."""
     return {generator.name: generator for generator in instances(Generator, generators)}  # type: ignore[type-abstract]
+
+
+def small_scene(rng: random.Random, scale: Scale) -> tuple[Step, ...]:
+    """Return the scene of any generator with a fifth of the rows, for statements that join them without conditions."""
+    small = replace(scale, rows=scale.rows // 5, queries=1)
+    return pick(rng, list(all_generators().values())).generate(rng, small).scene

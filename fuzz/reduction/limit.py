@@ -27,6 +27,9 @@ class Limit:
         """Ask a question within; those about the whole case take as long as they like."""
         began = time.monotonic()
         self._until = float("inf") if whole else began + LEAST + FACTOR * self._whole
-        yield
+        try:
+            yield
+        finally:
+            self._until = float("inf")
         if whole:
             self._whole = max(self._whole, time.monotonic() - began)

@@ -14,6 +14,7 @@ from fuzz.psql.lexer import tokens
 from fuzz.reduction.trees import parts_of
 from oracles.case import Case, Step
 
+SECONDS = 60.0  # that a campaign gives the reduction of a finding
 SortKey = tuple[int, int, int, int, int, str]
 
 

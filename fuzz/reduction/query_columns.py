@@ -12,7 +12,7 @@ from typing import Any
 from pglast import ast
 from pglast.enums import SetOperation
 
-from fuzz.reduction.trees import altered
+from fuzz.reduction.trees import altered, constant
 from oracles.total_order import integer, is_star
 
 # Who gives names to a query's columns: the attribute that has the names, and the one that has the query.
@@ -70,8 +70,8 @@ def _numbered(item: Any, kept: Sequence[int]) -> Any:
         return item
     if number - 1 not in kept:
         return None
-    constant = ast.A_Const(isnull=False, val=ast.Integer(kept.index(number - 1) + 1))
-    return altered(item, node=constant) if isinstance(item, ast.SortBy) else constant
+    other = constant(ast.Integer(kept.index(number - 1) + 1))
+    return altered(item, node=other) if isinstance(item, ast.SortBy) else other
 
 
 def columns_at(node: Any, above: Any) -> Counted | None:

@@ -7,7 +7,7 @@ from pglast import ast
 from pglast.enums import CTEMaterialize, JoinType, LimitOption, SortByDir, SortByNulls
 
 from fuzz.reduction.query_columns import Counted, width, with_columns
-from fuzz.reduction.trees import altered, within
+from fuzz.reduction.trees import altered, constant, within
 from oracles.determinism import AGGREGATES, calls
 
 _QUERIES = (ast.SelectStmt,)
@@ -46,9 +46,9 @@ def _constants(node: Any, above: Any) -> Iterator[Any]:
     if isinstance(node, ast.A_Const):
         return  # literals are shortened elsewhere
     if isinstance(above, ast.JoinExpr):
-        yield ast.A_Const(isnull=False, val=ast.Boolean(boolval=True))
+        yield constant(ast.Boolean(boolval=True))
     elif not isinstance(node, _CONDITIONS):
-        yield ast.A_Const(isnull=False, val=ast.Integer(1))
+        yield constant(ast.Integer(1))
         if not isinstance(node, ast.ColumnRef):
             yield ast.A_Const(isnull=True)
 

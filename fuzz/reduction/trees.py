@@ -63,6 +63,11 @@ def altered(node: Any, /, **attributes: Any) -> Any:
     return other
 
 
+def constant(value: ast.Node) -> ast.Node:
+    """Return a literal."""
+    return ast.A_Const(isnull=False, val=value)
+
+
 def part_at(tree: Any, path: Path) -> Any:
     """Return what the path leads to."""
     for step in path:

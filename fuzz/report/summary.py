@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.console import Console
@@ -10,8 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from fuzz.campaign.bugs import Bug, bug_key, bugs
+from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.stop import INTERRUPTED
-from fuzz.campaign.store import StoredFinding
 from fuzz.campaign.tally import Tally
 from fuzz.report.terminal import clock, plan_lines
 
@@ -34,7 +34,7 @@ class Summary:
     unreached: Sequence[str]  # branches of a feature that an arm has
     not_compared: Sequence[str]  # lines that say which arms an oracle is not for
     complaints: Sequence[str]  # of the health check
-    parts: Mapping[str, int] = field(default_factory=dict)  # source → how many it replays whole, if any
+    parts: Mapping[str, int]  # source → how many it replays whole, if any
 
     @property
     def exit_code(self) -> int:

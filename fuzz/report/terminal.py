@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fuzz.campaign.branches import BRANCHES
-from fuzz.campaign.store import StoredFinding
+from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.tally import Tally
 
 INTERVAL = 15.0  # seconds between two lines where there is no terminal

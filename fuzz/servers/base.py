@@ -10,7 +10,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from fuzz import workdir
-from fuzz.errors import SourceError
+from fuzz.errors import SourceError, first_line
 from fuzz.servers import Report, git
 from fuzz.servers.release import RELEASES, download
 
@@ -83,8 +83,7 @@ def _unpacked(archive: Path, directory: Path) -> str:
     directory.mkdir()
     done = subprocess.run(["tar", "-xf", archive, "-C", directory, "--no-same-owner"], capture_output=True, text=True)
     if done.returncode:
-        complaint = (done.stderr.strip().splitlines() or ["no message"])[0]
-        raise SourceError(f"cannot unpack {archive}: {complaint}")
+        raise SourceError(f"cannot unpack {archive}: {first_line(done.stderr)}")
     tops = [directory, *(entry for entry in directory.iterdir() if entry.is_dir())]
     top = next((entry for entry in tops if (entry / "meson.build").exists()), tops[-1])
     tree = git.import_directory(top)

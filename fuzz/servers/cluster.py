@@ -1,6 +1,5 @@
 """Cluster: one running server of a build, thrown away with its owner. The verbs are those of PostgreSQL's TAP tests."""
 
-import functools
 import os
 import shutil
 import signal
@@ -23,6 +22,7 @@ from fuzz.servers.flavor import PROFILE_FILE
 from fuzz.servers.processes import cpu_seconds_in, kill_all_in, runs_in
 from fuzz.servers.settings import FUZZING, lines
 from fuzz.servers.shared_memory import remove_segment_of
+from fuzz.servers.starting import fixed_addresses, why
 from fuzz.servers.template import copy_template
 
 _WITNESS = "pgduel_witness"
@@ -30,26 +30,6 @@ _SOCKET_LIMIT = 107 - len("/.s.PGSQL.65535")
 _START_SECONDS = 120  # a sanitized server replays slowly
 _STOPS = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}
 _STOP_SECONDS = 20
-_CAUSES = (  # what the server says, and what the user can do about it
-    ("Address already in use", "the socket or port is in use by another server"),
-    ("lock file", "the socket or data directory is in use by another server"),
-    ("could not map anonymous shared memory", "there is not enough shared memory; see ./pgduel doctor"),
-    ("could not create shared memory segment", "there is not enough shared memory; see ./pgduel doctor"),
-    ("could not resize shared memory segment", "there is not enough shared memory; see ./pgduel doctor"),
-    ("No space left on device", "the disk is full, make room there"),
-)
-
-
-@functools.cache
-def _fixed_addresses() -> tuple[str, ...]:
-    """Return the command that starts a program without address space randomization, where the system allows it.
-
-    Servers hash pointers (resowner.c does), so that with random addresses a bug may show in one start and not in the
-    next, and a finding would replay only now and then.
-    """
-    command = ("setarch", "--addr-no-randomize")
-    tried = subprocess.run([*command, "true"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return command if tried.returncode == 0 else ()
 
 
 class Cluster:
@@ -150,7 +130,7 @@ class Cluster:
         offset = self.log_size()
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*_fixed_addresses(), self.build.bindir / "postgres", "-D", self.data],
+                [*fixed_addresses(), self.build.bindir / "postgres", "-D", self.data],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -165,10 +145,12 @@ class Cluster:
         deadline = time.monotonic() + _START_SECONDS
         while not self._ready():
             if self._process is None or self._process.poll() is not None:
-                raise ServerError(f"server {self.name} did not start: {self._why(offset)}")
+                raise ServerError(f"server {self.name} did not start: {why(self.log_since(offset))}")
             if time.monotonic() > deadline:
                 self.kill9()
-                raise ServerError(f"server {self.name} did not start within {_START_SECONDS} s: {self._why(offset)}")
+                raise ServerError(
+                    f"server {self.name} did not start within {_START_SECONDS} s: {why(self.log_since(offset))}"
+                )
             time.sleep(0.02)
 
     def _ready(self) -> bool:
@@ -178,13 +160,6 @@ class Cluster:
         except OSError:
             return False
         return len(state) > 7 and state[0] == str(self.pid) and state[7].strip() == "ready"
-
-    def _why(self, offset: int) -> str:
-        said = self.log_since(offset)
-        for symptom, cause in _CAUSES:
-            if symptom in said:
-                return f"{cause} ({next(line for line in said.splitlines() if symptom in line)})"
-        return " / ".join(line for line in said.splitlines()[-3:]) or "it said nothing"
 
     def environment(self) -> dict[str, str]:
         """Return the environment for this build's programs: of the caller's nothing but PATH."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from fuzz import workdir
-from fuzz.errors import BuildError
+from fuzz.errors import BuildError, first_line
 from fuzz.servers import Report
 from fuzz.servers.flavor import Flavor
 
@@ -49,7 +49,7 @@ def meson_build(home: Path, options: list[str], flavor: Flavor, report: Report) 
         [home / "install/bin/postgres", "--version"], capture_output=True, text=True, env=_environment(home, flavor)
     )
     if shown.returncode:
-        raise BuildError(f"the server just built does not run: {shown.stderr.strip().splitlines()[:1]}")
+        raise BuildError(f"the server just built does not run: {first_line(shown.stderr)}")
     return shown.stdout.split()[-1]
 
 

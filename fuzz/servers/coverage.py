@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from fuzz.errors import ServerError
+from fuzz.errors import ServerError, first_line
 
 # One file for each program and library, which all of its processes count in as they run.
 PROFILES: Final = "%m%c.profraw"
@@ -58,5 +58,5 @@ def _output(tool: str, *arguments: str | Path) -> str:
             f"coverage cannot be read without {tool}: run ./pgduel doctor to see what to install"
         ) from error
     if done.returncode:
-        raise ServerError(f"coverage cannot be read: {done.stderr.strip().splitlines()[:1]}")
+        raise ServerError(f"coverage cannot be read: {first_line(done.stderr)}")
     return done.stdout

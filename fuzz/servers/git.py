@@ -11,7 +11,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from fuzz import workdir
-from fuzz.errors import BuildError, SourceError
+from fuzz.errors import BuildError, SourceError, first_line
 
 # Trees must come out as they went in, whatever .gitattributes they contain; this file has the last word.
 _ATTRIBUTES = "* -text -eol -ident -filter -working-tree-encoding -export-ignore -export-subst\n"
@@ -57,8 +57,7 @@ def output(
     """Return what git prints. Raises SourceError: `failing`, and git's first line of complaint."""
     done = run(*arguments, index=index, stdin=stdin, cwd=cwd)
     if done.returncode:
-        complaint = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
-        raise SourceError(f"{failing}: {complaint[0]}")
+        raise SourceError(f"{failing}: {first_line(done.stderr.decode(errors='replace'))}")
     return done.stdout
 
 
@@ -127,7 +126,7 @@ def extract(tree: str, directory: Path, *paths: str) -> None:
     if archive.stdout is not None:
         archive.stdout.close()
     if archive.wait() or unpacked.returncode:
-        complaint = unpacked.stderr.decode(errors="replace").strip().splitlines() or [f"no such tree: {tree}"]
-        if os.strerror(errno.ENOSPC) in unpacked.stderr.decode(errors="replace"):
+        said = unpacked.stderr.decode(errors="replace")
+        if os.strerror(errno.ENOSPC) in said:
             raise BuildError(f"no space left on the disk of {directory}; make room or set PGDUEL_HOME")
-        raise SourceError(f"cannot unpack into {directory}: {complaint[0]}")
+        raise SourceError(f"cannot unpack into {directory}: {first_line(said, f'no such tree: {tree}')}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fuzz import workdir
-from fuzz.errors import ServerError
+from fuzz.errors import ServerError, last_line
 from fuzz.servers import git
 from fuzz.servers.account import server_account
 from fuzz.servers.build import Build
@@ -119,7 +119,7 @@ def _driver(build: Build, name: str) -> Path:
 def _result(output: str, diffs: Path) -> SuiteResult:
     verdicts = [found for line in output.splitlines() if (found := _LINE.match(line))]
     if not verdicts:
-        raise ServerError(f"no test ran: {(output.strip().splitlines() or ['no output'])[-1]}")
+        raise ServerError(f"no test ran: {last_line(output, 'no output')}")
     passed, failed = (
         tuple(found["test"] for found in verdicts if found["verdict"] == verdict) for verdict in ("ok", "not ok")
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fuzz import workdir
-from fuzz.errors import SourceError
+from fuzz.errors import SourceError, last_line
 from fuzz.servers import Report
 
 _DEBIAN = "http://deb.debian.org/debian"
@@ -90,7 +90,7 @@ def _from_debian(release: Release, directory: Path, report: Report) -> tuple[Pat
     for command in (["update"], ["source", "--download-only", "--tar-only", release.package]):
         done = subprocess.run(apt + command, cwd=directory, capture_output=True, text=True)
         if done.returncode:
-            raise _Unreachable(f"apt-get {command[0]}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
+            raise _Unreachable(f"apt-get {command[0]}: {last_line(done.stderr)}")
     archives = sorted(directory.glob(f"{release.package}_*.orig.tar.*"))
     if not archives:
         raise _Unreachable(f"no {release.package} in {mirror} {release.suite}")

@@ -1,4 +1,7 @@
-"""Settings of the clusters that we start, as one table."""
+"""Settings of the clusters that we start, as one table, and as files and sessions take them."""
+
+import re
+from collections.abc import Mapping
 
 # initdb's part: what two arms must have in common, and cannot change later.
 INITDB = (
@@ -67,3 +70,12 @@ def lines(settings: dict[str, str]) -> str:
 
 def _quoted(value: str) -> str:
     return value.replace("\\", "\\\\").replace("'", "''")
+
+
+def start_options(settings: Mapping[str, str]) -> str:
+    """Return the settings as libpq's `options` has them, for sessions of other programs."""
+    return " ".join(f"-c {name}={_escaped(value)}" for name, value in settings.items())
+
+
+def _escaped(value: str) -> str:
+    return re.sub(r"([\\\s])", r"\\\1", value)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from fuzz.errors import ServerError
+from fuzz.errors import ServerError, first_line
 from fuzz.servers.account import Account
 from fuzz.servers.base import major_of
 from fuzz.servers.build import Build
@@ -26,7 +26,7 @@ def copy_template(build: Build, account: Account, data: Path) -> None:
         ["cp", "--archive", "--reflink=auto", str(template), str(data)], capture_output=True, text=True
     )
     if done.returncode:
-        raise ServerError(f"cannot copy a data directory to {data}: {done.stderr.strip().splitlines()[0]}")
+        raise ServerError(f"cannot copy a data directory to {data}: {first_line(done.stderr)}")
 
 
 def _template(build: Build, account: Account) -> Path:

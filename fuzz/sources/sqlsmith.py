@@ -16,9 +16,9 @@ import psycopg
 from pglast import ast
 from psycopg.conninfo import make_conninfo
 
-from fuzz.errors import CaseError
-from fuzz.generators.choices import chance, pick
-from fuzz.generators.generator import Scale, all_generators
+from fuzz.errors import CaseError, last_line
+from fuzz.generators.choices import chance
+from fuzz.generators.generator import Scale, small_scene
 from fuzz.sources.legality.analysis import Unanalysable, doubts
 from fuzz.sources.legality.catalog import Catalog
 from fuzz.sources.legality.cost import is_quick
@@ -46,8 +46,7 @@ class SqlSmith(Source):
 
     def generate(self, rng: random.Random, scale: Scale) -> Case:
         """Return a case: the scene of a generator, and what SQLsmith would do there. Raises CaseError, ServerError."""
-        small = Scale(scale.rows // 5, scale.relations, scale.partitions, 1)
-        scene = pick(rng, list(all_generators().values())).generate(rng, small).scene
+        scene = small_scene(rng, scale)
         with self.target.played(scene) as connection:
             drawn = draw(connection, rng.randrange(SEEDS), scale.queries * _DRAWN)
             steps = []
@@ -67,8 +66,7 @@ def draw(connection: psycopg.Connection[Any], seed: int, count: int) -> tuple[st
         [*command, f"--seed={seed}", f"--max-queries={count}"], capture_output=True, text=True, timeout=_SECONDS
     )
     if done.returncode:
-        said = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
-        raise CaseError(f"SQLsmith fails: {said}")
+        raise CaseError(f"SQLsmith fails: {last_line(done.stderr, f'exit status {done.returncode}')}")
     return tuple(pglast.split(done.stdout))
 
 

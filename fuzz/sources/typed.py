@@ -12,7 +12,7 @@ import psycopg
 
 from fuzz.errors import CaseError
 from fuzz.generators.choices import Weighted, chance, pick
-from fuzz.generators.generator import Scale, all_generators
+from fuzz.generators.generator import Scale, small_scene
 from fuzz.sources.composing.changes import change
 from fuzz.sources.composing.indexes import Indexes
 from fuzz.sources.composing.offer import offer_of
@@ -57,8 +57,7 @@ class Typed(Source):
         offer = offer_of(self.target)
         if chance(rng, 60):
             return scene(rng, offer, max(8, scale.rows // 5))
-        small = Scale(scale.rows // 5, scale.relations, scale.partitions, 1)
-        return pick(rng, list(all_generators().values())).generate(rng, small).scene
+        return small_scene(rng, scale)
 
     def _steps(self, rng: random.Random, connection: psycopg.Connection[Any], count: int) -> tuple[Step, ...]:
         offer = offer_of(self.target).in_scene(connection)
@@ -70,7 +69,7 @@ class Typed(Source):
         for _ in range(count * _DRAWN):
             scope = Scope(offer, relations, collation=pick(rng, ('"default"', *offer.collations)))
             step = _drawn(rng, scope, tables, indexes)
-            if (done := rehearsed(connection, step)) or (done is False and chance(rng, _REFUSED)):
+            if (done := _rehearsed(connection, step)) or (done is False and chance(rng, _REFUSED)):
                 steps.append(step)
             if len(steps) == count:
                 break
@@ -88,7 +87,7 @@ def _drawn(rng: random.Random, scope: Scope, tables: tuple[Table, ...], indexes:
     return Step(sql, Kind.QUERY, ordered=ordered, may_fail=True, tags=tags)
 
 
-def rehearsed(connection: psycopg.Connection[Any], step: Step) -> bool | None:
+def _rehearsed(connection: psycopg.Connection[Any], step: Step) -> bool | None:
     """Tell whether a step succeeds, which it does for good; None if it is too large. Raises psycopg.Error."""
     if len(step.sql) > _LARGEST or not is_quick(connection, step.sql):
         return None

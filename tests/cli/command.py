@@ -39,29 +39,26 @@ class Command:
 
     def run(self, arguments: list[str]) -> Ended:
         """Run Python to its end, as the command does."""
-        process = self._python(arguments)
-        out, err = process.communicate()
-        return Ended(process.returncode, out, err)
+        return ended(self._python(arguments))
 
     def _python(self, arguments: list[str]) -> subprocess.Popen[str]:
-        environment = (
-            os.environ
-            | {
-                "PGDUEL_CAMPAIGNS": str(self.campaigns),
-                "PYTHONPATH": str(workdir.CHECKOUT),
-                "COLUMNS": "100",
-            }
-            | ({} if self.home is None else {"PGDUEL_HOME": str(self.home)})
-        )
+        own = {"PGDUEL_CAMPAIGNS": str(self.campaigns), "PYTHONPATH": str(workdir.CHECKOUT), "COLUMNS": "100"}
+        cache = {} if self.home is None else {"PGDUEL_HOME": str(self.home)}
         return subprocess.Popen(
             [sys.executable, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=environment,
+            env=os.environ | own | cache,
             cwd=workdir.CHECKOUT,
             start_new_session=True,
         )
+
+
+def ended(process: subprocess.Popen[str]) -> Ended:
+    """Wait for a command that was started."""
+    out, err = process.communicate()
+    return Ended(process.returncode, out, err)
 
 
 def told(ended: Ended, file: Path, status: int) -> Any:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from fuzz.campaign.store import Store
 from oracles.case import Case, Step
 from tests.cli.command import Command, told
 from tests.cli.unreduced import QUERY, SCENE, unreduced
@@ -26,6 +27,15 @@ def test_reducers_are_held_against_each_other(pgduel: Command, bugged: tuple[str
     assert outcomes["sqlreduce"]["why"]  # nothing fails here
     assert "cvise" in sizes or "apt-get install cvise" in outcomes["cvise"]["why"]
     assert all(outcomes[name]["tries"] > 10 for name in sizes if name != "the whole case")
+
+
+def test_a_campaign_without_findings_is_refused(pgduel: Command) -> None:
+    directory = pgduel.campaigns / "1"
+    directory.mkdir(parents=True)
+    Store(directory).close()
+    done = pgduel("bench", "reduction", "last")
+    assert done.status == 2
+    assert done.err == "pgduel: there is no finding to reduce in last; pgduel list campaigns counts them\n"
 
 
 def test_an_unknown_contestant_is_refused(pgduel: Command) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from fuzz.campaign.catalog import opened
 from fuzz.campaign.store import FILE
-from tests.cli.command import EQUALS, Command, told
+from tests.cli.command import EQUALS, Command, ended, told
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
@@ -58,10 +58,10 @@ def test_a_killed_postmaster_is_no_finding(pgduel: Command) -> None:
     process = pgduel.start("fuzz", *EQUALS, "--cases", "10", "--generator", "partitioned_joins")
     _await_cases(process, pgduel)
     _postmasters(psutil.Process(process.pid))[-1].kill()
-    out, err = process.communicate()
-    assert process.returncode == 0, out + err
-    assert "was killed from outside; it is restarted" in out
-    assert "10 cases" in out
+    done = ended(process)
+    assert done.status == 0, done.out + done.err
+    assert "was killed from outside; it is restarted" in done.out
+    assert "10 cases" in done.out
 
 
 def test_a_data_directory_that_is_gone_ends_the_campaign(pgduel: Command) -> None:
@@ -71,7 +71,7 @@ def test_a_data_directory_that_is_gone_ends_the_campaign(pgduel: Command) -> Non
     data = Path(postmaster.cwd())
     data.rename(data.with_name("gone"))
     postmaster.kill()
-    out, err = process.communicate()
-    assert process.returncode == 2, out + err
-    assert re.match(r"pgduel: the data directory of server \w, .*, is gone", err)
-    assert "go on with: ./pgduel fuzz --resume 1" in out
+    done = ended(process)
+    assert done.status == 2, done.out + done.err
+    assert re.match(r"pgduel: the data directory of server \w, .*, is gone", done.err)
+    assert "go on with: ./pgduel fuzz --resume 1" in done.out

@@ -11,11 +11,12 @@ import psutil
 import pytest
 
 from fuzz.campaign.catalog import opened
-from fuzz.campaign.store import Store, StoredFinding
+from fuzz.campaign.findings import StoredFinding
+from fuzz.campaign.store import Store
 from fuzz.reduction.problem import sort_key
 from fuzz.reduction.replay import load
 from oracles.case import Case, Kind, Step
-from tests.cli.command import Command, Ended
+from tests.cli.command import Command, Ended, ended
 from tests.cli.unreduced import CASE_ID, QUERY, SCENE, unreduced
 from tests.servers.disk import fill, of_limited_size
 
@@ -55,11 +56,6 @@ def await_smaller(process: subprocess.Popen[str], campaign: Path, than: Case) ->
             time.sleep(0.1)
     assert not found.reduced
     return found
-
-
-def ended(process: subprocess.Popen[str]) -> Ended:
-    out, err = process.communicate()
-    return Ended(process.returncode, out, err)
 
 
 def require_reduced(campaign: Path, best: StoredFinding) -> None:

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from fuzz.campaign.catalog import opened
+from fuzz.campaign.spec_findings import add_spec_finding
 from fuzz.cli.options import ArmOptions
 from fuzz.reduction.reproducer import parse, render
 from fuzz.servers.arm import build_arms
@@ -64,3 +66,17 @@ def test_a_test_for_pytest_fails_as_long_as_it_shows(
         file.write_text(ended.out)
         run = pgduel.run(["-m", "pytest", str(file), "-q", "-p", "no:cacheprovider"])
         assert run.status == status, run.out + run.err
+
+
+def test_a_finding_of_an_isolation_spec_is_shown_as_long_as_its_file_is_there(pgduel: Command) -> None:
+    directory = pgduel.campaigns / "1"
+    directory.mkdir(parents=True)
+    spec, finding = directory / "it.spec", Finding("isolation", ("a", "b"), "it", None, "differs", "", "")
+    spec.write_text("setup { SELECT 1; }\n")
+    with opened(directory) as store:
+        add_spec_finding(store, finding, "it under plain", spec)
+    assert pgduel("show", finding.fingerprint).out == spec.read_text()
+    spec.unlink()
+    ended = pgduel("show", f"1/{finding.fingerprint}")
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err.startswith(f"pgduel: {spec} cannot be read")

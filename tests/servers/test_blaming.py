@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from fuzz import workdir
+from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.known import Smallest
-from fuzz.campaign.store import StoredFinding
 from fuzz.cli.options import ArmOptions, arms_json
 from fuzz.cli.reducing import Reducing
 from fuzz.execution.stage import Stage

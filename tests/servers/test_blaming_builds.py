@@ -61,8 +61,8 @@ def home() -> Iterator[Path]:
     """A cache of its own, so that what is asked about has to be compiled; the compiler's cache is the usual one."""
     directory = Path(tempfile.mkdtemp(dir="/var/tmp"))
     directory.chmod(0o755)  # servers are another user's
-    for kept in ("ccache", "downloads"):
-        (directory / kept).symlink_to(getattr(workdir, {"ccache": "compiler_cache"}.get(kept, kept))())
+    for kept in (workdir.compiler_cache(), workdir.downloads()):
+        (directory / kept.name).symlink_to(kept)
     yield directory
     shutil.rmtree(directory)
 

@@ -2,13 +2,14 @@
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 
+from fuzz.campaign.catalog import opened
 from fuzz.campaign.known import Smallest
-from fuzz.campaign.store import Store, StoredFinding
+from fuzz.campaign.store import Store
 from fuzz.cli.options import ArmOptions
 from fuzz.cli.reducing import Reducing
 from fuzz.errors import ServerError
@@ -50,26 +51,20 @@ class Filling(Store):
 
 def test_a_reduction_goes_on_once_servers_have_room_again(build: Build, disk: Path, tmp_path: Path) -> None:
     reducing = Reducing(ArmOptions(), {})
-    store = Filling(tmp_path)
-    store.disk = disk
-    store.add_finding(FINDING, "1/by_hand/0", CASE)
     with ExitStack() as stack:
-        stack.callback(store.close)
+        store = stack.enter_context(closing(Filling(tmp_path)))
+        store.disk = disk
+        store.add_finding(FINDING, "1/by_hand/0", CASE)
         arms = [Arm(name, build, stack.enter_context(Cluster(build, name, directory=disk)), ()) for name in ("a", "b")]
         (found,) = store.findings()
         with pytest.raises(ServerError, match=r"the disk of server \w is full; make room for|make room there"):
             reducing.reduce(arms, found, store)
-        best = _only(store)
+        (best,) = store.findings()
         assert not best.reduced
         assert len(best.least.case.all_steps) < len(CASE.all_steps)
         (disk / "filling").unlink()
         for arm in arms:
             arm.cluster.restart()
-        left = reducing.reduce(arms, best, Store(tmp_path))
+        left = reducing.reduce(arms, best, stack.enter_context(opened(tmp_path)))
     assert left.shown
     assert len(left.case.all_steps) <= len(best.least.case.all_steps)
-
-
-def _only(store: Store) -> StoredFinding:
-    (found,) = store.findings()
-    return found

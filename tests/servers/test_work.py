@@ -14,10 +14,11 @@ import pytest
 from fuzz.campaign import work
 from fuzz.campaign.blame import Blame
 from fuzz.campaign.catalog import opened
+from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.jobs import RangeResult
 from fuzz.campaign.known import Smallest
 from fuzz.campaign.schedule import Range
-from fuzz.campaign.store import Store, StoredFinding
+from fuzz.campaign.store import Store
 from fuzz.campaign.work import CaseWork
 from fuzz.generators.generator import Scale
 from fuzz.servers.arm import Arm

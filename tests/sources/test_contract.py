@@ -40,11 +40,12 @@ def _there(request: pytest.FixtureRequest, given: Given) -> None:
 each_source = pytest.mark.parametrize("source", SOURCES.values(), ids=list(SOURCES))
 
 
+def case_number(index: int, source: Source, target: Rehearsal, scale: Scale) -> Case:
+    return case_of(CaseId(SEEDS.get(source.name, 3), source.name, index), scale, target)
+
+
 def cases(source: Source, target: Rehearsal, scale: Scale | None = None) -> list[Case]:
-    return [
-        case_of(CaseId(SEEDS.get(source.name, 3), source.name, index), scale or Scale(queries=8), target)
-        for index in range(CASES)
-    ]
+    return [case_number(index, source, target, scale or Scale(queries=8)) for index in range(CASES)]
 
 
 def test_names_are_those_of_one_family() -> None:
@@ -103,7 +104,7 @@ def _use_up_numbers(cluster: Cluster) -> None:
 @each_source
 def test_only_the_given_randomness_is_used(source: Source, target: Rehearsal) -> None:
     before = random.getstate()
-    case_of(CaseId(SEEDS.get(source.name, 3), source.name, 0), SMALL, target)
+    case_number(0, source, target, SMALL)
     assert random.getstate() == before
 
 
@@ -120,7 +121,7 @@ def test_steps_are_of_the_kind_they_say(source: Source, target: Rehearsal) -> No
 
 @each_source
 def test_cases_can_be_sent_to_workers(source: Source, target: Rehearsal) -> None:
-    case = case_of(CaseId(SEEDS.get(source.name, 3), source.name, 0), SMALL, target)
+    case = case_number(0, source, target, SMALL)
     assert pickle.loads(pickle.dumps(case)) == case
 
 

@@ -81,39 +81,11 @@ CONSTRUCTS = (
     *("with", "with materialized", "insert", "update", "delete", "merge", "change in with", "index"),
 )
 WORDS = (
-    *(
-        "FILTER (WHERE",
-        "WITHIN GROUP",
-        "LATERAL (",
-        "EXISTS (SELECT",
-        "IN (SELECT",
-        "ON CONFLICT",
-        "RETURNING",
-        "COLLATE",
-    ),
-    *(
-        "JSON_TABLE",
-        "JSON_VALUE",
-        "IS JSON",
-        "::mood",
-        "::natural_number",
-        "::pair",
-        "::nested",
-        "span(",
-        "multirange(",
-    ),
-    *("daterange(", "EXTRACT(", "AT TIME ZONE", "NaN", "Infinity", "::inet", "::uuid", "::bytea", "::varbit"),
-    *(
-        "ARRAY[",
-        "JOIN",
-        "WITH TIES",
-        "ROLLUP",
-        "WITH ORDINALITY",
-        "VALUES (",
-        "NOT MATCHED BY SOURCE",
-        "EXCLUDE",
-        "CASE ",
-    ),
+    *("FILTER (WHERE", "WITHIN GROUP", "LATERAL (", "EXISTS (SELECT", "IN (SELECT", "ON CONFLICT", "RETURNING"),
+    *("COLLATE", "JSON_TABLE", "JSON_VALUE", "IS JSON", "::mood", "::natural_number", "::pair", "::nested", "span("),
+    *("multirange(", "daterange(", "EXTRACT(", "AT TIME ZONE", "NaN", "Infinity", "::inet", "::uuid", "::bytea"),
+    *("::varbit", "ARRAY[", "JOIN", "WITH TIES", "ROLLUP", "WITH ORDINALITY", "VALUES (", "NOT MATCHED BY SOURCE"),
+    *("EXCLUDE", "CASE "),
 )
 
 

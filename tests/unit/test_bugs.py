@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from fuzz.campaign.blame import Blame
 from fuzz.campaign.bugs import bug_key, bugs
+from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.known import Smallest
-from fuzz.campaign.store import StoredFinding
 from oracles.case import Case
 from oracles.finding import Finding
 from tests.unit.test_summary import CLEAN, printed

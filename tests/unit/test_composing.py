@@ -59,7 +59,7 @@ FORMS = (
     call("multirange", "function", ("anyrange",), "anymultirange", None),
     call("enum_first", "function", ("anyenum",), "anyenum", None),
     call("", "cast", ("int4",), "numeric", NUMERIC),
-    syntax("text", "JSON_VALUE({jsonb}, '$.c')"),
+    syntax("text", "JSON_VALUE({jsonb}, '$.c' RETURNING text)"),
 )
 SQRT = call("sqrt", "function", ("numeric",), "numeric", NUMERIC)
 AGGREGATES = (
@@ -93,6 +93,11 @@ def drawn(rng: random.Random) -> str:
 @given(rng=randoms)
 def test_a_statement_parses_as_one(rng: random.Random) -> None:
     assert len(pglast.parse_sql(drawn(rng))) == 1
+
+
+def test_expressions_that_have_a_returning_of_their_own_are_returned_by_merge() -> None:
+    for seed in range(200):
+        pglast.parse_sql(change(random.Random(seed), SCOPE, TABLE)[0])
 
 
 @given(rng=randoms, type_=st.sampled_from(TYPES))

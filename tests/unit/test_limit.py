@@ -40,3 +40,11 @@ def test_a_smaller_case_has_time_in_proportion(clock: _Clock) -> None:
         assert limit.passed()
     with limit.question(whole=False):
         assert not limit.passed()
+
+
+def test_what_is_done_between_questions_has_all_the_time(clock: _Clock) -> None:
+    limit = Limit()
+    with pytest.raises(RuntimeError), limit.question(whole=False):
+        raise RuntimeError
+    clock.now += 1000 * WHOLE
+    assert not limit.passed()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from fuzz.campaign.store import StoredFinding
+from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.tally import Tally
 from fuzz.report.summary import Summary, print_summary
 from oracles.case import Case
@@ -31,7 +31,7 @@ TALLY = Tally(
     server_cpu=95.0,
 )
 CLEAN = Summary(
-    "3", "time is up", 1, {"master": {"build": "abc"}}, {"planted": 4, "caught": 4}, "", TALLY, (), (), (), ()
+    "3", "time is up", 1, {"master": {"build": "abc"}}, {"planted": 4, "caught": 4}, "", TALLY, (), (), (), (), {}
 )
 
 

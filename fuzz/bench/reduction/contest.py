@@ -35,11 +35,15 @@ def contest(task: Task, contestants: Sequence[Contestant], seconds: float, repor
             outcomes.append(Outcome(contestant.name, None, why))
             continue
         report(f"{task.found.finding.fingerprint}: {contestant.name} reduces")
-        outcomes.append(_reduced(task, contestant, seconds))
+        try:
+            outcomes.append(_reduced(task, contestant, seconds))
+        except PgduelError as error:
+            outcomes.append(Outcome(contestant.name, None, str(error)))
     return outcomes
 
 
 def _reduced(task: Task, contestant: Contestant, seconds: float) -> Outcome:
+    """Let a contestant reduce the finding, which must show before and after. Raises PgduelError."""
     limit = Limit()
     with Stage(task.arms, "contest", stop=limit.passed) as stage:
         question = Question(stage, limit, task.arms, task.found.case, task.found.finding)
@@ -47,10 +51,7 @@ def _reduced(task: Task, contestant: Contestant, seconds: float) -> Outcome:
             return Outcome(contestant.name, None, "the finding did not show again")
         asked = Asked(question, seconds)
         began = time.monotonic()
-        try:
-            left = contestant.reduce(task, asked)
-        except PgduelError as error:
-            return Outcome(contestant.name, None, str(error), asked.tries, time.monotonic() - began)
+        left = contestant.reduce(task, asked)
         spent = time.monotonic() - began
         shows = any(question.shows(left) for _ in range(ASKED))
         size = size_of(left, question.shown[left].step) if shows else None

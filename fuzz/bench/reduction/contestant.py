@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fuzz.bench import reduction
-from fuzz.campaign.store import StoredFinding
+from fuzz.campaign.findings import StoredFinding
 from fuzz.errors import CaseError
 from fuzz.inquiry.question import Question
 from fuzz.reduction.problem import TimeUp

@@ -16,7 +16,7 @@ from socketserver import StreamRequestHandler, TCPServer
 from typing import ClassVar
 
 from fuzz.bench.reduction.contestant import Asked, Contestant, Task
-from fuzz.errors import PgduelError
+from fuzz.errors import PgduelError, last_line
 from fuzz.reduction.problem import TimeUp
 from fuzz.reduction.reproducer import parse
 from oracles.case import Case
@@ -60,18 +60,20 @@ def _run(command: list[str], home: str, until: float) -> None:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGTERM)
         if process.returncode:
-            last = (said.strip().splitlines() or ["no message"])[-1]
-            raise PgduelError(f"{command[0]} failed with exit status {process.returncode}: {last}")
+            raise PgduelError(f"{command[0]} failed with exit status {process.returncode}: {last_line(said)}")
 
 
 @contextmanager
 def _answering(asked: Asked) -> Iterator[int]:
-    """Answer questions about files, one at a time, on a port of the loopback."""
+    """Answer questions about files, one at a time, on a port of the loopback.
+
+    Servers that are gone answer no; the contest sees that when it asks about what is left.
+    """
 
     class Handler(StreamRequestHandler):
         def handle(self) -> None:
             answer = False
-            with suppress(TimeUp, OSError, UnicodeDecodeError):
+            with suppress(TimeUp, OSError, UnicodeDecodeError, PgduelError):
                 answer = asked.text(Path(self.rfile.readline().decode().rstrip("\n")).read_text(encoding="utf-8"))
             self.wfile.write(b"0\n" if answer else b"1\n")
 

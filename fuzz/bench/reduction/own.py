@@ -4,10 +4,9 @@ import time
 from typing import ClassVar
 
 from fuzz.bench.reduction.contestant import Asked, Contestant, Task
+from fuzz.reduction.problem import SECONDS
 from fuzz.reduction.reducer import reduce
 from oracles.case import Case
-
-SECONDS = 60.0  # as a campaign gives
 
 
 class Own(Contestant):

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-import pglast
-from pglast.visitors import Visitor
+from pglast import ast
 
+from fuzz.reduction.trees import parts_of
 from oracles.case import Case
 from oracles.mode import settings_of
 
@@ -22,14 +22,6 @@ class Size:
     alone: int
 
 
-class _Counter(Visitor):
-    def __init__(self) -> None:
-        self.nodes = 0
-
-    def visit(self, _ancestors: object, _node: object) -> None:
-        self.nodes += 1
-
-
 def size_of(case: Case, step: int | None) -> Size:
     """Return the size of a case of which this step, if it is one, shows the finding."""
     settings = [f"SET {name} = '{value}'" for name, value in settings_of(case.modes).items()]
@@ -44,11 +36,5 @@ def size_of(case: Case, step: int | None) -> Size:
 
 
 def _nodes(sql: str) -> int:
-    """Count the nodes of a statement's syntax tree; one that has none is a node of its own."""
-    try:
-        tree = pglast.parse_sql(sql)
-    except pglast.parser.ParseError:
-        return 1
-    counter = _Counter()
-    counter(tree)
-    return counter.nodes
+    """Count the nodes of a statement's syntax tree, and one that is the statement, whether it has a tree or not."""
+    return 1 + sum(isinstance(part, ast.Node) for _, part in parts_of(sql))

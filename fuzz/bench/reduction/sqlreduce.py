@@ -3,25 +3,22 @@
 All other statements of the case stay: they make the scene, once, in a database of its own.
 """
 
-import os
 import re
 import subprocess
 import time
-from contextlib import suppress
 from dataclasses import replace
 from typing import ClassVar, Final
 
-import psycopg
-from psycopg import sql
-
+from fuzz.bench.bench import connected
 from fuzz.bench.reduction.contestant import Asked, Contestant, Task
-from fuzz.errors import PgduelError
+from fuzz.errors import PgduelError, last_line
 from fuzz.execution.place import TEMPLATE
 from fuzz.execution.session import SEARCH_PATH
 from fuzz.execution.stage import STATEMENT_TIMEOUT_MS
 from fuzz.reduction.script import write_steps
 from fuzz.reduction.steps import with_step
 from fuzz.servers.arm import Arm
+from fuzz.servers.settings import start_options
 from oracles.case import Case, Kind
 from oracles.mode import settings_of
 
@@ -53,20 +50,16 @@ class SqlReduce(Contestant):
         """Reduce the statement that shows the finding."""
         step = task.found.finding.step
         assert step is not None
-        case, server = asked.question.whole, _erring(task).cluster
-        settings = {"search_path": SEARCH_PATH.replace(" ", "")} | settings_of(case.modes)
-        words = " ".join(f"-c {name}={_word(value)}" for name, value in settings.items())
-        environment = {"PATH": os.environ.get("PATH", os.defpath), "PGOPTIONS": words, "PGUSER": "postgres"}
-        environment |= {"PGHOST": str(server.socket_dir), "PGPORT": str(server.port), "PGDATABASE": _DATABASE}
-        with psycopg.connect(**server.connect_kwargs, autocommit=True) as connection:  # type: ignore[arg-type]  # host is a str
-            name = sql.Identifier(_DATABASE)
-            connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
-            connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(name, sql.Identifier(TEMPLATE)))
-        _play(_erring(task), replace(case, scene=case.all_steps[:step], steps=()), environment)
+        case, arm = asked.question.whole, _erring(task)
+        environment = _environment(arm, case)
+        with connected(arm) as connection:
+            connection.execute(f"DROP DATABASE IF EXISTS {_DATABASE} WITH (FORCE)")
+            connection.execute(f"CREATE DATABASE {_DATABASE} TEMPLATE {TEMPLATE}")
+        _play(arm, replace(case, scene=case.all_steps[:step], steps=()), environment)
         out = _run(case.all_steps[step].sql, environment, asked.until)
         tries, found = _TRIES.search(out), _ANSWER.search(out)
         if tries is None or found is None:
-            raise PgduelError(f"sqlreduce said nothing of what it found: {out.strip().splitlines()[-1:]}")
+            raise PgduelError(f"sqlreduce said nothing of what it found: {last_line(out)}")
         asked.tries += int(tries[1])
         return with_step(case, step, replace(case.all_steps[step], sql=found[1]))
 
@@ -76,6 +69,13 @@ def _erring(task: Task) -> Arm:
     expected, suspect = task.found.finding.arms
     name = expected if task.found.finding.origin.endswith(" / ok") else suspect
     return next(arm for arm in task.arms if arm.name == name)
+
+
+def _environment(arm: Arm, case: Case) -> dict[str, str]:
+    """Return the environment of a client whose sessions have the case's settings."""
+    settings = {"search_path": SEARCH_PATH, "statement_timeout": str(STATEMENT_TIMEOUT_MS)} | settings_of(case.modes)
+    there = {"PGPORT": str(arm.cluster.port), "PGDATABASE": _DATABASE}
+    return arm.cluster.environment() | there | {"PGOPTIONS": start_options(settings)}
 
 
 def _play(arm: Arm, scene: Case, environment: dict[str, str]) -> None:
@@ -88,16 +88,13 @@ def _play(arm: Arm, scene: Case, environment: dict[str, str]) -> None:
 def _run(statement: str, environment: dict[str, str], until: float) -> str:
     """Return what sqlreduce prints. Raises PgduelError."""
     command = ["sqlreduce", "--database", _DATABASE, "--sqlstate", "--timeout", str(STATEMENT_TIMEOUT_MS)]
-    with suppress(subprocess.TimeoutExpired):
-        seconds = max(0.0, until - time.monotonic())
+    seconds = max(0.0, until - time.monotonic())
+    try:
         done = subprocess.run(
             command, input=statement, env=environment, capture_output=True, text=True, timeout=seconds
         )
-        if done.returncode:
-            raise PgduelError(f"sqlreduce failed: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
-        return done.stdout
-    raise PgduelError("sqlreduce did not come to an end in time, and says nothing before")
-
-
-def _word(value: str) -> str:
-    return re.sub(r"([\\\s])", r"\\\1", value)
+    except subprocess.TimeoutExpired as error:
+        raise PgduelError("sqlreduce did not come to an end in time, and says nothing before") from error
+    if done.returncode:
+        raise PgduelError(f"sqlreduce failed: {last_line(done.stderr)}")
+    return done.stdout

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fuzz.engines.libfuzzer.coverage import FunctionCoverage, function_coverage
-from fuzz.errors import CaseError
+from fuzz.errors import CaseError, last_line
 
 _EXECUTED = re.compile(r"^stat::number_of_executed_units:\s*(\d+)", re.MULTILINE)
 _COMPLAINT = re.compile(r"^(?:pgduel harness: |.*runtime error: |==\d+== ?ERROR: )(.+)$", re.MULTILINE)
@@ -61,6 +61,6 @@ def _result(harness: Path, returncode: int, output: str, profile: Path) -> Harne
     if artifact := _ARTIFACT.search(output):
         return HarnessRun(executions, Path(artifact[1]), complaint[1] if complaint else "")
     if returncode or not executed:
-        reason = complaint[1] if complaint else (output.strip().splitlines() or ["no output"])[-1]
+        reason = complaint[1] if complaint else last_line(output, "no output")
         raise CaseError(f"harness {harness} ended with {returncode}: {reason}")
     return HarnessRun(executions, functions=function_coverage(harness, profile))

@@ -1,5 +1,7 @@
 """Leave out columns of tables, in all statements that list them at once."""
 
+from itertools import chain
+
 from fuzz.reduction.columns import mentioned, tables_of, without
 from fuzz.reduction.deltas import shortest
 from fuzz.reduction.problem import Problem
@@ -8,8 +10,8 @@ from fuzz.reduction.problem import Problem
 def drop_columns(problem: Problem) -> None:
     """Find the columns that matter: names that nothing else refers to, then those of each table."""
     start = problem.best
-    names = {name: None for columns in tables_of(start).values() for name in columns}
-    loose = [name for name in names if name not in mentioned(start)]
+    used = mentioned(start)
+    loose = [name for name in dict.fromkeys(chain(*tables_of(start).values())) if name not in used]
     shortest(
         loose, lambda kept: problem.is_interesting(without(start, lambda _, name: name in loose and name not in kept))
     )

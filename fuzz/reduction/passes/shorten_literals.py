@@ -5,7 +5,7 @@ from pglast import ast
 from fuzz.reduction.deltas import least
 from fuzz.reduction.problem import Problem
 from fuzz.reduction.statement import Statement, statements
-from fuzz.reduction.trees import Path
+from fuzz.reduction.trees import Path, constant
 
 
 def shorten_literals(problem: Problem) -> None:
@@ -22,14 +22,10 @@ def shorten_literals(problem: Problem) -> None:
 def _shorten_number(statement: Statement, path: Path, number: int) -> None:
     """Try zero, one, and powers of ten with fewer digits."""
     smaller = (0, *(10**digits for digits in range(len(str(number)))))
-    any(statement.is_better(path, _constant(ast.Integer(each))) for each in smaller if number > 1 and each < number)
+    any(statement.is_better(path, constant(ast.Integer(each))) for each in smaller if number > 1 and each < number)
 
 
 def _shorten_string(statement: Statement, path: Path, text: str) -> None:
     """Try the empty string, and find where it may end."""
-    if text and not statement.is_better(path, _constant(ast.String(""))):
-        least(0, len(text), lambda end: statement.is_interesting(path, _constant(ast.String(text[:end]))))
-
-
-def _constant(value: ast.Node) -> ast.Node:
-    return ast.A_Const(isnull=False, val=value)
+    if text and not statement.is_better(path, constant(ast.String(""))):
+        least(0, len(text), lambda end: statement.is_interesting(path, constant(ast.String(text[:end]))))

@@ -7,7 +7,7 @@ from pglast import ast
 from fuzz.reduction.deltas import least
 from fuzz.reduction.problem import Problem
 from fuzz.reduction.statement import Statement, statements
-from fuzz.reduction.trees import Path
+from fuzz.reduction.trees import Path, constant
 from oracles.determinism import name_of
 from oracles.total_order import integer
 
@@ -23,4 +23,4 @@ def shorten_series(problem: Problem) -> None:
 
 
 def _ends(statement: Statement, path: Path, last: int) -> bool:
-    return statement.is_interesting(path, ast.A_Const(isnull=False, val=ast.Integer(last)))
+    return statement.is_interesting(path, constant(ast.Integer(last)))

@@ -8,7 +8,7 @@ from fuzz.generators.choices import Weighted, between, chance, pick, some
 from fuzz.sources.composing.conditions import condition, where
 from fuzz.sources.composing.expressions import as_exact, expression, is_comparable, some_type, sort_key, value
 from fuzz.sources.composing.queries import level
-from fuzz.sources.composing.scope import Column, Scope
+from fuzz.sources.composing.scope import Column, Scope, names, numbered, under
 from fuzz.sources.composing.tables import Table
 
 _VERSION_OF_MERGE: Final = 150000
@@ -27,11 +27,9 @@ def _insert(rng: random.Random, scope: Scope, table: Table) -> str:
     """Return an INSERT of values or of a query, mostly with what to do about rows that are there already."""
     columns = (*table.key, *table.free)
     source = _values(rng, columns) if chance(rng, 40) else _rows(rng, scope, table)
-    names = ", ".join(column.name for column in columns)
     conflict = _on_conflict(rng, scope, table) if chance(rng, 85) else ""
-    return (
-        f"INSERT INTO {table.relation.name} AS t ({names}) {source}{conflict}{_returning(rng, scope, _of(table, 't'))}"
-    )
+    returning = _returning(rng, scope, _of(table, "t"))
+    return f"INSERT INTO {table.relation.name} AS t ({names(columns)}) {source}{conflict}{returning}"
 
 
 def _values(rng: random.Random, columns: Sequence[Column]) -> str:
@@ -63,7 +61,7 @@ def _filled(rng: random.Random, sql: str, column: Column) -> str:
 
 
 def _on_conflict(rng: random.Random, scope: Scope, table: Table) -> str:
-    keys = ", ".join(column.name for column in table.key)
+    keys = names(table.key)
     if not table.free or chance(rng, 30):
         return f" ON CONFLICT {pick(rng, ('', f'({keys}) '))}DO NOTHING"
     seen = scope.only(_of(table, "t") + _of(table, "excluded"))
@@ -79,24 +77,25 @@ def _assigned(rng: random.Random, scope: Scope, table: Table) -> str:
 
 
 def _of(table: Table, alias: str) -> tuple[Column, ...]:
-    return tuple(column.of(alias) for column in table.relation.columns)
+    return under(alias, table.relation.columns)
 
 
-def _returning(rng: random.Random, scope: Scope, columns: tuple[Column, ...]) -> str:
+def _returning(rng: random.Random, scope: Scope, columns: tuple[Column, ...], first: str = "") -> str:
+    """Return a RETURNING clause or nothing; `first` stands before its expressions."""
     if not chance(rng, 50):
         return ""
     seen = scope.only(columns)
     made = [expression(rng, seen, some_type(rng, seen), 2) for _ in range(between(rng, 1, 3))]
-    return f" RETURNING {', '.join(made)}"
+    return f" RETURNING {first}{', '.join(made)}"
 
 
 def _matching(rng: random.Random, scope: Scope, table: Table) -> tuple[str, str, tuple[Column, ...]]:
     """Return rows as an item of FROM, the condition by which each is that of one row at most, and their columns."""
-    columns = tuple(Column(f"s.c{n + 1}", column.type) for n, column in enumerate((*table.key, *table.free)))
-    names = ", ".join(column.name.removeprefix("s.") for column in columns)
+    own = numbered([column.type for column in (*table.key, *table.free)])
+    columns = under("s", own)
     pairs = zip(table.key, columns, strict=False)
     equal = " AND ".join(f"{_key(f't.{a.name}', a)} = {_key(b.name, b)}" for a, b in pairs)
-    return f"({_rows(rng, scope, table)}) AS s ({names})", equal, columns
+    return f"({_rows(rng, scope, table)}) AS s ({names(own)})", equal, columns
 
 
 def _update(rng: random.Random, scope: Scope, table: Table) -> str:
@@ -137,19 +136,18 @@ def _merge(rng: random.Random, scope: Scope, table: Table) -> str:
     source, equal, columns = _matching(rng, scope, table)
     over = scope.over(_of(table, "t"), 1)
     both = over.over(columns, 1)
-    names = ", ".join(column.name for column in (*table.key, *table.free))
-    given = ", ".join(column.name for column in columns)
     actions = [
         f"WHEN MATCHED AND {condition(rng, both)} THEN {pick(rng, ('DELETE', 'DO NOTHING'))}",
         f"WHEN MATCHED THEN UPDATE SET {_assigned(rng, both, table)}",
-        f"WHEN NOT MATCHED AND {condition(rng, scope.only(columns))} THEN INSERT ({names}) VALUES ({given})",
+        f"WHEN NOT MATCHED AND {condition(rng, scope.only(columns))} THEN "
+        f"INSERT ({names((*table.key, *table.free))}) VALUES ({names(columns)})",
     ]
     returning = ""
     if scope.offer.version >= _VERSION_OF_RETURNING:
         actions.append(
             f"WHEN NOT MATCHED BY SOURCE AND {condition(rng, over)} THEN UPDATE SET {_assigned(rng, over, table)}"
         )
-        returning = _returning(rng, scope, _of(table, "t")).replace("RETURNING ", "RETURNING merge_action(), ")
+        returning = _returning(rng, scope, _of(table, "t"), "merge_action(), ")
     chosen = " ".join(action for action in actions if chance(rng, 75)) or actions[1]
     return f"MERGE INTO {table.relation.name} AS t USING {source} ON {equal} {chosen}{returning}"
 

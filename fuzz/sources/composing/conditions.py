@@ -6,7 +6,7 @@ from typing import Final
 
 from fuzz.generators.choices import Weighted, between, chance, first_made, pick
 from fuzz.sources.composing.expressions import chosen_relation, expression, leaf, some_exact_type, some_type
-from fuzz.sources.composing.scope import Scope
+from fuzz.sources.composing.scope import Relation, Scope, under
 
 Maker = Callable[[random.Random, Scope], str | None]
 
@@ -61,31 +61,29 @@ def _negated(rng: random.Random, scope: Scope) -> str:
     return f"(NOT {condition(rng, scope)})"
 
 
-def _exists(rng: random.Random, scope: Scope) -> str | None:
-    chosen = chosen_relation(rng, scope)
-    if chosen is None:
-        return None
-    _, inner, source = chosen
+def _reading(make: Callable[[random.Random, Scope, Relation, Scope, str], str]) -> Maker:
+    """Return what makes a condition with a subquery: on a relation, the scope over it, and its SQL in FROM."""
+
+    def maker(rng: random.Random, scope: Scope) -> str | None:
+        chosen = chosen_relation(rng, scope)
+        return make(rng, scope, *chosen) if chosen else None
+
+    return maker
+
+
+def _exists(rng: random.Random, _scope: Scope, _relation: Relation, inner: Scope, source: str) -> str:
     return f"({pick(rng, ('', 'NOT '))}EXISTS (SELECT 1 FROM {source} WHERE {condition(rng, inner)}))"
 
 
-def _in(rng: random.Random, scope: Scope) -> str | None:
-    chosen = chosen_relation(rng, scope)
-    if chosen is None:
-        return None
-    relation, inner, source = chosen
+def _in(rng: random.Random, scope: Scope, relation: Relation, inner: Scope, source: str) -> str:
     type_ = some_exact_type(rng, inner)
-    inside = inner.only(tuple(column.of(inner.alias(0)) for column in relation.columns)) if chance(rng, 50) else inner
+    inside = inner.only(under(inner.alias(0), relation.columns)) if chance(rng, 50) else inner
     operator = pick(rng, ("IN", "NOT IN", "= ANY", "<> ALL", ">= ALL", "< ANY"))
     made = expression(rng, inside, type_, 1)
     return f"({expression(rng, scope, type_, 1)} {operator} (SELECT {made} FROM {source}{where(rng, inside, 60)}))"
 
 
-def _row_in(rng: random.Random, scope: Scope) -> str | None:
-    chosen = chosen_relation(rng, scope)
-    if chosen is None:
-        return None
-    _, inner, source = chosen
+def _row_in(rng: random.Random, scope: Scope, _relation: Relation, inner: Scope, source: str) -> str:
     types = [some_exact_type(rng, inner) for _ in range(2)]
     outside, within = (", ".join(expression(rng, each, type_, 1) for type_ in types) for each in (scope, inner))
     return f"(({outside}) {pick(rng, ('IN', 'NOT IN'))} (SELECT {within} FROM {source}{where(rng, inner, 50)}))"
@@ -99,7 +97,7 @@ _MAKERS: Final[Weighted[Maker]] = Weighted(
     (5, _null),
     (12, _connected),
     (4, _negated),
-    (8, _exists),
-    (7, _in),
-    (2, _row_in),
+    (8, _reading(_exists)),
+    (7, _reading(_in)),
+    (2, _reading(_row_in)),
 )

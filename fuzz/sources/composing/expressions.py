@@ -9,7 +9,7 @@ from typing import Final
 
 from fuzz.generators.choices import Weighted, between, chance, first_made, pick
 from fuzz.sources.composing.datatypes import DataType
-from fuzz.sources.composing.scope import Relation, Scope
+from fuzz.sources.composing.scope import Relation, Scope, under
 from fuzz.sources.composing.values import BOUNDED
 
 Maker = Callable[[random.Random, Scope, DataType, int], str | None]
@@ -146,8 +146,7 @@ def chosen_relation(rng: random.Random, scope: Scope) -> tuple[Relation, Scope, 
         return None
     relation, inner = pick(rng, small), scope.inner()
     alias = inner.alias(0)
-    columns = tuple(column.of(alias) for column in relation.columns)
-    return relation, inner.over(columns, relation.rows), f"{relation.name} AS {alias}"
+    return relation, inner.over(under(alias, relation.columns), relation.rows), f"{relation.name} AS {alias}"
 
 
 def _collated(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str | None:

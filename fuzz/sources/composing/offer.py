@@ -109,18 +109,18 @@ def offer_of(target: Target) -> Offer:
     """Return what a target's arm offers, without a scene. Raises ServerError."""
     if target not in _offers:
         with target.played(()) as connection:
-            _offers[target] = read_offer(connection)
+            _offers[target] = _read_offer(connection)
     return _offers[target]
 
 
-def read_offer(connection: psycopg.Connection[Any]) -> Offer:
+def _read_offer(connection: psycopg.Connection[Any]) -> Offer:
     """Read it. Raises psycopg.Error."""
     catalog, types = Catalog.of(connection), read_types(connection, {})
     forms: list[Form] = [syntax(*each) for each in SYNTAX]
     sets: list[Form] = []
+    known = types.keys() | POLYMORPHIC
     for oid, name, form, arguments, result in connection.execute(_CALLS):
-        known = (*types, *POLYMORPHIC)
-        if (not oid or catalog.fit(oid)) and result in known and set(arguments) <= set(known):
+        if (not oid or catalog.fit(oid)) and known.issuperset((result, *arguments)):
             made = call(name, form, tuple(arguments), result, types.get(result))
             (sets if form == "set" else forms).append(made)
     forms += [Form("({})::text", (key,), "text") for key in types if key not in ("text", "varchar", "bpchar", "name")]

@@ -11,7 +11,7 @@ from fuzz.sources.composing.conditions import condition, where
 from fuzz.sources.composing.datatypes import DataType
 from fuzz.sources.composing.expressions import exact, expression, some_exact_type, some_type, sort_key
 from fuzz.sources.composing.relations import Item, joined, plain_item
-from fuzz.sources.composing.scope import Column, Relation, Scope
+from fuzz.sources.composing.scope import Relation, Scope, names, numbered, under
 
 _RELATIONS: Final = Weighted((45, 1), (35, 2), (15, 3), (5, 4))
 _DEEPEST: Final = 3  # levels of queries within queries
@@ -55,9 +55,8 @@ def _item(rng: random.Random, scope: Scope, alias: str) -> Item:
     lateral = chance(rng, 50)
     within = scope.inner() if lateral else scope.inner().only(())
     sql, _, select = ended(rng, small(rng, within), most=_CUT)
-    names = [f"c{n + 1}" for n, _ in enumerate(select.types)]
-    columns = tuple(Column(f"{alias}.{name}", type_) for name, type_ in zip(names, select.types, strict=True))
-    return Item(f"{'LATERAL ' if lateral else ''}({sql}) AS {alias} ({', '.join(names)})", columns, _CUT)
+    columns = numbered(select.types)
+    return Item(f"{'LATERAL ' if lateral else ''}({sql}) AS {alias} ({names(columns)})", under(alias, columns), _CUT)
 
 
 def small(rng: random.Random, scope: Scope) -> Select:
@@ -123,16 +122,15 @@ def over_windows(rng: random.Random, scope: Scope) -> Select:
     inner = scope.inner()
     below = distinct(rng, inner.only(()))
     alias = scope.alias(0)
-    names = [f"c{n + 1}" for n, _ in enumerate(below.types)]
-    over = scope.only(tuple(Column(f"{alias}.{name}", type_) for name, type_ in zip(names, below.types, strict=True)))
+    columns = numbered(below.types)
+    over = scope.only(under(alias, columns))
     made = [sql for _ in range(3) if (sql := windowed(rng, over.without_relations()))]
-    columns = tuple(column.name for column in over.columns)
     text = scope.offer.types["text"]
     return Select(
         "SELECT",
-        (*columns, *(f"({sql})::text" for sql in made)),
+        (*(column.name for column in over.columns), *(f"({sql})::text" for sql in made)),
         (*below.types, *(text for _ in made)),
-        f" FROM ({below.sql}) AS {alias} ({', '.join(names)})",
+        f" FROM ({below.sql}) AS {alias} ({names(columns)})",
         ("window",),
         exact=True,
     )
@@ -144,10 +142,9 @@ def combined(rng: random.Random, scope: Scope) -> Select:
     operators = ("UNION ALL", "UNION", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL")
     sides = [f"({distinct(rng, scope.inner(), types).sql})" for _ in range(between(rng, 2, 3))]
     sql = sides[0] + "".join(f" {pick(rng, operators)} {side}" for side in sides[1:])
-    names = tuple(f"c{n + 1}" for n, _ in enumerate(types))
-    alias = scope.alias(0)
-    shown = tuple(f"{alias}.{name}" for name in names)
-    rest = f" FROM ({sql}) AS {alias} ({', '.join(names)})"
+    alias, columns = scope.alias(0), numbered(types)
+    shown = tuple(column.name for column in under(alias, columns))
+    rest = f" FROM ({sql}) AS {alias} ({names(columns)})"
     return Select("SELECT", shown, types, rest, ("set operation",), exact=True)
 
 
@@ -201,9 +198,9 @@ def with_clause(rng: random.Random, scope: Scope) -> tuple[str, Scope, tuple[str
         types = select.types
         how = pick(rng, ("", "MATERIALIZED ", "NOT MATERIALIZED "))
         named, tag = "WITH w", f"with {how}".strip().lower()
-    names = tuple(f"c{n + 1}" for n, _ in enumerate(types))
-    relation = Relation("w", tuple(Column(name, type_) for name, type_ in zip(names, types, strict=True)), _CUT)
-    return f"{named} ({', '.join(names)}) AS {how}({body}) ", scope.with_relations((relation,)), (tag,)
+    columns = numbered(types)
+    after = scope.with_relations((Relation("w", columns, _CUT),))
+    return f"{named} ({names(columns)}) AS {how}({body}) ", after, (tag,)
 
 
 def _recursive(rng: random.Random, scope: Scope) -> tuple[str, tuple[DataType, ...]]:
@@ -212,8 +209,7 @@ def _recursive(rng: random.Random, scope: Scope) -> tuple[str, tuple[DataType, .
     free = [type_ for type_ in scope.offer.types.values() if not type_.collated and type_.kind != "d"]
     types = some(rng, free, between(rng, 1, 3))
     first = plain(rng, scope.inner(), types)
-    columns = (Column("w.c1", count), *(Column(f"w.c{n + 2}", type_) for n, type_ in enumerate(types)))
-    own = scope.inner().only(columns)
+    own = scope.inner().only(under("w", numbered((count, *types))))
     made = [f"({expression(rng, own, type_, 2)})::{type_.name}" for type_ in types]
     begun = [f"({sql})::{type_.name}" for sql, type_ in zip(first.columns, types, strict=True)]
     further = f" AND {condition(rng, own)}" if chance(rng, 40) else ""

@@ -8,7 +8,7 @@ from typing import Final
 from fuzz.generators.choices import Weighted, between, chance, first_made, pick
 from fuzz.sources.composing.conditions import condition
 from fuzz.sources.composing.expressions import argument, expression, some_type, value
-from fuzz.sources.composing.scope import Column, Scope
+from fuzz.sources.composing.scope import Column, Scope, names, numbered, under
 
 _SET_ROWS: Final = 5  # what a function returns, about
 _MOST_ROWS: Final = 4_000  # of a join
@@ -35,7 +35,7 @@ class Item:
 def table(rng: random.Random, scope: Scope, alias: str) -> Item:
     """Return a table or common table expression."""
     relation = pick(rng, scope.relations)
-    return Item(f"{relation.name} AS {alias}", tuple(column.of(alias) for column in relation.columns), relation.rows)
+    return Item(f"{relation.name} AS {alias}", under(alias, relation.columns), relation.rows)
 
 
 def function(rng: random.Random, scope: Scope, alias: str) -> Item | None:
@@ -62,9 +62,8 @@ def values(rng: random.Random, scope: Scope, alias: str) -> Item:
     types = [some_type(rng, scope) for _ in range(between(rng, 1, 3))]
     count = between(rng, 1, 5)
     rows = ", ".join(f"({', '.join(value(rng, type_) for type_ in types)})" for _ in range(count))
-    names = [f"v{n + 1}" for n, _ in enumerate(types)]
-    columns = tuple(Column(f"{alias}.{name}", type_) for name, type_ in zip(names, types, strict=True))
-    return Item(f"(VALUES {rows}) AS {alias} ({', '.join(names)})", columns, count)
+    columns = numbered(types, "v")
+    return Item(f"(VALUES {rows}) AS {alias} ({names(columns)})", under(alias, columns), count)
 
 
 def json_table(rng: random.Random, scope: Scope, alias: str) -> Item | None:

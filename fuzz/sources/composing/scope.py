@@ -1,5 +1,6 @@
 """Scope: what an expression may refer to. Immutable, extended for each level of a query."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,9 +18,20 @@ class Column:
     nullable: bool = True
     unique: bool = False
 
-    def of(self, alias: str) -> "Column":
-        """Return the column of a relation in FROM."""
-        return replace(self, name=f"{alias}.{self.name}")
+
+def numbered(types: Sequence[DataType], letter: str = "c") -> tuple[Column, ...]:
+    """Return columns of such types, called c1, c2 and so on."""
+    return tuple(Column(f"{letter}{n}", type_) for n, type_ in enumerate(types, start=1))
+
+
+def under(alias: str, columns: Sequence[Column]) -> tuple[Column, ...]:
+    """Return the columns of an item of FROM as its level sees them."""
+    return tuple(replace(column, name=f"{alias}.{column.name}") for column in columns)
+
+
+def names(columns: Sequence[Column]) -> str:
+    """Return a list of columns as SQL."""
+    return ", ".join(column.name for column in columns)
 
 
 @dataclass(frozen=True, slots=True)

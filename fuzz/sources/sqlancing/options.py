@@ -13,6 +13,8 @@ ENTRY_DATABASE: Final = "test"  # it connects there to make others
 LOGS: Final = "logs/postgres"  # below its working directory
 ASKED: Final = re.compile(r"Executed (\d+) queries")  # so far, it says every now and then
 SEEDS: Final = 1 << 31
+REPORTS: Final = 20  # of a hunt, each from a database with the next seed
+_HUNTED: Final = 1000  # queries in each of its databases
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,11 @@ class Call:
     databases: int = 1  # -1: any number
     reports: int = 1  # databases that may fail, each with a seed of its own
     seconds: int = 300
+
+    @classmethod
+    def hunt(cls, oracle: str, seed: int, seconds: int) -> "Call":
+        """Return a call that goes from database to database, until that many have failed or the time is up."""
+        return cls(oracle, seed, _HUNTED, databases=-1, reports=REPORTS, seconds=seconds)
 
     def command(self, classpath: str, port: int, prefix: str) -> list[str]:
         """Return the command line: its databases are called `prefix`0, `prefix`1 ..."""

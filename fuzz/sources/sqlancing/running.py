@@ -11,7 +11,7 @@ from typing import Any, Final
 import psycopg
 from psycopg import sql
 
-from fuzz.errors import CaseError
+from fuzz.errors import CaseError, last_line
 from fuzz.servers.relay import relay
 from fuzz.sources.sqlancing.logs import Log, read_log
 from fuzz.sources.sqlancing.options import ASKED, ENTRY_DATABASE, LOGS, Call
@@ -57,7 +57,7 @@ def run(server: Server, classpath: str, call: Call, prefix: str) -> Ran:
         finally:
             _drop(server, prefix)
     if status == _DID_NOT_START:
-        raise CaseError(f"SQLancer does not run: {(output.strip().splitlines() or ['it says nothing'])[-1]}")
+        raise CaseError(f"SQLancer does not run: {last_line(output, 'it says nothing')}")
     logs = {name: read_log(text) for name, text in sorted(found.items())}
     return Ran(
         {name.removesuffix(_DOING): log for name, log in logs.items() if name.endswith(_DOING)},

@@ -1,0 +1,38 @@
+"""The table of fuzzers side by side, for people and for programs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from fuzz.bench.fuzzers import DIRECTORIES, Figures
+
+
+def print_figures(console: Console, measured: Sequence[Figures]) -> None:
+    """Print a line for each fuzzer."""
+    table = Table()
+    table.add_column("fuzzer", no_wrap=True)
+    titles = ["judged\na second", "statements\na second", "without\nerror", "plan\nshapes"]
+    reached = [name for name in DIRECTORIES if any(name in each.reached for each in measured)]
+    titles += [f"{name.rpartition('/')[2]}\n{what}" for name in reached for what in ("lines", "branches")]
+    for title in titles:
+        table.add_column(title, justify="right")
+    for each in measured:
+        table.add_row(*_cells(each))
+    console.print(table)
+
+
+def _cells(figures: Figures) -> list[str]:
+    total = figures.succeeded + figures.failed
+    rates = [f"{count / figures.seconds:.0f}" for count in (figures.judged, total)]
+    cells = [figures.fuzzer, *rates, f"{figures.valid_share:.1%}", str(figures.shapes)]
+    for covered in figures.reached.values():
+        cells += [f"{covered.lines_reached / covered.lines:.1%}", f"{covered.branches_reached / covered.branches:.1%}"]
+    return cells
+
+
+def figures_json(figures: Figures) -> Mapping[str, Any]:
+    """Return what --json writes of one of them."""
+    return asdict(figures) | {"valid_share": round(figures.valid_share, 5)}
