@@ -8,22 +8,20 @@ from typing import Any
 from pglast.visitors import Visitor
 
 from oracles.determinism import AGGREGATES, calls, name_of
-from oracles.query_names import Names
+from oracles.query_names import names_in
 
 
 def aggregates(expression: Any) -> bool:
     """Tell whether the expression calls an aggregate, or a subquery in it may call one that belongs to its query."""
-    above = Names()
-    above(expression)
-    return calls(expression, AGGREGATES) or any(_reaches_out(link.subselect) for link in above.links)
+    links = names_in(expression).links
+    return calls(expression, AGGREGATES) or any(_reaches_out(link.subselect) for link in links)
 
 
 def _reaches_out(select: Any) -> bool:
     """Tell whether an aggregate is of columns alone that are not known to be of this query or one within it."""
-    within, called = Names(deep=True), _Called()
-    within(select)
+    aliases, called = names_in(select, deep=True).aliases, _Called()
     called(select)
-    return any(named and named.isdisjoint(within.aliases) for named in called.columns_of)
+    return any(named and named.isdisjoint(aliases) for named in called.columns_of)
 
 
 class _Called(Visitor):
@@ -35,6 +33,4 @@ class _Called(Visitor):
 
     def visit_FuncCall(self, _ancestors: Any, node: Any) -> None:
         if name_of(node) in AGGREGATES:
-            names = Names()
-            names(node)
-            self.columns_of.append(names.columns_of)
+            self.columns_of.append(names_in(node).columns_of)

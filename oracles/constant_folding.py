@@ -16,7 +16,7 @@ from pglast.visitors import Visitor
 
 from oracles.determinism import has_parameters, is_deterministic
 from oracles.query_building import expression, printed, text_of
-from oracles.query_names import Names
+from oracles.query_names import names_in
 
 CACHED: Final = 4096  # statements
 _MOST: Final = 60  # values of a list
@@ -89,16 +89,14 @@ def _asked(statement: Any) -> list[tuple[Any, str]]:
     """Return the outermost subqueries in expressions that may be folded, each with the query for its values."""
     if statement is None:
         return []
-    above = Names()
-    above(statement)
+    above = names_in(statement)
     links = (link for link in above.links if _stands_alone(link.subselect, above.common))
     return [(link, asked) for link in links if (asked := _question(link))]
 
 
 def _stands_alone(select: Any, common: Collection[str]) -> bool:
     """Tell whether it needs no column and no common table of a query around it, as far as its text tells."""
-    within = Names(deep=True)
-    within(select)
+    within = names_in(select, deep=True)
     return within.columns_of <= within.aliases and within.tables.isdisjoint(common) and not has_parameters(select)
 
 

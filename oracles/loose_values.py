@@ -12,6 +12,7 @@ from typing import Any, Final
 from pglast import ast, parse_sql
 from pglast.enums import ObjectType, SetOperation
 from pglast.parser import ParseError
+from pglast.stream import RawStream
 from pglast.visitors import Visitor
 
 from oracles.case import Step
@@ -19,13 +20,14 @@ from oracles.determinism import name_of
 
 CACHED: Final = 4096  # statements
 _FLOATS: Final = frozenset({"float4", "float8"})
+_NUMERIC: Final = "numeric"
 _COLLATED: Final = "text"  # stands for all that is collated
 _ADDING: Final = frozenset({"avg", "stddev", "sum"})
 _PICKING: Final = frozenset({"max", "min"})
 
 # Type OIDs (or the name, where there is none that is the same everywhere) of values, arrays and ranges -> loose type.
 _SHOWN: Final = {
-    **dict.fromkeys(("1700", "1231", "3906", "4532"), "numeric"),
+    **dict.fromkeys(("1700", "1231", "3906", "4532"), _NUMERIC),
     **dict.fromkeys(("1186", "1187"), "interval"),
     **dict.fromkeys(("3802", "3807"), "jsonb"),
     **dict.fromkeys(("25", "1009", "1042", "1014", "1043", "1015"), _COLLATED),
@@ -40,7 +42,9 @@ _DECLARING: Final = (
 
 def loose_types(steps: Iterable[Step]) -> frozenset[str]:
     """Return the types of which these steps may store values that are equal and not the same."""
-    return frozenset().union(*(_declared(step.sql) for step in steps))
+    declared = frozenset().union(*(_declared(step.sql) for step in steps))
+    scales = declared - _LOOSE - {_COLLATED}
+    return declared - scales | ({_NUMERIC} if len(scales) > 1 else frozenset())
 
 
 def is_tight(sql: str, shown: Iterable[str], loose: Collection[str]) -> bool:
@@ -82,7 +86,7 @@ class _Declared(Visitor):
         if isinstance(node, _DECLARING):
             named = _Named()
             named(node)
-            self.types |= named.types & _LOOSE
+            self.types |= named.types
 
     def visit_CreateTableAsStmt(self, _ancestors: Any, _node: Any) -> None:
         self.types |= _LOOSE  # whatever its columns are
@@ -98,13 +102,17 @@ class _Declared(Visitor):
 
 
 class _Named(Visitor):
+    """The loose types that are named, and how many digits after the point numbers have that are no looser than that."""
+
     def __init__(self) -> None:
         super().__init__()
         self.types: set[str] = set()
 
     def visit_TypeName(self, _ancestors: Any, node: Any) -> None:
         name = node.names[-1].sval if node.names else ""
-        if not (name == "numeric" and node.typmods):  # which fix the digits after the point
+        if name == _NUMERIC and node.typmods:
+            self.types.add(RawStream()(node.typmods[-1]) if len(node.typmods) > 1 else "0")
+        elif name in _LOOSE:
             self.types.add(name)
 
 

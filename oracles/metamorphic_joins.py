@@ -49,7 +49,11 @@ class MetamorphicJoins(Metamorphic):
         plain = {position for position in queries if not played.case.all_steps[position].params}
         parts = {position: each.parts for position, each in made.items() if each.parts}
         sides = {position: each for position, each in made.items() if each.whole and position in plain}
-        joins = {position: sql for position, sql in queries.items() if is_known(sql) and ("JOIN" in sql.upper() or made[position])}
+        joins = {
+            position: sql
+            for position, sql in queries.items()
+            if is_known(sql) and ("JOIN" in sql.upper() or made[position])
+        }
         if parts:
             yield Claim("outer join is not its parts", frozenset(parts), Way(), played.way(parts))
         if sides:

@@ -6,10 +6,15 @@ from pglast import ast
 from pglast.visitors import Skip, Visitor
 
 
-class Names(Visitor):
-    """The outermost subqueries in expressions, and the names of a query: with those within them if it goes deep."""
+def names_in(node: Any, *, deep: bool = False) -> "_Names":
+    """Return the outermost subqueries in expressions, and the names of a query: `deep`, with those within them."""
+    names = _Names(deep=deep)
+    names(node)
+    return names
 
-    def __init__(self, *, deep: bool = False) -> None:
+
+class _Names(Visitor):
+    def __init__(self, *, deep: bool) -> None:
         super().__init__()
         self.links: list[Any] = []
         self.common: set[str] = set()

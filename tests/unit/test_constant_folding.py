@@ -29,7 +29,7 @@ def test_a_list_holds_each_value_once_and_null() -> None:
 
 def test_arrays_are_no_elements_of_an_array() -> None:
     for collation in ("", ' COLLATE "C"'):
-        assert ' IN (CAST(\'{7}\' AS text[])' in folded(IN, [(0, f"'{{7}}'::text[]{collation}")])
+        assert " IN (CAST('{7}' AS text[])" in folded(IN, [(0, f"'{{7}}'::text[]{collation}")])
 
 
 def test_a_value_that_is_not_printed_whole_is_no_constant() -> None:
