@@ -143,7 +143,7 @@ def _constant(link: Any, values: Sequence[str]) -> Any:
 
 def _is_array(value: Any) -> bool:
     """Tell whether a value, as `_VALUE` writes it, is an array, of which no array can be made."""
-    cast = value.arg if isinstance(value, ast.CollateClause) else value
+    cast: Any = value.arg if isinstance(value, ast.CollateClause) else value
     return bool(cast.typeName.arrayBounds)
 
 
