@@ -83,6 +83,8 @@ LEGAL = {
     "a zone is not printed unmistakably": "SET DateStyle = 'SQL, DMY'; SET TimeZone = 'Asia/Kolkata';"
     "CREATE TABLE a (n timestamptz); INSERT INTO a VALUES ('2024-11-03 05:00:00+00');"
     "SELECT a.n FROM a WHERE a.n IN (SELECT b.n FROM a AS b)",
+    "a default is the time": "CREATE TABLE a (i int, d timestamptz DEFAULT clock_timestamp());"
+    "INSERT INTO a (i) SELECT g FROM generate_series(1, 5) AS g; SELECT a.i FROM a WHERE a.i > 2",
     "a trigger elsewhere": "CREATE SCHEMA elsewhere; CREATE TABLE elsewhere.t (i int);"
     "INSERT INTO elsewhere.t VALUES (1), (5);"
     "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';"
