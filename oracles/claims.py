@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from oracles.case import Case, Kind
+from oracles.loose_values import is_tight, loose_types
 from oracles.mode import Mode, Protocol
 from oracles.observation import CaseObservation, Outcome, Run
 from oracles.oracle import Observations
+from oracles.own_views import hiding, used_by
 
 # Looking up matches that no index or hash table finds may take long.
 BRIEFLY: Final = Mode("briefly", (("statement_timeout", "1500ms"),))
@@ -67,6 +69,11 @@ class Played:
     observations: Observations
 
     def queries(self) -> dict[int, str]:
+        """Return the queries that succeed, by position, and read nothing that hides what it does."""
+        hidden = hiding(self.case.all_steps)
+        return {position: sql for position, sql in self._successful().items() if hidden.isdisjoint(used_by(sql))}
+
+    def _successful(self) -> dict[int, str]:
         """Return the queries that succeed, by position: one that fails may end a transaction, so it stays."""
         steps = zip(self.case.all_steps, self.seen(Way()).steps, strict=True)
         return {
@@ -76,17 +83,18 @@ class Played:
         }
 
     def exact(self) -> dict[int, str]:
-        """Return the queries that succeed and return no floating-point number."""
-        steps = self.seen(Way()).steps
+        """Return the queries that succeed, return no floating-point number, and none of several equal values."""
+        steps, loose = self.seen(Way()).steps, loose_types(self.case.all_steps)
+        shown = {position: {column.type for column in steps[position].columns} for position in self.queries()}
         return {
             position: sql
             for position, sql in self.queries().items()
-            if _FLOATS.isdisjoint(column.type for column in steps[position].columns)
+            if _FLOATS.isdisjoint(shown[position]) and is_tight(sql, shown[position], loose)
         }
 
     def way(self, queries: Mapping[int, str], *modes: Mode) -> Way:
         """Return the way that runs these queries, and no other that could be left out."""
-        empty = {position: _NOTHING for position in self.queries() if not self.case.all_steps[position].params}
+        empty = {position: _NOTHING for position in self._successful() if not self.case.all_steps[position].params}
         return Way(tuple(sorted((empty | dict(queries)).items())), modes or (BRIEFLY,))
 
     def claims(

@@ -12,16 +12,29 @@ from typing import Any, Final
 from pglast import ast, parse_sql
 from pglast.enums import A_Expr_Kind, JoinType, SubLinkType
 from pglast.parser import ParseError
-from pglast.visitors import Skip, Visitor
+from pglast.visitors import Visitor
 
 from oracles.determinism import has_parameters, is_deterministic
 from oracles.query_building import expression, printed, text_of
+from oracles.query_names import names_in
 
 CACHED: Final = 4096  # statements
 _MOST: Final = 60  # values of a list
 
-# A value as SQL: format_type() with -1 names a type so that no length is put upon the value.
-_VALUE: Final = "format('%L::%s', y, format_type(pg_typeof(y)::oid, -1))"
+# A value as SQL: format_type() with -1 names a type so that no length is put upon the value. What is compared with it
+# takes a subquery's collation, unless that is the default one. Where settings have values printed with less than they
+# hold, it is null.
+_TYPE: Final = "pg_typeof(y)::oid"
+_IS_COLLATED: Final = f"(SELECT typcollation <> 0 FROM pg_type WHERE oid = {_TYPE})"
+_COLLATION: Final = f"nullif(CASE WHEN {_IS_COLLATED} THEN pg_collation_for(y) END, '\"default\"')"
+_LOSES_NOTHING: Final = (
+    "current_setting('extra_float_digits')::int > 0 AND current_setting('DateStyle') LIKE 'ISO%' "
+    "AND current_setting('array_nulls')::bool"
+)
+_VALUE: Final = (
+    f"CASE WHEN {_LOSES_NOTHING} THEN format('%L::%s%s', y, format_type({_TYPE}, -1), ' COLLATE ' || {_COLLATION}) END"
+)
+_LOST: Final = "NULL"
 
 
 @lru_cache(CACHED)
@@ -76,16 +89,14 @@ def _asked(statement: Any) -> list[tuple[Any, str]]:
     """Return the outermost subqueries in expressions that may be folded, each with the query for its values."""
     if statement is None:
         return []
-    above = _Names()
-    above(statement)
+    above = names_in(statement)
     links = (link for link in above.links if _stands_alone(link.subselect, above.common))
     return [(link, asked) for link in links if (asked := _question(link))]
 
 
 def _stands_alone(select: Any, common: Collection[str]) -> bool:
     """Tell whether it needs no column and no common table of a query around it, as far as its text tells."""
-    within = _Names(deep=True)
-    within(select)
+    within = names_in(select, deep=True)
     return within.columns_of <= within.aliases and within.tables.isdisjoint(common) and not has_parameters(select)
 
 
@@ -107,8 +118,13 @@ def _question(link: Any) -> str:
 
 
 def _constant(link: Any, values: Sequence[str]) -> Any:
-    """Return what stands for a subquery with these values; None if that would be too long, or cannot be written."""
+    """Return what stands for a subquery with these values; None if that would be too long, or cannot be written.
+
+    They keep their type in an array; after IN they would take one that is common to them and what is before it.
+    """
     kind = link.subLinkType
+    if _LOST in values:
+        return None
     if kind not in (SubLinkType.ANY_SUBLINK, SubLinkType.ALL_SUBLINK):
         return expression(f"({values[0]})") if len(values) == 1 else None
     test = text_of(link.testexpr)
@@ -116,42 +132,19 @@ def _constant(link: Any, values: Sequence[str]) -> Any:
         return None
     if not values:
         return expression("FALSE" if kind == SubLinkType.ANY_SUBLINK else "TRUE")
-    if not link.operName:
+    if not link.operName and _is_array(expression(values[0])):
         return expression(f"({test}) IN ({', '.join(values)})")
-    operator = str(link.operName[-1].sval)
+    if len(link.operName or ()) > 1:  # its schema is named
+        return None
+    operator = str(link.operName[0].sval) if link.operName else "="
     how = "ANY" if kind == SubLinkType.ANY_SUBLINK else "ALL"
     return expression(f"({test}) {operator} {how} (ARRAY[{', '.join(values)}])")
 
 
-class _Names(Visitor):
-    """The outermost subqueries in expressions, and the names of a query: with those within them if it goes deep."""
-
-    def __init__(self, *, deep: bool = False) -> None:
-        super().__init__()
-        self.links: list[Any] = []
-        self.common: set[str] = set()
-        self.tables: set[str] = set()
-        self.aliases: set[str] = set()
-        self.columns_of: set[str] = set()  # relations that columns are named with; "" for none
-        self._deep = deep
-
-    def visit_SubLink(self, _ancestors: Any, node: Any) -> Any:
-        self.links.append(node)
-        return None if self._deep else Skip
-
-    def visit_CommonTableExpr(self, _ancestors: Any, node: Any) -> None:
-        self.common.add(node.ctename)
-
-    def visit_RangeVar(self, _ancestors: Any, node: Any) -> None:
-        self.tables.add(node.relname)
-        self.aliases.add(node.relname)
-
-    def visit_Alias(self, _ancestors: Any, node: Any) -> None:
-        self.aliases.add(node.aliasname)
-
-    def visit_ColumnRef(self, _ancestors: Any, node: Any) -> None:
-        if len(node.fields) > 1 or not isinstance(node.fields[0], ast.A_Star):
-            self.columns_of.add(node.fields[0].sval if len(node.fields) > 1 else "")
+def _is_array(value: Any) -> bool:
+    """Tell whether a value, as `_VALUE` writes it, is an array, of which no array can be made."""
+    cast: Any = value.arg if isinstance(value, ast.CollateClause) else value
+    return bool(cast.typeName.arrayBounds)
 
 
 class _Replaced(Visitor):

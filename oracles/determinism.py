@@ -1,16 +1,22 @@
 """Determinism: whether a query returns the same rows each time it runs, as far as its text can tell.
 
-What it calls must be known here, and LIMIT must cut what ORDER BY wholly orders. As everywhere, rows that compare as
-equal are taken to be identical, and sums to be of no floating-point numbers: generators see to that.
+What it calls must be known here, and LIMIT must cut, and an array hold, what ORDER BY wholly orders. As everywhere,
+rows that compare as equal are taken to be identical, and sums to be of no floating-point numbers: generators see to
+that.
 """
 
 from collections.abc import Collection
+from functools import lru_cache
 from typing import Any, Final
 
-from pglast import ast
+from pglast import ast, parse_sql
+from pglast.enums import SubLinkType
+from pglast.parser import ParseError
 from pglast.visitors import Skip, Visitor
 
 from oracles.total_order import is_cut, is_total
+
+CACHED: Final = 4096  # statements
 
 # Their result does not depend on the order of rows.
 AGGREGATES: Final = frozenset({"avg", "bool_and", "bool_or", "count", "every", "max", "min", "stddev", "sum"})
@@ -26,6 +32,16 @@ _SCALARS: Final = frozenset(
 _KNOWN: Final = AGGREGATES | SET_RETURNING | _SCALARS
 _SYSTEM_SCHEMAS: Final = frozenset({"information_schema", "pg_catalog"})
 _SYSTEM_COLUMNS: Final = frozenset({"cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"})
+
+
+@lru_cache(CACHED)
+def is_known(sql: str) -> bool:
+    """Tell whether it is a statement that is known to return the same each time."""
+    try:
+        statements = parse_sql(sql)
+    except ParseError:
+        return False
+    return len(statements) == 1 and is_deterministic(statements[0].stmt)
 
 
 def is_deterministic(statement: Any) -> bool:
@@ -93,6 +109,12 @@ class _Doubts(Visitor):
         if first_of_each or (is_cut(node) and not is_total(node)):
             raise _Found
 
+    def visit_SubLink(self, _ancestors: Any, node: Any) -> None:
+        """An array holds rows in the order in which they come."""
+        is_array, rows = node.subLinkType == SubLinkType.ARRAY_SUBLINK, node.subselect
+        if is_array and (rows.fromClause or rows.valuesLists or rows.larg) and not is_total(rows):
+            raise _Found
+
     def visit_ColumnRef(self, _ancestors: Any, node: Any) -> None:
         if getattr(node.fields[-1], "sval", "") in _SYSTEM_COLUMNS:
             raise _Found
@@ -105,5 +127,5 @@ class _Doubts(Visitor):
 
 _DOUBTFUL: Final = (
     *(ast.DeleteStmt, ast.InsertStmt, ast.IntoClause, ast.LockingClause, ast.MergeStmt, ast.UpdateStmt),
-    *(ast.JsonArrayAgg, ast.JsonObjectAgg, ast.RangeTableSample, ast.SQLValueFunction),
+    *(ast.JsonArrayAgg, ast.JsonArrayQueryConstructor, ast.JsonObjectAgg, ast.RangeTableSample, ast.SQLValueFunction),
 )

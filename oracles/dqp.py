@@ -6,21 +6,16 @@ enough for a finding, so a query has to be one whose text says that it returns t
 """
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import ClassVar, Final
-
-from pglast import parse_sql
-from pglast.parser import ParseError
 
 from oracles.canary_case import canary_case, query
 from oracles.claims import Claim, Played
-from oracles.determinism import is_deterministic
+from oracles.determinism import is_known
 from oracles.metamorphic import Metamorphic
 from oracles.oracle import Canary
 from oracles.other_plans import OTHER_PLANS
 from oracles.sampling import REPLANNED, Sample
 
-CACHED: Final = 4096  # statements
 _MODES: Final = (REPLANNED.mode,)
 
 
@@ -38,17 +33,7 @@ class Dqp(Metamorphic):
 
     def claims(self, played: Played) -> Iterator[Claim]:
         """Yield a claim for each kind of plan: tables are filled under the case's own, so that only queries differ."""
-        known = {position: (sql, sql) for position, sql in played.exact().items() if _is_known(sql)}
+        known = {position: (sql, sql) for position, sql in played.exact().items() if is_known(sql)}
         for mode in OTHER_PLANS:
             name = f"rows change when plans are {mode.name}"
             yield from played.claims(known, name, mode.settings)
-
-
-@lru_cache(CACHED)
-def _is_known(sql: str) -> bool:
-    """Tell whether it is a query that is known to return the same each time."""
-    try:
-        statements = parse_sql(sql)
-    except ParseError:
-        return False
-    return len(statements) == 1 and is_deterministic(statements[0].stmt)

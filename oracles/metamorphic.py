@@ -136,8 +136,10 @@ class _Judge:
         )
 
     def _unsteady(self, way: Way, place: Place) -> bool:
+        """Tell whether a way disagrees with its repetition, be it only in what rows hold and not in their number."""
         once, again = self.played.seen(way), self.played.seen(way, AGAIN)
-        return compare(_unordered(self.played.case), self._modes(way), once, again).differs_at(place) is not False
+        compared = compare(_unordered(self.played.case), self._modes(way), once, again)
+        return compared.differs_at(replace(place, aspect=Aspect.ROWS)) is not False
 
     def _beside(self, way: Way, step: int) -> Beside:
         shown = (mode for mode in way.modes if mode not in (BRIEFLY, PLAINLY))

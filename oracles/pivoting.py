@@ -31,12 +31,13 @@ class Pivots:
     def pick(self) -> str:
         """Return the query for one row of each table, as literals: rows that the joins' conditions hold for, if any.
 
-        A condition orders rows here, which no join can be made of.
+        A condition orders rows here, which no join can be made of. Nothing of a row may be lost by being printed.
         """
         items = [self._item(*table, condition) for table, condition in zip(self.tables, ("", *self.joins), strict=True)]
-        asked = [f"({join}) IS TRUE" for join in self.joins if join]
+        asked = [f"({alias}.*)::text::{table} *= ({alias}.*)" for table, alias in self.tables]
+        asked += [f"({join}) IS TRUE" for join in self.joins if join]
         rows = ", ".join(f"quote_literal(({alias}.*)::text)" for _, alias in self.tables)
-        return f"SELECT {rows} FROM {', LATERAL '.join(items)}" + (f" WHERE {' AND '.join(asked)}" if asked else "")
+        return f"SELECT {rows} FROM {', LATERAL '.join(items)} WHERE {' AND '.join(asked)}"
 
     def _item(self, table: str, alias: str, condition: str) -> str:
         first = f"({condition}) IS TRUE DESC, " if condition else ""

@@ -9,7 +9,8 @@ from typing import Any, Final
 from pglast import ast, parse_sql
 from pglast.enums import SetOperation
 
-from oracles.determinism import AGGREGATES, calls, name_of
+from oracles.aggregation import aggregates
+from oracles.determinism import AGGREGATES, name_of
 from oracles.query_building import snippet
 
 _RESTRICTING: Final = (
@@ -32,7 +33,7 @@ def plain(select: Any) -> Any:
     """Return the plain SELECT that this one is, or that it aggregates as a whole; None if there is none."""
     if not _is_simple(select):
         return None
-    if not any(calls(target.val, AGGREGATES) for target in select.targetList or ()):
+    if not any(map(aggregates, (*(select.targetList or ()), *(select.sortClause or ())))):
         return select
     return plain(select.fromClause[0].subquery) if _is_of_subquery(select) else None
 

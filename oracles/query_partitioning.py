@@ -15,6 +15,7 @@ from typing import Any, Final
 from pglast import ast
 from pglast.enums import JoinType
 
+from oracles.aggregation import aggregates
 from oracles.determinism import AGGREGATES, SET_RETURNING, calls, name_of
 from oracles.query_building import all_of, digest, expression, is_null, negated, printed, snippet, union_all
 from oracles.query_core import groups, known_core, restrictions, top_join
@@ -73,7 +74,7 @@ def _shape(select: Any) -> Shape | None:
     targets: Any = select.targetList or ()
     if groups(select):
         return None if select.distinctClause else Shape.HAVING
-    if any(calls(target.val, AGGREGATES) for target in targets):
+    if any(map(aggregates, targets)):
         return Shape.AGGREGATE if all(_combines(target.val) for target in targets) else None
     return Shape.DISTINCT if select.distinctClause else Shape.WHERE
 

@@ -28,6 +28,8 @@ def _shown(select: Any) -> list[Any] | None:
     """Return the targets that the query shows, also those behind a *; None if they cannot be told."""
     if select.op != SetOperation.SETOP_NONE:
         return _shown(select.larg)
+    if select.valuesLists:
+        return None
     targets: Any = select.targetList or ()
     if not any(is_star(target.val) for target in targets):
         return list(targets)

@@ -27,7 +27,7 @@ LOGIC = [oracle for oracle in ORACLES if isinstance(oracle, Metamorphic)]
 SCENE = (
     Step("CREATE TYPE mood AS ENUM ('sad', 'glad')"),
     Step(
-        "CREATE TABLE a (i int, n numeric, c char(5), t text, d date, m mood, v int[], PRIMARY KEY (i, d)) "
+        "CREATE TABLE a (i int, n numeric(4, 1), c char(5), t text, d date, m mood, v int[], PRIMARY KEY (i, d)) "
         "PARTITION BY RANGE (d)"
     ),
     Step("CREATE TABLE a_1 PARTITION OF a FOR VALUES FROM (MINVALUE) TO ('2024-01-05')"),
@@ -37,7 +37,8 @@ SCENE = (
         "CASE g % 5 WHEN 0 THEN NULL WHEN 1 THEN '' ELSE 'it''s \\' || g END, date '2024-01-01' + g % 9, "
         "CASE WHEN g % 3 > 0 THEN enum_range(NULL::mood) END[g % 3], array[g, NULL] FROM generate_series(1, 60) AS g"
     ),
-    Step("CREATE TABLE b AS SELECT g AS i, nullif(g % 5, 2) AS j, 'k' || g % 6 AS t FROM generate_series(20, 80) AS g"),
+    Step("CREATE TABLE b (i int, j int, t text)"),
+    Step("INSERT INTO b SELECT g, nullif(g % 5, 2), 'k' || g % 6 FROM generate_series(20, 80) AS g"),
     Step("CREATE INDEX ON b (i)"),
 )
 # NULLs on either side, empty and padded text, quotes, arrays, enums; empty lists; rows that occur twice.

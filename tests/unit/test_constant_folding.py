@@ -10,10 +10,9 @@ EXISTS = "SELECT a.x FROM a WHERE EXISTS (SELECT 1 FROM b)"
 
 
 def test_the_values_are_asked_for_as_sql() -> None:
-    value = "format('%L::%s', y, format_type(pg_typeof(y)::oid, -1))"
-    assert question(SCALAR) == (
-        f"SELECT 0, v FROM (SELECT {value} FROM (SELECT (SELECT max(b.y) FROM b) AS y) AS s) AS a (v)"
-    )
+    assert question(SCALAR).startswith("SELECT 0, v FROM (SELECT CASE WHEN ")
+    assert " THEN format('%L::%s%s', y, format_type(pg_typeof(y)::oid, -1), ' COLLATE ' || " in question(SCALAR)
+    assert question(SCALAR).endswith("END FROM (SELECT (SELECT max(b.y) FROM b) AS y) AS s) AS a (v)")
     both = question(f"{IN} AND EXISTS (SELECT 1 FROM b)")
     assert "v FROM (SELECT EXISTS (SELECT 1 FROM b)::text) AS a (v)" in both
     assert "FROM (SELECT b.y FROM b WHERE b.y > 0) AS s (y)" in both
@@ -23,7 +22,18 @@ def test_the_values_are_asked_for_as_sql() -> None:
 
 def test_a_list_holds_each_value_once_and_null() -> None:
     answers = [(0, "'7'::integer"), (0, "NULL::integer"), (0, "'7'::integer")]
-    assert folded(IN, answers) == ("SELECT a.x FROM a WHERE NOT a.x IN (CAST('7' AS integer), CAST(NULL AS integer))")
+    assert folded(IN, answers) == (
+        "SELECT a.x FROM a WHERE NOT a.x = ANY(ARRAY[CAST('7' AS integer), CAST(NULL AS integer)])"
+    )
+
+
+def test_arrays_are_no_elements_of_an_array() -> None:
+    for collation in ("", ' COLLATE "C"'):
+        assert " IN (CAST('{7}' AS text[])" in folded(IN, [(0, f"'{{7}}'::text[]{collation}")])
+
+
+def test_a_value_that_is_not_printed_whole_is_no_constant() -> None:
+    assert folded(IN, [(0, "'7'::real"), (0, "NULL")]) == folded(SCALAR, [(0, "NULL")]) == ""
 
 
 def test_an_empty_list_has_no_member() -> None:

@@ -1,0 +1,78 @@
+"""Own views: which names hide what a query's text does not tell, as the case itself says what is behind them.
+
+A view may cut rows in no order, or call what is volatile; a function may have the name of a known one.
+"""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, Final
+
+from pglast import parse_sql
+from pglast.parser import ParseError
+from pglast.visitors import Visitor
+
+from oracles.case import Step
+from oracles.determinism import is_deterministic, name_of
+
+CACHED: Final = 4096  # statements
+_MAKING: Final = ("VIEW", "FUNCTION")
+
+
+def hiding(steps: Iterable[Step]) -> frozenset[str]:
+    """Return the names of views not known to return the same each time, and of functions, that these steps make."""
+    found: set[str] = set()
+    for step in steps:
+        if any(word in step.sql.upper() for word in _MAKING):
+            found |= {name for name, used in _made(step.sql) if used is None or not found.isdisjoint(used)}
+    return frozenset(found)
+
+
+@lru_cache(CACHED)
+def used_by(sql: str) -> frozenset[str]:
+    """Return the names of relations that a statement reads and of functions that it calls."""
+    return _used(_parsed(sql))
+
+
+@lru_cache(CACHED)
+def _made(sql: str) -> tuple[tuple[str, frozenset[str] | None], ...]:
+    """Return the views and functions that a statement makes, with what they use; None where it is not all known."""
+    made = _Made()
+    made(_parsed(sql))
+    return tuple(made.found)
+
+
+def _parsed(sql: str) -> Any:
+    try:
+        return parse_sql(sql)
+    except ParseError:
+        return ()
+
+
+def _used(tree: Any) -> frozenset[str]:
+    used = _Used()
+    used(tree)
+    return frozenset(used.names)
+
+
+class _Made(Visitor):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, frozenset[str] | None]] = []
+
+    def visit_ViewStmt(self, _ancestors: Any, node: Any) -> None:
+        self.found.append((node.view.relname, _used(node.query) if is_deterministic(node.query) else None))
+
+    def visit_CreateFunctionStmt(self, _ancestors: Any, node: Any) -> None:
+        self.found.append((name_of(node), None))
+
+
+class _Used(Visitor):
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def visit_RangeVar(self, _ancestors: Any, node: Any) -> None:
+        self.names.add(node.relname)
+
+    def visit_FuncCall(self, _ancestors: Any, node: Any) -> None:
+        self.names.add(name_of(node))

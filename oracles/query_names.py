@@ -1,0 +1,42 @@
+"""Query names: the relations that a query names, what it calls columns by, and the subqueries in its expressions."""
+
+from typing import Any
+
+from pglast import ast
+from pglast.visitors import Skip, Visitor
+
+
+def names_in(node: Any, *, deep: bool = False) -> "_Names":
+    """Return the outermost subqueries in expressions, and the names of a query: `deep`, with those within them."""
+    names = _Names(deep=deep)
+    names(node)
+    return names
+
+
+class _Names(Visitor):
+    def __init__(self, *, deep: bool) -> None:
+        super().__init__()
+        self.links: list[Any] = []
+        self.common: set[str] = set()
+        self.tables: set[str] = set()
+        self.aliases: set[str] = set()
+        self.columns_of: set[str] = set()  # relations that columns are named with; "" for none
+        self._deep = deep
+
+    def visit_SubLink(self, _ancestors: Any, node: Any) -> Any:
+        self.links.append(node)
+        return None if self._deep else Skip
+
+    def visit_CommonTableExpr(self, _ancestors: Any, node: Any) -> None:
+        self.common.add(node.ctename)
+
+    def visit_RangeVar(self, _ancestors: Any, node: Any) -> None:
+        self.tables.add(node.relname)
+        self.aliases.add(node.relname)
+
+    def visit_Alias(self, _ancestors: Any, node: Any) -> None:
+        self.aliases.add(node.aliasname)
+
+    def visit_ColumnRef(self, _ancestors: Any, node: Any) -> None:
+        if len(node.fields) > 1 or not isinstance(node.fields[0], ast.A_Star):
+            self.columns_of.add(node.fields[0].sval if len(node.fields) > 1 else "")

@@ -1,0 +1,38 @@
+"""What a case's own views hide from who reads a query."""
+
+import pytest
+
+from oracles.case import Step
+from oracles.own_views import hiding, used_by
+
+
+def hidden(*statements: str) -> frozenset[str]:
+    return hiding(map(Step, statements))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "CREATE VIEW v AS SELECT x FROM t LIMIT 3",
+        "CREATE VIEW v AS SELECT random() FROM t",
+        "CREATE OR REPLACE TEMP VIEW s.v AS SELECT ctid FROM t",
+        "CREATE SCHEMA s CREATE VIEW v AS TABLE pg_settings",
+        "CREATE FUNCTION v(text) RETURNS text RETURN lower($1)",
+    ],
+)
+def test_what_is_not_known_hides(made: str) -> None:
+    assert hidden(made) == {"v"}
+
+
+def test_views_of_such_views_hide_too() -> None:
+    first, second = "CREATE VIEW v AS SELECT now()", "CREATE VIEW w AS SELECT x FROM t WHERE x IN (TABLE v)"
+    assert hidden(first, second) == {"v", "w"}
+
+
+def test_known_views_hide_nothing() -> None:
+    assert hidden("CREATE VIEW v AS SELECT x FROM t WHERE x > 1", "INSERT INTO t SELECT 'VIEW'", "no VIEW") == set()
+
+
+def test_a_query_uses_what_it_reads_and_calls() -> None:
+    sql = "WITH c AS (SELECT lower(x) FROM t) SELECT x FROM c WHERE EXISTS (SELECT FROM s.u, unnest(a) AS z)"
+    assert used_by(sql) == {"t", "c", "u", "lower", "unnest"}
