@@ -68,3 +68,12 @@ def least(too_little: int, enough: int, is_interesting: Callable[[int], bool]) -
         else:
             too_little = middle
     return enough
+
+
+def least_from_below(too_little: int, enough: int, is_interesting: Callable[[int], bool]) -> int:
+    """Find the same in steps that double: where little is likely to do, since it takes longer to be sure than not."""
+    step = 1
+    while too_little + step < enough and not is_interesting(too_little + step):
+        too_little += step
+        step *= 2
+    return least(too_little, min(too_little + step, enough), is_interesting)

@@ -8,6 +8,7 @@ from typing import Any
 from fuzz.errors import CaseError
 from fuzz.reduction.passes.drop_columns import drop_columns
 from fuzz.reduction.passes.drop_modes import drop_modes
+from fuzz.reduction.passes.drop_other_queries import drop_other_queries
 from fuzz.reduction.passes.drop_settings import drop_settings
 from fuzz.reduction.passes.drop_steps import drop_steps
 from fuzz.reduction.passes.drop_tags import drop_tags
@@ -15,7 +16,8 @@ from fuzz.reduction.passes.prune_trees import prune_commands, prune_queries
 from fuzz.reduction.passes.shorten_copy_data import shorten_copy_data
 from fuzz.reduction.passes.shorten_fields import shorten_fields
 from fuzz.reduction.passes.shorten_literals import shorten_literals
-from fuzz.reduction.passes.shorten_series import shorten_series
+from fuzz.reduction.passes.shorten_loops import shorten_loops
+from fuzz.reduction.passes.shorten_series import shorten_all_series, shorten_series
 from fuzz.reduction.passes.shorten_values import shorten_values
 from fuzz.reduction.patience import Patience, Question, Showing
 from fuzz.reduction.problem import Problem, TimeUp
@@ -23,13 +25,16 @@ from oracles.case import Case
 
 Pass = Callable[[Problem], None]
 
-# What makes all later questions cheaper comes first: modes that repeat the case, then whole statements, then data.
+# What makes all later questions cheaper comes first: guesses, modes that repeat the case, then whole statements.
 # Queries are cut before what they rest on, and columns before the lines of COPY, which they make long. Literals, of
 # which each takes a question or more, come last.
 PASSES: tuple[Pass, ...] = (
-    drop_tags,
+    drop_other_queries,
+    shorten_all_series,
+    shorten_loops,
     drop_modes,
     drop_steps,
+    drop_tags,
     drop_settings,
     shorten_series,
     shorten_values,

@@ -1,5 +1,6 @@
-"""Changing one step of a case, for passes that work inside a step."""
+"""Cases with a step changed, for passes that work inside a step, or with some of their steps only."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,15 @@ def with_step(case: Case, position: int, step: Step) -> Case:
     steps = (*case.all_steps[:position], step, *case.all_steps[position + 1 :])
     border = len(case.scene)
     return replace(case, scene=steps[:border], steps=steps[border:])
+
+
+def with_only(case: Case, kept: Iterable[int]) -> Case:
+    """Return the case with the steps at these positions of `case.all_steps` only, which ascend."""
+    border = len(case.scene)
+    positions = tuple(kept)
+    scene = tuple(case.all_steps[position] for position in positions if position < border)
+    steps = tuple(case.all_steps[position] for position in positions if position >= border)
+    return replace(case, scene=scene, steps=steps)
 
 
 def restated(step: Step, sql: str) -> Step | None:

@@ -3,8 +3,10 @@
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from fuzz.reduction.deltas import shortest, shortest_in_parts
+from fuzz.reduction.deltas import least, least_from_below, shortest, shortest_in_parts
 
 Interesting = Callable[[tuple[int, ...]], bool]
 
@@ -27,6 +29,13 @@ def test_what_is_needed_is_all_that_stays(reducer: Callable[..., tuple[int, ...]
     asked = Asked(lambda kept: set(needed) <= set(kept))
     assert reducer(range(1000), asked) == needed
     assert asked.questions < 250
+
+
+@pytest.mark.parametrize("search", [least, least_from_below])
+@given(st.integers(-1, 5), st.integers(0, 300), st.integers(0, 300))
+def test_the_least_number_is_found(search: Callable[..., int], too_little: int, more: int, still_more: int) -> None:
+    answer = too_little + 1 + more
+    assert search(too_little, answer + still_more, lambda number: number >= answer) == answer
 
 
 def test_a_number_of_rows_that_matters_takes_few_questions() -> None:

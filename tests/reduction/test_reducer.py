@@ -9,13 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzz.reduction.passes.drop_modes import drop_modes
+from fuzz.reduction.passes.drop_other_queries import drop_other_queries
 from fuzz.reduction.passes.drop_settings import drop_settings
 from fuzz.reduction.passes.drop_steps import drop_steps
 from fuzz.reduction.passes.drop_tags import drop_tags
 from fuzz.reduction.passes.shorten_copy_data import SIGNATURE, shorten_copy_data
+from fuzz.reduction.passes.shorten_loops import shorten_loops
+from fuzz.reduction.passes.shorten_series import shorten_all_series
 from fuzz.reduction.passes.shorten_values import shorten_values
 from fuzz.reduction.patience import ASKED, ASKED_IN_VAIN, Question
-from fuzz.reduction.problem import sort_key
+from fuzz.reduction.problem import Problem, sort_key
 from fuzz.reduction.reducer import PASSES, Pass, Uninteresting, reduce
 from oracles.case import Case, Kind, Step
 from oracles.mode import Mode, Protocol
@@ -58,6 +61,55 @@ def test_steps_that_matter_are_all_that_stays(case: Case, data: st.DataObject) -
     result = reduced(numbered, lambda tried: needed <= set(tried.all_steps), drop_steps)
     assert result.all_steps == tuple(step for step in numbered.all_steps if step in needed)
     assert {step.tags[0].split()[0] for step in result.scene} <= {"scene"}
+
+
+def test_that_one_query_shows_it_without_the_others_is_guessed_at_once() -> None:
+    queries = tuple(Step(f"SELECT {number}", Kind.QUERY) for number in range(64))
+    asked: list[Case] = []
+
+    def shows(case: Case) -> bool:
+        asked.append(case)
+        return queries[40] in case.steps
+
+    problem = Problem(replace(CASE, steps=queries), lambda case, _: shows(case))
+    drop_other_queries(problem)
+    assert problem.best.all_steps == (*CASE.scene, queries[40])
+    assert len(asked) <= 8
+
+
+def test_all_series_are_cut_to_the_rows_that_matter_by_few_questions() -> None:
+    def filled(rows: int) -> tuple[Step, ...]:
+        return tuple(Step(f"INSERT INTO t{n} SELECT * FROM generate_series(3, {rows + 2})") for n in range(9))
+
+    asked: list[Case] = []
+
+    def shows(case: Case) -> bool:
+        asked.append(case)
+        return all(int(step.sql.rpartition(" ")[2][:-1]) >= 12 for step in case.scene)
+
+    problem = Problem(replace(CASE, scene=filled(1000)), lambda case, _: shows(case))
+    shorten_all_series(problem)
+    assert problem.best.scene == filled(10)
+    assert len(asked) <= 11
+
+
+def test_loops_go_around_as_often_as_it_takes() -> None:
+    def made(*ends: int) -> tuple[Step, ...]:
+        return tuple(
+            Step(
+                f"DO $$ BEGIN FOR i IN {first}..{last} LOOP EXECUTE format('CREATE TABLE t%s ()', i); END LOOP; END $$"
+            )
+            for first, last in zip((0, 128), ends, strict=True)
+        )
+
+    def last(step: Step) -> int:
+        return int(step.sql.partition("..")[2].partition(" ")[0])
+
+    problem = Problem(
+        replace(CASE, scene=made(127, 149)), lambda case, _: last(case.scene[0]) >= 3 and last(case.scene[1]) >= 127
+    )
+    shorten_loops(problem)
+    assert problem.best.scene == made(3, 127)
 
 
 def test_a_case_that_shows_nothing_is_refused_with_the_command_to_look() -> None:
