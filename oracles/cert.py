@@ -3,8 +3,9 @@
 Ba and Rigger, "CERT: Finding Performance Issues in Database Systems Through the Lens of Cardinality Estimation", ICSE
 2024. A query and a more restrictive one are planned in one statement, and so by the same statistics; what the planner
 expects of the second must not exceed what it expects of the first, or one row, the least that it ever expects. Nothing
-is said where the plan shows more than scans and one inner join (a view may hold anything), or where there are extended
-statistics, which know combinations of columns better than single ones.
+is said where the plan shows more than scans and one inner join, of views (the bounds in them are weighed together with
+the query's where these stand alone, but not within OR), or where there are extended statistics, which know combinations
+of columns better than single ones.
 """
 
 from collections import defaultdict
@@ -20,6 +21,7 @@ from oracles.metamorphic import AGAIN, blamed
 from oracles.mode import Mode, Protocol
 from oracles.observation import Outcome, Run
 from oracles.oracle import Agree, Canary, More, Observations, Oracle, Unstable, Verdict, accused
+from oracles.own_views import made_by, used_by
 from oracles.restricting import Restriction, restrictions
 from oracles.sampling import ESTIMATED
 
@@ -54,8 +56,12 @@ class _Arm:
     def asked(self) -> dict[int, tuple[Restriction, ...]]:
         """Return pairs of queries by position."""
         steps = self.played.case.all_steps
-        queries = {each: sql for each, sql in self.played.queries().items() if not steps[each].params}
-        return {position: pairs for position, sql in queries.items() if (pairs := restrictions(sql))}
+        within = made_by(steps)
+        return {
+            position: pairs
+            for position, sql in self.played.queries().items()
+            if not steps[position].params and within.isdisjoint(used_by(sql)) and (pairs := restrictions(sql))
+        }
 
     def missing(self) -> list[Run]:
         """Return the runs that it takes to go on."""

@@ -27,6 +27,11 @@ def hiding(steps: Iterable[Step]) -> frozenset[str]:
     return frozenset(found)
 
 
+def made_by(steps: Iterable[Step]) -> frozenset[str]:
+    """Return the names of all views and functions that these steps make."""
+    return frozenset(name for step in steps for name, _ in _made(step.sql))
+
+
 @lru_cache(CACHED)
 def used_by(sql: str) -> frozenset[str]:
     """Return the names of relations that a statement reads and of functions that it calls."""

@@ -85,6 +85,9 @@ LEGAL = {
     "SELECT a.n FROM a WHERE a.n IN (SELECT b.n FROM a AS b)",
     "a default is the time": "CREATE TABLE a (i int, d timestamptz DEFAULT clock_timestamp());"
     "INSERT INTO a (i) SELECT g FROM generate_series(1, 5) AS g; SELECT a.i FROM a WHERE a.i > 2",
+    "a view's bound and the query's": "CREATE TABLE p (i int, k int);"
+    "INSERT INTO p SELECT g, g % 7 FROM generate_series(1, 600) AS g; ANALYZE p;"
+    "CREATE VIEW w AS SELECT i + 0 AS j, k FROM p WHERE k > 2; SELECT w.j FROM w WHERE w.j > 4 AND w.k > 5",
     "a trigger elsewhere": "CREATE SCHEMA elsewhere; CREATE TABLE elsewhere.t (i int);"
     "INSERT INTO elsewhere.t VALUES (1), (5);"
     "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';"
