@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from fuzz.execution.stage import Stage
+from fuzz.servers.arm import Arm
 from fuzz.servers.base import Base, resolve_base
 from fuzz.servers.build import Build, ensure_build
 from fuzz.servers.cluster import Cluster
@@ -24,3 +26,16 @@ def build(base: Base) -> Build:
 def cluster(build: Build) -> Iterator[Cluster]:
     with Cluster(build, "test") as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="module")
+def arms(build: Build) -> Iterator[tuple[Arm, ...]]:
+    """One arm alone."""
+    with Cluster(build, "only") as cluster:
+        yield (Arm("only", build, cluster, ()),)
+
+
+@pytest.fixture(scope="module")
+def stage(arms: tuple[Arm, ...]) -> Iterator[Stage]:
+    with Stage(arms) as stage:
+        yield stage

@@ -1,8 +1,5 @@
 """What may legally differ between two ways of asking: the logic oracles hold none of it for a wrong result."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack
-
 import pglast
 import pytest
 from pglast import ast
@@ -11,8 +8,6 @@ from fuzz.campaign.seats import seats
 from fuzz.campaign.trial import try_case
 from fuzz.execution.stage import Stage
 from fuzz.servers.arm import Arm
-from fuzz.servers.build import Build
-from fuzz.servers.cluster import Cluster
 from oracles.case import Case, Kind, Step
 from oracles.metamorphic import Metamorphic
 from oracles.oracle import all_oracles
@@ -102,18 +97,6 @@ def played(sql: str) -> Case:
         Kind.QUERY if isinstance(each.stmt, ast.SelectStmt) else Kind.COMMAND for each in pglast.parse_sql(sql) or ()
     ]
     return Case("by_hand", (), tuple(map(Step, pglast.split(sql), kinds)), MODES)
-
-
-@pytest.fixture(scope="module")
-def arms(build: Build) -> Iterator[tuple[Arm, ...]]:
-    with ExitStack() as stack:
-        yield (Arm("only", build, stack.enter_context(Cluster(build, "only")), ()),)
-
-
-@pytest.fixture(scope="module")
-def stage(arms: tuple[Arm, ...]) -> Iterator[Stage]:
-    with Stage(arms) as stage:
-        yield stage
 
 
 @pytest.mark.parametrize("sql", LEGAL.values(), ids=LEGAL.keys())

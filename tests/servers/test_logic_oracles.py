@@ -1,7 +1,5 @@
 """The logic oracles on a sound server, alone: each has something to judge, and finds nothing wrong."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
@@ -12,8 +10,6 @@ from fuzz.campaign.trial import try_case
 from fuzz.execution.modes import MODES
 from fuzz.execution.stage import Stage
 from fuzz.servers.arm import Arm
-from fuzz.servers.build import Build
-from fuzz.servers.cluster import Cluster
 from oracles.case import Case, Kind, Step
 from oracles.metamorphic import Metamorphic
 from oracles.oracle import Agree, Canary, Oracle, all_oracles
@@ -75,18 +71,6 @@ CANARIES = [
     for number, canary in enumerate(oracle.canaries)
     if not canary.needs_another_arm
 ]
-
-
-@pytest.fixture(scope="module")
-def arms(build: Build) -> Iterator[tuple[Arm, ...]]:
-    with ExitStack() as stack:
-        yield (Arm("only", build, stack.enter_context(Cluster(build, "only")), ()),)
-
-
-@pytest.fixture(scope="module")
-def stage(arms: tuple[Arm, ...]) -> Iterator[Stage]:
-    with Stage(arms) as stage:
-        yield stage
 
 
 @pytest.mark.parametrize("mode", ["plain", "prepared_generic", "closed_early"])
