@@ -29,9 +29,9 @@ corpora = typer.Typer(help="Keep reproducers: of what was fixed, and of what all
 app.add_typer(corpora, name="corpus")
 
 Corpus = Annotated[
-    Path, typer.Option("--corpus", metavar="DIR", help="Where they are: DIR/fixed/*.sql and DIR/open/*.sql.")
+    Path, typer.Option("--corpus", metavar="DIR", help="Where they are: DIR/fixed/*.sql and DIR/upstream/*.sql.")
 ]
-REPRODUCERS = workdir.CHECKOUT / "corpus" / "reproducers"
+CORPUS = workdir.CHECKOUT / "corpus"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def _opened(given: ArmOptions) -> Iterator[_Arms]:
 @corpora.command()
 def run(
     *,
-    corpus: Corpus = REPRODUCERS,
+    corpus: Corpus = CORPUS,
     base: options.Base = None,
     series: options.SeriesOption = None,
     repo: options.Repo = None,
@@ -65,7 +65,7 @@ def run(
     flavor: options.FlavorOption = options.DEFAULT_FLAVOR,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Try each reproducer on the arms: what was fixed must show nothing, what is open must show on all of them.
+    """Try each reproducer on the arms: what was fixed must show nothing, what is upstream's must show on all.
 
     Exit status 1 where it is otherwise.
     """
@@ -84,7 +84,7 @@ def run(
 def add(
     *,
     named: Named,
-    corpus: Corpus = REPRODUCERS,
+    corpus: Corpus = CORPUS,
     base: options.Base = None,
     series: options.SeriesOption = None,
     repo: options.Repo = None,
@@ -94,7 +94,7 @@ def add(
 ) -> None:
     """Keep a finding's reproducer, where it belongs by what the arms show now.
 
-    What no arm shows is fixed, what all of them show is open; what one shows alone is to be mended first.
+    What no arm shows is fixed, what all of them show is upstream's; what one shows alone is to be mended first.
     """
     given = ArmOptions.given(base, series, repo, commits, arm, flavor)
     subject = subject_of(named, given, lambda line: None)
@@ -108,7 +108,7 @@ def add(
 @corpora.command()
 def minimize(
     *,
-    corpus: Corpus = REPRODUCERS,
+    corpus: Corpus = CORPUS,
     base: options.Base = None,
     series: options.SeriesOption = None,
     repo: options.Repo = None,

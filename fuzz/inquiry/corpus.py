@@ -1,4 +1,4 @@
-"""The corpus: reproducers of what was fixed, which must show nothing, and of what is open, the base's own."""
+"""The corpus: reproducers of what was fixed, which must show nothing, and of upstream faults, which all arms show."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Place(StrEnum):
     """Where in the corpus a reproducer is, which says what is expected of it."""
 
     FIXED = "fixed"
-    OPEN = "open"
+    UPSTREAM = "upstream"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Entry:
             return f"{others[0].arms[1]} shows it: {others[0].summary}"
         if self.findings and self.place is Place.FIXED:
             return f"all arms show it: {self.findings[0].summary}"
-        if not self.findings and self.place is Place.OPEN:
+        if not self.findings and self.place is Place.UPSTREAM:
             return "no arm shows it any more: it belongs to what is fixed"
         return ""
 
@@ -67,7 +67,7 @@ def place_for(fingerprint: str, findings: Sequence[Finding]) -> Place:
         if not finding.shown_by_all:
             still = f"{finding.arms[1]} still shows {finding.summary!r}"
             raise CaseError(f"finding {fingerprint} can be kept once it is mended: {still}")
-    return Place.OPEN if findings else Place.FIXED
+    return Place.UPSTREAM if findings else Place.FIXED
 
 
 def needless(found: Sequence[Entry]) -> tuple[Entry, ...]:

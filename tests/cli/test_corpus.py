@@ -1,4 +1,4 @@
-"""The corpus: what was fixed remains so on the arms that pgduel ships, and what is open is the base's own."""
+"""The corpus: what was fixed remains so on the arms that pgduel ships, and what is upstream's shows on all."""
 
 from pathlib import Path
 

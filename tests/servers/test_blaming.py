@@ -23,7 +23,7 @@ from tests.cli.bug import BUG, JOIN_AT_BOUNDS, bugged_arms
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(600)]
 
-OPEN = workdir.CHECKOUT / "corpus" / "reproducers" / "open"
+UPSTREAM = workdir.CHECKOUT / "corpus" / "upstream"
 Facts = dict[str, Any]
 
 
@@ -59,7 +59,7 @@ def test_the_patch_with_the_bug_is_to_blame(opened: tuple[dict[str, Arm], Facts]
 
 
 def test_what_all_arms_show_is_upstream_s(opened: tuple[dict[str, Arm], Facts]) -> None:
-    crashing = load(str(OPEN / "14484eee70d8.sql")).case
+    crashing = load(str(UPSTREAM / "14484eee70d8.sql")).case
     assert blamed(opened, crashing, "crash", ("patched", "patched")) == ("patched", "upstream")
 
 

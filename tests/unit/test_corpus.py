@@ -26,11 +26,11 @@ def entry(name: str, place: Place, *findings: Finding, case: Case = CASE) -> Ent
     ("found", "complaint"),
     [
         (entry("a", Place.FIXED), ""),
-        (entry("a", Place.OPEN, OWN), ""),
+        (entry("a", Place.UPSTREAM, OWN), ""),
         (entry("a", Place.FIXED, OWN), "all arms show it: master crashes"),
         (entry("a", Place.FIXED, BUG), "patched shows it: patched crashes"),
-        (entry("a", Place.OPEN, OWN, BUG), "patched shows it: patched crashes"),
-        (entry("a", Place.OPEN), "no arm shows it any more: it belongs to what is fixed"),
+        (entry("a", Place.UPSTREAM, OWN, BUG), "patched shows it: patched crashes"),
+        (entry("a", Place.UPSTREAM), "no arm shows it any more: it belongs to what is fixed"),
     ],
 )
 def test_what_is_not_as_expected_is_said(found: Entry, complaint: str) -> None:
@@ -39,15 +39,15 @@ def test_what_is_not_as_expected_is_said(found: Entry, complaint: str) -> None:
 
 def test_a_reproducer_belongs_where_what_it_shows_puts_it() -> None:
     assert place_for("0123", ()) is Place.FIXED
-    assert place_for("0123", (OWN,)) is Place.OPEN
+    assert place_for("0123", (OWN,)) is Place.UPSTREAM
     with pytest.raises(CaseError, match="0123 can be kept once it is mended: patched still shows 'patched crashes'"):
         place_for("0123", (OWN, BUG))
 
 
 def test_of_those_that_show_the_same_the_smallest_stays() -> None:
     larger = replace(CASE, steps=CASE.steps * 2)
-    small, large = entry("small", Place.OPEN, OWN), entry("large", Place.OPEN, OWN, case=larger)
-    both = entry("both", Place.OPEN, OWN, replace(OWN, origin="another"), case=larger)
+    small, large = entry("small", Place.UPSTREAM, OWN), entry("large", Place.UPSTREAM, OWN, case=larger)
+    both = entry("both", Place.UPSTREAM, OWN, replace(OWN, origin="another"), case=larger)
     assert needless([large, small]) == (large,)
     assert needless([small, both]) == ()
     assert needless([small, entry("fixed", Place.FIXED, OWN)]) == ()

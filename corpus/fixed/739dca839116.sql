@@ -20,7 +20,7 @@
 --     plan: Aggregate(Subquery Scan(Right Hash Join(Right Hash Join(Seq Scan, Hash(Subquery Scan(Seq Scan))), CTE Scan, Hash(Seq Scan))))
 --
 --   See it:   psql -X -f THIS_FILE   as a superuser on a server of each arm, and compare what they print
---   Judge it: ./pgduel replay corpus/reproducers/fixed/739dca839116.sql
+--   Judge it: ./pgduel replay corpus/fixed/739dca839116.sql
 --   Written by pgduel 0.1.0.
 
 -- pgduel: {"generator": "outer_joins", "case_id": "302/outer_joins/328", "oracle": "memory", "fingerprint": "739dca839116", "arms": ["master", "patched"]}

@@ -16,7 +16,7 @@
 --   theirs true. 18.6 has the same lines.
 --
 --   See it:   psql -X -f THIS_FILE   as a superuser on a server of any arm
---   Judge it: ./pgduel replay corpus/reproducers/open/6a16a0a2845a.sql
+--   Judge it: ./pgduel replay corpus/upstream/6a16a0a2845a.sql
 --   Written by pgduel 0.1.0, shortened by hand.
 
 -- pgduel: {"generator": "regress", "case_id": "1/regress/105", "oracle": "tlp", "fingerprint": "6a16a0a2845a", "arms": ["master", "master"]}

@@ -21,7 +21,7 @@
 --     ... 18 more lines
 --
 --   See it:   psql -X -f THIS_FILE   as a superuser on a server of each arm, and compare what they print
---   Judge it: ./pgduel replay corpus/reproducers/open/14484eee70d8.sql --arm a=master --arm b=master
+--   Judge it: ./pgduel replay corpus/upstream/14484eee70d8.sql --arm a=master --arm b=master
 --   Written by pgduel 0.1.0.
 
 -- pgduel: {"generator": "partitioned_joins", "case_id": "2027/partitioned_joins/1376", "oracle": "crash", "fingerprint": "14484eee70d8", "arms": ["a", "a"]}

@@ -20,7 +20,7 @@
 --     plan: Limit(Sort(Semi Hash Join(Hash Join(Seq Scan, Hash(Subquery Scan(Seq Scan))), Hash(Subquery Scan(Seq Scan)))))
 --
 --   See it:   psql -X -f THIS_FILE   as a superuser on a server of each arm, and compare what they print
---   Judge it: ./pgduel replay corpus/reproducers/fixed/68187b690a27.sql
+--   Judge it: ./pgduel replay corpus/fixed/68187b690a27.sql
 --   Written by pgduel 0.1.0.
 
 -- pgduel: {"generator": "outer_joins", "case_id": "301/outer_joins/1136", "oracle": "memory", "fingerprint": "68187b690a27", "arms": ["master", "patched"]}
