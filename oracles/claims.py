@@ -84,11 +84,11 @@ class Played:
 
     def exact(self) -> dict[int, str]:
         """Return the queries that succeed, return no floating-point number, and none of several equal values."""
-        steps, loose = self.seen(Way()).steps, loose_types(self.case.all_steps)
-        shown = {position: {column.type for column in steps[position].columns} for position in self.queries()}
+        steps, loose, queries = self.seen(Way()).steps, loose_types(self.case.all_steps), self.queries()
+        shown = {position: {column.type for column in steps[position].columns} for position in queries}
         return {
             position: sql
-            for position, sql in self.queries().items()
+            for position, sql in queries.items()
             if _FLOATS.isdisjoint(shown[position]) and is_tight(sql, shown[position], loose)
         }
 

@@ -3,7 +3,7 @@
 A view may cut rows in no order, or call what is volatile; a function may have the name of a known one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
@@ -21,21 +21,28 @@ _MAKING: Final = ("VIEW", "FUNCTION")
 def hiding(steps: Iterable[Step]) -> frozenset[str]:
     """Return the names of views not known to return the same each time, and of functions, that these steps make."""
     found: set[str] = set()
-    for step in steps:
-        if any(word in step.sql.upper() for word in _MAKING):
-            found |= {name for name, used in _made(step.sql) if used is None or not found.isdisjoint(used)}
+    for name, used in _all_made(steps):
+        if used is None or not found.isdisjoint(used):
+            found.add(name)
     return frozenset(found)
 
 
 def made_by(steps: Iterable[Step]) -> frozenset[str]:
     """Return the names of all views and functions that these steps make."""
-    return frozenset(name for step in steps for name, _ in _made(step.sql))
+    return frozenset(name for name, _ in _all_made(steps))
 
 
 @lru_cache(CACHED)
 def used_by(sql: str) -> frozenset[str]:
     """Return the names of relations that a statement reads and of functions that it calls."""
     return _used(_parsed(sql))
+
+
+def _all_made(steps: Iterable[Step]) -> Iterator[tuple[str, frozenset[str] | None]]:
+    """Yield what steps make, as `_made` tells it; what cannot make any is not parsed."""
+    for step in steps:
+        if any(word in step.sql.upper() for word in _MAKING):
+            yield from _made(step.sql)
 
 
 @lru_cache(CACHED)
