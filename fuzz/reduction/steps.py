@@ -1,6 +1,6 @@
 """Cases with a step changed, for passes that work inside a step, or with some of their steps only."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,12 +18,11 @@ def with_step(case: Case, position: int, step: Step) -> Case:
     return replace(case, scene=steps[:border], steps=steps[border:])
 
 
-def with_only(case: Case, kept: Iterable[int]) -> Case:
+def with_only(case: Case, kept: Sequence[int]) -> Case:
     """Return the case with the steps at these positions of `case.all_steps` only, which ascend."""
     border = len(case.scene)
-    positions = tuple(kept)
-    scene = tuple(case.all_steps[position] for position in positions if position < border)
-    steps = tuple(case.all_steps[position] for position in positions if position >= border)
+    scene = tuple(case.all_steps[position] for position in kept if position < border)
+    steps = tuple(case.all_steps[position] for position in kept if position >= border)
     return replace(case, scene=scene, steps=steps)
 
 
