@@ -11,11 +11,12 @@ from functools import lru_cache
 from typing import Any
 
 from fuzz.psql.lexer import tokens
+from fuzz.reduction.series import rows_in
 from fuzz.reduction.trees import parts_of
 from oracles.case import Case, Step
 
 SECONDS = 60.0  # that a campaign gives the reduction of a finding
-SortKey = tuple[int, int, int, int, int, str]
+SortKey = tuple[int, int, int, int, int, int, str]
 
 
 class TimeUp(Exception):  # an end, not an error
@@ -70,12 +71,13 @@ def sort_key(case: Case) -> SortKey:
     """Return where the case stands in the total order.
 
     That is by steps, settings, steps of the scene, and parts of syntax trees, so that it does not matter in which of
-    several ways a statement is written; then by bytes.
+    several ways a statement is written; then by rows that series make, and by bytes.
     """
     settings = sum(1 + len(mode.settings) + (mode.protocol is not None) for mode in case.modes)
     steps = case.all_steps
     trees = sum(_count(step.sql) for step in steps)
-    return len(steps), settings, len(case.scene), trees, sum(map(_size, steps)), repr(case)
+    rows = sum(rows_in(step.sql) for step in steps)
+    return len(steps), settings, len(case.scene), trees, rows, sum(map(_size, steps)), repr(case)
 
 
 @lru_cache(maxsize=4096)

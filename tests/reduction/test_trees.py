@@ -190,7 +190,14 @@ def test_series_end_where_they_may() -> None:
     def is_interesting(tried: str) -> bool:
         return int(tried.partition(", ")[2].partition(")")[0]) >= 42
 
-    assert "generate_series(10, 42)" in pruned(sql, is_interesting, shorten_series)
+    assert "generate_series(42, 42)" in pruned(sql, is_interesting, shorten_series)
+
+
+def test_series_begin_where_they_did_if_their_last_row_needs_others() -> None:
+    sql = "INSERT INTO t SELECT g FROM generate_series(10, 5000) AS g"
+    assert "generate_series(10, 42)" in pruned(
+        sql, lambda tried: "(10," in tried and int(tried.partition(", ")[2].partition(")")[0]) >= 42, shorten_series
+    )
 
 
 def test_literals_get_shorter() -> None:
