@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from fuzz.errors import ServerError
+from fuzz.execution.joint import alike, joint
 from fuzz.execution.loop import Talk, converse, never
 from fuzz.execution.place import Place
 from fuzz.execution.play import Play
@@ -68,13 +69,25 @@ class Stage:
         return {run: observation for part in observed for run, observation in part.items()}
 
     def _play_all(self, place: Place, case: Case, runs: Sequence[Run]) -> Talk[dict[Run, CaseObservation]]:
-        observed = {}
-        for run in runs:
-            observed[run] = yield from Play(place, case, run, self._timeout_ms).talk()
-            place.uses += run.repeats
+        observed: dict[Run, CaseObservation] = {}
+        for together in alike(case, runs):
+            parts = None
+            if len(together) > 1:
+                asked = joint(case, together)
+                parts = asked.parts((yield from self._play(place, asked.case, asked.run)))
+            if parts is None:
+                for run in together:
+                    observed[run] = yield from self._play(place, case, run)
+            else:
+                observed |= parts
         with suppress(ServerError):  # where that does not work, the next run tells
             yield from place.make_ready()
         return observed
+
+    def _play(self, place: Place, case: Case, run: Run) -> Talk[CaseObservation]:
+        seen = yield from Play(place, case, run, self._timeout_ms).talk()
+        place.uses += run.repeats
+        return seen
 
     def close(self) -> None:
         """Drop the databases."""

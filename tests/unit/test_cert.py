@@ -33,8 +33,8 @@ def duel(estimate: Estimate, played: Case = PLAYED, known: Observation | None = 
 
 
 def test_fewer_rows_are_expected_of_what_restricts() -> None:
-    assert duel(lambda name, run: 10 if name.startswith("w") else 9) == (Agree(3),)
-    assert duel(lambda name, run: 10) == (Agree(3),)
+    assert duel(lambda name, run: 10 if name.startswith("w") else 9) == (Agree(1),)
+    assert duel(lambda name, run: 10) == (Agree(1),)
 
 
 def test_more_are_a_finding_on_the_arm_that_expects_them() -> None:
@@ -52,7 +52,7 @@ def test_what_all_arms_expect_is_the_bases_own() -> None:
 
 
 def test_one_row_is_the_least_and_no_rows_are_known_not_expected() -> None:
-    assert duel(lambda name, run: 1) == (Agree(3),)
+    assert duel(lambda name, run: 1) == (Agree(1),)
     assert duel(lambda name, run: 0 if name.startswith("w") else 7) == (Agree(0),)
 
 
