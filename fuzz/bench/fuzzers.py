@@ -42,7 +42,7 @@ _ROUND: Final = 60.0  # seconds after which SQLsmith gets another scene
 _SMITH_QUERIES: Final = 100_000  # on one scene: more than it draws in that time
 
 Result = TypeVar("Result")
-Fuzzer = Callable[[Arm], int | None]  # fuzzes an arm; returns how many statements it judged, if that is not all
+Fuzzer = Callable[[Arm], int]  # fuzzes an arm; returns how many times it judged what a statement returned
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ class Figures:
 
     fuzzer: str
     seconds: float
-    judged: int  # statements of which it would have said that they are wrong
-    succeeded: int  # statements
+    judged: int  # answers of which it would have said that they are wrong
+    succeeded: int  # statements: all of them would have told of a crash
     failed: int
     shapes: int  # of plans, different ones
     reached: Mapping[str, Covered]  # by directory; empty where the build does not count
@@ -78,7 +78,7 @@ def measure(name: str, fuzzer: Fuzzer, spec: ArmSpec, seconds: float, report: Re
         program = build.bindir / "postgres"
         reached = covered(program, arm.cluster.coverage, DIRECTORIES) if counts_itself else {}
     succeeded = counts["S"] + counts["U"]
-    return Figures(name, seconds, succeeded if judged is None else judged, succeeded, counts["E"], len(shapes), reached)
+    return Figures(name, seconds, judged, succeeded, counts["E"], len(shapes), reached)
 
 
 def _recorded(file: Path) -> tuple[Counter[str], set[str]]:
@@ -109,8 +109,9 @@ def smith(seed: int, seconds: float, workers: int) -> Fuzzer:
                 sqlsmith.execute(drawn, arm.cluster, database, min(_ROUND, left))
                 await_connections(arm.cluster)
 
-    def fuzz(arm: Arm) -> None:
+    def fuzz(arm: Arm) -> int:
         together(partial(work, arm), workers)
+        return 0
 
     return fuzz
 

@@ -22,6 +22,8 @@ from fuzz.sources.sqlancing.jar import class_path
 from fuzz.sources.sqlsmith import SqlSmith
 from fuzz.sources.target import Given
 from fuzz.sources.workloads import workloads_for
+from oracles.metamorphic import Metamorphic
+from oracles.oracle import all_oracles
 
 _COVERAGE: Final = "coverage"
 _ORACLE: Final = "QUERY_PARTITIONING"  # of SQLancer
@@ -92,6 +94,6 @@ def _fuzzer(each: Entrant, plan: Plan, given: Given, specs: Sequence[ArmSpec], s
         with opened(new_campaign()) as store:
             store.begin(plan.to_json(), options.arms_json(specs, [arm.build.key]))
             run(store, plan, (arm,), workers, shown)
-            return store.tally.statements_judged
+            return sum(store.tally.compared[oracle.name] for oracle in all_oracles() if isinstance(oracle, Metamorphic))
 
     return campaign

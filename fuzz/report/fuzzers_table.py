@@ -14,7 +14,7 @@ def print_figures(console: Console, measured: Sequence[Figures]) -> None:
     """Print a line for each fuzzer."""
     table = Table()
     table.add_column("fuzzer", no_wrap=True)
-    titles = ["judged\na second", "statements\na second", "without\nerror", "plan\nshapes"]
+    titles = ["statements\na second", "without\nerror", "answers judged\na second", "plan\nshapes"]
     reached = [name for name in DIRECTORIES if any(name in each.reached for each in measured)]
     titles += [f"{name.rpartition('/')[2]}\n{what}" for name in reached for what in ("lines", "branches")]
     for title in titles:
@@ -26,8 +26,8 @@ def print_figures(console: Console, measured: Sequence[Figures]) -> None:
 
 def _cells(figures: Figures) -> list[str]:
     total = figures.succeeded + figures.failed
-    rates = [f"{count / figures.seconds:.0f}" for count in (figures.judged, total)]
-    cells = [figures.fuzzer, *rates, f"{figures.valid_share:.1%}", str(figures.shapes)]
+    run, judged = (f"{count / figures.seconds:.0f}" for count in (total, figures.judged))
+    cells = [figures.fuzzer, run, f"{figures.valid_share:.1%}", judged, str(figures.shapes)]
     for covered in figures.reached.values():
         cells += [f"{covered.lines_reached / covered.lines:.1%}", f"{covered.branches_reached / covered.branches:.1%}"]
     return cells
