@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from math import inf
 from statistics import median
 from typing import Any
 
@@ -13,6 +14,7 @@ from fuzz.bench.reduction.size import Size
 
 Contests = Mapping[str, Sequence[Outcome]]  # finding -> what came of it
 _COLUMNS = ("statements", "characters", "nodes", "its statement", "tries", "seconds", "ms a try")
+_OVERTAKEN = "seconds of {} to get there"  # to what the other has left in the end
 
 
 def print_contests(console: Console, contests: Contests) -> None:
@@ -34,13 +36,18 @@ def _median(outcomes: Sequence[Outcome]) -> Outcome:
         Size(**{field: round(median(size[field] for size in sizes)) for field in sizes[0]}),
         tries=round(median(each.tries for each in outcomes)),
         seconds=median(each.seconds for each in outcomes),
+        overtaken=_finite(median(inf if each.overtaken is None else each.overtaken for each in outcomes)),
     )
+
+
+def _finite(seconds: float) -> float | None:
+    return None if seconds == inf else seconds
 
 
 def _print(console: Console, title: str, outcomes: Sequence[Outcome]) -> None:
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     table.add_column("by")
-    for name in _COLUMNS:
+    for name in (*_COLUMNS, _OVERTAKEN.format(outcomes[1].name)):
         table.add_column(name, justify="right")
     for each in outcomes:
         if each.size is not None:
@@ -56,9 +63,10 @@ def _cells(outcome: Outcome) -> tuple[str, ...]:
     assert size is not None
     sizes = (str(figure) for figure in (size.statements, size.characters, size.nodes, size.alone))
     if not outcome.tries:
-        return (*sizes, "", "", "")
+        return (*sizes, "", "", "", "")
     each = 1000 * outcome.seconds / outcome.tries
-    return (*sizes, str(outcome.tries), f"{outcome.seconds:.1f}", f"{each:.0f}")
+    overtaken = "" if outcome.overtaken is None else f"{outcome.overtaken:.1f}"
+    return (*sizes, str(outcome.tries), f"{outcome.seconds:.1f}", f"{each:.0f}", overtaken)
 
 
 def contests_json(contests: Contests) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fuzz.bench.reduction.contestant import Asked, Contestant, Task
 from fuzz.bench.reduction.size import Size, size_of
@@ -18,13 +18,18 @@ WHOLE = "the whole case"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a contestant came to: the size of what is left, or None and `why` it could not try or lost the finding."""
+    """What a contestant came to: the size of what is left, or None and `why` it could not try or lost the finding.
+
+    `overtaken` is after how many seconds the first contestant had less, or as much, left; None where it never had.
+    """
 
     name: str
     size: Size | None
     why: str = ""
     tries: int = 0
     seconds: float = 0.0
+    progress: tuple[tuple[float, int], ...] = ()  # seconds, characters of what was the smallest by then
+    overtaken: float | None = None
 
 
 def contest(task: Task, contestants: Sequence[Contestant], seconds: float, report: Report) -> list[Outcome]:
@@ -39,7 +44,14 @@ def contest(task: Task, contestants: Sequence[Contestant], seconds: float, repor
             outcomes.append(_reduced(task, contestant, seconds))
         except PgduelError as error:
             outcomes.append(Outcome(contestant.name, None, str(error)))
-    return outcomes
+    whole, first, *others = outcomes
+    return [whole, first, *(replace(other, overtaken=_overtaken(first, other)) for other in others)]
+
+
+def _overtaken(first: Outcome, other: Outcome) -> float | None:
+    """Return when the first had at most as many characters left as the other has in the end."""
+    left = other.size.characters if other.size else 0
+    return next((seconds for seconds, characters in first.progress if characters <= left), None)
 
 
 def _reduced(task: Task, contestant: Contestant, seconds: float) -> Outcome:
@@ -55,4 +67,11 @@ def _reduced(task: Task, contestant: Contestant, seconds: float) -> Outcome:
         spent = time.monotonic() - began
         shows = any(question.shows(left) for _ in range(ASKED))
         size = size_of(left, question.shown[left].step) if shows else None
-        return Outcome(contestant.name, size, "" if shows else "what it left does not show it", asked.tries, spent)
+        return Outcome(
+            contestant.name,
+            size,
+            "" if shows else "what it left does not show it",
+            asked.tries,
+            spent,
+            tuple(asked.progress),
+        )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fuzz.bench import reduction
+from fuzz.bench.reduction.size import characters_of
 from fuzz.campaign.findings import StoredFinding
 from fuzz.errors import CaseError
 from fuzz.inquiry.question import Question
@@ -28,18 +29,23 @@ class Task:
 
 
 class Asked:
-    """The question that all contestants ask, counted."""
+    """The question that all contestants ask: how often, and when a smaller case was found to show the finding."""
 
     def __init__(self, question: Question, seconds: float) -> None:
         """There are so many seconds from now on."""
         self.question = question
-        self.until = time.monotonic() + seconds
+        self._began = time.monotonic()
+        self.until = self._began + seconds
         self.tries = 0
+        self.progress: list[tuple[float, int]] = []  # seconds from the beginning, characters
 
     def case(self, case: Case) -> bool:
         """Tell whether a case shows the finding. Raises ServerError."""
         self.tries += 1
-        return self.question.shows(case)
+        shows = self.question.shows(case)
+        if shows and (not self.progress or characters_of(case) < self.progress[-1][1]):
+            self.progress.append((time.monotonic() - self._began, characters_of(case)))
+        return shows
 
     def text(self, text: str) -> bool:
         """Tell whether a script does; what cannot be read as one does not. Raises TimeUp, ServerError."""

@@ -24,15 +24,24 @@ class Size:
 
 def size_of(case: Case, step: int | None) -> Size:
     """Return the size of a case of which this step, if it is one, shows the finding."""
-    settings = [f"SET {name} = '{value}'" for name, value in settings_of(case.modes).items()]
-    data = sum(len(each.copy_data or b"") + sum(len(value or "") for value in each.params) for each in case.all_steps)
-    statements = [*settings, *(each.sql for each in case.all_steps)]
+    statements = _statements(case)
     return Size(
         len(statements),
-        sum(map(len, statements)) + data,
+        characters_of(case),
         sum(map(_nodes, statements)),
         0 if step is None else len(case.all_steps[step].sql),
     )
+
+
+def characters_of(case: Case) -> int:
+    """Return the number of characters of a case's statements, with data and parameters."""
+    data = sum(len(each.copy_data or b"") + sum(len(value or "") for value in each.params) for each in case.all_steps)
+    return sum(map(len, _statements(case))) + data
+
+
+def _statements(case: Case) -> list[str]:
+    settings = [f"SET {name} = '{value}'" for name, value in settings_of(case.modes).items()]
+    return [*settings, *(each.sql for each in case.all_steps)]
 
 
 def _nodes(sql: str) -> int:
