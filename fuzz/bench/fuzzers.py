@@ -82,9 +82,11 @@ def measure(name: str, fuzzer: Fuzzer, spec: ArmSpec, seconds: float, report: Re
 
 
 def _recorded(file: Path) -> tuple[Counter[str], set[str]]:
-    """Return how many records there are of each kind, and the shapes of plans."""
+    """Return how many records there are of each kind, and the shapes of plans: none where nothing came to its end."""
     counts: Counter[str] = Counter()
-    shapes = set()
+    shapes: set[str] = set()
+    if not file.exists():
+        return counts, shapes
     with file.open() as lines:
         for line in lines:
             kind, _, shape = line.strip().partition(" ")

@@ -76,6 +76,12 @@ def test_what_fails_is_counted_and_what_is_about_no_table_is_not(base: Base) -> 
 
 
 @pytest.mark.usefixtures("build")
+def test_who_does_nothing_is_counted_so(base: Base) -> None:
+    found = measured(base, executing())
+    assert (found.succeeded, found.failed, found.shapes, found.judged) == (0, 0, 0, 0)
+
+
+@pytest.mark.usefixtures("build")
 def test_sqlsmith_is_counted(base: Base) -> None:
     # It reads all of the catalogs before it draws anything.
     found = measured(base, smith(seed=1, seconds=20, workers=1))
