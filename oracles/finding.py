@@ -63,12 +63,14 @@ class Finding:
         who = ("", "") if self.shown_by_all else tuple(f", as {arm} did" for arm in self.arms)
         return (f"expected{who[0]}", self.expected), (f"actual{who[1]}", self.actual)
 
-    def resembles(self, other: "Finding") -> bool:
-        """Tell whether both may well be one bug, on cases of different size: plans change with the data."""
-        return self._symptom() == other._symptom()
+    @property
+    def symptom(self) -> str:
+        """Return the origin without the plan, which changes with the data."""
+        return self.origin.partition(UNDER_PLAN)[0]
 
-    def _symptom(self) -> tuple[object, ...]:
-        return (self.oracle, self.arms, self.origin.partition(UNDER_PLAN)[0])
+    def resembles(self, other: "Finding") -> bool:
+        """Tell whether both may well be one bug, on cases of different size."""
+        return (self.oracle, self.arms, self.symptom) == (other.oracle, other.arms, other.symptom)
 
 
 def pairs_of(arms: Sequence[str], showing: Collection[str]) -> tuple[tuple[str, str], ...]:

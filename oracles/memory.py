@@ -77,7 +77,7 @@ class _MemoryPair(Pair):
         compared, obstacle = comparable_steps(self._seen(self.reference), self._seen(self.suspect))
         suspected = self._excesses(Way(), Way())
         if suspected and (missing := self.missing(self._settling_runs(suspected))):
-            return More(missing)
+            return More(missing, frozenset(excess.what for excess in suspected))
         verdicts: list[Verdict] = [self._settled(excess, said) for excess, said in suspected.items()]
         if obstacle:
             verdicts.append(Inconclusive(obstacle))

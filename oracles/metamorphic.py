@@ -43,8 +43,9 @@ class Metamorphic(Oracle):
         if case not in (self.sample if len(arms) > 1 else self.sample.alone):
             return (Agree(0),) * len(accused(arms))
         judges = [_Judge(self, Played(case, arm, observations)) for arm in arms]
-        if missing := [run for judge in judges for run in judge.missing()]:
-            return More(tuple(dict.fromkeys(missing)))
+        wanted = [judge.more() for judge in judges]
+        if missing := dict.fromkeys(run for more in wanted for run in more.runs):
+            return More(tuple(missing), frozenset().union(*(more.symptoms for more in wanted)))
         broken: dict[str, dict[str, Finding]] = defaultdict(dict)  # claim -> arm -> example
         others: list[Verdict] = []
         for judge in judges:
@@ -71,16 +72,20 @@ class _Judge:
     oracle: Metamorphic
     played: Played
 
-    def missing(self) -> list[Run]:
+    def more(self) -> More:
         """Return the runs that it takes to go on: those of the claims, and repetitions where one does not hold."""
         try:
             claims = self._claims()
         except Unanswered as asked:
-            return [self.played.run(asked.way)]
-        runs = [self.played.run(way) for claim in claims for way in (claim.left, claim.right)]
-        if not any(run not in self.played.observations for run in runs):
-            runs = [self.played.run(way, AGAIN) for claim in claims for way in self._doubtful(claim)]
-        return [run for run in runs if run not in self.played.observations]
+            return More((self.played.run(asked.way),))
+        if missing := self._unseen(claims):
+            return More(missing)
+        doubtful = [claim for claim in claims if self._is_doubtful(claim)]
+        return More(self._unseen(doubtful, AGAIN), frozenset(claim.name for claim in doubtful))
+
+    def _unseen(self, claims: Sequence[Claim], *more: Mode) -> tuple[Run, ...]:
+        runs = (self.played.run(way, *more) for claim in claims for way in (claim.left, claim.right))
+        return tuple(run for run in runs if run not in self.played.observations)
 
     def verdicts(self) -> Iterator[Verdict]:
         """Yield what is to be said of each claim, and how many statements were judged; needs all runs."""
@@ -112,10 +117,9 @@ class _Judge:
         places = self._compared(claim, *more).places
         return [place for place in places if place.step in claim.steps and place.aspect in _ROWS]
 
-    def _doubtful(self, claim: Claim) -> tuple[Way, ...]:
-        """Return both ways of a claim that does not hold."""
-        unknown = self.played.seen(claim.right).lacking
-        return () if unknown or not self._broken_at(claim) else (claim.left, claim.right)
+    def _is_doubtful(self, claim: Claim) -> bool:
+        """Tell whether a claim does not hold."""
+        return not self.played.seen(claim.right).lacking and bool(self._broken_at(claim))
 
     def _settled(self, claim: Claim, place: Place) -> Finding | Unstable:
         ways = (claim.left, claim.right)

@@ -35,9 +35,13 @@ class Unstable:
 
 @dataclass(frozen=True, slots=True)
 class More:
-    """No verdict before these runs have been observed too; `judge` is then called again with them."""
+    """No verdict before these runs have been observed too; `judge` is then called again with them.
+
+    `symptoms` are those of findings that there will be unless these runs speak against it.
+    """
 
     runs: tuple[Run, ...]
+    symptoms: frozenset[str] = frozenset()
 
 
 Verdict = Agree | Finding | Inconclusive | Unstable
@@ -91,7 +95,8 @@ def judge_each(
     judged = [judge(suspect) for suspect in suspects]
     wanted = dict.fromkeys(run for given in judged if isinstance(given, More) for run in given.runs)
     if wanted:
-        return More(tuple(wanted))
+        symptoms = (given.symptoms for given in judged if isinstance(given, More))
+        return More(tuple(wanted), frozenset().union(*symptoms))
     return tuple(verdict for given in judged if not isinstance(given, More) for verdict in given)
 
 

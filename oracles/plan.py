@@ -25,6 +25,7 @@ from oracles.plan_difference import Difference, first_difference
 from oracles.planned import planned_again, planned_runs, planned_steps
 from oracles.sampling import PLANNED
 
+_SYMPTOM: Final = "plan"
 _STAGES: Final = (AGAIN[:1], AGAIN)  # what the reference does not repeat at once needs no more runs
 
 _CANARY: Final = canary_case(
@@ -39,7 +40,7 @@ class _PlanPair(Pair):
         unstable: set[int] = set()
         for stage in _STAGES:
             if differing != sorted(unstable) and (missing := self.missing(self._runs(stage))):
-                return More(missing)
+                return More(missing, frozenset({_SYMPTOM}))
             unstable |= {step for step in differing if step not in unstable and not self._stands(step, stage)}
         verdicts: list[Verdict] = [self._verdict(step, unstable) for step in differing]
         if obstacle:
@@ -69,7 +70,7 @@ class _PlanPair(Pair):
         return Finding(
             oracle=Plan.name,
             arms=(self.reference, self.suspect),
-            origin=f"plan{UNDER_PLAN}{_what(found)}",
+            origin=f"{_SYMPTOM}{UNDER_PLAN}{_what(found)}",
             step=step,
             summary=f"step {step}: another plan: {_what(found)}",
             expected=_told(where, found.ours),

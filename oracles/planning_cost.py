@@ -77,7 +77,7 @@ class _CostPair(Pair):
             for arm in (self.reference, self.suspect):
                 run = self._round(arm, step, number)
                 if run not in self.observations:
-                    return More((run,))
+                    return More((run,), frozenset({cost.name}))
                 pair.append(dict(plans(self.observations[run])).get(step))
             ours, theirs = pair
             if ours is None or theirs is None or not cost.exceeds(ours, theirs):

@@ -27,7 +27,7 @@ class _ResultPair(Pair):
     def judge(self) -> tuple[Verdict, ...] | More:
         difference = self._against_reference(self.suspect)
         if difference.places and (missing := self.missing(self._settling_runs(difference))):
-            return More(missing)
+            return More(missing, frozenset(map(self._symptom, difference.places)))
         verdicts: list[Verdict] = []
         for place in difference.places:
             verdict = self._settled(place)
@@ -46,7 +46,7 @@ class _ResultPair(Pair):
         if self._repetitions(place, _ONCE):
             return self._finding(place)
         if missing := self.missing(self._runs((self.reference, self.suspect), _SERIES)):
-            return More(missing)
+            return More(missing, frozenset({self._symptom(place)}))
         if unstable := self._reference_differs(place, _SERIES):
             return unstable
         if repeated := self._repetitions(place, _SERIES):
@@ -94,7 +94,7 @@ class _ResultPair(Pair):
         return Finding(
             oracle=Result.name,
             arms=arms,
-            origin=self._origin(place, ours, theirs),
+            origin=self._symptom(place) + self._under_plan(place),
             step=place.step,
             summary=said.summary + how_often,
             expected=said.expected + shapes[0],
@@ -109,15 +109,20 @@ class _ResultPair(Pair):
             self.observations[self._explained(arm)].steps[place.step].plan for arm in (self.reference, self.suspect)
         ]
 
-    def _origin(self, place: Place, ours: CaseObservation, theirs: CaseObservation) -> str:
-        """Return the kind of difference, a colon, and what tells its causes apart."""
+    def _symptom(self, place: Place) -> str:
+        """Return the kind of difference, and, where no plan does, a colon and what tells its causes apart."""
+        ours, theirs = self._seen(self.reference), self._seen(self.suspect)
         if place.step is None:
             is_table = any(stored_count(dict(seen.digests).get(place.subject, "")) for seen in (ours, theirs))
             return "stored: table" if is_table else "stored: sequence"
-        if plans := self._plans(place):
-            return f"rows{UNDER_PLAN}{_either(*map(plan_kinds, plans))}"
         kind, detail = _ORIGINS[place.aspect]
+        if self._has_plan(place):
+            return kind
         return f"{kind}: {_either(detail(ours.steps[place.step]), detail(theirs.steps[place.step]))}"
+
+    def _under_plan(self, place: Place) -> str:
+        plans = self._plans(place)
+        return f"{UNDER_PLAN}{_either(*map(plan_kinds, plans))}" if plans else ""
 
 
 class Result(Pairwise):

@@ -64,7 +64,7 @@ class _Pair(Pair):
             return (Inconclusive("connection lost"),)
         suspected = {place: doubt for place, doubt in _doubts(found).items() if doubt.chance < LEVEL}
         if suspected and (missing := self.missing(self._settling_runs())):
-            return More(missing)
+            return More(missing, frozenset(_symptom(place, found) for place in suspected))
         told = {place: self._settled(place, doubt, found) for place, doubt in suspected.items()}
         unseen = sum(each.remote is not None and each.sample is None for each in found.values())
         if unseen:
@@ -77,12 +77,12 @@ class _Pair(Pair):
             return Unstable(f"{place.test}: not in all samples")
         if all(self._in_doubt(self.reference, place, *modes) for modes in ((), *((mode,) for mode in _AGAIN))):
             return Unstable(f"{place.test}: {self.reference} is as far off")
-        table, method = _tables(self.case)[place.step], found[place.step].method
+        table = _tables(self.case)[place.step]
         whose = f" of {place.column}" if place.column else ""
         return Finding(
             oracle=Statistics.name,
             arms=(self.reference, self.suspect),
-            origin=f"{place.test}: {method or 'not chosen'}",
+            origin=_symptom(place, found),
             step=place.step,
             summary=f"step {place.step}: {place.test}{whose} of {table}, {len(_AGAIN) + 1} samples: {doubt.actual}",
             expected=doubt.expected,
@@ -114,6 +114,10 @@ class Statistics(Sampled):
         if not _tables(case) or not any(step.sql.startswith(_FOREIGN) for step in case.all_steps):
             return ()
         return tuple(_run(case, arm) for arm in arms)
+
+
+def _symptom(place: Place, found: Mapping[int, Analysis]) -> str:
+    return f"{place.test}: {found[place.step].method or 'not chosen'}"
 
 
 def _tables(case: Case) -> dict[int, str]:

@@ -26,7 +26,8 @@ class Trial:
 
     verdicts: tuple[tuple[str, Verdict], ...]
     observations: Mapping[Run, CaseObservation]
-    complete: bool = True  # False: it was abandoned; verdicts are those that were certain by then
+    complete: bool = True  # False: it was abandoned, or enough; verdicts are those that were certain by then
+    symptoms: frozenset[str] = frozenset()  # of findings that nothing spoke against when that was enough
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -43,15 +44,19 @@ class Trial:
         return max(compared.values(), default=0)
 
 
-def try_case(stage: Observer, seats: Sequence[Seat], case: Case, known: Observations | None = None) -> Trial:
+def try_case(
+    stage: Observer, seats: Sequence[Seat], case: Case, known: Observations | None = None, enough: str | None = None
+) -> Trial:
     """Try a case before the oracles, each of which judges the arms of its seat. Raises ServerError.
 
-    What is `known` of it by now is not observed again.
+    What is `known` of it by now is not observed again. A symptom that is `enough` ends it, whatever may yet speak
+    against it.
     All oracles judge anew in each round, so that each has seen every run in the end: a crash in a run that another
     oracle asked for is seen too.
     """
     observations = dict(known or {})
     judged: list[tuple[Verdict, ...] | More] = []
+    symptoms: frozenset[str] = frozenset()
     wanted = [run for run in dict.fromkeys(_first_runs(seats, case)) if run not in observations]
     while wanted:
         try:
@@ -59,6 +64,9 @@ def try_case(stage: Observer, seats: Sequence[Seat], case: Case, known: Observat
         except Abandoned:
             break
         judged = [seat.oracle.judge(case, seat.arms, observations) for seat in seats]
+        symptoms = frozenset().union(*(given.symptoms for given in judged if isinstance(given, More)))
+        if enough in symptoms:
+            break
         wanted = _unobserved(seats, judged, observations)
     verdicts = (
         (seat.oracle.name, verdict)
@@ -66,7 +74,7 @@ def try_case(stage: Observer, seats: Sequence[Seat], case: Case, known: Observat
         if not isinstance(given, More)
         for verdict in with_votes(given, seat.arms)
     )
-    return Trial(tuple(verdicts), observations, complete=not wanted)
+    return Trial(tuple(verdicts), observations, complete=not wanted, symptoms=symptoms)
 
 
 def _first_runs(seats: Sequence[Seat], case: Case) -> Iterator[Run]:

@@ -68,6 +68,7 @@ class Reducing:
                         partial(question.shows, alike=alike),
                         seconds=SECONDS,
                         by_hand=_replay(found.case_id, self.options),
+                        seems=question.seems_to_show if alike == Finding.resembles else None,
                         on_better=partial(self._keep, found, store, question),
                     )
                 except Uninteresting as never:

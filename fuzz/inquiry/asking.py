@@ -40,6 +40,11 @@ class Asking:
         self._settled = {run: seen for run, seen in trial.observations.items() if run.arm == self.finding.arms[0]}
         return next((found for found in trial.findings if alike(found, self.finding)), None)
 
+    def seems_to_show(self, case: Case) -> bool:
+        """Tell whether a case seems to show it, before what may speak against it is observed. Raises ServerError."""
+        trial = try_case(self._stage, self._two, case, enough=self.finding.symptom)
+        return self.finding.symptom in trial.symptoms or any(map(self.finding.resembles, trial.findings))
+
     def voted(self, case: Case, shown: Finding) -> Finding:
         """Return what a case shows with the vote of all arms on it; with the first finding's where that is not told."""
         if shown.vote or self._all == self._two:

@@ -28,10 +28,19 @@ class Question:
         It is looked at as its modes say: chance would let one smaller case through of a few, and those after it stop.
         """
         with self._limit.question(whole=case == self.whole):
-            shown = self._asking.shown(replace(case, modes=(*case.modes, BY_NAME)), alike)
+            shown = self._asking.shown(_looked_at(case), alike)
         if shown is not None:
             self.shown[case] = shown
         return shown is not None
+
+    def seems_to_show(self, case: Case) -> bool:
+        """Tell whether a case seems to show it: that takes a fraction of the time, but more may speak against it."""
+        with self._limit.question(whole=case == self.whole):
+            return self._asking.seems_to_show(_looked_at(case))
+
+
+def _looked_at(case: Case) -> Case:
+    return replace(case, modes=(*case.modes, BY_NAME))
 
 
 def asking_for_what_it_got(case: Case, *, alone: bool) -> Case:

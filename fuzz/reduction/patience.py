@@ -41,8 +41,10 @@ class Showing:
 class Patience:
     """Asks a question about cases as often as it takes. `look` comes first, since it says how often that is."""
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: Question, seems: Question | None = None) -> None:
+        """`seems` is the same question asked in less time, whose yes is worth less than its no."""
         self._question = question
+        self._seems = seems or question
         self._rate: float | None = None
 
     @property
@@ -70,6 +72,13 @@ class Patience:
         """Find at which rate a case shows it that seemed to do so always, while a smaller one does not."""
         shown = sum(self._question(case) for _ in range(2 * SHOWN))
         self._rate = min(DOUBTED, max(shown, 1) / (2 * SHOWN))
+
+    def seems(self, case: Case, before_try: Callable[[], None] = lambda: None) -> bool:
+        """Tell whether a case seems to show it; where the answer depends on chance, whether it does."""
+        if self.wavers:
+            return self.shows(case, before_try)
+        before_try()
+        return self._seems(case)
 
     def shows(self, case: Case, before_try: Callable[[], None] = lambda: None) -> bool:
         """Tell whether a case shows it, about as often as the one looked at; `before_try` may raise to end that."""

@@ -3,6 +3,10 @@
 The key insight: a pass only asks. Whatever it asks about, the problem remembers the smallest interesting case seen, so
 a pass may be interrupted anywhere, and passes need not know of each other. The total order makes "smaller" mean the
 same to all of them.
+
+To be sure of a case takes many times as long as to see that it is not interesting. So a case that seems to be is taken
+at its word, and the best so far is looked at closely after a few of them; where that was wrong, they are taken back,
+and the pass asks anew, closely each time.
 """
 
 import time
@@ -16,41 +20,82 @@ from fuzz.reduction.trees import parts_of
 from oracles.case import Case, Step
 
 SECONDS = 60.0  # that a campaign gives the reduction of a finding
+Ask = Callable[[Case, Callable[[], None]], bool]
 SortKey = tuple[int, int, int, int, int, int, str]
+
+
+TRUSTED = 8  # cases that only seem to be interesting, before the best of them is looked at closely
 
 
 class TimeUp(Exception):  # an end, not an error
     """The time limit has passed; the best case so far stands."""
 
 
+class Deceived(Exception):  # no error either
+    """The best case only seemed to be interesting; the last that is for sure is the best again."""
+
+
 class Problem:
     """What is being reduced. Answers are remembered, so that asking twice costs nothing and is answered alike.
 
     `start` is known to be interesting. What is asked about a case may take several tries, before each of which it calls
-    what it is given.
+    what it is given. `seems` is asked instead as long as the problem is `trusting`; what it denies is not interesting.
+    `best` is the smallest case seen, `sure` the smallest of those looked at closely, each of which goes to `on_better`.
     """
 
     def __init__(
         self,
         start: Case,
-        is_interesting: Callable[[Case, Callable[[], None]], bool],
+        is_interesting: Ask,
         seconds: float = float("inf"),
         on_better: Callable[[Case], Any] = lambda case: None,
+        seems: Ask | None = None,
     ) -> None:
-        self.best = start
+        self.best = self.sure = start
+        self.trusting = seems is not None
         self._question = is_interesting
+        self._seems = seems or is_interesting
+        self._unsettled = 0
         self._deadline = time.monotonic() + seconds
         self._on_better = on_better
         self._answers = {start: True}
 
     def is_interesting(self, case: Case) -> bool:
-        """Ask about a case, and keep it if it is the best so far. Raises TimeUp once the time limit has passed."""
+        """Ask about a case, and keep it if it is the best so far.
+
+        Raises TimeUp once the time limit has passed, Deceived where the best so far was not what it seemed.
+        """
         if case not in self._answers:
-            self._answers[case] = self._question(case, self._require_time)
+            self._answers[case] = (self._seems if self.trusting else self._question)(case, self._require_time)
         if self._answers[case] and sort_key(case) < sort_key(self.best):
             self.best = case
-            self._on_better(case)
+            self._unsettled += 1
+            if not self.trusting:
+                self._keep()
+            elif self._unsettled >= TRUSTED:
+                self.settle()
         return self._answers[case]
+
+    def settle(self) -> None:
+        """Make sure of the best case so far. Raises TimeUp, and Deceived where it is not interesting."""
+        if self.best == self.sure:
+            return
+        if not self._question(self.best, self._require_time):
+            self.fall_back()
+            raise Deceived
+        self._keep()
+
+    def _keep(self) -> None:
+        self.sure = self.best
+        self._unsettled = 0
+        self._on_better(self.best)
+
+    def fall_back(self) -> None:
+        """Take back what only seemed to be interesting. What did not even seem so stays denied."""
+        self.best = self.sure
+        self._unsettled = 0
+        self._answers = {case: False for case, interesting in self._answers.items() if not interesting}
+        self._answers[self.sure] = True
 
     def _require_time(self) -> None:
         if time.monotonic() > self._deadline:
@@ -64,7 +109,7 @@ class Problem:
         """Take back all that was found since an earlier best, and all answers but that one."""
         self._answers = {case: True}
         self.best = case
-        self._on_better(case)
+        self._keep()
 
 
 def sort_key(case: Case) -> SortKey:

@@ -20,7 +20,7 @@ from fuzz.reduction.passes.shorten_loops import shorten_loops
 from fuzz.reduction.passes.shorten_series import shorten_all_series, shorten_series
 from fuzz.reduction.passes.shorten_values import shorten_values
 from fuzz.reduction.patience import Patience, Question, Showing
-from fuzz.reduction.problem import Problem, TimeUp
+from fuzz.reduction.problem import Deceived, Problem, TimeUp
 from oracles.case import Case
 
 Pass = Callable[[Problem], None]
@@ -75,6 +75,7 @@ def reduce(
     *,
     seconds: float,
     by_hand: str,
+    seems: Question | None = None,
     on_better: Callable[[Case], Any] = lambda better: None,
     passes: Sequence[Pass] = PASSES,
 ) -> Reduced:
@@ -82,17 +83,21 @@ def reduce(
 
     What does not always show gets three times as long, and to look how often it shows, each time, `seconds` more.
     `is_interesting` runs a case and says whether it shows the same finding; nothing else is known of findings here.
+    `seems` says in less time that it does not, or that it seems to.
     Raises Uninteresting for a case that does not show it at the start; `by_hand` is the command to look with.
     """
-    patience = Patience(is_interesting)
+    patience = Patience(is_interesting, seems)
     showing = patience.look(case, seconds)
     if not showing.shown:
         raise Uninteresting(showing.runs, by_hand)
-    problem = Problem(case, patience.shows, seconds * LONGER if patience.wavers else seconds, on_better)
+    limit = seconds * LONGER if patience.wavers else seconds
+    problem = Problem(case, patience.shows, limit, on_better, patience.seems if seems else None)
     sure = case
     while True:
         with suppress(TimeUp):
             _until_nothing_helps(problem, passes)
+        if problem.best != problem.sure and not patience.shows(problem.best):
+            problem.fall_back()
         if problem.best == sure:
             return Reduced(sure, showing)
         guarded = patience.wavers
@@ -113,4 +118,17 @@ def _until_nothing_helps(problem: Problem, passes: Sequence[Pass]) -> None:
     while problem.best != before:
         before = problem.best
         for a_pass in passes:
-            a_pass(problem)
+            try:
+                a_pass(problem)
+                problem.settle()
+            except Deceived:
+                _closely(a_pass, problem)
+
+
+def _closely(a_pass: Pass, problem: Problem) -> None:
+    """Do a pass again, sure of each step."""
+    problem.trusting = False
+    try:
+        a_pass(problem)
+    finally:
+        problem.trusting = True

@@ -50,6 +50,58 @@ def test_whatever_is_interesting_the_result_is_and_is_no_larger(case: Case, is_i
     assert [case, *better][-1] == result
 
 
+@given(
+    cases,
+    st.functions(like=some_question, returns=st.booleans(), pure=True),
+    st.functions(like=some_question, returns=st.booleans(), pure=True),
+)
+def test_what_only_seems_to_be_interesting_is_taken_back(
+    case: Case, is_interesting: Question, deceives: Question
+) -> None:
+    if not is_interesting(case):
+        return
+    better: list[Case] = []
+    result = reduce(
+        case,
+        is_interesting,
+        seconds=60,
+        by_hand="",
+        seems=lambda tried: is_interesting(tried) or deceives(tried),
+        on_better=better.append,
+    ).case
+    assert all(map(is_interesting, [result, *better]))
+    assert [case, *better][-1] == result
+
+
+def test_what_seems_to_be_interesting_is_looked_at_closely_now_and_then() -> None:
+    steps = tuple(Step(f"SELECT {number}") for number in range(100))
+    closely: list[Case] = []
+
+    def shows(case: Case) -> bool:
+        closely.append(case)
+        return steps[70] in case.steps
+
+    left = reduce(
+        replace(CASE, steps=steps), shows, seconds=60, by_hand="", seems=lambda case: steps[70] in case.steps
+    ).case
+    assert (left.scene, len(left.steps)) == ((), 1)
+    assert len(closely) < 12
+
+
+def test_a_pass_that_was_deceived_is_done_again_closely() -> None:
+    steps = tuple(Step(f"SELECT {number}") for number in range(30))
+    needed = {steps[3], steps[17]}
+    left = reduce(
+        replace(CASE, steps=steps),
+        lambda case: needed <= set(case.steps),
+        seconds=60,
+        by_hand="",
+        seems=lambda case: steps[3] in case.steps,
+        passes=(drop_steps,),
+    ).case
+    assert left.all_steps == (steps[3], steps[17])
+
+
 @given(cases, st.data())
 def test_steps_that_matter_are_all_that_stays(case: Case, data: st.DataObject) -> None:
     numbered = replace(

@@ -47,6 +47,11 @@ class Asked:
             self.progress.append((time.monotonic() - self._began, characters_of(case)))
         return shows
 
+    def seeming(self, case: Case) -> bool:
+        """Tell whether a case seems to. Raises ServerError."""
+        self.tries += 1
+        return self.question.seems_to_show(case)
+
     def text(self, text: str) -> bool:
         """Tell whether a script does; what cannot be read as one does not. Raises TimeUp, ServerError."""
         if time.monotonic() > self.until:

@@ -17,4 +17,5 @@ class Own(Contestant):
     def reduce(self, task: Task, asked: Asked) -> Case:
         """Reduce the case."""
         seconds = min(SECONDS, asked.until - time.monotonic())
-        return reduce(asked.question.whole, asked.case, seconds=seconds, by_hand="./pgduel replay").case
+        question = asked.question
+        return reduce(question.whole, asked.case, seconds=seconds, by_hand="./pgduel replay", seems=asked.seeming).case
