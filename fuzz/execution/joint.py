@@ -33,8 +33,8 @@ class Joint:
     def _disturbed(self, seen: CaseObservation) -> bool:
         """Tell whether a query that has several ways left the session in another state than it was in."""
         status = [_IDLE, *(step.transaction for step in seen.steps)]
-        ways = [sorted(set(alike)) for alike in zip(*(places for _, places in self.places), strict=True)]
-        return any(status[place] != status[place + 1] for alike in ways if len(alike) > 1 for place in alike)
+        ways = [set(places) for places in zip(*(places for _, places in self.places), strict=True)]
+        return any(status[place] != status[place + 1] for places in ways if len(places) > 1 for place in places)
 
 
 def joint(case: Case, runs: Sequence[Run]) -> Joint:
