@@ -30,10 +30,11 @@ def first_to_begin_it(
 ) -> tuple[int, dict[int, bool]]:
     """Return whose series it begins with, 0 for the suspect's or 1 for the other's, and what was tried of that.
 
-    The other's is tried where the suspect shows it without any patch, and blamed where it does not without its own.
+    The other's is tried where the suspect shows it with each prefix, none included, and blamed where the other does not
+    without its own. A suspect that hides it between is to blame itself: without its patches it may differ as well.
     """
     tried = suspect()
-    if other is not None and tried.get(0):
+    if other is not None and tried.get(0) and all(tried.values()):
         others = other()
         if others.get(0) is False and any(others.values()):
             return 1, others

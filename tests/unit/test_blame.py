@@ -82,6 +82,10 @@ def test_the_sound_arms_own_tree_is_tried_first() -> None:
     assert len(asked) == 2
 
 
+def never() -> dict[int, bool]:
+    raise AssertionError
+
+
 def test_a_patch_of_the_arm_held_against_is_blamed_where_the_suspect_needs_none() -> None:
     def own() -> dict[int, bool]:
         return {0: True, 5: True}
@@ -89,14 +93,16 @@ def test_a_patch_of_the_arm_held_against_is_blamed_where_the_suspect_needs_none(
     def not_own() -> dict[int, bool]:
         return {0: False, 5: True}
 
-    def never() -> dict[int, bool]:
-        raise AssertionError
-
     assert first_to_begin_it(own, not_own) == (1, not_own())
     assert first_to_begin_it(own, own) == (0, own())  # neither needs any: upstream
     assert first_to_begin_it(own, None) == (0, own())  # there is but one arm
     assert first_to_begin_it(own, lambda: {5: True}) == (0, own())  # the other's base is not built: not known
     assert first_to_begin_it(not_own, never) == (0, not_own())
+
+
+def test_who_differs_without_patches_but_not_with_all_but_the_last_is_to_blame() -> None:
+    tried = {0: True, 9: False, 10: True}
+    assert first_to_begin_it(lambda: tried, never) == (0, tried)
 
 
 def test_what_hardly_ever_shows_is_tried_more_often() -> None:
