@@ -50,6 +50,7 @@ class Claim:
     steps: frozenset[int]
     left: Way
     right: Way
+    between: tuple[Way, ...] = ()  # whose answers the right one was made of: what is wrong may be these
 
 
 class Unanswered(Exception):  # no error

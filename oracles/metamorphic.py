@@ -127,7 +127,8 @@ class _Judge:
             return Unstable(f"{claim.name}: not in each run")
         assert place.step is not None
         said = worded(_unordered(self.played.case), place, *map(self.played.seen, ways))
-        beside = tuple(self._beside(way, place.step) for way in ways if way != Way())
+        asked = (claim.left, *claim.between, claim.right)
+        beside = tuple(self._beside(way, place.step) for way in asked if way != Way())
         return Finding(
             oracle=self.oracle.name,
             arms=(self.played.arm, self.played.arm),

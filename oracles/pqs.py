@@ -42,7 +42,9 @@ class Pqs(Metamorphic):
         wanted = {step: made[step].rectified(rows[step], told) for step, told in truths.items()}
         if wanted:
             finding = played.way(wanted, PLAINLY)
-            yield Claim("a row is not found that all conditions hold for", frozenset(wanted), picking, finding)
+            yield Claim(
+                "a row is not found that all conditions hold for", frozenset(wanted), picking, finding, (asking,)
+            )
 
 
 def _single_rows(played: Played, way: Way, asked: Mapping[int, Pivots]) -> dict[int, list[str]]:

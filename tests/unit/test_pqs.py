@@ -69,6 +69,13 @@ def test_a_row_that_is_not_found_is_a_finding() -> None:
     assert "WHERE (a.x > 3) OFFSET 0" in found.actual
 
 
+def test_a_reader_is_shown_all_that_was_asked() -> None:
+    picked, truths, rectified = finding(judged(Pqs(), ONE, answering(ok("'(5)'"), ok("t"), ok()))).beside
+    assert "ORDER BY" in picked.sql
+    assert truths.sql.startswith("SELECT (a.x > 3) FROM")
+    assert "DISTINCT" in rectified.sql
+
+
 def test_an_empty_table_has_no_row_to_find() -> None:
     assert judged(Pqs(), ONE, answering(ok(), ok("t"), ok())) == (Agree(0),)
 
