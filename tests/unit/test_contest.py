@@ -24,9 +24,6 @@ TASK = Task(StoredFinding(FINDING, "1/g/0", CASE, 1, None, reduced=False), "", (
 class Named(Contestant):
     name: ClassVar[str] = "x"
 
-    def __init__(self, name: str) -> None:
-        self.label = name
-
     def reduce(self, task: Task, asked: Asked) -> Case:
         return task.found.case
 
@@ -38,7 +35,7 @@ def size(characters: int) -> Size:
 def held(monkeypatch: pytest.MonkeyPatch, *came: Callable[[], Outcome]) -> list[Outcome]:
     results = iter(came)
     monkeypatch.setattr(module, "_reduced", lambda task, contestant, seconds: next(results)())
-    return contest(TASK, [Named(str(number)) for number in range(len(came))], 60, print)
+    return contest(TASK, [Named() for _ in came], 60, print)
 
 
 def refuse() -> Outcome:

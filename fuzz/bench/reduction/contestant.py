@@ -43,8 +43,8 @@ class Asked:
         """Tell whether a case shows the finding. Raises ServerError."""
         self.tries += 1
         shows = self.question.shows(case)
-        if shows and (not self.progress or characters_of(case) < self.progress[-1][1]):
-            self.progress.append((time.monotonic() - self._began, characters_of(case)))
+        if shows and (not self.progress or (left := characters_of(case)) < self.progress[-1][1]):
+            self.progress.append((time.monotonic() - self._began, left))
         return shows
 
     def seeming(self, case: Case) -> bool:

@@ -6,15 +6,17 @@ from dataclasses import replace
 
 import pytest
 
+from fuzz.execution.modes import MODES
 from fuzz.execution.stage import Stage
 from fuzz.servers.arm import Arm
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
 from oracles.case import Case, Kind, Step
-from oracles.mode import Mode
+from oracles.mode import Mode, Protocol
 from oracles.observation import CaseObservation, Run
 
 Observe = Callable[..., CaseObservation]
+PROTOCOLS = {mode.protocol: mode for mode in MODES.values()} | {Protocol.SIMPLE: MODES["plain"]}
 
 
 @pytest.fixture(scope="package")

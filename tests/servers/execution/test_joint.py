@@ -6,12 +6,11 @@ import pytest
 
 from fuzz.execution.joint import alike
 from fuzz.execution.messages import values_of
-from fuzz.execution.modes import MODES
 from fuzz.execution.stage import Stage
 from oracles.case import Case, Step
 from oracles.mode import Mode, Protocol
 from oracles.observation import CaseObservation, Outcome, Run
-from tests.servers.execution.conftest import query
+from tests.servers.execution.conftest import PROTOCOLS, query
 
 pytestmark = pytest.mark.servers
 
@@ -19,7 +18,6 @@ SCENE = (
     Step("CREATE TABLE numbers AS SELECT n FROM generate_series(1, 20) n"),
     Step("CREATE TABLE made AS SELECT pg_backend_pid() AS by"),
 )
-PROTOCOLS = {mode.protocol: mode for mode in MODES.values()} | {Protocol.SIMPLE: MODES["plain"]}
 WHOLE = "SELECT n FROM numbers"
 
 

@@ -10,12 +10,11 @@ from oracles.case import Case, Kind, Step
 from oracles.explanation import PLANNER_CPU, planning_time
 from oracles.mode import Mode, Protocol
 from oracles.observation import CaseObservation, Column, Outcome, Run
-from tests.servers.execution.conftest import Observe, query
+from tests.servers.execution.conftest import PROTOCOLS, Observe, query
 
 pytestmark = pytest.mark.servers
 
 NUMBERS = (Step("CREATE TABLE numbers AS SELECT n FROM generate_series(1, 20) n"),)
-PROTOCOLS = {mode.protocol: mode for mode in MODES.values()} | {Protocol.SIMPLE: MODES["plain"]}
 
 
 def values(observed: CaseObservation, step: int = 0) -> list[str | None]:
