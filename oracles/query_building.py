@@ -108,11 +108,17 @@ def columns_in(value: Any) -> list[Any]:
     return _Found(value).columns
 
 
+def has_null_test(value: Any) -> bool:
+    """Tell whether IS NULL or IS NOT NULL is in an expression, outside of subqueries."""
+    return bool(_Found(value).null_tests)
+
+
 class _Found(Visitor):
     def __init__(self, value: Any) -> None:
         super().__init__()
         self.subqueries: list[Any] = []
         self.columns: list[Any] = []
+        self.null_tests: list[Any] = []
         self(value)
 
     def visit_SubLink(self, _ancestors: Any, node: Any) -> Any:
@@ -121,3 +127,6 @@ class _Found(Visitor):
 
     def visit_ColumnRef(self, _ancestors: Any, node: Any) -> None:
         self.columns.append(node)
+
+    def visit_NullTest(self, _ancestors: Any, node: Any) -> None:
+        self.null_tests.append(node)

@@ -17,7 +17,7 @@ from pglast.enums import A_Expr_Kind, JoinType
 from pglast.stream import RawStream
 from pglast.visitors import Skip, Visitor
 
-from oracles.query_building import all_of, columns_in, conjuncts, has_subquery, text_of
+from oracles.query_building import all_of, columns_in, conjuncts, has_null_test, has_subquery, text_of
 from oracles.query_core import known_core
 from oracles.total_order import is_star
 
@@ -129,7 +129,7 @@ def _pairs(rows: _Rows, columns: list[str], condition: Any, shown: list[str]) ->
     for column in columns:
         more = f"({rows.condition}) AND {column} IS NOT NULL" if rows.condition else f"{column} IS NOT NULL"
         yield Restriction("one more condition", whole, rows.where(more))
-        if condition is not None and not _equates(condition):
+        if condition is not None and not _equates(condition) and not has_null_test(condition):
             either = rows.where(f"({rows.condition}) OR {column} IS NULL")
             yield Restriction("without an alternative", either, whole)
     for bound in filter(_is_bound, conjuncts(condition)):
