@@ -5,7 +5,7 @@ is what the statements before it left; queries of no interest are left empty, wh
 differs must differ again, and either side agree with its own repetition: what is volatile behind a view's back does
 not.
 
-A share of cases is judged; a larger one where there is a single arm, of which other oracles have little to say.
+A share of cases is judged; all where there is a single arm, of which other oracles have little to say.
 """
 
 from abc import abstractmethod

@@ -7,7 +7,6 @@ from typing import Final
 from oracles.case import Case
 from oracles.mode import Mode
 
-_DENSER: Final = 8
 BY_NAME: Final = Mode("sampled by name")  # content counts for nothing where a case is under this mode
 
 
@@ -25,8 +24,8 @@ class Sample:
 
     @property
     def alone(self) -> "Sample":
-        """Return the larger sample, with all of this one in it, for a single arm: there is less else to look at."""
-        return replace(self, share=max(1, self.share // _DENSER))
+        """Return all cases, for a single arm: there is little else to look at, and looks share one scene."""
+        return replace(self, share=1)
 
     def __contains__(self, case: Case) -> bool:
         """Tell by the case's modes and content alone whether it is among them."""

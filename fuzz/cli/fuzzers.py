@@ -14,19 +14,22 @@ from fuzz.cli import options
 from fuzz.cli.app import console, say, write_json
 from fuzz.cli.conduct import run
 from fuzz.errors import CaseError
+from fuzz.generators.generator import all_generators
 from fuzz.report.fuzzers_table import figures_json, print_figures
 from fuzz.report.terminal import Display, display
 from fuzz.servers.arm import Arm, ArmSpec
+from fuzz.sources.qpg import Qpg
 from fuzz.sources.sqlancer import SqLancer
 from fuzz.sources.sqlancing.jar import class_path
 from fuzz.sources.sqlsmith import SqlSmith
 from fuzz.sources.target import Given
-from fuzz.sources.workloads import workloads_for
+from fuzz.sources.typed import Typed
 from oracles.metamorphic import Metamorphic
 from oracles.oracle import all_oracles
 
 _COVERAGE: Final = "coverage"
 _ORACLE: Final = "QUERY_PARTITIONING"  # of SQLancer
+_OWN: Final = (*all_generators(), Qpg.name, Typed.name)  # whose statements nobody else wrote
 
 
 class Entrant(StrEnum):
@@ -61,7 +64,7 @@ def fuzzers(
     chosen = _chosen(fuzzer, given)
     with display(console, None) as shown:
         specs = wanted.specs(shown.progress)[-1:]
-        plan = Plan(seed, workloads_for(Given()), minutes, None, stop_at_first=False, arms=wanted.to_json())
+        plan = Plan(seed, _OWN, minutes, None, stop_at_first=False, arms=wanted.to_json())
         entrants = {each: _fuzzer(each, plan, given, specs, shown) for each in chosen}
         measured = [measure(name, each, specs[0], minutes * 60, shown.progress) for name, each in entrants.items()]
     print_figures(console, measured)
