@@ -5,7 +5,9 @@ from collections.abc import Sequence
 
 from fuzz.execution.session import SEARCH_PATH
 from fuzz.reduction.copy_text import SPOOL_VARIABLE
+from fuzz.reduction.quoting import sql_literal
 from fuzz.reduction.script import write_beside, write_modes, write_steps
+from fuzz.sources.replaying.roles import role_made
 from oracles.case import Case
 from oracles.finding import Finding
 from oracles.mode import Protocol, protocol_of
@@ -19,6 +21,10 @@ SET search_path = {SEARCH_PATH.replace(",", ", ")};"""
 _CLEAN_UP = """\
 SET client_min_messages = warning;
 DROP SCHEMA duel CASCADE;"""
+_BE_ONESELF = "RESET SESSION AUTHORIZATION;\nRESET ROLE;"
+_REMOVE_ROLES = """\
+SELECT format('DROP OWNED BY %1$I CASCADE; DROP ROLE %1$I', rolname) FROM pg_roles WHERE rolname IN ({0})
+\\gexec"""
 _CURSOR_PLANS = "SET cursor_tuple_fraction = 1;  -- pgduel fetched by protocol, which plans for all rows"
 _EXTENSION = "CREATE EXTENSION IF NOT EXISTS {0} SCHEMA public;"
 _LOOPBACK = f"""\
@@ -62,6 +68,7 @@ def body(case: Case, finding: Finding) -> Sequence[str]:
     steps = "\n\n".join(blocks)
     mentioned = [each for each in _SURROUNDINGS if each[0].search(steps)]
     spool = _USES_SPOOL in steps
+    roles = ", ".join(sorted({sql_literal(role) for step in case.all_steps if (role := role_made(step.sql))}))
     parts = (
         *(make for _, make, _ in mentioned),
         _SEARCH_PATH,
@@ -70,9 +77,11 @@ def body(case: Case, finding: Finding) -> Sequence[str]:
         *write_modes(case),
         steps,
         "ROLLBACK;" if any(_OPENS_BLOCK.match(step.sql) for step in case.all_steps) else "",
+        _BE_ONESELF if roles else "",
         _WHAT_IS_LEFT if finding.step is None and finding.oracle != "leak" else "",
         _WHAT_IS_HELD if finding.oracle == "leak" else "",
         _CLEAN_UP,
+        _REMOVE_ROLES.format(roles) if roles else "",
         *(remove for _, _, remove in mentioned),
         _REMOVE_SPOOL if spool else "",
     )

@@ -162,6 +162,17 @@ def test_psql_shows_what_a_faulty_server_does(arm: Arm, tmp_path: Path) -> None:
     assert len(rows_of_good) == len(rows_of_bad) + 1
 
 
+def test_roles_of_a_case_are_gone_afterwards(arm: Arm, tmp_path: Path) -> None:
+    acts = ("CREATE ROLE somebody", "CREATE TABLE t (a int)", "GRANT SELECT ON t TO somebody", "SET ROLE somebody")
+    case = Case("by_hand", (), tuple(map(Step, acts)))
+    psql(arm, case, tmp_path)
+    again, complaints = psql(arm, case, tmp_path)
+    assert not complaints
+    assert "DROP ROLE" in again
+    with psycopg.connect(**arm.cluster.connect_kwargs) as connection:  # type: ignore[arg-type]
+        assert not connection.execute("SELECT FROM pg_roles WHERE rolname = 'somebody'").fetchall()
+
+
 @pytest.mark.parametrize("protocol", Protocol)
 def test_psql_shows_what_the_query_is_held_against(arm: Arm, stage: Stage, tmp_path: Path, protocol: Protocol) -> None:
     canary = MetamorphicJoins.canaries[0]
