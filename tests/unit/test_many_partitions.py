@@ -83,6 +83,13 @@ def _children(case: Case, name: str) -> int:
     return singly + sum(int(last) - int(first) + 1 for first, last in bulk)
 
 
+@pytest.mark.parametrize("rows", [12, 60])
+def test_a_list_has_a_value_however_few_the_rows(rows: int) -> None:
+    scenes = "\n".join(map(_scene, drawn(150, Scale(rows=rows, queries=1))))
+    assert "FOR VALUES IN (" in scenes
+    assert "FOR VALUES IN ()" not in scenes
+
+
 def test_a_child_is_changed_and_changed_back() -> None:
     for case in drawn(60):
         for detached in re.findall(r"DETACH PARTITION (\w+)", "\n".join(step.sql for step in case.steps)):

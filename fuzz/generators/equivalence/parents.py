@@ -113,7 +113,7 @@ def bound(parent: Parent, number: int) -> str:
         return f"FOR VALUES WITH (MODULUS {form.children}, REMAINDER {number})"
     last = number == form.children - 1
     if form.method == "LIST":
-        values = range(number, form.rows + 1, form.children)  # of keys in order: neighbours are in different ones
+        values = range(number, max(number, form.rows) + 1, form.children)  # of keys in order: neighbours are apart
         return "DEFAULT" if last else f"FOR VALUES IN ({', '.join(type_.literal(n * form.step) for n in values)})"
     low = type_.literal(number * form.width) if number else "MINVALUE"
     high = "MAXVALUE" if last else type_.literal((number + 1) * form.width)
