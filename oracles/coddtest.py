@@ -44,14 +44,14 @@ class Coddtest(Metamorphic):
         yield from played.claim_of("a constant is not itself in a subquery", moved)
 
 
-def _answers(played: Played, queries: Mapping[int, str]) -> dict[int, list[tuple[int, str]]]:
+def _answers(played: Played, queries: Mapping[int, str]) -> dict[int, tuple[tuple[int, str], ...]]:
     """Return what the subqueries of each query return, where that could be asked."""
     asked = {step: sql for step, each in queries.items() if (sql := question(each))}
     if not asked:
         return {}
     steps = played.seen(played.way(asked, PLAINLY)).steps
     return {
-        step: [(int(number), value) for number, value in map(texts_of, steps[step].rows)]
+        step: tuple((int(number), value) for number, value in map(texts_of, steps[step].rows))
         for step in asked
         if steps[step].outcome is Outcome.OK
     }

@@ -47,7 +47,8 @@ def question(sql: str) -> str:
     return " UNION ALL ".join(f"SELECT {number}, v FROM ({each}) AS a (v)" for number, each in asked)
 
 
-def folded(sql: str, answers: Sequence[tuple[int, str]]) -> str:
+@lru_cache(CACHED)
+def folded(sql: str, answers: tuple[tuple[int, str], ...]) -> str:
     """Return the query with its subqueries folded, by the rows that `question(sql)` returned; empty where none is."""
     statement = _tree(sql)
     values = defaultdict(list)

@@ -9,11 +9,11 @@ from collections.abc import Collection
 from functools import lru_cache
 from typing import Any, Final
 
-from pglast import ast, parse_sql
+from pglast import ast
 from pglast.enums import SubLinkType
-from pglast.parser import ParseError
 from pglast.visitors import Skip, Visitor
 
+from oracles.parsing import trees
 from oracles.total_order import is_cut, is_total
 
 CACHED: Final = 4096  # statements
@@ -37,10 +37,7 @@ _SYSTEM_COLUMNS: Final = frozenset({"cmax", "cmin", "ctid", "tableoid", "xmax", 
 @lru_cache(CACHED)
 def is_known(sql: str) -> bool:
     """Tell whether it is a statement that is known to return the same each time."""
-    try:
-        statements = parse_sql(sql)
-    except ParseError:
-        return False
+    statements = trees(sql)
     return len(statements) == 1 and is_deterministic(statements[0].stmt)
 
 

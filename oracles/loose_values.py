@@ -9,14 +9,14 @@ from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import Any, Final
 
-from pglast import ast, parse_sql
+from pglast import ast
 from pglast.enums import ObjectType, SetOperation
-from pglast.parser import ParseError
 from pglast.stream import RawStream
 from pglast.visitors import Visitor
 
 from oracles.case import Step
 from oracles.determinism import name_of
+from oracles.parsing import trees
 
 CACHED: Final = 4096  # statements
 _FLOATS: Final = frozenset({"float4", "float8"})
@@ -57,24 +57,17 @@ def is_tight(sql: str, shown: Iterable[str], loose: Collection[str]) -> bool:
 @lru_cache(CACHED)
 def _declared(sql: str) -> frozenset[str]:
     declared = _Declared()
-    declared(_parsed(sql))
+    declared(trees(sql))
     return frozenset(declared.types)
 
 
 @lru_cache(CACHED)
 def _used(sql: str) -> tuple[bool, bool]:
     """Return whether a query picks one of several equal values, and whether it adds up what it does not show."""
-    tree = _parsed(sql)
+    tree = trees(sql)
     used = _Used([id(target.val) for each in tree for target in getattr(each.stmt, "targetList", None) or ()])
     used(tree)
     return used.picks, used.adds
-
-
-def _parsed(sql: str) -> Any:
-    try:
-        return parse_sql(sql)
-    except ParseError:
-        return ()
 
 
 class _Declared(Visitor):

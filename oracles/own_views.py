@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
-from pglast import parse_sql
-from pglast.parser import ParseError
 from pglast.visitors import Visitor
 
 from oracles.case import Step
 from oracles.determinism import is_deterministic, name_of
+from oracles.parsing import trees
 
 CACHED: Final = 4096  # statements
 _MAKING: Final = ("VIEW", "FUNCTION")
@@ -35,7 +34,7 @@ def made_by(steps: Iterable[Step]) -> frozenset[str]:
 @lru_cache(CACHED)
 def used_by(sql: str) -> frozenset[str]:
     """Return the names of relations that a statement reads and of functions that it calls."""
-    return _used(_parsed(sql))
+    return _used(trees(sql))
 
 
 def _all_made(steps: Iterable[Step]) -> Iterator[tuple[str, frozenset[str] | None]]:
@@ -49,15 +48,8 @@ def _all_made(steps: Iterable[Step]) -> Iterator[tuple[str, frozenset[str] | Non
 def _made(sql: str) -> tuple[tuple[str, frozenset[str] | None], ...]:
     """Return the views and functions that a statement makes, with what they use; None where it is not all known."""
     made = _Made()
-    made(_parsed(sql))
+    made(trees(sql))
     return tuple(made.found)
-
-
-def _parsed(sql: str) -> Any:
-    try:
-        return parse_sql(sql)
-    except ParseError:
-        return ()
 
 
 def _used(tree: Any) -> frozenset[str]:

@@ -6,6 +6,7 @@ table there at all. So what the query's own plan does with the tables is all tha
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from pglast import ast
@@ -16,6 +17,7 @@ from oracles.determinism import is_deterministic
 from oracles.query_building import conjuncts, snippet, text_of
 from oracles.query_core import core
 
+CACHED: Final = 4096  # statements
 _AS_ROW: Final = {"t": "({})", "f": "NOT ({})", "NULL": "({}) IS NULL"}  # what a condition says -> one that is true
 
 
@@ -61,6 +63,7 @@ class Pivots:
         return f"SELECT DISTINCT {picked} FROM ({inner}) AS q WHERE {there}"
 
 
+@lru_cache(CACHED)
 def pivots(sql: str) -> Pivots | None:
     """Return what can be picked for a query; None unless it reads tables alone, joined from the left to the right."""
     select = core(sql)

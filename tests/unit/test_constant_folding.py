@@ -1,5 +1,7 @@
 """Which subqueries are constants, and what stands for them."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from oracles.constant_folding import folded, question, unfolded
@@ -7,6 +9,10 @@ from oracles.constant_folding import folded, question, unfolded
 IN = "SELECT a.x FROM a WHERE a.x NOT IN (SELECT b.y FROM b WHERE b.y > 0)"
 SCALAR = "SELECT a.x FROM a WHERE a.x > (SELECT max(b.y) FROM b)"
 EXISTS = "SELECT a.x FROM a WHERE EXISTS (SELECT 1 FROM b)"
+
+
+def put(sql: str, answers: Sequence[tuple[int, str]]) -> str:
+    return folded(sql, tuple(answers))
 
 
 def test_the_values_are_asked_for_as_sql() -> None:
@@ -22,38 +28,38 @@ def test_the_values_are_asked_for_as_sql() -> None:
 
 def test_a_list_holds_each_value_once_and_null() -> None:
     answers = [(0, "'7'::integer"), (0, "NULL::integer"), (0, "'7'::integer")]
-    assert folded(IN, answers) == (
+    assert put(IN, answers) == (
         "SELECT a.x FROM a WHERE NOT a.x = ANY(ARRAY[CAST('7' AS integer), CAST(NULL AS integer)])"
     )
 
 
 def test_arrays_are_no_elements_of_an_array() -> None:
     for collation in ("", ' COLLATE "C"'):
-        assert " IN (CAST('{7}' AS text[])" in folded(IN, [(0, f"'{{7}}'::text[]{collation}")])
+        assert " IN (CAST('{7}' AS text[])" in put(IN, [(0, f"'{{7}}'::text[]{collation}")])
 
 
 def test_a_value_that_is_not_printed_whole_is_no_constant() -> None:
-    assert folded(IN, [(0, "'7'::real"), (0, "NULL")]) == folded(SCALAR, [(0, "NULL")]) == ""
+    assert put(IN, [(0, "'7'::real"), (0, "NULL")]) == put(SCALAR, [(0, "NULL")]) == ""
 
 
 def test_an_empty_list_has_no_member() -> None:
-    assert folded(IN, []).endswith("WHERE NOT FALSE")
-    assert folded(IN.replace("NOT IN", "> ALL"), []).endswith("WHERE TRUE")
+    assert put(IN, []).endswith("WHERE NOT FALSE")
+    assert put(IN.replace("NOT IN", "> ALL"), []).endswith("WHERE TRUE")
 
 
 def test_operators_stay() -> None:
-    assert folded(IN.replace("NOT IN", "<= ANY"), [(0, "'7'::integer")]).endswith(
+    assert put(IN.replace("NOT IN", "<= ANY"), [(0, "'7'::integer")]).endswith(
         "a.x <= ANY(ARRAY[CAST('7' AS integer)])"
     )
 
 
 def test_a_single_value_and_existence() -> None:
-    assert folded(SCALAR, [(0, "NULL::integer")]).endswith("a.x > CAST(NULL AS integer)")
-    assert folded(EXISTS, [(0, "true")]).endswith("WHERE TRUE")
+    assert put(SCALAR, [(0, "NULL::integer")]).endswith("a.x > CAST(NULL AS integer)")
+    assert put(EXISTS, [(0, "true")]).endswith("WHERE TRUE")
 
 
 def test_a_long_list_stays_a_subquery() -> None:
-    assert folded(IN, [(0, f"'{number}'::integer") for number in range(200)]) == ""
+    assert put(IN, [(0, f"'{number}'::integer") for number in range(200)]) == ""
 
 
 @pytest.mark.parametrize(
