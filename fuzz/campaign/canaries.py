@@ -14,6 +14,7 @@ from oracles.observation import CaseObservation, Run
 from oracles.oracle import Canary, Oracle
 
 SABOTEUR: Final = "pgduel_saboteur"
+_TRIES: Final = 3  # on a busy machine a statement may meet its time limit; who is blind notices nothing in any
 
 
 class Sabotaged:
@@ -46,13 +47,13 @@ def is_caught(trial: Trial, arms: Sequence[Arm]) -> bool:
 
 
 def plant_all(seats: Sequence[Seat], stage: Observer, arms: Sequence[Arm]) -> Iterator[tuple[str, str, bool]]:
-    """Plant every canary; yield the oracle's name, the sabotage, and whether it was caught."""
+    """Plant every canary; yield the oracle's name, the sabotage, and whether it was caught in one of a few tries."""
     for seat in seats:
         judged = [arm for arm in arms if arm.name in seat.arms]
         for canary in seat.oracle.canaries:
             if canary.needs_another_arm and len(judged) == 1:
                 continue
-            caught = is_caught(plant(seat.oracle, canary, stage, judged), judged)
+            caught = any(is_caught(plant(seat.oracle, canary, stage, judged), judged) for _ in range(_TRIES))
             yield seat.oracle.name, canary.sabotage, caught
 
 

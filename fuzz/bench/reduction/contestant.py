@@ -43,9 +43,13 @@ class Asked:
         """Tell whether a case shows the finding. Raises ServerError."""
         self.tries += 1
         shows = self.question.shows(case)
-        if shows and (not self.progress or (left := characters_of(case)) < self.progress[-1][1]):
-            self.progress.append((time.monotonic() - self._began, left))
+        if shows:
+            self._note(characters_of(case))
         return shows
+
+    def _note(self, characters: int) -> None:
+        if not self.progress or characters < self.progress[-1][1]:
+            self.progress.append((time.monotonic() - self._began, characters))
 
     def seeming(self, case: Case) -> bool:
         """Tell whether a case seems to. Raises ServerError."""
