@@ -74,11 +74,12 @@ def changes(sql: str) -> tuple[str, str, str] | None:
     if not condition or not column or (table.alias and table.alias.colnames):
         return None
     whole = str(RawStream()(table))
-    rows = f"({alias}.*)::text"
+    name = _written(alias)
+    rows = f"({name}.*)::text"
     selected = f"SELECT count(*), sum(hashtextextended({rows}, 0)) FROM {whole} WHERE {condition}"
     if not is_deterministic(snippet(selected)):
         return None
-    updated = f"UPDATE {whole} SET {column} = {alias}.{column} WHERE {condition} RETURNING {rows} AS r"
+    updated = f"UPDATE {whole} SET {column} = {name}.{column} WHERE {condition} RETURNING {rows} AS r"
     deleted = f"DELETE FROM {whole} WHERE {condition} RETURNING {rows} AS r"
     return selected, _undone(updated), _undone(deleted)
 
@@ -93,5 +94,10 @@ def _column_of(condition: Any, alias: str) -> str:
     for reference in columns_in(condition):
         names = [getattr(field, "sval", "") for field in reference.fields]
         if names[-1] and names != [alias] and (len(names) == 1 or names[0] == alias):
-            return str(RawStream()(ast.ColumnRef(fields=reference.fields[-1:])))
+            return _written(names[-1])
     return ""
+
+
+def _written(name: str) -> str:
+    """Return a name as SQL, quoted where it has to be."""
+    return str(RawStream()(ast.ColumnRef(fields=(ast.String(sval=name),))))

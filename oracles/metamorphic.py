@@ -90,17 +90,20 @@ class _Judge:
     def verdicts(self) -> Iterator[Verdict]:
         """Yield what is to be said of each claim, and how many statements were judged; needs all runs."""
         compared: set[int] = set()
+        answers: set[tuple[Way, int]] = set()
         for claim in self._claims():
             if self.played.seen(claim.right).lacking:
                 continue
             comparison = self._compared(claim)
-            compared |= comparison.compared & claim.steps
+            agreed = comparison.compared & claim.steps
+            compared |= agreed
+            answers |= {(way, step) for way in (claim.left, claim.right) if way != Way() for step in agreed}
             unclear = claim.steps - comparison.compared
             failed = [place for place in comparison.places if place.step in claim.steps and place.aspect not in _ROWS]
             if unclear or any(place.aspect is Aspect.OUTCOME for place in failed):
                 yield Inconclusive(f"{claim.name}: one side did not come to its end")
             yield from (self._settled(claim, place) for place in self._broken_at(claim))
-        yield Agree(len(compared))
+        yield Agree(len(compared), len(answers))
 
     def _claims(self) -> list[Claim]:
         return list(self.oracle.claims(self.played))

@@ -15,7 +15,7 @@ class Outcome(StrEnum):
     ERROR = "error"
     TIMEOUT = "timeout"  # statement_timeout, or no answer within the client's limit
     LOST = "lost"  # the connection went away during this step
-    SKIPPED = "skipped"  # not run: the connection was lost before
+    SKIPPED = "skipped"  # not run: the connection was lost before, or the arm lacks what the run is about
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class CaseObservation:
     remote: tuple[Remote, ...] = ()  # and those about sessions that it opened through foreign servers
     crash: str | None = None  # signal, assertion, PANIC or sanitizer report, with its backtrace
     reach: Mapping[str, int] = field(default_factory=dict)  # counters read inside the server
-    lacking: tuple[str, ...] = ()  # settings of optional modes that the arm does not know: it ran without them
+    lacking: tuple[str, ...] = ()  # settings of optional modes that the arm does not know: it ran without them, or not
     digested: bool = True  # False: statement_timeout ended the reading of what `digests` tells
 
 

@@ -14,9 +14,13 @@ from oracles.observation import CaseObservation, Run
 
 @dataclass(frozen=True, slots=True)
 class Agree:
-    """The arms agree; `statements` steps were really compared."""
+    """The arms agree; `statements` steps were really compared.
+
+    `answers` are those that an oracle asked for besides those of the case, and held against another, or against them.
+    """
 
     statements: int
+    answers: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,8 @@ _ROUND: Final = 60.0  # seconds after which SQLsmith gets another scene
 _SMITH_QUERIES: Final = 100_000  # on one scene: more than it draws in that time
 
 Result = TypeVar("Result")
-Fuzzer = Callable[[Arm], int]  # fuzzes an arm; returns how many times it judged what a statement returned
+Fuzzer = Callable[[Arm], int]  # fuzzes an arm; returns how many answers it held against others
+_COMPARED: Final = 2  # answers in a check of SQLancer: a query's, and that of its parts together
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class Figures:
 
     fuzzer: str
     seconds: float
-    judged: int  # answers of which it would have said that they are wrong
+    judged: int  # answers that were held against others, which would have told of a wrong one
     succeeded: int  # statements: all of them would have told of a crash
     failed: int
     shapes: int  # of plans, different ones
@@ -128,7 +129,7 @@ def lancer(class_path: str, oracle: str, seed: int, seconds: float, workers: int
         server = Server(str(arm.cluster.socket_dir), arm.cluster.port)
         while not over.is_set() and (left := until - time.monotonic()) >= 1:
             call = Call.hunt(oracle, first, round(left))
-            judged += run_sqlancer(server, class_path, call, f"lancer{worker}_").queries
+            judged += _COMPARED * run_sqlancer(server, class_path, call, f"lancer{worker}_").queries
             await_connections(arm.cluster)
             first += REPORTS
         return judged

@@ -38,7 +38,7 @@ class Tally:
 
     cases: Counter[str] = field(default_factory=Counter)  # generator
     judged: Counter[str] = field(default_factory=Counter)  # generator → statements compared
-    compared: Counter[str] = field(default_factory=Counter)  # oracle → statements that it compared
+    compared: Counter[str] = field(default_factory=Counter)  # oracle → answers that it asked for itself and compared
     steps: Counter[str] = field(default_factory=Counter)  # generator → statements meant to succeed
     valid: Counter[str] = field(default_factory=Counter)  # generator → those that did, on the arm held against
     verdicts: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # oracle, generator, kind
@@ -77,7 +77,7 @@ class Tally:
             kind = KINDS[type(verdict)]
             self.verdicts[oracle, generator, kind] += 1
             if isinstance(verdict, Agree):
-                self.compared[oracle] += verdict.statements
+                self.compared[oracle] += verdict.answers
             if isinstance(verdict, Inconclusive | Unstable):
                 self.reasons[oracle, generator, kind, verdict.reason] += 1
         self.judged[generator] += trial.statements

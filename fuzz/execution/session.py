@@ -15,7 +15,7 @@ from typing import Final
 from fuzz.execution import messages, planner_statistics
 from oracles.case import Case, Kind, Step
 from oracles.mode import Protocol, protocol_of, settings_of
-from oracles.observation import Run
+from oracles.observation import CaseObservation, Observation, Outcome, Run
 
 SEARCH_PATH: Final = "duel,public"
 CURSOR_FIRST_ROWS: Final = 3
@@ -41,6 +41,20 @@ def lacking(run: Run, known: AbstractSet[str]) -> tuple[str, ...]:
     """Return the settings of the run's optional modes that are not among those known, in lower case, to the arm."""
     optional = settings_of(mode for mode in run.modes if mode.optional)
     return tuple(name for name in optional if name.lower() not in known)
+
+
+def adds_nothing(case: Case, run: Run, known: AbstractSet[str]) -> bool:
+    """Tell whether a run differs from the case as it is by optional modes alone whose settings the arm has not got."""
+    added = [mode for mode in run.modes if mode not in case.modes]
+    optional = all(mode.optional and mode.protocol is None for mode in added)
+    unknown = all(name.lower() not in known for name in settings_of(added))
+    return bool(added) and optional and unknown
+
+
+def not_played(case: Case, run: Run, known: AbstractSet[str]) -> CaseObservation:
+    """Return what is seen of a run that is not played, as the arm lacks what it is about."""
+    skipped = tuple(Observation(Outcome.SKIPPED) for _ in case.all_steps)
+    return CaseObservation(run.arm, skipped, lacking=lacking(run, known))
 
 
 def startup_parameters(

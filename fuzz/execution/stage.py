@@ -15,6 +15,7 @@ from fuzz.execution.joint import alike, joint
 from fuzz.execution.loop import Talk, converse, never
 from fuzz.execution.place import Place
 from fuzz.execution.play import Play
+from fuzz.execution.session import adds_nothing, not_played
 from fuzz.servers.arm import Arm
 from oracles.case import Case
 from oracles.observation import CaseObservation, Run
@@ -70,7 +71,10 @@ class Stage:
 
     def _play_all(self, place: Place, case: Case, runs: Sequence[Run]) -> Talk[dict[Run, CaseObservation]]:
         observed: dict[Run, CaseObservation] = {}
-        for together in alike(case, runs):
+        for run in runs:
+            if adds_nothing(case, run, place.settings):
+                observed[run] = not_played(case, run, place.settings)
+        for together in alike(case, [run for run in runs if run not in observed]):
             parts = None
             if len(together) > 1:
                 asked = joint(case, together)

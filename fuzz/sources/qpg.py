@@ -23,7 +23,7 @@ from fuzz.sources.target import Given
 from oracles.case import Case, Kind, Step
 from oracles.plan_shape import plan_shape
 
-_GENERATORS: Final = ("partitioned_joins", "outer_joins", "hash_growth", "many_partitions", "copy_batches")
+_GENERATORS: Final = ("partitioned_joins", "outer_joins", "hash_growth", "copy_batches")  # whose scenes are quick
 _DRAWN: Final = 3  # queries drawn for each that a case has
 _PATIENCE: Final = 5  # queries in a row without a new shape, until the scene is mutated
 _MUTATED: Final = 12  # times at most

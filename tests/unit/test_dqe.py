@@ -21,6 +21,12 @@ def test_rows_are_selected_updated_and_deleted() -> None:
     )
 
 
+def test_names_are_quoted_where_they_have_to_be() -> None:
+    made = changes('SELECT x FROM "1. t" WHERE "1. t"."A b" > 3')
+    assert made is not None
+    assert 'UPDATE "1. t" SET "A b" = "1. t"."A b" WHERE' in made[1]
+
+
 @pytest.mark.parametrize(
     "sql",
     [

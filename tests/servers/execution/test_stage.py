@@ -75,6 +75,19 @@ def test_optional_modes_leave_out_what_an_arm_does_not_know(observe: Observe) ->
     assert (values(observed), observed.lacking) == (["77kB"], ("enable_telepathy",))
 
 
+def test_what_is_only_about_a_setting_that_an_arm_does_not_know_is_not_played(stage: Stage) -> None:
+    unknown = Mode("unknown", (("enable_telepathy", "off"),), optional=True)
+    both = Mode("both", (("enable_telepathy", "off"), ("work_mem", "77kB")), optional=True)
+    case = Case("test", NUMBERS, (query("SHOW work_mem"),))
+    runs = [Run("a", modes) for modes in ((), (unknown,), (both,))]
+    seen = stage.observe(case, runs)
+    usual, skipped, played = (seen[run] for run in runs)
+    assert {step.outcome for step in skipped.steps} == {Outcome.SKIPPED}
+    assert len(skipped.steps) == len(usual.steps)
+    assert skipped.lacking == played.lacking == ("enable_telepathy",)
+    assert values(played, len(NUMBERS)) == ["77kB"]
+
+
 def test_explain_tells_blocks_and_settings(observe: Observe) -> None:
     observed = observe(query("SELECT 1"), modes=(Mode("small", (("work_mem", "64kB"),)),), explain=True)
     plan = observed.steps[0].plan
