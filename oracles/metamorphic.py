@@ -92,7 +92,7 @@ class _Judge:
         compared: set[int] = set()
         answers: set[tuple[Way, int]] = set()
         for claim in self._claims():
-            if self.played.seen(claim.right).lacking:
+            if self._is_idle(claim):
                 continue
             comparison = self._compared(claim)
             agreed = comparison.compared & claim.steps
@@ -122,7 +122,12 @@ class _Judge:
 
     def _is_doubtful(self, claim: Claim) -> bool:
         """Tell whether a claim does not hold."""
-        return not self.played.seen(claim.right).lacking and bool(self._broken_at(claim))
+        return not self._is_idle(claim) and bool(self._broken_at(claim))
+
+    def _is_idle(self, claim: Claim) -> bool:
+        """Tell whether the arm lacks what makes the right side another one; the case's modes may lack things, too."""
+        left, right = (set(self.played.seen(way).lacking) for way in (claim.left, claim.right))
+        return bool(right - left)
 
     def _settled(self, claim: Claim, place: Place) -> Finding | Unstable:
         ways = (claim.left, claim.right)

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import oracles
@@ -20,7 +20,7 @@ class Agree:
     """
 
     statements: int
-    answers: int = 0
+    answers: int = field(default=0, compare=False)  # effort, nothing that is said
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,15 @@ def test_a_broken_claim_is_a_finding(ways: Sequence[str], claim: str, beside: in
     assert all(each.sql in f"{found.expected}\n{found.actual}" for each in found.beside)
 
 
+def test_what_all_runs_of_a_case_lack_is_no_reason_to_say_nothing() -> None:
+    answer = on("patched", ["parts"], ok("1"))
+
+    def respond(run: Run) -> CaseObservation:
+        return replace(seen(answer(asked(run), run)), lacking=("debug_force_hashjoin_bloom",))
+
+    assert finding(judged(MetamorphicJoins(), CASE, respond)).origin == "outer join is not its parts"
+
+
 def test_the_setting_stands_beside_the_query() -> None:
     (beside,) = finding(duel(on("patched", ["unfiltered"], ok("1")))).beside
     assert (beside.sql, beside.settings) == (SQL, ((FILTER, "off"),))
