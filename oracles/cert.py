@@ -5,7 +5,8 @@ Ba and Rigger, "CERT: Finding Performance Issues in Database Systems Through the
 expects of the second must not exceed what it expects of the first, or one row, the least that it ever expects. Nothing
 is said where the plan shows more than scans and one inner join, of views (the bounds in them are weighed together with
 the query's where these stand alone, but not within OR), or where there are extended statistics, which know combinations
-of columns better than single ones.
+of columns better than single ones, or where a condition names no column: it is asked once, and taken to hold where it
+stands alone, but not within OR.
 """
 
 from collections import defaultdict
@@ -148,7 +149,8 @@ def is_simple(node: Mapping[str, Any]) -> bool:
     joins = [each for each in nodes if each["Node Type"] in _JOINS]
     known = all(each["Node Type"] in _SCANS | _JOINS | _HELPERS for each in nodes)
     inner = all(each.get("Join Type") == "Inner" for each in joins)
-    return known and inner and len(joins) < 2 and not any("Subplan Name" in each for each in nodes[1:])
+    gated = any("One-Time Filter" in each for each in nodes)
+    return known and inner and not gated and len(joins) < 2 and not any("Subplan Name" in each for each in nodes[1:])
 
 
 def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from oracles.case import Case
-from oracles.cert import Cert
+from oracles.cert import Cert, is_simple
 from oracles.observation import CaseObservation, Observation, Run
 from oracles.oracle import Agree, Unstable, Verdict
 from oracles.sampling import ESTIMATED
@@ -63,6 +63,13 @@ def test_what_does_not_show_again_is_unstable() -> None:
 
 def test_extended_statistics_may_know_better() -> None:
     assert duel(lambda name, run: 11 if name == "n0" else 10, known=replace(ok(), rows=())) == (Agree(0),)
+
+
+def test_nothing_is_said_of_what_is_asked_once_for_all_rows() -> None:
+    scan = {"Node Type": "Seq Scan", "Plan Rows": 9}
+    gated = {"Node Type": "Result", "Plan Rows": 9, "Plans": [scan]}
+    assert is_simple(gated)
+    assert not is_simple(gated | {"One-Time Filter": "(to_date('1', 'D') = '2024-01-01'::date)"})
 
 
 def test_cases_that_are_not_sampled_are_not_looked_at() -> None:
