@@ -1,12 +1,14 @@
 """Determinism: whether a query returns the same rows each time it runs, as far as its text can tell.
 
-What it calls must be known here, and LIMIT must cut, and an array hold, what ORDER BY wholly orders. As everywhere,
-rows that compare as equal are taken to be identical, and sums to be of no floating-point numbers: generators see to
+What it calls must be known here, and LIMIT must cut, and an array hold, what ORDER BY wholly orders. Rows that compare
+as equal are taken to be identical here, and sums to be of no floating-point numbers: oracles/loose_values.py sees to
 that.
 """
 
+import re
 from collections.abc import Collection
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final
 
 from pglast import ast
@@ -19,17 +21,26 @@ from oracles.total_order import is_cut, is_total
 CACHED: Final = 4096  # statements
 
 # Their result does not depend on the order of rows.
-AGGREGATES: Final = frozenset({"avg", "bool_and", "bool_or", "count", "every", "max", "min", "stddev", "sum"})
+SPREADS: Final = frozenset({"stddev", "stddev_pop", "stddev_samp", "var_pop", "var_samp", "variance"})
+AGGREGATES: Final = SPREADS | {
+    *("avg", "bit_and", "bit_or", "bit_xor", "bool_and", "bool_or", "count", "every", "max", "min", "sum"),
+}
 SET_RETURNING: Final = frozenset({"generate_series", "unnest"})
-_SCALARS: Final = frozenset(
-    {
-        *("abs", "array_length", "ascii", "btrim", "chr", "hashtext", "hashtextextended", "length", "octet_length"),
-        *("concat", "date_part", "initcap", "left", "lower"),
-        *("lpad", "ltrim", "md5", "mod", "position", "repeat", "replace", "reverse", "right", "round", "rpad", "rtrim"),
-        *("sign", "split_part", "strpos", "substr", "substring", "to_hex", "translate", "trunc", "upper"),
-    }
-)
-_KNOWN: Final = AGGREGATES | SET_RETURNING | _SCALARS
+
+
+def _listed(name: str) -> frozenset[str]:
+    return frozenset(Path(__file__).with_name(name).read_text().split())
+
+
+# Names in PostgreSQL 17's pg_proc of which all functions are determined by their arguments, the data and settings that
+# no oracle changes. Left out is what identifies things that are numbered anew on each server, what tells how a value is
+# stored, and what only serves types and aggregates. The second list has those that may make loose values, as
+# oracles/loose_values.py calls them, of others.
+_WHOLE: Final = frozenset({"length", "round", "sign"})  # floating-point numbers, too, but ones of which sums are exact
+LOOSENING: Final = _listed("loosening_functions.txt") - _WHOLE
+DETERMINED: Final = _listed("determined_functions.txt") | _WHOLE
+_KNOWN: Final = AGGREGATES | SET_RETURNING | DETERMINED | LOOSENING | {"concat"}
+_CLOCK: Final = re.compile(r"\b(now|today|tomorrow|yesterday)\b", re.IGNORECASE)  # as a date or time
 _SYSTEM_SCHEMAS: Final = frozenset({"information_schema", "pg_catalog"})
 _SYSTEM_COLUMNS: Final = frozenset({"cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"})
 
@@ -114,6 +125,11 @@ class _Doubts(Visitor):
 
     def visit_ColumnRef(self, _ancestors: Any, node: Any) -> None:
         if getattr(node.fields[-1], "sval", "") in _SYSTEM_COLUMNS:
+            raise _Found
+
+    def visit_String(self, ancestors: Any, node: Any) -> None:
+        """A literal may become the time at which the query runs."""
+        if isinstance(ancestors.node, ast.A_Const) and _CLOCK.search(node.sval):
             raise _Found
 
     def visit_RangeVar(self, _ancestors: Any, node: Any) -> None:

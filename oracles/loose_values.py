@@ -1,28 +1,31 @@
 """Loose values: equal ones that are not the same, as 1.0 and 1.00, and sums that depend on the order of rows.
 
-Which of its equal values a group shows is up to the plan. So where the case itself has columns of such types, a query
-is left alone that picks values and shows such a one, or that adds up what may be floating-point numbers and does not
-show as which type.
+Which of its equal values a group shows is up to the plan. So a query is left alone that picks values and shows such a
+one, where the case itself has columns of such types; that picks values and may make such ones itself, whatever becomes
+of them; and that adds up what may be floating-point numbers and does not show as which type.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import Any, Final
 
 from pglast import ast
-from pglast.enums import ObjectType, SetOperation
+from pglast.enums import A_Expr_Kind, ObjectType, SetOperation, SubLinkType
 from pglast.stream import RawStream
 from pglast.visitors import Visitor
 
 from oracles.case import Step
-from oracles.determinism import name_of
+from oracles.determinism import LOOSENING, SPREADS, name_of
 from oracles.parsing import trees
+from oracles.total_order import is_cut
 
 CACHED: Final = 4096  # statements
 _FLOATS: Final = frozenset({"float4", "float8"})
 _NUMERIC: Final = "numeric"
 _COLLATED: Final = "text"  # stands for all that is collated
-_ADDING: Final = frozenset({"avg", "stddev", "sum"})
+_PADDED: Final = "bpchar"  # without a length, its equal values may end in other numbers of blanks
+_ADDING: Final = SPREADS | {"avg", "sum"}
 _PICKING: Final = frozenset({"max", "min"})
 
 # Type OIDs (or the name, where there is none that is the same everywhere) of values, arrays and ranges -> loose type.
@@ -30,10 +33,31 @@ _SHOWN: Final = {
     **dict.fromkeys(("1700", "1231", "3906", "4532"), _NUMERIC),
     **dict.fromkeys(("1186", "1187"), "interval"),
     **dict.fromkeys(("3802", "3807"), "jsonb"),
-    **dict.fromkeys(("25", "1009", "1042", "1014", "1043", "1015"), _COLLATED),
+    **dict.fromkeys(("25", "1009", "1043", "1015"), _COLLATED),
+    **dict.fromkeys(("1042", "1014"), _PADDED),
+    **dict.fromkeys(("3615", "3645"), "tsquery"),
     "citext": "citext",
 }
+_ROWS: Final = frozenset({"2249", "2287"})  # type OIDs of what may hold any value, as types that users make may
 _LOOSE: Final = _FLOATS | frozenset(_SHOWN.values()) - {_COLLATED}
+
+# The loose type that a type is or holds, or that is taken out of it: parts of points, differences of moments.
+_HOLDS: Final = {**{name: name for name in _LOOSE}, **dict.fromkeys(("numrange", "nummultirange"), _NUMERIC)}
+_GIVES: Final = {
+    **dict.fromkeys(("box", "circle", "line", "lseg", "path", "point", "polygon"), "float8"),
+    **dict.fromkeys(("time", "timestamp", "timestamptz"), "interval"),
+}
+_MADE_BY: Final = dict.fromkeys(("^", "|/", "||/", "<->", "@-@"), _FLOATS)  # operators
+
+_CONDITIONS: Final = frozenset({"agg_filter", "havingClause", "quals", "whereClause"})
+_COMPARING: Final = frozenset({"<", "<=", "<>", "=", ">", ">="})
+_ASKING: Final = frozenset(
+    {
+        *(A_Expr_Kind.AEXPR_OP_ANY, A_Expr_Kind.AEXPR_OP_ALL, A_Expr_Kind.AEXPR_DISTINCT, A_Expr_Kind.AEXPR_IN),
+        *(A_Expr_Kind.AEXPR_NOT_DISTINCT, A_Expr_Kind.AEXPR_LIKE, A_Expr_Kind.AEXPR_ILIKE, A_Expr_Kind.AEXPR_SIMILAR),
+    }
+)
+_Place = tuple[tuple[int, Any], ...]
 _DECLARING: Final = (
     *(ast.AlterTableStmt, ast.CompositeTypeStmt, ast.CreateDomainStmt, ast.CreateForeignTableStmt),
     *(ast.CreateRangeStmt, ast.CreateStmt),
@@ -49,9 +73,17 @@ def loose_types(steps: Iterable[Step]) -> frozenset[str]:
 
 def is_tight(sql: str, shown: Iterable[str], loose: Collection[str]) -> bool:
     """Tell whether a query that shows these types (as in `Column.type`) returns the same of data with loose types."""
-    picks, adds = _used(sql)
-    shows_loose = any(_SHOWN.get(each) in loose for each in shown)
-    return not (picks and shows_loose) and not (adds and not _FLOATS.isdisjoint(loose))
+    used = _used(sql)
+    if used.picks and any(_is_loose(each, loose) for each in shown):
+        return False
+    adds_floats = bool(used.adds) and not _FLOATS.isdisjoint(loose)
+    return not (adds_floats or used.reach(used.picks, _LOOSE) or used.reach(used.adds, _FLOATS))
+
+
+def _is_loose(type_: str, loose: Collection[str]) -> bool:
+    """Tell whether values of a type may be, or have within them, some of these loose types."""
+    made_by_users = not type_.isdigit() and type_ not in _SHOWN
+    return _SHOWN.get(type_) in loose or (bool(loose) and (made_by_users or type_ in _ROWS))
 
 
 @lru_cache(CACHED)
@@ -62,12 +94,11 @@ def _declared(sql: str) -> frozenset[str]:
 
 
 @lru_cache(CACHED)
-def _used(sql: str) -> tuple[bool, bool]:
-    """Return whether a query picks one of several equal values, and whether it adds up what it does not show."""
+def _used(sql: str) -> "_Used":
     tree = trees(sql)
     used = _Used([id(target.val) for each in tree for target in getattr(each.stmt, "targetList", None) or ()])
     used(tree)
-    return used.picks, used.adds
+    return used
 
 
 class _Declared(Visitor):
@@ -91,7 +122,7 @@ class _Declared(Visitor):
         if node.kind == ObjectType.OBJECT_COLLATION and any(
             each.defname == "deterministic" for each in node.definition or ()
         ):
-            self.types.add(_COLLATED)
+            self.types |= {_COLLATED, _PADDED}
 
 
 class _Named(Visitor):
@@ -105,20 +136,85 @@ class _Named(Visitor):
         name = node.names[-1].sval if node.names else ""
         if name == _NUMERIC and node.typmods:
             self.types.add(RawStream()(node.typmods[-1]) if len(node.typmods) > 1 else "0")
-        elif name in _LOOSE:
-            self.types.add(name)
+        elif name in _GIVES:
+            self.types.add(_GIVES[name])
+        else:
+            self.types |= _held(node)
+
+
+def _held(named: Any) -> frozenset[str]:
+    """Return the loose type that values of a type that is named are or hold, if there is one."""
+    name = named.names[-1].sval if named.names else ""
+    held = name in _HOLDS and not (name == _PADDED and named.typmods)
+    return frozenset({_HOLDS[name]}) if held else frozenset()
 
 
 class _Used(Visitor):
+    """Where a query picks one of several equal values, adds up what it does not show, and may make loose values.
+
+    A place is told by the conditions that it is within, from the outermost. No value leaves a condition but its truth.
+    """
+
     def __init__(self, shown: Collection[int]) -> None:
         super().__init__()
-        self.picks = self.adds = False
+        self.picks: set[_Place] = set()
+        self.adds: set[_Place] = set()
+        self._made: dict[str, set[_Place]] = defaultdict(set)  # by loose type
         self._shown = shown
 
-    def visit_SelectStmt(self, _ancestors: Any, node: Any) -> None:
-        merges = node.op != SetOperation.SETOP_NONE and not node.all
-        self.picks |= bool(node.distinctClause or node.groupClause or merges)
+    def reach(self, places: Iterable[_Place], types: Iterable[str]) -> bool:
+        """Tell whether values of these types may be made that come to one of these places."""
+        made = set().union(*(self._made.get(each, ()) for each in types))
+        return any(place[: len(origin)] == origin for place in places for origin in made)
 
-    def visit_FuncCall(self, _ancestors: Any, node: Any) -> None:
-        self.picks |= name_of(node) in _PICKING
-        self.adds |= name_of(node) in _ADDING and id(node) not in self._shown
+    def _make(self, ancestors: Any, types: Iterable[str]) -> None:
+        place = _place(ancestors)
+        for each in types:
+            self._made[each].add(place)
+
+    def visit_SelectStmt(self, ancestors: Any, node: Any) -> None:
+        keeps_all = node.op == SetOperation.SETOP_UNION and node.all
+        merges = node.op != SetOperation.SETOP_NONE and not keeps_all
+        if node.distinctClause or node.groupClause or merges or is_cut(node):
+            self.picks.add(_place(ancestors))
+
+    def visit_SubLink(self, ancestors: Any, node: Any) -> None:
+        """An array has its rows in an order, which does not tell equal ones apart."""
+        if node.subLinkType == SubLinkType.ARRAY_SUBLINK:
+            self.picks.add(_place(ancestors))
+
+    def visit_FuncCall(self, ancestors: Any, node: Any) -> None:
+        if name_of(node) in _PICKING or node.agg_distinct:
+            self.picks.add(_place(ancestors))
+        if name_of(node) in _ADDING and id(node) not in self._shown:
+            self.adds.add(_place(ancestors))
+        if name_of(node) in LOOSENING:
+            self._make(ancestors, _LOOSE)
+
+    def visit_TypeName(self, ancestors: Any, node: Any) -> None:
+        self._make(ancestors, _held(node))
+
+    def visit_A_Expr(self, ancestors: Any, node: Any) -> None:
+        self._make(ancestors, _MADE_BY.get(node.name[-1].sval, ()))
+
+    def visit_Float(self, ancestors: Any, node: Any) -> None:
+        if not node.fval.isdigit():  # else it is a large integer
+            self._make(ancestors, (_NUMERIC,))
+
+
+def _place(ancestors: Any) -> _Place:
+    """Return the conditions around a node, from the outermost."""
+    conditions = []
+    while ancestors is not None:
+        if _is_condition(ancestors.node, ancestors.member):
+            conditions.append((id(ancestors.node), ancestors.member))
+        ancestors = ancestors.parent
+    return tuple(reversed(conditions))
+
+
+def _is_condition(node: Any, member: Any) -> bool:
+    """Tell whether this member of a node is a condition, or an operand of what is one."""
+    if isinstance(node, ast.A_Expr):
+        operator: Any = node.name
+        return node.kind in _ASKING or (node.kind == A_Expr_Kind.AEXPR_OP and operator[-1].sval in _COMPARING)
+    return isinstance(node, ast.NullTest) or member in _CONDITIONS

@@ -5,6 +5,8 @@ import pytest
 from oracles.case import Step
 from oracles.loose_values import is_tight, loose_types
 
+_HELD = ("numeric", "interval", "jsonb", "citext", "tsquery", "bpchar")
+
 
 @pytest.mark.parametrize(
     ("sql", "types"),
@@ -16,8 +18,11 @@ from oracles.loose_values import is_tight, loose_types
         ("ALTER TABLE t ADD b interval", {"interval"}),
         ("CREATE DOMAIN d AS double precision", {"float8"}),
         ("CREATE TYPE c AS (a jsonb)", {"jsonb"}),
-        ("CREATE COLLATION c (provider = icu, locale = 'und', deterministic = false)", {"text"}),
-        ("CREATE TABLE t AS SELECT 1", {"numeric", "interval", "jsonb", "citext", "float4", "float8"}),
+        ("CREATE COLLATION c (provider = icu, locale = 'und', deterministic = false)", {"text", "bpchar"}),
+        (
+            "CREATE TABLE t AS SELECT 1",
+            {"numeric", "interval", "jsonb", "citext", "tsquery", "bpchar", "float4", "float8"},
+        ),
         ("INSERT INTO t SELECT '1'::numeric, '1 day'::interval", set()),
         ("COPY what is no SQL", set()),
     ],
@@ -33,6 +38,10 @@ def test_types_are_those_of_stored_values(sql: str, types: set[str]) -> None:
         "SELECT n FROM t GROUP BY n",
         "SELECT n FROM t UNION SELECT n FROM u",
         "SELECT n FROM (SELECT max(n) AS n FROM t) AS q",
+        "SELECT n FROM t EXCEPT ALL SELECT n FROM u",
+        "SELECT n FROM t ORDER BY n LIMIT 1",
+        "SELECT ARRAY(SELECT n FROM t ORDER BY n)",
+        "SELECT sum(DISTINCT n) FROM t",
     ],
 )
 def test_one_of_equal_values_is_picked(sql: str) -> None:
@@ -51,3 +60,41 @@ def test_a_sum_that_is_not_shown_may_be_of_floats() -> None:
     for sql in ("SELECT sum(x)::text FROM t", "SELECT 1 FROM t HAVING avg(x) > 1"):
         assert not is_tight(sql, ["25"], {"float8"})
         assert is_tight(sql, ["25"], {"numeric"})
+
+
+def test_rows_and_types_of_users_may_hold_loose_values() -> None:
+    for shown in ("2249", "pair"):
+        assert not is_tight("SELECT DISTINCT t FROM t", [shown], {"numeric"})
+        assert is_tight("SELECT DISTINCT t FROM t", [shown], ())
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["x::numeric", "trim_scale(x)", "make_interval(days => x)", "x * 1.5", "(x ^ 2)::int", "x::bpchar", "to_jsonb(x)"],
+)
+def test_a_query_may_make_loose_values_itself(value: str) -> None:
+    assert not is_tight(f"SELECT DISTINCT {value} FROM t", ["25"], ())
+    assert not is_tight(f"SELECT max(y)::text FROM (SELECT {value} AS y FROM t) AS q", ["25"], ())
+    assert is_tight(f"SELECT {value} FROM t", ["25"], ())
+
+
+@pytest.mark.parametrize("value", ["x", "3000000000", "x::char(3)", "lower(x)", "x::timestamp", "date_trunc('day', x)"])
+def test_other_values_are_tight(value: str) -> None:
+    assert is_tight(f"SELECT DISTINCT {value} FROM t", ["25"], ())
+
+
+def test_no_value_leaves_a_condition() -> None:
+    assert is_tight("SELECT DISTINCT x FROM t WHERE x > 1.5 AND isfinite(x::float8)", ["23"], ())
+    assert is_tight("SELECT DISTINCT x, y = 1.5, y::numeric IS NULL FROM t JOIN u ON sqrt(x) = sqrt(y)", ["23"], ())
+    assert is_tight("SELECT max(x) FILTER (WHERE y::float8 > 2) FROM t", ["23"], ())
+
+
+def test_values_come_to_conditions() -> None:
+    made = "SELECT 1 FROM (SELECT x::float8 AS y FROM t) AS q"
+    assert not is_tight(f"{made} WHERE (SELECT max(y) FROM u)::text > 'a'", ["23"], ())
+    assert not is_tight(f"{made} HAVING sum(y) > 1", ["23"], ())
+    assert not is_tight("SELECT 1 FROM t WHERE (SELECT sum(y::float8) FROM u) > 1", ["23"], ())
+
+
+def test_what_groups_by_loose_values_is_left_alone_whatever_it_shows() -> None:
+    assert not is_tight("SELECT count(*) FROM (SELECT DISTINCT x::numeric AS y FROM t) AS q", ["20"], ())

@@ -45,6 +45,13 @@ def test_aggregates_come_from_those_of_the_parts() -> None:
     assert made.parts.startswith("SELECT sum(c1), sum(c2), min(c3), bool_or(c4) FROM ((SELECT count(*) AS c1")
 
 
+def test_bits_come_from_those_of_the_parts_and_spreads_do_not() -> None:
+    made = partitioned("SELECT bit_and(x), bit_or(x), bit_xor(x) FROM a WHERE x > 1")
+    assert made is not None
+    assert made.parts.startswith("SELECT bit_and(c1), bit_or(c2), bit_xor(c3) FROM (")
+    assert partitioned("SELECT var_pop(x) FROM a WHERE x > 1") is None
+
+
 def test_distinct_rows_of_parts_may_be_the_same() -> None:
     made = partitioned("SELECT DISTINCT x FROM a WHERE y > 1")
     assert made is not None
