@@ -93,6 +93,11 @@ class Played:
             if _FLOATS.isdisjoint(shown[position]) and is_tight(sql, shown[position], loose)
         }
 
+    def tight(self, queries: Mapping[int, str]) -> set[int]:
+        """Return the positions of those that return the same each time, if they count rows, or show them as stored."""
+        loose = loose_types(self.case.all_steps)
+        return {position for position, sql in queries.items() if is_tight(sql, (), loose)}
+
     def way(self, queries: Mapping[int, str], *modes: Mode) -> Way:
         """Return the way that runs these queries, and no other that could be left out."""
         empty = {position: _NOTHING for position in self._successful() if not self.case.all_steps[position].params}

@@ -48,7 +48,9 @@ class Dqe(Metamorphic):
     def claims(self, played: Played) -> Iterator[Claim]:
         """Yield a claim for UPDATE and one for DELETE, where no transaction is open."""
         idle = {step for step, seen in enumerate(played.seen(Way()).steps) if seen.transaction == "I"}
-        made = {step: each for step, sql in played.queries().items() if step in idle and (each := changes(sql))}
+        found = {step: each for step, sql in played.queries().items() if step in idle and (each := changes(sql))}
+        tight = played.tight({step: selected for step, (selected, _, _) in found.items()})
+        made = {step: each for step, each in found.items() if step in tight}
         if not made:
             return
         asked = played.seen(played.way(dict.fromkeys(made, _UNDISTURBED), PLAINLY)).steps

@@ -30,6 +30,11 @@ class Pivots:
     source: str  # FROM as it is
     conditions: tuple[str, ...]
 
+    @property
+    def filtered(self) -> str:
+        """Return the query for the rows that its WHERE lets through."""
+        return f"SELECT FROM {self.source} WHERE {' AND '.join(f'({each})' for each in self.conditions)}"
+
     def pick(self) -> str:
         """Return the query for one row of each table, as literals: rows that the joins' conditions hold for, if any.
 

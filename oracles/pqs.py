@@ -34,7 +34,9 @@ class Pqs(Metamorphic):
     def claims(self, played: Played) -> Iterator[Claim]:
         """Yield the claim that the pivot rows are found."""
         plain = {step: sql for step, sql in played.queries().items() if not played.case.all_steps[step].params}
-        made = {step: each for step, sql in plain.items() if (each := pivots(sql)) is not None}
+        found = {step: each for step, sql in plain.items() if (each := pivots(sql)) is not None}
+        tight = played.tight({step: each.filtered for step, each in found.items()})
+        made = {step: each for step, each in found.items() if step in tight}
         picking = played.way({step: each.pick() for step, each in made.items()}, PLAINLY)
         rows = _single_rows(played, picking, made)
         asking = played.way({step: made[step].truths(row) for step, row in rows.items()}, PLAINLY)

@@ -85,6 +85,12 @@ def test_a_query_that_does_not_end_says_nothing(oracle: Metamorphic, cut: Observ
     assert isinstance(last, Agree)
 
 
+def test_sums_of_floating_point_numbers_in_conditions_are_left_alone() -> None:
+    for value, count in (("y::float8", 0), ("y", 1)):
+        played = case(query(f"SELECT x FROM a WHERE (SELECT sum({value}) FROM b) > a.x"), modes=(Norec.sample.mode,))
+        assert duel(Norec(), played, lambda sql, run: ok("1")) == (Agree(count),)
+
+
 @each_oracle
 def test_what_differs_once_is_no_finding(oracle: Metamorphic) -> None:
     def answer(sql: str, run: Run) -> Observation:
