@@ -49,6 +49,8 @@ _GIVES: Final = {
 }
 _MADE_BY: Final = dict.fromkeys(("^", "|/", "||/", "<->", "@-@"), _FLOATS)  # operators
 
+# Types whose equal values are the same: of what is cast to one, nothing loose is left.
+_PLAIN: Final = frozenset({"bool", "date", "int2", "int4", "int8", "text", "varchar"})
 _CONDITIONS: Final = frozenset({"agg_filter", "havingClause", "quals", "whereClause"})
 _COMPARING: Final = frozenset({"<", "<=", "<>", "=", ">", ">="})
 _ASKING: Final = frozenset(
@@ -152,7 +154,8 @@ def _held(named: Any) -> frozenset[str]:
 class _Used(Visitor):
     """Where a query picks one of several equal values, adds up what it does not show, and may make loose values.
 
-    A place is told by the conditions that it is within, from the outermost. No value leaves a condition but its truth.
+    A place is told by the conditions and casts that it is within, from the outermost. No value leaves a condition but
+    its truth, nor a cast but what is cast.
     """
 
     def __init__(self, shown: Collection[int]) -> None:
@@ -203,17 +206,20 @@ class _Used(Visitor):
 
 
 def _place(ancestors: Any) -> _Place:
-    """Return the conditions around a node, from the outermost."""
-    conditions = []
+    """Return the conditions and casts around a node, from the outermost."""
+    around = []
     while ancestors is not None:
-        if _is_condition(ancestors.node, ancestors.member):
-            conditions.append((id(ancestors.node), ancestors.member))
+        if _keeps_loose(ancestors.node, ancestors.member):
+            around.append((id(ancestors.node), ancestors.member))
         ancestors = ancestors.parent
-    return tuple(reversed(conditions))
+    return tuple(reversed(around))
 
 
-def _is_condition(node: Any, member: Any) -> bool:
-    """Tell whether this member of a node is a condition, or an operand of what is one."""
+def _keeps_loose(node: Any, member: Any) -> bool:
+    """Tell whether this member of a node is a condition, or an operand of what is one, or is cast to a plain type."""
+    if isinstance(node, ast.TypeCast):
+        typed: Any = node.typeName
+        return member == "arg" and typed.names[-1].sval in _PLAIN
     if isinstance(node, ast.A_Expr):
         operator: Any = node.name
         return node.kind in _ASKING or (node.kind == A_Expr_Kind.AEXPR_OP and operator[-1].sval in _COMPARING)
