@@ -5,6 +5,7 @@ one, where the case itself has columns of such types; that picks values and may 
 of them; and that adds up what may be floating-point numbers and does not show as which type.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from functools import lru_cache
@@ -24,6 +25,7 @@ CACHED: Final = 4096  # statements
 _FLOATS: Final = frozenset({"float4", "float8"})
 _NUMERIC: Final = "numeric"
 _COLLATED: Final = "text"  # stands for all that is collated
+_SCALED: Final = "numeric of {} digits"  # after the point
 _PADDED: Final = "bpchar"  # without a length, its equal values may end in other numbers of blanks
 _ADDING: Final = SPREADS | {"avg", "sum"}
 _PICKING: Final = frozenset({"max", "min"})
@@ -47,6 +49,8 @@ _GIVES: Final = {
     **dict.fromkeys(("box", "circle", "line", "lseg", "path", "point", "polygon"), "float8"),
     **dict.fromkeys(("time", "timestamp", "timestamptz"), "interval"),
 }
+_SCALING: Final = frozenset({"*", "/", "%"})
+_DIGITS: Final = re.compile(r"[+-]?\d+(?:\.(\d*))?")
 _MADE_BY: Final = dict.fromkeys(("^", "|/", "||/", "<->", "@-@"), _FLOATS)  # operators
 
 # Types whose equal values are the same: of what is cast to one, nothing loose is left.
@@ -67,19 +71,29 @@ _DECLARING: Final = (
 
 
 def loose_types(steps: Iterable[Step]) -> frozenset[str]:
-    """Return the types of which these steps may store values that are equal and not the same."""
+    """Return the types of which these steps may store values that are equal and not the same.
+
+    Numbers that all have as many digits after the point are of a type of their own: each is loose beside another.
+    """
     declared = frozenset().union(*(_declared(step.sql) for step in steps))
-    scales = declared - _LOOSE - {_COLLATED}
-    return declared - scales | ({_NUMERIC} if len(scales) > 1 else frozenset())
+    scales = _scales(declared)
+    return declared - scales | {_NUMERIC} if len(scales) > 1 else declared
 
 
-def is_tight(sql: str, shown: Iterable[str], loose: Collection[str]) -> bool:
+def _scales(types: Collection[str]) -> frozenset[str]:
+    """Return those of the types that are numbers of so many digits after the point."""
+    return frozenset(types) - _LOOSE - {_COLLATED}
+
+
+def is_tight(sql: str, shown: Iterable[str], stored: Collection[str]) -> bool:
     """Tell whether a query that shows these types (as in `Column.type`) returns the same of data with loose types."""
-    used = _used(sql)
+    used, scales = _used(sql), _scales(stored)
+    loose = frozenset(stored) - scales
     if used.picks and any(_is_loose(each, loose) for each in shown):
         return False
     adds_floats = bool(used.adds) and not _FLOATS.isdisjoint(loose)
-    return not (adds_floats or used.reach(used.picks, _LOOSE) or used.reach(used.adds, _FLOATS))
+    many = len(scales | used.scales(used.picks)) > 1 and bool(used.scales(used.picks))
+    return not (adds_floats or many or used.reach(used.picks, _LOOSE) or used.reach(used.adds, _FLOATS))
 
 
 def _is_loose(type_: str, loose: Collection[str]) -> bool:
@@ -137,7 +151,7 @@ class _Named(Visitor):
     def visit_TypeName(self, _ancestors: Any, node: Any) -> None:
         name = node.names[-1].sval if node.names else ""
         if name == _NUMERIC and node.typmods:
-            self.types.add(RawStream()(node.typmods[-1]) if len(node.typmods) > 1 else "0")
+            self.types.add(_SCALED.format(RawStream()(node.typmods[-1]) if len(node.typmods) > 1 else "0"))
         elif name in _GIVES:
             self.types.add(_GIVES[name])
         else:
@@ -170,6 +184,10 @@ class _Used(Visitor):
         made = set().union(*(self._made.get(each, ()) for each in types))
         return any(place[: len(origin)] == origin for place in places for origin in made)
 
+    def scales(self, places: Iterable[_Place]) -> frozenset[str]:
+        """Return how many digits constants have that come to one of these places."""
+        return frozenset(each for each in _scales(self._made) if self.reach(places, (each,)))
+
     def _make(self, ancestors: Any, types: Iterable[str]) -> None:
         place = _place(ancestors)
         for each in types:
@@ -195,14 +213,31 @@ class _Used(Visitor):
             self._make(ancestors, _LOOSE)
 
     def visit_TypeName(self, ancestors: Any, node: Any) -> None:
-        self._make(ancestors, _held(node))
+        cast = ancestors.node
+        if _held(node) == {_NUMERIC} and isinstance(cast, ast.TypeCast) and isinstance(cast.arg, ast.A_Const):
+            self._make(ancestors, (_scale(cast.arg.val, ancestors.parent),))
+        else:
+            self._make(ancestors, _held(node))
 
     def visit_A_Expr(self, ancestors: Any, node: Any) -> None:
-        self._make(ancestors, _MADE_BY.get(node.name[-1].sval, ()))
+        self._make(ancestors, _MADE_BY.get(_operator(node), ()))
 
     def visit_Float(self, ancestors: Any, node: Any) -> None:
         if not node.fval.isdigit():  # else it is a large integer
-            self._make(ancestors, (_NUMERIC,))
+            self._make(ancestors, (_scale(node, ancestors.parent),))
+
+
+def _scale(constant: Any, around: Any) -> str:
+    """Return the loose type of a number; products and quotients of it may have any number of digits."""
+    multiplies = isinstance(around.node, ast.A_Expr) and _operator(around.node) in _SCALING
+    texts = (str(getattr(constant, name)) for name in ("sval", "fval", "ival") if hasattr(constant, name))
+    digits = _DIGITS.fullmatch(next(texts, ""))
+    return _NUMERIC if multiplies or digits is None else _SCALED.format(len(digits[1] or ""))
+
+
+def _operator(node: Any) -> str:
+    """Return the name of an operator, without its schema."""
+    return str(node.name[-1].sval)
 
 
 def _place(ancestors: Any) -> _Place:
@@ -221,6 +256,5 @@ def _keeps_loose(node: Any, member: Any) -> bool:
         typed: Any = node.typeName
         return member == "arg" and typed.names[-1].sval in _PLAIN
     if isinstance(node, ast.A_Expr):
-        operator: Any = node.name
-        return node.kind in _ASKING or (node.kind == A_Expr_Kind.AEXPR_OP and operator[-1].sval in _COMPARING)
+        return node.kind in _ASKING or (node.kind == A_Expr_Kind.AEXPR_OP and _operator(node) in _COMPARING)
     return isinstance(node, ast.NullTest) or member in _CONDITIONS

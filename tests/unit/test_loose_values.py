@@ -11,9 +11,9 @@ _HELD = ("numeric", "interval", "jsonb", "citext", "tsquery", "bpchar")
 @pytest.mark.parametrize(
     ("sql", "types"),
     [
-        ("CREATE TABLE t (a numeric, b decimal(5, 2)[], c real)", {"numeric", "float4"}),
-        ("CREATE TABLE t (a numeric(5, 2), b int, c char(5))", set()),
-        ("CREATE TABLE t (a numeric(5, 2), b numeric(9, 2))", set()),
+        ("CREATE TABLE t (a numeric, b decimal(5, 2)[], c real)", {"numeric of 2 digits", "numeric", "float4"}),
+        ("CREATE TABLE t (a numeric(5, 2), b int, c char(5))", {"numeric of 2 digits"}),
+        ("CREATE TABLE t (a numeric(5, 2), b numeric(9, 2))", {"numeric of 2 digits"}),
         ("CREATE TABLE t (a numeric(5, 2), b numeric(5))", {"numeric"}),
         ("ALTER TABLE t ADD b interval", {"interval"}),
         ("CREATE DOMAIN d AS double precision", {"float8"}),
@@ -81,6 +81,22 @@ def test_a_query_may_make_loose_values_itself(value: str) -> None:
 @pytest.mark.parametrize("value", ["x", "3000000000", "x::char(3)", "lower(x)", "x::timestamp", "date_trunc('day', x)"])
 def test_other_values_are_tight(value: str) -> None:
     assert is_tight(f"SELECT DISTINCT {value} FROM t", ["25"], ())
+
+
+@pytest.mark.parametrize("value", ["1.5", "'2.5'::numeric", "n + 1.5", "CASE WHEN x THEN 1.5 ELSE '-3.0'::numeric END"])
+def test_numbers_of_as_many_digits_are_tight(value: str) -> None:
+    sql = f"SELECT DISTINCT {value} FROM t"
+    assert is_tight(sql, ["1700"], ())
+    assert is_tight(sql, ["1700"], {"numeric of 1 digits"})
+    assert not is_tight(sql, ["1700"], {"numeric of 2 digits"})
+
+
+@pytest.mark.parametrize(
+    "value", ["CASE WHEN x THEN 1.5 ELSE 1.50 END", "x * 1.5", "'1e3'::numeric", "NULL::numeric", "7.5::numeric / 2"]
+)
+def test_numbers_of_other_numbers_of_digits_are_loose(value: str) -> None:
+    assert not is_tight(f"SELECT DISTINCT {value} FROM t", ["1700"], ())
+    assert is_tight(f"SELECT {value} FROM t", ["1700"], ())
 
 
 def test_no_value_leaves_a_condition() -> None:
