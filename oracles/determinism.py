@@ -25,7 +25,9 @@ SPREADS: Final = frozenset({"stddev", "stddev_pop", "stddev_samp", "var_pop", "v
 AGGREGATES: Final = SPREADS | {
     *("avg", "bit_and", "bit_or", "bit_xor", "bool_and", "bool_or", "count", "every", "max", "min", "sum"),
 }
-SET_RETURNING: Final = frozenset({"generate_series", "unnest"})
+SET_RETURNING: Final = frozenset(
+    {"generate_series", "generate_subscripts", "regexp_matches", "regexp_split_to_table", "string_to_table", "unnest"}
+)
 
 
 def _listed(name: str) -> frozenset[str]:

@@ -44,7 +44,17 @@ def is_star(value: Any) -> bool:
 
 def _names(key: Any, target: Any) -> bool:
     named = isinstance(key, ast.ColumnRef) and len(key.fields or ()) == 1 and target.name is not None
-    return bool(key == target.val or (named and key.fields[0] == ast.String(target.name)))
+    return bool(target.val in (key, _written(key)) or (named and key.fields[0] == ast.String(target.name)))
+
+
+def _written(key: Any) -> Any:
+    """Return the value of which a key is the text, letter by letter: what is written alike is the same; or None."""
+    text: Any = getattr(key, "arg", None)
+    if not isinstance(key, ast.CollateClause) or not isinstance(text, ast.TypeCast):
+        return None
+    collation: Any = key.collname
+    named: Any = text.typeName
+    return text.arg if (collation[-1].sval, named.names[-1].sval) == ("C", "text") else None
 
 
 def integer(node: Any) -> int | None:
