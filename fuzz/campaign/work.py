@@ -1,5 +1,6 @@
 """What a worker process does: run the cases of a range on its own stage, and reduce findings."""
 
+import gc
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -37,6 +38,7 @@ from oracles.plan_shape import plan_shape
 EXPLAINED = 10  # one case in so many is run once more, explained
 REPORTED = 1.0  # seconds after which a worker reports what it did, though its range goes on; a finding at once
 ERRORS = "errors.log"
+_YOUNG = 50_000  # objects after which Python looks for cycles: syntax trees are of many objects, and have none
 
 
 class Reducer(Protocol):
@@ -95,6 +97,7 @@ class CaseWork:
     @contextmanager
     def __call__(self, number: int, stop: Event) -> Iterator[Callable[[Job], Result]]:
         """Set up worker `number`; its stage is made with its first job."""
+        gc.set_threshold(_YOUNG)
         worker = _Worker(self, f"w{number}", stop)
         try:
             yield worker.do
