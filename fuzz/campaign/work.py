@@ -162,7 +162,7 @@ class _Worker:
     def _try(self, case_id: CaseId, result: RangeResult) -> None:
         """Run one case. What goes wrong in pgduel itself is counted and written down, never passed over."""
         try:
-            self._judge(case_id, case_of(case_id, Scale(), self._target), result)
+            self._judge(case_id, case_of(case_id, Scale.of_arms(len(self._arms)), self._target), result)
         except (Abandoned, ServerError, StorageError):
             raise
         except Exception as error:

@@ -198,6 +198,11 @@ class ArmOptions:
             )
         return tuple(ArmSpec(name, base, shipped_series(name, base), flavor) for name in ("master", "patched"))
 
+    @property
+    def count(self) -> int:
+        """Return how many arms these are."""
+        return len(self.arms) or 2
+
     def _default_base(self) -> str:
         if self.range is None or self.repo is None:
             return DEFAULT_BASE

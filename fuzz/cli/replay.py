@@ -18,6 +18,7 @@ from fuzz.cli.options import ArmOptions
 from fuzz.errors import CaseError
 from fuzz.execution.rehearsal import Rehearsal
 from fuzz.execution.stage import Stage
+from fuzz.generators.generator import Scale
 from fuzz.reduction.replay import load
 from fuzz.report.terminal import display
 from fuzz.servers.arm import Arm, open_arms
@@ -70,7 +71,7 @@ def replay(
         same = wanted.arms.same_build_wanted
         with open_arms(specs, shown.progress, allow_same_build=same) as arms, Stage(arms, "replay") as stage:
             names = tuple(each.name for each in arms)
-            case = wanted.case or _made(what, arms[0], given)
+            case = wanted.case or _made(what, arms, given)
             trial = _tried(stage, seats(all_oracles(), arms), case, times)
     if not trial.findings:
         _require_syntax(what, case, trial, names)
@@ -88,9 +89,9 @@ def _tried(stage: Stage, judging: Sequence[Seat], case: Case, times: int) -> Tri
     return trial
 
 
-def _made(what: str, arm: Arm, given: Given) -> Case:
-    with closing(Rehearsal(arm, "replay", given)) as target:
-        return load(what, target=target).case
+def _made(what: str, arms: Sequence[Arm], given: Given) -> Case:
+    with closing(Rehearsal(arms[0], "replay", given)) as target:
+        return load(what, Scale.of_arms(len(arms)), target).case
 
 
 def _wanted(what: str, arms: ArmOptions, given: Given) -> _Wanted:
@@ -100,7 +101,7 @@ def _wanted(what: str, arms: ArmOptions, given: Given) -> _Wanted:
         require_workload(words[1], given)
         return _Wanted(None, None, arms)
     if is_file or len(words) == 3:
-        loaded = load(what)
+        loaded = load(what, Scale.of_arms(arms.count))
         return _Wanted(loaded.case, None if loaded.about is None else loaded.about.fingerprint, arms)
     directory, found = find_finding(what)
     with opened(directory) as store:

@@ -3,7 +3,7 @@
 import random
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from fuzz import generators
 from fuzz.generators.choices import pick
@@ -19,6 +19,14 @@ class Scale:
     relations: int = 8
     partitions: int = 12
     queries: int = 30
+
+    @classmethod
+    def of_arms(cls, count: int) -> Self:
+        """Return the scale of a campaign on so many arms.
+
+        What a single one answers is held against what else it answers: so more queries, over fewer rows.
+        """
+        return cls(rows=100, queries=90) if count == 1 else cls()
 
 
 class Generator(ABC):
