@@ -1,12 +1,15 @@
 """Own views: which names hide what a query's text does not tell, as the case itself says what is behind them.
 
-A view may cut rows in no order, or call what is volatile; a function may have the name of a known one.
+A view may cut rows in no order, or call what is volatile; a function may have the name of a known one. What a foreign
+table says of its rows is believed and not checked, so a condition may be taken to hold, or not to, for rows that are
+otherwise.
 """
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
+from pglast.enums import ConstrType, ObjectType
 from pglast.visitors import Visitor
 
 from oracles.case import Step
@@ -14,11 +17,14 @@ from oracles.determinism import is_deterministic, name_of
 from oracles.parsing import trees
 
 CACHED: Final = 4096  # statements
-_MAKING: Final = ("VIEW", "FUNCTION")
+_MAKING: Final = ("VIEW", "FUNCTION", "FOREIGN TABLE")
+_BELIEVED: Final = frozenset({ConstrType.CONSTR_CHECK, ConstrType.CONSTR_NOTNULL})
 
 
 def hiding(steps: Iterable[Step]) -> frozenset[str]:
-    """Return the names of views not known to return the same each time, and of functions, that these steps make."""
+    """Return the names of views not known to return the same each time, of functions, and of foreign tables that say
+    something of their rows, that these steps make.
+    """
     found: set[str] = set()
     for name, used in _all_made(steps):
         if used is None or not found.isdisjoint(used):
@@ -27,7 +33,7 @@ def hiding(steps: Iterable[Step]) -> frozenset[str]:
 
 
 def made_by(steps: Iterable[Step]) -> frozenset[str]:
-    """Return the names of all views and functions that these steps make."""
+    """Return the names of all views and functions that these steps make, and of foreign tables as in `hiding`."""
     return frozenset(name for name, _ in _all_made(steps))
 
 
@@ -46,7 +52,9 @@ def _all_made(steps: Iterable[Step]) -> Iterator[tuple[str, frozenset[str] | Non
 
 @lru_cache(CACHED)
 def _made(sql: str) -> tuple[tuple[str, frozenset[str] | None], ...]:
-    """Return the views and functions that a statement makes, with what they use; None where it is not all known."""
+    """Return the views, functions and such foreign tables that a statement makes, with what they use; None where it is
+    not all known.
+    """
     made = _Made()
     made(trees(sql))
     return tuple(made.found)
@@ -68,6 +76,24 @@ class _Made(Visitor):
 
     def visit_CreateFunctionStmt(self, _ancestors: Any, node: Any) -> None:
         self.found.append((name_of(node), None))
+
+    def visit_CreateForeignTableStmt(self, _ancestors: Any, node: Any) -> None:
+        if _Constraints(node).types & _BELIEVED:
+            self.found.append((node.base.relation.relname, None))
+
+    def visit_AlterTableStmt(self, _ancestors: Any, node: Any) -> None:
+        if node.objtype == ObjectType.OBJECT_FOREIGN_TABLE and _Constraints(node).types & _BELIEVED:
+            self.found.append((node.relation.relname, None))
+
+
+class _Constraints(Visitor):
+    def __init__(self, tree: Any) -> None:
+        super().__init__()
+        self.types: set[ConstrType] = set()
+        self(tree)
+
+    def visit_Constraint(self, _ancestors: Any, node: Any) -> None:
+        self.types.add(node.contype)
 
 
 class _Used(Visitor):

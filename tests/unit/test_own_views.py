@@ -18,6 +18,9 @@ def hidden(*statements: str) -> frozenset[str]:
         "CREATE OR REPLACE TEMP VIEW s.v AS SELECT ctid FROM t",
         "CREATE SCHEMA s CREATE VIEW v AS TABLE pg_settings",
         "CREATE FUNCTION v(text) RETURNS text RETURN lower($1)",
+        "CREATE FOREIGN TABLE v (x int CHECK (x > 0)) SERVER s",
+        "CREATE FOREIGN TABLE v (x int NOT NULL) SERVER s",
+        "ALTER FOREIGN TABLE v ADD CONSTRAINT c CHECK (x < 0)",
     ],
 )
 def test_what_is_not_known_hides(made: str) -> None:
@@ -31,6 +34,7 @@ def test_views_of_such_views_hide_too() -> None:
 
 def test_known_views_hide_nothing() -> None:
     assert hidden("CREATE VIEW v AS SELECT x FROM t WHERE x > 1", "INSERT INTO t SELECT 'VIEW'", "no VIEW") == set()
+    assert hidden("CREATE FOREIGN TABLE v (x int DEFAULT 1) SERVER s", "ALTER TABLE t ADD CHECK (x > 1)") == set()
 
 
 def test_a_query_uses_what_it_reads_and_calls() -> None:
