@@ -9,12 +9,12 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from pglast import ast, parse_sql
+from pglast import ast
 from pglast.enums import A_Expr_Kind, JoinType, SubLinkType
-from pglast.parser import ParseError
 from pglast.visitors import Visitor
 
-from oracles.determinism import has_parameters, is_deterministic
+from oracles.determinism import has_parameters, is_known
+from oracles.parsing import fresh_select
 from oracles.query_building import expression, printed, text_of
 from oracles.query_names import names_in
 
@@ -78,12 +78,7 @@ def unfolded(sql: str) -> str:
 
 def _tree(sql: str) -> Any:
     """Return the tree of a query that is known to return the same each time, else None."""
-    try:
-        statements: Any = parse_sql(sql)
-    except ParseError:
-        return None
-    statement = statements[0].stmt if len(statements) == 1 else None
-    return statement if isinstance(statement, ast.SelectStmt) and is_deterministic(statement) else None
+    return fresh_select(sql) if is_known(sql) else None
 
 
 def _asked(statement: Any) -> list[tuple[Any, str]]:

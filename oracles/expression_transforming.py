@@ -9,12 +9,11 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from pglast import ast, parse_sql
 from pglast.enums import JoinType, SetOperation
-from pglast.parser import ParseError
 from pglast.visitors import Visitor
 
-from oracles.determinism import SET_RETURNING, calls, is_deterministic
+from oracles.determinism import SET_RETURNING, calls, is_known
+from oracles.parsing import fresh_select
 from oracles.query_building import all_of, columns_in, conjuncts, expression, has_subquery, printed, text_of
 from oracles.query_core import groups
 from oracles.total_order import is_star
@@ -44,12 +43,8 @@ _VALUES: Final = (
 @lru_cache(CACHED)
 def transformed(sql: str) -> str:
     """Return the query with all its conditions, and the values it shows, transformed; empty where nothing can be."""
-    try:
-        statements: Any = parse_sql(sql)
-    except ParseError:
-        return ""
-    statement = statements[0].stmt if len(statements) == 1 else None
-    if not isinstance(statement, ast.SelectStmt) or not is_deterministic(statement):
+    statement = fresh_select(sql) if is_known(sql) else None
+    if statement is None:
         return ""
     transformer = _Transformer(sql)
     transformer.values_of(statement)

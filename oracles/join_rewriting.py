@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from pglast import ast
 from pglast.enums import BoolExprType, JoinType, SubLinkType
-from pglast.parser import ParseError
 
 from oracles.determinism import has_parameters, is_deterministic
 from oracles.plain_select import parsed, plain
@@ -44,10 +43,7 @@ class Rewritten:
 @lru_cache(CACHED)
 def rewritten(sql: str) -> Rewritten:
     """Return what this query can be rewritten to."""
-    try:
-        statement = parsed(sql)
-    except ParseError:
-        return Rewritten()
+    statement = parsed(sql)
     if statement is None or plain(statement) is None or not is_deterministic(statement):
         return Rewritten()
     parts = _built(sql, _parts, _in_place)

@@ -6,11 +6,12 @@ query with the same rows. What a query aggregates without having one is put into
 
 from typing import Any, Final
 
-from pglast import ast, parse_sql
+from pglast import ast
 from pglast.enums import SetOperation
 
 from oracles.aggregation import aggregates
 from oracles.determinism import AGGREGATES, name_of
+from oracles.parsing import fresh_select
 from oracles.query_building import snippet
 
 _RESTRICTING: Final = (
@@ -20,12 +21,10 @@ _RESTRICTING: Final = (
 
 
 def parsed(sql: str) -> Any:
-    """Return the tree of a single SELECT, else None. Raises ParseError."""
-    statements: Any = parse_sql(sql)
-    only = statements[0].stmt if len(statements) == 1 else None
-    if not isinstance(only, ast.SelectStmt):
-        return None
-    _lift(only)
+    """Return the tree of a single SELECT, else None."""
+    only = fresh_select(sql)
+    if only is not None:
+        _lift(only)
     return only
 
 

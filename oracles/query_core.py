@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from pglast import ast, parse_sql
+from pglast import ast
 from pglast.enums import LimitOption, SetOperation
-from pglast.parser import ParseError
 
 from oracles.determinism import AGGREGATES, is_deterministic, name_of
+from oracles.parsing import fresh_select
 from oracles.query_building import conjuncts
 from oracles.total_order import is_star
 
@@ -19,11 +19,7 @@ def core(sql: str) -> Any:
 
     ORDER BY, LIMIT and OFFSET are gone: it has all of the rows.
     """
-    try:
-        statements: Any = parse_sql(sql)
-    except ParseError:
-        return None
-    select: Any = statements[0].stmt if len(statements) == 1 else None
+    select = fresh_select(sql)
     if not _selects(select):
         return None
     within: Any
