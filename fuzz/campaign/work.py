@@ -13,6 +13,7 @@ from typing import Protocol
 from fuzz import workdir
 from fuzz.campaign.attached import attached, running
 from fuzz.campaign.blame import Blame
+from fuzz.campaign.crashed import as_it_crashed
 from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
 from fuzz.campaign.known import Smallest
@@ -178,7 +179,7 @@ class _Worker:
         trial = try_case(stage, self._seats, case)
         self._require(servers, case_id)
         for finding in trial.findings:
-            if self._store.add_finding(finding, str(case_id), case):
+            if self._store.add_finding(finding, str(case_id), as_it_crashed(case, finding, trial.observations)):
                 write_script(finding.fingerprint, self._store, self._work.reducer)
                 result.found.append(finding.fingerprint)
         if not trial.complete:
