@@ -81,15 +81,15 @@ class Guide:
         found: list[Step] = []
         barren = mutated = gained = 0
         last = ""
-        while waiting and len(found) < most and mutated <= _MUTATED:
+        while len(found) < most and mutated <= _MUTATED:
             query = waiting.popleft()
+            waiting.append(query)  # its plan may become another one
             if self._is_new(query.sql):
                 found.append(query)
                 barren, gained = 0, gained + 1
             else:
-                waiting.append(query)  # its plan may become another one
                 barren += 1
-            if barren >= min(_PATIENCE, max(1, len(waiting))):
+            if barren >= min(_PATIENCE, len(waiting)):
                 if last:
                     bandit.reward(last, gained)
                 last = bandit.pull(self.rng)
