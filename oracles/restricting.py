@@ -177,8 +177,15 @@ def _is_bound(condition: Any) -> bool:
 
 
 def _equates(condition: Any) -> bool:
-    """Tell whether columns are held equal to each other, or may be."""
-    return any(
-        isinstance(part, ast.A_Expr) and bool(part.lexpr) and columns_in(part.lexpr) and columns_in(part.rexpr)
-        for part in conjuncts(condition)
-    )
+    """Tell whether columns are held equal to each other, or may be, anywhere: what is around may be folded away."""
+    return _Equating(condition).found
+
+
+class _Equating(Visitor):
+    def __init__(self, condition: Any) -> None:
+        super().__init__()
+        self.found = False
+        self(condition)
+
+    def visit_A_Expr(self, _ancestors: Any, node: Any) -> None:
+        self.found |= bool(node.lexpr and columns_in(node.lexpr) and columns_in(node.rexpr))

@@ -178,8 +178,9 @@ class _Worker:
         servers = self._postmasters()
         trial = try_case(stage, self._seats, case)
         self._require(servers, case_id)
-        for finding in trial.findings:
-            if self._store.add_finding(finding, str(case_id), as_it_crashed(case, finding, trial.observations)):
+        for found in trial.findings:
+            played, finding = as_it_crashed(case, found, trial.observations)
+            if self._store.add_finding(finding, str(case_id), played):
                 write_script(finding.fingerprint, self._store, self._work.reducer)
                 result.found.append(finding.fingerprint)
         if not trial.complete:
