@@ -1,9 +1,9 @@
 """Claims: what must hold of a case on an arm by itself, as two ways of asking that have the same rows."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeVar
 
 from oracles.case import Case, Kind
 from oracles.loose_values import is_tight, loose_types
@@ -18,6 +18,7 @@ BRIEFLY: Final = Mode("briefly", (("statement_timeout", "1500ms"),))
 PLAINLY: Final = Mode("plainly", BRIEFLY.settings, Protocol.SIMPLE)
 _NOTHING: Final = "SELECT"
 _PARAMETER: Final = re.compile(r"\$\d+")
+Made = TypeVar("Made")
 _FLOATS: Final = frozenset({"700", "701"})  # type OIDs: a sum of them depends on the order of rows
 
 
@@ -93,10 +94,10 @@ class Played:
             if _FLOATS.isdisjoint(shown[position]) and is_tight(sql, shown[position], loose)
         }
 
-    def tight(self, queries: Mapping[int, str]) -> set[int]:
-        """Return the positions of those that return the same each time, if they count rows, or show them as stored."""
+    def tight(self, made: Mapping[int, Made], query: Callable[[Made], str]) -> dict[int, Made]:
+        """Return what was made, by position, where its query, which counts rows or shows them as stored, is tight."""
         loose = loose_types(self.case.all_steps)
-        return {position for position, sql in queries.items() if is_tight(sql, (), loose)}
+        return {position: each for position, each in made.items() if is_tight(query(each), (), loose)}
 
     def way(self, queries: Mapping[int, str], *modes: Mode) -> Way:
         """Return the way that runs these queries, and no other that could be left out."""

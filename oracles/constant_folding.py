@@ -13,8 +13,7 @@ from pglast import ast
 from pglast.enums import A_Expr_Kind, JoinType, SubLinkType
 from pglast.visitors import Visitor
 
-from oracles.determinism import has_parameters, is_known
-from oracles.parsing import fresh_select
+from oracles.determinism import has_parameters, known_select
 from oracles.query_building import expression, printed, text_of
 from oracles.query_names import names_in
 
@@ -43,14 +42,14 @@ def question(sql: str) -> str:
 
     It returns rows of a subquery's number and one of its values, written in SQL.
     """
-    asked = enumerate(each for _, each in _asked(_tree(sql)))
+    asked = enumerate(each for _, each in _asked(known_select(sql)))
     return " UNION ALL ".join(f"SELECT {number}, v FROM ({each}) AS a (v)" for number, each in asked)
 
 
 @lru_cache(CACHED)
 def folded(sql: str, answers: tuple[tuple[int, str], ...]) -> str:
     """Return the query with its subqueries folded, by the rows that `question(sql)` returned; empty where none is."""
-    statement = _tree(sql)
+    statement = known_select(sql)
     values = defaultdict(list)
     for number, value in answers:
         values[number].append(value)
@@ -68,17 +67,12 @@ def folded(sql: str, answers: tuple[tuple[int, str], ...]) -> str:
 @lru_cache(CACHED)
 def unfolded(sql: str) -> str:
     """Return the query with constants in its conditions as subqueries; empty where there is none."""
-    statement = _tree(sql)
+    statement = known_select(sql)
     if statement is None:
         return ""
     unfolding = _Unfolding()
     unfolding(statement)
     return printed(statement) if unfolding.count else ""
-
-
-def _tree(sql: str) -> Any:
-    """Return the tree of a query that is known to return the same each time, else None."""
-    return fresh_select(sql) if is_known(sql) else None
 
 
 def _asked(statement: Any) -> list[tuple[Any, str]]:

@@ -15,7 +15,7 @@ from pglast import ast
 from pglast.enums import SubLinkType
 from pglast.visitors import Skip, Visitor
 
-from oracles.parsing import trees
+from oracles.parsing import fresh_select, trees
 from oracles.total_order import is_cut, is_total
 
 CACHED: Final = 4096  # statements
@@ -52,6 +52,11 @@ def is_known(sql: str) -> bool:
     """Tell whether it is a statement that is known to return the same each time."""
     statements = trees(sql)
     return len(statements) == 1 and is_deterministic(statements[0].stmt)
+
+
+def known_select(sql: str) -> Any:
+    """Return a fresh tree of a single SELECT that is known to return the same each time, else None."""
+    return fresh_select(sql) if is_known(sql) else None
 
 
 def is_deterministic(statement: Any) -> bool:

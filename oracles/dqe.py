@@ -49,8 +49,7 @@ class Dqe(Metamorphic):
         """Yield a claim for UPDATE and one for DELETE, where no transaction is open."""
         idle = {step for step, seen in enumerate(played.seen(Way()).steps) if seen.transaction == "I"}
         found = {step: each for step, sql in played.queries().items() if step in idle and (each := changes(sql))}
-        tight = played.tight({step: selected for step, (selected, _, _) in found.items()})
-        made = {step: each for step, each in found.items() if step in tight}
+        made = played.tight(found, lambda each: each[0])
         if not made:
             return
         asked = played.seen(played.way(dict.fromkeys(made, _UNDISTURBED), PLAINLY)).steps

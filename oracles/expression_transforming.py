@@ -12,8 +12,7 @@ from typing import Any, Final
 from pglast.enums import JoinType, SetOperation
 from pglast.visitors import Visitor
 
-from oracles.determinism import SET_RETURNING, calls, is_known
-from oracles.parsing import fresh_select
+from oracles.determinism import SET_RETURNING, calls, known_select
 from oracles.query_building import all_of, columns_in, conjuncts, expression, has_subquery, printed, text_of
 from oracles.query_core import groups
 from oracles.total_order import is_star
@@ -43,7 +42,7 @@ _VALUES: Final = (
 @lru_cache(CACHED)
 def transformed(sql: str) -> str:
     """Return the query with all its conditions, and the values it shows, transformed; empty where nothing can be."""
-    statement = fresh_select(sql) if is_known(sql) else None
+    statement = known_select(sql)
     if statement is None:
         return ""
     transformer = _Transformer(sql)

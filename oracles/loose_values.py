@@ -92,7 +92,8 @@ def is_tight(sql: str, shown: Iterable[str], stored: Collection[str]) -> bool:
     if used.picks and any(_is_loose(each, loose) for each in shown):
         return False
     adds_floats = bool(used.adds) and not _FLOATS.isdisjoint(loose)
-    many = len(scales | used.scales(used.picks)) > 1 and bool(used.scales(used.picks))
+    made = used.scales(used.picks)
+    many = bool(made) and len(scales | made) > 1
     return not (adds_floats or many or used.reach(used.picks, _LOOSE) or used.reach(used.adds, _FLOATS))
 
 

@@ -35,8 +35,7 @@ class Pqs(Metamorphic):
         """Yield the claim that the pivot rows are found."""
         plain = {step: sql for step, sql in played.queries().items() if not played.case.all_steps[step].params}
         found = {step: each for step, sql in plain.items() if (each := pivots(sql)) is not None}
-        tight = played.tight({step: each.filtered for step, each in found.items()})
-        made = {step: each for step, each in found.items() if step in tight}
+        made = played.tight(found, lambda each: each.filtered)
         picking = played.way({step: each.pick() for step, each in made.items()}, PLAINLY)
         rows = _single_rows(played, picking, made)
         asking = played.way({step: made[step].truths(row) for step, row in rows.items()}, PLAINLY)
