@@ -53,6 +53,11 @@ class Claim:
     right: Way
     between: tuple[Way, ...] = ()  # whose answers the right one was made of: what is wrong may be these
 
+    @property
+    def asked(self) -> tuple[Way, ...]:
+        """Return all ways, in the order in which they are asked."""
+        return (self.left, *self.between, self.right)
+
 
 class Unanswered(Exception):  # no error
     """A claim rests on what has to be asked first."""

@@ -2,8 +2,7 @@
 
 A claim says that two ways of asking have the same rows. Each way is one run of the whole case, since what a query reads
 is what the statements before it left; queries of no interest are left empty, which changes nothing that follows. What
-differs must differ again, and either side agree with its own repetition: what is volatile behind a view's back does
-not.
+differs must differ again, and each run agree with its own repetition: what is volatile behind a view's back does not.
 
 A share of cases is judged; all where there is a single arm, of which other oracles have little to say.
 """
@@ -84,7 +83,7 @@ class _Judge:
         return More(self._unseen(doubtful, AGAIN), frozenset(claim.name for claim in doubtful))
 
     def _unseen(self, claims: Sequence[Claim], *more: Mode) -> tuple[Run, ...]:
-        runs = (self.played.run(way, *more) for claim in claims for way in (claim.left, claim.right))
+        runs = (self.played.run(way, *more) for claim in claims for way in claim.asked)
         return tuple(run for run in runs if run not in self.played.observations)
 
     def verdicts(self) -> Iterator[Verdict]:
@@ -130,13 +129,11 @@ class _Judge:
         return bool(right - left)
 
     def _settled(self, claim: Claim, place: Place) -> Finding | Unstable:
-        ways = (claim.left, claim.right)
-        if place not in self._broken_at(claim, AGAIN) or any(self._unsteady(way, place) for way in ways):
+        if place not in self._broken_at(claim, AGAIN) or any(self._unsteady(way, place) for way in claim.asked):
             return Unstable(f"{claim.name}: not in each run")
         assert place.step is not None
-        said = worded(_unordered(self.played.case), place, *map(self.played.seen, ways))
-        asked = (claim.left, *claim.between, claim.right)
-        beside = tuple(self._beside(way, place.step) for way in asked if way != Way())
+        said = worded(_unordered(self.played.case), place, *map(self.played.seen, (claim.left, claim.right)))
+        beside = tuple(self._beside(way, place.step) for way in claim.asked if way != Way())
         return Finding(
             oracle=self.oracle.name,
             arms=(self.played.arm, self.played.arm),
