@@ -24,7 +24,7 @@ from oracles.observation import Outcome, Run
 from oracles.oracle import Agree, Canary, More, Observations, Oracle, Unstable, Verdict, accused
 from oracles.own_views import made_by, used_by
 from oracles.restricting import Restriction, restrictions
-from oracles.sampling import ESTIMATED
+from oracles.sampling import ESTIMATED, Sample
 
 # Joins of partitions by themselves are expected to return another number of rows than the join of the wholes, and which
 # of both is told depends on costs; workers' shares are rounded.
@@ -164,6 +164,7 @@ class Cert(Oracle):
 
     name: ClassVar[str] = "cert"
     needs_another_arm: ClassVar[bool] = False
+    samples: ClassVar[tuple[Sample, ...]] = (ESTIMATED,)
     canaries: ClassVar[tuple[Canary, ...]] = (
         Canary("want_all", Case("canary", (_TABLE,), (query("SELECT n FROM canary WHERE n < 3"),), (ESTIMATED.mode,))),
     )

@@ -25,7 +25,7 @@ class Coddtest(Metamorphic):
     """A constant and what it stands for are one."""
 
     name: ClassVar[str] = "coddtest"
-    sample: ClassVar[Sample] = FOLDED
+    samples: ClassVar[tuple[Sample, ...]] = (FOLDED,)
     canaries: ClassVar[tuple[Canary, ...]] = (
         Canary(
             "misread_constant",

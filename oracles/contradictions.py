@@ -11,6 +11,7 @@ from oracles.explanation import Node, explained_runs, plans
 from oracles.finding import Beside, Finding, as_all_do, pairs_of
 from oracles.observation import CaseObservation, Run
 from oracles.oracle import Agree, Inconclusive, Observations, Oracle, Verdict, accused, duel
+from oracles.sampling import EXPLAINED, Sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class Contradictions(Oracle):
     """An oracle that judges each arm, the first one too, by what it tells itself in a share of cases."""
 
     needs_another_arm: ClassVar[bool] = False
+    samples: ClassVar[tuple[Sample, ...]] = (EXPLAINED,)
 
     @abstractmethod
     def contradictions(self, explained: Node) -> Iterator[Contradiction]:

@@ -15,6 +15,7 @@ from oracles.finding import Finding, as_all_do, pairs_of
 from oracles.observation import CaseObservation, Outcome, Run
 from oracles.oracle import Agree, Canary, Inconclusive, Observations, Oracle, Verdict, accused, duel
 from oracles.repetition import repeated_runs
+from oracles.sampling import REPEATED, Sample
 
 FRAMES: Final = 3  # of a backtrace, enough to tell causes apart
 REPORT_LINES: Final = 60  # quoted in a finding
@@ -37,6 +38,7 @@ class Crash(Oracle):
 
     name: ClassVar[str] = "crash"
     needs_another_arm: ClassVar[bool] = False
+    samples: ClassVar[tuple[Sample, ...]] = (REPEATED,)
     canaries: ClassVar[tuple[Canary, ...]] = (
         Canary("assert", canary_case(query("SELECT n FROM canary"))),
         Canary("segv", canary_case(query("SELECT n FROM canary"))),

@@ -40,7 +40,7 @@ class Dqe(Metamorphic):
     """What a condition selects is what it changes."""
 
     name: ClassVar[str] = "dqe"
-    sample: ClassVar[Sample] = CHANGED
+    samples: ClassVar[tuple[Sample, ...]] = (CHANGED,)
     canaries: ClassVar[tuple[Canary, ...]] = (
         Canary("change_nothing", canary_case(query("SELECT n FROM canary WHERE canary.n > 2"), modes=_MODES)),
     )

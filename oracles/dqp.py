@@ -23,7 +23,7 @@ class Dqp(Metamorphic):
     """A plan is a matter of time, not of rows."""
 
     name: ClassVar[str] = "dqp"
-    sample: ClassVar[Sample] = REPLANNED
+    samples: ClassVar[tuple[Sample, ...]] = (REPLANNED,)
     canaries: ClassVar[tuple[Canary, ...]] = (
         Canary(
             "lose_looped",

@@ -21,7 +21,7 @@ class Eet(Metamorphic):
     """Another way to write a condition or a value changes nothing."""
 
     name: ClassVar[str] = "eet"
-    sample: ClassVar[Sample] = TRANSFORMED
+    samples: ClassVar[tuple[Sample, ...]] = (TRANSFORMED,)
     canaries: ClassVar[tuple[Canary, ...]] = (
         Canary("choose_first", canary_case(query("SELECT n FROM canary WHERE n < 3"), modes=_MODES)),
         Canary("lose_negated", canary_case(query("SELECT max(n) FROM canary WHERE n <= 3"), modes=_MODES)),

@@ -20,7 +20,7 @@ from oracles.growth import outgrown, series
 from oracles.observation import CaseObservation, Outcome, Residue, Run
 from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Verdict, accused, duel
 from oracles.repetition import REPEATS, repeated_runs
-from oracles.sampling import REPEATED
+from oracles.sampling import REPEATED, Sample
 
 CONFIRMING_REPEATS: Final = 18
 
@@ -54,6 +54,7 @@ class Leak(Oracle):
 
     name: ClassVar[str] = "leak"
     needs_another_arm: ClassVar[bool] = False
+    samples: ClassVar[tuple[Sample, ...]] = (REPEATED,)
     canaries: ClassVar[tuple[Canary, ...]] = (
         *(Canary(action, _WATCHED) for action in ("leak_tupdesc", "leak_pin", "leak_temp_file")),
         *(Canary(f"leak_remote_{what}", _WATCHED) for what in ("session", "transaction", "cursor", "statement")),

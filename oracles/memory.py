@@ -38,7 +38,7 @@ from oracles.observation import CaseObservation, Run
 from oracles.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
 from oracles.pairwise import AGAIN, Pair, Sampled
 from oracles.plan_shape import plan_kinds, plan_shape
-from oracles.sampling import EXPLAINED
+from oracles.sampling import EXPLAINED, Sample
 
 _AGAIN: Final = tuple(Way((mode,)) for mode in AGAIN)  # by chance: in 1 of 16,000
 _ROOMIER: Final = (9 / 8, 5 / 4)  # times work_mem: little enough for most hash tables to need batches still
@@ -169,6 +169,7 @@ class Memory(Sampled):
     """What an arm takes must be allowed, or be what the other arm takes too."""
 
     name: ClassVar[str] = "memory"
+    samples: ClassVar[tuple[Sample, ...]] = (EXPLAINED,)
     canaries: ClassVar[tuple[Canary, ...]] = (Canary("outgrow", _CANARY), Canary("spill", _CANARY))
     pair = _MemoryPair
 

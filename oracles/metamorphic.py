@@ -20,7 +20,6 @@ from oracles.finding import Beside, Finding, as_all_do, pairs_of
 from oracles.mode import Mode
 from oracles.observation import Run
 from oracles.oracle import Agree, Inconclusive, More, Observations, Oracle, Unstable, Verdict, accused
-from oracles.sampling import Sample
 from oracles.wording import worded
 
 AGAIN: Final = Mode("again 1")
@@ -31,7 +30,6 @@ class Metamorphic(Oracle):
     """The same question asked in another way has the same answer."""
 
     needs_another_arm: ClassVar[bool] = False
-    sample: ClassVar[Sample]
 
     @abstractmethod
     def claims(self, played: Played) -> Iterator[Claim]:
@@ -39,7 +37,7 @@ class Metamorphic(Oracle):
 
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
         """Return a finding for each claim that does not hold on an arm; ask for the runs that it takes to tell."""
-        if case not in (self.sample if len(arms) > 1 else self.sample.alone):
+        if not any(case in (sample if len(arms) > 1 else sample.alone) for sample in self.samples):
             return (Agree(0),) * len(accused(arms))
         judges = [_Judge(self, Played(case, arm, observations)) for arm in arms]
         wanted = [judge.more() for judge in judges]

@@ -24,7 +24,7 @@ class MetamorphicJoins(Metamorphic):
     """The same join asked for in another way has the same rows."""
 
     name: ClassVar[str] = "metamorphic_joins"
-    sample: ClassVar[Sample] = REWRITTEN
+    samples: ClassVar[tuple[Sample, ...]] = (REWRITTEN,)
     canaries: ClassVar[tuple[Canary, ...]] = (
         Canary(
             "lose_unmatched",

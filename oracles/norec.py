@@ -26,7 +26,7 @@ class Norec(Metamorphic):
     """A condition holds for as many rows as it lets through."""
 
     name: ClassVar[str] = "norec"
-    sample: ClassVar[Sample] = FILTERED
+    samples: ClassVar[tuple[Sample, ...]] = (FILTERED,)
     canaries: ClassVar[tuple[Canary, ...]] = (
         Canary("keep_unknown", canary_case(query("SELECT n FROM canary WHERE nullif(n, 2) < 4"), modes=_MODES)),
         Canary("lose_negated", canary_case(query("SELECT max(n) FROM canary WHERE NOT n > 2"), modes=_MODES)),

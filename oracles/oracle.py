@@ -10,6 +10,7 @@ from oracles.case import Case
 from oracles.discovery import instances
 from oracles.finding import Finding
 from oracles.observation import CaseObservation, Run
+from oracles.sampling import Sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ class Oracle(ABC):
     needs_equal_plans: ClassVar[bool] = False  # it is for arms whose patches say that their plans are equal
     needs_another_arm: ClassVar[bool] = True  # it has nothing to say of an arm without another to hold it against
     reference_is_steady: ClassVar[bool] = False  # its findings rest on `arms[0]` doing the same each time
+    samples: ClassVar[tuple[Sample, ...]] = ()  # the shares of cases that it judges in runs of its own
 
     def runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
         """Return the runs that this oracle wants for the case; by default the duel: once on each arm."""

@@ -23,7 +23,7 @@ from oracles.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
 from oracles.pairwise import AGAIN, Pair, Sampled
 from oracles.plan_difference import Difference, first_difference
 from oracles.planned import planned_again, planned_runs, planned_steps
-from oracles.sampling import PLANNED
+from oracles.sampling import PLANNED, Sample
 
 _SYMPTOM: Final = "plan"
 _STAGES: Final = (AGAIN[:1], AGAIN)  # what the reference does not repeat at once needs no more runs
@@ -92,6 +92,7 @@ class Plan(Sampled):
     """Plans and costs of plan-neutral arms are equal."""
 
     name: ClassVar[str] = "plan"
+    samples: ClassVar[tuple[Sample, ...]] = (PLANNED,)
     canaries: ClassVar[tuple[Canary, ...]] = (Canary("change_cost", _CANARY), Canary("other_plan", _CANARY))
     needs_equal_plans: ClassVar[bool] = True
     pair = _PlanPair

@@ -25,7 +25,7 @@ from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Unst
 from oracles.pairwise import Pair, Sampled
 from oracles.plan_shape import plan_kinds
 from oracles.planned import planned_again, planned_runs, planned_steps
-from oracles.sampling import PLANNED
+from oracles.sampling import PLANNED, Sample
 
 _PLANNINGS: Final = 9  # a round: the quickest counts
 
@@ -113,6 +113,7 @@ class PlanningCost(Sampled):
     """Planning costs what it costs on the reference, or less."""
 
     name: ClassVar[str] = "planning_cost"
+    samples: ClassVar[tuple[Sample, ...]] = (PLANNED,)
     canaries: ClassVar[tuple[Canary, ...]] = (Canary("plan_slowly", _CANARY), Canary("plan_hungrily", _CANARY))
     pair = _CostPair
 

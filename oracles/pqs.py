@@ -26,7 +26,7 @@ class Pqs(Metamorphic):
     """A row that meets a query's conditions is found by it."""
 
     name: ClassVar[str] = "pqs"
-    sample: ClassVar[Sample] = PIVOTED
+    samples: ClassVar[tuple[Sample, ...]] = (PIVOTED,)
     canaries: ClassVar[tuple[Canary, ...]] = (
         Canary("misread_constant", canary_case(query("SELECT n FROM canary WHERE n * 10 % 10 = 0"), modes=_MODES)),
     )

@@ -6,6 +6,7 @@ A case's foreign server leads back to the same server, whose log tells what the 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from oracles.observation import CaseObservation
@@ -52,7 +53,7 @@ class Asked:
 def statements(observed: CaseObservation) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield each statement that the session logged, and what was logged behind its foreign servers meanwhile."""
     own = [index for index, line in enumerate(observed.log) if _OWN.match(line)]
-    for index, end in zip(own, [*own[1:], len(observed.log)], strict=True):
+    for index, end in pairwise([*own, len(observed.log)]):
         line = observed.log[index]
         yield line.removeprefix(STATEMENT), tuple(each.text for each in observed.remote if index < each.after <= end)
 

@@ -21,7 +21,7 @@ class Reported(Metamorphic):
     """What another fuzzer takes for a contradiction is one."""
 
     name: ClassVar[str] = "reported"
-    sample: ClassVar[Sample] = REPORTED
+    samples: ClassVar[tuple[Sample, ...]] = (REPORTED,)
     canaries: ClassVar[tuple[Canary, ...]] = (
         Canary(
             "drop_row",

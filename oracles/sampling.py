@@ -48,7 +48,3 @@ PIVOTED: Final = Sample("pivoted", 32)
 CHANGED: Final = Sample("changed", 32)
 ESTIMATED: Final = Sample("estimated", 32)  # planned, not run, once or twice
 REPORTED: Final = Sample("reported", 1)  # only what another program reports bears tags to look at
-SAMPLES: Final = (
-    *(REPEATED, EXPLAINED, REWRITTEN, PLANNED, PARTITIONED, FILTERED, REPLANNED, TRANSFORMED, FOLDED, PIVOTED, CHANGED),
-    ESTIMATED,
-)

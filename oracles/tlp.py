@@ -23,7 +23,7 @@ class Tlp(Metamorphic):
     """A query has the rows of its three parts."""
 
     name: ClassVar[str] = "tlp"
-    sample: ClassVar[Sample] = PARTITIONED
+    samples: ClassVar[tuple[Sample, ...]] = (PARTITIONED,)
     canaries: ClassVar[tuple[Canary, ...]] = (
         Canary("keep_unknown", canary_case(query("SELECT n FROM canary WHERE nullif(n, 2) < 4"), modes=_MODES)),
         Canary(

@@ -16,7 +16,7 @@ from fuzz.cli import options
 from fuzz.cli.app import console, write_json
 from fuzz.cli.options import ArmOptions
 from fuzz.errors import CaseError
-from fuzz.inquiry.question import asking_for_what_it_got
+from fuzz.inquiry.question import sampled_by_name
 from fuzz.reduction.reproducer import render
 from fuzz.report.contest_table import contests_json, print_contests
 from fuzz.report.terminal import display
@@ -93,7 +93,8 @@ def _contests(
     contests = {}
     with open_arms(given.specs(report), report, allow_same_build=given.same_build_wanted) as arms:
         for fingerprint, as_found in findings.items():
-            found = replace(as_found, case=asking_for_what_it_got(as_found.case, alone=len(arms) == 1))
+            case = sampled_by_name(as_found.case, as_found.finding.oracle, alone=len(arms) == 1)
+            found = replace(as_found, case=case)
             script = render(found.case, found.finding, facts, found.case_id, f"./pgduel replay {fingerprint}")
             name = f"{directory.name}/{fingerprint}, {found.finding.oracle}"
             contests[name] = contest(Task(found, script, arms), contestants, seconds, report)

@@ -9,7 +9,8 @@ from fuzz.reduction.limit import Limit
 from fuzz.servers.arm import Arm
 from oracles.case import Case
 from oracles.finding import Finding
-from oracles.sampling import BY_NAME, SAMPLES
+from oracles.oracle import all_oracles
+from oracles.sampling import BY_NAME
 
 
 class Question:
@@ -17,7 +18,7 @@ class Question:
 
     def __init__(self, stage: Stage, limit: Limit, arms: Sequence[Arm], whole: Case, finding: Finding) -> None:
         """`limit` is the one that the stage asks when to give up."""
-        self.whole = asking_for_what_it_got(whole, alone=len(arms) == 1)
+        self.whole = sampled_by_name(whole, finding.oracle, alone=len(arms) == 1)
         self.shown: dict[Case, Finding] = {}
         self._limit = limit
         self._asking = Asking(stage, arms, finding)
@@ -43,7 +44,11 @@ def _looked_at(case: Case) -> Case:
     return replace(case, modes=(*case.modes, BY_NAME))
 
 
-def asking_for_what_it_got(case: Case, *, alone: bool) -> Case:
-    """Have a case that is sampled for its content sampled whatever its content; reduction drops it if it can."""
-    sampled = (sample.mode for sample in SAMPLES if case in (sample.alone if alone else sample))
-    return replace(case, modes=case.modes + tuple(mode for mode in sampled if mode not in case.modes))
+def sampled_by_name(case: Case, oracle: str, *, alone: bool) -> Case:
+    """Return the case with modes that name the oracle's samples it is in: a smaller case has other content.
+
+    Reduction drops those that are not needed.
+    """
+    samples = (sample for each in all_oracles() if each.name == oracle for sample in each.samples)
+    modes = (sample.mode for sample in samples if case in (sample.alone if alone else sample))
+    return replace(case, modes=case.modes + tuple(mode for mode in modes if mode not in case.modes))

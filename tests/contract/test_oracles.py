@@ -15,14 +15,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzz.campaign.trial import try_case
+from fuzz.inquiry.question import sampled_by_name
+from oracles import sampling
 from oracles.case import Case, Kind, Step
 from oracles.finding import Finding
+from oracles.metamorphic import Metamorphic
 from oracles.observation import CaseObservation, Column, Message, Observation, Outcome, Residue, Resources, Run
 from oracles.oracle import Agree, Oracle, all_oracles
-from tests.unit.observed import ByHand, row, seated
+from oracles.sampling import BY_NAME, Sample
+from tests.unit.observed import ByHand, ok, row, seated
 
 CHECKOUT = Path(__file__).parents[2]
 ORACLES = all_oracles()
+SAMPLES = tuple(each for each in vars(sampling).values() if isinstance(each, Sample))
 JUDGE_EACH_STATEMENT = {"crash", "leak", "result"}  # the others, only what holds something of their kind
 COUNTED = [("patched",), ("patched", "third")]
 
@@ -93,6 +98,37 @@ def test_runs_are_asked_of_the_arms_there_are(oracle: Oracle) -> None:
         assert len(set(runs)) == len(runs)
         assert {run.arm for run in runs} == {"master", "patched", "third"}
         assert all(run.modes[: len(canary.case.modes)] == canary.case.modes and not run.sabotage for run in runs)
+
+
+def runs_wanted(oracle: Oracle, case: Case) -> int:
+    """Return how many runs the oracle wants for a case in which all statements succeed."""
+    by_hand = ByHand(lambda run: CaseObservation("", (ok(),) * len(case.all_steps), (), Residue(), ()))
+    try_case(by_hand, seated((oracle,), ("master", "patched")), case)
+    return len(set(by_hand.asked))
+
+
+@each_oracle
+def test_an_oracle_names_the_samples_that_it_judges(oracle: Oracle) -> None:
+    """Reduction has an oracle judge smaller cases by the samples that it names: others would never show again."""
+    if isinstance(oracle, Metamorphic):  # these judge no case but by the samples that they name
+        assert oracle.samples
+        return
+    cases = {replace(canary.case, modes=()) for canary in oracle.canaries}
+    for sample in SAMPLES:
+        matters = any(
+            runs_wanted(oracle, replace(case, modes=(sample.mode, BY_NAME)))
+            > runs_wanted(oracle, replace(case, modes=(BY_NAME,)))
+            for case in cases
+        )
+        assert matters == (sample in oracle.samples), sample.name
+
+
+@each_oracle
+def test_a_case_that_is_reduced_stays_in_the_samples_of_its_oracle(oracle: Oracle) -> None:
+    case = Case("by_hand", (), (Step("SELECT 1", Kind.QUERY),), tuple(sample.mode for sample in oracle.samples))
+    named = sampled_by_name(replace(case, modes=()), oracle.name, alone=True)
+    for sample in oracle.samples:
+        assert (replace(named, modes=(*named.modes, BY_NAME)) in sample) == (replace(case, modes=()) in sample.alone)
 
 
 @each_oracle

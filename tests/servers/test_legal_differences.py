@@ -11,12 +11,11 @@ from fuzz.servers.arm import Arm
 from oracles.case import Case, Kind, Step
 from oracles.metamorphic import Metamorphic
 from oracles.oracle import all_oracles
-from oracles.sampling import ESTIMATED
 
 pytestmark = pytest.mark.servers
 
 ORACLES = tuple(oracle for oracle in all_oracles() if isinstance(oracle, Metamorphic) or oracle.name == "cert")
-MODES = (ESTIMATED.mode, *(oracle.sample.mode for oracle in ORACLES if isinstance(oracle, Metamorphic)))
+MODES = tuple(sample.mode for oracle in ORACLES for sample in oracle.samples)
 ROWS = """
     CREATE TABLE a (i int, k int);
     INSERT INTO a SELECT g, g % 5 FROM generate_series(1, 20) AS g;

@@ -63,7 +63,7 @@ CASE = Case(
         *(Step(sql, Kind.QUERY, ordered="ORDER BY 1, 2 LIMIT" in sql) for sql in QUERIES),
         Step("SELECT b.i FROM b WHERE b.t <> 'k3' AND b.j > 1", Kind.QUERY, tags=(AS_BEFORE,)),
     ),
-    (ESTIMATED.mode, *(oracle.sample.mode for oracle in LOGIC)),
+    (ESTIMATED.mode, *(sample.mode for oracle in LOGIC for sample in oracle.samples)),
 )
 CANARIES = [
     pytest.param(oracle, canary, id=f"{oracle.name}-{canary.sabotage}-{number}")

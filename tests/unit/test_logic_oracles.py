@@ -35,7 +35,7 @@ Answer = Callable[[str, Run], Observation]
 
 
 def asked_of(oracle: Metamorphic, *modes: Mode) -> Case:
-    return case(query(SQL), modes=(*modes, oracle.sample.mode))
+    return case(query(SQL), modes=(*modes, oracle.samples[0].mode))
 
 
 def duel(oracle: Metamorphic, played: Case, answer: Answer) -> tuple[Verdict, ...]:
@@ -55,7 +55,7 @@ def test_equal_answers_agree(oracle: Metamorphic) -> None:
 
 @each_oracle
 def test_rows_in_another_order_agree(oracle: Metamorphic) -> None:
-    played = case(query(SQL, ordered=True), modes=(oracle.sample.mode,))
+    played = case(query(SQL, ordered=True), modes=(oracle.samples[0].mode,))
     assert duel(oracle, played, wrong_on("patched", oracle, ok("2", "1"))) == (Agree(1),)
 
 
@@ -87,7 +87,9 @@ def test_a_query_that_does_not_end_says_nothing(oracle: Metamorphic, cut: Observ
 
 def test_sums_of_floating_point_numbers_in_conditions_are_left_alone() -> None:
     for value, count in (("y::float8", 0), ("y", 1)):
-        played = case(query(f"SELECT x FROM a WHERE (SELECT sum({value}) FROM b) > a.x"), modes=(Norec.sample.mode,))
+        played = case(
+            query(f"SELECT x FROM a WHERE (SELECT sum({value}) FROM b) > a.x"), modes=(Norec.samples[0].mode,)
+        )
         assert duel(Norec(), played, lambda sql, run: ok("1")) == (Agree(count),)
 
 
@@ -126,7 +128,7 @@ def test_parameters_are_all_used_or_the_query_is_not_asked() -> None:
     given = replace(query("SELECT a.x FROM a WHERE a.x > $1::int AND a.y > 0"), params=("1",))
     for oracle in ORACLES:
         stage = ByHand(lambda run: seen(ok("1")))
-        try_case(stage, seated((oracle,), ("a", "b")), case(given, modes=(oracle.sample.mode,)))
+        try_case(stage, seated((oracle,), ("a", "b")), case(given, modes=(oracle.samples[0].mode,)))
         asked = [dict(run.instead)[0] for run in stage.asked if 0 in dict(run.instead)]
         assert all("$1" in sql and "SET" not in sql for sql in asked)
 
