@@ -166,6 +166,8 @@ class Campaign:
                 if self._reducing < REDUCTIONS:
                     self._reducing += 1
                     self._to_reduce.append(each.finding.fingerprint)
+                else:
+                    self._around.say(f"  not reduced now: a run reduces {REDUCTIONS} findings at most")
 
     def _revive(self, trouble: str) -> None:
         if self._troubles >= TROUBLES:

@@ -1,7 +1,7 @@
 """Canaries: bugs planted in one arm before a run, since an oracle gone blind looks like a server without bugs."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from fuzz.campaign.seats import Seat
@@ -46,20 +46,45 @@ def is_caught(trial: Trial, arms: Sequence[Arm]) -> bool:
     return any(finding.arms == (arms[0].name, arms[-1].name) for finding in trial.findings)
 
 
-def plant_all(seats: Sequence[Seat], stage: Observer, arms: Sequence[Arm]) -> Iterator[tuple[str, str, bool]]:
-    """Plant every canary; yield the oracle's name, the sabotage, and whether it was caught in one of a few tries."""
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """A bug that was planted for an oracle, and in how many tries it was caught, or was not."""
+
+    oracle: str
+    sabotage: str
+    tries: int
+    caught: bool
+
+    @property
+    def retried(self) -> bool:
+        """Tell whether it was caught, but not in the first try."""
+        return self.caught and self.tries > 1
+
+
+def plant_all(seats: Sequence[Seat], stage: Observer, arms: Sequence[Arm]) -> Iterator[Planted]:
+    """Plant every canary, again where it is not caught at once; yield what came of each."""
     for seat in seats:
         judged = [arm for arm in arms if arm.name in seat.arms]
         for canary in seat.oracle.canaries:
             if canary.needs_another_arm and len(judged) == 1:
                 continue
-            caught = any(is_caught(plant(seat.oracle, canary, stage, judged), judged) for _ in range(_TRIES))
-            yield seat.oracle.name, canary.sabotage, caught
+            tries = (is_caught(plant(seat.oracle, canary, stage, judged), judged) for _ in range(_TRIES))
+            caught = next((number for number, caught in enumerate(tries, start=1) if caught), None)
+            yield Planted(seat.oracle.name, canary.sabotage, caught or _TRIES, caught is not None)
 
 
-def require_caught(outcomes: Sequence[tuple[str, str, bool]]) -> None:
+def counts(outcomes: Sequence[Planted]) -> dict[str, int]:
+    """Return how many were planted, caught, and caught only when planted again."""
+    return {
+        "planted": len(outcomes),
+        "caught": sum(each.caught for each in outcomes),
+        "retried": sum(each.retried for each in outcomes),
+    }
+
+
+def require_caught(outcomes: Sequence[Planted]) -> None:
     """Raise CanaryMissed, naming oracle and sabotage, unless all were caught."""
-    missed = [f"{oracle} ({sabotage})" for oracle, sabotage, caught in outcomes if not caught]
+    missed = [f"{planted.oracle} ({planted.sabotage})" for planted in outcomes if not planted.caught]
     if missed:
         raise CanaryMissed(
             f"planted bugs were not noticed by {', '.join(missed)}: trust no result until this is mended"

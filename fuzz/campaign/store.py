@@ -101,13 +101,13 @@ class Store:
 
     @property
     def canaries(self) -> dict[str, int]:
-        """Return how many canaries were planted and caught when last tried."""
-        return self._field("canaries") or {"planted": 0, "caught": 0}
+        """Return how many canaries were planted, caught, and caught only when planted again, when last tried."""
+        return {"planted": 0, "caught": 0, "retried": 0} | (self._field("canaries") or {})
 
-    def canaries_tried(self, planted: int, caught: int) -> None:
-        """Record the outcome of the canaries."""
+    def canaries_tried(self, counts: Mapping[str, int]) -> None:
+        """Record the outcome of the canaries, as `canaries.counts` has it."""
         with self.transaction() as connection:
-            connection.execute(update(CAMPAIGN).values(canaries={"planted": planted, "caught": caught}))
+            connection.execute(update(CAMPAIGN).values(canaries=dict(counts)))
 
     @property
     def tally(self) -> Tally:

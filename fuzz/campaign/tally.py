@@ -38,6 +38,7 @@ class Tally:
 
     cases: Counter[str] = field(default_factory=Counter)  # generator
     judged: Counter[str] = field(default_factory=Counter)  # generator → statements compared
+    judged_by: Counter[tuple[str, str]] = field(default_factory=Counter)  # oracle, generator → statements judged
     compared: Counter[str] = field(default_factory=Counter)  # oracle → answers that it asked for itself and compared
     steps: Counter[str] = field(default_factory=Counter)  # generator → statements meant to succeed
     valid: Counter[str] = field(default_factory=Counter)  # generator → those that did, on the arm held against
@@ -76,6 +77,7 @@ class Tally:
         for oracle, verdict in trial.verdicts:
             kind = KINDS[type(verdict)]
             self.verdicts[oracle, generator, kind] += 1
+            self.judged_by[oracle, generator] += _statements_judged(verdict)
             if isinstance(verdict, Agree):
                 self.compared[oracle] += verdict.answers
             if isinstance(verdict, Inconclusive | Unstable):
@@ -142,6 +144,22 @@ class Tally:
             else:
                 setattr(tally, name, value)
         return tally
+
+
+def nested(counter: Counter[Any]) -> dict[str, Any]:
+    """Return {(a, b, c): n} as {a: {b: {c: n}}}."""
+    nested: dict[str, Any] = {}
+    for key, count in sorted(counter.items()):
+        place = nested
+        for part in key[:-1]:
+            place = place.setdefault(part, {})
+        place[key[-1]] = count
+    return nested
+
+
+def _statements_judged(verdict: Verdict) -> int:
+    """Return how many statements a verdict decides: 0 shows an oracle that is mute for a generator."""
+    return verdict.statements if isinstance(verdict, Agree) else int(isinstance(verdict, Finding))
 
 
 def _words(verdict: Verdict) -> str:

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from fuzz.campaign.branches import expected
 from fuzz.campaign.campaign import Campaign, Surroundings
-from fuzz.campaign.canaries import plant_all, require_caught
+from fuzz.campaign.canaries import counts, plant_all, require_caught
 from fuzz.campaign.catalog import new_campaign, opened
 from fuzz.campaign.health import complaints
 from fuzz.campaign.plan import Plan
@@ -52,7 +52,11 @@ def conduct(directory: Path | None, plan: Plan, workers: int, console: Console) 
 def _conduct(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Display) -> Summary:
     with Stage(arms, "canaries") as stage:
         branches = expected(stage.settings)
-        missed = _plant_canaries(store, stage, arms, shown)
+        missed = ""
+        try:
+            plant_canaries(store, stage, arms, shown)
+        except CanaryMissed as error:
+            missed = str(error)
     parts = _parts(plan, arms[0])
     why = "a canary was missed" if missed else run(store, plan, arms, workers, shown)
     tally = store.tally
@@ -79,18 +83,14 @@ def _parts(plan: Plan, arm: Arm) -> dict[str, int]:
         return {each.name: len(each.parts()) for each in named if isinstance(each, Source) and each.laps}
 
 
-def _plant_canaries(store: Store, stage: Stage, arms: Sequence[Arm], shown: Display) -> str:
-    """Plant a bug for each oracle; return what is to be said if one was missed, else nothing."""
+def plant_canaries(store: Store, stage: Stage, arms: Sequence[Arm], shown: Display) -> None:
+    """Plant a bug for each oracle, and record what came of it. Raises CanaryMissed."""
     outcomes = []
     for outcome in plant_all(seats(all_oracles(), arms), stage, arms):
         outcomes.append(outcome)
-        shown.progress(f"planting bugs to prove the oracles: {outcome[0]}, {outcome[1]}")
-    store.canaries_tried(len(outcomes), sum(caught for _, _, caught in outcomes))
-    try:
-        require_caught(outcomes)
-    except CanaryMissed as missed:
-        return str(missed)
-    return ""
+        shown.progress(f"planting bugs to prove the oracles: {outcome.oracle}, {outcome.sabotage}")
+    store.canaries_tried(counts(outcomes))
+    require_caught(outcomes)
 
 
 def run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Display) -> str:

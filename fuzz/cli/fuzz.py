@@ -75,6 +75,10 @@ def fuzz(
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = options.DEFAULT_FLAVOR,
     json_file: options.JsonFile = None,
+    verbose: Annotated[
+        bool,
+        typer.Option("--verbose", "-v", help="Print all counts at the end."),
+    ] = False,
 ) -> None:
     """Duel the arms: run generated cases on all of them, and report whatever one does differently.
 
@@ -100,7 +104,7 @@ def fuzz(
     write_json(json_file, summary.to_json())
     if summary.missed:
         raise CanaryMissed(summary.missed)
-    print_summary(console, summary)
+    print_summary(console, summary, verbose=verbose)
     raise typer.Exit(summary.exit_code)
 
 

@@ -8,21 +8,22 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 import typer
 
 from fuzz.campaign.campaign import REDUCTIONS
-from fuzz.campaign.canaries import plant_all, require_caught
 from fuzz.campaign.catalog import new_campaign, opened
 from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.seats import seats
 from fuzz.campaign.stop import Interrupt, interruptible
 from fuzz.campaign.store import Store
+from fuzz.campaign.tally import Tally, nested
 from fuzz.campaign.trial import try_case
 from fuzz.campaign.work import look_into, write_script
 from fuzz.cli.app import console, say
+from fuzz.cli.conduct import plant_canaries
 from fuzz.cli.options import ArmOptions, arms_json
 from fuzz.cli.reducing import Reducing
 from fuzz.execution.rehearsal import Rehearsal
@@ -31,11 +32,7 @@ from fuzz.report.terminal import Display, display
 from fuzz.servers.arm import Arm, fresh_servers, open_arms
 from fuzz.servers.recovery import await_connections
 from oracles.case import Case
-from oracles.crash import Crash
 from oracles.oracle import all_oracles
-from oracles.reported import Reported
-
-_PROVED: Final = (Crash(), Reported())  # what most of a hunt's findings rest on
 
 
 @dataclass(slots=True)
@@ -45,6 +42,7 @@ class Hunt:
     arms: Sequence[Arm]
     target: Rehearsal
     shown: Display
+    program: str
     _store: Store
     _stage: Stage
     _reducing: Reducing
@@ -52,6 +50,7 @@ class Hunt:
     _interrupt: Interrupt
     judged: int = 0
     confirmed: int = 0
+    tally: Tally = field(default_factory=Tally)
     counts: dict[str, Any] = field(default_factory=dict)  # what else the hunt tells
 
     @property
@@ -73,6 +72,8 @@ class Hunt:
             if self._store.add_finding(finding, origin, case):
                 self.shown.say(f"finding {finding.fingerprint}, {finding.oracle}: {finding.summary}")
                 write_script(finding.fingerprint, self._store, self._reducing)
+        self.tally.count_verdicts(self.program, trial)
+        self._store.progress(self.tally, {})
         return bool(trial.findings)
 
     @property
@@ -96,8 +97,14 @@ class Hunt:
             for each in self.findings
         ]
         campaign = self._store.directory.name
-        return {"campaign": campaign, **self.counts, "judged": self.judged, "confirmed": self.confirmed} | {
-            "findings": findings
+        return {
+            "campaign": campaign,
+            **self.counts,
+            "judged": self.judged,
+            "confirmed": self.confirmed,
+            "canaries": self._store.canaries,
+            "judged_by_oracle": nested(self.tally.judged_by),
+            "findings": findings,
         }
 
 
@@ -111,10 +118,11 @@ def hunting(plan: Plan) -> Iterator[Hunt]:
             facts = arms_json(specs, [arm.build.key for arm in arms])
             with opened(new_campaign()) as store, interruptible() as interrupt, Stage(arms, "hunt") as stage:
                 store.begin(plan.to_json(), facts)
-                require_caught(list(plant_all(seats(_PROVED, arms), stage, arms)))
+                plant_canaries(store, stage, arms, shown)
                 with closing(Rehearsal(arms[-1], "hunt", plan.given)) as target:
                     until = time.monotonic() + (plan.limits.seconds or 0.0)
-                    hunt = Hunt(arms, target, shown, store, stage, Reducing(options, facts), until, interrupt)
+                    (program,) = plan.generators
+                    hunt = Hunt(arms, target, shown, program, store, stage, Reducing(options, facts), until, interrupt)
                     yield hunt
                     hunt.reduce()
 
@@ -126,6 +134,8 @@ def told(hunt: Hunt, headline: str) -> typer.Exit:
         say(f"finding {found.finding.fingerprint}, {found.finding.oracle}: {found.finding.summary}")
         say(f"  {found.case_id}, in {found.count} cases")
         say(f"  replay: ./pgduel replay {found.reproducer}")
+    if unreduced := sum(not found.settled for found in hunt.findings):
+        say(f"not reduced: {unreduced}; one run reduces {REDUCTIONS} at most")
     if not hunt.findings:
         say("No finding.")
     return typer.Exit(1 if hunt.findings else 0)

@@ -1,18 +1,19 @@
 """The closing summary of a campaign: for people on the terminal, for programs as JSON."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from fuzz.campaign.bugs import Bug, bug_key, bugs
+from fuzz.campaign.campaign import REDUCTIONS
 from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.stop import INTERRUPTED
-from fuzz.campaign.tally import Tally
+from fuzz.campaign.tally import Tally, nested
 from fuzz.report.terminal import clock, plan_lines
 
 KINDS = ("agree", "finding", "unstable", "inconclusive")
@@ -65,9 +66,10 @@ class Summary:
             "unreached": list(self.unreached),
             "cpu_seconds": {"client": round(tally.client_cpu, 1), "server": round(tally.server_cpu, 1)},
             "generators": {name: _generator_json(tally, name) for name in sorted(tally.cases)},
-            "parts": _nested(tally.parts),
-            "verdicts": _nested(tally.verdicts),
-            "reasons": _nested(tally.reasons),
+            "parts": nested(tally.parts),
+            "verdicts": nested(tally.verdicts),
+            "judged_by_oracle": nested(tally.judged_by),
+            "reasons": nested(tally.reasons),
             "not_compared": list(self.not_compared),
             "complaints": list(self.complaints),
         }
@@ -115,29 +117,66 @@ def _generator_json(tally: Tally, name: str) -> dict[str, Any]:
     }
 
 
-def _nested(counter: Counter[Any]) -> dict[str, Any]:
-    """Return {(a, b, c): n} as {a: {b: {c: n}}}."""
-    nested: dict[str, Any] = {}
-    for key, count in sorted(counter.items()):
-        place = nested
-        for part in key[:-1]:
-            place = place.setdefault(part, {})
-        place[key[-1]] = count
-    return nested
-
-
-def print_summary(console: Console, summary: Summary) -> None:
-    """Print the summary."""
-    tally = summary.tally
+def print_summary(console: Console, summary: Summary, *, verbose: bool = False) -> None:
+    """Print the verdict, the findings, and a line for each oracle; all counts with `verbose`."""
     console.rule(f"campaign {summary.campaign}: {summary.why}", align="left", style="dim")
+    _print_verdict(console, summary)
+    for bug in bugs(summary.findings):
+        _print_bug(console, summary, bug)
+    console.print(_oracles(summary.tally))
+    if verbose:
+        _print_counts_of_all(console, summary)
+    for line in _hints(summary, verbose=verbose):
+        _line(console, line)
+
+
+def _print_verdict(console: Console, summary: Summary) -> None:
+    """Print whether anything was found, whether that can be trusted, and what it rests on."""
+    style = "bold red" if summary.findings else "bold yellow" if summary.complaints else "bold green"
+    console.print(Text(_conclusion(summary), style=style), soft_wrap=True)
+    for complaint in summary.complaints:
+        console.print(Text(f"health check failed: {complaint}", style="bold yellow"), soft_wrap=True)
+    tally, planted = summary.tally, summary.canaries
     rate = tally.statements_judged / tally.seconds if tally.seconds else 0.0
     _line(
         console,
         f"{tally.cases.total()} cases, {tally.statements_judged} statements compared in {clock(tally.seconds)} "
         f"({rate:.0f}/s), {tally.valid_share:.1%} valid, seed {summary.seed}",
     )
+    retried = f", {planted['retried']} only when planted again" if planted.get("retried") else ""
+    _line(console, f"planted bugs: {planted['caught']} of {planted['planted']} found{retried}")
+
+
+def _oracles(tally: Tally) -> Table:
+    """Return a line for each oracle: statements judged, and the verdicts of each kind that it gave, but agreement."""
+    judged: Counter[str] = Counter()
+    for (oracle, _), count in tally.judged_by.items():
+        judged[oracle] += count
+    kinds: Counter[tuple[str, str]] = Counter()
+    for (oracle, _, kind), count in tally.verdicts.items():
+        kinds[oracle, kind] += count
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for oracle in sorted({oracle for oracle, _ in kinds}):
+        others = (f"{kinds[oracle, kind]} {kind}" for kind in KINDS if kind != "agree" and kinds[oracle, kind])
+        table.add_row(oracle, f"{judged[oracle]} statements judged", ", ".join(others))
+    return table
+
+
+def _hints(summary: Summary, *, verbose: bool) -> Iterator[str]:
+    """Yield what the user can do next, a line each."""
+    unreduced = sum(not found.settled for found in summary.findings)
+    if unreduced:
+        resume = f"./pgduel fuzz --resume {summary.campaign}"
+        yield f"{_numbered(unreduced, 'finding')} not reduced; {resume} reduces up to {REDUCTIONS} of them"
+    if summary.why == INTERRUPTED:
+        yield f"Everything is kept; go on with: ./pgduel fuzz --resume {summary.campaign}"
+    if not verbose:
+        yield "All counts: --verbose here, --json FILE for programs"
+
+
+def _print_counts_of_all(console: Console, summary: Summary) -> None:
+    tally = summary.tally
     _line(console, _cpu(tally))
-    _line(console, f"canaries: {summary.canaries['caught']} of {summary.canaries['planted']} caught")
     console.print(_verdicts(tally))
     for line in summary.not_compared:
         _line(console, line)
@@ -153,13 +192,6 @@ def print_summary(console: Console, summary: Summary) -> None:
     for name in sorted(tally.cases):
         tags = Counter({tag: count for (generator, tag), count in tally.tags.items() if generator == name})
         _print_counts(console, f"workload paths of {name}", tags)
-    for bug in bugs(summary.findings):
-        _print_bug(console, summary, bug)
-    for complaint in summary.complaints:
-        console.print(f"[bold yellow]health check failed:[/] {escape(complaint)}", highlight=False, soft_wrap=True)
-    _line(console, _conclusion(summary))
-    if summary.why == INTERRUPTED:
-        _line(console, f"Everything is kept; go on with: ./pgduel fuzz --resume {summary.campaign}")
 
 
 def _line(console: Console, text: str) -> None:
@@ -176,10 +208,12 @@ def _verdicts(tally: Tally) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("verdicts of")
     table.add_column("on")
+    table.add_column("statements judged", justify="right")
     for kind in KINDS:
         table.add_column(kind, justify="right")
     for oracle, generator in sorted({(oracle, generator) for oracle, generator, _ in tally.verdicts}):
-        table.add_row(oracle, generator, *(str(tally.verdicts[oracle, generator, kind]) for kind in KINDS))
+        judged = str(tally.judged_by[oracle, generator])
+        table.add_row(oracle, generator, judged, *(str(tally.verdicts[oracle, generator, kind]) for kind in KINDS))
     return table
 
 
@@ -221,12 +255,15 @@ def _parts_replayed(tally: Tally, name: str) -> Counter[str]:
 
 
 def _conclusion(summary: Summary) -> str:
-    if summary.findings:
-        shared = sum(found.finding.shown_by_all for found in summary.findings)
-        distinct = len(bugs(summary.findings))
-        of_bugs = f" of {distinct} distinct bugs" if distinct < len(summary.findings) else ""
-        alike = f", {shared} of them shown by all arms alike" if shared else ""
-        return f"{len(summary.findings)} findings{of_bugs}{alike}."
-    if summary.complaints:
-        return "No finding, but this run proves little: see the health check."
-    return "No finding."
+    if not summary.findings:
+        trust = "but this run proves little" if summary.complaints else "and all health checks passed"
+        return f"No finding, {trust}."
+    shared = sum(found.finding.shown_by_all for found in summary.findings)
+    distinct = len(bugs(summary.findings))
+    of_bugs = f" of {distinct} distinct bugs" if distinct < len(summary.findings) else ""
+    alike = f", {shared} of them shown by all arms alike" if shared else ""
+    return f"{_numbered(len(summary.findings), 'finding')}{of_bugs}{alike}."
+
+
+def _numbered(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -24,6 +24,7 @@ def test_sqlsmith_looks_for_crashes_and_finds_none(pgduel: Command, tmp_path: Pa
     result = told(ended, tmp_path / "it.json", 0)
     assert result["statements"] > 50
     assert (result["seed"], result["crashes"], result["findings"]) == (3, 0, [])
+    assert result["canaries"]["planted"] == result["canaries"]["caught"] >= 20
     assert "No finding." in ended.out
 
 

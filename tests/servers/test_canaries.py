@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from fuzz.campaign.canaries import is_caught, plant, require_caught
+from fuzz.campaign.canaries import Planted, is_caught, plant, require_caught
 from fuzz.campaign.trial import try_case
 from fuzz.errors import CanaryMissed
 from fuzz.execution.stage import Stage
@@ -89,4 +89,4 @@ def test_an_oracle_that_sees_nothing_stops_the_run(stage: Stage, arms: tuple[Arm
     trial = plant(Leak(), Canary("drop_row", WHOLE_FLOCK), stage, arms)
     assert not is_caught(trial, arms)
     with pytest.raises(CanaryMissed, match=r"leak \(drop_row\)"):
-        require_caught([("result", "warn", True), ("leak", "drop_row", False)])
+        require_caught([Planted("result", "warn", 1, caught=True), Planted("leak", "drop_row", 3, caught=False)])

@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from fuzz.campaign.findings import StoredFinding
+from fuzz.campaign.known import Smallest
 from fuzz.campaign.tally import Tally
 from fuzz.report.summary import Summary, print_summary
 from oracles.case import Case
@@ -21,6 +22,7 @@ TALLY = Tally(
     judged=Counter(joins=300),
     steps=Counter(joins=400),
     valid=Counter(joins=399),
+    judged_by=Counter({("result", "joins"): 290, ("tlp", "joins"): 0}),
     verdicts=Counter({("result", "joins", "agree"): 8, ("result", "joins", "inconclusive"): 2}),
     reasons=Counter({("result", "joins", "inconclusive", "timeout"): 2}),
     tags=Counter({("joins", "lateral"): 12}),
@@ -35,9 +37,9 @@ CLEAN = Summary(
 )
 
 
-def printed(summary: Summary) -> str:
+def printed(summary: Summary, *, verbose: bool = False) -> str:
     out = io.StringIO()
-    print_summary(Console(file=out, width=100), summary)
+    print_summary(Console(file=out, width=100), summary, verbose=verbose)
     return out.getvalue()
 
 
@@ -54,19 +56,43 @@ def test_json_has_what_programs_read() -> None:
     assert told["statements_per_second"] == 5.0
 
 
-def test_people_read_the_same() -> None:
-    said = printed(CLEAN)
+def test_the_verdict_comes_first_and_all_fits_on_a_screen() -> None:
+    lines = printed(CLEAN).splitlines()
+    assert lines[1] == "No finding, and all health checks passed."
+    assert "10 cases, 300 statements compared in 1:00 (5/s), 99.8% valid, seed 1" in lines
+    assert "planted bugs: 4 of 4 found" in lines
+    assert "result 290 statements judged 2 inconclusive" in [" ".join(line.split()) for line in lines]
+    assert len(lines) < 10
+
+
+def test_planted_bugs_that_were_missed_at_first_are_said() -> None:
+    said = printed(replace(CLEAN, canaries={"planted": 4, "caught": 4, "retried": 1}))
+    assert "planted bugs: 4 of 4 found, 1 only when planted again" in said
+
+
+def test_findings_that_are_not_reduced_are_counted() -> None:
+    found = StoredFinding(FINDING, "1/joins/4", Case("joins", (), ()), 3, None, reduced=False)
+    hint = "1 finding not reduced; ./pgduel fuzz --resume 3 reduces up to 10 of them"
+    assert hint in printed(replace(CLEAN, findings=(found,)))
+    settled = replace(found, reduced=True, smallest=Smallest(found.case, FINDING, 0, 4))
+    assert "not reduced" not in printed(replace(CLEAN, findings=(settled,)))
+
+
+def test_statements_judged_are_told_by_oracle_and_generator() -> None:
+    assert CLEAN.to_json()["judged_by_oracle"] == {"result": {"joins": 290}, "tlp": {"joins": 0}}
+
+
+def test_people_read_all_of_it_if_they_want() -> None:
+    said = printed(CLEAN, verbose=True)
     for text in (
-        "10 cases, 300 statements compared in 1:00 (5/s), 99.8% valid, seed 1",
         "95 s in the servers, 5 s in pgduel (5%)",
-        "4 of 4 caught",
         "joins: shapes of plans 2, statements explained 4, chance of a new shape 25%",
         "inconclusive x2: timeout (result on joins)",
         "hash_join",
         "lateral",
-        "No finding.",
     ):
         assert text in said
+        assert text not in printed(CLEAN)
 
 
 def test_a_finding_comes_with_its_replay_command() -> None:
@@ -105,14 +131,14 @@ def test_a_health_check_that_fails_is_said_clearly() -> None:
 
 def test_what_was_never_reached_is_said() -> None:
     summary = replace(CLEAN, unreached=("bloom.left.late", "bloom.semi.shared"))
-    assert "never reached: bloom.left.late, bloom.semi.shared" in printed(summary)
+    assert "never reached: bloom.left.late, bloom.semi.shared" in printed(summary, verbose=True)
     assert summary.to_json()["unreached"] == ["bloom.left.late", "bloom.semi.shared"]
-    assert "never reached" not in printed(CLEAN)
+    assert "never reached" not in printed(CLEAN, verbose=True)
 
 
 def test_parts_are_counted_by_the_modes_that_they_ran_under() -> None:
     done = [("plain", "a"), ("plain", "b"), ("parallel", "a")]
     parts = Counter({("regress", modes, part, what): 1 for modes, part in done for what in ("cases", "statements")})
     summary = replace(CLEAN, tally=replace(TALLY, parts=parts), parts={"regress": 3})
-    assert "parts of regress replayed, of 3:\n  parallel     1   plain        2\n" in printed(summary)
+    assert "parts of regress replayed, of 3:\n  parallel     1   plain        2\n" in printed(summary, verbose=True)
     assert json.loads(json.dumps(summary.to_json()))["parts"]["regress"]["plain"]["a"] == {"cases": 1, "statements": 1}

@@ -44,6 +44,7 @@ def test_a_statement_that_several_oracles_compared_is_judged_once() -> None:
     tally.count_verdicts("a", Trial(verdicts, {}))
     assert tally.statements_judged == 9
     assert tally.compared == {"result": 7, "crash": 0}
+    assert tally.judged_by == {("result", "a"): 9, ("crash", "a"): 5, ("leak", "a"): 1}
     assert [tally.of_kind(kind) for kind in ("agree", "finding", "unstable", "inconclusive")] == [3, 1, 1, 1]
     assert tally.reasons == {("leak", "a", "unstable", "moody"): 1, ("leak", "a", "inconclusive", "timeout"): 1}
 
