@@ -2,30 +2,74 @@
 
 import subprocess
 import sys
-from typing import Any
+from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperCommand
 
 from fuzz import workdir
 from fuzz.cli.app import app
+from fuzz.servers import git
+
+PARTS: Final = 8  # of the long tests
 
 
 class _Verbatim(TyperCommand):
-    """Passes its arguments on as they are; click would swallow the `--` that tox has to see."""
+    """Passes unknown arguments on as they are; click would swallow the `--` that tox has to see."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args == ["--help"]:
-            return super().parse_args(ctx, args)
-        ctx.args = list(args)
+        at = args.index("--") if "--" in args else len(args)
+        super().parse_args(ctx, args[:at])
+        ctx.args += args[at:]
         return []
 
 
-@app.command(cls=_Verbatim)
-def test(context: typer.Context) -> None:
-    """Run the tests of pgduel itself: style, types, units, real servers, PostgreSQL's own suites, libFuzzer.
+@app.command("test", cls=_Verbatim, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def run_tests(
+    context: typer.Context,
+    *,
+    everything: Annotated[bool, typer.Option("--all", help="Run all tests, of the long ones a part.")] = False,
+    rest: Annotated[bool, typer.Option("--rest", help="Run what --all has beyond the quick tests.")] = False,
+    part: Annotated[
+        str | None, typer.Option("--part", metavar="N/M", help="The part of the long tests; by default by the commit.")
+    ] = None,
+) -> None:
+    """Run the tests of pgduel itself.
 
-    All arguments are tox's: `pgduel test list`, `pgduel test -e lint,unit`, `pgduel test -e unit -- -k name`.
+    Without options, in about ten minutes once the servers are built: style, types, units, each generator, source and
+    oracle on real servers, a few injected bugs, PostgreSQL's own suites on the patched server.
+
+    All other arguments are tox's: `pgduel test list`, `pgduel test -e lint,unit`, `pgduel test -e unit -- -k name`.
     """
-    done = subprocess.run([sys.executable, "-m", "tox", *context.args], cwd=workdir.CHECKOUT)
-    raise typer.Exit(done.returncode)
+    if not (everything or rest):
+        if part:
+            raise typer.BadParameter("--part is for --all and --rest; others take it as `-e long -- --part N/M`")
+        raise typer.Exit(_tox(context.args))
+    part, why = (part, "as asked") if part else part_of_commit()
+    environments = ["rest"] if rest else ["lint", "types", "quick", "rest"]
+    at = context.args.index("--") if "--" in context.args else len(context.args)
+    own, passed = context.args[:at], context.args[at + 1 :]
+    said = f"Of the long tests, this is part {part} ({why}). Again: ./pgduel test --rest --part {part}"
+    typer.echo(said)
+    status = _tox(["run", "-e", ",".join(environments), *own, "--", "--part", part, *passed])
+    typer.echo(said)
+    raise typer.Exit(status)
+
+
+def _tox(arguments: list[str]) -> int:
+    return subprocess.run([sys.executable, "-m", "tox", *arguments], cwd=workdir.CHECKOUT).returncode
+
+
+def part_of_commit() -> tuple[str, str]:
+    """Return the part of the long tests that is the checked out commit's, and how it was chosen.
+
+    Successive commits take turns. Where their number is unknown, as in a shallow clone, the commit's name decides.
+    """
+    counted = git.run("rev-list", "--count", "HEAD", cwd=workdir.CHECKOUT)
+    if counted.returncode:
+        return f"1/{PARTS}", "this is no git checkout"
+    shallow, name = (
+        git.run("rev-parse", "--is-shallow-repository", "HEAD", cwd=workdir.CHECKOUT).stdout.decode().split()
+    )
+    number = int(name, 16) if shallow == "true" else int(counted.stdout)
+    return f"{number % PARTS + 1}/{PARTS}", f"by commit {name[:12]}"

@@ -7,6 +7,8 @@ arm against itself.
 `# Series: DIRECTORY`: of patches/pg17, on top of which it applies; it is the arm `patched`, if it does not say.
 `# Workload: GENERATOR`: the one made for what it breaks, if others hardly get there.
 `# Arms: bugged`: it is found where there is no sound arm to hold it against; otherwise there is one.
+`# Hunt: each run`: the whole hunt is in each run of all tests; others are `long`.
+`# Quick: GENERATOR`: the quick tests find it within a few cases of this one; they do not reduce it.
 """
 
 import json
@@ -33,7 +35,7 @@ SEEDS = (1, 2, 3)  # of campaigns, the next one where a finding does not replay,
 
 PG17 = workdir.CHECKOUT / "patches" / "pg17"
 _WORDS = {"claims": tuple(oracle.name for oracle in all_oracles() if isinstance(oracle, Metamorphic))}
-_HEADER = re.compile(r"# (Oracle|Series|Workload|Arms): (.+)")
+_HEADER = re.compile(r"# (Oracle|Series|Workload|Arms|Quick|Hunt): (.+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +47,8 @@ class Bug:
     series: str | None
     workload: str | None
     alone: bool
-
-    @property
-    def takes_long(self) -> bool:
-        return self.alone or self.workload is not None
+    quick: str | None
+    takes_long: bool
 
     @property
     def name(self) -> str:
@@ -59,7 +59,15 @@ def bug_of(patch: Path) -> Bug:
     """Read a bug's header."""
     header = dict(_HEADER.findall(patch.read_text().partition("\ndiff ")[0]))
     oracles = tuple(name for word in re.split(r", | or ", header["Oracle"]) for name in _WORDS.get(word, (word,)))
-    return Bug(patch, oracles, header.get("Series"), header.get("Workload"), "Arms" in header)
+    return Bug(
+        patch,
+        oracles,
+        header.get("Series"),
+        header.get("Workload"),
+        alone="Arms" in header,
+        quick=header.get("Quick"),
+        takes_long="Hunt" not in header,
+    )
 
 
 def sound_patches(bug: Bug) -> list[Path]:

@@ -5,21 +5,19 @@ from pathlib import Path
 
 import pytest
 
+from fuzz.generators.generator import all_generators
 from tests.injected_bugs.hunt import Bug, bug_of, hunt
-
-pytestmark = [pytest.mark.servers, pytest.mark.timeout(1800)]
 
 BUGS = [bug_of(patch) for patch in sorted(Path(__file__).parent.glob("**/*.patch"))]
 # Not seconds, which would say more of the machine than of the hunt.
 CASES = 150
 CASES_OF_WORKLOAD = 400  # of the workload made for what the bug breaks: it has more branches to reach
-WANTED = {None: 8, "outer_joins": 8, "many_partitions": 6, "hash_growth": 3, "foreign_analyze": 3}
 LOGIC = ("cert", "coddtest", "dqe", "dqp", "eet", "norec", "pqs", "tlp")  # the literature's oracles, for an arm alone
 
 
-@pytest.mark.parametrize("workload", WANTED)
-def test_there_are_bugs_enough(workload: str | None) -> None:
-    assert sum(bug.workload == workload for bug in BUGS) >= WANTED[workload]
+@pytest.mark.parametrize("generator", all_generators())
+def test_a_generator_has_a_bug_made_for_it(generator: str) -> None:
+    assert any(generator in (bug.workload, bug.quick) for bug in BUGS)
 
 
 @pytest.mark.parametrize("oracle", LOGIC)
@@ -27,6 +25,8 @@ def test_a_logic_oracle_has_a_bug_made_for_it(oracle: str) -> None:
     assert any(bug.alone and bug.oracles[0] == oracle and len(bug.oracles) <= 2 for bug in BUGS)
 
 
+@pytest.mark.servers
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     "bug", [pytest.param(bug, id=bug.name, marks=[pytest.mark.long] if bug.takes_long else []) for bug in BUGS]
 )

@@ -14,9 +14,7 @@ BUGS = sorted((Path(__file__).parent / "bugs").glob("blockbloom_*.patch"))
 
 
 def test_the_filter_keeps_its_promises(harness: Harness) -> None:
-    run = run_harness(harness("blockbloom"), 10, CORPUS)
-    assert_clean(run)
-    assert run.executions > 100
+    assert_clean(run_harness(harness("blockbloom"), 10, CORPUS))
 
 
 def test_corpus_reaches_all_branches(harness: Harness) -> None:

@@ -14,9 +14,7 @@ BUGS = sorted((Path(__file__).parent / "bugs").glob("buckets_*.patch"))
 
 
 def test_numbers_are_right_and_each_tuple_is_found(harness: Harness) -> None:
-    run = run_harness(harness("buckets"), 10, CORPUS)
-    assert_clean(run)
-    assert run.executions > 100
+    assert_clean(run_harness(harness("buckets"), 10, CORPUS))
 
 
 def test_corpus_reaches_all_branches(harness: Harness) -> None:

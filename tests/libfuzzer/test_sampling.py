@@ -14,9 +14,7 @@ BUGS = sorted((Path(__file__).parent / "bugs").glob("sampling_*.patch"))
 
 
 def test_methods_keep_their_promises(harness: Harness) -> None:
-    run = run_harness(harness("sampling"), 10, CORPUS)
-    assert_clean(run)
-    assert run.executions > 1000
+    assert_clean(run_harness(harness("sampling"), 10, CORPUS))
 
 
 def test_corpus_reaches_all_decisions(harness: Harness) -> None:

@@ -36,7 +36,7 @@ def require_passed(result: SuiteResult) -> None:
 @pytest.mark.parametrize(
     ("series", "flavor"),
     [
-        pytest.param("patched", "assert", id="patched"),
+        pytest.param("patched", "assert", id="patched", marks=pytest.mark.quick),
         pytest.param("patched", "sanitize", id="patched, sanitized", marks=pytest.mark.long),
         pytest.param("master", "assert", id="master", marks=pytest.mark.long),
         *(
@@ -53,7 +53,7 @@ def test_suite(base: Base, series: str, flavor: str, suite: Callable[[Build], Su
 @pytest.mark.parametrize(
     ("arm", "flavor"),
     [
-        pytest.param("patched", "assert", id="patched"),
+        pytest.param("patched", "assert", id="patched", marks=pytest.mark.quick),
         pytest.param("patched", "sanitize", id="patched, sanitized", marks=pytest.mark.long),
         pytest.param("master", "assert", id="master", marks=pytest.mark.long),
     ],

@@ -1,6 +1,6 @@
 """Each oracle's canaries, planted in real servers, are noticed; without them the same cases are silent."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
@@ -44,11 +44,13 @@ def stage(arms: tuple[Arm, ...]) -> Iterator[Stage]:
         yield stage
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(("oracle", "canary"), CANARIES)
 def test_a_planted_bug_is_found_in_the_arm_it_was_planted_in(
-    oracle: Oracle, canary: Canary, stage: Stage, arms: tuple[Arm, ...]
+    oracle: Oracle, canary: Canary, stage: Stage, arms: tuple[Arm, ...], record_property: Callable[[str, object], None]
 ) -> None:
     assert is_caught(plant(oracle, canary, stage, arms), arms)
+    record_property("oracles", oracle.name)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,39 @@
+"""What the quick tests promise: each generator, source and oracle on real servers, without a list of them."""
+
+import subprocess
+import sys
+
+from fuzz import workdir
+from fuzz.generators.generator import all_generators
+from fuzz.sources.source import all_sources
+from oracles.oracle import all_oracles
+from tests.injected_bugs.hunt import bug_of
+
+
+def quick_tests() -> list[str]:
+    """Return the names, without files, of the tests on real servers that `./pgduel test` runs."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "--quiet", "-m", "servers and quick", "tests"],
+        cwd=workdir.CHECKOUT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return [line.partition("::")[2] for line in done.stdout.splitlines() if "::" in line]
+
+
+def test_each_generator_source_and_oracle_is_quickly_tested_on_real_servers() -> None:
+    tests = quick_tests()
+    wanted = {f"test_arms_do_not_differ[{name}]" for name in (*all_generators(), *all_sources())}
+    assert wanted <= set(tests)
+    planted = "test_a_planted_bug_is_found_in_the_arm_it_was_planted_in"
+    for oracle in all_oracles():
+        assert any(test.startswith(f"{planted}[{oracle.name}-") for test in tests), oracle.name
+    for suite in ("run_regress-patched", "run_isolation-patched"):
+        assert f"test_suite[{suite}]" in tests
+
+
+def test_a_handful_of_injected_bugs_is_quickly_found() -> None:
+    """By headers, as their tests are: of at least three kinds of work."""
+    bugs = [bug_of(patch) for patch in (workdir.CHECKOUT / "tests" / "injected_bugs").glob("**/*.patch")]
+    assert len({bug.quick for bug in bugs} - {None}) >= 3

@@ -1,0 +1,44 @@
+"""A handful of injected bugs, each found within a few cases of the generator that its header names."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fuzz.campaign.seats import seats
+from fuzz.campaign.trial import try_case
+from fuzz.engines.seeded import case_of
+from fuzz.execution.stage import Stage
+from fuzz.generators.generator import Scale
+from fuzz.servers.arm import ArmSpec, open_arms
+from fuzz.servers.base import resolve_base
+from fuzz.servers.flavor import FLAVORS
+from fuzz.servers.series import series_from_files
+from oracles.case import CaseId
+from oracles.oracle import all_oracles
+from tests.injected_bugs.hunt import Bug, bug_of, sound_patches
+
+BUGS = [bug for patch in sorted(Path(__file__).parent.glob("**/*.patch")) if (bug := bug_of(patch)).quick]
+SEED = 1
+CASES = 40
+
+
+@pytest.mark.servers
+@pytest.mark.quick
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("bug", BUGS, ids=[bug.name for bug in BUGS])
+def test_an_injected_bug_is_found(bug: Bug, record_property: Callable[[str, object], None]) -> None:
+    base, flavor = resolve_base("pg17", print), FLAVORS["assert"]
+    sound = sound_patches(bug)
+    specs = [
+        ArmSpec(name, base, series_from_files(patches), flavor)
+        for name, patches in (("sound", sound), ("bugged", [*sound, bug.patch]))
+    ]
+    with open_arms(specs, print) as arms, Stage(arms) as stage:
+        judges = seats([oracle for oracle in all_oracles() if oracle.name in bug.oracles], arms)
+        cases = (case_of(CaseId(SEED, bug.quick or "", index), Scale()) for index in range(CASES))
+        findings = (found for case in cases for found in try_case(stage, judges, case).findings)
+        found = next(findings, None)
+    assert found, f"none of the first {CASES} cases shows it"
+    assert found.arms == ("sound", "bugged")
+    record_property("injected bugs", bug.name)
