@@ -83,6 +83,10 @@ class Oracle(ABC):
         `arms[0]` is the one the others are held against. Returns at least one verdict for each arm accused.
         """
 
+    def may_become(self, whole: Case, smaller: Case) -> bool:
+        """Tell whether what the oracle takes as given of a case still holds of a smaller one, which reduction made."""
+        return True
+
 
 def duel(case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
     """Return the plain runs of a case: once on each arm, in the case's own modes."""
@@ -104,6 +108,14 @@ def judge_each(
         symptoms = (given.symptoms for given in judged if isinstance(given, More))
         return More(tuple(wanted), frozenset().union(*symptoms))
     return tuple(verdict for given in judged if not isinstance(given, More) for verdict in given)
+
+
+def oracle_named(name: str) -> Oracle:
+    """Return the oracle of a name that a finding bears. Raises LookupError where a later version has no such oracle."""
+    for oracle in all_oracles():
+        if oracle.name == name:
+            return oracle
+    raise LookupError(f"there is no oracle {name}")
 
 
 def all_oracles() -> tuple[Oracle, ...]:

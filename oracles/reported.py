@@ -6,15 +6,18 @@ that is to have the rows of the one before it bears a tag; nothing is taken from
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import ClassVar, Final
 
 from oracles.canary_case import canary_case, query
+from oracles.case import Case, Step
 from oracles.claims import Claim, Played
 from oracles.metamorphic import Metamorphic
 from oracles.oracle import Canary
 from oracles.sampling import REPORTED, Sample
 
 AS_BEFORE: Final = "as before"  # the tag of a query that is to have the rows of the step before it
+OF_THIS_SCENE: Final = "of this scene"  # the tag of one that is to have them because of what the tables hold
 
 
 class Reported(Metamorphic):
@@ -37,3 +40,14 @@ class Reported(Metamorphic):
             exact = played.exact()
             pairs = {each: (steps[each - 1].sql, exact[each]) for each in tagged if {each - 1, each} <= exact.keys()}
             yield from played.claims(pairs, "queries reported to have the same rows have not")
+
+    def may_become(self, whole: Case, smaller: Case) -> bool:
+        """Tell whether each claim is one of the whole case's: of other queries, nobody has claimed anything."""
+        return all(
+            claimed in _claimed(whole) and (smaller.scene == whole.scene or OF_THIS_SCENE not in claimed[1].tags)
+            for claimed in _claimed(smaller)
+        )
+
+
+def _claimed(case: Case) -> set[tuple[Step, Step]]:
+    return {pair for pair in pairwise(case.all_steps) if AS_BEFORE in pair[1].tags}

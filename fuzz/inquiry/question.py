@@ -9,7 +9,7 @@ from fuzz.reduction.limit import Limit
 from fuzz.servers.arm import Arm
 from oracles.case import Case
 from oracles.finding import Finding
-from oracles.oracle import all_oracles
+from oracles.oracle import oracle_named
 from oracles.sampling import BY_NAME
 
 
@@ -21,6 +21,7 @@ class Question:
         self.whole = sampled_by_name(whole, finding.oracle, alone=len(arms) == 1)
         self.shown: dict[Case, Finding] = {}
         self._limit = limit
+        self._oracle = oracle_named(finding.oracle)
         self._asking = Asking(stage, arms, finding)
 
     def shows(self, case: Case, alike: Alike = Finding.resembles) -> bool:
@@ -28,6 +29,8 @@ class Question:
 
         It is looked at as its modes say: chance would let one smaller case through of a few, and those after it stop.
         """
+        if not self._oracle.may_become(self.whole, case):
+            return False
         with self._limit.question(whole=case == self.whole):
             shown = self._asking.shown(_looked_at(case), alike)
         if shown is not None:
@@ -36,6 +39,8 @@ class Question:
 
     def seems_to_show(self, case: Case) -> bool:
         """Tell whether a case seems to show it: that takes a fraction of the time, but more may speak against it."""
+        if not self._oracle.may_become(self.whole, case):
+            return False
         with self._limit.question(whole=case == self.whole):
             return self._asking.seems_to_show(_looked_at(case))
 
@@ -49,6 +54,5 @@ def sampled_by_name(case: Case, oracle: str, *, alone: bool) -> Case:
 
     Reduction drops those that are not needed.
     """
-    samples = (sample for each in all_oracles() if each.name == oracle for sample in each.samples)
-    modes = (sample.mode for sample in samples if case in (sample.alone if alone else sample))
+    modes = (sample.mode for sample in oracle_named(oracle).samples if case in (sample.alone if alone else sample))
     return replace(case, modes=case.modes + tuple(mode for mode in modes if mode not in case.modes))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from oracles.case import Case, Step
 from oracles.observation import CaseObservation, Column, Observation, Run
 from oracles.oracle import Agree, Inconclusive, Unstable, Verdict
-from oracles.reported import AS_BEFORE, Reported
+from oracles.reported import AS_BEFORE, OF_THIS_SCENE, Reported
 from tests.unit.observed import case, error, finding, judged, ok, query, seen
 
 LEFT, RIGHT = "SELECT a FROM t", "SELECT b FROM t"
@@ -58,3 +58,20 @@ def test_what_differs_once_is_no_finding() -> None:
         return seen(ok(), ok("2" if wrong else "1"))
 
     assert isinstance(judged(Reported(), PLAYED, respond)[0], Unstable)
+
+
+def test_a_reduced_case_claims_nothing_that_was_not_reported() -> None:
+    whole = Case(
+        "by_hand", (Step("CREATE TABLE t (a int, b int)"), Step("ANALYZE")), (query(), query(LEFT), tagged(RIGHT))
+    )
+    fewer = replace(whole, scene=whole.scene[:1], steps=whole.steps[1:])
+    assert Reported().may_become(whole, fewer)
+    assert not Reported().may_become(whole, replace(whole, steps=(query(LEFT), tagged("SELECT 1"))))
+    assert not Reported().may_become(whole, replace(whole, steps=(query(), tagged(RIGHT))))
+
+
+def test_a_claim_about_the_rows_of_a_scene_keeps_the_scene() -> None:
+    there = replace(query("SELECT true"), tags=(AS_BEFORE, OF_THIS_SCENE))
+    whole = Case("by_hand", (Step("CREATE TABLE t (a int)"), Step("INSERT INTO t VALUES (1)")), (query(LEFT), there))
+    assert Reported().may_become(whole, replace(whole, modes=()))
+    assert not Reported().may_become(whole, replace(whole, scene=whole.scene[:1]))

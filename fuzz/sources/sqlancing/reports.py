@@ -18,7 +18,7 @@ from fuzz.sources.sqlancing.logs import Log
 from fuzz.sources.sqlancing.scene import scene_of
 from fuzz.sources.target import Target
 from oracles.case import Case, Kind, Step
-from oracles.reported import AS_BEFORE
+from oracles.reported import AS_BEFORE, OF_THIS_SCENE
 
 _COUNTS: Final = re.compile(r"the counts mismatch.*?\n-- (.*?);\n-- count: -?\d+\n-- (.*?);\n-- count:", re.DOTALL)
 _RESULTS: Final = re.compile(r"the results mismatch!\n-- (.*?);\n-- result: .*?\n-- (.*?);\n-- result:", re.DOTALL)
@@ -33,6 +33,7 @@ _CONTENTS: Final = re.compile(
     re.DOTALL,
 )
 _PIVOT: Final = re.compile(r"SELECT \* FROM \(SELECT .*\) as result WHERE ", re.DOTALL)
+_FOUND: Final = "SELECT true"  # what a query that looks for a pivot row returns, as long as that row is there
 _THROWN: Final = re.compile(r"\AThrowable|\A[\w.]+(?:Error|Exception): (.*?)(?:\nCaused by: |\Z)", re.DOTALL)
 _EXPLAINED: Final = re.compile(r"EXPLAIN (?:\([^)]*\) )?(SELECT .*?); --\d+", re.DOTALL)
 
@@ -48,7 +49,7 @@ def claim(log: Log) -> tuple[str, str] | None:
         return found[1], _together(found[2])
     last = log.statements[-1] if log.statements else ""
     if _PIVOT.match(last):
-        return f"SELECT count(*) > 0 FROM ({last}) AS q", "SELECT true"
+        return f"SELECT count(*) > 0 FROM ({last}) AS q", _FOUND
     return None
 
 
@@ -88,8 +89,12 @@ def case_of(log: Log, target: Target) -> Case:
         sound = claimed is not None and not any(_doubtful(connection, catalog, sql) for sql in claimed)
     left, *right = [_step(sql) for sql in claimed or named(log)] or [Step("SELECT", Kind.QUERY)]
     if sound:
-        right = [Step(each.sql, Kind.QUERY, may_fail=True, tags=(AS_BEFORE,)) for each in right]
+        right = [Step(each.sql, Kind.QUERY, may_fail=True, tags=_tags(each.sql)) for each in right]
     return Case("sqlancer", scene, (left, *right))
+
+
+def _tags(sql: str) -> tuple[str, ...]:
+    return (AS_BEFORE, OF_THIS_SCENE) if sql == _FOUND else (AS_BEFORE,)
 
 
 def _doubtful(connection: psycopg.Connection[Any], catalog: Catalog, sql: str) -> bool:
