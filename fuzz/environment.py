@@ -2,6 +2,7 @@
 
 import fcntl
 import hashlib
+import re
 import shutil
 import sys
 import tomllib
@@ -10,7 +11,9 @@ from pathlib import Path
 from fuzz import packages, workdir
 from fuzz.errors import PgduelError
 
+LOCK = workdir.CHECKOUT / "requirements.lock"
 _COMPLETE = "complete"
+_LOCKED_PIP = re.compile(r"^pip==.*\n(?: +--hash=.*\n)*", re.MULTILINE)
 
 
 def dependencies() -> list[str]:
@@ -21,7 +24,8 @@ def dependencies() -> list[str]:
 
 def environment_directory() -> Path:
     """Return where the environment for these dependencies is, or will be; the same when asked from inside it."""
-    key = hashlib.sha256("\0".join((sys.version, sys.base_prefix, *dependencies())).encode()).hexdigest()[:12]
+    parts = (sys.version, sys.base_prefix, LOCK.read_text(), *dependencies())
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
     return workdir.environments() / key
 
 
@@ -52,7 +56,20 @@ def _make(environment: Path, python: Path) -> None:
     print("pgduel: installing Python packages into its cache", file=sys.stderr)  # noqa: T201
     if packages.run_logged([sys.executable, "-m", "venv", str(environment)], log):
         raise PgduelError(f"cannot make a virtual environment: {packages.last_line(log)} (all of it: {log})")
-    pip = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
-    if packages.run_logged([*pip, *dependencies()], log):
-        raise PgduelError(f"cannot install Python packages: {packages.last_line(log)} (all of it: {log})")
+    _install_locked(environment, python, log)
     (environment / _COMPLETE).touch()
+
+
+def _install_locked(environment: Path, python: Path, log: Path) -> None:
+    """Install the dependencies and what they need, and no archive whose hash is not locked.
+
+    The lock also has what only tests need, so it is given to pip as constraints. Before 26.1 pip refuses constraints
+    with hashes, and Debian's are older: the first package is the locked pip.
+    """
+    locked_pip = environment / "pip.txt"
+    found = _LOCKED_PIP.search(LOCK.read_text())
+    locked_pip.write_text(found.group() if found else "")
+    pip = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--require-hashes"]
+    for wanted in (["--requirement", str(locked_pip)], ["--constraint", str(LOCK), *dependencies()]):
+        if packages.run_logged([*pip, *wanted], log):
+            raise PgduelError(f"cannot install Python packages: {packages.last_line(log)} (all of it: {log})")

@@ -99,11 +99,11 @@ class Blockwise(Law):
         within = fraction * (1 - self.row_fraction) * len(self.blocks) * part * (1 - part)
         variance, off = among_blocks + within, self.kept * part - count
         if not self.thinned or off <= 0:
-            return bernstein(off, variance, float(sizes.max()))
+            return bernstein(off, variance, float(numpy.max(sizes)))
         spread = math.sqrt(variance), math.sqrt(self.kept) / 2
         first = off * spread[0] / sum(spread) if sum(spread) else off
         thinning = math.exp(-2 * (off - first) ** 2 / self.kept)
-        return min(1.0, bernstein(first, variance, float(sizes.max())) + thinning)
+        return min(1.0, bernstein(first, variance, float(numpy.max(sizes))) + thinning)
 
 
 def bernstein(off: float, variance: float, largest: float) -> float:
@@ -126,7 +126,7 @@ def received(asked: Asked, rows: int, blocks: Numbers | None, count: float) -> f
     sizes = numpy.bincount(blocks)
     among_blocks = asked.tablesample_fraction * asked.random_fraction**2 * float((sizes.astype(float) ** 2).sum())
     variance = among_blocks + fraction * (1 - asked.random_fraction) * rows
-    return min(1.0, 2 * bernstein(abs(count - fraction * rows), variance, float(sizes.max())))
+    return min(1.0, 2 * bernstein(abs(count - fraction * rows), variance, float(numpy.max(sizes))))
 
 
 def largest_key(kept: int, rows: int, estimate: float) -> float:

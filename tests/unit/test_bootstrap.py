@@ -1,6 +1,7 @@
 """Set-up on machines where something is missing: one clear line, exit code 2, nothing done that was not asked for."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -73,7 +74,7 @@ def test_environment_depends_on_the_dependencies(monkeypatch: pytest.MonkeyPatch
 
 def test_killed_set_up_is_repeated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PGDUEL_HOME", str(tmp_path))
-    monkeypatch.setattr(environment, "dependencies", lambda: ["pip"])  # there from the start: nothing to download
+    monkeypatch.setattr(environment, "dependencies", lambda: ["pip"])  # the one package that each set-up downloads
     half = environment.environment_directory()
     (half / "lib" / "half").mkdir(parents=True)
     python = environment.ensure_environment()
@@ -82,6 +83,26 @@ def test_killed_set_up_is_repeated(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     made = (half / "complete").stat().st_mtime_ns
     assert environment.ensure_environment() == python
     assert (half / "complete").stat().st_mtime_ns == made  # once is enough
+
+
+def test_an_archive_with_another_hash_is_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PGDUEL_HOME", str(tmp_path))
+    others, package, its_hashes = environment.LOCK.read_text().partition("\nunidiff==")
+    altered = re.sub(r"sha256:[0-9a-f]+", f"sha256:{'0' * 64}", its_hashes)
+    monkeypatch.setattr(environment, "LOCK", tmp_path / "altered.lock")
+    environment.LOCK.write_text(others + package + altered)
+    monkeypatch.setattr(environment, "dependencies", lambda: ["unidiff>=0.7"])
+    with pytest.raises(PgduelError, match="cannot install Python packages"):
+        environment.ensure_environment()
+    assert "DO NOT MATCH THE HASHES" in (tmp_path / "logs" / "environment.log").read_text()
+
+
+def test_another_lock_makes_another_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PGDUEL_HOME", str(tmp_path))
+    before = environment.environment_directory()
+    (tmp_path / "other.lock").write_text("")
+    monkeypatch.setattr(environment, "LOCK", tmp_path / "other.lock")
+    assert environment.environment_directory() != before
 
 
 def test_failing_set_up_names_its_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def tablewise(rng: numpy.random.Generator) -> tuple[Law, Numbers]:
 
 
 def blockwise(rng: numpy.random.Generator) -> tuple[Law, Numbers]:
-    chosen = rng.random(BLOCKS.max() + 1) < 0.3
+    chosen = rng.random(int(numpy.max(BLOCKS)) + 1) < 0.3
     kept = numpy.flatnonzero(chosen[BLOCKS] & (rng.random(ROWS) < 0.5))
     return Blockwise(BLOCKS, len(kept), 0.3, 0.5, thinned=False), kept
 
