@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -27,7 +28,7 @@ from fuzz.execution.stage import Stage
 from fuzz.report.summary import Summary
 from fuzz.report.terminal import Display, display
 from fuzz.servers import owners
-from fuzz.servers.arm import Arm, open_arms
+from fuzz.servers.arm import Arm, newer_bases, open_arms
 from fuzz.sources.source import Source
 from fuzz.sources.workloads import workload_named
 from oracles.oracle import all_oracles
@@ -46,7 +47,7 @@ def conduct(directory: Path | None, plan: Plan, workers: int, console: Console) 
                 store.begin(plan.to_json(), facts)
                 if store.arms != facts:
                     raise PgduelError(f"campaign {directory.name} ran other builds; start a new one to test these")
-                return _conduct(store, plan, arms, workers, shown)
+                return replace(_conduct(store, plan, arms, workers, shown), newer_bases=newer_bases(specs))
 
 
 def _conduct(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Display) -> Summary:

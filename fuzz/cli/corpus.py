@@ -67,16 +67,17 @@ def run(
 ) -> None:
     """Try each reproducer on the arms: what was fixed must show nothing, what is upstream's must show on all.
 
-    Exit status 1 where it is otherwise.
+    Exit status 1 where it is otherwise. What a release newer than the known-good one has mended is fixed upstream.
     """
     with _opened(ArmOptions.given(base, series, repo, commits, arm, flavor)) as there:
         found = []
         for entry in entries(corpus, there.stage, there.arms):
-            say(f"{entry.path}: {entry.complaint or 'as expected'}")
+            say(f"{entry.path}: {entry.remark}")
             found.append(entry)
     complaints = {str(entry.path): entry.complaint for entry in found if entry.complaint}
-    say(f"{len(found)} reproducers, {len(complaints)} not as expected")
-    write_json(json_file, {"reproducers": len(found), "complaints": complaints})
+    mended = [str(entry.path) for entry in found if entry.fixed_upstream]
+    say(f"{len(found)} reproducers, {len(complaints)} not as expected, {len(mended)} fixed upstream")
+    write_json(json_file, {"reproducers": len(found), "complaints": complaints, "fixed_upstream": mended})
     raise typer.Exit(1 if complaints else 0)
 
 

@@ -13,6 +13,7 @@ from fuzz.reduction.patience import ASKED
 from fuzz.reduction.problem import sort_key
 from fuzz.reduction.replay import load
 from fuzz.servers.arm import Arm
+from fuzz.servers.known_good import newer_than_known
 from oracles.case import Case
 from oracles.finding import Finding
 from oracles.oracle import all_oracles
@@ -33,6 +34,19 @@ class Entry:
     place: Place
     case: Case
     findings: tuple[Finding, ...]
+    newer: str = ""  # the arms' version, where it is newer than the known-good one
+
+    @property
+    def fixed_upstream(self) -> bool:
+        """Return whether a newer release has mended what upstream is expected to show."""
+        return bool(self.newer) and self.place is Place.UPSTREAM and not self.findings
+
+    @property
+    def remark(self) -> str:
+        """Say how it is, in a few words."""
+        return self.complaint or (
+            f"fixed upstream: {self.newer} does not show it" if self.fixed_upstream else "as expected"
+        )
 
     @property
     def complaint(self) -> str:
@@ -42,17 +56,23 @@ class Entry:
             return f"{others[0].arms[1]} shows it: {others[0].summary}"
         if self.findings and self.place is Place.FIXED:
             return f"all arms show it: {self.findings[0].summary}"
-        if not self.findings and self.place is Place.UPSTREAM:
+        if not self.findings and self.place is Place.UPSTREAM and not self.fixed_upstream:
             return "no arm shows it any more: it belongs to what is fixed"
         return ""
 
 
 def entries(corpus: Path, stage: Stage, arms: Sequence[Arm]) -> Iterator[Entry]:
     """Try each reproducer, in the order of their names. Raises CaseError, ServerError."""
+    newer = newer_version([arm.build.version for arm in arms])
     for place in Place:
         for path in sorted((corpus / place).glob("*.sql")):
             case = load(str(path)).case
-            yield Entry(path, place, case, shown(stage, arms, case))
+            yield Entry(path, place, case, shown(stage, arms, case), newer)
+
+
+def newer_version(versions: Sequence[str]) -> str:
+    """Return the arms' versions, where all of them are newer than the known-good one; else nothing."""
+    return " and ".join(sorted(set(versions))) if all(map(newer_than_known, versions)) else ""
 
 
 def shown(stage: Stage, arms: Sequence[Arm], case: Case) -> tuple[Finding, ...]:

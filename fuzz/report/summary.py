@@ -36,6 +36,7 @@ class Summary:
     not_compared: Sequence[str]  # lines that say which arms an oracle is not for
     complaints: Sequence[str]  # of the health check
     parts: Mapping[str, int]  # source → how many it replays whole, if any
+    newer_bases: Sequence[str] = ()  # lines on bases that are newer than what is shipped was made for
 
     @property
     def exit_code(self) -> int:
@@ -72,6 +73,7 @@ class Summary:
             "reasons": nested(tally.reasons),
             "not_compared": list(self.not_compared),
             "complaints": list(self.complaints),
+            "newer_bases": list(self.newer_bases),
         }
 
     def finding_json(self, found: StoredFinding) -> dict[str, Any]:
@@ -136,6 +138,8 @@ def _print_verdict(console: Console, summary: Summary) -> None:
     console.print(Text(_conclusion(summary), style=style), soft_wrap=True)
     for complaint in summary.complaints:
         console.print(Text(f"health check failed: {complaint}", style="bold yellow"), soft_wrap=True)
+    for line in summary.newer_bases:
+        _line(console, line)
     tally, planted = summary.tally, summary.canaries
     rate = tally.statements_judged / tally.seconds if tally.seconds else 0.0
     _line(

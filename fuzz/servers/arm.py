@@ -15,7 +15,15 @@ from fuzz.servers.base import Base, resolve_base
 from fuzz.servers.build import Build, ensure_build
 from fuzz.servers.cluster import Cluster
 from fuzz.servers.flavor import Flavor
-from fuzz.servers.series import Series, apply_series, series_from_directory, series_from_files, series_from_range
+from fuzz.servers.known_good import newer_than_known
+from fuzz.servers.series import (
+    Series,
+    applied,
+    apply_series,
+    series_from_directory,
+    series_from_files,
+    series_from_range,
+)
 
 SHIPPED = {  # name -> parts of patches/pgNN that make its series
     "upstream": (),
@@ -69,7 +77,7 @@ def shipped_series(name: str, base: Base) -> Series:
         if not patches.is_dir():
             raise SourceError(f"no patches for PostgreSQL {base.major} are shipped; give some with --series")
         series += series_from_directory(patches / part)
-    return Series(name, series.patches)
+    return replace(series, name=name)
 
 
 def parse_series(text: str, base: Base, repo: Path | None = None) -> Series:
@@ -128,6 +136,19 @@ def build_arms(specs: Sequence[ArmSpec], report: Report) -> tuple[tuple[Build, t
         (ensure_build(prefixes[-1], spec.flavor, report, label=spec.name), prefixes)
         for spec, prefixes in zip(specs, trees, strict=True)
     )
+
+
+def newer_bases(specs: Sequence[ArmSpec]) -> tuple[str, ...]:
+    """Return a line for each base that is newer than the known-good version, and for each patch that moved there."""
+    lines: dict[str, None] = {}
+    for spec in specs:
+        if known := newer_than_known(spec.base.version):
+            lines[f"base {spec.base.name} is {spec.base.version}; what is shipped was last seen to work on {known}"] = (
+                None
+            )
+            for patch in applied(spec.base.tree, spec.series).moved:
+                lines[f"patch {patch} applied to {spec.base.version} beside moved lines: read and rebase it"] = None
+    return tuple(lines)
 
 
 @contextmanager

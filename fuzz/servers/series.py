@@ -10,10 +10,12 @@ from unidiff.patch import PatchSet
 
 from fuzz.errors import SourceError
 from fuzz.servers import git
+from fuzz.servers.known_good import made_for
 
 _FAILED = re.compile(r"error: patch failed: (?P<file>.+):(?P<line>\d+)$", re.MULTILINE)
 _DIFF = re.compile(rb"^(?:---$|--- |diff |Index: )", re.MULTILINE)  # where a patch's message has ended
 _PLAN_NEUTRAL = re.compile(rb"^plan-neutral:\s*yes\s*$", re.IGNORECASE | re.MULTILINE)
+_CONTEXT = 1  # lines that must be there before and after each change, where those further off have moved
 _COMPLAINT = re.compile(r"^(?:error|fatal): (?P<text>.+)$", re.MULTILINE)
 
 
@@ -39,9 +41,10 @@ class Series:
 
     name: str
     patches: tuple[Patch, ...] = ()
+    made_for: str = ""  # the version of which it is known that they apply to it, if it is recorded
 
     def __add__(self, other: "Series") -> "Series":
-        return Series(other.name, self.patches + other.patches)
+        return Series(other.name, self.patches + other.patches, self.made_for or other.made_for)
 
     @property
     def deciding(self) -> int:
@@ -63,7 +66,7 @@ def series_from_files(files: Sequence[Path], name: str = "files") -> Series:
     for file in files:
         if not file.is_file():
             raise SourceError(f"there is no patch {file}")
-    return Series(name, tuple(Patch(file.name, file.read_bytes()) for file in files))
+    return Series(name, tuple(Patch(file.name, file.read_bytes()) for file in files), made_for(files))
 
 
 def series_from_range(checkout: Path, commits: str) -> Series:
@@ -87,33 +90,63 @@ def _patch_of(checkout: Path, commit: str) -> Patch:
     return Patch(f"{commit[:12]}-{subject.decode(errors='replace').strip()}", content)
 
 
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What a series made of a tree: the tree after each prefix, first the tree itself, and which patches moved.
+
+    A patch moved if it applied only beside fewer lines of context than it has.
+    """
+
+    trees: tuple[str, ...]
+    moved: tuple[str, ...]
+
+
 def apply_series(tree: str, series: Series) -> tuple[str, ...]:
     """Return the tree after each prefix of the series: first `tree` itself, last all patches applied.
 
     Raises SourceError that names the patch, the file and the hunk that does not apply.
     """
-    trees = [tree]
+    return applied(tree, series).trees
+
+
+def applied(tree: str, series: Series) -> Applied:
+    """Apply a series. Raises SourceError that names the patch, the file and the hunk that does not apply.
+
+    Where it is known to which version it applies, and so that this is another, one line of context is enough.
+    """
+    trees, moved = [tree], []
     with git.temporary_index(tree) as index:
         for patch in series.patches:
-            done = git.run(
-                "--git-dir", git.repository(), "apply", "--cached", "--whitespace=nowarn", "-",
-                index=index, stdin=patch.content,
-            )  # fmt: skip
-            if done.returncode:
-                raise SourceError(_why(patch, done.stderr.decode(errors="replace")))
+            complaint = _apply(index, patch)
+            if complaint and series.made_for and not _apply(index, patch, f"-C{_CONTEXT}"):
+                moved.append(patch.name)
+            elif complaint:
+                raise SourceError(_why(patch, complaint, series.made_for))
             trees.append(git.write_tree(index))
-    return tuple(trees)
+    return Applied(tuple(trees), tuple(moved))
 
 
-def _why(patch: Patch, complaint: str) -> str:
+def _apply(index: Path, patch: Patch, *options: str) -> str:
+    """Apply a patch as a whole, or leave the index as it was; return git's complaint, or nothing."""
+    done = git.run(
+        "--git-dir", git.repository(), "apply", "--cached", "--whitespace=nowarn", *options, "-",
+        index=index, stdin=patch.content,
+    )  # fmt: skip
+    return (done.stderr.decode(errors="replace") or "error: git apply failed") if done.returncode else ""
+
+
+def _why(patch: Patch, complaint: str, made_for: str) -> str:
     """Say what git could not apply. It names the line at which it expected a hunk; people count hunks."""
+    advice = f"it was made for {made_for}: rebase it" if made_for else "is the series made for this base?"
     failed = _FAILED.search(complaint)
     if failed:
         hunk = _hunk_at(patch, failed["file"], int(failed["line"]))
         where = f"{failed['file']}, {hunk} at line {failed['line']}"
-        return f"patch {patch.name} does not apply: {where}; is the series made for this base?"
+        return f"patch {patch.name} does not apply: {where}; {advice}"
     text = _COMPLAINT.search(complaint)
-    return f"patch {patch.name} does not apply: {text['text'] if text else complaint.strip()}"
+    return f"patch {patch.name} does not apply: {text['text'] if text else complaint.strip()}" + (
+        f"; {advice}" if made_for else ""
+    )
 
 
 def _hunk_at(patch: Patch, file: str, line: int) -> str:

@@ -17,6 +17,7 @@ from fuzz.inquiry.looking import look
 from fuzz.reduction.replay import load
 from fuzz.reduction.reproducer import parse
 from fuzz.servers.arm import Arm, open_arms
+from fuzz.servers.known_good import newer_than_known
 from oracles.case import Case
 from oracles.finding import Finding
 from tests.cli.bug import BUG, JOIN_AT_BOUNDS, bugged_arms
@@ -59,6 +60,9 @@ def test_the_patch_with_the_bug_is_to_blame(opened: tuple[dict[str, Arm], Facts]
 
 
 def test_what_all_arms_show_is_upstream_s(opened: tuple[dict[str, Arm], Facts]) -> None:
+    version = opened[0]["patched"].build.version
+    if newer_than_known(version):
+        pytest.skip(f"{version} may have mended the fault: pgduel corpus run tells")
     crashing = load(str(UPSTREAM / "14484eee70d8.sql")).case
     assert blamed(opened, crashing, "crash", ("patched", "patched")) == ("patched", "upstream")
 

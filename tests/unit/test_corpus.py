@@ -8,7 +8,8 @@ import pytest
 from fuzz.cli.options import ArmOptions
 from fuzz.cli.reducing import judged_by
 from fuzz.errors import CaseError
-from fuzz.inquiry.corpus import Entry, Place, needless, place_for
+from fuzz.inquiry.corpus import Entry, Place, needless, newer_version, place_for
+from fuzz.servers.known_good import known_good
 from oracles.case import Case, Step
 from oracles.finding import Finding
 from tests.reduction.test_reproducer import script
@@ -35,6 +36,17 @@ def entry(name: str, place: Place, *findings: Finding, case: Case = CASE) -> Ent
 )
 def test_what_is_not_as_expected_is_said(found: Entry, complaint: str) -> None:
     assert found.complaint == complaint
+
+
+def test_what_a_newer_release_has_mended_is_fixed_upstream() -> None:
+    mended = replace(entry("a", Place.UPSTREAM), newer="17.99")
+    assert (mended.complaint, mended.remark) == ("", "fixed upstream: 17.99 does not show it")
+    assert replace(entry("a", Place.UPSTREAM, OWN), newer="17.99").remark == "as expected"
+    assert replace(entry("a", Place.FIXED, OWN), newer="17.99").complaint == "all arms show it: master crashes"
+    assert replace(entry("a", Place.UPSTREAM, OWN, BUG), newer="17.99").complaint
+    known = known_good(17)
+    assert newer_version([f"{known}0", f"{known}0"]) == f"{known}0"
+    assert newer_version([f"{known}0", known]) == newer_version([known]) == ""
 
 
 def test_a_reproducer_belongs_where_what_it_shows_puts_it() -> None:

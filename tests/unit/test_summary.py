@@ -65,6 +65,12 @@ def test_the_verdict_comes_first_and_all_fits_on_a_screen() -> None:
     assert len(lines) < 10
 
 
+def test_a_newer_base_is_said() -> None:
+    newer = replace(CLEAN, newer_bases=("base pg17 is 17.99",))
+    assert "base pg17 is 17.99" in printed(newer).splitlines()
+    assert newer.to_json()["newer_bases"] == ["base pg17 is 17.99"]
+
+
 def test_planted_bugs_that_were_missed_at_first_are_said() -> None:
     said = printed(replace(CLEAN, canaries={"planted": 4, "caught": 4, "retried": 1}))
     assert "planted bugs: 4 of 4 found, 1 only when planted again" in said

@@ -1,0 +1,50 @@
+"""Known-good versions: the minor release that series and corpus were last seen to work with.
+
+They stand in patches/pgNN/known-good. The base moves: Debian's newest minor release of a major version is another one
+some day, without notice.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from fuzz import workdir
+from fuzz.servers.base import major_of
+
+FILE = "known-good"
+_LEVELS = 3  # the directory of a patch, that of its kind of series, that of its major version
+
+
+def known_good(major: int) -> str:
+    """Return the version recorded for a major version, or nothing."""
+    return _read(workdir.CHECKOUT / "patches" / f"pg{major}" / FILE)
+
+
+def made_for(patches: Iterable[Path]) -> str:
+    """Return the version recorded beside or above the first patch that has one, or nothing."""
+    places = (place / FILE for patch in patches for place in list(patch.absolute().parents)[:_LEVELS])
+    return next(filter(None, map(_read, places)), "")
+
+
+def is_newer(version: str, known: str) -> bool:
+    """Tell whether a version is a later minor release of the same major version."""
+    (major, minor), (known_major, known_minor) = _split(version), _split(known)
+    return major == known_major and minor is not None and known_minor is not None and minor > known_minor
+
+
+def newer_than_known(version: str) -> str:
+    """Return the known-good version that a version is newer than, or nothing."""
+    known = known_good(major_of(version))
+    return known if is_newer(version, known) else ""
+
+
+def _split(version: str) -> tuple[str, int | None]:
+    """Return major and minor version; 19devel and 19beta1 have no minor one."""
+    major, _, minor = version.partition(".")
+    return major, int(minor) if minor.isdecimal() else None
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""

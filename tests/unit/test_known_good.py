@@ -1,0 +1,36 @@
+"""Which version is newer than the one that what is shipped was last seen to work with."""
+
+from pathlib import Path
+
+import pytest
+
+from fuzz.servers.known_good import FILE, is_newer, known_good, made_for, newer_than_known
+
+
+@pytest.mark.parametrize(
+    ("version", "known", "newer"),
+    [
+        ("17.12", "17.11", True),
+        ("17.9", "17.11", False),
+        ("17.11", "17.11", False),
+        ("18.1", "17.11", False),
+        ("17devel", "17.11", False),
+        ("17.12", "", False),
+    ],
+)
+def test_only_later_minor_releases_are_newer(version: str, known: str, newer: bool) -> None:  # noqa: FBT001
+    assert is_newer(version, known) is newer
+
+
+def test_a_version_of_which_nothing_is_recorded_is_not_newer() -> None:
+    assert known_good(17)
+    assert newer_than_known(f"{known_good(17)}0") == known_good(17)
+    assert newer_than_known("16.99") == newer_than_known("19devel") == ""
+
+
+def test_a_version_is_recorded_once_for_all_series_of_a_major_version(tmp_path: Path) -> None:
+    patch = tmp_path / "pg17" / "variants" / "one" / "1.patch"
+    assert made_for([patch]) == ""
+    patch.parent.mkdir(parents=True)
+    (tmp_path / "pg17" / FILE).write_text("17.11\n")
+    assert made_for([tmp_path / "other.patch", patch]) == "17.11"
