@@ -2,6 +2,8 @@
 
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from fuzz import packages, workdir
 from fuzz.environment import ensure_environment, environment_directory, is_complete
@@ -24,18 +26,36 @@ def main(arguments: list[str]) -> int:
     """Set up what the command needs, then become it. Returns an exit code only where it does not come to that."""
     try:
         if not _only_looks(arguments):
-            absent = packages.missing_packages(for_tests=arguments[0] == "test")
-            if absent:
-                packages.install(absent)
+            python = set_up(packages.missing_packages(for_tests=arguments[0] == "test"))
         elif not is_complete(environment_directory()) and (answered := _look(arguments)) is not None:
             return answered
-        python = ensure_environment()
+        else:
+            python = ensure_environment()
     except PgduelError as error:
         print(f"pgduel: {error}", file=sys.stderr)  # noqa: T201
         return error.exit_code
     path = os.pathsep.join(filter(None, (str(workdir.CHECKOUT), os.environ.get("PYTHONPATH"))))
     # -P: a directory called fuzz where the user stands must not be taken for ours.
     os.execve(python, [str(python), "-P", "-m", "fuzz", *arguments], os.environ | {"PYTHONPATH": path})
+
+
+def set_up(absent: list[packages.Package]) -> Path:
+    """Return the Python of the environment, made beside the packages that it does not need. Raises PgduelError."""
+    if not absent:
+        return ensure_environment()
+    packages.require_installable(absent)
+    if first := [package for package in absent if package.first]:
+        packages.install(first)
+    others = [package for package in absent if not package.first]
+    with ThreadPoolExecutor(1) as beside:
+        installing = beside.submit(packages.install, others) if others else None
+        try:
+            python = ensure_environment()
+        except PgduelError:  # a library that has to be compiled may lack the compiler yet
+            python = None
+        if installing is not None:
+            installing.result()
+    return python or ensure_environment()
 
 
 def _asks_for_help(arguments: list[str]) -> bool:

@@ -69,7 +69,16 @@ def _install_locked(environment: Path, python: Path, log: Path) -> None:
     locked_pip = environment / "pip.txt"
     found = _LOCKED_PIP.search(LOCK.read_text())
     locked_pip.write_text(found.group() if found else "")
-    pip = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--require-hashes"]
+    pip = [
+        str(python),
+        "-m",
+        "pip",
+        "install",
+        "--disable-pip-version-check",
+        "--no-input",
+        "--no-compile",
+        "--require-hashes",
+    ]
     for wanted in (["--requirement", str(locked_pip)], ["--constraint", str(LOCK), *dependencies()]):
         if packages.run_logged([*pip, *wanted], log):
             raise PgduelError(f"cannot install Python packages: {packages.last_line(log)} (all of it: {log})")

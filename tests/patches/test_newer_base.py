@@ -34,18 +34,18 @@ def moved(base: Base, series: Series, directory: Path) -> Base:
     meson.write_text(meson.read_text().replace(f"version: '{base.version}'", f"version: '{NEWER}'"))
     for file, context in contexts(series):
         text = file_text(directory / file)
-        if text.count(context) == 1:
+        if text.count(context) == 1 and MARK not in text:
             first, rest = context.split("\n", 1)
             (directory / file).write_text(text.replace(context, f"{first}\n{MARK}{rest}"))
     return resolve_base(str(directory), print)
 
 
 def contexts(series: Series) -> Iterator[tuple[str, str]]:
-    """Yield file and leading context of the first hunk of each patch that has three lines of it."""
+    """Yield file and leading context of the first hunk in C of each patch that has three lines of it."""
     for patch in series.patches:
         for file in PatchSet(patch.content.decode()):
             leading = re.match(r"C{3,}", "".join("C" if line.is_context else "x" for line in (file[0] if file else ())))
-            if leading and not file.is_added_file:
+            if leading and file.path.endswith((".c", ".h")) and not file.is_added_file:
                 yield file.path, "".join(line.value for line in list(file[0])[: leading.end()][-3:])
                 break
 

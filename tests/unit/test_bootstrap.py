@@ -5,11 +5,12 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
-from fuzz import environment, workdir
+from fuzz import bootstrap, environment, packages, workdir
 from fuzz.errors import PgduelError
 
 LAUNCHER = Path(__file__).parents[2] / "pgduel"
@@ -63,6 +64,45 @@ def test_cache_that_cannot_be_written_is_named(bare: dict[str, str], tmp_path: P
     done = launch(bare | {"PGDUEL_HOME": str(tmp_path / "file" / "below")}, "doctor")
     assert done.returncode == 2
     assert "set PGDUEL_HOME to a directory you may use" in done.stderr
+
+
+def test_python_packages_are_installed_beside_the_system_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compiler's package waits for the environment here: one after the other, this would not end."""
+    made, installed = threading.Event(), []
+
+    def install(wanted: list[packages.Package]) -> None:
+        if not wanted[0].first:
+            assert made.wait(60)
+        installed.append([package.name for package in wanted])
+
+    def ensure() -> Path:
+        assert installed == [["python3-venv"]]
+        made.set()
+        return Path("python")
+
+    monkeypatch.setattr(packages, "require_installable", lambda _: None)
+    monkeypatch.setattr(packages, "install", install)
+    monkeypatch.setattr(bootstrap, "ensure_environment", ensure)
+    named = [package for package in packages.PACKAGES if package.name in ("python3-venv", "gcc")]
+    assert bootstrap.set_up(named) == Path("python")
+    assert installed == [["python3-venv"], ["gcc"]]
+
+
+def test_a_library_that_needs_the_compiler_is_tried_again_when_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed: list[str] = []
+    tried: list[list[str]] = []
+
+    def ensure() -> Path:
+        tried.append(list(installed))
+        if len(tried) == 1:
+            raise PgduelError("cannot install Python packages: no gcc")
+        return Path("python")
+
+    monkeypatch.setattr(packages, "require_installable", lambda _: None)
+    monkeypatch.setattr(packages, "install", lambda wanted: installed.extend(package.name for package in wanted))
+    monkeypatch.setattr(bootstrap, "ensure_environment", ensure)
+    assert bootstrap.set_up([package for package in packages.PACKAGES if package.name == "gcc"]) == Path("python")
+    assert tried[1] == ["gcc"]
 
 
 def test_environment_depends_on_the_dependencies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
