@@ -1,8 +1,10 @@
 """A newer minor release: what is shipped applies beside lines that moved, or says which patch to rebase."""
 
-import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import takewhile
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -27,27 +29,27 @@ def base() -> Base:
 
 
 def moved(base: Base, series: Series, directory: Path) -> Base:
-    """The next release: another version, and a line more within the context of the first hunk of each patch."""
+    """The next release: another version, and a line more within the context of a hunk of many files."""
     directory.mkdir()
     git.extract(base.tree, directory)
     meson = directory / "meson.build"
     meson.write_text(meson.read_text().replace(f"version: '{base.version}'", f"version: '{NEWER}'"))
     for file, context in contexts(series):
         text = file_text(directory / file)
-        if text.count(context) == 1 and MARK not in text:
+        if text.count(context) == 1:
             first, rest = context.split("\n", 1)
             (directory / file).write_text(text.replace(context, f"{first}\n{MARK}{rest}"))
     return resolve_base(str(directory), print)
 
 
 def contexts(series: Series) -> Iterator[tuple[str, str]]:
-    """Yield file and leading context of the first hunk in C of each patch that has three lines of it."""
-    for patch in series.patches:
-        for file in PatchSet(patch.content.decode()):
-            leading = re.match(r"C{3,}", "".join("C" if line.is_context else "x" for line in (file[0] if file else ())))
-            if leading and file.path.endswith((".c", ".h")) and not file.is_added_file:
-                yield file.path, "".join(line.value for line in list(file[0])[: leading.end()][-3:])
-                break
+    """Yield file and leading context of the first hunk of each C file that one patch alone changes."""
+    files = [file for patch in series.patches for file in PatchSet(patch.content.decode())]
+    times = Counter(file.path for file in files)
+    for file in files:
+        leading = list(takewhile(attrgetter("is_context"), file[0])) if file else []
+        if times[file.path] == 1 and file.path.endswith((".c", ".h")) and len(leading) > 2:
+            yield file.path, "".join(line.value for line in leading[-3:])
 
 
 def file_text(path: Path) -> str:
