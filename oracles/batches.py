@@ -1,6 +1,6 @@
 """Batches: what EXPLAIN tells of hash tables that do not fit into memory, and of the files that their tuples go to."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Final
 
 from oracles.buckets import PEAK
@@ -38,6 +38,17 @@ def own_written(node: Node) -> int:
     below: int = sum(child.get(WRITTEN, 0) for child in node.get("Plans", ()))
     written: int = node.get(WRITTEN, 0)
     return written - below
+
+
+def written_without(explained: Node, joins: Set[tuple[int, ...]]) -> int:
+    """Return how many blocks a plan wrote but for hash joins at these paths, and their tables."""
+    top: int = explained["Plan"].get(WRITTEN, 0)
+    apart = (place.node for place in places(explained) if place.path in joins or _is_table_of(place, joins))
+    return top - sum(map(own_written, apart))
+
+
+def _is_table_of(place: Place, joins: Set[tuple[int, ...]]) -> bool:
+    return place.node["Node Type"] == "Hash" and place.path[:-1] in joins
 
 
 def partial_blocks(join: Node) -> int:

@@ -15,19 +15,29 @@ Temporary files. Blocks are counted as they are written (BufFileDumpBuffer), the
 join has two files a batch, which are flushed once, when they are first read: so many blocks, and no more, are noise.
 A Parallel Hash has them for each participant, and writes chunks of STS_CHUNK_PAGES blocks (sharedtuplestore.c).
 A server that counts the array of buckets, of at most 8 bytes a tuple, needs batches for somewhat fewer tuples than one
-that does not, and more of them at the border. So what it writes more must be more with that much more memory, too. And
-which batch a key is in is up to each server: where one key's tuples fill more than a batch, they may be in the first,
-or else be written, and be there with more keys or fewer. Then fewer or more blocks of other batches are written.
+that does not, and more of them at the border. So what it writes more must be more with that much more memory, too.
+Where the plan is another there, the figures have to tell which joins need their batches; which tuples are in as many
+batches depends on the number of buckets (oracles/other_batches.py). All other joins must have written more.
+And which batch a key is in is up to each server: where one key's tuples fill more than a batch, they may be in the
+first, or else be written, and be there with more keys or fewer. Then fewer or more blocks of other batches are written.
 
 Who does how much of a parallel plan is a matter of timing, also how many take part, and so how many files there are.
 So all runs of the suspect must exceed all of the reference, and files count where both did the same in each node.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from oracles.batches import WRITTEN, has_uneven_batches, own_written, partial_blocks, shares, splits
+from oracles.batches import (
+    WRITTEN,
+    has_uneven_batches,
+    own_written,
+    partial_blocks,
+    shares,
+    splits,
+    written_without,
+)
 from oracles.buckets import BUCKETS, PEAK, POINTER
 from oracles.canary_case import AS_HASH_JOIN, canary_case, query
 from oracles.case import Case
@@ -36,6 +46,7 @@ from oracles.finding import UNDER_PLAN, Beside, Finding
 from oracles.hash_memory import DEFAULT_WORK_MEM, Way, allowance, kilobytes, roomier
 from oracles.observation import CaseObservation, Run
 from oracles.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
+from oracles.other_batches import Path, joins_divided_otherwise, joins_short_of_memory
 from oracles.pairwise import AGAIN, Pair, Sampled
 from oracles.plan_shape import plan_kinds, plan_shape
 from oracles.sampling import EXPLAINED, Sample
@@ -96,6 +107,8 @@ class _MemoryPair(Pair):
             return Inconclusive("the reference does not count buckets")
         if excess.what.startswith(PEAK) and self._is_divided_otherwise(excess):
             return Inconclusive("a batch is larger than memory, and what else is in it is up to the arm")
+        if excess.what == WRITTEN and self._is_for_buckets(excess):
+            return Inconclusive("joins need other batches for their buckets")
         if excess.what == WRITTEN and self._is_uneven(excess):
             return Inconclusive("a batch is larger than memory, and is the first one, or not, as the arm has it")
         plan = dict(plans(self._seen(self.suspect)))[excess.step]
@@ -123,6 +136,18 @@ class _MemoryPair(Pair):
         """Tell whether more is written even with room for what the reference may not count, unless plans differ."""
         ours, theirs = self._seen(self.reference), self._seen(self.suspect, way)
         return excess.step not in comparable_steps(ours, theirs)[0] or excess in excesses(ours, theirs)
+
+    def _is_for_buckets(self, excess: Excess) -> bool:
+        """Tell whether only joins write more that rightly have other batches.
+
+        That a join has more of them counts only where a way with room for the buckets says nothing.
+        """
+        ours = self._seen(self.reference)
+        ways = (self._seen(self.suspect, way) for way in self._roomier())
+        settled = all(excess.step in comparable_steps(ours, roomy)[0] for roomy in ways)
+        before, after = (dict(plans(self._seen(arm)))[excess.step] for arm in (self.reference, self.suspect))
+        more = frozenset() if settled else joins_short_of_memory(before, after)
+        return not any(_written(before, after, more | joins_divided_otherwise(before, after)))
 
     def _is_uncounted(self, excess: Excess) -> bool:
         """Tell whether it is only buckets on top of what the reference took, which does not count its own."""
@@ -225,8 +250,9 @@ def _peaks(ours: Node, theirs: Node) -> Iterator[_Told]:
             yield after.path, f"{PEAK} of {after.node['Node Type']}", expected, f"{after.node[PEAK]} kB"
 
 
-def _written(ours: Node, theirs: Node) -> Iterator[_Told]:
-    before, after = (explained["Plan"].get(WRITTEN, 0) for explained in (ours, theirs))
-    noise = sum(partial_blocks(place.node) for place in places(theirs))
+def _written(ours: Node, theirs: Node, left_out: Set[Path] = frozenset()) -> Iterator[_Told]:
+    """Yield what is written too much, without what these hash joins wrote."""
+    before, after = (written_without(explained, left_out) for explained in (ours, theirs))
+    noise = sum(partial_blocks(place.node) for place in places(theirs) if place.path not in left_out)
     if after > before + noise and _same_work(ours["Plan"], theirs["Plan"]):
         yield (), WRITTEN, f"at most {before} + {noise}, as the last block of each file is counted whole", f"{after}"

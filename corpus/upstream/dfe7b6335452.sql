@@ -1,36 +1,31 @@
---   step 5: 1 row missing, 1 surplus, of 1: rows change when plans are indexed (as all arms do)
+--   step 2: 1 row missing, 0 surplus, of 1: rows change when plans are indexed (as all arms do)
 --
 --   finding   dfe7b6335452, by the oracle dqp (rows change when plans are indexed)
---   case      5204/regress/44, src/test/regress/create_index; it shows at steps 5 and 6 below
+--   case      5204/regress/44; it shows at step 2 below
 --   modes     replanned
---   arm       up: build 1e075e907a7f, flavor release, base pg17 17.11
+--   arm       up: flavor assert, base pg17 17.11
 --
 --   expected:
---     a GiST index on points finds the rows that a sequential scan finds: 1 at step 5, 190 at step 6
+--     a GiST index on points finds the row that a sequential scan finds
 --
 --   actual:
---     it finds none at step 5, where the point is (NaN,NaN); and 58 at step 6, where 190 finite points stand beside one
---     such point (17.11)
+--     it finds none, where the point is (NaN,NaN) (17.11)
 --
---   Both come of boxes with NaN, which bound points in the index, and of comparisons with NaN, which are false:
---   - Step 5, on leaf pages. To point_inside, by which <@ is computed, (NaN,NaN) is within any polygon: lseg_crossing
---     (geo_ops.c) comes to its last line, -2, for each edge, and what does not sum up to zero is inside. But
---     gist_point_consistent (gistproc.c) asks for that, poly_contain_pt, only where by box_overlap the point's box
---     overlaps the polygon's, which with NaN it does not. One may argue which of the two is right; they differ.
---   - Step 6, on inner pages. To adjustBox NaN is greater than any number, as it is to float8, so that the box above a
---     page with such a point ends at NaN. Searches ask whether that end is >= where the query begins, by C's operators
---     (gist_point_consistent, box_ov): it is not, and all finite points of that page are lost. So it is with <@ of
---     boxes, circles and polygons, ~=, >> and |>>. 180 points, on a single page, are all found.
---   18.6 is as 17.11 at both steps.
+--   This comes of boxes with NaN, which bound points in the index, and of comparisons with NaN, which are false, on leaf
+--   pages (d0aa22795647 is the same on inner pages). To point_inside, by which <@ is computed, (NaN,NaN) is within any
+--   polygon: lseg_crossing (geo_ops.c) comes to its last line, -2, for each edge, and what does not sum up to zero is
+--   inside. But gist_point_consistent (gistproc.c) asks for that, poly_contain_pt, only where by box_overlap the point's
+--   box overlaps the polygon's, which with NaN it does not. One may argue which of the two is right; they differ.
+--   18.6 is as 17.11.
 --
---   PostgreSQL's own create_index.out expects what step 5 shows: 5 rows of point_tbl without the index, 4 with it. It
+--   PostgreSQL's own create_index.out expects what this shows: 5 rows of point_tbl without the index, 4 with it. It
 --   is known: BUG #19705 of September 2026 (https://postgr.es/m/19705-548fda77321e062d@postgresql.org) has patches, v5
 --   and v6, that are not in 17.11. In 2020 one was proposed by which <@ is false there: "Fix NaN handling of some
---   geometric operators and functions". Whether that bug's thread has step 6, too, we did not see.
+--   geometric operators and functions". Whether its thread has inner pages, too, we did not see.
 --
 --   See it:   psql -X -f THIS_FILE   as a superuser on a server of any arm
---   Judge it: ./pgduel replay corpus/upstream/dfe7b6335452.sql --arm up=upstream --flavor release
---   Written by pgduel 0.1.0, shortened by hand; step 6 was added.
+--   Judge it: ./pgduel replay corpus/upstream/dfe7b6335452.sql --arm up=upstream
+--   Written by pgduel 0.1.0; what is expected is told by hand.
 
 -- pgduel: {"generator": "regress", "case_id": "5204/regress/44", "oracle": "dqp", "fingerprint": "dfe7b6335452", "arms": ["up", "up"]}
 
@@ -44,6 +39,8 @@ DROP SCHEMA IF EXISTS duel CASCADE;
 CREATE SCHEMA duel;
 RESET client_min_messages;
 
+CREATE EXTENSION IF NOT EXISTS btree_gist SCHEMA public;
+
 SET search_path = duel, public;
 
 -- mode {"name": "replanned"}
@@ -54,30 +51,20 @@ CREATE TABLE one AS SELECT point '(NaN,NaN)' AS p;
 -- scene 1: command
 CREATE INDEX ON one USING gist (p);
 
--- scene 2: command
-CREATE TABLE many AS SELECT point(i, i) AS p FROM generate_series(1, 190) AS i UNION ALL SELECT point '(NaN,NaN)';
+-- step 2: query
+SELECT 1 FROM one WHERE p <@ CAST('(0,0),(0,1),(1,0)' AS polygon);
 
--- scene 3: command
-CREATE INDEX ON many USING gist (p);
+-- beside 3: query
+SELECT 1 FROM one WHERE p <@ CAST('(0,0),(0,1),(1,0)' AS polygon);
 
--- scene 4: command
-ANALYZE one, many;
-
--- step 5: query
-SELECT count(*) FROM one WHERE p <@ polygon '(0,0),(0,1),(1,0)';
-
--- beside 7: query
+-- beside 4: query
 SET enable_seqscan = 'off';
-SELECT count(*) FROM one WHERE p <@ polygon '(0,0),(0,1),(1,0)';
+SET enable_partitionwise_join = 'on';
+SET enable_partitionwise_aggregate = 'on';
+SELECT 1 FROM one WHERE p <@ CAST('(0,0),(0,1),(1,0)' AS polygon);
 RESET enable_seqscan;
-
--- step 6: query
-SELECT count(*) FROM many WHERE p <@ box '(0,0),(1000,1000)';
-
--- beside 8: query
-SET enable_seqscan = 'off';
-SELECT count(*) FROM many WHERE p <@ box '(0,0),(1000,1000)';
-RESET enable_seqscan;
+RESET enable_partitionwise_join;
+RESET enable_partitionwise_aggregate;
 
 -- end
 

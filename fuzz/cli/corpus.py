@@ -69,7 +69,7 @@ def run(
 
     Exit status 1 where it is otherwise. What a release newer than the known-good one has mended is fixed upstream.
     """
-    with _opened(ArmOptions.given(base, series, repo, commits, arm, flavor)) as there:
+    with _opened(ArmOptions.given(base, series, repo, commits, arm, flavor).with_referee()) as there:
         found = []
         for entry in entries(corpus, there.stage, there.arms):
             say(f"{entry.path}: {entry.remark}")

@@ -16,7 +16,10 @@ from fuzz.servers.arm import Arm
 from fuzz.servers.known_good import newer_than_known
 from oracles.case import Case
 from oracles.finding import Finding
+from oracles.metamorphic import Metamorphic
 from oracles.oracle import all_oracles
+
+_CLAIMING = frozenset(oracle.name for oracle in all_oracles() if isinstance(oracle, Metamorphic))
 
 
 class Place(StrEnum):
@@ -95,10 +98,21 @@ def needless(found: Sequence[Entry]) -> tuple[Entry, ...]:
     kept: set[tuple[object, ...]] = set()
     left_out = []
     for entry in sorted(found, key=lambda entry: sort_key(entry.case)):
-        what: set[tuple[object, ...]] = {
-            (entry.place, finding.oracle, finding.arms, finding.origin) for finding in entry.findings
-        } or {(entry.place, entry.case.scene, entry.case.steps, entry.case.modes)}
+        what = {_fault(entry, finding) for finding in entry.findings} or {(entry.place, *_content(entry.case))}
         if what <= kept:
             left_out.append(entry)
         kept |= what
     return tuple(left_out)
+
+
+def _fault(entry: Entry, finding: Finding) -> tuple[object, ...]:
+    """Return what two entries have in common that show one fault.
+
+    The origin of a broken claim is which claim it is, and any fault may break it: only the same case shows the same.
+    """
+    case = _content(entry.case) if finding.oracle in _CLAIMING else ()
+    return entry.place, finding.oracle, finding.arms, finding.origin, *case
+
+
+def _content(case: Case) -> tuple[object, ...]:
+    return case.scene, case.steps, case.modes

@@ -153,3 +153,11 @@ def test_protocols_are_said_in_sql() -> None:
     assert written[Protocol.PREPARED].count("EXECUTE duel_statement_0;") == 2
     assert "FETCH ALL FROM duel_cursor\\;\nCLOSE duel_cursor;" in written[Protocol.CURSOR]
     assert "FETCH 5 FROM duel_cursor\\;\nCLOSE duel_cursor;" in written[Protocol.CLOSED_EARLY]
+
+
+def test_where_all_arms_have_the_fault_none_is_said_to_have_done_as_expected() -> None:
+    crash = Finding("crash", ("a", "a"), "assertion", 3, "a crashes (as all arms do)", "the server stays up", "TRAP")
+    head = script(finding=crash).partition("\n-- pgduel: ")[0]
+    assert "--   expected:\n--     the server stays up\n" in head
+    assert "--   actual:\n--     TRAP\n" in head
+    assert "--   expected, as master did:\n" in script()

@@ -65,6 +65,15 @@ def test_of_those_that_show_the_same_the_smallest_stays() -> None:
     assert needless([small, entry("fixed", Place.FIXED, OWN)]) == ()
 
 
+def test_two_faults_may_break_the_same_claim() -> None:
+    claim = replace(OWN, oracle="tlp", origin="a query is not its three parts")
+    small, large = (
+        entry(str(size), Place.UPSTREAM, claim, case=replace(CASE, steps=CASE.steps * size)) for size in (1, 2)
+    )
+    assert needless([small, large]) == ()
+    assert needless([small, replace(small, path=Path("copy.sql"))]) != ()
+
+
 def test_of_those_that_show_nothing_only_a_copy_goes() -> None:
     fixed, other = entry("fixed", Place.FIXED), entry("other", Place.FIXED, case=replace(CASE, steps=CASE.steps * 2))
     copy = entry("copy", Place.FIXED, case=replace(CASE, generator="another"))

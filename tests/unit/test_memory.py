@@ -155,6 +155,53 @@ def test_batches_that_buckets_need_are_no_finding() -> None:
     assert verdicts == (Unstable(f"{WRITTEN}: not with a little more memory"),)
 
 
+def bordering(peak: int, batches: int, buckets: int, written: int, *, rows: int = 30, originally: int = 0) -> Node:
+    """Return a join whose table has so many batches and buckets, 2 kB a row expected, over one that has none."""
+    table = {"Peak Memory Usage": peak, "Hash Batches": batches, "Original Hash Batches": originally or batches}
+    table |= {"Hash Buckets": buckets, "Original Hash Buckets": buckets, "Plan Rows": rows, "Plan Width": 2000}
+    plan = hash_join("Inner", 10, 10, 5, table=table) | {WRITTEN: written}
+    plan["Plans"][0]["Plan Width"] = 2000
+    return plan
+
+
+OTHER = [
+    (arm, name, node("Merge Join", 10))
+    for arm in ("master", "patched")
+    for name in ("work_mem * 1.125", "work_mem * 1.25")
+]
+FOR_BUCKETS = (Inconclusive("joins need other batches for their buckets"),)
+
+
+def test_batches_that_expected_tuples_need_beside_buckets_are_no_finding_though_more_memory_changes_the_plan() -> None:
+    fits = bordering(58, 1, 1024, 0)
+    assert duel(fits, bordering(33, 2, 32, 15), *OTHER) == FOR_BUCKETS
+    fewer = bordering(48, 1, 1024, 0, rows=25)  # there is room for 1024 buckets beside these
+    assert finding(duel(fewer, bordering(33, 2, 32, 15, rows=25), *OTHER))
+
+
+def test_batches_doubled_when_memory_was_full_are_no_finding_though_more_memory_changes_the_plan() -> None:
+    fits = bordering(60, 2, 1024, 20)
+    assert duel(fits, bordering(63, 4, 256, 40, originally=2), *OTHER) == FOR_BUCKETS
+    assert finding(duel(fits, bordering(61, 4, 256, 40, originally=2), *OTHER))
+
+
+def test_another_join_must_not_write_more_beside_one_that_needs_batches() -> None:
+    def beside(first: Node, second: Node) -> Node:
+        return node("Append", 10, first, second, **{WRITTEN.replace(" ", "_"): first[WRITTEN] + second[WRITTEN]})
+
+    before, after = bordering(60, 2, 1024, 20), bordering(63, 4, 256, 40, originally=2)
+    assert duel(beside(before, before), beside(after, before), *OTHER) == FOR_BUCKETS
+    assert finding(duel(beside(before, before), beside(after, before | {WRITTEN: 25}), *OTHER))
+
+
+def test_which_tuples_are_in_as_many_batches_depends_on_buckets() -> None:
+    before, after = bordering(60, 2, 1024, 5), bordering(60, 2, 32, 17)
+    assert duel(before, after) == FOR_BUCKETS
+    assert finding(duel(before, bordering(60, 2, 1024, 17)))  # the same buckets: the same tuples
+    assert finding(duel(before, bordering(60, 2, 32, 18)))  # 5 were written, 8 were in memory, 4 may be partial
+    assert finding(duel(before, bordering(60, 4, 32, 17)))
+
+
 def test_where_a_key_that_cannot_be_divided_is_written_is_up_to_the_server() -> None:
     (verdict,) = duel(join(peak=900), join(peak=900, written=300))
     assert isinstance(verdict, Inconclusive)
