@@ -16,7 +16,7 @@ usage: ./pgduel COMMAND [ARGUMENTS]
   fuzz      duel the patched server against master, after setting up all that is needed
   test      run pgduel's own tests
   doctor    say what is there, what is missing, and what to do
-  build, shell, replay, bench, list
+  others:   bench, blame, build, corpus, isolation, list, replay, shell, show, sqlancer, sqlsmith
 
 The full help of each command needs Python packages that cannot be installed yet:
 """

@@ -1,1 +1,1 @@
-"""Who chooses the randomness: seeds, Hypothesis, libFuzzer."""
+"""Who chooses the randomness: seeds, Hypothesis; and libFuzzer for native harnesses."""

@@ -30,7 +30,7 @@ class Scale:
 
 
 class Generator(ABC):
-    """A workload. Uses only the `rng` it is given, so that a seed, Hypothesis or libFuzzer can drive it."""
+    """A workload. Uses only the `rng` it is given, so that a seed or Hypothesis can drive it."""
 
     name: ClassVar[str]
     # Under which its cases make sense: names from fuzz/execution/modes.py, or several joined by + (a composition).

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from fuzz import bootstrap, environment, packages, workdir
+from fuzz.cli import COMMANDS
 from fuzz.errors import PgduelError
 
 LAUNCHER = Path(__file__).parents[2] / "pgduel"
@@ -110,6 +111,11 @@ def test_environment_depends_on_the_dependencies(monkeypatch: pytest.MonkeyPatch
     before = environment.environment_directory()
     monkeypatch.setattr(environment, "dependencies", lambda: ["other"])
     assert environment.environment_directory() != before
+
+
+def test_the_help_without_packages_names_every_command() -> None:
+    for command in COMMANDS:
+        assert re.search(rf"\b{command}\b", bootstrap._HELP), command
 
 
 def test_killed_set_up_is_repeated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
