@@ -61,7 +61,7 @@ def _make(environment: Path, python: Path) -> None:
 
 
 def _install_locked(environment: Path, python: Path, log: Path) -> None:
-    """Install the dependencies and what they need, and no archive whose hash is not locked.
+    """Install the dependencies, direct and indirect, from archives with locked hashes only.
 
     The lock also has what only tests need, so it is given to pip as constraints. Before 26.1 pip refuses constraints
     with hashes, and Debian's are older: the first package is the locked pip.

@@ -67,20 +67,22 @@ def install_line(packages: list[Package]) -> str:
     return f"apt-get update && apt-get install -y --no-install-recommends {names}"
 
 
-def require_installable(packages: list[Package]) -> None:
-    """Check that root's rights are to be had. Raises PgduelError that says what root should run."""
-    if _become_root() is None or not shutil.which("apt-get"):
+def require_installable(packages: list[Package]) -> list[str]:
+    """Return the words before a command of root's. Raises PgduelError that says what root should run."""
+    become_root = _become_root()
+    if become_root is None or not shutil.which("apt-get"):
         line = install_line(packages)
         raise PgduelError(f"system packages are missing and need root to install; as root, run: {line}")
+    return become_root
 
 
 def install(packages: list[Package]) -> None:
     """Install the packages, as root or through sudo. Raises PgduelError that says what root should run."""
-    line = install_line(packages)
+    become_root, line = require_installable(packages), install_line(packages)
     log = workdir.logs() / f"packages-{packages[0].name}.log"
     names = " ".join(package.name for package in packages)
     print(f"pgduel: installing {len(packages)} system packages: {names}", file=sys.stderr)  # noqa: T201
-    if run_logged([*(_become_root() or ()), "env", "DEBIAN_FRONTEND=noninteractive", "sh", "-c", line], log):
+    if run_logged([*become_root, "env", "DEBIAN_FRONTEND=noninteractive", "sh", "-c", line], log):
         raise PgduelError(f"cannot install system packages: {last_line(log)} (all of it: {log}); as root, run: {line}")
 
 

@@ -15,7 +15,7 @@ Temporary files. Blocks are counted as they are written (BufFileDumpBuffer), the
 join has two files a batch, which are flushed once, when they are first read: so many blocks, and no more, are noise.
 A Parallel Hash has them for each participant, and writes chunks of STS_CHUNK_PAGES blocks (sharedtuplestore.c).
 A server that counts the array of buckets, of at most 8 bytes a tuple, needs batches for somewhat fewer tuples than one
-that does not, and more of them at the border. So what it writes more must be more with that much more memory, too.
+that does not, and more of them at the border. So an excess must show again with that much more memory.
 Where the plan is another there, the figures have to tell which joins need their batches; which tuples are in as many
 batches depends on the number of buckets (oracles/other_batches.py). All other joins must have written more.
 And which batch a key is in is up to each server: where one key's tuples fill more than a batch, they may be in the

@@ -110,14 +110,6 @@ def judge_each(
     return tuple(verdict for given in judged if not isinstance(given, More) for verdict in given)
 
 
-def oracle_named(name: str) -> Oracle:
-    """Return the oracle of a name that a finding bears. Raises LookupError where a later version has no such oracle."""
-    for oracle in all_oracles():
-        if oracle.name == name:
-            return oracle
-    raise LookupError(f"there is no oracle {name}")
-
-
 def all_oracles() -> tuple[Oracle, ...]:
     """Return an instance of each oracle in this package, sorted by name."""
     return instances(Oracle, oracles)  # type: ignore[type-abstract]  # never instantiated itself

@@ -9,7 +9,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from fuzz.campaign.findings import StoredFinding
+from fuzz.campaign.findings import StoredFinding, unsettled
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
 from fuzz.campaign.schedule import Range, Schedule
 from fuzz.campaign.stop import INTERRUPTED, Interrupt, Limits
@@ -62,9 +62,9 @@ class Campaign:
         self._counted = Tally()
         self._tries: Counter[Job] = Counter()
         self._troubles = 0
-        unsettled = [each.finding.fingerprint for each in self._findings if not each.settled]
-        self._to_reduce = deque(unsettled[:REDUCTIONS])
-        self._reducing = len(self._findings) - len(unsettled) + len(self._to_reduce)
+        waiting = [each.finding.fingerprint for each in unsettled(self._findings)]
+        self._to_reduce = deque(waiting[:REDUCTIONS])
+        self._reducing = len(self._findings) - len(waiting) + len(self._to_reduce)
         self._ended: Clocks | None = None
         self._last: Clocks | None = None
         self._began = self._read_clocks()

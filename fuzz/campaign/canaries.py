@@ -48,17 +48,11 @@ def is_caught(trial: Trial, arms: Sequence[Arm]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """A bug that was planted for an oracle, and in how many tries it was caught, or was not."""
+    """A bug that was planted for an oracle; `caught_in` is the number of the try that caught it, None if none did."""
 
     oracle: str
     sabotage: str
-    tries: int
-    caught: bool
-
-    @property
-    def retried(self) -> bool:
-        """Tell whether it was caught, but not in the first try."""
-        return self.caught and self.tries > 1
+    caught_in: int | None
 
 
 def plant_all(seats: Sequence[Seat], stage: Observer, arms: Sequence[Arm]) -> Iterator[Planted]:
@@ -68,23 +62,23 @@ def plant_all(seats: Sequence[Seat], stage: Observer, arms: Sequence[Arm]) -> It
         for canary in seat.oracle.canaries:
             if canary.needs_another_arm and len(judged) == 1:
                 continue
-            tries = (is_caught(plant(seat.oracle, canary, stage, judged), judged) for _ in range(_TRIES))
-            caught = next((number for number, caught in enumerate(tries, start=1) if caught), None)
-            yield Planted(seat.oracle.name, canary.sabotage, caught or _TRIES, caught is not None)
+            tries = range(1, _TRIES + 1)
+            caught_in = (each for each in tries if is_caught(plant(seat.oracle, canary, stage, judged), judged))
+            yield Planted(seat.oracle.name, canary.sabotage, next(caught_in, None))
 
 
 def counts(outcomes: Sequence[Planted]) -> dict[str, int]:
     """Return how many were planted, caught, and caught only when planted again."""
     return {
         "planted": len(outcomes),
-        "caught": sum(each.caught for each in outcomes),
-        "retried": sum(each.retried for each in outcomes),
+        "caught": sum(each.caught_in is not None for each in outcomes),
+        "retried": sum(each.caught_in not in (None, 1) for each in outcomes),
     }
 
 
 def require_caught(outcomes: Sequence[Planted]) -> None:
     """Raise CanaryMissed, naming oracle and sabotage, unless all were caught."""
-    missed = [f"{planted.oracle} ({planted.sabotage})" for planted in outcomes if not planted.caught]
+    missed = [f"{planted.oracle} ({planted.sabotage})" for planted in outcomes if planted.caught_in is None]
     if missed:
         raise CanaryMissed(
             f"planted bugs were not noticed by {', '.join(missed)}: trust no result until this is mended"

@@ -1,6 +1,6 @@
 """Findings as the store has them: each with its case, and with what was found out about it since."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,11 @@ class StoredFinding:
     def settled(self) -> bool:
         """Tell whether it was looked into to the end: reduced, and blamed, if it showed again for that."""
         return self.reduced and (self.blame is not None or not self.least.shown)
+
+
+def unsettled(findings: Sequence[StoredFinding]) -> list[StoredFinding]:
+    """Return the findings that a resumed campaign has to reduce or to blame yet."""
+    return [found for found in findings if not found.settled]
 
 
 def read_findings(connection: Connection) -> tuple[StoredFinding, ...]:

@@ -117,6 +117,11 @@ class Tally:
         return self.judged.total()
 
     @property
+    def statements_per_second(self) -> float:
+        """Return how many statements were compared in a second; 0 before any time has passed."""
+        return self.statements_judged / self.seconds if self.seconds else 0.0
+
+    @property
     def valid_share(self) -> float:
         """Return which share of the statements meant to succeed did; 1 if there were none."""
         return self.valid.total() / self.steps.total() if self.steps.total() else 1.0
@@ -148,13 +153,13 @@ class Tally:
 
 def nested(counter: Counter[Any]) -> dict[str, Any]:
     """Return {(a, b, c): n} as {a: {b: {c: n}}}."""
-    nested: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for key, count in sorted(counter.items()):
-        place = nested
+        place = found
         for part in key[:-1]:
             place = place.setdefault(part, {})
         place[key[-1]] = count
-    return nested
+    return found
 
 
 def _statements_judged(verdict: Verdict) -> int:

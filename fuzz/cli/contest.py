@@ -16,6 +16,7 @@ from fuzz.cli import options
 from fuzz.cli.app import console, write_json
 from fuzz.cli.options import ArmOptions
 from fuzz.errors import CaseError
+from fuzz.inquiry.asking import oracle_of
 from fuzz.inquiry.question import sampled_by_name
 from fuzz.reduction.reproducer import render
 from fuzz.report.contest_table import contests_json, print_contests
@@ -93,7 +94,7 @@ def _contests(
     contests = {}
     with open_arms(given.specs(report), report, allow_same_build=given.same_build_wanted) as arms:
         for fingerprint, as_found in findings.items():
-            case = sampled_by_name(as_found.case, as_found.finding.oracle, alone=len(arms) == 1)
+            case = sampled_by_name(as_found.case, oracle_of(as_found.finding), alone=len(arms) == 1)
             found = replace(as_found, case=case)
             script = render(found.case, found.finding, facts, found.case_id, f"./pgduel replay {fingerprint}")
             name = f"{directory.name}/{fingerprint}, {found.finding.oracle}"

@@ -14,7 +14,7 @@ import typer
 
 from fuzz.campaign.campaign import REDUCTIONS
 from fuzz.campaign.catalog import new_campaign, opened
-from fuzz.campaign.findings import StoredFinding
+from fuzz.campaign.findings import StoredFinding, unsettled
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.seats import seats
 from fuzz.campaign.stop import Interrupt, interruptible
@@ -134,7 +134,7 @@ def told(hunt: Hunt, headline: str) -> typer.Exit:
         say(f"finding {found.finding.fingerprint}, {found.finding.oracle}: {found.finding.summary}")
         say(f"  {found.case_id}, in {found.count} cases")
         say(f"  replay: ./pgduel replay {found.reproducer}")
-    if unreduced := sum(not found.settled for found in hunt.findings):
+    if unreduced := len(unsettled(hunt.findings)):
         say(f"not reduced: {unreduced}; one run reduces {REDUCTIONS} at most")
     if not hunt.findings:
         say("No finding.")

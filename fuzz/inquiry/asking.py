@@ -5,11 +5,12 @@ from dataclasses import replace
 
 from fuzz.campaign.seats import Seat, seats
 from fuzz.campaign.trial import try_case
+from fuzz.errors import CaseError
 from fuzz.execution.stage import Stage
 from fuzz.servers.arm import Arm
 from oracles.case import Case
 from oracles.finding import Finding
-from oracles.oracle import Observations, Unstable, all_oracles
+from oracles.oracle import Observations, Oracle, Unstable, all_oracles
 
 Alike = Callable[[Finding, Finding], bool]
 
@@ -26,7 +27,7 @@ class Asking:
         self._settled: Observations = {}
 
     def _seats_of(self, arms: Sequence[Arm]) -> tuple[Seat, ...]:
-        return seats([oracle for oracle in all_oracles() if oracle.name == self.finding.oracle], arms)
+        return seats([oracle_of(self.finding)], arms)
 
     def shown(self, case: Case, alike: Alike = Finding.resembles) -> Finding | None:
         """Try a case once; return what it shows that is like the finding. Raises ServerError.
@@ -56,3 +57,11 @@ class Asking:
 def same_arms(one: Finding, other: Finding) -> bool:
     """Tell whether both accuse the same arm, whatever its symptom."""
     return one.arms == other.arms
+
+
+def oracle_of(finding: Finding) -> Oracle:
+    """Return the oracle of a finding. Raises CaseError where there is no such oracle any more."""
+    found = next((oracle for oracle in all_oracles() if oracle.name == finding.oracle), None)
+    if found is None:
+        raise CaseError(f"finding {finding.fingerprint} is of the oracle {finding.oracle}, which this pgduel lacks")
+    return found

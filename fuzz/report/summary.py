@@ -11,7 +11,7 @@ from rich.text import Text
 
 from fuzz.campaign.bugs import Bug, bug_key, bugs
 from fuzz.campaign.campaign import REDUCTIONS
-from fuzz.campaign.findings import StoredFinding
+from fuzz.campaign.findings import StoredFinding, unsettled
 from fuzz.campaign.stop import INTERRUPTED
 from fuzz.campaign.tally import Tally, nested
 from fuzz.report.terminal import clock, plan_lines
@@ -36,7 +36,7 @@ class Summary:
     not_compared: Sequence[str]  # lines that say which arms an oracle is not for
     complaints: Sequence[str]  # of the health check
     parts: Mapping[str, int]  # source → how many it replays whole, if any
-    newer_bases: Sequence[str] = ()  # lines on bases that are newer than what is shipped was made for
+    newer_bases: Sequence[str] = ()  # a line for each newer base and each moved patch
 
     @property
     def exit_code(self) -> int:
@@ -57,7 +57,7 @@ class Summary:
             "seconds": round(tally.seconds, 1),
             "cases": tally.cases.total(),
             "statements_judged": tally.statements_judged,
-            "statements_per_second": round(tally.statements_judged / tally.seconds, 1) if tally.seconds else 0.0,
+            "statements_per_second": round(tally.statements_per_second, 1),
             "valid_share": round(tally.valid_share, 5),
             "findings": [self.finding_json(each) for each in self.findings],
             "bugs": [_bug_json(each) for each in bugs(self.findings)],
@@ -133,7 +133,7 @@ def print_summary(console: Console, summary: Summary, *, verbose: bool = False) 
 
 
 def _print_verdict(console: Console, summary: Summary) -> None:
-    """Print whether anything was found, whether that can be trusted, and what it rests on."""
+    """Print the conclusion, the failed health checks, and the numbers of cases, statements and planted bugs."""
     style = "bold red" if summary.findings else "bold yellow" if summary.complaints else "bold green"
     console.print(Text(_conclusion(summary), style=style), soft_wrap=True)
     for complaint in summary.complaints:
@@ -141,11 +141,10 @@ def _print_verdict(console: Console, summary: Summary) -> None:
     for line in summary.newer_bases:
         _line(console, line)
     tally, planted = summary.tally, summary.canaries
-    rate = tally.statements_judged / tally.seconds if tally.seconds else 0.0
     _line(
         console,
         f"{tally.cases.total()} cases, {tally.statements_judged} statements compared in {clock(tally.seconds)} "
-        f"({rate:.0f}/s), {tally.valid_share:.1%} valid, seed {summary.seed}",
+        f"({tally.statements_per_second:.0f}/s), {tally.valid_share:.1%} valid, seed {summary.seed}",
     )
     retried = f", {planted['retried']} only when planted again" if planted.get("retried") else ""
     _line(console, f"planted bugs: {planted['caught']} of {planted['planted']} found{retried}")
@@ -167,9 +166,8 @@ def _oracles(tally: Tally) -> Table:
 
 
 def _hints(summary: Summary, *, verbose: bool) -> Iterator[str]:
-    """Yield what the user can do next, a line each."""
-    unreduced = sum(not found.settled for found in summary.findings)
-    if unreduced:
+    """Yield the commands that may come next, a line each."""
+    if unreduced := len(unsettled(summary.findings)):
         resume = f"./pgduel fuzz --resume {summary.campaign}"
         yield f"{_numbered(unreduced, 'finding')} not reduced; {resume} reduces up to {REDUCTIONS} of them"
     if summary.why == INTERRUPTED:

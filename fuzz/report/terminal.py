@@ -49,10 +49,9 @@ def display(console: Console, limit: float | None) -> Iterator[Display]:
 
 def headline(tally: Tally, findings: Sequence[StoredFinding]) -> str:
     """Return the campaign's state in one line."""
-    rate = tally.statements_judged / tally.seconds if tally.seconds else 0.0
     return (
         f"{clock(tally.seconds)}: {tally.cases.total()} cases, {tally.statements_judged} statements compared "
-        f"({rate:.0f}/s), {tally.valid_share:.1%} valid, {len(findings)} findings, "
+        f"({tally.statements_per_second:.0f}/s), {tally.valid_share:.1%} valid, {len(findings)} findings, "
         f"{tally.of_kind('unstable')} unstable, {tally.of_kind('inconclusive')} inconclusive"
     )
 
@@ -132,11 +131,10 @@ class LiveDisplay:
 
 
 def _progress(tally: Tally, findings: Sequence[StoredFinding]) -> Table:
-    rate = tally.statements_judged / tally.seconds if tally.seconds else 0.0
     cells = {
         "cases": str(tally.cases.total()),
         "statements compared": str(tally.statements_judged),
-        "a second": f"{rate:.0f}",
+        "a second": f"{tally.statements_per_second:.0f}",
         "valid": f"{tally.valid_share:.1%}",
         "findings": f"[bold red]{len(findings)}[/]" if findings else "0",
         "unstable": str(tally.of_kind("unstable")),

@@ -140,15 +140,15 @@ def build_arms(specs: Sequence[ArmSpec], report: Report) -> tuple[tuple[Build, t
 
 def newer_bases(specs: Sequence[ArmSpec]) -> tuple[str, ...]:
     """Return a line for each base that is newer than the known-good version, and for each patch that moved there."""
-    lines: dict[str, None] = {}
-    for spec in specs:
-        if known := newer_than_known(spec.base.version):
-            lines[f"base {spec.base.name} is {spec.base.version}; what is shipped was last seen to work on {known}"] = (
-                None
-            )
-            for patch in applied(spec.base.tree, spec.series).moved:
-                lines[f"patch {patch} applied to {spec.base.version} beside moved lines: read and rebase it"] = None
-    return tuple(lines)
+    return tuple(dict.fromkeys(line for spec in specs for line in _newer_base(spec)))
+
+
+def _newer_base(spec: ArmSpec) -> Iterator[str]:
+    version = spec.base.version
+    if known := newer_than_known(version):
+        yield f"base {spec.base.name} is {version}; what is shipped was last seen to work on {known}"
+        for patch in applied(spec.base.tree, spec.series).moved:
+            yield f"patch {patch} applied to {version} beside moved lines: read and rebase it"
 
 
 @contextmanager

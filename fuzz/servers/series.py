@@ -92,9 +92,9 @@ def _patch_of(checkout: Path, commit: str) -> Patch:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What a series made of a tree: the tree after each prefix, first the tree itself, and which patches moved.
+    """A series applied to a tree: the tree after each prefix (first the base itself), and the patches that moved.
 
-    A patch moved if it applied only beside fewer lines of context than it has.
+    A moved patch applies only with fewer lines of context than it has.
     """
 
     trees: tuple[str, ...]

@@ -126,7 +126,7 @@ def test_an_oracle_names_the_samples_that_it_judges(oracle: Oracle) -> None:
 @each_oracle
 def test_a_case_that_is_reduced_stays_in_the_samples_of_its_oracle(oracle: Oracle) -> None:
     case = Case("by_hand", (), (Step("SELECT 1", Kind.QUERY),), tuple(sample.mode for sample in oracle.samples))
-    named = sampled_by_name(replace(case, modes=()), oracle.name, alone=True)
+    named = sampled_by_name(replace(case, modes=()), oracle, alone=True)
     for sample in oracle.samples:
         assert (replace(named, modes=(*named.modes, BY_NAME)) in sample) == (replace(case, modes=()) in sample.alone)
 

@@ -14,7 +14,9 @@ BUGS = sorted((Path(__file__).parent / "bugs").glob("sampling_*.patch"))
 
 
 def test_methods_keep_their_promises(harness: Harness) -> None:
-    assert_clean(run_harness(harness("sampling"), 10, CORPUS))
+    run = run_harness(harness("sampling"), 10, CORPUS)
+    assert_clean(run)
+    assert run.executions > 1000
 
 
 def test_corpus_reaches_all_decisions(harness: Harness) -> None:

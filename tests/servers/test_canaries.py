@@ -91,4 +91,4 @@ def test_an_oracle_that_sees_nothing_stops_the_run(stage: Stage, arms: tuple[Arm
     trial = plant(Leak(), Canary("drop_row", WHOLE_FLOCK), stage, arms)
     assert not is_caught(trial, arms)
     with pytest.raises(CanaryMissed, match=r"leak \(drop_row\)"):
-        require_caught([Planted("result", "warn", 1, caught=True), Planted("leak", "drop_row", 3, caught=False)])
+        require_caught([Planted("result", "warn", 1), Planted("leak", "drop_row", None)])

@@ -33,7 +33,7 @@ _CONTENTS: Final = re.compile(
     re.DOTALL,
 )
 _PIVOT: Final = re.compile(r"SELECT \* FROM \(SELECT .*\) as result WHERE ", re.DOTALL)
-_FOUND: Final = "SELECT true"  # what a query that looks for a pivot row returns, as long as that row is there
+_FOUND: Final = "SELECT true"  # the result of a query for a pivot row that is there
 _THROWN: Final = re.compile(r"\AThrowable|\A[\w.]+(?:Error|Exception): (.*?)(?:\nCaused by: |\Z)", re.DOTALL)
 _EXPLAINED: Final = re.compile(r"EXPLAIN (?:\([^)]*\) )?(SELECT .*?); --\d+", re.DOTALL)
 
