@@ -1,13 +1,14 @@
 """Set-up: from python3 and nothing else to a running `pgduel` command. Standard library only."""
 
 import os
-import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 from fuzz import packages, workdir
 from fuzz.environment import ensure_environment, environment_directory, is_complete
 from fuzz.errors import PgduelError
+from fuzz.output import guard, note, tell
 from fuzz.servers import doctor
 
 _HELP = """\
@@ -20,42 +21,74 @@ usage: ./pgduel COMMAND [ARGUMENTS]
 
 The full help of each command needs Python packages that cannot be installed yet:
 """
+_BUILDING = ("bench", "build", "fuzz", "isolation", "sqlancer", "sqlsmith", "test")  # commands that compile servers
 
 
 def main(arguments: list[str]) -> int:
     """Set up what the command needs, then become it. Returns an exit code only where it does not come to that."""
+    guard()
     try:
         if not _only_looks(arguments):
-            python = set_up(packages.missing_packages(for_tests=arguments[0] == "test"))
+            python = set_up(packages.missing_packages(for_tests=arguments[0] == "test"), arguments)
         elif not is_complete(environment_directory()) and (answered := _look(arguments)) is not None:
             return answered
         else:
             python = ensure_environment()
     except PgduelError as error:
-        print(f"pgduel: {error}", file=sys.stderr)  # noqa: T201
+        note(str(error))
         return error.exit_code
     path = os.pathsep.join(filter(None, (str(workdir.CHECKOUT), os.environ.get("PYTHONPATH"))))
     # -P: a directory called fuzz where the user stands must not be taken for ours.
     os.execve(python, [str(python), "-P", "-m", "fuzz", *arguments], os.environ | {"PYTHONPATH": path})
 
 
-def set_up(absent: list[packages.Package]) -> Path:
-    """Return the Python of the environment, made beside the packages that it does not need. Raises PgduelError."""
-    if not absent:
+def set_up(absent: list[packages.Package], arguments: list[str]) -> Path:
+    """Return the Python of the environment. Raises PgduelError.
+
+    System packages, Python packages and the source that the command compiles are fetched at the same time.
+    """
+    if not absent and is_complete(environment_directory()):
         return ensure_environment()
-    packages.require_installable(absent)
-    if first := [package for package in absent if package.first]:
-        packages.install(first)
-    others = [package for package in absent if not package.first]
-    with ThreadPoolExecutor(1) as beside:
-        installing = beside.submit(packages.install, others) if others else None
-        try:
-            python = ensure_environment()
-        except PgduelError:  # a library that has to be compiled may lack the compiler yet
-            python = None
-        if installing is not None:
-            installing.result()
+    if absent:
+        packages.require_installable(absent)
+        packages.update_lists(absent)
+    with ThreadPoolExecutor(2) as beside:
+        if (source := source_wanted(arguments)) is not None:
+            beside.submit(fetch, source)
+        if first := [package for package in absent if package.first]:
+            packages.install(first)
+        others = [package for package in absent if not package.first]
+        return _environment_beside(beside.submit(packages.install, others) if others else None)
+
+
+def _environment_beside(installing: Future[None] | None) -> Path:
+    """Return the Python of the environment, once it is made and system packages are installed. Raises PgduelError."""
+    try:
+        python = ensure_environment()
+    except PgduelError:  # a library that has to be compiled may lack the compiler yet
+        python = None
+    if installing is not None:
+        installing.result()
     return python or ensure_environment()
+
+
+def source_wanted(arguments: list[str]) -> str | None:
+    """Return the release that the command is to compile, unless its arguments name another base."""
+    from fuzz.servers.release import DEFAULT, RELEASES
+
+    words = [word for argument in arguments for word in argument.split("=", 1)]
+    if words[0] not in _BUILDING or {"--repo", "--resume"} & set(words):
+        return None
+    base = words[words.index("--base") + 1] if "--base" in words[:-1] else DEFAULT
+    return base if base in RELEASES else None
+
+
+def fetch(source: str) -> None:
+    """Download a release and store its tree, as far as that goes by now; the command does the rest, or complains."""
+    from fuzz.servers.base import resolve_base
+
+    with suppress(PgduelError, OSError):
+        resolve_base(source, note)
 
 
 def _asks_for_help(arguments: list[str]) -> bool:
@@ -74,5 +107,5 @@ def _look(arguments: list[str]) -> int | None:
     absent = [p for p in packages.missing_packages(for_tests=False) if p.name == "python3-venv"]
     if not absent:
         return None
-    print(f"{_HELP}  {packages.install_line(absent)}")  # noqa: T201
+    tell(f"{_HELP}  {packages.install_line(absent)}")
     return 0 if _asks_for_help(arguments) else 2

@@ -1,6 +1,5 @@
 """The virtual environment that the command runs in, made on first use. Standard library only."""
 
-import fcntl
 import hashlib
 import re
 import shutil
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from fuzz import packages, workdir
 from fuzz.errors import PgduelError
+from fuzz.output import note
 
 LOCK = workdir.CHECKOUT / "requirements.lock"
 _COMPLETE = "complete"
@@ -40,8 +40,7 @@ def ensure_environment() -> Path:
     python = environment / "bin" / "python"
     if is_complete(environment):
         return python
-    with open(f"{environment}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with workdir.locked(environment):
         if not is_complete(environment):
             _make(environment, python)
     return python
@@ -53,7 +52,7 @@ def _make(environment: Path, python: Path) -> None:
         raise PgduelError(f"no disk space for Python packages in {environment.parent}; make room or set PGDUEL_HOME")
     shutil.rmtree(environment, ignore_errors=True)
     log = workdir.logs() / "environment.log"
-    print("pgduel: installing Python packages into its cache", file=sys.stderr)  # noqa: T201
+    note("installing Python packages into its cache")
     if packages.run_logged([sys.executable, "-m", "venv", str(environment)], log):
         raise PgduelError(f"cannot make a virtual environment: {packages.last_line(log)} (all of it: {log})")
     _install_locked(environment, python, log)

@@ -4,12 +4,12 @@ import importlib.util
 import os
 import shutil
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from fuzz import workdir
 from fuzz.errors import PgduelError
+from fuzz.output import note
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,6 @@ class Package:
 PACKAGES = (
     Package("python3-venv", "pip, for the libraries that pgduel is written with", first=True),
     Package("git", "stores source trees and applies patches"),
-    Package("bzip2", "unpacks PostgreSQL's source"),
-    Package("xz-utils", "unpacks PostgreSQL's source"),
     Package("gcc", "compiles PostgreSQL"),
     Package("libc6-dev", "compiles PostgreSQL"),
     Package("binutils", "links PostgreSQL, and names functions in backtraces"),
@@ -63,8 +61,11 @@ def missing_packages(*, for_tests: bool) -> list[Package]:
 
 def install_line(packages: list[Package]) -> str:
     """Return the one line that root runs to install the packages."""
-    names = " ".join(package.name for package in packages)
-    return f"apt-get update && apt-get install -y --no-install-recommends {names}"
+    return f"apt-get update && {' '.join(_install_command(packages))}"
+
+
+def _install_command(packages: list[Package]) -> list[str]:
+    return ["apt-get", "install", "-y", "--no-install-recommends", *(package.name for package in packages)]
 
 
 def require_installable(packages: list[Package]) -> list[str]:
@@ -76,13 +77,22 @@ def require_installable(packages: list[Package]) -> list[str]:
     return become_root
 
 
+def update_lists(packages: list[Package]) -> None:
+    """Update the lists of packages, before these are installed. Raises PgduelError that says what root should run."""
+    _run_as_root(["apt-get", "update"], packages, workdir.logs() / "packages-update.log")
+
+
 def install(packages: list[Package]) -> None:
     """Install the packages, as root or through sudo. Raises PgduelError that says what root should run."""
-    become_root, line = require_installable(packages), install_line(packages)
-    log = workdir.logs() / f"packages-{packages[0].name}.log"
     names = " ".join(package.name for package in packages)
-    print(f"pgduel: installing {len(packages)} system packages: {names}", file=sys.stderr)  # noqa: T201
-    if run_logged([*become_root, "env", "DEBIAN_FRONTEND=noninteractive", "sh", "-c", line], log):
+    note(f"installing {len(packages)} system packages: {names}")
+    _run_as_root(_install_command(packages), packages, workdir.logs() / f"packages-{packages[0].name}.log")
+
+
+def _run_as_root(command: list[str], packages: list[Package], log: Path) -> None:
+    become_root = require_installable(packages)
+    if run_logged([*become_root, "env", "DEBIAN_FRONTEND=noninteractive", *command], log):
+        line = install_line(packages)
         raise PgduelError(f"cannot install system packages: {last_line(log)} (all of it: {log}); as root, run: {line}")
 
 
@@ -94,7 +104,7 @@ def _become_root() -> list[str] | None:
         return None
     if subprocess.run(["sudo", "-n", "true"], capture_output=True).returncode == 0:
         return ["sudo", "-n"]
-    return ["sudo"] if sys.stdin.isatty() and sys.stderr.isatty() else None
+    return ["sudo"] if os.isatty(0) and os.isatty(2) else None  # it may ask for a password
 
 
 def run_logged(command: list[str], log: Path) -> int:

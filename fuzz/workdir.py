@@ -1,6 +1,7 @@
 """The one owner of every path that pgduel writes to, outside the checkout. Standard library only: set-up uses it."""
 
 import errno
+import fcntl
 import os
 import shutil
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from fuzz.errors import PgduelError, StorageError
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 MEMORY = Path("/dev/shm")
+_PRIVATE = 0o700
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _MEMORY_NEEDED = 8 << 30  # bytes: four servers with 1 GB of WAL at most each, what they hold, and as much left over
 
@@ -29,9 +31,10 @@ def _made(*parts: str) -> Path:
     return _ready(_root().joinpath(*parts))
 
 
-def _ready(path: Path) -> Path:
+def _ready(path: Path, mode: int = 0o777) -> Path:
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode, exist_ok=True)
     except OSError as error:
         raise PgduelError(
             f"cannot write to {path} ({error.strerror}); set PGDUEL_HOME to a directory you may use"
@@ -67,6 +70,17 @@ def write(path: Path, text: str) -> None:
         except BaseException:
             draft.unlink(missing_ok=True)
             raise
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a path, a file beside it; others wait. The kernel releases it if the process is killed."""
+    with open(f"{path}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(lock, fcntl.LOCK_UN)  # a process forked meanwhile has the file open, too
 
 
 def environments() -> Path:
@@ -126,10 +140,16 @@ def _in_memory() -> Path | None:
 
 
 def campaigns() -> Path:
-    """Return where campaigns keep their store and their reproducers: $PGDUEL_CAMPAIGNS, or in the cache."""
+    """Return where campaigns keep their store and their reproducers: $PGDUEL_CAMPAIGNS, or in the cache.
+
+    Nobody else may read them: what a campaign replays may hold the user's own data.
+    """
     if elsewhere := os.environ.get("PGDUEL_CAMPAIGNS"):
-        return _ready(Path(elsewhere).absolute())
-    return _made("campaigns")
+        return _ready(Path(elsewhere).absolute(), _PRIVATE)
+    path = _made("campaigns")
+    if path.stat().st_mode & ~_PRIVATE & 0o777:
+        path.chmod(_PRIVATE)
+    return path
 
 
 def harnesses() -> Path:

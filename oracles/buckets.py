@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from oracles.canary_case import AS_HASH_JOIN, canary_case, query
-from oracles.contradictions import Contradiction, Contradictions
-from oracles.explanation import Node, Span, loops, places, rows
-from oracles.hash_join_identities import power_of_two
-from oracles.hash_memory import allowance
-from oracles.oracle import Canary
-from oracles.sampling import EXPLAINED
+from oracles.explain.hash_join import power_of_two
+from oracles.explain.hash_memory import allowance
+from oracles.explain.inconsistencies import Contradiction, InconsistentFigures
+from oracles.explain.nodes import Node, Span, loops, places, rows
+from oracles.framework.canaries import AS_HASH_JOIN, canary_case, query
+from oracles.model.oracle import Canary
+from oracles.model.sampling import EXPLAINED
 
 BUCKETS: Final = "Hash Buckets"
 ORIGINAL: Final = "Original Hash Buckets"
@@ -150,7 +150,7 @@ IDENTITIES: Final = (
 )
 
 
-class Buckets(Contradictions):
+class Buckets(InconsistentFigures):
     """Buckets that do not suit the tuples, or that are not counted, are wrong, whatever the other arm has."""
 
     name: ClassVar[str] = "buckets"

@@ -4,19 +4,198 @@ Zhang and Rigger, "Constant Optimization Driven Database System Testing", SIGMOD
 outside is asked for first, and then replaced by what it returned; and constants are put into subqueries, so that
 partitions are pruned while the query runs and not when it is planned, indexes are entered with what is not yet known,
 and estimates are made without it.
+
+Constant folding: a subquery that needs no other table's row is put in the place of a constant, or the reverse.
+
+What a subquery is, is asked first, of the query that stands alone: where it needs a row from outside, that fails, and
+it stays. Names from WITH would mean something else there, so a subquery that reads one is left alone.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import ClassVar, Final
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, ClassVar, Final
 
-from oracles.canary_case import canary_case, query
-from oracles.claims import PLAINLY, Claim, Played
-from oracles.constant_folding import folded, question, unfolded
-from oracles.metamorphic import Metamorphic
-from oracles.observation import Outcome
-from oracles.oracle import Canary
-from oracles.sampling import FOLDED, Sample
-from oracles.wording import texts_of
+from pglast import ast
+from pglast.enums import A_Expr_Kind, JoinType, SubLinkType
+from pglast.visitors import Visitor
+
+from oracles.framework.canaries import canary_case, query
+from oracles.framework.difference_text import texts_of
+from oracles.framework.metamorphic import Metamorphic
+from oracles.framework.relations import PLAINLY, MetamorphicRelation, Played
+from oracles.model.observation import Outcome
+from oracles.model.oracle import Canary
+from oracles.model.sampling import FOLDED, Sample
+from oracles.sql.building import expression, printed, text_of
+from oracles.sql.determinism import has_parameters, known_select
+from oracles.sql.names import names_in
+
+CACHED: Final = 4096  # statements
+_MOST: Final = 60  # values of a list
+
+# A value as SQL: format_type() with -1 names a type so that no length is put upon the value. What is compared with it
+# takes a subquery's collation, unless that is the default one. Where settings have values printed with less than they
+# hold, it is null.
+_TYPE: Final = "pg_typeof(y)::oid"
+_IS_COLLATED: Final = f"(SELECT typcollation <> 0 FROM pg_type WHERE oid = {_TYPE})"
+_COLLATION: Final = f"nullif(CASE WHEN {_IS_COLLATED} THEN pg_collation_for(y) END, '\"default\"')"
+_LOSES_NOTHING: Final = (
+    "current_setting('extra_float_digits')::int > 0 AND current_setting('DateStyle') LIKE 'ISO%' "
+    "AND current_setting('array_nulls')::bool"
+)
+_VALUE: Final = (
+    f"CASE WHEN {_LOSES_NOTHING} THEN format('%L::%s%s', y, format_type({_TYPE}, -1), ' COLLATE ' || {_COLLATION}) END"
+)
+_LOST: Final = "NULL"
+
+
+@lru_cache(CACHED)
+def question(sql: str) -> str:
+    """Return the query for what all subqueries are that may be folded; empty where there is none.
+
+    It returns rows of a subquery's number and one of its values, written in SQL.
+    """
+    asked = enumerate(each for _, each in _asked(known_select(sql)))
+    return " UNION ALL ".join(f"SELECT {number}, v FROM ({each}) AS a (v)" for number, each in asked)
+
+
+@lru_cache(CACHED)
+def folded(sql: str, answers: tuple[tuple[int, str], ...]) -> str:
+    """Return the query with its subqueries folded, by the rows that `question(sql)` returned; empty where none is."""
+    statement = known_select(sql)
+    values = defaultdict(list)
+    for number, value in answers:
+        values[number].append(value)
+    replaced = {
+        id(link): constant
+        for number, (link, _) in enumerate(_asked(statement))
+        if (constant := _constant(link, sorted(set(values[number])))) is not None
+    }
+    if not replaced:
+        return ""
+    _Replaced(replaced)(statement)
+    return printed(statement)
+
+
+@lru_cache(CACHED)
+def unfolded(sql: str) -> str:
+    """Return the query with constants in its conditions as subqueries; empty where there is none."""
+    statement = known_select(sql)
+    if statement is None:
+        return ""
+    unfolding = _Unfolding()
+    unfolding(statement)
+    return printed(statement) if unfolding.count else ""
+
+
+def _asked(statement: Any) -> list[tuple[Any, str]]:
+    """Return the outermost subqueries in expressions that may be folded, each with the query for its values."""
+    if statement is None:
+        return []
+    above = names_in(statement)
+    links = (link for link in above.links if _stands_alone(link.subselect, above.common))
+    return [(link, asked) for link in links if (asked := _question(link))]
+
+
+def _stands_alone(select: Any, common: Collection[str]) -> bool:
+    """Tell whether it needs no column and no common table of a query around it, as far as its text tells."""
+    within = names_in(select, deep=True)
+    return within.columns_of <= within.aliases and within.tables.isdisjoint(common) and not has_parameters(select)
+
+
+def _question(link: Any) -> str:
+    """Return the query for the values of a subquery; empty where it cannot be folded."""
+    kind, select = link.subLinkType, printed(link.subselect)
+    if not select:
+        return ""
+    if kind == SubLinkType.EXISTS_SUBLINK:
+        return f"SELECT EXISTS ({select})::text"
+    if kind == SubLinkType.EXPR_SUBLINK:
+        return f"SELECT {_VALUE} FROM (SELECT ({select}) AS y) AS s"
+    if kind == SubLinkType.ARRAY_SUBLINK:
+        return f"SELECT {_VALUE} FROM (SELECT ARRAY({select}) AS y) AS s"
+    is_list = kind in (SubLinkType.ANY_SUBLINK, SubLinkType.ALL_SUBLINK)
+    if not is_list or isinstance(link.testexpr, ast.RowExpr):
+        return ""
+    return f"SELECT {_VALUE} FROM ({select}) AS s (y)"
+
+
+def _constant(link: Any, values: Sequence[str]) -> Any:
+    """Return what stands for a subquery with these values; None if that would be too long, or cannot be written.
+
+    They keep their type in an array; after IN they would take one that is common to them and what is before it.
+    """
+    kind = link.subLinkType
+    if _LOST in values:
+        return None
+    if kind not in (SubLinkType.ANY_SUBLINK, SubLinkType.ALL_SUBLINK):
+        return expression(f"({values[0]})") if len(values) == 1 else None
+    test = text_of(link.testexpr)
+    if len(values) > _MOST or not test:
+        return None
+    if not values:
+        return expression("FALSE" if kind == SubLinkType.ANY_SUBLINK else "TRUE")
+    if not link.operName and _is_array(expression(values[0])):
+        return expression(f"({test}) IN ({', '.join(values)})")
+    if len(link.operName or ()) > 1:  # its schema is named
+        return None
+    operator = str(link.operName[0].sval) if link.operName else "="
+    how = "ANY" if kind == SubLinkType.ANY_SUBLINK else "ALL"
+    return expression(f"({test}) {operator} {how} (ARRAY[{', '.join(values)}])")
+
+
+def _is_array(value: Any) -> bool:
+    """Tell whether a value, as `_VALUE` writes it, is an array, of which no array can be made."""
+    cast: Any = value.arg if isinstance(value, ast.CollateClause) else value
+    return bool(cast.typeName.arrayBounds)
+
+
+class _Replaced(Visitor):
+    """Puts constants in the place of subqueries."""
+
+    def __init__(self, by: Mapping[int, Any]) -> None:
+        super().__init__()
+        self._by = by
+
+    def visit_SubLink(self, _ancestors: Any, node: Any) -> Any:
+        return self._by.get(id(node))
+
+
+class _Unfolding(Visitor):
+    """Puts subqueries in the place of constants that are operands in conditions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def visit_SelectStmt(self, _ancestors: Any, node: Any) -> None:
+        self._unfold(node.whereClause)
+        self._unfold(node.havingClause)
+
+    def visit_JoinExpr(self, _ancestors: Any, node: Any) -> None:
+        if node.jointype != JoinType.JOIN_FULL:  # it needs conditions that hashes or sorting can be made by
+            self._unfold(node.quals)
+
+    def _unfold(self, condition: Any) -> None:
+        if isinstance(condition, ast.BoolExpr):
+            for each in condition.args or ():
+                self._unfold(each)
+        if isinstance(condition, ast.A_Expr) and condition.kind == A_Expr_Kind.AEXPR_OP:
+            for side in ("lexpr", "rexpr"):
+                if _is_constant(getattr(condition, side)):
+                    self.count += 1
+                    link = expression("(SELECT 1)")
+                    link.subselect.targetList[0].val = getattr(condition, side)
+                    setattr(condition, side, link)
+
+
+def _is_constant(value: Any) -> bool:
+    """Tell whether it is an integer, or of a type that is named: others take that of their surroundings."""
+    if isinstance(value, ast.TypeCast):
+        return isinstance(value.arg, ast.A_Const)
+    return isinstance(value, ast.A_Const) and isinstance(value.val, ast.Integer)
+
 
 _MODES: Final = (FOLDED.mode,)
 
@@ -34,7 +213,7 @@ class Coddtest(Metamorphic):
         Canary("misread_constant", canary_case(query("SELECT count(*) FROM canary WHERE n < 3"), modes=_MODES)),
     )
 
-    def claims(self, played: Played) -> Iterator[Claim]:
+    def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
         """Yield a claim for each direction."""
         plain = {step: sql for step, sql in played.exact().items() if not played.case.all_steps[step].params}
         answers = _answers(played, plain)

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
-from oracles.canary_case import AS_HASH_JOIN, canary_case, query
-from oracles.contradictions import Contradiction, Contradictions
-from oracles.explanation import Node, Place, loops, places
-from oracles.hash_join_identities import IDENTITIES, Join
-from oracles.oracle import Canary
-from oracles.sampling import EXPLAINED
+from oracles.explain.hash_join import IDENTITIES, Join
+from oracles.explain.inconsistencies import Contradiction, InconsistentFigures
+from oracles.explain.nodes import LocatedNode, Node, loops, places
+from oracles.framework.canaries import AS_HASH_JOIN, canary_case, query
+from oracles.model.oracle import Canary
+from oracles.model.sampling import EXPLAINED
 
 _CANARY: Final = canary_case(
     query("SELECT canary.n, nest.name FROM canary LEFT JOIN nest ON canary.n = nest.n"),
@@ -16,7 +16,7 @@ _CANARY: Final = canary_case(
 )
 
 
-class Counters(Contradictions):
+class Counters(InconsistentFigures):
     """Figures of joins that contradict each other are wrong, whatever the other arm says."""
 
     name: ClassVar[str] = "counters"
@@ -30,7 +30,7 @@ class Counters(Contradictions):
                 yield from (Contradiction(name, f"Hash {join.kind} Join", _told(join)) for name in broken)
 
 
-def _join(place: Place) -> Join | None:
+def _join(place: LocatedNode) -> Join | None:
     """Return the hash join at this place, if there is one that ran."""
     is_join = place.node["Node Type"] == "Hash Join" and loops(place.node) > 0
     return Join(place.node, place.finished) if is_join else None

@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar, Final
 
-from oracles.canary_case import canary_case, query
-from oracles.case import Case
-from oracles.finding import Finding, as_all_do, pairs_of
-from oracles.observation import CaseObservation, Outcome, Run
-from oracles.oracle import Agree, Canary, Inconclusive, Observations, Oracle, Verdict, accused, duel
-from oracles.repetition import repeated_runs
-from oracles.sampling import REPEATED, Sample
+from oracles.framework.canaries import canary_case, query
+from oracles.model.case import Case
+from oracles.model.finding import Finding, as_all_do, pairs_of
+from oracles.model.observation import CaseObservation, Outcome, Run
+from oracles.model.oracle import Agree, Canary, Inconclusive, Observations, Oracle, Verdict, accused, duel
+from oracles.model.sampling import REPEATED, Sample, repeated_runs
 
 FRAMES: Final = 3  # of a backtrace, enough to tell causes apart
 REPORT_LINES: Final = 60  # quoted in a finding

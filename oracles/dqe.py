@@ -13,15 +13,15 @@ from typing import Any, ClassVar, Final
 from pglast import ast
 from pglast.stream import RawStream
 
-from oracles.canary_case import canary_case, query
-from oracles.claims import PLAINLY, Claim, Played, Way
-from oracles.determinism import is_deterministic
-from oracles.metamorphic import Metamorphic
-from oracles.observation import Outcome
-from oracles.oracle import Canary
-from oracles.query_building import columns_in, snippet, text_of
-from oracles.query_core import core
-from oracles.sampling import CHANGED, Sample
+from oracles.framework.canaries import canary_case, query
+from oracles.framework.metamorphic import Metamorphic
+from oracles.framework.relations import PLAINLY, MetamorphicRelation, Played, QueryVariant
+from oracles.model.observation import Outcome
+from oracles.model.oracle import Canary
+from oracles.model.sampling import CHANGED, Sample
+from oracles.sql.building import columns_in, snippet, text_of
+from oracles.sql.core import core
+from oracles.sql.determinism import is_deterministic
 
 CACHED: Final = 4096  # statements
 _MODES: Final = (CHANGED.mode,)
@@ -45,9 +45,9 @@ class Dqe(Metamorphic):
         Canary("change_nothing", canary_case(query("SELECT n FROM canary WHERE canary.n > 2"), modes=_MODES)),
     )
 
-    def claims(self, played: Played) -> Iterator[Claim]:
+    def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
         """Yield a claim for UPDATE and one for DELETE, where no transaction is open."""
-        idle = {step for step, seen in enumerate(played.seen(Way()).steps) if seen.transaction == "I"}
+        idle = {step for step, seen in enumerate(played.seen(QueryVariant()).steps) if seen.transaction == "I"}
         found = {step: each for step, sql in played.queries().items() if step in idle and (each := changes(sql))}
         made = played.tight(found, lambda each: each[0])
         if not made:

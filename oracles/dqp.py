@@ -8,13 +8,13 @@ enough for a finding, so a query has to be one whose text says that it returns t
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
-from oracles.canary_case import canary_case, query
-from oracles.claims import Claim, Played
-from oracles.determinism import is_known
-from oracles.metamorphic import Metamorphic
-from oracles.oracle import Canary
-from oracles.other_plans import OTHER_PLANS
-from oracles.sampling import REPLANNED, Sample
+from oracles.framework.canaries import canary_case, query
+from oracles.framework.metamorphic import Metamorphic
+from oracles.framework.other_plans import OTHER_PLANS
+from oracles.framework.relations import MetamorphicRelation, Played
+from oracles.model.oracle import Canary
+from oracles.model.sampling import REPLANNED, Sample
+from oracles.sql.determinism import is_known
 
 _MODES: Final = (REPLANNED.mode,)
 
@@ -31,7 +31,7 @@ class Dqp(Metamorphic):
         ),
     )
 
-    def claims(self, played: Played) -> Iterator[Claim]:
+    def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
         """Yield a claim for each kind of plan: tables are filled under the case's own, so that only queries differ."""
         known = {position: (sql, sql) for position, sql in played.exact().items() if is_known(sql)}
         for mode in OTHER_PLANS:

@@ -2,17 +2,112 @@
 
 Jiang and Su, "Detecting Logic Bugs in Database Engines via Equivalent Expression Transformation", OSDI 2024. Any query
 will do: what changes is every condition, at every level of it, and every value that it shows.
+
+Expression transforming: the same query with its conditions and values written so that they mean the same.
+
+A tautology is made of any condition r as `r OR NOT r OR r IS NULL`, a contradiction as `r AND NOT r AND r IS NOT NULL`:
+neither is folded away, since r is of the query's own columns.
 """
 
-from collections.abc import Iterator
-from typing import ClassVar, Final
+import hashlib
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any, ClassVar, Final
 
-from oracles.canary_case import canary_case, query
-from oracles.claims import Claim, Played
-from oracles.expression_transforming import transformed
-from oracles.metamorphic import Metamorphic
-from oracles.oracle import Canary
-from oracles.sampling import TRANSFORMED, Sample
+from pglast.enums import JoinType, SetOperation
+from pglast.visitors import Visitor
+
+from oracles.framework.canaries import canary_case, query
+from oracles.framework.metamorphic import Metamorphic
+from oracles.framework.relations import MetamorphicRelation, Played
+from oracles.model.oracle import Canary
+from oracles.model.sampling import TRANSFORMED, Sample
+from oracles.sql.building import all_of, columns_in, conjuncts, expression, has_subquery, printed, text_of
+from oracles.sql.core import groups
+from oracles.sql.determinism import SET_RETURNING, calls, known_select
+from oracles.sql.total_order import is_star
+
+CACHED: Final = 4096  # statements
+_TAUTOLOGY: Final = "(({r}) OR NOT ({r}) OR ({r}) IS NULL)"
+_CONTRADICTION: Final = "(({r}) AND NOT ({r}) AND ({r}) IS NOT NULL)"
+
+# What a condition p becomes. By the first kind it is used once, and stays what joins can be made by.
+_KEPT: Final = ("({p}) AND {true}", "NOT (NOT ({p}))")
+_WRAPPED: Final = (
+    "({p}) OR {false}",
+    "CASE WHEN {true} THEN ({p}) ELSE NULL END",
+    "CASE WHEN {false} THEN NULL ELSE ({p}) END",
+)
+_REPEATED: Final = (
+    "CASE WHEN {false} THEN NOT ({p}) ELSE ({p}) END",
+    "CASE WHEN {r} THEN ({p}) ELSE ({p}) END",
+)
+_VALUES: Final = (
+    "CASE WHEN {true} THEN ({p}) ELSE NULL END",
+    "CASE WHEN {false} THEN NULL ELSE ({p}) END",
+    "CASE WHEN {r} THEN ({p}) ELSE ({p}) END",
+)
+
+
+@lru_cache(CACHED)
+def transformed(sql: str) -> str:
+    """Return the query with all its conditions, and the values it shows, transformed; empty where nothing can be."""
+    statement = known_select(sql)
+    if statement is None:
+        return ""
+    transformer = _Transformer(sql)
+    transformer.values_of(statement)
+    transformer(statement)
+    return printed(statement) if transformer.count else ""
+
+
+class _Transformer(Visitor):
+    """Transforms each level, from the outermost to those within; which form it chooses depends on the text alone."""
+
+    def __init__(self, sql: str) -> None:
+        super().__init__()
+        self.count = 0
+        self._sql = sql
+
+    def visit_SelectStmt(self, _ancestors: Any, node: Any) -> None:
+        node.whereClause = self._conditions(node.whereClause, _KEPT + _WRAPPED)
+        node.havingClause = self._conditions(node.havingClause, _KEPT + _WRAPPED)
+
+    def visit_JoinExpr(self, _ancestors: Any, node: Any) -> None:
+        if node.jointype != JoinType.JOIN_FULL:  # it needs conditions that hashes or sorting can be made by
+            node.quals = self._conditions(node.quals, _KEPT)
+
+    def values_of(self, select: Any) -> None:
+        """Transform the values that the outermost query shows, unless something else refers to them."""
+        refers = groups(select) or select.distinctClause or select.sortClause or select.op != SetOperation.SETOP_NONE
+        for target in () if refers else select.targetList or ():
+            if not is_star(target.val) and not calls(target.val, SET_RETURNING):
+                target.val = self._changed(target.val, _VALUES, f"({text_of(target.val)}) IS NULL")
+
+    def _conditions(self, condition: Any, forms: Sequence[str]) -> Any:
+        changed = [self._condition(each, forms) for each in conjuncts(condition)]
+        return all_of(*changed)
+
+    def _condition(self, condition: Any, forms: Sequence[str]) -> Any:
+        if has_subquery(condition):
+            return self._changed(condition, forms, next(_nulls(condition), ""))
+        return self._changed(condition, (*forms, *_REPEATED) if len(forms) > len(_KEPT) else forms, text_of(condition))
+
+    def _changed(self, value: Any, forms: Sequence[str], about: str) -> Any:
+        """Return the value in another form, with tautologies about this condition."""
+        text = text_of(value)
+        if not text or not about or (has_subquery(value) and forms is _VALUES):
+            return value
+        self.count += 1
+        chosen = hashlib.sha256(f"{self.count} {self._sql}".encode()).digest()[0] % len(forms)
+        true, false = (form.format(r=about) for form in (_TAUTOLOGY, _CONTRADICTION))
+        return expression(forms[chosen].format(p=text, r=about, true=true, false=false))
+
+
+def _nulls(value: Any) -> Iterator[str]:
+    """Yield conditions that columns in it, outside of subqueries, are null."""
+    return (f"{text_of(column)} IS NULL" for column in columns_in(value) if not is_star(column))
+
 
 _MODES: Final = (TRANSFORMED.mode,)
 
@@ -27,7 +122,7 @@ class Eet(Metamorphic):
         Canary("lose_negated", canary_case(query("SELECT max(n) FROM canary WHERE n <= 3"), modes=_MODES)),
     )
 
-    def claims(self, played: Played) -> Iterator[Claim]:
+    def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
         """Yield the claim that nothing changes."""
         made = {position: transformed(sql) for position, sql in played.exact().items()}
         changed = {position: sql for position, sql in made.items() if sql}

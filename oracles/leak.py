@@ -3,6 +3,8 @@
 Three signs are looked for. The server's own leak warnings, and what is left when the case has ended, are faults on
 any arm; so is what is left behind a foreign server: sessions, transactions, cursors and prepared statements. Growth is
 a fault only of an arm that grows while another does not: caches grow on all of them.
+
+Growth: what a session holds more of after every repetition of a case, while another arm's session does not.
 """
 
 import re
@@ -10,17 +12,53 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from itertools import permutations
+from itertools import pairwise, permutations
 from typing import ClassVar, Final
 
-from oracles.canary_case import canary_case, query
-from oracles.case import Case
-from oracles.finding import Finding, as_all_do, pairs_of
-from oracles.growth import outgrown, series
-from oracles.observation import CaseObservation, Outcome, Residue, Run
-from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Verdict, accused, duel
-from oracles.repetition import REPEATS, repeated_runs
-from oracles.sampling import REPEATED, Sample
+from oracles.framework.canaries import canary_case, query
+from oracles.model.case import Case
+from oracles.model.finding import Finding, as_all_do, pairs_of
+from oracles.model.observation import CaseObservation, Outcome, Residue, Resources, Run
+from oracles.model.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Verdict, accused, duel
+from oracles.model.sampling import REPEATED, REPEATS, Sample, repeated_runs
+
+# Times the other arm's growth. What both do is the base's way (PL/pgSQL keeps each function ever called), and equal
+# within two percent on equal builds; a patch may well make a structure a little larger.
+FASTER: Final = 1.25
+
+
+def outgrown(suspect: Sequence[Resources], other: Sequence[Resources]) -> Iterator[str]:
+    """Yield each quantity in which the suspect outgrows the other arm."""
+    others = _held(other)
+    for quantity, values in _held(suspect).items():
+        later = _settled(values)
+        gained, others_gain = _gain(later), _gain(_settled(others.get(quantity, ())))
+        steadily = len(later) > 1 and all(before < after for before, after in pairwise(later))
+        if steadily and gained > FASTER * others_gain:
+            yield quantity
+
+
+def series(resources: Sequence[Resources], quantity: str) -> str:
+    """Return the values of a quantity after each repetition, as text."""
+    return ", ".join(map(str, _held(resources).get(quantity, ())))
+
+
+def _held(resources: Sequence[Resources]) -> dict[str, tuple[int, ...]]:
+    contexts = sorted({name for each in resources for name in each.contexts})
+    return {
+        "open files": tuple(each.open_files for each in resources),
+        "shared memory mappings": tuple(each.shared_memory for each in resources),
+    } | {f"memory context {name}": tuple(each.contexts.get(name, (0, 0))[1] for each in resources) for name in contexts}
+
+
+def _settled(values: Sequence[int]) -> Sequence[int]:
+    """Leave out the first third, in which caches fill."""
+    return values[len(values) // 3 :]
+
+
+def _gain(values: Sequence[int]) -> int:
+    return max(0, values[-1] - values[0]) if values else 0
+
 
 CONFIRMING_REPEATS: Final = 18
 

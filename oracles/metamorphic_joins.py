@@ -3,19 +3,243 @@
 An outer join is a smaller join and the rows without a match; one side is its rows that have a match, and those that
 have none; and a Bloom filter changes no row (where the arm has such a filter: others lack its setting, which is not
 taken for agreement).
+
+Plain SELECT: the part of a query that returns rows of a join as they are, on top or aggregated as a whole.
+
+It has no aggregates, grouping, DISTINCT, LIMIT, locks or set operations of its own, so it may be exchanged for another
+query with the same rows. What a query aggregates without having one is put into one first.
+
+Join rewriting: other queries whose rows must be the same, made on the syntax tree.
+
+An outer join is an inner join and the rows without a match; a query is the sum of its rows that have a match somewhere
+(EXISTS) and of those that have none. Rows without a match are written as a join ON FALSE, which extends them by nulls
+whatever the columns are, and NOT EXISTS: the planner makes an anti join of that.
 """
 
-from collections.abc import Iterator
-from typing import ClassVar, Final
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, Final
 
-from oracles.canary_case import canary_case, query
-from oracles.claims import Claim, Played, Way
-from oracles.determinism import is_known
-from oracles.join_rewriting import rewritten
-from oracles.metamorphic import Metamorphic
-from oracles.mode import Mode
-from oracles.oracle import Canary
-from oracles.sampling import REWRITTEN, Sample
+from pglast import ast
+from pglast.enums import BoolExprType, JoinType, SetOperation, SubLinkType
+
+from oracles.framework.canaries import canary_case, query
+from oracles.framework.metamorphic import Metamorphic
+from oracles.framework.relations import MetamorphicRelation, Played, QueryVariant
+from oracles.model.mode import Mode
+from oracles.model.oracle import Canary
+from oracles.model.sampling import REWRITTEN, Sample
+from oracles.sql.building import all_of, conjuncts, digest, expression, negated, printed, snippet, union_all
+from oracles.sql.determinism import AGGREGATES, has_parameters, is_deterministic, is_known, name_of
+from oracles.sql.names import aggregates
+from oracles.sql.parsing import fresh_select
+
+_RESTRICTING: Final = (
+    *("distinctClause", "intoClause", "groupClause", "havingClause", "windowClause", "valuesLists", "limitOffset"),
+    *("limitCount", "lockingClause"),
+)
+
+
+def parsed(sql: str) -> Any:
+    """Return the tree of a single SELECT, else None."""
+    only = fresh_select(sql)
+    if only is not None:
+        _lift(only)
+    return only
+
+
+def plain(select: Any) -> Any:
+    """Return the plain SELECT that this one is, or that it aggregates as a whole; None if there is none."""
+    if not _is_simple(select):
+        return None
+    if not any(map(aggregates, (*(select.targetList or ()), *(select.sortClause or ())))):
+        return select
+    return plain(select.fromClause[0].subquery) if _is_of_subquery(select) else None
+
+
+def _is_simple(select: Any) -> bool:
+    restricted = any(getattr(select, name) for name in _RESTRICTING)
+    return bool(select.fromClause) and not restricted and select.op == SetOperation.SETOP_NONE
+
+
+def _is_of_subquery(select: Any) -> bool:
+    """Tell whether it takes all of one subquery, and nothing else."""
+    only = select.fromClause[0] if len(select.fromClause) == 1 else None
+    return isinstance(only, ast.RangeSubselect) and not (only.lateral or select.whereClause)
+
+
+def _lift(select: Any) -> None:
+    """Have a query that returns nothing but aggregates take their arguments from a plain subquery."""
+    targets: Any = select.targetList or ()
+    if not (targets and _is_simple(select) and all(_is_aggregate(target.val) for target in targets)):
+        return
+    if _is_of_subquery(select):
+        _lift(select.fromClause[0].subquery)
+        return
+    lifted = snippet("SELECT FROM (SELECT) AS q")
+    below = lifted.fromClause[0].subquery
+    columns = []
+    for number, target in enumerate(targets, start=1):
+        if target.val.args:
+            columns.append(ast.ResTarget(name=f"c{number}", val=target.val.args[0]))
+            target.val.args = (_column(number),)
+    below.targetList = tuple(columns) or None
+    below.fromClause, below.whereClause = select.fromClause, select.whereClause
+    select.fromClause, select.whereClause = lifted.fromClause, None
+
+
+def _column(number: int) -> Any:
+    return snippet(f"SELECT c{number}").targetList[0].val
+
+
+def _is_aggregate(expression: Any) -> bool:
+    """Tell whether it is a plain aggregate of one expression, or of rows."""
+    if not isinstance(expression, ast.FuncCall) or expression.over or expression.agg_filter or expression.agg_order:
+        return False
+    return name_of(expression) in AGGREGATES and len(expression.args or ()) <= 1
+
+
+CACHED: Final = 4096  # statements; the rewriting of one is asked for several times in a row
+
+# Which side of the join is looked up for rows that have no match on it.
+_LOOKED_UP: Final = {JoinType.JOIN_LEFT: "rarg", JoinType.JOIN_RIGHT: "larg", JoinType.JOIN_FULL: "larg"}
+_MATCHED_PART: Final = {
+    JoinType.JOIN_LEFT: JoinType.JOIN_INNER,
+    JoinType.JOIN_RIGHT: JoinType.JOIN_INNER,
+    JoinType.JOIN_FULL: JoinType.JOIN_LEFT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """Queries made from one; empty where there is none."""
+
+    parts: str = ""  # returns the same rows: an outer join as a smaller join and the rows without a match
+    whole: str = ""  # returns all rows of one side
+    halves: str = ""  # returns the rows of that side that have a match, and those that have none
+
+    def __bool__(self) -> bool:
+        return bool(self.parts or self.whole)
+
+
+@lru_cache(CACHED)
+def rewritten(sql: str) -> Rewritten:
+    """Return what this query can be rewritten to."""
+    statement = parsed(sql)
+    if statement is None or plain(statement) is None or not is_deterministic(statement):
+        return Rewritten()
+    parts = _built(sql, _parts, _in_place)
+    put = _in_place if _asked(plain(statement)) is not None else _as_digest
+    halves = "" if has_parameters(statement) else _built(sql, _halves, put)
+    return Rewritten(parts, _built(sql, _whole, put) if halves else "", halves)
+
+
+def _built(sql: str, build: Callable[[Callable[[], Any]], Any], put: Callable[[Any, Any], Any]) -> str:
+    """Return the statement with its plain SELECT replaced; empty where that cannot be, or is not printed faithfully.
+
+    No node may be in a tree twice, so `build` is given a source of fresh ones.
+    """
+    replacement = build(lambda: plain(parsed(sql)))
+    if replacement is None:
+        return ""
+    statement = put(parsed(sql), replacement)
+    return printed(statement)
+
+
+def _in_place(statement: Any, replacement: Any) -> Any:
+    """Return the statement with its plain SELECT replaced."""
+    place, above = plain(statement), statement
+    if place is statement:
+        return replacement
+    while above.fromClause[0].subquery is not place:
+        above = above.fromClause[0].subquery
+    above.fromClause[0].subquery = replacement
+    return statement
+
+
+def _as_digest(statement: Any, replacement: Any) -> Any:
+    """Return a digest of the rows of the replacement, whose columns are others than those of the plain SELECT."""
+    if plain(statement) is not statement:
+        replacement.withClause = statement.withClause
+    return digest(replacement)
+
+
+def _outer_join(select: Any) -> Any:
+    """Return the outermost join of FROM if it is an outer one with a condition, else None."""
+    only = select.fromClause[0] if len(select.fromClause) == 1 else None
+    if not isinstance(only, ast.JoinExpr) or only.alias or only.usingClause or only.isNatural:
+        return None
+    asks = only.quals is not None and not isinstance(only.quals, ast.A_Const)  # not ON TRUE
+    return only if only.jointype in _LOOKED_UP and asks else None
+
+
+def _parts(fresh: Callable[[], Any]) -> Any:
+    matched, unmatched, looked_up = fresh(), fresh(), fresh()
+    join = _outer_join(matched)
+    if join is None:
+        return None
+    kind = join.jointype
+    join.jointype = _MATCHED_PART[kind]
+    nothing = _outer_join(unmatched)
+    nothing.jointype = JoinType.JOIN_LEFT if kind == JoinType.JOIN_LEFT else JoinType.JOIN_RIGHT
+    nothing.quals = expression("FALSE")
+    other = _outer_join(looked_up)
+    matches = _exists(getattr(other, _LOOKED_UP[kind]), other.quals)
+    unmatched.whereClause = all_of(negated(matches), unmatched.whereClause)
+    return union_all(matched, unmatched)
+
+
+def _whole(fresh: Callable[[], Any]) -> Any:
+    return _side(fresh, lambda _: None)
+
+
+def _halves(fresh: Callable[[], Any]) -> Any:
+    matched, unmatched = _side(fresh, lambda found: found), _side(fresh, negated)
+    return None if matched is None else union_all(matched, unmatched)
+
+
+def _side(fresh: Callable[[], Any], condition: Callable[[Any], Any]) -> Any:
+    """Return the query for the rows of one side for which the condition on its match holds; None if there is none."""
+    select = fresh()
+    conditions = conjuncts(select.whereClause)
+    asked = _asked(select)
+    if asked is not None:
+        others = [each for each in conditions if _exists_of(each) is not asked]
+        select.whereClause = all_of(condition(asked), *others)
+        return select
+    join = _outer_join(select)
+    if join is None or join.jointype == JoinType.JOIN_FULL:
+        return None
+    looked_up = _LOOKED_UP[join.jointype]
+    kept = join.larg if looked_up == "rarg" else join.rarg
+    everything = snippet("SELECT *")
+    everything.fromClause = (kept,)
+    everything.withClause = select.withClause
+    everything.whereClause = all_of(condition(_exists(getattr(join, looked_up), join.quals)))
+    return everything
+
+
+def _asked(select: Any) -> Any:
+    """Return the first EXISTS that is, or is negated by, a condition which all rows must meet."""
+    return next((each for each in map(_exists_of, conjuncts(select.whereClause)) if each is not None), None)
+
+
+def _exists_of(condition: Any) -> Any:
+    """Return the EXISTS that a condition is or negates."""
+    if isinstance(condition, ast.BoolExpr) and condition.boolop == BoolExprType.NOT_EXPR:
+        (within,) = condition.args or (None,)
+        return _exists_of(within)
+    found = isinstance(condition, ast.SubLink) and condition.subLinkType == SubLinkType.EXISTS_SUBLINK
+    return condition if found else None
+
+
+def _exists(relation: Any, condition: Any) -> Any:
+    subselect = snippet("SELECT 1")
+    subselect.fromClause = (relation,)
+    subselect.whereClause = condition
+    return ast.SubLink(subLinkType=SubLinkType.EXISTS_SUBLINK, subLinkId=0, subselect=subselect)
+
 
 WITHOUT_FILTER: Final = Mode("without Bloom filters", (("enable_hashjoin_bloom", "off"),), optional=True)
 
@@ -42,7 +266,7 @@ class MetamorphicJoins(Metamorphic):
         ),
     )
 
-    def claims(self, played: Played) -> Iterator[Claim]:
+    def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
         """Yield the claims about outer joins, about sides of joins, and about the filter."""
         queries = played.exact()
         made = {position: rewritten(sql) for position, sql in queries.items()}
@@ -55,10 +279,14 @@ class MetamorphicJoins(Metamorphic):
             if is_known(sql) and ("JOIN" in sql.upper() or made[position])
         }
         if parts:
-            yield Claim("outer join is not its parts", frozenset(parts), Way(), played.way(parts))
+            yield MetamorphicRelation(
+                "outer join is not its parts", frozenset(parts), QueryVariant(), played.way(parts)
+            )
         if sides:
             whole = played.way({position: each.whole for position, each in sides.items()})
             halves = played.way({position: each.halves for position, each in sides.items()})
-            yield Claim("side of a join is not its halves", frozenset(sides), whole, halves)
+            yield MetamorphicRelation("side of a join is not its halves", frozenset(sides), whole, halves)
         if joins:
-            yield Claim("Bloom filter changes rows", frozenset(joins), Way(), played.way(joins, WITHOUT_FILTER))
+            yield MetamorphicRelation(
+                "Bloom filter changes rows", frozenset(joins), QueryVariant(), played.way(joins, WITHOUT_FILTER)
+            )

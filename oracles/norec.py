@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, ClassVar, Final
 
-from oracles.canary_case import canary_case, query
-from oracles.claims import Claim, Played
-from oracles.determinism import is_deterministic
-from oracles.metamorphic import Metamorphic
-from oracles.oracle import Canary
-from oracles.query_building import printed, snippet
-from oracles.query_core import core
-from oracles.sampling import FILTERED, Sample
+from oracles.framework.canaries import canary_case, query
+from oracles.framework.metamorphic import Metamorphic
+from oracles.framework.relations import MetamorphicRelation, Played
+from oracles.model.oracle import Canary
+from oracles.model.sampling import FILTERED, Sample
+from oracles.sql.building import printed, snippet
+from oracles.sql.core import core
+from oracles.sql.determinism import is_deterministic
 
 CACHED: Final = 4096  # statements
 _MODES: Final = (FILTERED.mode,)
@@ -32,7 +32,7 @@ class Norec(Metamorphic):
         Canary("lose_negated", canary_case(query("SELECT max(n) FROM canary WHERE NOT n > 2"), modes=_MODES)),
     )
 
-    def claims(self, played: Played) -> Iterator[Claim]:
+    def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
         """Yield the claim that both ways of counting agree."""
         made = {step: pair for step, sql in played.queries().items() if (pair := counts(sql)) is not None}
         pairs = played.tight(made, lambda pair: pair[0])

@@ -8,22 +8,85 @@ small tables. Of inheritance trees it takes each child's share of 30,000 rows (a
 more than some 130 children hold rows, it draws lots. So each arm plans several times over: the reference must agree
 with itself, and each of the suspect's plans differ from it. Were all a matter of chance, that would happen in 1 of
 16,000 cases that differ at all.
+
+Where two plans differ: the first node that does, and what it says otherwise.
+
+What a node is (all but its figures) is compared from the top, since the nodes below another kind of node serve another
+purpose. Figures are compared from the bottom, since a node's cost is made of the costs below it.
 """
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any, ClassVar, Final
 
-from oracles.canary_case import canary_case, query
-from oracles.case import Case
-from oracles.explanation import Node, plans
-from oracles.finding import UNDER_PLAN, Beside, Finding
-from oracles.mode import Mode
-from oracles.observation import CaseObservation, Run
-from oracles.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
-from oracles.pairwise import AGAIN, Pair, Sampled
-from oracles.plan_difference import Difference, first_difference
-from oracles.planned import planned_again, planned_runs, planned_steps
-from oracles.sampling import PLANNED, Sample
+from oracles.explain.nodes import Node, plans
+from oracles.framework.canaries import canary_case, query
+from oracles.framework.pairwise import AGAIN, Pair, Sampled
+from oracles.framework.planned import planned_again, planned_runs, planned_steps
+from oracles.model.case import Case
+from oracles.model.finding import UNDER_PLAN, Evidence, Finding
+from oracles.model.mode import Mode
+from oracles.model.observation import CaseObservation, Run
+from oracles.model.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
+from oracles.model.sampling import PLANNED, Sample
+
+_FIGURES: Final = ("Startup Cost", "Total Cost", "Plan Rows", "Plan Width")
+_TEMPORARY: Final = re.compile(r"\bpg_temp_\d+\b")  # the number is the backend's, not the plan's
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Two nodes in the same place; values by key, as JSON tells them, None where a node lacks the key."""
+
+    path: tuple[str, ...]  # node types from the top, as the reference has them
+    ours: Mapping[str, Any]
+    theirs: Mapping[str, Any]
+    figures: bool  # only figures differ, anywhere
+
+
+def first_difference(ours: Node, theirs: Node) -> Difference | None:
+    """Return the first node that differs between two plans (nodes of EXPLAIN (FORMAT JSON)), if any does."""
+    if ours == theirs:
+        return None
+    pairs = list(_pairs(ours, theirs, ()))
+    kinds = (_difference(path, _kind(one), _kind(other), figures=False) for path, one, other in pairs)
+    figures = (_difference(path, _figures(one), _figures(other), figures=True) for path, one, other in reversed(pairs))
+    return next(filter(None, chain(kinds, figures)), None)
+
+
+def _pairs(ours: Node, theirs: Node, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Node, Node]]:
+    """Yield nodes in the same places: each before those below it, so in reverse each after them."""
+    path = (*above, str(ours.get("Node Type")))
+    yield path, ours, theirs
+    for one, other in zip(ours.get("Plans", ()), theirs.get("Plans", ()), strict=False):
+        yield from _pairs(one, other, path)
+
+
+def _kind(node: Node) -> dict[str, Any]:
+    told = {key: _without_numbers(value) for key, value in node.items() if key not in (*_FIGURES, "Plans")}
+    return told | {"nodes below": len(node.get("Plans", ()))}
+
+
+def _figures(node: Node) -> dict[str, Any]:
+    return {key: node.get(key) for key in _FIGURES}
+
+
+def _without_numbers(value: Any) -> Any:
+    """Return a value in which the schema of temporary tables has the same name in all sessions."""
+    if isinstance(value, str):
+        return _TEMPORARY.sub("pg_temp", value)
+    return [_without_numbers(each) for each in value] if isinstance(value, Sequence) else value
+
+
+def _difference(
+    path: tuple[str, ...], ours: Mapping[str, Any], theirs: Mapping[str, Any], *, figures: bool
+) -> Difference | None:
+    keys = [key for key in dict.fromkeys((*ours, *theirs)) if ours.get(key) != theirs.get(key)]
+    one, other = ({key: side.get(key) for key in keys} for side in (ours, theirs))
+    return Difference(path, one, other, figures) if keys else None
+
 
 _SYMPTOM: Final = "plan"
 _STAGES: Final = (AGAIN[:1], AGAIN)  # what the reference does not repeat at once needs no more runs
@@ -75,7 +138,7 @@ class _PlanPair(Pair):
             summary=f"step {step}: another plan: {_what(found)}",
             expected=_told(where, found.ours),
             actual=_told(where, found.theirs),
-            beside=(Beside(self.case.all_steps[step].sql, planned=True),),
+            beside=(Evidence(self.case.all_steps[step].sql, planned=True),),
         )
 
     def _runs(self, stage: Sequence[Mode]) -> Iterator[Run]:

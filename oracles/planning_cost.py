@@ -15,17 +15,17 @@ from dataclasses import dataclass
 from statistics import median
 from typing import ClassVar, Final
 
-from oracles.canary_case import canary_case, query
-from oracles.case import Case, Kind
-from oracles.explanation import Node, planning_time, plans
-from oracles.finding import UNDER_PLAN, Beside, Finding
-from oracles.mode import Mode
-from oracles.observation import CaseObservation, Run
-from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Unstable, Verdict
-from oracles.pairwise import Pair, Sampled
-from oracles.plan_shape import plan_kinds
-from oracles.planned import planned_again, planned_runs, planned_steps
-from oracles.sampling import PLANNED, Sample
+from oracles.explain.nodes import Node, planning_time, plans
+from oracles.explain.shape import plan_kinds
+from oracles.framework.canaries import canary_case, query
+from oracles.framework.pairwise import Pair, Sampled
+from oracles.framework.planned import planned_again, planned_runs, planned_steps
+from oracles.model.case import Case, Kind
+from oracles.model.finding import UNDER_PLAN, Evidence, Finding
+from oracles.model.mode import Mode
+from oracles.model.observation import CaseObservation, Run
+from oracles.model.oracle import Agree, Canary, Inconclusive, More, Observations, Unstable, Verdict
+from oracles.model.sampling import PLANNED, Sample
 
 _PLANNINGS: Final = 9  # a round: the quickest counts
 
@@ -105,7 +105,7 @@ class _CostPair(Pair):
             summary=f"step {step}: {cost.name}: {theirs:.4g} {cost.unit}, {theirs / ours:.2f} times as much",
             expected=f"{cost.name} of {ours:.4g} {cost.unit}, or little more, in {len(pairs)} rounds",
             actual=f"{cost.name} of {theirs:.4g} {cost.unit}, too much more in each round",
-            beside=(Beside(self.case.all_steps[step].sql, planned=True),),
+            beside=(Evidence(self.case.all_steps[step].sql, planned=True),),
         )
 
 

@@ -5,19 +5,119 @@ tables, one of each; what its WHERE says of them is worked out without the table
 unknown is turned into one that is true. The paper has an interpreter of its own for conditions; here the server works
 them out, of constants, so what is found is what access paths, joins and pruning lose, not what an operator gets wrong
 everywhere.
+
+Pivoting: a row of each table of a query, what its WHERE says of them, and the query made to let them through.
+
+The rows are read from each table by itself, by no index and no join; WHERE is worked out for them as constants, with no
+table there at all. So what the query's own plan does with the tables is all that is left to be wrong.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import ClassVar, Final
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, Final
 
-from oracles.canary_case import canary_case, query
-from oracles.claims import PLAINLY, Claim, Played, Way
-from oracles.metamorphic import Metamorphic
-from oracles.observation import Outcome
-from oracles.oracle import Canary
-from oracles.pivoting import Pivots, pivots
-from oracles.sampling import PIVOTED, Sample
-from oracles.wording import texts_of
+from pglast import ast
+from pglast.enums import JoinType
+from pglast.stream import RawStream
+
+from oracles.framework.canaries import canary_case, query
+from oracles.framework.difference_text import texts_of
+from oracles.framework.metamorphic import Metamorphic
+from oracles.framework.relations import PLAINLY, MetamorphicRelation, Played, QueryVariant
+from oracles.model.observation import Outcome
+from oracles.model.oracle import Canary
+from oracles.model.sampling import PIVOTED, Sample
+from oracles.sql.building import conjuncts, snippet, text_of
+from oracles.sql.core import core
+from oracles.sql.determinism import is_deterministic
+
+CACHED: Final = 4096  # statements
+_AS_ROW: Final = {"t": "({})", "f": "NOT ({})", "NULL": "({}) IS NULL"}  # what a condition says -> one that is true
+
+
+@dataclass(frozen=True, slots=True)
+class Pivots:
+    """The tables of a query whose rows may be picked, what joins them, and the conditions of WHERE."""
+
+    tables: tuple[tuple[str, str], ...]  # name as SQL, alias
+    joins: tuple[str, ...]  # the condition of each table but the first; empty for none
+    source: str  # FROM as it is
+    conditions: tuple[str, ...]
+
+    @property
+    def filtered(self) -> str:
+        """Return the query for the rows that its WHERE lets through."""
+        return f"SELECT FROM {self.source} WHERE {' AND '.join(f'({each})' for each in self.conditions)}"
+
+    def pick(self) -> str:
+        """Return the query for one row of each table, as literals: rows that the joins' conditions hold for, if any.
+
+        A condition orders rows here, which no join can be made of. Nothing of a row may be lost by being printed.
+        """
+        items = [self._item(*table, condition) for table, condition in zip(self.tables, ("", *self.joins), strict=True)]
+        asked = [f"({alias}.*)::text::{table} *= ({alias}.*)" for table, alias in self.tables]
+        asked += [f"({join}) IS TRUE" for join in self.joins if join]
+        rows = ", ".join(f"quote_literal(({alias}.*)::text)" for _, alias in self.tables)
+        return f"SELECT {rows} FROM {', LATERAL '.join(items)} WHERE {' AND '.join(asked)}"
+
+    def _item(self, table: str, alias: str, condition: str) -> str:
+        first = f"({condition}) IS TRUE DESC, " if condition else ""
+        order = f"{first}hashtextextended(({alias}.*)::text, 0), ({alias}.*)::text"
+        return f"(SELECT * FROM {table} AS {alias} ORDER BY {order} LIMIT 1) AS {alias}"
+
+    def truths(self, rows: Sequence[str]) -> str:
+        """Return the query for what each condition says of these rows."""
+        constants = ", ".join(
+            f"(SELECT ({row}::{table}).*) AS {alias}" for row, (table, alias) in zip(rows, self.tables, strict=True)
+        )
+        return f"SELECT {', '.join(f'({condition})' for condition in self.conditions)} FROM {constants}"
+
+    def rectified(self, rows: Sequence[str], truths: Sequence[str]) -> str:
+        """Return the query that lets these rows through, and returns them as `pick` does."""
+        true = [_AS_ROW[truth].format(each) for truth, each in zip(truths, self.conditions, strict=True)]
+        shown = ", ".join(f"({alias}.*)::text AS p{number}" for number, (_, alias) in enumerate(self.tables))
+        there = " AND ".join(f"p{number} = {row}" for number, row in enumerate(rows))
+        picked = ", ".join(f"quote_literal(p{number})" for number, _ in enumerate(rows))
+        inner = f"SELECT {shown} FROM {self.source} WHERE {' AND '.join(true)} OFFSET 0"
+        return f"SELECT DISTINCT {picked} FROM ({inner}) AS q WHERE {there}"
+
+
+@lru_cache(CACHED)
+def pivots(sql: str) -> Pivots | None:
+    """Return what can be picked for a query; None unless it reads tables alone, joined from the left to the right."""
+    select = core(sql)
+    if select is None or select.withClause is not None or select.whereClause is None or len(select.fromClause) != 1:
+        return None
+    chain = _chain(select.fromClause[0])
+    source = str(RawStream()(select.fromClause[0]))
+    conditions = tuple(map(text_of, conjuncts(select.whereClause)))
+    if not chain or not all(conditions) or snippet(f"SELECT FROM {source}").fromClause != select.fromClause:
+        return None
+    select.targetList = None
+    for name in ("groupClause", "havingClause", "distinctClause", "windowClause"):
+        setattr(select, name, None)
+    if not is_deterministic(select):
+        return None
+    tables, joins = zip(*chain, strict=True)
+    return Pivots(tables, joins[1:], source, conditions)
+
+
+def _chain(item: Any) -> list[tuple[tuple[str, str], str]]:
+    """Return each table with its alias and the condition that joins it; empty where there is anything else."""
+    if isinstance(item, ast.RangeVar) and not (item.alias and item.alias.colnames):
+        alias = item.alias.aliasname if item.alias else item.relname
+        table = ".".join(f'"{name}"' for name in (item.schemaname, item.relname) if name)
+        return [((table, f'"{alias}"'), "")] if item.inh else []
+    if not isinstance(item, ast.JoinExpr) or item.alias or item.usingClause or item.isNatural:
+        return []
+    left, right = _chain(item.larg), _chain(item.rarg)
+    condition = text_of(item.quals) if item.quals is not None else "true"
+    known = item.jointype in (JoinType.JOIN_INNER, JoinType.JOIN_LEFT, JoinType.JOIN_RIGHT, JoinType.JOIN_FULL)
+    if not (left and len(right) == 1 and condition and known):
+        return []
+    return [*left, (right[0][0], condition)]
+
 
 _MODES: Final = (PIVOTED.mode,)
 
@@ -31,7 +131,7 @@ class Pqs(Metamorphic):
         Canary("misread_constant", canary_case(query("SELECT n FROM canary WHERE n * 10 % 10 = 0"), modes=_MODES)),
     )
 
-    def claims(self, played: Played) -> Iterator[Claim]:
+    def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
         """Yield the claim that the pivot rows are found."""
         plain = {step: sql for step, sql in played.queries().items() if not played.case.all_steps[step].params}
         found = {step: each for step, sql in plain.items() if (each := pivots(sql)) is not None}
@@ -43,12 +143,12 @@ class Pqs(Metamorphic):
         wanted = {step: made[step].rectified(rows[step], told) for step, told in truths.items()}
         if wanted:
             finding = played.way(wanted, PLAINLY)
-            yield Claim(
+            yield MetamorphicRelation(
                 "a row is not found that all conditions hold for", frozenset(wanted), picking, finding, (asking,)
             )
 
 
-def _single_rows(played: Played, way: Way, asked: Mapping[int, Pivots]) -> dict[int, list[str]]:
+def _single_rows(played: Played, way: QueryVariant, asked: Mapping[int, Pivots]) -> dict[int, list[str]]:
     """Return the values of the only row that was returned at each step, where one was."""
     if not asked:
         return {}

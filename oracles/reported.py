@@ -9,12 +9,12 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import ClassVar, Final
 
-from oracles.canary_case import canary_case, query
-from oracles.case import Case, Step
-from oracles.claims import Claim, Played
-from oracles.metamorphic import Metamorphic
-from oracles.oracle import Canary
-from oracles.sampling import REPORTED, Sample
+from oracles.framework.canaries import canary_case, query
+from oracles.framework.metamorphic import Metamorphic
+from oracles.framework.relations import MetamorphicRelation, Played
+from oracles.model.case import Case, Step
+from oracles.model.oracle import Canary
+from oracles.model.sampling import REPORTED, Sample
 
 AS_BEFORE: Final = "as before"  # the tag of a query that is to have the rows of the step before it
 OF_THIS_SCENE: Final = "of this scene"  # the tag of one that is to have them because of what the tables hold
@@ -32,7 +32,7 @@ class Reported(Metamorphic):
         ),
     )
 
-    def claims(self, played: Played) -> Iterator[Claim]:
+    def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
         """Yield the claims that tags make, unless sums of floating-point numbers are shown."""
         steps = played.case.all_steps
         tagged = [position for position, step in enumerate(steps) if AS_BEFORE in step.tags]

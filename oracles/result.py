@@ -8,17 +8,17 @@ did not repeat it, a series of runs decides, since a race in the suspect is a bu
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from oracles.canary_case import canary_case, query
-from oracles.case import Kind, Step
-from oracles.comparison import Aspect, Comparison, Place, compare, stored_count
-from oracles.finding import UNDER_PLAN, Finding
-from oracles.mode import Mode
-from oracles.observation import CaseObservation, Observation, Run
-from oracles.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
-from oracles.other_plans import OTHER_PLANS
-from oracles.pairwise import AGAIN, Pair, Pairwise
-from oracles.plan_shape import plan_kinds, plan_shape
-from oracles.wording import outcome_text, worded
+from oracles.explain.shape import plan_kinds, plan_shape
+from oracles.framework.canaries import canary_case, query
+from oracles.framework.comparison import Aspect, Comparison, Location, compare, stored_count
+from oracles.framework.difference_text import outcome_text, worded
+from oracles.framework.other_plans import OTHER_PLANS
+from oracles.framework.pairwise import AGAIN, Pair, Pairwise
+from oracles.model.case import Kind, Step
+from oracles.model.finding import UNDER_PLAN, Finding
+from oracles.model.mode import Mode
+from oracles.model.observation import CaseObservation, Observation, Run
+from oracles.model.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
 
 _ONCE, _SERIES = AGAIN[:1], AGAIN[1:]
 
@@ -38,7 +38,7 @@ class _ResultPair(Pair):
                 return tuple(verdicts)
         return (*verdicts, *_remaining(difference))
 
-    def _settled(self, place: Place) -> Finding | Unstable | Inconclusive | More:
+    def _settled(self, place: Location) -> Finding | Unstable | Inconclusive | More:
         if unstable := self._reference_differs(place, _ONCE + OTHER_PLANS):
             return unstable
         if self._against_reference(self.reference, *_ONCE).differs_at(place) is None:
@@ -53,14 +53,14 @@ class _ResultPair(Pair):
             return self._finding(place, f" (in {repeated + 1} of {len(AGAIN) + 1} runs)")
         return Unstable(f"{place.aspect}: differed once and never again")
 
-    def _reference_differs(self, place: Place, ways: Iterable[Mode]) -> Unstable | None:
+    def _reference_differs(self, place: Location, ways: Iterable[Mode]) -> Unstable | None:
         for mode in ways:
             if self._against_reference(self.reference, mode).differs_at(place):
                 how = "repeated" if mode in AGAIN else mode.name
                 return Unstable(f"{place.aspect}: {self.reference} differs from itself, {how}")
         return None
 
-    def _repetitions(self, place: Place, ways: Iterable[Mode]) -> int:
+    def _repetitions(self, place: Location, ways: Iterable[Mode]) -> int:
         """Count the repetitions in which the suspect differed from the reference again."""
         return sum(self._against_reference(self.suspect, mode).differs_at(place) is True for mode in ways)
 
@@ -82,11 +82,11 @@ class _ResultPair(Pair):
     def _explained(self, arm: str) -> Run:
         return Run(arm, self.case.modes, explain=True)
 
-    def _has_plan(self, place: Place) -> bool:
+    def _has_plan(self, place: Location) -> bool:
         rows = place.aspect in (Aspect.ROWS, Aspect.ROW_COUNT)
         return rows and place.step is not None and self.case.all_steps[place.step].kind is Kind.QUERY
 
-    def _finding(self, place: Place, how_often: str = "") -> Finding:
+    def _finding(self, place: Location, how_often: str = "") -> Finding:
         arms = (self.reference, self.suspect)
         ours, theirs = map(self._seen, arms)
         said = worded(self.case, place, ours, theirs)
@@ -101,7 +101,7 @@ class _ResultPair(Pair):
             actual=said.actual + shapes[1],
         )
 
-    def _plans(self, place: Place) -> list[Mapping[str, Any] | None]:
+    def _plans(self, place: Location) -> list[Mapping[str, Any] | None]:
         """Return the plans of reference and suspect, where rows of a query differ; else nothing."""
         if place.step is None or not self._has_plan(place):
             return []
@@ -109,7 +109,7 @@ class _ResultPair(Pair):
             self.observations[self._explained(arm)].steps[place.step].plan for arm in (self.reference, self.suspect)
         ]
 
-    def _symptom(self, place: Place) -> str:
+    def _symptom(self, place: Location) -> str:
         """Return the kind of difference, and, where no plan does, a colon and what tells its causes apart."""
         ours, theirs = self._seen(self.reference), self._seen(self.suspect)
         if place.step is None:
@@ -120,7 +120,7 @@ class _ResultPair(Pair):
             return kind
         return f"{kind}: {_either(detail(ours.steps[place.step]), detail(theirs.steps[place.step]))}"
 
-    def _under_plan(self, place: Place) -> str:
+    def _under_plan(self, place: Location) -> str:
         plans = self._plans(place)
         return f"{UNDER_PLAN}{_either(*map(plan_kinds, plans))}" if plans else ""
 

@@ -4,17 +4,190 @@ which it is unknown.
 Rigger and Su, "Finding Bugs in Database Systems via Query Partitioning", OOPSLA 2020. All four variants of the paper:
 WHERE, HAVING, aggregates and DISTINCT. Here p is one of the query's own conditions, so whatever a generator writes into
 WHERE and HAVING is tried under all three truth values.
+
+Query partitioning: a query without one of its conditions, and the same rows put together from three parts.
+
+For any condition p, each row is in exactly one part: p, NOT p, p IS NULL. Rows that are grouped are partitioned by
+HAVING, so a part has whole groups; DISTINCT holds again for all parts together; and aggregates of all rows are
+aggregated from those of the parts.
 """
 
-from collections.abc import Iterator
-from typing import ClassVar
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any, ClassVar, Final
 
-from oracles.canary_case import canary_case, query
-from oracles.claims import Claim, Played
-from oracles.metamorphic import Metamorphic
-from oracles.oracle import Canary
-from oracles.query_partitioning import partitioned
-from oracles.sampling import PARTITIONED, Sample
+from pglast import ast
+from pglast.enums import JoinType
+
+from oracles.framework.canaries import canary_case, query
+from oracles.framework.metamorphic import Metamorphic
+from oracles.framework.relations import MetamorphicRelation, Played
+from oracles.model.oracle import Canary
+from oracles.model.sampling import PARTITIONED, Sample
+from oracles.sql.building import all_of, digest, expression, is_null, negated, printed, snippet, union_all
+from oracles.sql.core import groups, known_core, restrictions, top_join
+from oracles.sql.determinism import AGGREGATES, SET_RETURNING, calls, name_of
+from oracles.sql.names import aggregates
+from oracles.sql.total_order import is_star
+
+CACHED: Final = 4096  # statements; the partitions of one are asked for several times in a row
+
+# How an aggregate of all rows comes from those of parts. A sum of no rows is null, which sum and max pass over; a count
+# is never null.
+_COMBINED_BY: Final = {
+    "count": "sum",
+    "sum": "sum",
+    "min": "min",
+    "max": "max",
+    "bit_and": "bit_and",
+    "bit_or": "bit_or",
+    "bit_xor": "bit_xor",
+    "bool_and": "bool_and",
+    "every": "bool_and",
+    "bool_or": "bool_or",
+}
+
+
+class Shape(StrEnum):
+    """What is partitioned; the paper's variants."""
+
+    WHERE = "where"
+    HAVING = "having"
+    AGGREGATE = "aggregate"
+    DISTINCT = "distinct"
+
+
+@dataclass(frozen=True, slots=True)
+class Partitioned:
+    """Two queries with the same rows."""
+
+    shape: Shape
+    whole: str
+    parts: str
+
+
+@lru_cache(CACHED)
+def partitioned(sql: str) -> Partitioned | None:
+    """Return what this query can be partitioned to; None if it cannot be."""
+    select = known_core(sql)
+    shape = None if select is None else _shape(select)
+    if shape is None:
+        return None
+    whole = _without_condition(sql)
+    parts = [_part(sql, condition) for condition in (lambda p: p, negated, is_null)]
+    if whole is None or any(part is None for part in parts):
+        return None
+    statements = _aggregated(whole, parts) if shape is Shape.AGGREGATE else _listed(whole, parts, shape)
+    texts = tuple(map(printed, statements))
+    return Partitioned(shape, *texts) if all(texts) else None
+
+
+def _shape(select: Any) -> Shape | None:
+    targets: Any = select.targetList or ()
+    if groups(select):
+        return None if select.distinctClause else Shape.HAVING
+    if any(map(aggregates, targets)):
+        return Shape.AGGREGATE if all(_combines(target.val) for target in targets) else None
+    return Shape.DISTINCT if select.distinctClause else Shape.WHERE
+
+
+def _combines(value: Any) -> bool:
+    """Tell whether it is an aggregate of all rows that comes from those of parts."""
+    plain = isinstance(value, ast.FuncCall) and not (value.agg_distinct or value.agg_order or value.agg_within_group)
+    return plain and name_of(value) in _COMBINED_BY
+
+
+def _without_condition(sql: str) -> Any:
+    """Return the core without the condition that parts it."""
+    select = known_core(sql)
+    _, others = _condition(sql, select)
+    return _restricted(select, all_of(*others))
+
+
+def _part(sql: str, condition: Callable[[Any], Any]) -> Any:
+    select = known_core(sql)
+    chosen, others = _condition(sql, select)
+    return None if chosen is None else _restricted(select, all_of(condition(chosen), *others))
+
+
+def _restricted(select: Any, condition: Any) -> Any:
+    setattr(select, "havingClause" if groups(select) else "whereClause", condition)
+    return select
+
+
+def _condition(sql: str, select: Any) -> tuple[Any, list[Any]]:
+    """Return the condition that parts the rows, and the others that stay: one of the query's, or one made for it.
+
+    One of its own is not taken where it may be all that keeps a list of tables from being paired at large.
+    """
+    given = restrictions(select)
+    if given and (groups(select) or len(select.fromClause) == 1):
+        chosen = int.from_bytes(hashlib.sha256(sql.encode()).digest()[:4], "big") % len(given)
+        return given[chosen], given[:chosen] + given[chosen + 1 :]
+    return _made_for(sql, select), given
+
+
+def _made_for(sql: str, select: Any) -> Any:
+    """Return the condition of the outermost join, if that is an outer one, or else one on a value; None if none is."""
+    again = known_core(sql)
+    join = None if groups(select) else top_join(again)
+    if join is not None and join.jointype != JoinType.JOIN_INNER:
+        return join.quals
+    value = _value(again)
+    if value is None:
+        return None
+    condition = expression("x::text < '5'")
+    condition.lexpr.arg = value
+    return condition
+
+
+def _value(select: Any) -> Any:
+    """Return a value of each row, or of each group if it groups; None if there is none, or not one a row."""
+    for target in select.targetList or ():
+        value = target.val
+        if groups(select):
+            if calls(value, AGGREGATES):
+                return value
+            continue
+        if isinstance(value, ast.FuncCall) and name_of(value) in AGGREGATES:
+            value = next(iter(value.args or ()), None)
+        if value is not None and not is_star(value) and not calls(value, SET_RETURNING):
+            return value
+    return None
+
+
+def _listed(whole: Any, parts: list[Any], shape: Shape) -> tuple[Any, Any]:
+    """Return digests of the rows."""
+    together = union_all(*parts)
+    if shape is Shape.DISTINCT:
+        together = _distinct(together)
+    return digest(whole), digest(together)
+
+
+def _distinct(union: Any) -> Any:
+    """Return the distinct rows of all parts."""
+    around = snippet("SELECT DISTINCT * FROM (SELECT) AS p")
+    around.withClause, union.withClause = union.withClause, None
+    around.fromClause[0].subquery = union
+    return around
+
+
+def _aggregated(whole: Any, parts: list[Any]) -> tuple[Any, Any]:
+    """Return the aggregates of all rows, and of the parts' aggregates."""
+    functions = [_COMBINED_BY[name_of(target.val)] for target in whole.targetList]
+    for part in parts:
+        for number, target in enumerate(part.targetList, start=1):
+            target.name = f"c{number}"
+    outputs = ", ".join(f"{function}(c{number})" for number, function in enumerate(functions, start=1))
+    around = snippet(f"SELECT {outputs} FROM (SELECT) AS p")
+    together = union_all(*parts)
+    around.withClause, together.withClause = together.withClause, None
+    around.fromClause[0].subquery = together
+    return whole, around
+
 
 _MODES = (PARTITIONED.mode,)
 
@@ -34,7 +207,7 @@ class Tlp(Metamorphic):
         Canary("lose_negated", canary_case(query("SELECT DISTINCT n FROM canary WHERE n > 1"), modes=_MODES)),
     )
 
-    def claims(self, played: Played) -> Iterator[Claim]:
+    def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
         """Yield a claim for each variant."""
         made = {step: each for step, sql in played.exact().items() if (each := partitioned(sql)) is not None}
         pairs = {step: (each.whole, each.parts) for step, each in made.items()}

@@ -1,54 +1,116 @@
 """What all tests share: no deadlines, what shares servers shares a process, parts of the long tests, and a summary."""
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer  # type: ignore[import-untyped]
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+
+from tests.parts import Times, note_times, noted_times, parts_of, seconds_of
 
 # How fast a test is depends on the machine, and on what else it does.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
-_ALONE = ("tests/patches", "tests/libfuzzer")  # their tests share no server: each may go to any process
+# Their tests share no servers: each may go to any process. The tests of any other file share theirs, and a process.
+_ALONE = ("tests/cli/", "tests/injected_bugs/", "tests/libfuzzer/", "tests/patches/")
+_GROUP = "group of the long tests"  # a property of their reports
+_TOLD = "told"  # property of a report: a line that the summary shows as it is
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--part", metavar="N/M", help="of each file's long tests, every Mth, beginning with the Nth")
+    parser.addoption("--part", metavar="N/M", help="of the long tests, the Nth of M parts that take about equal time")
+    parser.addoption("--note-times", action="store_true", help="note in tests/times.json what tests on servers take")
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m and -k, so that they have no part in what is in which part
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    groups = groups_of(items)
     if part := config.getoption("part"):
-        others = outside_part(part, [item for item in items if item.get_closest_marker("long")])
-        config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if item not in set(others)]
+        others = outside_part(part, noted_times().with_long(groups))
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in others])
+        items[:] = [item for item in items if item.nodeid not in others]
     for item in items:
-        file = item.nodeid.partition("::")[0]
-        if not file.startswith(_ALONE):
-            item.add_marker(pytest.mark.xdist_group(file))
+        if group := groups.get(item.nodeid):
+            item.user_properties.append((_GROUP, group))
+    if hasattr(config, "workerinput"):
+        longest_first(items)
 
 
-def outside_part(part: str, items: list[pytest.Item]) -> list[pytest.Item]:
-    """Return the tests that are not in part N of M, which has every Mth test of each file."""
+def groups_of(items: list[pytest.Item]) -> Mapping[str, str]:
+    """Return the group of each long test; one that shares nothing is a group by itself."""
+    marked = [(item.nodeid, item.get_closest_marker("long")) for item in items]
+    return {name: marker.kwargs.get("group", name) for name, marker in marked if marker is not None}
+
+
+def outside_part(part: str, times: Times) -> frozenset[str]:
+    """Return the long tests that are not in part N of M."""
     number, _, parts = part.partition("/")
     if not (number.isdigit() and parts.isdigit() and 1 <= int(number) <= int(parts)):
         raise pytest.UsageError(f"--part takes N/M, with N from 1 to M, not {part!r}")
-    files = defaultdict(list)
-    for item in sorted(items, key=lambda item: item.nodeid):
-        files[item.nodeid.partition("::")[0]].append(item)
-    return [
-        item
-        for tests in files.values()
-        for position, item in enumerate(tests)
-        if position % int(parts) != int(number) - 1
-    ]
+    mine = parts_of(times, int(parts))[int(number) - 1]
+    return frozenset(test for tests in times.long.values() for test in tests if test not in mine)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print what passed on real servers, of what tests say that they cover."""
-    covered = defaultdict(set)
-    for report in terminalreporter.stats.get("passed", []):
+def unit_of(test: str) -> str:
+    """Return what a process runs together: a test's file, or the test where it shares no servers."""
+    return test if test.startswith(_ALONE) else test.partition("::")[0]
+
+
+def longest_first(items: list[pytest.Item]) -> None:
+    """Order units by their times, so that processes end at about the same time; within a unit nothing changes."""
+    times, taken = noted_times(), defaultdict[str, float](float)
+    for item in items:
+        taken[unit_of(item.nodeid)] += times.of(item.nodeid) or 0
+    items.sort(key=lambda item: -taken[unit_of(item.nodeid)])
+
+
+class UnitScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+    """Gives units to processes. xdist 3.8 has markers for this, which have no effect under pytest 9.2."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return unit_of(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)  # there is none without xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
+    """Return the scheduler for `--dist loadscope`."""
+    if config.getoption("dist") != "loadscope":
+        return None
+    config.option.loadscopereorder = False  # by their times, not by how many tests they have
+    return UnitScheduling(config, log)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print what tests tell, what passed on real servers of what they cover, and how long the long tests took."""
+    passed = terminalreporter.stats.get("passed", [])
+    covered, groups = defaultdict(set), dict[str, str]()
+    for report in passed:
         for kind, name in report.user_properties:
-            covered[kind].add(str(name))
+            if kind == _GROUP:
+                groups[report.nodeid] = name
+            elif kind == _TOLD:
+                terminalreporter.write_line(name)
+            else:
+                covered[kind].add(str(name))
     for kind, names in sorted(covered.items()):
         terminalreporter.write_line(f"passed on real servers: {len(names)} {kind}: {', '.join(sorted(names))}")
+    took = seconds_taken([*terminalreporter.stats.get("", []), *passed])
+    if groups:
+        now, times = {test: took[test] for test in groups}, noted_times()
+        noted = {test: times.of(test) or 0 for test in groups}
+        line = f"{len(groups)} long tests: {seconds_of(now):.0f} s, {seconds_of(noted):.0f} s as noted"
+        terminalreporter.write_line(line)
+    if config.getoption("note_times"):
+        note_times(took, groups)
+
+
+def seconds_taken(reports: Sequence[pytest.TestReport]) -> Mapping[str, float]:
+    """Return the seconds of each test, with what is set up for it; of those on servers."""
+    took = defaultdict[str, float](float)
+    for report in reports:
+        if "servers" in report.keywords:
+            took[report.nodeid] += report.duration
+    return took

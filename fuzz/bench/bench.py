@@ -13,7 +13,7 @@ import psycopg
 from fuzz import bench
 from fuzz.errors import PgduelError, first_line
 from fuzz.servers.arm import Arm
-from oracles.discovery import instances
+from oracles.model.discovery import instances
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 Point = tuple[int, ...]  # a value for each axis, in the order of `Bench.axes`

@@ -8,7 +8,6 @@ What pgbench's first transactions pay for (a new backend's caches) is the same s
 drops out of the ratio; connecting is not in pgbench's figure anyway.
 """
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -79,10 +78,8 @@ class CopyBench(Bench):
     def measure(self, arm: Arm, point: Point, seconds: int) -> float:
         """Return pgbench's transactions a second. Raises BenchError."""
         rows, clients = point
-        with tempfile.NamedTemporaryFile("w", suffix=".sql") as script:
-            script.write(f"COPY bench_copy FROM '{_file(arm, rows)}';\n")
-            script.flush()
-            tps = transactions_a_second(arm, "-n", "-f", script.name, clients=clients, seconds=seconds)
+        script = f"COPY bench_copy FROM '{_file(arm, rows)}';\n"
+        tps = transactions_a_second(arm, "-n", "-f", "-", clients=clients, seconds=seconds, stdin=script)
         with connected(arm) as connection:
             connection.execute("TRUNCATE bench_copy")
         return tps

@@ -17,19 +17,20 @@ from threading import Event
 from typing import Final, TypeVar
 
 from fuzz.engines import sqlsmith
-from fuzz.execution.rehearsal import Rehearsal
+from fuzz.execution.source_database import SourceDatabase
 from fuzz.generators.generator import Scale, small_scene
 from fuzz.servers import Report
+from fuzz.servers.account import server_account
 from fuzz.servers.arm import Arm, ArmSpec, build_arms, open_arms
 from fuzz.servers.coverage import Covered, covered
 from fuzz.servers.flavor import PROFILE_FILE
 from fuzz.servers.modules import ensure_module
 from fuzz.servers.recovery import await_connections
-from fuzz.sources.sqlancing.options import REPORTS, Call
-from fuzz.sources.sqlancing.running import Server
-from fuzz.sources.sqlancing.running import run as run_sqlancer
+from fuzz.sources.context import UserInput
+from fuzz.sources.sqlancer.options import REPORTS, Call
+from fuzz.sources.sqlancer.running import Server
+from fuzz.sources.sqlancer.running import run as run_sqlancer
 from fuzz.sources.sqlsmith import SEEDS
-from fuzz.sources.target import Given
 
 DIRECTORIES: Final = ("src/backend/executor", "src/backend/optimizer")  # whose coverage is told
 _RECORDER: Final = "pgduel_recorder"
@@ -74,7 +75,8 @@ def measure(name: str, fuzzer: Fuzzer, spec: ArmSpec, seconds: float, report: Re
     with open_arms([spec], report, settings=dict(_SETTINGS)) as (arm,):
         report(f"{name}, for {seconds:.0f} s")
         judged = fuzzer(arm)
-        counts, shapes = _recorded(arm.cluster.data / _RECORDS)
+        with server_account().file_access():
+            counts, shapes = _recorded(arm.cluster.data / _RECORDS)
         counts_itself = PROFILE_FILE in build.flavor.environment
         program = build.bindir / "postgres"
         reached = covered(program, arm.cluster.coverage, DIRECTORIES) if counts_itself else {}
@@ -103,7 +105,7 @@ def smith(seed: int, seconds: float, workers: int) -> Fuzzer:
     def work(arm: Arm, worker: int, over: Event) -> None:
         rng = random.Random(f"{seed}/sqlsmith/worker {worker}")
         until = time.monotonic() + seconds
-        with closing(Rehearsal(arm, f"smith{worker}", Given())) as target:
+        with closing(SourceDatabase(arm, f"smith{worker}", UserInput())) as target:
             while not over.is_set() and (left := until - time.monotonic()) > 0:
                 scene = small_scene(rng, Scale())
                 with target.played(scene) as connection:

@@ -13,8 +13,7 @@ import pglast
 from psycopg.sql import SQL, Identifier
 
 from fuzz.bench.bench import BenchError, Connection
-from fuzz.bench.planning import PlanningBench
-from fuzz.bench.planning_mail import VARIANTS, planning_mail
+from fuzz.bench.planning import VARIANTS, PlanningBench, planning_mail
 
 HOME = Path(__file__).with_suffix("")
 _SPEEDUP = MappingProxyType(  # in percent, by v5, v6, v7

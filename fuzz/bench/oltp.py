@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from fuzz.bench.bench import UNDISTURBED, Bench, Point, Samples, connected
 from fuzz.bench.pgbench import run_pgbench, transactions_a_second
-from fuzz.bench.planning_mail import planning_mail, ratios
+from fuzz.bench.planning import planning_mail, ratios
 from fuzz.servers.arm import Arm
 
 _SCRIPTS = MappingProxyType({1: "select-only", 2: "tpcb-like"})  # as pgbench -b calls them

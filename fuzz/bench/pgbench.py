@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 
 from fuzz.bench.bench import BenchError
 from fuzz.servers.arm import Arm
@@ -10,12 +9,11 @@ from fuzz.servers.arm import Arm
 _TPS = re.compile(r"^tps = ([0-9.]+)", re.MULTILINE)
 
 
-def run_pgbench(arm: Arm, *arguments: str, database: str = "postgres") -> str:
+def run_pgbench(arm: Arm, *arguments: str, database: str = "postgres", stdin: str = "") -> str:
     """Return what pgbench printed. Raises BenchError with the last that it complained of."""
     cluster = arm.cluster
     server = ["-h", str(cluster.socket_dir), "-p", str(cluster.port), "-U", "postgres", database]
-    command = [str(arm.build.bindir / "pgbench"), *arguments, *server]
-    done = subprocess.run(command, capture_output=True, text=True, env=cluster.environment())
+    done = cluster.run(arm.build.bindir / "pgbench", *arguments, *server, stdin=stdin)
     if done.returncode:
         said = done.stderr.strip().splitlines()
         raise BenchError(f"pgbench failed on arm {arm.name}: {said[-1] if said else f'exit status {done.returncode}'}")
@@ -23,12 +21,15 @@ def run_pgbench(arm: Arm, *arguments: str, database: str = "postgres") -> str:
 
 
 def transactions_a_second(
-    arm: Arm, *script: str, clients: int = 1, seconds: int = 1, database: str = "postgres"
+    arm: Arm, *script: str, clients: int = 1, seconds: int = 1, database: str = "postgres", stdin: str = ""
 ) -> float:
-    """Return the tps, without connecting, of what the options for pgbench name. Raises BenchError."""
+    """Return the tps, without connecting, of the script that the options for pgbench name; `-f -` reads stdin.
+
+    The account of servers runs pgbench, and could not open a file of the caller's. Raises BenchError.
+    """
     threads = min(clients, len(os.sched_getaffinity(0)))
     options = ("-T", str(seconds), "-c", str(clients), "-j", str(threads))
-    found = _TPS.search(run_pgbench(arm, *script, *options, database=database))
+    found = _TPS.search(run_pgbench(arm, *script, *options, database=database, stdin=stdin))
     if found is None:
         raise BenchError(f"pgbench finished no transaction on arm {arm.name}")
     return float(found[1])

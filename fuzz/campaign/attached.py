@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fuzz.errors import ServerError
+from fuzz.servers.account import server_account
 from fuzz.servers.arm import Arm
 from fuzz.servers.cluster import Cluster
 from fuzz.servers.processes import runs_in
@@ -25,7 +26,8 @@ class AttachedCluster(Cluster):
     def pid(self) -> int:
         """Return the postmaster's process number, which its owner may have changed. Raises ServerError."""
         try:
-            return int((self.data / "postmaster.pid").read_text().splitlines()[0])
+            with server_account().file_access():
+                return int((self.data / "postmaster.pid").read_text().splitlines()[0])
         except (OSError, ValueError, IndexError) as error:
             raise ServerError(f"the server of arm {self.name} is down") from error
 

@@ -4,17 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from fuzz.campaign.seats import Seat
-from fuzz.campaign.trial import Observer, Trial, try_case
 from fuzz.errors import CanaryMissed
+from fuzz.execution.judging import Assignment, JudgedCase, Observer, judge_case
 from fuzz.servers.arm import Arm
-from fuzz.servers.modules import ensure_module
-from oracles.case import Case
-from oracles.observation import CaseObservation, Run
-from oracles.oracle import Canary, Oracle
+from fuzz.servers.modules import SABOTEUR, ensure_module
+from oracles.model.case import Case
+from oracles.model.observation import CaseObservation, Run
+from oracles.model.oracle import Canary, Oracle
 
-SABOTEUR: Final = "pgduel_saboteur"
-_TRIES: Final = 3  # on a busy machine a statement may meet its time limit; who is blind notices nothing in any
+TRIES: Final = 3  # on a busy machine a statement may meet its time limit; who is blind notices nothing in any
 
 
 class Sabotaged:
@@ -33,15 +31,15 @@ class Sabotaged:
         return {run: observed[as_executed] for run, as_executed in executed.items()}
 
 
-def plant(oracle: Oracle, canary: Canary, stage: Observer, arms: Sequence[Arm]) -> Trial:
+def plant(oracle: Oracle, canary: Canary, stage: Observer, arms: Sequence[Arm]) -> JudgedCase:
     """Try a canary's case with its bug planted in the last arm. Raises BuildError, ServerError."""
     suspect = arms[-1]
     ensure_module(suspect.build, SABOTEUR)
     sabotaged = Sabotaged(stage, suspect.name, canary.sabotage)
-    return try_case(sabotaged, (Seat(oracle, tuple(arm.name for arm in arms)),), canary.case)
+    return judge_case(sabotaged, (Assignment(oracle, tuple(arm.name for arm in arms)),), canary.case)
 
 
-def is_caught(trial: Trial, arms: Sequence[Arm]) -> bool:
+def is_caught(trial: JudgedCase, arms: Sequence[Arm]) -> bool:
     """Tell whether the bug was found, and blamed on the arm that it was planted in."""
     return any(finding.arms == (arms[0].name, arms[-1].name) for finding in trial.findings)
 
@@ -55,14 +53,14 @@ class Planted:
     caught_in: int | None
 
 
-def plant_all(seats: Sequence[Seat], stage: Observer, arms: Sequence[Arm]) -> Iterator[Planted]:
+def plant_all(seats: Sequence[Assignment], stage: Observer, arms: Sequence[Arm]) -> Iterator[Planted]:
     """Plant every canary, again where it is not caught at once; yield what came of each."""
     for seat in seats:
         judged = [arm for arm in arms if arm.name in seat.arms]
         for canary in seat.oracle.canaries:
             if canary.needs_another_arm and len(judged) == 1:
                 continue
-            tries = range(1, _TRIES + 1)
+            tries = range(1, TRIES + 1)
             caught_in = (each for each in tries if is_caught(plant(seat.oracle, canary, stage, judged), judged))
             yield Planted(seat.oracle.name, canary.sabotage, next(caught_in, None))
 

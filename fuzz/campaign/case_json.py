@@ -6,8 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 from fuzz.errors import CaseError
-from oracles.case import Case, Kind, Step
-from oracles.mode import Mode, Protocol
+from oracles.model.case import Case, Kind, Step
+from oracles.model.mode import Mode, Protocol
 
 
 def dumps(case: Case) -> str:

@@ -6,11 +6,11 @@ from typing import Final
 
 import pglast
 
-from oracles.case import Case, Step
 from oracles.crash import Crash, crash_origin, crash_report
-from oracles.finding import Finding
-from oracles.observation import CaseObservation, Run
-from oracles.oracle import Observations
+from oracles.model.case import Case, Step
+from oracles.model.finding import Finding
+from oracles.model.observation import CaseObservation, Run
+from oracles.model.oracle import Observations
 
 _AROUND: Final = ("SET ", "RESET ", "BEGIN", "ROLLBACK")  # a query
 

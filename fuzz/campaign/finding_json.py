@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from oracles.finding import Beside, Finding, Vote
+from oracles.model.finding import Evidence, Finding, Vote
 
 
 def finding_of(told: Mapping[str, Any]) -> Finding:
@@ -19,6 +19,6 @@ def finding_of(told: Mapping[str, Any]) -> Finding:
     )
 
 
-def beside_of(queries: Sequence[Mapping[str, Any]]) -> tuple[Beside, ...]:
+def beside_of(queries: Sequence[Mapping[str, Any]]) -> tuple[Evidence, ...]:
     """Return what asdict wrote of the queries beside a finding."""
-    return tuple(Beside(**{**each, "settings": tuple(map(tuple, each["settings"]))}) for each in queries)
+    return tuple(Evidence(**{**each, "settings": tuple(map(tuple, each["settings"]))}) for each in queries)

@@ -8,12 +8,12 @@ from typing import Any
 from sqlalchemy import Connection, func, select
 
 from fuzz.campaign import case_json
-from fuzz.campaign.blame import Blame
 from fuzz.campaign.finding_json import beside_of, finding_of
-from fuzz.campaign.known import Smallest
 from fuzz.campaign.tables import BESIDE, BLAME, EFFORT, FINDING, OCCURRENCE, REDUCTION, SMALLEST, VOTE
-from oracles.case import Case
-from oracles.finding import Finding, Vote
+from fuzz.triage.blame import Blame
+from fuzz.triage.reduced_case import ReducedCase
+from oracles.model.case import Case
+from oracles.model.finding import Finding, Vote
 
 _SMALLEST = [
     column.label(f"smallest_{column.name}") for column in SMALLEST.columns if column is not SMALLEST.c.fingerprint
@@ -30,14 +30,14 @@ class StoredFinding:
     count: int
     reproducer: Path | None  # None only where pgduel was killed before it was written
     reduced: bool
-    smallest: Smallest | None = None  # so far, unless it is `reduced`
+    smallest: ReducedCase | None = None  # so far, unless it is `reduced`
     blame: Blame | None = None
     seconds: float | None = None  # that its reduction took
 
     @property
-    def least(self) -> Smallest:
+    def least(self) -> ReducedCase:
         """Return the smallest case known: the whole one, in no run yet, where reduction found no other."""
-        return self.smallest or Smallest(self.case, self.finding, 0, 0)
+        return self.smallest or ReducedCase(self.case, self.finding, 0, 0)
 
     @property
     def settled(self) -> bool:
@@ -101,8 +101,8 @@ def _stored(row: Mapping[str, Any]) -> StoredFinding:
     )
 
 
-def _smallest_of(row: Mapping[str, Any]) -> Smallest | None:
+def _smallest_of(row: Mapping[str, Any]) -> ReducedCase | None:
     if row["smallest_runs"] is None:  # nothing smaller was found, or it was before that was recorded
         return None
     finding = finding_of(row["smallest_finding"])
-    return Smallest(case_json.loads(row["smallest_case"]), finding, row["smallest_shown"], row["smallest_runs"])
+    return ReducedCase(case_json.loads(row["smallest_case"]), finding, row["smallest_shown"], row["smallest_runs"])

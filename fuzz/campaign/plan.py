@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from fuzz.campaign.stop import Limits
-from fuzz.sources.target import Given
+from fuzz.sources.context import UserInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Plan:
     cases: int | None
     stop_at_first: bool
     arms: Mapping[str, Any]
-    given: Given = field(default_factory=Given)
+    given: UserInput = field(default_factory=UserInput)
 
     @property
     def limits(self) -> Limits:
@@ -36,5 +36,5 @@ class Plan:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Plan":
         """Return the plan that `to_json` wrote."""
-        given = Given(**data.get("given", {}))
+        given = UserInput(**data.get("given", {}))
         return cls(**{**data, "generators": tuple(data["generators"]), "given": given})

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from oracles.case import CaseId
+from oracles.model.case import CaseId
 
 RANGE_SIZE = 8  # cases: small enough to lose little when a worker dies, large enough to keep messages rare
 

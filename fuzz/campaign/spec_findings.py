@@ -9,7 +9,7 @@ from sqlalchemy.dialects.sqlite import insert
 from fuzz.campaign.finding_json import finding_of
 from fuzz.campaign.store import Store
 from fuzz.campaign.tables import OCCURRENCE, SPEC_FINDING
-from oracles.finding import Finding
+from oracles.model.finding import Finding
 
 
 @dataclass(frozen=True, slots=True)

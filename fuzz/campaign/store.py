@@ -16,9 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.schema import CreateTable
 
 from fuzz.campaign import case_json
-from fuzz.campaign.blame import Blame
 from fuzz.campaign.findings import StoredFinding, read_findings
-from fuzz.campaign.known import Smallest
 from fuzz.campaign.tables import (
     BESIDE,
     BLAME,
@@ -34,8 +32,10 @@ from fuzz.campaign.tables import (
 )
 from fuzz.campaign.tally import Tally
 from fuzz.errors import StorageError, first_line
-from oracles.case import Case
-from oracles.finding import Finding
+from fuzz.triage.blame import Blame
+from fuzz.triage.reduced_case import ReducedCase
+from oracles.model.case import Case
+from oracles.model.finding import Finding
 
 FILE = "store.sqlite"
 _NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
@@ -162,12 +162,12 @@ class Store:
             found = update(FINDING).where(FINDING.c.fingerprint == fingerprint)
             connection.execute(found.values(reproducer=str(reproducer)))
 
-    def came_to(self, fingerprint: str, smallest: Smallest) -> None:
+    def came_to(self, fingerprint: str, smallest: ReducedCase) -> None:
         """Record what the finding's reduction has come to so far, from where it can be taken up again."""
         with self.transaction() as connection:
             _keep(connection, fingerprint, smallest)
 
-    def reduced(self, fingerprint: str, smallest: Smallest, seconds: float) -> None:
+    def reduced(self, fingerprint: str, smallest: ReducedCase, seconds: float) -> None:
         """Record that the finding's reproducer is as small as it gets, what it shows, and how long that took."""
         with self.transaction() as connection:
             connection.execute(insert(REDUCTION).values(fingerprint=fingerprint).on_conflict_do_nothing())
@@ -188,7 +188,7 @@ class Store:
             return read_findings(connection)
 
 
-def _keep(connection: Connection, fingerprint: str, smallest: Smallest) -> None:
+def _keep(connection: Connection, fingerprint: str, smallest: ReducedCase) -> None:
     row = {
         "case": case_json.dumps(smallest.case),
         "finding": asdict(smallest.finding),

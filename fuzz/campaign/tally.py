@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from fuzz.campaign.trial import Trial
-from oracles.case import Case
-from oracles.finding import Finding
-from oracles.observation import CaseObservation, Outcome
-from oracles.oracle import Agree, Inconclusive, Unstable, Verdict
+from fuzz.execution.judging import JudgedCase
+from oracles.model.case import Case
+from oracles.model.finding import Finding
+from oracles.model.observation import CaseObservation, Outcome
+from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
 from oracles.result import Result
 
 HARNESS = "pgduel"  # in the place of an oracle: the case could not be tried at all
@@ -72,7 +72,7 @@ class Tally:
                 self.steps[generator] += 1
                 self.valid[generator] += seen.outcome is Outcome.OK
 
-    def count_verdicts(self, generator: str, trial: Trial) -> None:
+    def count_verdicts(self, generator: str, trial: JudgedCase) -> None:
         """Count what the oracles said of a case. A statement that several oracles compared is judged once."""
         for oracle, verdict in trial.verdicts:
             kind = KINDS[type(verdict)]
@@ -84,7 +84,7 @@ class Tally:
                 self.reasons[oracle, generator, kind, verdict.reason] += 1
         self.judged[generator] += trial.statements
 
-    def count_part(self, case: Case, trial: Trial) -> None:
+    def count_part(self, case: Case, trial: JudgedCase) -> None:
         """Count a case that is a part of what its source replays: its statements, those compared, and the verdicts.
 
         Compared are those whose results were, once for each arm but the first.

@@ -12,29 +12,28 @@ from typing import Protocol
 
 from fuzz import workdir
 from fuzz.campaign.attached import attached, running
-from fuzz.campaign.blame import Blame
 from fuzz.campaign.crashed import as_it_crashed
 from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
-from fuzz.campaign.known import Smallest
 from fuzz.campaign.reach import reach
 from fuzz.campaign.schedule import Range
-from fuzz.campaign.seats import seats
 from fuzz.campaign.store import Store
 from fuzz.campaign.tally import Tally
-from fuzz.campaign.trial import try_case
 from fuzz.engines.seeded import case_of
 from fuzz.errors import PgduelError, ServerError, StorageError
+from fuzz.execution.executor import Executor
+from fuzz.execution.judging import assignments, judge_case
 from fuzz.execution.loop import Abandoned
-from fuzz.execution.rehearsal import Rehearsal
-from fuzz.execution.stage import Stage
+from fuzz.execution.source_database import SourceDatabase
 from fuzz.generators.generator import Scale
 from fuzz.servers.arm import Arm, fresh_servers
-from fuzz.sources.target import Given
-from oracles.case import Case, CaseId
-from oracles.observation import CaseObservation, Run
-from oracles.oracle import all_oracles, duel
-from oracles.plan_shape import plan_shape
+from fuzz.sources.context import UserInput
+from fuzz.triage.blame import Blame
+from fuzz.triage.reduced_case import ReducedCase
+from oracles.explain.shape import plan_shape
+from oracles.model.case import Case, CaseId
+from oracles.model.observation import CaseObservation, Run
+from oracles.model.oracle import all_oracles, duel
 
 EXPLAINED = 10  # one case in so many is run once more, explained
 REPORTED = 1.0  # seconds after which a worker reports what it did, though its range goes on; a finding at once
@@ -48,10 +47,10 @@ class Reducer(Protocol):
     def write(self, found: StoredFinding, directory: Path) -> Path:
         """Write the script of the smallest case known into the directory and return its path."""
 
-    def reduce(self, arms: Sequence[Arm], found: StoredFinding, store: Store) -> Smallest:
+    def reduce(self, arms: Sequence[Arm], found: StoredFinding, store: Store) -> ReducedCase:
         """Have that script, and the store, hold smaller and smaller cases that show the finding; return the last."""
 
-    def blame(self, arms: Sequence[Arm], found: StoredFinding, smallest: Smallest) -> Blame:
+    def blame(self, arms: Sequence[Arm], found: StoredFinding, smallest: ReducedCase) -> Blame:
         """Find what is to blame, as far as that takes no build; add it to the script."""
 
 
@@ -63,7 +62,7 @@ def write_script(fingerprint: str, store: Store, reducer: Reducer) -> StoredFind
     return replace(found, reproducer=path)
 
 
-def look_into(found: StoredFinding, arms: Sequence[Arm], store: Store, reducer: Reducer) -> Smallest:
+def look_into(found: StoredFinding, arms: Sequence[Arm], store: Store, reducer: Reducer) -> ReducedCase:
     """Reduce a finding, find what is to blame, and record both; return what is left. Raises PgduelError.
 
     What was done of that before stays done.
@@ -86,14 +85,14 @@ class CaseWork:
     directory: Path
     seed: int
     reducer: Reducer
-    given: Given
+    given: UserInput
 
     @classmethod
     def on(
-        cls, arms: Sequence[Arm], directory: Path, seed: int, reducer: Reducer, given: Given | None = None
+        cls, arms: Sequence[Arm], directory: Path, seed: int, reducer: Reducer, given: UserInput | None = None
     ) -> "CaseWork":
         """Return the work of a campaign on arms that this process owns."""
-        return cls(attached(arms), directory, seed, reducer, given or Given())
+        return cls(attached(arms), directory, seed, reducer, given or UserInput())
 
     @contextmanager
     def __call__(self, number: int, stop: Event) -> Iterator[Callable[[Job], Result]]:
@@ -107,17 +106,17 @@ class CaseWork:
 
 
 class _Worker:
-    """A worker's state: its store, its oracles' seats, what sources ask, and a stage as long as the servers are up."""
+    """A worker's store, oracle assignments and source database, and its executor as long as the servers are up."""
 
     def __init__(self, work: CaseWork, name: str, stop: Event) -> None:
         self._work = work
         self._name = name
         self._stop = stop
         self._store = Store(work.directory)
-        self._seats = seats(all_oracles(), work.arms)
+        self._seats = assignments(all_oracles(), work.arms)
         self._arms = tuple(arm.name for arm in work.arms)
-        self._stage: Stage | None = None
-        self._target = Rehearsal(work.arms[0], name, work.given)
+        self._stage: Executor | None = None
+        self._target = SourceDatabase(work.arms[0], name, work.given)
         self._cpu = 0.0
 
     def close(self) -> None:
@@ -130,9 +129,9 @@ class _Worker:
         self._stage = None
         self._target.close()
 
-    def _entered(self) -> Stage:
+    def _entered(self) -> Executor:
         if self._stage is None:
-            self._stage = Stage(self._work.arms, self._name, stop=self._stop.is_set)
+            self._stage = Executor(self._work.arms, self._name, stop=self._stop.is_set)
         return self._stage
 
     def do(self, job: Job) -> Result:
@@ -176,7 +175,7 @@ class _Worker:
     def _judge(self, case_id: CaseId, case: Case, result: RangeResult) -> None:
         stage = self._entered()
         servers = self._postmasters()
-        trial = try_case(stage, self._seats, case)
+        trial = judge_case(stage, self._seats, case)
         self._require(servers, case_id)
         for found in trial.findings:
             played, finding = as_it_crashed(case, found, trial.observations)

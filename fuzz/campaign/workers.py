@@ -17,6 +17,8 @@ from multiprocessing.context import SpawnProcess
 from multiprocessing.synchronize import Event
 from typing import Generic, TypeVar
 
+from fuzz.output import guard
+
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 Setup = Callable[[int, Event], AbstractContextManager[Callable[[Job], Result]]]
@@ -124,6 +126,7 @@ class Pool(Generic[Job, Result]):
 
 def _serve(setup: "Setup[Job, Result]", number: int, stop: Event, pipe: Connection) -> None:
     """Be a worker: until the other end of the pipe is closed, or the parent is gone, in the middle of a job too."""
+    guard()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to all; the parent decides
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     threading.Thread(target=_end_with_parent, daemon=True).start()

@@ -2,8 +2,10 @@
 
 import importlib
 import sys
+from typing import Any
 
 from fuzz.errors import PgduelError
+from fuzz.output import guard, note
 
 COMMANDS = {  # name -> module, in the order that --help has them
     "fuzz": "fuzz",
@@ -25,6 +27,7 @@ COMMANDS = {  # name -> module, in the order that --help has them
 
 def main() -> None:
     """Run the command line and exit."""
+    guard()
     from fuzz.cli.app import app  # not at the top: worker processes import this module too, and need none of it
 
     named = [COMMANDS[word] for word in sys.argv[1:2] if word in COMMANDS]
@@ -32,8 +35,21 @@ def main() -> None:
         importlib.import_module(f"fuzz.cli.{module}")
     if named:
         app.callback()(lambda: None)  # without it Typer takes the only command for the whole program
+    sys.exit(_exit_code(app))
+
+
+def _exit_code(app: Any) -> int:
+    """Run the command; print the one line of an error, of Typer's, too, which has words of the command line."""
     try:
-        app(prog_name="pgduel")
+        return app(prog_name="pgduel", standalone_mode=False) or 0
     except PgduelError as error:
-        sys.stderr.write(f"pgduel: {error}\n")
-        sys.exit(error.exit_code)
+        note(str(error))
+        return error.exit_code
+    except Exception as error:
+        told = getattr(error, "format_message", None)  # of click's errors, whose class Typer does not export
+        if told is None:
+            raise
+        context: Any = getattr(error, "ctx", None)
+        if message := told():  # the help was printed where there is none
+            note(f"{message.rstrip('.')}; see {'pgduel' if context is None else context.command_path} --help")
+        return int(getattr(error, "exit_code", 2))

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.console import Console
 
 from fuzz.errors import PgduelError
+from fuzz.report.console import Console
 
 app = typer.Typer(
     help="Differential fuzzing of PostgreSQL: builds of one base get the same statements, oracles judge what each "
@@ -24,8 +24,8 @@ console = Console()
 
 
 def say(line: str) -> None:
-    """Print one line as it is."""
-    console.print(line, markup=False, highlight=False, soft_wrap=True)
+    """Print one line."""
+    console.say(line)
 
 
 def write_json(file: Path | None, data: Any) -> None:
@@ -33,6 +33,7 @@ def write_json(file: Path | None, data: Any) -> None:
     if file is None:
         return
     try:
-        file.write_text(json.dumps(data, indent=2) + "\n")
+        # DEL is the one control character that JSON leaves; the file may be a terminal.
+        file.write_text(json.dumps(data, indent=2).replace("\x7f", "\\u007f") + "\n")
     except OSError as error:
         raise PgduelError(f"cannot write {file} ({error.strerror}); give --json a file you may write") from error

@@ -15,10 +15,9 @@ from fuzz.bench.fdw import ROWS
 from fuzz.bench.fdw_analyze import TARGETS, WAYS, FdwAnalyzeBench
 from fuzz.bench.fdw_sampling import PERCENTS, FdwSamplingBench
 from fuzz.bench.join_order import JoinOrderBench
+from fuzz.bench.joins_by_one_key import RELATIONS, QueryABench, QueryBBench
 from fuzz.bench.oltp import OltpBench
 from fuzz.bench.planning import SIZES
-from fuzz.bench.query_a import QueryABench
-from fuzz.bench.query_b import RELATIONS, QueryBBench
 from fuzz.cli.app import app
 from fuzz.cli.contest import reduction
 from fuzz.cli.fuzzers import fuzzers

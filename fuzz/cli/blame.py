@@ -6,9 +6,9 @@ from fuzz.cli.app import app, say, write_json
 from fuzz.cli.reducing import note
 from fuzz.cli.subject import Named, progress, subject_of
 from fuzz.errors import CaseError
-from fuzz.execution.stage import Stage
-from fuzz.inquiry.blaming import suspicion
+from fuzz.execution.executor import Executor
 from fuzz.report.terminal import display
+from fuzz.triage.blame import suspicion
 
 
 @app.command()
@@ -34,7 +34,7 @@ def blame(
         with subject.opened() as there:
             for name in subject.arms:
                 subject.arm(there, name)
-            with Stage(there.arms, "blame") as stage:
+            with Executor(there.arms, "blame") as stage:
                 smallest = subject.look(stage, there.arms)
             if not smallest.shown:
                 raise CaseError(f"finding {subject.fingerprint} {smallest.how_often}: there is nothing to blame")

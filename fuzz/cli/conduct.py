@@ -6,8 +6,6 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
-
 from fuzz.campaign.branches import expected
 from fuzz.campaign.campaign import Campaign, Surroundings
 from fuzz.campaign.canaries import counts, plant_all, require_caught
@@ -15,7 +13,6 @@ from fuzz.campaign.catalog import new_campaign, opened
 from fuzz.campaign.health import complaints
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.schedule import Schedule
-from fuzz.campaign.seats import absences, seats
 from fuzz.campaign.stop import interruptible
 from fuzz.campaign.store import Store
 from fuzz.campaign.work import CaseWork
@@ -23,15 +20,17 @@ from fuzz.campaign.workers import Pool
 from fuzz.cli.options import ArmOptions, arms_json
 from fuzz.cli.reducing import Reducing
 from fuzz.errors import CanaryMissed, PgduelError
-from fuzz.execution.rehearsal import Rehearsal
-from fuzz.execution.stage import Stage
+from fuzz.execution.executor import Executor
+from fuzz.execution.judging import absences, assignments
+from fuzz.execution.source_database import SourceDatabase
+from fuzz.report.console import Console
 from fuzz.report.summary import Summary
 from fuzz.report.terminal import Display, display
 from fuzz.servers import owners
 from fuzz.servers.arm import Arm, newer_bases, open_arms
 from fuzz.sources.source import Source
 from fuzz.sources.workloads import workload_named
-from oracles.oracle import all_oracles
+from oracles.model.oracle import all_oracles
 
 
 def conduct(directory: Path | None, plan: Plan, workers: int, console: Console) -> Summary:
@@ -51,7 +50,7 @@ def conduct(directory: Path | None, plan: Plan, workers: int, console: Console) 
 
 
 def _conduct(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Display) -> Summary:
-    with Stage(arms, "canaries") as stage:
+    with Executor(arms, "canaries") as stage:
         branches = expected(stage.settings)
         missed = ""
         try:
@@ -79,15 +78,15 @@ def _conduct(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown:
 
 def _parts(plan: Plan, arm: Arm) -> dict[str, int]:
     """Return how many parts each source has that replays any."""
-    with closing(Rehearsal(arm, "parts", plan.given)) as target:
+    with closing(SourceDatabase(arm, "parts", plan.given)) as target:
         named = (workload_named(name, target) for name in plan.generators)
         return {each.name: len(each.parts()) for each in named if isinstance(each, Source) and each.laps}
 
 
-def plant_canaries(store: Store, stage: Stage, arms: Sequence[Arm], shown: Display) -> None:
+def plant_canaries(store: Store, stage: Executor, arms: Sequence[Arm], shown: Display) -> None:
     """Plant a bug for each oracle, and record what came of it. Raises CanaryMissed."""
     outcomes = []
-    for outcome in plant_all(seats(all_oracles(), arms), stage, arms):
+    for outcome in plant_all(assignments(all_oracles(), arms), stage, arms):
         outcomes.append(outcome)
         shown.progress(f"planting bugs to prove the oracles: {outcome.oracle}, {outcome.sabotage}")
     store.canaries_tried(counts(outcomes))

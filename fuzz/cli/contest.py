@@ -16,13 +16,12 @@ from fuzz.cli import options
 from fuzz.cli.app import console, write_json
 from fuzz.cli.options import ArmOptions
 from fuzz.errors import CaseError
-from fuzz.inquiry.asking import oracle_of
-from fuzz.inquiry.question import sampled_by_name
-from fuzz.reduction.reproducer import render
 from fuzz.report.contest_table import contests_json, print_contests
 from fuzz.report.terminal import display
 from fuzz.servers import Report
 from fuzz.servers.arm import open_arms
+from fuzz.triage.interestingness import oracle_of, sampled_by_name
+from fuzz.triage.reproducer.reproducer import render
 
 
 def reduction(

@@ -18,12 +18,12 @@ from fuzz.cli.options import ArmOptions, arms_json
 from fuzz.cli.reducing import Reducing, judged_by
 from fuzz.cli.subject import Named, progress, subject_of
 from fuzz.errors import PgduelError
-from fuzz.execution.stage import Stage
-from fuzz.inquiry.corpus import Entry, entries, needless, place_for, shown
-from fuzz.reduction.problem import sort_key
-from fuzz.reduction.replay import load
+from fuzz.execution.executor import Executor
 from fuzz.report.terminal import display
 from fuzz.servers.arm import Arm, open_arms
+from fuzz.triage.corpus import Entry, entries, needless, place_for, shown
+from fuzz.triage.reduction.problem import sort_key
+from fuzz.triage.reproducer.load import load
 
 corpora = typer.Typer(help="Keep reproducers: of what was fixed, and of what all arms show alike.")
 app.add_typer(corpora, name="corpus")
@@ -40,7 +40,7 @@ class _Arms:
 
     options: ArmOptions
     arms: tuple[Arm, ...]
-    stage: Stage
+    stage: Executor
     reducing: Reducing
 
 
@@ -48,7 +48,7 @@ class _Arms:
 def _opened(given: ArmOptions) -> Iterator[_Arms]:
     with display(progress, None) as shown_there:
         specs = given.specs(shown_there.progress)
-        with open_arms(specs, shown_there.progress, allow_same_build=True) as arms, Stage(arms, "corpus") as stage:
+        with open_arms(specs, shown_there.progress, allow_same_build=True) as arms, Executor(arms, "corpus") as stage:
             facts = arms_json(specs, [arm.build.key for arm in arms])
             yield _Arms(given, arms, stage, Reducing(given, facts))
 

@@ -13,7 +13,7 @@ from fuzz.cli.app import app, console, write_json
 from fuzz.cli.conduct import conduct
 from fuzz.errors import CanaryMissed, CaseError
 from fuzz.report.summary import print_summary
-from fuzz.sources.target import Given
+from fuzz.sources.context import UserInput
 from fuzz.sources.workloads import require_workload, workloads_for
 
 DEFAULT_MINUTES = 5.0
@@ -114,7 +114,7 @@ def _new_plan(
     minutes: float | None,
     cases: int | None,
     arms: options.ArmOptions,
-    given: Given,
+    given: UserInput,
     *,
     stop_at_first: bool,
 ) -> Plan:

@@ -18,12 +18,12 @@ from fuzz.generators.partitioned_joins import PartitionedJoins
 from fuzz.report.fuzzers_table import figures_json, print_figures
 from fuzz.report.terminal import Display, display
 from fuzz.servers.arm import Arm, ArmSpec
+from fuzz.sources.context import UserInput
 from fuzz.sources.qpg import Qpg
-from fuzz.sources.sqlancer import SqLancer
-from fuzz.sources.sqlancing.jar import class_path
+from fuzz.sources.sqlancer.jar import class_path
+from fuzz.sources.sqlancer.source import SqLancer
 from fuzz.sources.sqlsmith import SqlSmith
-from fuzz.sources.target import Given
-from fuzz.sources.typed import Typed
+from fuzz.sources.typed.source import Typed
 
 _COVERAGE: Final = "coverage"
 _ORACLE: Final = "QUERY_PARTITIONING"  # of SQLancer
@@ -71,7 +71,7 @@ def fuzzers(
     write_json(json_file, [figures_json(each) for each in measured])
 
 
-def _chosen(names: Sequence[Entrant] | None, given: Given) -> list[Entrant]:
+def _chosen(names: Sequence[Entrant] | None, given: UserInput) -> list[Entrant]:
     """Return those asked for, or else those that are there; say who is not. Raises CaseError."""
     lacking = {Entrant.SQLSMITH: SqlSmith.lacks(given), Entrant.SQLANCER: SqLancer.lacks(given)}
     for each in names or ():
@@ -85,7 +85,7 @@ def _chosen(names: Sequence[Entrant] | None, given: Given) -> list[Entrant]:
     return [each for each in Entrant if not lacking.get(each)]
 
 
-def _fuzzer(each: Entrant, plan: Plan, given: Given, specs: Sequence[ArmSpec], shown: Display) -> Fuzzer:
+def _fuzzer(each: Entrant, plan: Plan, given: UserInput, specs: Sequence[ArmSpec], shown: Display) -> Fuzzer:
     seconds, workers = plan.limits.seconds or 0.0, processors()
     if each is Entrant.SQLSMITH:
         return smith(plan.seed, seconds, workers)

@@ -16,23 +16,22 @@ from fuzz.campaign.campaign import REDUCTIONS
 from fuzz.campaign.catalog import new_campaign, opened
 from fuzz.campaign.findings import StoredFinding, unsettled
 from fuzz.campaign.plan import Plan
-from fuzz.campaign.seats import seats
 from fuzz.campaign.stop import Interrupt, interruptible
 from fuzz.campaign.store import Store
 from fuzz.campaign.tally import Tally, nested
-from fuzz.campaign.trial import try_case
 from fuzz.campaign.work import look_into, write_script
 from fuzz.cli.app import console, say
 from fuzz.cli.conduct import plant_canaries
 from fuzz.cli.options import ArmOptions, arms_json
 from fuzz.cli.reducing import Reducing
-from fuzz.execution.rehearsal import Rehearsal
-from fuzz.execution.stage import Stage
+from fuzz.execution.executor import Executor
+from fuzz.execution.judging import assignments, judge_case
+from fuzz.execution.source_database import SourceDatabase
 from fuzz.report.terminal import Display, display
 from fuzz.servers.arm import Arm, fresh_servers, open_arms
 from fuzz.servers.recovery import await_connections
-from oracles.case import Case
-from oracles.oracle import all_oracles
+from oracles.model.case import Case
+from oracles.model.oracle import all_oracles
 
 
 @dataclass(slots=True)
@@ -40,11 +39,11 @@ class Hunt:
     """A hunt that is going on."""
 
     arms: Sequence[Arm]
-    target: Rehearsal
+    target: SourceDatabase
     shown: Display
     program: str
     _store: Store
-    _stage: Stage
+    _stage: Executor
     _reducing: Reducing
     _until: float
     _interrupt: Interrupt
@@ -65,7 +64,7 @@ class Hunt:
 
     def judge(self, case: Case, origin: str) -> bool:
         """Have all oracles judge a case, and keep what they find; `origin` says how the program came across it."""
-        trial = try_case(self._stage, seats(all_oracles(), self.arms), case)
+        trial = judge_case(self._stage, assignments(all_oracles(), self.arms), case)
         self.judged += 1
         self.confirmed += bool(trial.findings)
         for finding in trial.findings:
@@ -116,10 +115,10 @@ def hunting(plan: Plan) -> Iterator[Hunt]:
         specs = options.specs(shown.progress)
         with open_arms(specs, shown.progress, allow_same_build=options.same_build_wanted) as arms:
             facts = arms_json(specs, [arm.build.key for arm in arms])
-            with opened(new_campaign()) as store, interruptible() as interrupt, Stage(arms, "hunt") as stage:
+            with opened(new_campaign()) as store, interruptible() as interrupt, Executor(arms, "hunt") as stage:
                 store.begin(plan.to_json(), facts)
                 plant_canaries(store, stage, arms, shown)
-                with closing(Rehearsal(arms[-1], "hunt", plan.given)) as target:
+                with closing(SourceDatabase(arms[-1], "hunt", plan.given)) as target:
                     until = time.monotonic() + (plan.limits.seconds or 0.0)
                     (program,) = plan.generators
                     hunt = Hunt(arms, target, shown, program, store, stage, Reducing(options, facts), until, interrupt)

@@ -4,7 +4,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from difflib import unified_diff
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from fuzz import workdir
+from fuzz.campaign.canaries import TRIES, Planted, counts, require_caught
 from fuzz.campaign.catalog import new_campaign, opened
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.spec_findings import SpecFinding, add_spec_finding, spec_findings
@@ -22,24 +23,23 @@ from fuzz.campaign.tally import Tally
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_json
 from fuzz.engines.isolation import (
+    CANARY,
+    NAME,
     PERTURBED,
-    REPEATED,
+    SABOTAGES,
     SETTINGS,
-    Played,
     Spec,
     Tester,
+    judge,
     read_spec,
     reproducer,
-    settled,
     specs_of,
 )
 from fuzz.errors import CaseError
 from fuzz.report.terminal import Display, display
 from fuzz.servers.arm import open_arms
-from oracles.crash import crash_origin
-from oracles.finding import Finding, pairs_of
+from oracles.model.finding import Finding
 
-NAME: Final = "isolation"
 _SHOWN: Final = 40  # lines that a reproducer says of itself
 
 
@@ -64,6 +64,7 @@ def isolation(
 ) -> None:
     """Play PostgreSQL's isolation specs on all arms, under its own and under perturbed settings, and compare.
 
+    First, bugs are planted in the last arm, which have to be noticed.
     All permutations of a spec are played by isolationtester. What differs is played again several times over. A
     difference becomes a spec file that names its settings: `pgduel isolation FILE` plays it again, with those.
     """
@@ -81,9 +82,14 @@ def isolation(
             with opened(new_campaign()) as store:
                 store.begin(plan.to_json(), options.arms_json(wanted, [each.build.key for each in running]))
                 run = _Run(testers, shown, arms.command_line(), store)
-                run.play(drawn, minutes * 60)
+                with ThreadPoolExecutor(len(testers)) as pool:
+                    planted = run.plant(pool)
+                    if all(each.caught_in for each in planted):
+                        run.play(drawn, minutes * 60, pool)
                 findings = spec_findings(store)
-    write_json(json_file, {"seed": seed, "played": run.played, "unstable": run.unstable, "findings": _json(findings)})
+    counted = {"seed": seed, "played": run.played, "unstable": run.unstable, "canaries": counts(planted)}
+    write_json(json_file, counted | {"findings": _json(findings)})
+    require_caught(planted)
     say(f"{run.played} of {len(drawn)} specs and settings played, {run.unstable} unstable, {len(findings)} findings")
     raise typer.Exit(1 if findings else 0)
 
@@ -136,43 +142,36 @@ class _Run:
     played: int = 0
     unstable: int = 0
 
-    def play(self, specs: Sequence[Spec], seconds: float) -> None:
+    def plant(self, pool: Executor) -> tuple[Planted, ...]:
+        """Plant bugs in the last arm, again where they are not caught at once; return what came of each."""
+        *others, suspect = self.testers
+        names = self.testers[0].arm.name, suspect.arm.name
+        planted = []
+        for sabotage, needs_another_arm in SABOTAGES.items():
+            if needs_another_arm and not others:
+                continue
+            self.shown.progress(f"planting bugs to prove the comparison: {sabotage}")
+            testers = [*others, Tester(suspect.arm, sabotage)]
+            tries = (judge(CANARY, testers, pool).findings for _ in range(TRIES))
+            caught = (number for number, found in enumerate(tries, 1) if any(each.arms == names for each in found))
+            planted.append(Planted(NAME, sabotage, next(caught, None)))
+        self.store.canaries_tried(counts(planted))
+        return tuple(planted)
+
+    def play(self, specs: Sequence[Spec], seconds: float, pool: Executor) -> None:
         began = time.monotonic()
-        with interruptible() as interrupt, ThreadPoolExecutor(len(self.testers)) as pool:
+        with interruptible() as interrupt:
             for spec in specs:
                 if interrupt or time.monotonic() > began + seconds:
                     break
                 self.shown.progress(f"{spec.name}, {spec.modes}; {self.played} played")
-                self._judge(spec, pool)
+                judged = judge(spec, self.testers, pool)
+                for finding in judged.findings:
+                    self._found(spec, finding)
+                self.unstable += judged.unstable
                 self.played += 1
                 spent = time.monotonic() - began
                 self.store.progress(Tally(cases=Counter({NAME: self.played}), seconds=spent), {})
-
-    def _judge(self, spec: Spec, pool: ThreadPoolExecutor) -> None:
-        seen = [list(pool.map(lambda tester: tester.play(spec), self.testers))]
-        reference, *others = seen[0]
-        names = [tester.arm.name for tester in self.testers]
-        crashes = {name: played.crash for name, played in zip(names, seen[0], strict=True) if played.crash}
-        for pair in pairs_of(names, crashes):
-            crash = crashes[pair[1]]
-            origin = crash_origin(crash)
-            self._found(spec, Finding(NAME, pair, origin, None, f"{pair[1]} crashes: {origin}", "no crash", crash))
-        if crashes or all(played.output == reference.output for played in others):
-            return
-        for _ in range(REPEATED):
-            seen.append(list(pool.map(lambda tester: tester.play(spec), self.testers)))
-        for number, name in enumerate(names[1:], start=1):
-            self._compare(spec, (names[0], name), [each[0] for each in seen], [each[number] for each in seen])
-
-    def _compare(
-        self, spec: Spec, arms: tuple[str, str], reference: Sequence[Played], suspect: Sequence[Played]
-    ) -> None:
-        ours, theirs = ([played.output for played in side] for side in (reference, suspect))
-        if settled(ours, theirs):
-            summary = f"{arms[1]} prints another result of {spec.name} than {arms[0]}"
-            self._found(spec, Finding(NAME, arms, spec.name, None, summary, ours[0], theirs[0]))
-        elif ours != theirs:
-            self.unstable += 1
 
     def _found(self, spec: Spec, finding: Finding) -> None:
         path = self.store.directory / f"{finding.fingerprint}.spec"

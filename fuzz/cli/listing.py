@@ -17,7 +17,7 @@ from fuzz.generators.generator import all_generators
 from fuzz.report.terminal import clock
 from fuzz.servers.build import list_builds
 from fuzz.sources.source import all_sources
-from oracles.oracle import all_oracles
+from oracles.model.oracle import all_oracles
 
 Rows = list[dict[str, str]]
 
@@ -160,5 +160,5 @@ def _table(rows: Rows) -> Table:
     for name in rows[0]:
         table.add_column(name, overflow="fold")
     for row in rows:
-        table.add_row(*(value.replace("[", "\\[") for value in row.values()))
+        table.add_row(*row.values())
     return table

@@ -15,12 +15,12 @@ from fuzz.servers import Report, git
 from fuzz.servers.arm import SHIPPED, ArmSpec, parse_arm, parse_series, shipped_series, split_arm
 from fuzz.servers.base import resolve_base
 from fuzz.servers.flavor import FLAVORS, flavor_named
+from fuzz.servers.release import DEFAULT as DEFAULT_BASE
 from fuzz.servers.release import RELEASES
 from fuzz.servers.series import Series
-from fuzz.sources.sqlancing.jar import VARIABLE
-from fuzz.sources.target import Given
+from fuzz.sources.context import UserInput
+from fuzz.sources.sqlancer.jar import VARIABLE
 
-DEFAULT_BASE = "pg17"
 DEFAULT_FLAVOR = "assert"
 _PANEL = "Arms"
 _ROOM = 6 << 30  # bytes that are there for three servers and what runs in them
@@ -106,12 +106,12 @@ Jar = Annotated[
 ]
 
 
-def given(sql: Path | None = None, jar: Path | str | None = None) -> Given:
+def given(sql: Path | None = None, jar: Path | str | None = None) -> UserInput:
     """Return what sources get of the command line, and of the environment. Raises CaseError."""
     jar = jar or os.environ.get(VARIABLE)
     if sql is not None and not sql.expanduser().exists():
         raise CaseError(f"there is no {sql}: give --sql a file or a directory of SQL")
-    return Given(None if sql is None else _resolved(sql), _resolved(Path(jar)) if jar else None)
+    return UserInput(None if sql is None else _resolved(sql), _resolved(Path(jar)) if jar else None)
 
 
 def _resolved(path: Path) -> str:

@@ -9,23 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from fuzz import workdir
-from fuzz.campaign.blame import Blame
 from fuzz.campaign.findings import StoredFinding
-from fuzz.campaign.known import Smallest
 from fuzz.campaign.store import Store
 from fuzz.cli.options import ArmOptions
 from fuzz.errors import PgduelError
-from fuzz.execution.stage import Stage
-from fuzz.inquiry.asking import Asking, same_arms
-from fuzz.inquiry.blaming import suspicion
-from fuzz.inquiry.question import Question
-from fuzz.reduction.limit import Limit
-from fuzz.reduction.problem import SECONDS
-from fuzz.reduction.reducer import Uninteresting, reduce
-from fuzz.reduction.reproducer import noted, render
+from fuzz.execution.executor import Executor
 from fuzz.servers.arm import Arm
-from oracles.case import Case
-from oracles.finding import Finding
+from fuzz.triage.blame import Blame, suspicion
+from fuzz.triage.interestingness import Asking, Question, same_arms
+from fuzz.triage.question_timeout import QuestionTimeout
+from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.reduction.problem import SECONDS
+from fuzz.triage.reduction.reducer import Uninteresting, reduce
+from fuzz.triage.reproducer.reproducer import noted, render
+from oracles.model.case import Case
+from oracles.model.finding import Finding
 
 DIRECTORY = "reproducers"
 
@@ -46,7 +44,7 @@ class Reducing:
         workdir.write(path, render(least.case, least.finding, self.arms, found.case_id, _replay(path, self.options)))
         return path
 
-    def reduce(self, arms: Sequence[Arm], found: StoredFinding, store: Store) -> Smallest:
+    def reduce(self, arms: Sequence[Arm], found: StoredFinding, store: Store) -> ReducedCase:
         """Have script and store hold each smaller case; return the last. Raises ServerError, StorageError.
 
         It begins with what one that was cut off had come to. What shows under another symptom only (a crash that
@@ -56,10 +54,10 @@ class Reducing:
         self.write(replace(found, smallest=smallest), store.directory)
         return smallest
 
-    def _smallest(self, arms: Sequence[Arm], found: StoredFinding, store: Store) -> Smallest:
+    def _smallest(self, arms: Sequence[Arm], found: StoredFinding, store: Store) -> ReducedCase:
         runs = 0
-        limit = Limit()
-        with Stage(arms, "reduction", stop=limit.passed) as stage:
+        limit = QuestionTimeout()
+        with Executor(arms, "reduction", stop=limit.passed) as stage:
             for alike, case in product((Finding.resembles, same_arms), dict.fromkeys((found.least.case, found.case))):
                 question = Question(stage, limit, arms, case, found.finding)
                 try:
@@ -75,16 +73,16 @@ class Reducing:
                     runs += never.runs
                     continue
                 shown = Asking(stage, arms, found.finding).voted(least.case, question.shown[least.case])
-                return Smallest(least.case, shown, least.showing.shown, least.showing.runs)
-        return Smallest(found.case, found.finding, 0, runs)
+                return ReducedCase(least.case, shown, least.showing.shown, least.showing.runs)
+        return ReducedCase(found.case, found.finding, 0, runs)
 
     def _keep(self, found: StoredFinding, store: Store, question: Question, better: Case) -> None:
         """Have store and script hold a smaller case. All that is said of it is that it showed."""
-        smaller = Smallest(better, question.shown[better], 1, 1)
+        smaller = ReducedCase(better, question.shown[better], 1, 1)
         store.came_to(found.finding.fingerprint, smaller)
         self.write(replace(found, smallest=smaller), store.directory)
 
-    def blame(self, arms: Sequence[Arm], found: StoredFinding, smallest: Smallest) -> Blame:
+    def blame(self, arms: Sequence[Arm], found: StoredFinding, smallest: ReducedCase) -> Blame:
         """Find what is to blame, as far as that takes no build; the script says it.
 
         Where the smallest case does not show it any more (it may rest on what was in the buffers), the whole one is

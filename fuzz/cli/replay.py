@@ -10,24 +10,23 @@ import typer
 
 from fuzz.campaign.catalog import find_finding, opened
 from fuzz.campaign.plan import Plan
-from fuzz.campaign.seats import Seat, absences, seats
-from fuzz.campaign.trial import Trial, try_case
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_json
 from fuzz.cli.options import ArmOptions
 from fuzz.errors import CaseError
-from fuzz.execution.rehearsal import Rehearsal
-from fuzz.execution.stage import Stage
+from fuzz.execution.executor import Executor
+from fuzz.execution.judging import Assignment, JudgedCase, absences, assignments, judge_case
+from fuzz.execution.source_database import SourceDatabase
 from fuzz.generators.generator import Scale
-from fuzz.reduction.replay import load
 from fuzz.report.terminal import display
 from fuzz.servers.arm import Arm, open_arms
+from fuzz.sources.context import UserInput
 from fuzz.sources.source import all_sources
-from fuzz.sources.target import Given
 from fuzz.sources.workloads import require_workload
-from oracles.case import Case
-from oracles.observation import Outcome
-from oracles.oracle import Agree, all_oracles, duel
+from fuzz.triage.reproducer.load import load
+from oracles.model.case import Case
+from oracles.model.observation import Outcome
+from oracles.model.oracle import Agree, all_oracles, duel
 
 _SYNTAX_ERROR = "42601"
 
@@ -69,10 +68,10 @@ def replay(
     with display(console, None) as shown:
         specs = wanted.arms.specs(shown.progress)
         same = wanted.arms.same_build_wanted
-        with open_arms(specs, shown.progress, allow_same_build=same) as arms, Stage(arms, "replay") as stage:
+        with open_arms(specs, shown.progress, allow_same_build=same) as arms, Executor(arms, "replay") as stage:
             names = tuple(each.name for each in arms)
             case = wanted.case or _made(what, arms, given)
-            trial = _tried(stage, seats(all_oracles(), arms), case, times)
+            trial = _tried(stage, assignments(all_oracles(), arms), case, times)
     if not trial.findings:
         _require_syntax(what, case, trial, names)
     _tell(wanted, trial, absences(all_oracles(), arms))
@@ -80,21 +79,21 @@ def replay(
     raise typer.Exit(1 if trial.findings else 0)
 
 
-def _tried(stage: Stage, judging: Sequence[Seat], case: Case, times: int) -> Trial:
+def _tried(stage: Executor, judging: Sequence[Assignment], case: Case, times: int) -> JudgedCase:
     """Try a case until it shows something: some bugs do not show each time."""
     for _ in range(times):
-        trial = try_case(stage, judging, case)
+        trial = judge_case(stage, judging, case)
         if trial.findings:
             break
     return trial
 
 
-def _made(what: str, arms: Sequence[Arm], given: Given) -> Case:
-    with closing(Rehearsal(arms[0], "replay", given)) as target:
+def _made(what: str, arms: Sequence[Arm], given: UserInput) -> Case:
+    with closing(SourceDatabase(arms[0], "replay", given)) as target:
         return load(what, Scale.of_arms(len(arms)), target).case
 
 
-def _wanted(what: str, arms: ArmOptions, given: Given) -> _Wanted:
+def _wanted(what: str, arms: ArmOptions, given: UserInput) -> _Wanted:
     """Return the case of a script, a finding or a seed, and its arms. Raises CaseError."""
     is_file, words = Path(what).is_file(), what.split("/")
     if not is_file and len(words) == 3 and words[1] in all_sources():
@@ -109,7 +108,7 @@ def _wanted(what: str, arms: ArmOptions, given: Given) -> _Wanted:
     return _Wanted(found.case, found.finding.fingerprint, own if arms == ArmOptions() else arms)
 
 
-def _require_syntax(what: str, case: Case, trial: Trial, arms: tuple[str, ...]) -> None:
+def _require_syntax(what: str, case: Case, trial: JudgedCase, arms: tuple[str, ...]) -> None:
     """Refuse a script that is no SQL: that all arms reject it says nothing about them."""
     reference, *_ = duel(case, arms)
     steps = zip(case.all_steps, trial.observations[reference].steps, strict=True)
@@ -119,7 +118,7 @@ def _require_syntax(what: str, case: Case, trial: Trial, arms: tuple[str, ...]) 
             raise CaseError(f"{what}: statement {number} is wrong on every arm: {text}; mend the script")
 
 
-def _tell(wanted: _Wanted, trial: Trial, not_compared: Iterable[str]) -> None:
+def _tell(wanted: _Wanted, trial: JudgedCase, not_compared: Iterable[str]) -> None:
     for line in not_compared:
         say(line)
     for oracle, verdict in trial.verdicts:
@@ -140,7 +139,7 @@ def _indented(text: str) -> str:
     return "\n".join(f"    {line}" for line in text.splitlines()[:20])
 
 
-def _conclusion(wanted: _Wanted, trial: Trial) -> str:
+def _conclusion(wanted: _Wanted, trial: JudgedCase) -> str:
     known = {finding.fingerprint for finding in trial.findings}
     if wanted.fingerprint in known:
         return f"It still differs: finding {wanted.fingerprint}."
@@ -149,7 +148,7 @@ def _conclusion(wanted: _Wanted, trial: Trial) -> str:
     return "It does not differ."
 
 
-def _json(wanted: _Wanted, trial: Trial) -> dict[str, Any]:
+def _json(wanted: _Wanted, trial: JudgedCase) -> dict[str, Any]:
     return {
         "differs": bool(trial.findings),
         "fingerprint": wanted.fingerprint,

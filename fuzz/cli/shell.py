@@ -12,6 +12,7 @@ from fuzz.cli import options
 from fuzz.cli.app import app, console
 from fuzz.errors import CaseError
 from fuzz.report.terminal import display
+from fuzz.servers.account import server_account
 from fuzz.servers.arm import Arm, open_arms
 
 
@@ -48,4 +49,6 @@ def shell(
 def _psql(arm: Arm, arguments: list[str]) -> int:
     server = arm.cluster.connect_kwargs
     command = [str(arm.build.bindir / "psql"), "-X", "-h", str(server["host"]), "-p", str(server["port"])]
-    return subprocess.run([*command, "-U", str(server["user"]), "-d", str(server["dbname"]), *arguments]).returncode
+    command += ["-U", str(server["user"]), "-d", str(server["dbname"]), *arguments]
+    terminal = server_account().options() | {"start_new_session": False}  # psql talks to the user there
+    return subprocess.run(command, **terminal).returncode

@@ -1,6 +1,5 @@
 """`pgduel show`: a finding, in the form in which it is handed on."""
 
-import sys
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -14,6 +13,7 @@ from fuzz.cli.app import app, say
 from fuzz.cli.subject import Named, progress, subject_of
 from fuzz.engines.isolation import read_spec
 from fuzz.errors import CaseError, PgduelError
+from fuzz.output import write_exactly
 from fuzz.report.forms.form import all_forms
 from fuzz.report.terminal import display
 
@@ -55,7 +55,7 @@ def show(
         with display(progress, None) as shown:
             files = chosen.files(subject_of(named, given, shown.progress))
     if into is None:
-        sys.stdout.write(*files.values())
+        write_exactly(*files.values())
     else:
         _write(into, files)
 

@@ -9,10 +9,10 @@ from fuzz.campaign.plan import Plan
 from fuzz.cli import options
 from fuzz.cli.app import app, write_json
 from fuzz.cli.hunting import Hunt, hunting, told
-from fuzz.sources.sqlancing.jar import class_path, fetch
-from fuzz.sources.sqlancing.options import ORACLES, REPORTS, Call
-from fuzz.sources.sqlancing.reports import case_of
-from fuzz.sources.sqlancing.running import Server, run
+from fuzz.sources.sqlancer.jar import class_path, fetch
+from fuzz.sources.sqlancer.options import ORACLES, REPORTS, Call
+from fuzz.sources.sqlancer.reports import case_of
+from fuzz.sources.sqlancer.running import Server, run
 
 _ROUND: Final = 60  # seconds after which its reports are looked at, and it starts anew with other seeds
 _PREFIX: Final = "duel_lancer"

@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from fuzz.campaign.catalog import find_finding, opened
 from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.plan import Plan
 from fuzz.cli.options import ArmOptions, arms_json
 from fuzz.errors import CaseError
-from fuzz.reduction.replay import load
-from fuzz.reduction.reproducer import noted, render
+from fuzz.report.console import Console
 from fuzz.report.forms.form import Opened, Subject
 from fuzz.servers import Report
 from fuzz.servers.arm import open_arms
+from fuzz.triage.reproducer.load import load
+from fuzz.triage.reproducer.reproducer import noted, render
 
 Named = Annotated[
     str, typer.Argument(metavar="FINDING", help="A finding, [CAMPAIGN/]FINGERPRINT, or the path of its reproducer.")

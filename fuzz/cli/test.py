@@ -1,7 +1,7 @@
 """`pgduel test`: the project's own tests, by tox."""
 
 import os
-import subprocess
+import signal
 import sys
 from typing import Annotated, Any, Final
 
@@ -9,7 +9,8 @@ import typer
 from typer.core import TyperCommand
 
 from fuzz import workdir
-from fuzz.cli.app import app
+from fuzz.cli.app import app, say
+from fuzz.output import run_visibly
 from fuzz.servers import git
 
 PARTS: Final = 8  # of the long tests
@@ -51,17 +52,17 @@ def run_tests(
     at = context.args.index("--") if "--" in context.args else len(context.args)
     own, passed = context.args[:at], context.args[at + 1 :]
     said = f"Of the long tests, this is part {part} ({why}). Again: ./pgduel test --rest --part {part}"
-    typer.echo(said)
+    say(said)
     status = _tox(["run", "-e", ",".join(environments), *own, "--", "--part", part, *passed])
-    typer.echo(said)
+    say(said)
     raise typer.Exit(status)
 
 
 def _tox(arguments: list[str]) -> int:
     # virtualenv would fetch a newer pip now and then, whose hash nobody checks.
     variables = os.environ | {"VIRTUALENV_NO_PERIODIC_UPDATE": "1"}
-    command = [sys.executable, "-m", "tox", *arguments]
-    return subprocess.run(command, cwd=workdir.CHECKOUT, env=variables).returncode
+    signal.signal(signal.SIGINT, lambda *_: None)  # it is tox's: to end the tests, and say how far they came
+    return run_visibly([sys.executable, "-m", "tox", *arguments], cwd=workdir.CHECKOUT, env=variables)
 
 
 def part_of_commit() -> tuple[str, str]:

@@ -5,10 +5,11 @@ prints on the other arm, since under other settings expected files would not hol
 order is the plan's affair.
 """
 
-import os
 import re
 import subprocess
+import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +21,17 @@ from psycopg.conninfo import make_conninfo
 
 from fuzz.errors import CaseError, ServerError
 from fuzz.execution.modes import MODES
-from fuzz.execution.serverlog import crash_of, deaths, split
+from fuzz.execution.serverlog import Entry, crash_of, deaths, split
+from fuzz.output import visible_line
 from fuzz.servers import git
+from fuzz.servers.account import server_account
 from fuzz.servers.arm import Arm
+from fuzz.servers.modules import SABOTEUR, ensure_module
 from fuzz.servers.recovery import await_connections
 from fuzz.servers.settings import start_options
-from oracles.mode import Mode, settings_of
+from oracles.crash import crash_origin
+from oracles.model.finding import Finding, pairs_of
+from oracles.model.mode import Mode, settings_of
 
 CORE: Final = "src/test/isolation"
 _PLACES: Final = (CORE, "contrib", "src/test/modules")
@@ -35,9 +41,15 @@ PERTURBED: Final = (
     *("plain", "small_memory", "hash_spilling", "merge_only", "loop_only", "no_loops", "indexes", "parallel"),
     *("partitionwise", "no_pruning", "prepared_generic", "hash_spilling+filter_forced"),
 )
+NAME: Final = "isolation"  # of what finds, as an oracle has one
+SABOTAGES: Final = {"drop_row": True, "segv": False}  # the saboteur's action -> whether only another arm tells
 REPEATED: Final = 4  # times that both arms play again what differs
 _STEP_SECONDS: Final = "60"  # that a step may hang until the tester cancels it
 _SECONDS: Final = 900
+_DEATH_SECONDS: Final = 10.0
+_PAUSE: Final = 0.03
+_LOST: Final = "server closed the connection unexpectedly"  # as libpq says it
+_FATAL: Final = "FATAL:  "  # why the server did so in peace
 _SPEC: Final = re.compile(r"(.+)/specs/([\w-]+)\.spec")
 _LIBRARY: Final = re.compile(r"shared_module\('(\w+)'")
 _MODES: Final = re.compile(r"^# pgduel: modes (\S+)$", re.MULTILINE)
@@ -103,15 +115,51 @@ def reproducer(spec: Spec, said: Sequence[str]) -> str:
     """Return the text of a spec that says how it differs, and under which settings."""
     comments = [*said, "", *(f"settings: {name} = {value}" for name, value in settings_of(spec.settings).items())]
     without = _MODES.sub("", spec.text).lstrip("\n") if _MODES.search(spec.text) else spec.text
-    return "\n".join([f"# pgduel: modes {spec.modes}", *(f"#   {line}".rstrip() for line in comments), "", without])
+    head = [f"# pgduel: modes {spec.modes}", *(f"#   {visible_line(line)}".rstrip() for line in comments)]
+    return "\n".join([*head, "", without])
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What is found in a spec that was played on all arms; `unstable` arms did not agree with themselves."""
+
+    findings: tuple[Finding, ...] = ()
+    unstable: int = 0
+
+
+# The step `read` is the one that a sabotage is done to.
+CANARY: Final = Spec(
+    "canary",
+    """\
+setup { CREATE TABLE flock (n int, name text); INSERT INTO flock SELECT n, 'bird' FROM generate_series(1, 4) AS n; }
+setup { CREATE VIEW canary AS TABLE flock; }
+teardown { DROP VIEW canary; DROP TABLE flock; }
+session reader
+step begin { BEGIN ISOLATION LEVEL REPEATABLE READ; }
+step count { SELECT count(*) FROM flock; }
+step read { SELECT n, name FROM canary; }
+step commit { COMMIT; }
+session writer
+step rename { UPDATE flock SET name = 'other bird'; }
+step remove { DELETE FROM flock WHERE n = 1; }
+permutation begin count rename read remove commit
+""",
+)
 
 
 class Tester:
     """Plays specs on an arm, each in a new database."""
 
-    def __init__(self, arm: Arm) -> None:
-        """Look for the tester. Raises ServerError where the build has none."""
+    def __init__(self, arm: Arm, sabotage: str = "") -> None:
+        """Look for the tester; all sessions are under `sabotage`, an action of the saboteur, where one is given.
+
+        Raises ServerError where the build has none, BuildError.
+        """
         self.arm = arm
+        self._sabotage = {}
+        if sabotage:
+            ensure_module(arm.build, SABOTEUR)
+            self._sabotage = {"session_preload_libraries": SABOTEUR, f"{SABOTEUR}.action": sabotage}
         found = sorted((arm.build.prefix / "lib").glob("**/isolationtester"))
         if not found:
             raise ServerError(f"build {arm.build.key} has no isolationtester: have it built again (build --prune)")
@@ -135,8 +183,19 @@ class Tester:
         offset = cluster.log_size()
         output = self._run(spec)
         entries = split(cluster.log_since(offset))
+        if _LOST in output and _FATAL not in output:
+            entries = self._after_death(offset)
         crashes = [crash_of(pid, entries, self.arm.build.bindir / "postgres") for pid in deaths(entries).lines]
         return Played(normalised(output), "\n".join(filter(None, crashes)))
+
+    def _after_death(self, offset: int) -> list[Entry]:
+        """Return the log once the postmaster has told of a death: that takes a moment after the session is lost."""
+        until = time.monotonic() + _DEATH_SECONDS
+        entries: list[Entry] = []
+        while not deaths(entries).lines and time.monotonic() < until:
+            time.sleep(_PAUSE)
+            entries = split(self.arm.cluster.log_since(offset))
+        return entries
 
     def _renew(self) -> None:
         name = sql.Identifier(DATABASE)
@@ -151,9 +210,9 @@ class Tester:
             port=self.arm.cluster.port,
             user="postgres",
             dbname=DATABASE,
-            options=start_options(settings_of(modes)),
+            options=start_options(settings_of(modes) | self._sabotage),
         )
-        environment = os.environ | self.arm.cluster.environment() | {"PG_TEST_TIMEOUT_DEFAULT": _STEP_SECONDS}
+        environment = self.arm.cluster.environment() | {"PG_TEST_TIMEOUT_DEFAULT": _STEP_SECONDS}
         try:
             done = subprocess.run(
                 [self._program, server],
@@ -162,6 +221,7 @@ class Tester:
                 stderr=subprocess.STDOUT,
                 timeout=_SECONDS,
                 env=environment,
+                **server_account().options(),
             )
         except subprocess.TimeoutExpired as error:
             return f"{(error.stdout or b'').decode(errors='replace')}\nnot done after {_SECONDS} s"
@@ -189,6 +249,36 @@ def _sorted(lines: Sequence[str]) -> Iterator[str]:
         else:
             rows.append(line)
     yield from rows or ()
+
+
+def judge(spec: Spec, testers: Sequence[Tester], pool: Executor) -> Judged:
+    """Play a spec on all arms at once, again where it differs, and return what is found. Raises ServerError."""
+    names = [tester.arm.name for tester in testers]
+    seen = [list(pool.map(lambda tester: tester.play(spec), testers))]
+    crashes = {name: played.crash for name, played in zip(names, seen[0], strict=True) if played.crash}
+    if crashes:
+        return Judged(tuple(_crash(pair, crashes[pair[1]]) for pair in pairs_of(names, crashes)))
+    if len({played.output for played in seen[0]}) == 1:
+        return Judged()
+    seen += [list(pool.map(lambda tester: tester.play(spec), testers)) for _ in range(REPEATED)]
+    reference, *others = ([played.output for played in of_arm] for of_arm in zip(*seen, strict=True))
+    findings = [
+        _difference(spec, (names[0], name), reference[0], suspect[0])
+        for name, suspect in zip(names[1:], others, strict=True)
+        if settled(reference, suspect)
+    ]
+    differing = sum(suspect != reference for suspect in others)
+    return Judged(tuple(findings), differing - len(findings))
+
+
+def _difference(spec: Spec, arms: tuple[str, str], expected: str, actual: str) -> Finding:
+    summary = f"{arms[1]} prints another result of {spec.name} than {arms[0]}"
+    return Finding(NAME, arms, spec.name, None, summary, expected, actual)
+
+
+def _crash(pair: tuple[str, str], crash: str) -> Finding:
+    origin = crash_origin(crash)
+    return Finding(NAME, pair, origin, None, f"{pair[1]} crashes: {origin}", "no crash", crash)
 
 
 def settled(reference: Sequence[str], suspect: Sequence[str]) -> bool:

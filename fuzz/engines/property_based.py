@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fuzz.engines.seeded import draw_case
 from fuzz.generators.generator import Generator, Scale
-from oracles.case import Case
+from oracles.model.case import Case
 
 # Hypothesis keeps every choice of an example, some thousands at most: so small cases, and many of them.
 SMALL = Scale(rows=60, relations=3, partitions=4, queries=4)

@@ -7,14 +7,14 @@ from fuzz.errors import CaseError
 from fuzz.execution.modes import MODES
 from fuzz.generators.choices import chance, pick
 from fuzz.generators.generator import Generator, Scale
+from fuzz.sources.context import SourceContext
 from fuzz.sources.source import Source
-from fuzz.sources.target import Target
 from fuzz.sources.workloads import workload_named
-from oracles.case import Case, CaseId
-from oracles.mode import Mode
+from oracles.model.case import Case, CaseId
+from oracles.model.mode import Mode
 
 
-def case_of(case_id: CaseId, scale: Scale, target: Target | None = None) -> Case:
+def case_of(case_id: CaseId, scale: Scale, target: SourceContext | None = None) -> Case:
     """Return the case of an identity: the same on every machine; a source's is one for its target.
 
     Raises CaseError for an unknown generator or mode, and for a source without a target; a source's own errors.

@@ -18,7 +18,7 @@ from fuzz.errors import CaseError, last_line
 from fuzz.execution.serverlog import Entry, deaths, split
 from fuzz.servers.cluster import Cluster
 from fuzz.sources.sqlsmith import PROGRAM
-from oracles.case import Case, Kind, Step
+from oracles.model.case import Case, Kind, Step
 
 _LOGGED: Final = "-c log_statement=all"
 _SAID: Final = ("LOG:  statement: ", "LOG:  execute <unnamed>: ")

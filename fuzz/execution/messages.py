@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from oracles.observation import Message
+from oracles.model.observation import Message
 
 PROTOCOL_VERSION: Final = 196608
 COPY_CHUNK_BYTES: Final = 1 << 16

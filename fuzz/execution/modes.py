@@ -1,6 +1,6 @@
 """The table of execution modes. A generator names those that suit it; an engine draws from them."""
 
-from oracles.mode import Mode, Protocol
+from oracles.model.mode import Mode, Protocol
 
 MODES: dict[str, Mode] = {
     mode.name: mode

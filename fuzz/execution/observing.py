@@ -9,9 +9,9 @@ from fuzz.execution import messages
 from fuzz.execution.planner_statistics import planner_cpu
 from fuzz.execution.session import Frames
 from fuzz.execution.wire import Reply
-from oracles.case import Case, Kind, Step
-from oracles.explanation import PLANNER_CPU, planning_time
-from oracles.observation import Column, Message, Observation, Outcome, Run
+from oracles.explain.nodes import PLANNER_CPU, planning_time
+from oracles.model.case import Case, Kind, Step
+from oracles.model.observation import Column, Message, Observation, Outcome, Run
 
 FIRST_USER_OID: Final = 16384
 QUERY_CANCELED: Final = "57014"

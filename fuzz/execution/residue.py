@@ -13,10 +13,11 @@ from typing import Final
 
 from fuzz.execution import messages
 from fuzz.execution.loop import Talk
-from fuzz.execution.place import Place
 from fuzz.execution.wire import Reply
+from fuzz.execution.worker_database import WorkerDatabase
 from fuzz.generators.loopback import LED_BY
-from oracles.observation import Residue, Resources
+from fuzz.servers.processes import sleeps
+from oracles.model.observation import Residue, Resources
 
 TIDY: Final = "RESET SESSION AUTHORIZATION; RESET ALL; CLOSE ALL; DEALLOCATE ALL"
 LEFT_INSIDE: Final = (
@@ -39,17 +40,18 @@ FROM pg_locks WHERE pid = $2::int AND locktype <> 'virtualxid'
 # application name of its own, and postgres_fdw keeps one session for each user and server, so another is one too many.
 # The view pg_stat_activity joins, and joins are what a patch may have broken.
 _LEFT_REMOTE = f"""
-SELECT state, count(*) OVER (PARTITION BY application_name, usesysid) - 1 FROM pg_stat_get_activity(NULL)
+SELECT state, count(*) OVER (PARTITION BY application_name, usesysid) - 1, pid FROM pg_stat_get_activity(NULL)
 WHERE application_name ~ format('^{LED_BY}%s\\M', $1::text) AND backend_type = 'client backend'
 """
 _LOOKS = 4  # other processes pin buffers for a moment: what leaks stays
 _PAUSE = 0.01
 _REMOTE_LOOKS = 200  # a session whose connection was closed needs a processor to go away
+_ASLEEP = 10  # looks in a row at which no session runs: none is on its way out
 _RELATION_FILE = re.compile(r"/(?:base|global|pg_tblspc)/(?!.*pgsql_tmp)")
 _SHARED_MEMORY = ("/pg_dynshmem/", "/SYSV")  # names of mappings, before the process's own main segment
 
 
-def residue(place: Place, pid: int, inside: Sequence[tuple[str, str]]) -> Talk[Residue]:
+def residue(place: WorkerDatabase, pid: int, inside: Sequence[tuple[str, str]]) -> Talk[Residue]:
     """Look at an idle backend from outside; `inside` are kind and name of what it says it still has open."""
     for _ in range(_LOOKS):
         rows = yield from place.admin_query(_LEFT_OUTSIDE, (str(place.database_oid), str(pid)))
@@ -57,9 +59,12 @@ def residue(place: Place, pid: int, inside: Sequence[tuple[str, str]]) -> Talk[R
         if not pins:
             break
         yield _PAUSE
+    asleep = 0
     for _ in range(_REMOTE_LOOKS):
-        remote = _remote(pid, (yield from place.admin_query(_LEFT_REMOTE, (str(pid),))))
-        if not remote:
+        sessions = yield from place.admin_query(_LEFT_REMOTE, (str(pid),))
+        remote = _remote(pid, sessions)
+        asleep = asleep + 1 if all(sleeps(int(remote_pid or 0)) for *_, remote_pid in sessions) else 0
+        if not remote or asleep == _ASLEEP:
             break
         yield _PAUSE
     return Residue(
@@ -75,8 +80,8 @@ def residue(place: Place, pid: int, inside: Sequence[tuple[str, str]]) -> Talk[R
 def _remote(pid: int, sessions: Sequence[Sequence[str | None]]) -> tuple[str, ...]:
     """Return what is wrong with sessions behind foreign servers; one that nobody is connected to is on its way out."""
     held = sum(target.startswith("socket:") for target in _descriptors(Path("/proc") / str(pid))) - 1  # the client's
-    busy = [f"{state} session" for state, _ in sessions if state != "idle"]
-    surplus = any(int(others or 0) for _, others in sessions)
+    busy = [f"{state} session" for state, *_ in sessions if state != "idle"]
+    surplus = any(int(others or 0) for _, others, _ in sessions)
     if len(sessions) > held:
         return ()
     return (*sorted(busy), *(("one session too many",) if surplus else ()))

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fuzz.generators.loopback import LED_BY
-from oracles.observation import Remote
+from fuzz.servers.account import server_account
+from oracles.model.observation import Remote
 
 _PREFIX = re.compile(rf"^(\d+)\|(?:{LED_BY}(\d+)\b)?[^|]*\|(.*)$", re.DOTALL)
 _WITNESS = re.compile(r"^pgduel_witness: signal \d+ in process (\d+) led by (\d+)")
@@ -173,6 +174,7 @@ def _file_of(frame: re.Match[str], executable: Path) -> str:
 def _named(file: str, addresses: Sequence[str]) -> list[tuple[str, str]]:
     """Return addresses with function and line, as far as the file has symbols."""
     calls = [hex(int(address, 16) - 1) for address in addresses]
-    done = subprocess.run(["addr2line", "-f", "-p", "-s", "-e", file, *calls], capture_output=True, text=True)
+    command = ["addr2line", "-f", "-p", "-s", "-e", file, *calls]
+    done = subprocess.run(command, capture_output=True, text=True, **server_account().options())
     named = zip(addresses, done.stdout.splitlines(), strict=False)
     return [(address, name) for address, name in named if not name.startswith("??")]

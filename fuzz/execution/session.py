@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from fuzz.execution import messages, planner_statistics
-from oracles.case import Case, Kind, Step
-from oracles.mode import Protocol, protocol_of, settings_of
-from oracles.observation import CaseObservation, Observation, Outcome, Run
+from oracles.model.case import Case, Kind, Step
+from oracles.model.mode import Protocol, protocol_of, settings_of
+from oracles.model.observation import CaseObservation, Observation, Outcome, Run
 
 SEARCH_PATH: Final = "duel,public"
 CURSOR_FIRST_ROWS: Final = 3

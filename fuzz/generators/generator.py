@@ -7,8 +7,8 @@ from typing import ClassVar, Self
 
 from fuzz import generators
 from fuzz.generators.choices import pick
-from oracles.case import Case, Step
-from oracles.discovery import instances
+from oracles.model.case import Case, Step
+from oracles.model.discovery import instances
 
 
 @dataclass(frozen=True, slots=True)

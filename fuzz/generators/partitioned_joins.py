@@ -5,14 +5,14 @@ from typing import ClassVar
 
 from fuzz.generators.choices import Weighted, between, chance, some
 from fuzz.generators.generator import Generator, Scale
-from fuzz.generators.relational import tables
-from fuzz.generators.relational.columns import Word, vocabulary
-from fuzz.generators.relational.partitions import Scheme, draw_scheme, vary
-from fuzz.generators.relational.queries import query
-from fuzz.generators.relational.scenes import steps_of
-from fuzz.generators.relational.scope import Column
-from fuzz.generators.relational.tables import Table
-from oracles.case import Case
+from fuzz.generators.sql import tables
+from fuzz.generators.sql.columns import Word, vocabulary
+from fuzz.generators.sql.partitions import Scheme, draw_scheme, vary
+from fuzz.generators.sql.queries import query
+from fuzz.generators.sql.scenes import steps_of
+from fuzz.generators.sql.scope import Column
+from fuzz.generators.sql.tables import Table
+from oracles.model.case import Case
 
 _TABLES = Weighted((35, 2), (30, 3), (25, 4), (10, 5))
 _SCHEMES = Weighted((16, "none"), (60, "shared"), (15, "varied"), (9, "own"))

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
-from fuzz.bench.run import Row
-from fuzz.bench.statistics import CONFIDENCE
+from fuzz.bench.run import CONFIDENCE, Row
+from fuzz.report.console import Console
 
 _UNLIMITED = 10_000  # characters
 

@@ -6,11 +6,11 @@ from math import inf
 from statistics import median
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from fuzz.bench.reduction.contest import Outcome
 from fuzz.bench.reduction.size import Size
+from fuzz.report.console import Console
 
 Contests = Mapping[str, Sequence[Outcome]]  # finding -> what came of it
 _COLUMNS = ("statements", "characters", "nodes", "its statement", "tries", "seconds", "ms a try")
@@ -55,7 +55,7 @@ def _print(console: Console, title: str, outcomes: Sequence[Outcome]) -> None:
     console.print(table, crop=False)
     for each in outcomes:
         if each.size is None:
-            console.print(f"{each.name}: {each.why}", markup=False, highlight=False, soft_wrap=True)
+            console.say(f"{each.name}: {each.why}")
 
 
 def _cells(outcome: Outcome) -> tuple[str, ...]:

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from fuzz.bench.fuzzers import DIRECTORIES, Figures
+from fuzz.report.console import Console
 
 
 def print_figures(console: Console, measured: Sequence[Figures]) -> None:

@@ -5,15 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from fuzz.campaign.bugs import Bug, bug_key, bugs
 from fuzz.campaign.campaign import REDUCTIONS
 from fuzz.campaign.findings import StoredFinding, unsettled
 from fuzz.campaign.stop import INTERRUPTED
 from fuzz.campaign.tally import Tally, nested
+from fuzz.report.console import Console, plain
 from fuzz.report.terminal import clock, plan_lines
 
 KINDS = ("agree", "finding", "unstable", "inconclusive")
@@ -129,25 +128,24 @@ def print_summary(console: Console, summary: Summary, *, verbose: bool = False) 
     if verbose:
         _print_counts_of_all(console, summary)
     for line in _hints(summary, verbose=verbose):
-        _line(console, line)
+        console.say(line)
 
 
 def _print_verdict(console: Console, summary: Summary) -> None:
     """Print the conclusion, the failed health checks, and the numbers of cases, statements and planted bugs."""
     style = "bold red" if summary.findings else "bold yellow" if summary.complaints else "bold green"
-    console.print(Text(_conclusion(summary), style=style), soft_wrap=True)
+    console.say(_conclusion(summary), style)
     for complaint in summary.complaints:
-        console.print(Text(f"health check failed: {complaint}", style="bold yellow"), soft_wrap=True)
+        console.say(f"health check failed: {complaint}", "bold yellow")
     for line in summary.newer_bases:
-        _line(console, line)
+        console.say(line)
     tally, planted = summary.tally, summary.canaries
-    _line(
-        console,
+    console.say(
         f"{tally.cases.total()} cases, {tally.statements_judged} statements compared in {clock(tally.seconds)} "
         f"({tally.statements_per_second:.0f}/s), {tally.valid_share:.1%} valid, seed {summary.seed}",
     )
     retried = f", {planted['retried']} only when planted again" if planted.get("retried") else ""
-    _line(console, f"planted bugs: {planted['caught']} of {planted['planted']} found{retried}")
+    console.say(f"planted bugs: {planted['caught']} of {planted['planted']} found{retried}")
 
 
 def _oracles(tally: Tally) -> Table:
@@ -178,26 +176,22 @@ def _hints(summary: Summary, *, verbose: bool) -> Iterator[str]:
 
 def _print_counts_of_all(console: Console, summary: Summary) -> None:
     tally = summary.tally
-    _line(console, _cpu(tally))
+    console.say(_cpu(tally))
     console.print(_verdicts(tally))
     for line in summary.not_compared:
-        _line(console, line)
+        console.say(line)
     for (oracle, generator, kind, reason), count in tally.reasons.most_common(LISTED_REASONS):
-        _line(console, f"  {kind} x{count}: {reason} ({oracle} on {generator})")
+        console.say(f"  {kind} x{count}: {reason} ({oracle} on {generator})")
     _print_counts(console, "reached in the servers", tally.reach)
     if summary.unreached:
-        _line(console, f"never reached: {', '.join(summary.unreached)}")
+        console.say(f"never reached: {', '.join(summary.unreached)}")
     for line in plan_lines(tally):
-        _line(console, line)
+        console.say(line)
     for name, number in summary.parts.items():
         _print_counts(console, f"parts of {name} replayed, of {number}", _parts_replayed(tally, name))
     for name in sorted(tally.cases):
         tags = Counter({tag: count for (generator, tag), count in tally.tags.items() if generator == name})
         _print_counts(console, f"workload paths of {name}", tags)
-
-
-def _line(console: Console, text: str) -> None:
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _cpu(tally: Tally) -> str:
@@ -222,33 +216,33 @@ def _verdicts(tally: Tally) -> Table:
 def _print_counts(console: Console, title: str, counts: Counter[str]) -> None:
     if not counts:
         return
-    _line(console, f"{title}:")
+    console.say(f"{title}:")
     width = max(len(name) for name in counts) + 8
     cells = [f"{name} {count:>{width - len(name) - 3}}" for name, count in sorted(counts.items())]
     across = max(1, console.width // width)
     down = -(-len(cells) // across)
     for row in range(down):
-        _line(console, "  " + "   ".join(cells[row::down]))
+        console.say("  " + "   ".join(cells[row::down]))
 
 
 def _print_bug(console: Console, summary: Summary, bug: Bug) -> None:
     """Print the first finding of a bug, and name the others."""
     found, *others = bug.findings
     finding = found.finding
-    console.print(f"[bold red]finding {finding.fingerprint}[/] in {found.count} cases", highlight=False)
-    _line(console, f"  {finding.oracle}: {finding.summary}")
+    console.print(plain(f"finding {finding.fingerprint}", "bold red"), f"in {found.count} cases")
+    console.say(f"  {finding.oracle}: {finding.summary}")
     if finding.vote:
-        _line(console, f"  suspect:    {finding.vote}")
+        console.say(f"  suspect:    {finding.vote}")
     if others:
         named = ", ".join(f"{other.finding.fingerprint} in {other.count}" for other in others)
-        _line(console, f"  the same bug, in {bug.cases} cases: {named}")
+        console.say(f"  the same bug, in {bug.cases} cases: {named}")
     if found.smallest is not None and not found.smallest.always:
-        _line(console, f"  {found.smallest.how_often}")
+        console.say(f"  {found.smallest.how_often}")
     if found.blame is not None:
-        _line(console, f"  to blame:   {found.blame}")
+        console.say(f"  to blame:   {found.blame}")
     if found.reproducer is not None:
-        _line(console, f"  reproducer: {found.reproducer}")
-    _line(console, f"  replay:     {summary.replay_command(found)}")
+        console.say(f"  reproducer: {found.reproducer}")
+    console.say(f"  replay:     {summary.replay_command(found)}")
 
 
 def _parts_replayed(tally: Tally, name: str) -> Counter[str]:

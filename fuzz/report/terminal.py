@@ -6,17 +6,17 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from rich.columns import Columns
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
-from rich.markup import escape
 from rich.panel import Panel
 from rich.spinner import Spinner
 from rich.table import Table
-from rich.text import Text
 
 from fuzz.campaign.branches import BRANCHES
 from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.tally import Tally
+from fuzz.output import guard
+from fuzz.report.console import Console, plain
 
 INTERVAL = 15.0  # seconds between two lines where there is no terminal
 REFRESH = 4  # times a second that a terminal is redrawn
@@ -44,7 +44,8 @@ def display(console: Console, limit: float | None) -> Iterator[Display]:
         yield PlainDisplay(console, time.monotonic)
         return
     with Live(console=console, refresh_per_second=REFRESH, transient=True) as live:
-        yield LiveDisplay(live, limit)
+        guard()  # over Rich's proxies of stdout and stderr, which would interpret foreign styles
+        yield LiveDisplay(console, live, limit)
 
 
 def headline(tally: Tally, findings: Sequence[StoredFinding]) -> str:
@@ -87,7 +88,7 @@ class PlainDisplay:
 
     def say(self, line: str) -> None:
         """Print the line."""
-        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+        self._console.say(line)
 
     def show(self, tally: Tally, findings: Sequence[StoredFinding]) -> None:
         """Print the state if it is time."""
@@ -98,7 +99,8 @@ class PlainDisplay:
 class LiveDisplay:
     """A panel at the foot of the terminal; what is said scrolls above it."""
 
-    def __init__(self, live: Live, limit: float | None) -> None:
+    def __init__(self, console: Console, live: Live, limit: float | None) -> None:
+        self._console = console
         self._live = live
         self._limit = limit
         self._topic = ""
@@ -109,11 +111,11 @@ class LiveDisplay:
         if topic != self._topic:
             self.say(topic)
         self._topic = topic
-        self._live.update(Spinner("dots", Text(line)))
+        self._live.update(Spinner("dots", plain(line)))
 
     def say(self, line: str) -> None:
         """Print the line above the panel."""
-        self._live.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        self._console.say(line)
 
     def show(self, tally: Tally, findings: Sequence[StoredFinding]) -> None:
         """Redraw the panel."""
@@ -124,19 +126,19 @@ class LiveDisplay:
         parts += [  # last, since a low terminal cuts them off
             Panel(_counters(tally.reach), title="reached in the servers", title_align="left"),
             *(Panel(table, title="branches reached", title_align="left") for table in branch_tables(tally.reach)),
-            Panel(Text("\n".join(plan_lines(tally)) or "none yet"), title="diversity of plans", title_align="left"),
+            Panel("\n".join(plan_lines(tally)) or "none yet", title="diversity of plans", title_align="left"),
             Panel(_workloads(tally), title="workload paths", title_align="left"),
         ]
         self._live.update(Panel(Group(*parts), title=f"pgduel {clock(tally.seconds)}{limit}", title_align="left"))
 
 
 def _progress(tally: Tally, findings: Sequence[StoredFinding]) -> Table:
-    cells = {
+    cells: dict[str, RenderableType] = {
         "cases": str(tally.cases.total()),
         "statements compared": str(tally.statements_judged),
         "a second": f"{tally.statements_per_second:.0f}",
         "valid": f"{tally.valid_share:.1%}",
-        "findings": f"[bold red]{len(findings)}[/]" if findings else "0",
+        "findings": plain(str(len(findings)), "bold red" if findings else ""),
         "unstable": str(tally.of_kind("unstable")),
         "inconclusive": str(tally.of_kind("inconclusive")),
     }
@@ -149,10 +151,11 @@ def _progress(tally: Tally, findings: Sequence[StoredFinding]) -> Table:
 
 def _counters(counts: dict[str, int]) -> RenderableType:
     if not counts:
-        return Text("nothing yet", style="dim")
+        return plain("nothing yet", "dim")
     if len(counts) > SHOWN:
         counts = rolled_up(counts)
-    return Columns([f"{escape(name)} [bold]{count}[/]" for name, count in sorted(counts.items())], padding=(0, 3))
+    cells = (plain(f"{name} ").append_text(plain(str(count), "bold")) for name, count in sorted(counts.items()))
+    return Columns(cells, padding=(0, 3))
 
 
 def plan_lines(tally: Tally) -> Iterator[str]:
@@ -196,16 +199,16 @@ def rolled_up(counts: dict[str, int]) -> dict[str, int]:
 def _workloads(tally: Tally) -> RenderableType:
     generators = sorted({generator for generator, _ in tally.tags})
     if not generators:
-        return Text("nothing yet", style="dim")
+        return plain("nothing yet", "dim")
     tables: list[RenderableType] = []
     for generator in generators:
-        tables.append(Text(f"{generator}: {tally.cases[generator]} cases", style="bold"))
+        tables.append(plain(f"{generator}: {tally.cases[generator]} cases", "bold"))
         tables.append(_counters({tag: count for (owner, tag), count in tally.tags.items() if owner == generator}))
     return Group(*tables)
 
 
 def _found(findings: Sequence[StoredFinding]) -> Group:
-    lines = [Text(f"{each.finding.fingerprint} x{each.count} {each.finding.summary}") for each in findings[:LISTED]]
+    lines = [plain(f"{each.finding.fingerprint} x{each.count} {each.finding.summary}") for each in findings[:LISTED]]
     if len(findings) > LISTED:
-        lines.append(Text(f"and {len(findings) - LISTED} more", style="dim"))
+        lines.append(plain(f"and {len(findings) - LISTED} more", "dim"))
     return Group(*lines)

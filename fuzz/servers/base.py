@@ -1,13 +1,18 @@
 """Base: a PostgreSQL source tree, wherever it comes from, stored in git and known by its tree hash."""
 
+import bz2
+import gzip
 import hashlib
+import lzma
 import re
 import shutil
 import subprocess
+import tempfile
+import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-
-from filelock import FileLock
+from typing import Any
 
 from fuzz import workdir
 from fuzz.errors import SourceError, first_line
@@ -15,7 +20,15 @@ from fuzz.servers import Report, git
 from fuzz.servers.release import RELEASES, download
 
 _VERSION = re.compile(r"project\(\s*'postgresql'.*?version:\s*'([^']+)'", re.DOTALL)
-_ARCHIVES = (".tar", ".tar.gz", ".tar.bz2", ".tar.xz", ".tgz")
+# Python decompresses, so that no program for it has to be installed.
+_ARCHIVES: dict[str, Callable[..., Any]] = {
+    ".tar": open,
+    ".tar.gz": gzip.open,
+    ".tgz": gzip.open,
+    ".tar.bz2": bz2.open,
+    ".tar.xz": lzma.open,
+}
+_BUFFER = 1 << 20  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +59,7 @@ def resolve_base(spec: str, report: Report, *, refresh: bool = False) -> Base:
     an archive, or CHECKOUT@REVISION. Raises SourceError.
     """
     if spec in RELEASES:
-        with FileLock(workdir.downloads() / f"{spec}.lock"):
+        with workdir.locked(workdir.downloads() / spec):
             archive = download(spec, report, refresh=refresh)
         return _from_archive(spec, archive, report)
     path = Path(spec).expanduser()
@@ -66,11 +79,11 @@ def resolve_base(spec: str, report: Report, *, refresh: bool = False) -> Base:
 
 def _from_archive(name: str, archive: Path, report: Report) -> Base:
     """Import an archive, or find it imported: the note of its hash is kept beside the repository of trees."""
-    if not archive.name.endswith(_ARCHIVES):
+    if not archive.name.endswith(tuple(_ARCHIVES)):
         raise SourceError(f"{archive} is not an archive that can be unpacked ({', '.join(_ARCHIVES)})")
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     note = git.repository() / "info" / f"archive-{digest}"
-    with FileLock(f"{note}.lock"):
+    with workdir.locked(note):
         if not note.exists():
             report(f"unpacking {archive.name}")
             note.write_text(_unpacked(archive, workdir.downloads() / f"unpacking-{digest[:12]}"))
@@ -81,14 +94,31 @@ def _unpacked(archive: Path, directory: Path) -> str:
     """Return the tree of an archive's files, using a directory of that name, which a killed run may have left."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir()
-    done = subprocess.run(["tar", "-xf", archive, "-C", directory, "--no-same-owner"], capture_output=True, text=True)
-    if done.returncode:
-        raise SourceError(f"cannot unpack {archive}: {first_line(done.stderr)}")
+    _extract(archive, directory)
     tops = [directory, *(entry for entry in directory.iterdir() if entry.is_dir())]
     top = next((entry for entry in tops if (entry / "meson.build").exists()), tops[-1])
     tree = git.import_directory(top)
     shutil.rmtree(directory)
     return tree
+
+
+def _extract(archive: Path, directory: Path) -> None:
+    """Write an archive's files into a directory. Raises SourceError."""
+    decompress = next(opening for suffix, opening in _ARCHIVES.items() if archive.name.endswith(suffix))
+    command = ["tar", "-xf", "-", "-C", str(directory), "--no-same-owner"]
+    damage = ""
+    with tempfile.TemporaryFile() as complaints:
+        tar = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=complaints)
+        try:
+            with tar, decompress(archive, "rb") as content:
+                shutil.copyfileobj(content, tar.stdin or complaints, _BUFFER)
+        except BrokenPipeError:
+            pass  # tar has ended, and says why
+        except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+            damage = str(error)
+        complaints.seek(0)
+        if damage or tar.returncode:
+            raise SourceError(f"cannot unpack {archive}: {damage or first_line(complaints.read().decode())}")
 
 
 def _checked(name: str, tree: str, sha256: str = "") -> Base:

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +20,7 @@ from fuzz.servers.build import Build
 from fuzz.servers.coverage import PROFILES
 from fuzz.servers.flavor import PROFILE_FILE
 from fuzz.servers.processes import cpu_seconds_in, kill_all_in, runs_in
-from fuzz.servers.settings import FUZZING, lines
+from fuzz.servers.settings import FUZZING, HBA, ident, lines
 from fuzz.servers.shared_memory import remove_segment_of
 from fuzz.servers.starting import fixed_addresses, why
 from fuzz.servers.template import copy_template
@@ -33,7 +33,10 @@ _STOP_SECONDS = 20
 
 
 class Cluster:
-    """A data directory and its postmaster. Superuser postgres, trusted, over a Unix socket only."""
+    """A data directory and its postmaster, which listens on a Unix socket only.
+
+    The caller and the account of servers may connect, as any role and without a password; see settings.HBA.
+    """
 
     def __init__(
         self,
@@ -87,17 +90,19 @@ class Cluster:
         directory = self._home / "s"
         if len(str(directory)) > _SOCKET_LIMIT:
             directory = Path(tempfile.mkdtemp(prefix="pgduel-"))
+            self._account.give(directory)
+            return directory
         with workdir.writing(directory):
-            directory.mkdir(exist_ok=True)
-        directory.chmod(0o755)
-        self._account.give(directory)
-        return directory
+            return self._account.make_private(directory)
 
     def _init(self) -> None:
-        self._home.chmod(0o755)
-        self._account.give(self._home)
+        self._account.lend(self._home)
         self._account.require_entry(self._home)
+        if PROFILE_FILE in self.build.flavor.environment:
+            self._account.make_private(self.coverage)
         copy_template(self.build, self._account, self.data)
+        self._write("pg_hba.conf", HBA)
+        self._write("pg_ident.conf", ident(self._account.system_users()))
         modules.ensure_module(self.build, _WITNESS)
         library_path = f"$libdir:{modules.modules_directory(self.build)}"
         paths = {"unix_socket_directories": str(self.socket_dir), "dynamic_library_path": library_path}
@@ -106,9 +111,12 @@ class Cluster:
 
     def append_conf(self, settings: dict[str, str]) -> None:
         """Add settings to postgresql.conf; they hold from the next start on. Raises StorageError."""
-        path = self.data / "postgresql.conf"
-        with workdir.writing(path), path.open("a") as conf:
-            conf.write(lines(settings))
+        self._write("postgresql.conf", lines(settings), mode="a")
+
+    def _write(self, name: str, text: str, *, mode: str = "w") -> None:
+        path = self.data / name
+        with workdir.writing(path), self._account.file_access(), path.open(mode) as file:
+            file.write(text)
 
     @property
     def pid(self) -> int:
@@ -136,8 +144,7 @@ class Cluster:
                 stderr=log,
                 cwd=self.data,
                 env=self.environment(),
-                start_new_session=True,
-                **self._account.options(),
+                **(self._account.options() | {"start_new_session": True}),
             )
         self._await_ready(offset)
 
@@ -156,7 +163,8 @@ class Cluster:
     def _ready(self) -> bool:
         """Read the state that the postmaster notes on the last line of its file."""
         try:
-            state = (self.data / "postmaster.pid").read_text().splitlines()
+            with self._account.file_access():
+                state = (self.data / "postmaster.pid").read_text().splitlines()
         except OSError:
             return False
         return len(state) > 7 and state[0] == str(self.pid) and state[7].strip() == "ready"
@@ -168,14 +176,20 @@ class Cluster:
         plain |= self.build.flavor.environment
         return plain | ({PROFILE_FILE: str(self.coverage / PROFILES)} if PROFILE_FILE in plain else {})
 
-    def run(self, program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run one of the build's programs as the server's user, whatever its exit code."""
+    def run(
+        self, program: Path, *arguments: str, stdin: str = "", variables: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run one of the build's programs as the server's user, whatever its exit code.
+
+        `variables` come on top of the environment.
+        """
         return subprocess.run(
             [program, *arguments],
             cwd=self._home,
-            env=self.environment(),
+            env=self.environment() | dict(variables or {}),
+            input=stdin,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             errors="replace",
             **self._account.options(),
         )

@@ -1,25 +1,32 @@
-"""Compiling a source tree with meson, ninja and ccache, so that equal files compile once for all builds."""
+"""Compiling a source tree with meson, ninja and ccache, so that equal files compile once for all builds.
+
+All programs run as the account of servers: a patch may change build scripts, which must not get root's rights.
+"""
 
 import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import IO
 
+from filelock import FileLock
+
 from fuzz import workdir
 from fuzz.errors import BuildError, first_line
 from fuzz.servers import Report
+from fuzz.servers.account import Account, server_account
 from fuzz.servers.flavor import Flavor
 
 _TOOLS = ("meson", "ninja", "ccache", "bison", "flex", "perl", "pkg-config")
-_STATISTICS = "ccache.log"
+_STATISTICS = "build/ccache.log"
 _PROGRESS = re.compile(r"^\[(\d+)/(\d+)\]")
 _ERRORS = ("error:", "undefined reference", "ERROR:", "FAILED:", "fatal:")  # the most telling first
 _NO_SPACE = "No space left on device"
-_KEPT_VARIABLES = ("PATH", "HOME", "TMPDIR", "USER")  # not CFLAGS and the like: the key does not know them
+_KEPT_VARIABLES = ("PATH",)  # not CFLAGS and the like: the key does not know them
 
 
 @cache
@@ -34,8 +41,14 @@ def compiler_version(compiler: str) -> str:
 def meson_build(home: Path, options: list[str], flavor: Flavor, report: Report) -> str:
     """Compile home/source and install it into home/install; return PostgreSQL's version. Raises BuildError.
 
-    All paths in compile lines are relative to home/build, so that ccache finds equal files in any home.
+    All paths in compile lines are relative to home/build, so that ccache finds equal files in any home. The account
+    of servers owns home/build and home/install; it can only read the source.
     """
+    account = server_account()
+    account.require_entry(home)
+    for written in ("build", "install"):
+        (home / written).mkdir()
+        account.give(home / written)
     log = workdir.logs() / f"build-{home.name}.log"
     log.unlink(missing_ok=True)
     flags = [f"-Dc_args={flavor.compiler_flags}", f"-Dc_link_args={flavor.compiler_flags}"]
@@ -46,23 +59,58 @@ def meson_build(home: Path, options: list[str], flavor: Flavor, report: Report) 
     _run(["meson", "install", "-C", "build", "--no-rebuild", "--quiet"], home, flavor, log, report)
     _run([*ninja, "install-test-files"], home, flavor, log, report)
     shown = subprocess.run(
-        [home / "install/bin/postgres", "--version"], capture_output=True, text=True, env=_environment(home, flavor)
+        [home / "install/bin/postgres", "--version"],
+        capture_output=True,
+        text=True,
+        env=_environment(home, flavor, account),
+        **account.options(),
     )
     if shown.returncode:
         raise BuildError(f"the server just built does not run: {first_line(shown.stderr)}")
     return shown.stdout.split()[-1]
 
 
+def compile_file(command: list[str], product: Path) -> subprocess.CompletedProcess[str]:
+    """Run a compiler as the account of servers; if it succeeds, put what it made in the place of `product`.
+
+    `-o` is added to the command. The account needs a directory that it may write to, and root must not write there.
+    """
+    account = server_account()
+    with tempfile.TemporaryDirectory(prefix="compiling-", dir=product.parent) as directory:
+        Path(directory).chmod(0o755)
+        made = account.make_private(Path(directory, "out")) / product.name
+        done = subprocess.run([*command, "-o", str(made)], capture_output=True, text=True, **account.options())
+        if not done.returncode:
+            with account.file_access():
+                content = made.read_bytes()
+            draft = Path(directory, product.name)
+            draft.write_bytes(content)
+            draft.chmod(0o755)
+            draft.replace(product)
+    return done
+
+
 def compiled_files(home: Path) -> tuple[int, int]:
     """Return how many files of a build came from the compiler's cache, and how many were compiled."""
-    events = (home / _STATISTICS).read_text().split()
+    with server_account().file_access():
+        events = (home / _STATISTICS).read_text().split()
     return sum(event.endswith("_cache_hit") for event in events), events.count("cache_miss")
 
 
-def _environment(home: Path, flavor: Flavor) -> dict[str, str]:
+def _compiler_cache(account: Account) -> Path:
+    """Return ccache's directory, which is the account's: made anew if another account made it."""
+    path = workdir.compiler_cache()
+    with FileLock(f"{path}.lock"):
+        if path.stat().st_uid != account.uid:
+            shutil.rmtree(path)
+            account.make_private(path)
+    return path
+
+
+def _environment(home: Path, flavor: Flavor, account: Account) -> dict[str, str]:
     kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     caching = {
-        "CCACHE_DIR": str(workdir.compiler_cache()),
+        "CCACHE_DIR": str(_compiler_cache(account)),
         "CCACHE_BASEDIR": str(home),
         "CCACHE_NOHASHDIR": "1",
         "CCACHE_MAXSIZE": "5G",
@@ -70,21 +118,25 @@ def _environment(home: Path, flavor: Flavor) -> dict[str, str]:
         # Sources are unpacked afresh for each build: all headers are newer than ccache likes.
         "CCACHE_SLOPPINESS": "include_file_mtime,include_file_ctime",
     }
-    return kept | caching | flavor.environment | {"CC": f"ccache {flavor.compiler}", "LC_ALL": "C"}
+    own = {"HOME": str(home / "build"), "CC": f"ccache {flavor.compiler}", "LC_ALL": "C"}
+    return kept | caching | flavor.environment | own
 
 
 def _run(command: list[str], home: Path, flavor: Flavor, log: Path, report: Report) -> None:
-    """Run one step, its output into the log, its progress to `report`."""
+    """Run one step as the account of servers, its output into the log, its progress to `report`."""
+    account = server_account()
     with (
         log.open("a") as output,
         subprocess.Popen(
             command,
             cwd=home,
-            env=_environment(home, flavor),
+            env=_environment(home, flavor, account),
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
+            **account.options(),
         ) as process,
     ):
         output.write(f"$ {' '.join(command)}\n")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fuzz.errors import ServerError, first_line
+from fuzz.servers.account import server_account
 
 # One file for each program and library, which all of its processes count in as they run.
 PROFILES: Final = "%m%c.profraw"
@@ -31,9 +32,13 @@ def covered(program: Path, profiles: Path, directories: Sequence[str]) -> dict[s
 
     `profiles` is a directory with what its processes counted, who may still run.
     """
+    account = server_account()
     with tempfile.TemporaryDirectory(prefix="pgduel-coverage-") as directory:
+        account.give(Path(directory))
         merged = Path(directory, "merged")
-        _output(_MERGE, "merge", "-o", merged, *sorted(profiles.glob("*.profraw")))
+        with account.file_access():
+            written = sorted(profiles.glob("*.profraw"))
+        _output(_MERGE, "merge", "-o", merged, *written)
         told = json.loads(_output(_EXPORT, "export", "--summary-only", f"--instr-profile={merged}", program))
     files = told["data"][0]["files"]
     return {
@@ -52,7 +57,8 @@ def _summed(summaries: Sequence[Any]) -> Covered:
 
 def _output(tool: str, *arguments: str | Path) -> str:
     try:
-        done = subprocess.run([tool, *arguments], capture_output=True, text=True)
+        options = server_account().options()  # these tools read what patched programs wrote
+        done = subprocess.run([tool, *arguments], capture_output=True, text=True, **options)
     except FileNotFoundError as error:
         raise ServerError(
             f"coverage cannot be read without {tool}: run ./pgduel doctor to see what to install"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from fuzz import environment, packages, workdir
+from fuzz.output import tell
 
 _DISK = 6 << 30  # two arms in two flavors, the compiler cache and a campaign
 
@@ -143,5 +144,5 @@ def main() -> int:
     checks = examine()
     for check in checks:
         for line in describe(check):
-            print(line)  # noqa: T201
+            tell(line)
     return exit_code(checks)

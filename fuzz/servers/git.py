@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock
-
 from fuzz import workdir
 from fuzz.errors import BuildError, SourceError, first_line
 
@@ -23,7 +21,10 @@ _SETTINGS = {
     "core.fsyncMethod": "batch",
     "core.compression": "1",
     "gc.auto": "0",  # nothing refers to the trees, so nothing may collect them
-    "safe.directory": "*",  # root may read a user's checkout
+    "safe.directory": "*",  # root may read a user's checkout, so nothing that its configuration names may run
+    "core.fsmonitor": "false",
+    "core.hooksPath": "/dev/null",
+    "diff.external": "",
 }
 
 
@@ -66,7 +67,7 @@ def repository() -> Path:
     path = workdir.trees()
     if (path / "info" / "attributes").exists():
         return path
-    with FileLock(f"{path}.lock"):
+    with workdir.locked(path):
         output("init", "--quiet", "--bare", path, failing=f"cannot make {path}")
         (path / "info").mkdir(exist_ok=True)
         (path / "info" / "attributes").write_text(_ATTRIBUTES)
@@ -92,7 +93,8 @@ def import_directory(directory: Path) -> str:
     """Store a directory's files and return their tree. In a git checkout, ignored files do not count."""
     force: Sequence[str] = () if (directory / ".git").exists() else ("--force",)
     with temporary_index() as index:
-        where = ("--git-dir", repository(), "--work-tree", directory)
+        # Large files go straight into one pack: if all are large, that is less work than a file for each.
+        where = ("-c", "core.bigFileThreshold=1", "--git-dir", repository(), "--work-tree", directory)
         output(*where, "add", "--all", *force, ".", index=index, cwd=directory, failing=f"cannot read {directory}")
         return write_tree(index)
 

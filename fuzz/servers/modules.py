@@ -9,10 +9,13 @@ from pathlib import Path
 from filelock import FileLock
 
 from fuzz.errors import BuildError
+from fuzz.servers.account import server_account
 from fuzz.servers.build import Build
+from fuzz.servers.compile import compile_file
 from fuzz.servers.private_headers import private_headers
 
 SOURCES = Path(__file__).parent / "modules"
+SABOTEUR = "pgduel_saboteur"  # plants bugs
 _FLAGS = "-std=gnu99 -O2 -g -fPIC -fvisibility=hidden -fno-strict-aliasing -fwrapv -Wall -Werror"
 
 
@@ -40,32 +43,39 @@ def ensure_module(build: Build, name: str) -> Path:
 
 
 def _compile(build: Build, source: Path, library: Path) -> None:
-    """Compile with private headers; a patch may have made those useless, and modules can do without."""
-    headers = library.with_suffix(".include")
-    headers.mkdir(exist_ok=True)
+    """Compile with private headers; a patch may have made those useless, and modules can do without.
+
+    What is compiled is a copy: the account of servers need not have access to the checkout.
+    """
+    copied, headers = library.with_suffix(".source"), library.with_suffix(".include")
+    for directory in (copied, headers):
+        directory.mkdir(exist_ok=True)
+    for file in SOURCES.glob("*.[ch]"):
+        (copied / file.name).write_bytes(file.read_bytes())
     for name, text in private_headers(build.tree).items():
         (headers / name).write_text(text)
-    done = _compiled(build, source, library, f"-I{headers}")
+    done = _compiled(build, copied / source.name, library, f"-I{headers}")
     if done.returncode:
-        done = _compiled(build, source, library)
+        done = _compiled(build, copied / source.name, library)
     if done.returncode:
         first = next((line for line in done.stderr.splitlines() if "error" in line), f"{build.flavor.compiler} failed")
         raise BuildError(f"server module {source.name} does not compile against build {build.key}: {first.strip()}")
 
 
 def _compiled(build: Build, source: Path, library: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    pg_config = subprocess.run(
-        [build.bindir / "pg_config", "--includedir-server"],
+    flags = shlex.split(f"{_FLAGS} {build.flavor.compiler_flags}")
+    command = [build.flavor.compiler, *flags, f"-I{server_headers(build)[0]}", *options]
+    return compile_file([*command, "-D_GNU_SOURCE", "-shared", str(source)], library)
+
+
+def server_headers(build: Build) -> list[str]:
+    """Return the directories of a build's headers: the server's, and those of libpq."""
+    told = subprocess.run(
+        [build.bindir / "pg_config", "--includedir-server", "--includedir"],
         capture_output=True,
         text=True,
         check=True,
         env=os.environ | build.flavor.environment,
+        **server_account().options(),
     )
-    draft = library.with_suffix(".new")
-    flags = shlex.split(f"{_FLAGS} {build.flavor.compiler_flags}")
-    command = [build.flavor.compiler, *flags, f"-I{pg_config.stdout.strip()}", *options]
-    command += ["-D_GNU_SOURCE", "-shared", "-o", str(draft), str(source)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if not done.returncode:
-        draft.replace(library)
-    return done
+    return told.stdout.splitlines()

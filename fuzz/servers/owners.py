@@ -1,14 +1,20 @@
-"""Who owns a cluster: its directory holds a file that the owner keeps locked, so the kernel tells when it is gone."""
+"""Who owns a cluster: its directory holds a file that the owner keeps locked, so the kernel tells when it is gone.
+
+A watchdog outlives an owner that is killed, and then stops its servers. It is a shell that waits for the end of a pipe
+whose other end the owner and the processes that it forks have; run as a program, this file is what the shell starts.
+"""
 
 import atexit
 import fcntl
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
 from filelock import FileLock
 
@@ -30,6 +36,8 @@ class Owner:
 
 
 _claims: list[Owner] = []
+_watchdogs: dict[int, subprocess.Popen[bytes]] = {}  # by process number of the owner
+_WATCHDOG: Final = ("sh", "-c", 'trap "" INT TERM HUP; read -r done || exec "$@"', "pgduel-watchdog")
 
 
 def claim(name: str, directory: Path, destroy: Callable[[], None]) -> Owner:
@@ -45,7 +53,24 @@ def claim(name: str, directory: Path, destroy: Callable[[], None]) -> Owner:
         fcntl.flock(file, fcntl.LOCK_EX)
     owner = Owner(home, file, os.getpid(), destroy)
     _claims.append(owner)
+    _ensure_watchdog()
     return owner
+
+
+def _ensure_watchdog() -> None:
+    """Start this process's watchdog, once. Forked children keep the pipe open; programs that they start do not."""
+    if os.getpid() in _watchdogs:
+        return
+    program = (sys.executable, "-P", "-m", "fuzz.servers.owners")
+    _watchdogs[os.getpid()] = subprocess.Popen(
+        [*_WATCHDOG, *program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        env=os.environ | {"PYTHONPATH": str(workdir.CHECKOUT)},
+        start_new_session=True,
+    )
 
 
 def release(owner: Owner) -> None:
@@ -90,3 +115,9 @@ def _is_orphan(file: Path) -> bool:
 def _destroy_all() -> None:
     for owner in [claimed for claimed in _claims if claimed.pid == os.getpid()]:
         owner.destroy()
+    if watchdog := _watchdogs.pop(os.getpid(), None):
+        watchdog.communicate(b"done\n")
+
+
+if __name__ == "__main__":
+    clean_up()

@@ -52,6 +52,14 @@ def kill_all_in(directory: Path, seconds: float = 10) -> None:
         psutil.wait_procs(living, timeout=0.5)
 
 
+def sleeps(pid: int) -> bool:
+    """Tell whether a process waits for something other than a processor; one that is gone does not."""
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_SLEEPING)
+    except psutil.Error:
+        return False
+
+
 def cpu_seconds_of(pid: int) -> float:
     """Return user and system time of a process; 0 if it is gone."""
     try:

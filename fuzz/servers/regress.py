@@ -71,7 +71,8 @@ def run_script(build: Build, name: str, script: str) -> str:
     (top / "expected" / f"{name}.out").touch()
     said = _drive(build, "pg_regress", top, output, [name])
     _result(said, output / "regression.diffs")
-    return (output / "results" / f"{name}.out").read_text(encoding="utf-8", errors="backslashreplace")
+    with server_account().file_access():
+        return (output / "results" / f"{name}.out").read_text(encoding="utf-8", errors="backslashreplace")
 
 
 def _run(build: Build, path: str, driver: str, chosen: Sequence[str]) -> SuiteResult:
@@ -85,9 +86,8 @@ def _directories(build: Build, name: str) -> tuple[Path, Path]:
     account = server_account()
     top = workdir.tests() / f"{build.key}-{name}"
     shutil.rmtree(top, ignore_errors=True)
-    output = top / "output"
-    output.mkdir(parents=True)
-    account.give(output)
+    top.mkdir()
+    output = account.make_private(top / "output")
     account.require_entry(output)
     return top, output
 

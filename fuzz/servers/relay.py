@@ -1,19 +1,102 @@
 """Relay: a TCP port of 127.0.0.1 that leads to a server's Unix socket, for clients that know no other way (JDBC).
 
-So servers keep listening on Unix sockets only, arms keep equal settings, and there is no port that could be in use.
+So servers listen on Unix sockets only, arms keep equal settings, and no port can be in use. Any local user can open the
+port, so two things protect the server: the relay forwards only sessions of a role that it makes for itself, and
+pg_hba.conf has the server ask for that role's random password (settings.HBA).
 """
 
+import secrets
 import socket
 import socketserver
+import struct
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+import psycopg
+from psycopg import sql
+
 from fuzz.errors import ServerError
+from fuzz.servers.settings import RELAY_ROLES
 
 _CHUNK: Final = 1 << 16
+_CLIENTS: Final = 40  # at once, as many as a server has; what only holds connections open cannot take all descriptors
+_STARTUP_SECONDS: Final = 20.0  # until a client has said who it is
+
+# Codes in the place of the protocol's version (src/include/libpq/pqcomm.h).
+_SSL_REQUEST: Final = 80877103
+_GSSENC_REQUEST: Final = 80877104
+_MAJOR_VERSION: Final = 3
+_LONGEST_STARTUP: Final = 10000
+
+_HEAD: Final = struct.Struct(">II")  # length, with itself; code
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """What a client needs to pass a relay."""
+
+    port: int
+    user: str
+    password: str = field(repr=False)
+
+
+class _RefusedError(Exception):
+    """A client that gets no connection, and why."""
+
+
+@contextmanager
+def relay(socket_dir: Path, port: int) -> Iterator[Login]:
+    """Open a relay to a server. Its role is a superuser, and goes with it unless it owns something by then.
+
+    Raises ServerError, psycopg.OperationalError.
+    """
+    # Hexadecimal, as programs could take what begins with "-" for an option.
+    user, password = f"{RELAY_ROLES}_{secrets.token_hex(8)}", secrets.token_hex(32)
+    with _role(socket_dir, port, user, password), forward(socket_dir / f".s.PGSQL.{port}", user) as opened:
+        yield Login(opened, user, password)
+
+
+@contextmanager
+def _role(socket_dir: Path, port: int, user: str, password: str) -> Iterator[None]:
+    """Make a role, and drop it at the end, unless the server was crashed a moment ago."""
+    name, group = sql.Identifier(user), sql.Identifier(RELAY_ROLES)
+    with closing(_administrator(socket_dir, port)) as connection:
+        # The verifier is made here: the password itself could come into the server's log.
+        verifier = connection.pgconn.encrypt_password(password.encode(), user.encode(), b"scram-sha-256").decode()
+        create = sql.SQL("CREATE ROLE {} LOGIN SUPERUSER IN ROLE {} PASSWORD {}")
+        connection.execute(create.format(name, group, sql.Literal(verifier)))
+    try:
+        yield
+    finally:
+        gone = suppress(psycopg.OperationalError, psycopg.errors.DependentObjectsStillExist)
+        with gone, closing(_administrator(socket_dir, port)) as connection:
+            connection.execute(sql.SQL("ALTER ROLE {} NOLOGIN").format(name))
+            connection.execute(sql.SQL("DROP ROLE {}").format(name))
+
+
+def _administrator(socket_dir: Path, port: int) -> psycopg.Connection[Any]:
+    return psycopg.connect(host=str(socket_dir), port=port, user="postgres", dbname="postgres", autocommit=True)
+
+
+@contextmanager
+def forward(path: Path, user: str) -> Iterator[int]:
+    """Open a port that leads one user's sessions to a Unix socket, and return its number. Raises ServerError."""
+    try:
+        server = _Relay(path, user)
+    except OSError as error:
+        raise ServerError(
+            f"no port of 127.0.0.1 can be opened ({error.strerror}): allow it to have JDBC connect"
+        ) from error
+    with server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True).start()
+        try:
+            yield int(server.server_address[1])
+        finally:
+            server.shutdown()
 
 
 class _Handler(socketserver.BaseRequestHandler):
@@ -22,17 +105,79 @@ class _Handler(socketserver.BaseRequestHandler):
     server: "_Relay"
 
     def handle(self) -> None:
-        """Carry bytes both ways."""
+        """Read who the client is, then carry bytes both ways."""
+        with suppress(OSError):  # the client went away
+            try:
+                self._serve()
+            except _RefusedError as refusal:
+                self.request.sendall(_error(str(refusal)))
+
+    def _serve(self) -> None:
+        self.request.settimeout(_STARTUP_SECONDS)
+        packet = _startup_packet(self.request)
+        check_startup(packet, self.server.user)
+        self.request.settimeout(None)
+        self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with socket.socket(socket.AF_UNIX) as inside:
             try:
-                inside.connect(self.server.path)
-            except OSError:
-                return  # nobody listens there: the client sees its connection closed
-            self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                inside.connect(str(self.server.path))
+            except OSError as error:
+                raise _RefusedError("no server listens behind the relay") from error
+            inside.sendall(packet)
             back = threading.Thread(target=_pump, args=(inside, self.request), daemon=True)
             back.start()
             _pump(self.request, inside)
             back.join()
+
+
+def _startup_packet(client: Any) -> bytes:
+    """Return the client's StartupMessage, after saying no to encryption."""
+    for _ in range(3):  # each kind of encryption may be asked for once
+        head = _received(client, _HEAD.size)
+        length, code = _HEAD.unpack(head)
+        if not _HEAD.size <= length <= _LONGEST_STARTUP:
+            raise _RefusedError("the first packet is not of PostgreSQL's protocol")
+        if length > _HEAD.size or code not in (_SSL_REQUEST, _GSSENC_REQUEST):
+            return head + _received(client, length - _HEAD.size)
+        client.sendall(b"N")
+    raise _RefusedError("the client asks for encryption again and again")
+
+
+def _received(client: Any, size: int) -> bytes:
+    """Return that many bytes."""
+    data = b""
+    while len(data) < size:
+        if not (more := client.recv(size - len(data))):
+            raise ConnectionResetError
+        data += more
+    return data
+
+
+def check_startup(packet: bytes, user: str) -> None:
+    """Check that a packet starts a session of the user, and could be read in no other way. Raises _RefusedError.
+
+    The server takes the last of two equal parameters, so none may come twice. Nobody behind a relay needs replication,
+    nor requests to cancel: they would let whoever guesses a session's key disturb it without a password.
+    """
+    code = _HEAD.unpack_from(packet)[1]
+    if code >> 16 != _MAJOR_VERSION:
+        raise _RefusedError("the relay forwards sessions of protocol 3 only")
+    body = packet[_HEAD.size :]
+    parts = body.removesuffix(b"\0").removesuffix(b"\0").split(b"\0")
+    names = parts[::2]
+    if not body.endswith(b"\0\0") or len(parts) % 2 or b"" in names or len(set(names)) < len(names):
+        raise _RefusedError("the startup packet is malformed")
+    parameters = dict(zip(names, parts[1::2], strict=True))
+    if b"replication" in parameters:
+        raise _RefusedError("the relay does not forward replication")
+    if parameters.get(b"user") != user.encode():
+        raise _RefusedError("the relay forwards sessions of its own role only")
+
+
+def _error(why: str) -> bytes:
+    """Return an ErrorResponse: invalid_authorization_specification."""
+    fields = b"".join(each.encode() + b"\0" for each in ("SFATAL", "VFATAL", "C28000", f"M{why}")) + b"\0"
+    return b"E" + struct.pack(">I", len(fields) + 4) + fields
 
 
 def _pump(source: Any, sink: Any) -> None:
@@ -49,23 +194,22 @@ class _Relay(socketserver.ThreadingTCPServer):
     daemon_threads = True
     allow_reuse_address = True
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: Path, user: str) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)  # the kernel picks a port that is free
         self.path = path
+        self.user = user
+        self._free = threading.BoundedSemaphore(_CLIENTS)
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve the client in a thread of its own, unless there are too many."""
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
 
-@contextmanager
-def relay(path: Path) -> Iterator[int]:
-    """Open a port that leads to a Unix socket, and return its number. Raises ServerError."""
-    try:
-        server = _Relay(str(path))
-    except OSError as error:
-        raise ServerError(
-            f"no port of 127.0.0.1 can be opened ({error.strerror}): allow it to have JDBC connect"
-        ) from error
-    with server:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True).start()
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve the client, then make room for another."""
         try:
-            yield int(server.server_address[1])
+            super().process_request_thread(request, client_address)
         finally:
-            server.shutdown()
+            self._free.release()

@@ -34,6 +34,7 @@ RELEASES = {
     "pg17": Release("postgresql-17", "trixie", 17),
     "pg18": Release("postgresql-18", "sid", 18),
 }
+DEFAULT = "pg17"
 
 
 def download(name: str, report: Report, *, refresh: bool = False) -> Path:

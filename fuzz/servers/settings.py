@@ -1,12 +1,12 @@
 """Settings of the clusters that we start, as one table, and as files and sessions take them."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 # initdb's part: what two arms must have in common, and cannot change later.
 INITDB = (
     "--username=postgres",
-    "--auth=trust",
+    "--auth=peer",
     "--encoding=UTF8",
     "--locale=C",
     "--no-sync",
@@ -15,10 +15,23 @@ INITDB = (
 # What a major version does by default and older ones do not, nor know how to refuse: 18 has checksums.
 INITDB_SINCE = {18: ("--no-data-checksums",)}
 
+# The group of the roles as which relays let clients in; each relay makes its own. All arms have it from the start.
+RELAY_ROLES = "pgduel_relay"
+
+# pg_hba.conf, in place of initdb's. The first line that matches decides, so relays' roles come first: whoever opens a
+# relay's port must know the password, though the connection comes from pgduel. The caller and the account of servers
+# may be any other role, because cases change roles and foreign servers lead back to their own server; `ident` makes the
+# map. No line admits TCP or replication.
+HBA = f"""\
+# TYPE  DATABASE  USER           METHOD
+local   all       +{RELAY_ROLES}  scram-sha-256
+local   all       all            peer map=pgduel
+"""
+
 # Small and volatile: a fuzzing cluster is thrown away, and small memory reaches more code.
 FUZZING = {
     "listen_addresses": "",
-    "unix_socket_permissions": "0777",
+    "unix_socket_permissions": "0700",
     # synchronous_commit stays on: without it, what VACUUM may mark all-visible, and so plans, depends on timing.
     "fsync": "off",
     "full_page_writes": "off",
@@ -61,6 +74,11 @@ SUITES = {
     "max_locks_per_transaction": "64",
     "shared_preload_libraries": "",
 }
+
+
+def ident(system_users: Iterable[str]) -> str:
+    """Return pg_ident.conf: these users of the system may be any role."""
+    return "".join(f'pgduel "{user}" all\n' for user in system_users)
 
 
 def lines(settings: dict[str, str]) -> str:

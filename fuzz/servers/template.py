@@ -14,17 +14,21 @@ from fuzz.errors import ServerError, first_line
 from fuzz.servers.account import Account
 from fuzz.servers.base import major_of
 from fuzz.servers.build import Build
-from fuzz.servers.settings import INITDB, INITDB_SINCE
+from fuzz.servers.settings import INITDB, INITDB_SINCE, RELAY_ROLES
 
 _TELLING = re.compile(r"^TRAP|FATAL|PANIC|error|terminated by signal", re.IGNORECASE)  # why initdb failed
+
+# Roles that HBA names; made before any server listens, by single-user mode, which stops at an error only if told to.
+_ROLES = f"CREATE ROLE {RELAY_ROLES} NOLOGIN\n"
+_SINGLE = ("--single", "-F", "-c", "exit_on_error=on")
 
 
 def copy_template(build: Build, account: Account, data: Path) -> None:
     """Make a data directory that belongs to the account. Raises ServerError."""
     template = _template(build, account)
-    done = subprocess.run(
-        ["cp", "--archive", "--reflink=auto", str(template), str(data)], capture_output=True, text=True
-    )
+    account.make_private(data)
+    copy = ["cp", "--archive", "--reflink=auto", f"{template}/.", str(data)]
+    done = subprocess.run(copy, capture_output=True, text=True, **account.options())
     if done.returncode:
         raise ServerError(f"cannot copy a data directory to {data}: {first_line(done.stderr)}")
 
@@ -32,14 +36,16 @@ def copy_template(build: Build, account: Account, data: Path) -> None:
 def _template(build: Build, account: Account) -> Path:
     """Return the data directory to copy, made on first use; its name holds all that it depends on."""
     options = _options(build)
-    home = build.prefix.parent / f"template-{account.uid}-{hashlib.sha256(' '.join(options).encode()).hexdigest()[:8]}"
+    made_of = hashlib.sha256("\0".join((*options, _ROLES)).encode()).hexdigest()
+    home = build.prefix.parent / f"template-{account.uid}-{made_of[:8]}"
     with FileLock(f"{home}.lock"):
         if not (home / "data").exists():
             shutil.rmtree(home, ignore_errors=True)
             home.mkdir()
-            account.give(home)
             account.require_entry(home)
-            _initdb(build, account, options, home / "draft")
+            account.make_private(home / "draft")
+            _run(build, account, home, ("initdb", "--pgdata=draft", *options))
+            _run(build, account, home, ("postgres", *_SINGLE, "-D", "draft", "postgres"), _ROLES)
             (home / "draft").rename(home / "data")
     return home / "data"
 
@@ -50,16 +56,20 @@ def _options(build: Build) -> tuple[str, ...]:
     return (*INITDB, *chain.from_iterable(added))
 
 
-def _initdb(build: Build, account: Account, options: Sequence[str], directory: Path) -> None:
+def _run(build: Build, account: Account, home: Path, command: Sequence[str], sql: str = "") -> None:
+    """Run one of the build's programs in the template's directory. Raises ServerError."""
+    program, *arguments = command
     done = subprocess.run(
-        [build.bindir / "initdb", "--pgdata", directory, *options],
+        [build.bindir / program, *arguments],
+        input=sql,
         capture_output=True,
         text=True,
-        cwd=directory.parent,
+        errors="replace",
+        cwd=home,
         env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"} | build.flavor.environment,
         **account.options(),
     )
     if done.returncode:
         lines = (done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}").splitlines()
         said = next(filter(_TELLING.search, lines), lines[-1])
-        raise ServerError(f"initdb of build {build.key} failed, so no server of it can be had: {said}")
+        raise ServerError(f"{program} of build {build.key} failed, so no server of it can be had: {said}")

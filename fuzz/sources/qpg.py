@@ -3,25 +3,130 @@
 Ba and Rigger, "Testing Database Engines via Query Plan Guidance", ICSE 2023. Queries are those of our generators. The
 arm that others are held against plans each; those whose plan has a new shape are kept. Where several in a row have
 none, a mutation (an index, statistics, fewer rows) is drawn by how many shapes followed on those before.
+
+Bandit: which of several arms to pull, by what each brought so far; all are tried again now and then.
+
+Mutations of a scene: what may have the planner choose another plan for the same query.
+
+What they do to rows depends on the rows alone, so that all arms end up with the same ones.
 """
 
 import random
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any, ClassVar, Final
 
 import psycopg
 
 from fuzz.errors import CaseError
-from fuzz.generators.choices import Weighted, pick
+from fuzz.generators.choices import Weighted, between, chance, pick, some
 from fuzz.generators.generator import Scale, all_generators
-from fuzz.sources.guiding.bandit import Bandit
-from fuzz.sources.guiding.mutations import MUTATIONS, tables_of
+from fuzz.sources.context import UserInput
 from fuzz.sources.source import Source
-from fuzz.sources.target import Given
-from oracles.case import Case, Kind, Step
-from oracles.plan_shape import plan_shape
+from oracles.explain.shape import plan_shape
+from oracles.model.case import Case, Kind, Step
+
+_EXPLORED: Final = 30  # percent of the pulls: any
+_NEWEST: Final = Fraction(1, 4)  # weight of what an arm brought last, against all that it brought before
+
+
+class Bandit:
+    """Arms by name, each with the average of what it brought, the newest weighing most."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._rewards = dict.fromkeys(names, Fraction(1))  # hopeful: each is worth a try
+
+    def pull(self, rng: random.Random) -> str:
+        """Return the arm to try next."""
+        best = max(self._rewards.values())
+        names = list(self._rewards) if chance(rng, _EXPLORED) else [n for n, r in self._rewards.items() if r == best]
+        return pick(rng, names)
+
+    def reward(self, name: str, amount: int) -> None:
+        """Take note of what an arm brought."""
+        self._rewards[name] += (amount - self._rewards[name]) * _NEWEST
+
+
+_COLUMNS: Final = """
+    SELECT quote_ident(c.relname), array_agg(quote_ident(a.attname) ORDER BY a.attnum)
+    FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid
+    WHERE c.relnamespace = 'duel'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+      AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+    GROUP BY c.relname ORDER BY c.relname COLLATE "C"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of the scene, names quoted where that is needed."""
+
+    name: str
+    columns: tuple[str, ...]
+
+
+def tables_of(connection: psycopg.Connection[Any]) -> tuple[Table, ...]:
+    """Return the tables in a case's schema. Raises psycopg.Error."""
+    return tuple(Table(name, tuple(columns)) for name, columns in connection.execute(_COLUMNS).fetchall())
+
+
+def _index(rng: random.Random, table: Table) -> str:
+    columns = ", ".join(some(rng, table.columns, between(rng, 1, 2)))
+    return f"CREATE INDEX ON {table.name} ({columns})"
+
+
+def _partial_index(rng: random.Random, table: Table) -> str:
+    column, other = pick(rng, table.columns), pick(rng, table.columns)
+    return f"CREATE INDEX ON {table.name} ({column}) WHERE {other} IS NOT NULL"
+
+
+def _statistics(rng: random.Random, table: Table) -> str:
+    columns = some(rng, table.columns, between(rng, 2, 3))
+    return f"CREATE STATISTICS ON {', '.join(columns)} FROM {table.name}" if len(columns) > 1 else _analyze(rng, table)
+
+
+def _analyze(_rng: random.Random, table: Table) -> str:
+    return f"ANALYZE {table.name}"
+
+
+def _vacuum(_rng: random.Random, table: Table) -> str:
+    return f"VACUUM (ANALYZE) {table.name}"
+
+
+def _fewer(rng: random.Random, table: Table) -> str:
+    kept = pick(rng, (2, 5, 50))
+    return f"DELETE FROM {table.name} AS t WHERE hashtextextended(t::text, 0) % {kept} <> 0"
+
+
+def _more(_rng: random.Random, table: Table) -> str:
+    columns = ", ".join(table.columns)
+    return f"INSERT INTO {table.name} ({columns}) SELECT {columns} FROM {table.name}"
+
+
+def _alike(rng: random.Random, table: Table) -> str:
+    """Give most rows the same value, which is then known as common, or NULL."""
+    column = pick(rng, table.columns)
+    value = "NULL" if chance(rng, 30) else f"(SELECT max({column}) FROM {table.name})"
+    return f"UPDATE {table.name} AS t SET {column} = {value} WHERE hashtextextended(t::text, 1) % 4 <> 0"
+
+
+def _filled(rng: random.Random, table: Table) -> str:
+    return f"ALTER TABLE {table.name} ALTER {pick(rng, table.columns)} SET NOT NULL"
+
+
+MUTATIONS: Final[Mapping[str, Callable[[random.Random, Table], str]]] = {
+    "index": _index,
+    "partial index": _partial_index,
+    "analyze": _analyze,
+    "vacuum": _vacuum,
+    "fewer rows": _fewer,
+    "more rows": _more,
+    "equal values": _alike,
+    "statistics": _statistics,
+    "not null": _filled,
+}
+
 
 # Whose scenes are made quickly; most of the time for the one whose queries have the most shapes.
 _GENERATORS: Final = Weighted((50, "partitioned_joins"), (20, "outer_joins"), (15, "hash_growth"), (15, "copy_batches"))
@@ -48,7 +153,7 @@ class Qpg(Source):
     )
 
     @classmethod
-    def lacks(cls, given: Given) -> str:
+    def lacks(cls, given: UserInput) -> str:
         """Return nothing: generators are there."""
         return ""
 

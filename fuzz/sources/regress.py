@@ -10,14 +10,14 @@ from typing import ClassVar, Final
 from fuzz.errors import CaseError
 from fuzz.generators.choices import pick
 from fuzz.generators.generator import Scale
-from fuzz.psql.script import Sent
-from fuzz.sources.legality.catalog import Catalog
-from fuzz.sources.replaying.roles import Roles
-from fuzz.sources.replaying.steps import Stager
-from fuzz.sources.replaying.suites import REGRESS, Suite, file_of, parsed, set_up, suites
+from fuzz.sources.context import UserInput
+from fuzz.sources.determinism.catalog import Catalog
+from fuzz.sources.scripts.psql import Sent
+from fuzz.sources.scripts.roles import Roles
+from fuzz.sources.scripts.steps import Stager
+from fuzz.sources.scripts.suites import REGRESS, Suite, file_of, parsed, set_up, suites
 from fuzz.sources.source import Source
-from fuzz.sources.target import Given
-from oracles.case import Case, Step
+from oracles.model.case import Case, Step
 
 _STATEMENTS: Final = 100  # for each of scale.queries: at the usual scale, more than the longest file has
 
@@ -55,7 +55,7 @@ class Regress(Source):
     )
 
     @classmethod
-    def lacks(cls, given: Given) -> str:
+    def lacks(cls, given: UserInput) -> str:
         """Return nothing: each base brings its tests."""
         return ""
 

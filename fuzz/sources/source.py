@@ -10,9 +10,9 @@ from typing import ClassVar, Self
 from fuzz import sources
 from fuzz.errors import CaseError
 from fuzz.generators.generator import Generator, Scale
-from fuzz.sources.target import Given, Target
-from oracles.case import Case
-from oracles.discovery import instances
+from fuzz.sources.context import SourceContext, UserInput
+from oracles.model.case import Case
+from oracles.model.discovery import instances
 
 
 class Source(Generator):
@@ -41,15 +41,15 @@ class Source(Generator):
     )
     laps: ClassVar[tuple[str, ...]] = ()  # modes, as in `modes`, under each of which all parts run once to begin with
 
-    def __init__(self, target: Target | None = None) -> None:
+    def __init__(self, target: SourceContext | None = None) -> None:
         self._target = target
 
-    def on(self, target: Target | None) -> Self:
+    def on(self, target: SourceContext | None) -> Self:
         """Return this source, taking statements for a target."""
         return type(self)(target)
 
     @property
-    def target(self) -> Target:
+    def target(self) -> SourceContext:
         """The target. Raises CaseError where there is none."""
         if self._target is None:
             raise CaseError(f"{self.name} takes its statements for a running arm: name it to `pgduel fuzz` or `replay`")
@@ -65,7 +65,7 @@ class Source(Generator):
 
     @classmethod
     @abstractmethod
-    def lacks(cls, given: Given) -> str:
+    def lacks(cls, given: UserInput) -> str:
         """Return in a few words what there must be for this source and is not; nothing if all is there."""
 
 

@@ -19,13 +19,12 @@ from psycopg.conninfo import make_conninfo
 from fuzz.errors import CaseError, last_line
 from fuzz.generators.choices import chance
 from fuzz.generators.generator import Scale, small_scene
-from fuzz.sources.legality.analysis import Unanalysable, doubts
-from fuzz.sources.legality.catalog import Catalog
-from fuzz.sources.legality.cost import is_quick
-from fuzz.sources.legality.repair import repair, sql_of
+from fuzz.sources.context import UserInput
+from fuzz.sources.determinism.analysis import Unanalysable, doubts, is_quick
+from fuzz.sources.determinism.catalog import Catalog
+from fuzz.sources.determinism.repair import repair, sql_of
 from fuzz.sources.source import Source
-from fuzz.sources.target import Given
-from oracles.case import Case, Kind, Step
+from oracles.model.case import Case, Kind, Step
 
 PROGRAM: Final = "sqlsmith"
 SEEDS: Final = 1 << 31
@@ -40,7 +39,7 @@ class SqlSmith(Source):
     name: ClassVar[str] = "sqlsmith"
 
     @classmethod
-    def lacks(cls, given: Given) -> str:
+    def lacks(cls, given: UserInput) -> str:
         """Return what to install, if that is not there."""
         return "" if shutil.which(PROGRAM) else "SQLsmith is not installed; as root, run: apt-get install sqlsmith"
 

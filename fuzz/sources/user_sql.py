@@ -2,31 +2,170 @@
 
 What scripts and dumps do other than to read makes the scene, in order; each file ends with RESET ALL, as it would be
 a session of its own. Queries of theirs, and statements that a server recorded, are drawn from.
+
+Mutation: changes to a statement's syntax tree that keep it a statement: constants, comparisons, kinds of join.
+
+Files of a user's SQL: scripts and dumps as psql reads them, and statements that a server has recorded as CSV.
 """
 
+import csv
 import random
-from collections.abc import Iterator
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import pglast
 import psycopg
 from pglast import ast
+from pglast.enums import A_Expr_Kind, JoinType
 from pglast.visitors import Visitor
 
 from fuzz.errors import CaseError
 from fuzz.generators.choices import chance, pick
 from fuzz.generators.generator import Scale
-from fuzz.sources.legality.analysis import Unanalysable, doubts
-from fuzz.sources.legality.catalog import Catalog
-from fuzz.sources.legality.cost import is_quick
-from fuzz.sources.legality.repair import repair, sql_of
-from fuzz.sources.replaying.files import Files, read_files
-from fuzz.sources.replaying.mutation import Values, mutate, values_of
-from fuzz.sources.replaying.steps import Stager
+from fuzz.sources.context import UserInput
+from fuzz.sources.determinism.analysis import Unanalysable, doubts, is_quick
+from fuzz.sources.determinism.catalog import Catalog
+from fuzz.sources.determinism.repair import repair, sql_of
+from fuzz.sources.scripts.psql import Sent, read_script
+from fuzz.sources.scripts.steps import Stager
 from fuzz.sources.source import Source
-from fuzz.sources.target import Given
-from oracles.case import Case, Kind, Step
+from oracles.model.case import Case, Kind, Step
+
+_JOINS: Final = (JoinType.JOIN_INNER, JoinType.JOIN_LEFT, JoinType.JOIN_RIGHT, JoinType.JOIN_FULL)
+_COMPARISONS: Final = ("=", "<", "<=", ">", ">=", "<>")
+_CHANGED: Final = 40  # percent of the places where something might change
+_KEPT: Final = 20  # values of each column
+_COLUMNS: Final = """
+    SELECT format('%I.%I', n.nspname, c.relname), quote_ident(a.attname), t.typcategory::text
+    FROM pg_attribute AS a
+    JOIN pg_class AS c ON c.oid = a.attrelid
+    JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    JOIN pg_type AS t ON t.oid = a.atttypid
+    WHERE c.relkind IN ('r', 'p', 'm') AND a.attnum > 0 AND NOT a.attisdropped AND NOT c.relispartition
+      AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname NOT IN ('information_schema', 'pgduel_tools')
+      AND t.typcategory IN ('N', 'S', 'D')
+    ORDER BY n.nspname, c.relname, a.attnum
+"""
+_VALUES: Final = "SELECT DISTINCT {0}::text FROM {1} WHERE length({0}::text) < 100 ORDER BY 1 LIMIT {2}"
+
+Values = Mapping[str, Sequence[str]]
+
+
+def values_of(connection: psycopg.Connection[Any]) -> Values:
+    """Return what columns hold, as text by category of type: N numbers, S strings, D dates. Raises psycopg.Error."""
+    found: dict[str, dict[str, None]] = {"N": dict.fromkeys(("0", "1", "-1", "2147483647")), "S": {"": None}, "D": {}}
+    for table, column, category in connection.execute(_COLUMNS).fetchall():
+        asked = _VALUES.format(column, table, _KEPT)
+        rows = connection.execute(asked.encode()).fetchall()
+        found[category] |= dict.fromkeys(value for (value,) in rows if value is not None)
+    return {category: tuple(values) for category, values in found.items()}
+
+
+def mutate(statement: Any, rng: random.Random, values: Values) -> None:
+    """Change a syntax tree in its place."""
+    _Mutation(rng, values)(statement)
+
+
+class _Mutation(Visitor):
+    def __init__(self, rng: random.Random, values: Values) -> None:
+        super().__init__()
+        self._rng = rng
+        self._values = values
+
+    def _changes(self) -> bool:
+        return chance(self._rng, _CHANGED)
+
+    def visit_A_Const(self, ancestors: Any, node: Any) -> None:
+        position = isinstance(ancestors.node, ast.SortBy) or ancestors.parent.member == "groupClause"
+        if position or not self._changes():
+            return
+        kind = type(node.val)
+        if kind in (ast.Integer, ast.Float):
+            node.val = _number(pick(self._rng, self._values["N"]))
+        elif kind is ast.String:
+            category = "D" if node.val.sval in self._values["D"] else "S"
+            node.val = ast.String(pick(self._rng, self._values[category]))
+
+    def visit_JoinExpr(self, _ancestors: Any, node: Any) -> None:
+        if node.jointype in _JOINS and (node.quals is not None or node.usingClause) and self._changes():
+            node.jointype = pick(self._rng, _JOINS)
+
+    def visit_A_Expr(self, _ancestors: Any, node: Any) -> None:
+        if node.kind is A_Expr_Kind.AEXPR_OP and node.name[-1].sval in _COMPARISONS and self._changes():
+            node.name = (ast.String(pick(self._rng, _COMPARISONS)),)
+
+
+def _number(text: str) -> Any:
+    try:
+        value = int(text)
+    except ValueError:
+        return ast.Float(text)
+    return ast.Integer(value) if abs(value) < 1 << 31 else ast.Float(text)
+
+
+MOST_BYTES: Final = 32 << 20  # each case loads them, several times
+_SUFFIXES: Final = (".sql", ".csv", ".psql", ".dump")
+_MESSAGE: Final = 13  # the column of csvlog
+_CSVLOG_COLUMNS: Final = range(23, 30)  # of PostgreSQL 13 and later ones
+_STATEMENT: Final = re.compile(r"(?:duration: \S+ ms  )?(?:statement|execute [^:]*): (.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What scripts send, a file each, and statements that a server has seen, for which no order is known."""
+
+    scripts: tuple[tuple[Sent, ...], ...]
+    recorded: tuple[str, ...]
+
+
+@lru_cache(maxsize=1)
+def read_files(path: Path) -> Files:
+    """Read a file, or a directory's in the order of their names. Raises CaseError."""
+    found = sorted(each for each in path.rglob("*") if each.suffix in _SUFFIXES) if path.is_dir() else [path]
+    if not found:
+        raise CaseError(f"{path} has no files ending in {', '.join(_SUFFIXES)}")
+    size = sum(each.stat().st_size for each in found)
+    if size > MOST_BYTES:
+        limit = MOST_BYTES >> 20
+        raise CaseError(f"{path} has {size >> 20} MB, which each case would load; give at most {limit} MB of SQL")
+    texts = {each: _text(each) for each in found}
+    scripts = tuple(tuple(read_script(text, {}, {})) for file, text in texts.items() if file.suffix != ".csv")
+    recorded = (sql for file, text in texts.items() if file.suffix == ".csv" for sql in _recorded(file, text))
+    return Files(scripts, tuple(dict.fromkeys(recorded)))
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CaseError(f"{file} cannot be read ({error}); --sql takes text in UTF-8, as pg_dump writes it") from error
+
+
+def _recorded(file: Path, text: str) -> Iterator[str]:
+    """Yield the statements of pg_stat_statements, which has a column `query`, or of a log in CSV."""
+    csv.field_size_limit(sys.maxsize)
+    rows = list(csv.reader(text.splitlines(keepends=True)))
+    if rows and "query" in rows[0]:
+        column = rows[0].index("query")
+        yield from (sql for row in rows[1:] if len(row) > column for sql in _split(row[column]))
+    elif rows and len(rows[0]) in _CSVLOG_COLUMNS:
+        said = (_STATEMENT.fullmatch(row[_MESSAGE]) for row in rows if len(row) > _MESSAGE)
+        yield from (sql for found in said if found for sql in _split(found[1]))
+    else:
+        raise CaseError(f"{file} is neither a log in CSV nor pg_stat_statements with a header that names `query`")
+
+
+def _split(text: str) -> Iterator[str]:
+    try:
+        yield from pglast.split(text)
+    except pglast.Error:
+        return  # truncated by the server, most likely
+
 
 _TRIES: Final = 6  # statements drawn for each that a case has, at most
 _AS_IT_IS: Final = 30  # percent of them
@@ -47,7 +186,7 @@ class UserSql(Source):
     name: ClassVar[str] = "user_sql"
 
     @classmethod
-    def lacks(cls, given: Given) -> str:
+    def lacks(cls, given: UserInput) -> str:
         """Return what option to give, unless it was."""
         return "" if given.sql is not None else "say where your SQL is with --sql"
 

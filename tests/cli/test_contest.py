@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fuzz.campaign.store import Store
-from oracles.case import Case, Step
+from oracles.model.case import Case, Step
 from tests.cli.command import Command, told
 from tests.cli.unreduced import QUERY, SCENE, unreduced
 

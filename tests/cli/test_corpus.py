@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.reduction.replay import load
-from fuzz.reduction.reproducer import parse, render
-from oracles.finding import Finding
+from fuzz.triage.reproducer.load import load
+from fuzz.triage.reproducer.reproducer import parse, render
+from oracles.model.finding import Finding
 from tests.cli.bug import JOIN_AT_BOUNDS
 from tests.cli.command import Command
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fuzz.generators.generator import all_generators
-from fuzz.reduction.reproducer import parse
+from fuzz.triage.reproducer.reproducer import parse
 from tests.cli.bug import BUG, JOIN_AT_BOUNDS
 from tests.cli.command import EQUALS, Command, told
 
@@ -56,9 +56,9 @@ def test_a_build_does_not_duel_itself_unasked(pgduel: Command) -> None:
 BLIND = """
 import sys
 from fuzz.cli import main
-from oracles.leak import Leak
-from oracles.oracle import Agree
-Leak.judge = lambda *_: (Agree(1),)
+from oracles.counters import Counters
+from oracles.model.oracle import Agree
+Counters.judge = lambda *_: (Agree(1),)
 sys.argv[1:] = {arguments}
 main()
 """
@@ -71,7 +71,7 @@ def test_a_blind_oracle_ends_the_run_before_it_begins(pgduel: Command, tmp_path:
     said = told(ended, file, 3)
     assert said["canaries"]["caught"] < said["canaries"]["planted"]
     assert said["cases"] == 0
-    assert ended.err.startswith("pgduel: planted bugs were not noticed by leak (")
+    assert ended.err.startswith("pgduel: planted bugs were not noticed by counters (")
 
 
 def test_a_patch_that_does_not_apply_is_named(pgduel: Command, tmp_path: Path) -> None:

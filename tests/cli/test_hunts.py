@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.sources.sqlancing.jar import VARIABLE
+from fuzz.sources.sqlancer.jar import VARIABLE
 from tests.cli.command import EQUALS, Command, told
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
@@ -33,6 +33,32 @@ def test_isolation_specs_agree_where_builds_are_equal(pgduel: Command, tmp_path:
     result = told(ended, tmp_path / "it.json", 0)
     assert result["played"] >= 1
     assert result["findings"] == []
+    assert result["canaries"] == {"planted": 2, "caught": 2, "retried": 0}
+
+
+def test_isolation_specs_of_one_arm_are_judged_by_crashes(pgduel: Command, tmp_path: Path) -> None:
+    ended = pgduel("isolation", "merge-update", "--arm", "upstream", "--minutes", "0.1", "--json", tmp_path / "it.json")
+    result = told(ended, tmp_path / "it.json", 0)
+    assert result["findings"] == []
+    assert result["canaries"]["planted"] == result["canaries"]["caught"] == 1
+
+
+BLIND = """
+import sys
+from fuzz.cli import main
+from fuzz.engines import isolation
+isolation.settled = lambda *_: False
+sys.argv[1:] = {arguments}
+main()
+"""
+
+
+def test_a_blind_comparison_of_specs_ends_the_run_before_it_begins(pgduel: Command, tmp_path: Path) -> None:
+    file = tmp_path / "it.json"
+    ended = pgduel.run(["-c", BLIND.format(arguments=["isolation", *EQUALS, "--json", str(file)])])
+    result = told(ended, file, 3)
+    assert (result["played"], result["canaries"]) == (0, {"planted": 2, "caught": 1, "retried": 0})
+    assert ended.err.startswith("pgduel: planted bugs were not noticed by isolation (drop_row)")
 
 
 def test_a_spec_that_differs_becomes_a_spec_that_plays_again(pgduel: Command, tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ import pytest
 from fuzz.campaign.catalog import opened
 from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.store import Store
-from fuzz.reduction.problem import sort_key
-from fuzz.reduction.replay import load
-from oracles.case import Case, Kind, Step
+from fuzz.triage.reduction.problem import sort_key
+from fuzz.triage.reproducer.load import load
+from oracles.model.case import Case, Kind, Step
 from tests.cli.command import Command, Ended, ended
 from tests.cli.unreduced import CASE_ID, QUERY, SCENE, unreduced
 from tests.servers.disk import fill, of_limited_size
@@ -25,11 +25,11 @@ pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 # The query has to wait, so that each try takes a while; of the tables, none can go with another.
 SLOW = QUERY.sql.replace("FROM (VALUES (5), (10), (15)) AS o (x)", "FROM (SELECT 5 * n FROM w) AS o (x)")
 WAITING = (
-    Step("CREATE FUNCTION waited() RETURNS int LANGUAGE sql VOLATILE BEGIN ATOMIC SELECT pg_sleep(0.1); SELECT 1; END"),
+    Step("CREATE FUNCTION waited() RETURNS int VOLATILE BEGIN ATOMIC SELECT pg_sleep(0.02); SELECT 1; END"),
     Step("CREATE TABLE w (n int)"),
     *(Step(f"INSERT INTO w SELECT {number} * waited()") for number in (1, 2, 3)),
 )
-NEEDLESS = tuple(Step(f"CREATE TABLE t{number} (a int, b text)") for number in range(64))
+NEEDLESS = tuple(Step(f"CREATE TABLE t{number} (a int, b text)") for number in range(16))
 CASE = Case("by_hand", (*WAITING, *SCENE, *NEEDLESS), (Step(SLOW, Kind.QUERY),))
 
 

@@ -78,8 +78,30 @@ def test_wrong_options_end_with_one_line(pgduel: Command, arguments: tuple[str, 
     assert ended.err.count("\n") == 1
 
 
-def test_an_unknown_option_ends_with_status_2(pgduel: Command) -> None:
-    assert pgduel("fuzz", "--nonsense").status == 2
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("fuzz", "--nonsense"), "No such option: --nonsense"),
+        (("fuzz", "--cases", "some"), "Invalid value for '--cases': "),
+        (("show",), "Missing argument 'FINDING'; see pgduel show --help"),
+        (("nonsense",), "No such command 'nonsense'; see pgduel --help"),
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_ends_with_one_line(pgduel: Command, arguments: tuple[str, ...], message: str) -> None:
+    ended = pgduel(*arguments)
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err.startswith("pgduel: ")
+    assert message in ended.err
+    assert "; see pgduel " in ended.err
+    assert ended.err.endswith(" --help\n")
+    assert ended.err.count("\n") == 1
+
+
+def test_without_a_command_the_help_is_printed(pgduel: Command) -> None:
+    ended = pgduel()
+    assert (ended.status, ended.err) == (2, "")
+    assert "Usage: pgduel" in ended.out
 
 
 def test_lists_name_what_there_is(pgduel: Command, tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ import pytest
 from fuzz.campaign.catalog import opened
 from fuzz.campaign.spec_findings import add_spec_finding
 from fuzz.cli.options import ArmOptions
-from fuzz.reduction.reproducer import parse, render
 from fuzz.servers.arm import build_arms
 from fuzz.servers.regress import run_script
-from oracles.finding import Finding
+from fuzz.triage.reproducer.reproducer import parse, render
+from oracles.model.finding import Finding
 from tests.cli.bug import BUG, JOIN_AT_BOUNDS
 from tests.cli.command import Command
 

@@ -6,8 +6,8 @@ from fuzz.campaign.catalog import opened
 from fuzz.campaign.plan import Plan
 from fuzz.cli.options import ArmOptions, arms_json
 from fuzz.servers.arm import build_arms
-from oracles.case import Case, Kind, Step
-from oracles.finding import Finding
+from oracles.model.case import Case, Kind, Step
+from oracles.model.finding import Finding
 from tests.cli.bug import JOIN_AT_BOUNDS
 from tests.cli.command import Command
 

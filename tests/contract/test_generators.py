@@ -19,8 +19,8 @@ from fuzz.errors import CaseError
 from fuzz.execution.modes import MODES
 from fuzz.generators.generator import Generator, Scale, all_generators
 from fuzz.sources.workloads import workload_named
-from oracles.case import Case, CaseId, Kind
-from oracles.mode import protocol_of
+from oracles.model.case import Case, CaseId, Kind
+from oracles.model.mode import protocol_of
 
 CHECKOUT = Path(__file__).parents[2]
 GENERATORS = all_generators()

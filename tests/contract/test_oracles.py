@@ -3,6 +3,7 @@
 import copy
 import os
 import pickle
+import pkgutil
 import random
 import subprocess
 import sys
@@ -14,15 +15,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuzz.campaign.trial import try_case
-from fuzz.inquiry.question import sampled_by_name
-from oracles import sampling
-from oracles.case import Case, Kind, Step
-from oracles.finding import Finding
-from oracles.metamorphic import Metamorphic
-from oracles.observation import CaseObservation, Column, Message, Observation, Outcome, Residue, Resources, Run
-from oracles.oracle import Agree, Oracle, all_oracles
-from oracles.sampling import BY_NAME, Sample
+import oracles
+from fuzz.execution.judging import judge_case
+from fuzz.triage.interestingness import sampled_by_name
+from oracles.framework.metamorphic import Metamorphic
+from oracles.model import sampling
+from oracles.model.case import Case, Kind, Step
+from oracles.model.finding import Finding
+from oracles.model.observation import CaseObservation, Column, Message, Observation, Outcome, Residue, Resources, Run
+from oracles.model.oracle import Agree, Oracle, all_oracles
+from oracles.model.sampling import BY_NAME, Sample
 from tests.unit.observed import ByHand, ok, row, seated
 
 CHECKOUT = Path(__file__).parents[2]
@@ -76,10 +78,13 @@ def respond_at_random(case: Case, seed: int) -> ByHand:
     return ByHand(lambda run: made_observation(case, run, random.Random(f"{seed} {run}")))
 
 
-def test_names_are_those_of_the_files() -> None:
-    assert [oracle.name for oracle in ORACLES] == [
-        type(oracle).__module__.removeprefix("oracles.") for oracle in ORACLES
-    ]
+def test_names_are_those_of_the_files_or_folders() -> None:
+    assert [oracle.name for oracle in ORACLES] == [type(oracle).__module__.split(".")[1] for oracle in ORACLES]
+
+
+def test_at_the_top_are_only_oracles() -> None:
+    rooms = {"framework", "model", "sql", "explain"}
+    assert {module.name for module in pkgutil.iter_modules(oracles.__path__)} == {o.name for o in ORACLES} | rooms
 
 
 @each_oracle
@@ -103,7 +108,7 @@ def test_runs_are_asked_of_the_arms_there_are(oracle: Oracle) -> None:
 def runs_wanted(oracle: Oracle, case: Case) -> int:
     """Return how many runs the oracle wants for a case in which all statements succeed."""
     by_hand = ByHand(lambda run: CaseObservation("", (ok(),) * len(case.all_steps), (), Residue(), ()))
-    try_case(by_hand, seated((oracle,), ("master", "patched")), case)
+    judge_case(by_hand, seated((oracle,), ("master", "patched")), case)
     return len(set(by_hand.asked))
 
 
@@ -139,7 +144,7 @@ def test_whatever_was_observed_there_is_a_verdict_on_each_other_arm(
 ) -> None:
     case = made_case(random.Random(seed))
     arms = ("master", *others)
-    trial = try_case(respond_at_random(case, seed), seated((oracle,), arms), case)
+    trial = judge_case(respond_at_random(case, seed), seated((oracle,), arms), case)
     assert len(trial.verdicts) >= len(others)
     for found in trial.findings:
         assert found.oracle == oracle.name
@@ -156,7 +161,7 @@ def test_whatever_was_observed_there_is_a_verdict_on_each_other_arm(
 def test_judging_changes_nothing_and_repeats(oracle: Oracle, seed: int) -> None:
     case = made_case(random.Random(seed))
     arms = ("master", "patched")
-    observations = dict(try_case(respond_at_random(case, seed), seated((oracle,), arms), case).observations)
+    observations = dict(judge_case(respond_at_random(case, seed), seated((oracle,), arms), case).observations)
     before = copy.deepcopy(observations)
     verdicts = oracle.judge(case, arms, observations)
     assert observations == before
@@ -173,7 +178,7 @@ def test_equal_and_sound_observations_agree(oracle: Oracle, seed: int) -> None:
         replace(made_step(rng), outcome=rng.choice([Outcome.OK, Outcome.ERROR]), messages=()) for _ in case.all_steps
     )
     sound = CaseObservation("", steps, (("t", "1 7"),), Residue(), ())
-    trial = try_case(ByHand(lambda run: sound), seated((oracle,), ("master", "patched", "third")), case)
+    trial = judge_case(ByHand(lambda run: sound), seated((oracle,), ("master", "patched", "third")), case)
     least = len(steps) if oracle.name in JUDGE_EACH_STATEMENT else 0
     assert trial.verdicts in [((oracle.name, Agree(judged)),) * 2 for judged in range(least, len(steps) + 1)]
 
@@ -184,7 +189,7 @@ def test_verdicts_do_not_depend_on_the_hash_seed() -> None:
         "for seed in range(40):\n"
         "    case = made_case(random.Random(seed))\n"
         "    seats = seated(ORACLES, ('master', 'patched', 'third'))\n"
-        "    print(try_case(respond_at_random(case, seed), seats, case).verdicts)\n"
+        "    print(judge_case(respond_at_random(case, seed), seats, case).verdicts)\n"
     )
     outputs = {
         subprocess.run(

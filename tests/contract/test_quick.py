@@ -6,7 +6,7 @@ import sys
 from fuzz import workdir
 from fuzz.generators.generator import all_generators
 from fuzz.sources.source import all_sources
-from oracles.oracle import all_oracles
+from oracles.model.oracle import all_oracles
 from tests.injected_bugs.hunt import bug_of
 
 

@@ -76,14 +76,8 @@ def _psql(arm: Arm, script: str) -> subprocess.CompletedProcess[str]:
     with psycopg.connect(**_where(arm, "postgres"), autocommit=True) as connection:
         connection.execute(f"DROP DATABASE IF EXISTS {_DATABASE} WITH (FORCE)")
         connection.execute(f"CREATE DATABASE {_DATABASE}")
-    where = ("-h", arm.cluster.socket_dir, "-p", str(arm.cluster.port), "-U", "postgres", _DATABASE)
-    return subprocess.run(
-        [arm.build.bindir / "psql", "-X", "-f", "-", *where],
-        input=script,
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",
-    )
+    where = ("-h", str(arm.cluster.socket_dir), "-p", str(arm.cluster.port), "-U", "postgres", _DATABASE)
+    return arm.cluster.run(arm.build.bindir / "psql", "-X", "-f", "-", *where, stdin=script)
 
 
 def _rows_left(arm: Arm, reproducer: Path) -> int:

@@ -10,8 +10,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
+
+from fuzz.report.console import Console
 
 _FIGURES = ("statements before", "statements", "settings", "rows", "characters", "found in", "reduced in")
 _YES_OR_NO = ("blamed", "by psql")
@@ -26,7 +27,7 @@ def table_of(bugs: Sequence[Mapping[str, Any]]) -> Table:
         table.add_column(name, justify="right")
     for bug in bugs:
         shown = "{} of {}".format(*bug["shown"])
-        answers = ("?" if bug[name] is None else "yes" if bug[name] else "no" for name in _YES_OR_NO)
+        answers = ("yes" if bug[name] else "no" for name in _YES_OR_NO)
         table.add_row(bug["bug"], bug["oracle"], *(_figure(bug[name]) for name in _FIGURES), shown, *answers)
     medians = (_figure(median(bug[name] for bug in bugs if bug[name] is not None)) for name in _FIGURES)
     yes = (f"{sum(bool(bug[name]) for bug in bugs)} of {len(bugs)}" for name in _YES_OR_NO)

@@ -5,17 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.campaign.seats import seats
-from fuzz.campaign.trial import try_case
 from fuzz.engines.seeded import case_of
-from fuzz.execution.stage import Stage
+from fuzz.execution.executor import Executor
+from fuzz.execution.judging import assignments, judge_case
 from fuzz.generators.generator import Scale
 from fuzz.servers.arm import ArmSpec, open_arms
 from fuzz.servers.base import resolve_base
 from fuzz.servers.flavor import FLAVORS
 from fuzz.servers.series import series_from_files
-from oracles.case import CaseId
-from oracles.oracle import all_oracles
+from oracles.model.case import CaseId
+from oracles.model.oracle import all_oracles
 from tests.injected_bugs.hunt import Bug, bug_of, sound_patches
 
 BUGS = [bug for patch in sorted(Path(__file__).parent.glob("**/*.patch")) if (bug := bug_of(patch)).quick]
@@ -34,10 +33,10 @@ def test_an_injected_bug_is_found(bug: Bug, record_property: Callable[[str, obje
         ArmSpec(name, base, series_from_files(patches), flavor)
         for name, patches in (("sound", sound), ("bugged", [*sound, bug.patch]))
     ]
-    with open_arms(specs, print) as arms, Stage(arms) as stage:
-        judges = seats([oracle for oracle in all_oracles() if oracle.name in bug.oracles], arms)
+    with open_arms(specs, print) as arms, Executor(arms) as stage:
+        judges = assignments([oracle for oracle in all_oracles() if oracle.name in bug.oracles], arms)
         cases = (case_of(CaseId(SEED, bug.quick or "", index), Scale()) for index in range(CASES))
-        findings = (found for case in cases for found in try_case(stage, judges, case).findings)
+        findings = (found for case in cases for found in judge_case(stage, judges, case).findings)
         found = next(findings, None)
     assert found, f"none of the first {CASES} cases shows it"
     assert found.arms == ("sound", "bugged")

@@ -1,6 +1,8 @@
 """Compiled harnesses are kept for all checkouts of the project."""
 
 import shutil
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,15 +15,38 @@ from tests.libfuzzer.harnesses import TOP, Harness, assert_clean
 pytestmark = pytest.mark.servers
 
 
+@pytest.fixture
+def directory() -> Iterator[Path]:
+    """A directory that the account which compiles may enter."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as made:
+        Path(made).chmod(0o755)
+        yield Path(made)
+
+
 def test_a_harness_outlives_the_checkout_it_was_compiled_in(
-    harness: Harness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    checkout = tmp_path / "checkout"
+    checkout = directory / "checkout"
     shutil.copytree(TOP / "fuzz" / "engines" / "libfuzzer", checkout)
     monkeypatch.setattr(building, "_HERE", checkout)
-    monkeypatch.setattr(workdir, "harnesses", lambda: tmp_path)
+    monkeypatch.setattr(workdir, "harnesses", lambda: directory)
     compiled = harness("blockbloom")
     shutil.rmtree(checkout)
     run = run_harness(compiled, 0, TOP / "corpus" / "libfuzzer" / "blockbloom")
     assert_clean(run)
     assert run.functions["blockbloom_add"].calls > 0
+
+
+def test_a_harness_reuses_what_another_one_compiled(
+    harness: Harness, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workdir, "harnesses", lambda: directory)
+    bugs = TOP / "tests" / "libfuzzer" / "bugs"
+    sound = harness("blockbloom")
+    made = set(directory.glob("objects/*.o"))
+    shutil.rmtree(sound.parent)
+    bugged = harness("blockbloom", bug=bugs / "blockbloom_size_beyond_the_limit.patch")
+    (changed,) = set(directory.glob("objects/*.o")) - made  # blockbloom.c
+    assert changed.stat().st_size
+    run = run_harness(bugged, 0, TOP / "corpus" / "libfuzzer" / "blockbloom")
+    assert run.crash is not None or run.functions["blockbloom_add"].calls > 0  # its coverage names its own copies

@@ -1,5 +1,6 @@
 """Each series is one that a committer can take: `git am` accepts it, and makes of the base the tree that we build."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -41,7 +42,9 @@ def test_patch_says_why(patch: Path) -> None:
     message, _, _ = patch.read_text().partition("\n---\n")
     assert "Discussion: https://postgr.es/m/" in message
     assert len(message.partition("\n\n")[2].split()) > 50
-    assert patch.name.partition("-")[0] in (PATCHES / "README.md").read_text()
+    subject = re.search(r"^Subject: \[PATCH\] (.*(?:\n .*)*)", message, re.MULTILINE)
+    assert subject
+    assert f"{patch.name.partition('-')[0]} {' '.join(subject[1].split())}" in (PATCHES / "README.md").read_text()
 
 
 def test_no_patch_is_forgotten() -> None:

@@ -15,6 +15,7 @@ from fuzz.servers.regress import SuiteResult, run_isolation, run_module, run_reg
 pytestmark = pytest.mark.servers
 
 VARIANTS = workdir.CHECKOUT / "patches" / "pg17" / "variants"
+SANITIZED = pytest.mark.long(group="sanitized")  # these share a build that nothing else needs
 _MODULE = re.compile(rb"^\+\+\+ b/(src/test/modules/\w+|contrib/\w+)/sql/", re.MULTILINE)
 
 
@@ -37,10 +38,10 @@ def require_passed(result: SuiteResult) -> None:
     ("series", "flavor"),
     [
         pytest.param("patched", "assert", id="patched", marks=pytest.mark.quick),
-        pytest.param("patched", "sanitize", id="patched, sanitized", marks=pytest.mark.long),
+        pytest.param("patched", "sanitize", id="patched, sanitized", marks=SANITIZED),
         pytest.param("master", "assert", id="master", marks=pytest.mark.long),
         *(
-            pytest.param(str(path), "assert", id=path.name, marks=pytest.mark.long)
+            pytest.param(str(path), "assert", id=path.name, marks=pytest.mark.long(group=path.name))
             for path in sorted(VARIANTS.iterdir())
         ),
     ],
@@ -54,7 +55,7 @@ def test_suite(base: Base, series: str, flavor: str, suite: Callable[[Build], Su
     ("arm", "flavor"),
     [
         pytest.param("patched", "assert", id="patched", marks=pytest.mark.quick),
-        pytest.param("patched", "sanitize", id="patched, sanitized", marks=pytest.mark.long),
+        pytest.param("patched", "sanitize", id="patched, sanitized", marks=SANITIZED),
         pytest.param("master", "assert", id="master", marks=pytest.mark.long),
     ],
 )

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from fuzz.campaign.reach import EXPLAINED, reach
 from fuzz.engines.seeded import case_of
-from fuzz.execution.stage import Stage
+from fuzz.execution.executor import Executor
 from fuzz.generators.generator import Scale
-from oracles.case import CaseId, Kind, Step
-from oracles.observation import Observation, Outcome, Run
+from oracles.model.case import CaseId, Kind, Step
+from oracles.model.observation import Observation, Outcome, Run
 
 SEED = 11
 
@@ -43,7 +43,7 @@ class Census:
             self.counters.update(f"{tag}+multi_batch" for tag in step.tags if "hash_join.multi_batch" in counters)
 
 
-def census_of(stage: Stage, generator: str, cases: int, families: Mapping[str, AbstractSet[str]]) -> Census:
+def census_of(stage: Executor, generator: str, cases: int, families: Mapping[str, AbstractSet[str]]) -> Census:
     """Take the census of so many cases; a family counts the statements with any of its counters."""
     census = Census()
     for index in range(cases):

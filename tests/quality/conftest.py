@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fuzz.execution.stage import Stage
+from fuzz.execution.executor import Executor
 from fuzz.servers.arm import Arm
 from fuzz.servers.base import resolve_base
 from fuzz.servers.build import ensure_build
@@ -20,6 +20,6 @@ def arm() -> Iterator[Arm]:
 
 
 @pytest.fixture(scope="session")
-def stage(arm: Arm) -> Iterator[Stage]:
-    with Stage((arm,), "quality") as stage:
+def stage(arm: Arm) -> Iterator[Executor]:
+    with Executor((arm,), "quality") as stage:
         yield stage

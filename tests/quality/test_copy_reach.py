@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 import pytest
 
 from fuzz.engines.seeded import case_of
-from fuzz.execution.stage import Stage
-from fuzz.generators.copying.formats import Batch, Cell, Format, Options, records, stream
-from fuzz.generators.copying.table import Column
-from fuzz.generators.copying.values import INT4, TYPES, USER_TYPES, ColumnType, int4
+from fuzz.execution.executor import Executor
+from fuzz.generators.copy_batches.formats import Batch, Cell, Format, Options, records, stream
+from fuzz.generators.copy_batches.table import Column
+from fuzz.generators.copy_batches.values import INT4, TYPES, USER_TYPES, ColumnType, int4
 from fuzz.generators.generator import Scale
-from oracles.case import Case, CaseId, Kind, Step
-from oracles.observation import Outcome, Run
+from oracles.model.case import Case, CaseId, Kind, Step
+from oracles.model.observation import Outcome, Run
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(600)]
 
@@ -34,7 +34,7 @@ class Census:
 
 
 @pytest.fixture(scope="module")
-def census(stage: Stage) -> Census:
+def census(stage: Executor) -> Census:
     census = Census()
     for index in range(CASES):
         case = case_of(CaseId(7, "copy_batches", index), Scale())
@@ -133,7 +133,7 @@ def _both_forms(kind: ColumnType) -> Case:
 
 
 @pytest.mark.parametrize("kind", TYPES.options, ids=lambda kind: kind.sql)
-def test_a_value_is_the_same_in_each_format(stage: Stage, kind: ColumnType) -> None:
+def test_a_value_is_the_same_in_each_format(stage: Executor, kind: ColumnType) -> None:
     run = Run("quality", ())
     *steps, csv, binary, count = stage.observe(_both_forms(kind), [run])[run].steps
     assert [step.sqlstate for step in steps if step.outcome is not Outcome.OK] == []

@@ -3,25 +3,24 @@
 Bounds promise that no more than 1 % of the tests fall below 1 %; and no doubt may survive two samples more.
 """
 
-import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from fuzz.execution.stage import Stage
+from fuzz.execution.executor import Executor
 from fuzz.generators import loopback
-from fuzz.generators.analyzing.remote import METHODS
+from fuzz.generators.foreign_analyze.remote import METHODS
 from fuzz.servers.arm import Arm, shipped_series
 from fuzz.servers.base import resolve_base
 from fuzz.servers.build import ensure_build
 from fuzz.servers.cluster import Cluster
 from fuzz.servers.flavor import FLAVORS
 from fuzz.servers.series import apply_series
-from oracles.case import Case, Kind, Step
-from oracles.sample_doubts import all_doubts
-from oracles.sample_tests import LEVEL
-from oracles.statistics import Statistics, analyses
+from oracles.model.case import Case, Kind, Step
+from oracles.statistics.oracle import Statistics, analyses
+from oracles.statistics.sample_doubts import all_doubts
+from oracles.statistics.sample_tests import LEVEL
 
 pytestmark = [pytest.mark.servers, pytest.mark.long, pytest.mark.timeout(3600)]
 
@@ -31,11 +30,11 @@ ROWS = "SELECT g, g % 23, nullif(g % 7, 0), g / 40, 'k' || g * g % 101 FROM gene
 
 
 @pytest.fixture(params=ARMS)
-def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
+def stage(request: pytest.FixtureRequest) -> Iterator[Executor]:
     base = resolve_base("pg17", print)
     trees = apply_series(base.tree, shipped_series(request.param, base))
     build = ensure_build(trees[-1], FLAVORS["assert"], print)
-    with Cluster(build, "alarms") as cluster, Stage((Arm("alarms", build, cluster, trees),), "alarms") as stage:
+    with Cluster(build, "alarms") as cluster, Executor((Arm("alarms", build, cluster, trees),), "alarms") as stage:
         yield stage
 
 
@@ -55,7 +54,7 @@ def analyzed(method: str) -> Case:
     return Case("alarms", tuple(map(Step, scene)), pair * AT_ONCE)
 
 
-def test_sound_samples_are_hardly_ever_doubted(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sound_samples_are_hardly_ever_doubted(stage: Executor, record_property: Callable[[str, object], None]) -> None:
     tests: Counter[str] = Counter()
     below: Counter[str] = Counter()
     suspicions = runs = 0
@@ -70,10 +69,8 @@ def test_sound_samples_are_hardly_ever_doubted(stage: Stage, capsys: pytest.Capt
                 tests[name] += 1
                 below[name] += doubt.chance < 0.01
                 suspicions += doubt.chance < LEVEL
-    with capsys.disabled():
-        sys.stdout.write(
-            f"\n{runs} samples: {suspicions} suspicions in {tests.total()} tests; below 1 %: {dict(below)}\n"
-        )
+    told = f"{runs} samples: {suspicions} suspicions in {tests.total()} tests; below 1 %: {dict(below)}"
+    record_property("told", told)
     for name, number in tests.items():
         assert below[name] <= number * 0.01 + 3 * (number * 0.01) ** 0.5, name
     assert suspicions <= tests.total() * LEVEL + 3 * max(1.0, (tests.total() * LEVEL) ** 0.5)

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 import pytest
 
 from fuzz.engines.seeded import case_of
-from fuzz.execution.stage import Stage
+from fuzz.execution.executor import Executor
 from fuzz.generators.generator import Scale
-from oracles.case import CaseId
-from oracles.observation import Outcome
-from oracles.remote_sql import samples, statements
-from oracles.sample_doubts import law_of
-from oracles.statistics import Statistics, analyses
+from oracles.model.case import CaseId
+from oracles.model.observation import Outcome
+from oracles.statistics.oracle import Statistics, analyses
+from oracles.statistics.remote_sql import samples, statements
+from oracles.statistics.sample_doubts import law_of
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
@@ -31,7 +31,7 @@ class Census:
 
 
 @pytest.fixture(scope="module")
-def census(stage: Stage) -> Census:
+def census(stage: Executor) -> Census:
     census = Census()
     for index in range(CASES):
         case = case_of(CaseId(11, "foreign_analyze", index), Scale())

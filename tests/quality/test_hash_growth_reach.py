@@ -3,7 +3,7 @@
 import pytest
 
 from fuzz.campaign.reach import EXPLAINED
-from fuzz.execution.stage import Stage
+from fuzz.execution.executor import Executor
 from tests.quality.census import Census, census_of
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
@@ -13,7 +13,7 @@ FAMILIES = {"grown": {"hash_join.grown_batches", "hash_join.grown_buckets"}}
 
 
 @pytest.fixture(scope="module")
-def census(stage: Stage) -> Census:
+def census(stage: Executor) -> Census:
     return census_of(stage, "hash_growth", CASES, FAMILIES)
 
 

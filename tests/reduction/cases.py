@@ -2,8 +2,8 @@
 
 from hypothesis import strategies as st
 
-from oracles.case import Case, Kind, Step
-from oracles.mode import Mode, Protocol
+from oracles.model.case import Case, Kind, Step
+from oracles.model.mode import Mode, Protocol
 
 characters = st.characters(codec="utf-8", exclude_characters="\0")
 nasty = st.sampled_from(

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from fuzz.reduction.columns import mentioned, without
-from fuzz.reduction.passes.drop_columns import drop_columns
-from fuzz.reduction.passes.shorten_fields import shorten_fields
-from fuzz.reduction.reducer import Pass, reduce
-from oracles.case import Case, Kind, Step
+from fuzz.triage.reduction.columns import mentioned, without
+from fuzz.triage.reduction.passes.drop import drop_columns
+from fuzz.triage.reduction.passes.shorten import shorten_fields
+from fuzz.triage.reduction.reducer import Pass, reduce
+from oracles.model.case import Case, Kind, Step
 
 TABLE = Step("CREATE TABLE t (id int4 NOT NULL, k int4, CHECK (k < 9), UNIQUE (id, k)) PARTITION BY RANGE (id)")
 QUERY = Step("SELECT id FROM t", Kind.QUERY)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzz.reduction.deltas import least, least_from_below, shortest, shortest_in_parts
+from fuzz.triage.reduction.deltas import least, least_from_below, shortest, shortest_in_parts
 
 Interesting = Callable[[tuple[int, ...]], bool]
 

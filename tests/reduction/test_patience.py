@@ -6,10 +6,10 @@ from random import Random
 
 import pytest
 
-from fuzz.reduction.passes.drop_steps import drop_steps
-from fuzz.reduction.patience import ASKED, FADED, RISK, SHOWN, Patience
-from fuzz.reduction.reducer import reduce
-from oracles.case import Case, Step
+from fuzz.triage.reduction.passes.drop import drop_steps
+from fuzz.triage.reduction.reducer import reduce
+from fuzz.triage.sequential_test import ASKED, FADED, RISK, SHOWN, SequentialTest
+from oracles.model.case import Case, Step
 
 CASE = Case("g", (), tuple(Step(f"SELECT {number}") for number in range(40)))
 NEEDED = {CASE.steps[number] for number in (3, 17, 31)}
@@ -27,11 +27,11 @@ def at_a_rate(rates: Callable[[Case], float], seed: int) -> Callable[[Case], boo
 def test_a_step_is_lost_or_taken_in_error_as_seldom_as_promised(rate: float) -> None:
     same, faded = replace(CASE, generator="same"), replace(CASE, generator="faded")
     rates = {CASE: rate, same: rate, faded: rate / FADED / 2}
-    patience = Patience(at_a_rate(rates.__getitem__, 1))
+    patience = SequentialTest(at_a_rate(rates.__getitem__, 1))
     while not patience.wavers:
         looked = patience.look(CASE)
     assert looked.shown >= SHOWN
-    patience = Patience(at_a_rate(rates.__getitem__, 2))
+    patience = SequentialTest(at_a_rate(rates.__getitem__, 2))
     patience._rate = rate  # what looking found is a matter of chance too
     assert sum(patience.shows(same) for _ in range(TRIALS)) >= TRIALS * (1 - 1.2 * RISK)
     assert sum(patience.shows(faded) for _ in range(TRIALS)) <= TRIALS * RISK
@@ -103,7 +103,7 @@ def test_what_always_shows_is_asked_about_once() -> None:
 def test_looking_ends_with_its_time_but_loses_nothing() -> None:
     """What shows once in ten tries is counted no longer than the time allows, though never given up as lost."""
     answers = iter([*9 * [False], True, *99 * [False]])
-    patience = Patience(lambda case: next(answers))
+    patience = SequentialTest(lambda case: next(answers))
     assert patience.look(CASE, seconds=0).runs == ASKED  # at the start, nothing is known to be there
     patience._rate = 0.1
     looked = patience.look(CASE, seconds=0)

@@ -8,20 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzz.reduction.passes.drop_modes import drop_modes
-from fuzz.reduction.passes.drop_other_queries import drop_other_queries
-from fuzz.reduction.passes.drop_settings import drop_settings
-from fuzz.reduction.passes.drop_steps import drop_steps
-from fuzz.reduction.passes.drop_tags import drop_tags
-from fuzz.reduction.passes.shorten_copy_data import SIGNATURE, shorten_copy_data
-from fuzz.reduction.passes.shorten_loops import shorten_loops
-from fuzz.reduction.passes.shorten_series import shorten_all_series
-from fuzz.reduction.passes.shorten_values import shorten_values
-from fuzz.reduction.patience import ASKED, ASKED_IN_VAIN, Question
-from fuzz.reduction.problem import Problem, sort_key
-from fuzz.reduction.reducer import PASSES, Pass, Uninteresting, reduce
-from oracles.case import Case, Kind, Step
-from oracles.mode import Mode, Protocol
+from fuzz.triage.reduction.passes.drop import drop_modes, drop_other_queries, drop_settings, drop_steps, drop_tags
+from fuzz.triage.reduction.passes.shorten import (
+    SIGNATURE,
+    shorten_all_series,
+    shorten_copy_data,
+    shorten_loops,
+    shorten_values,
+)
+from fuzz.triage.reduction.problem import Problem, sort_key
+from fuzz.triage.reduction.reducer import PASSES, Pass, Uninteresting, reduce
+from fuzz.triage.sequential_test import ASKED, ASKED_IN_VAIN, Question
+from oracles.model.case import Case, Kind, Step
+from oracles.model.mode import Mode, Protocol
 from tests.reduction.cases import cases
 
 CASE = Case(

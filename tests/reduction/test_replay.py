@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from fuzz.errors import CaseError
-from fuzz.reduction.replay import load
-from oracles.case import Step
+from fuzz.triage.reproducer.load import load
+from oracles.model.case import Step
 from tests.reduction.test_reproducer import CASE, script
 
 

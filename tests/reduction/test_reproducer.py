@@ -7,10 +7,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fuzz.errors import CaseError
-from fuzz.reduction.reproducer import About, parse, read_about, render
-from oracles.case import Case, Kind, Step
-from oracles.finding import Beside, Finding
-from oracles.mode import Mode, Protocol
+from fuzz.triage.reproducer.reproducer import About, parse, read_about, render
+from oracles.model.case import Case, Kind, Step
+from oracles.model.finding import Evidence, Finding
+from oracles.model.mode import Mode, Protocol
 from tests.reduction.cases import cases, characters
 
 ARMS = {"master": {"build": "abc", "series": []}, "patched": {"build": "def", "series": ["0001.patch"]}}
@@ -57,29 +57,29 @@ def test_it_says_what_and_where_and_how_to_replay() -> None:
 @example(case=CASE, sql="SELECT '\n-- step 9: command\n'", step=4, explained=False)
 @example(case=CASE, sql="SELECT b FROM t WHERE a = $1", step=4, explained=True)
 def test_what_stands_beside_a_step_is_no_part_of_the_case(case: Case, sql: str, step: int, *, explained: bool) -> None:
-    beside = (Beside(sql, (("work_mem", "'"),), explained), Beside("SELECT 2"))
+    beside = (Evidence(sql, (("work_mem", "'"),), explained), Evidence("SELECT 2"))
     told = replace(FINDING, step=step, beside=beside)
     if step < len(case.all_steps) and case.all_steps[step].kind is Kind.QUERY:
         assert parse(script(case, told)) == case
 
 
 def test_what_stands_beside_a_step_runs_as_the_step_does() -> None:
-    beside = (Beside("SELECT b FROM t", (("enable_hashjoin", "off"), ("work_mem", "1MB"))),)
+    beside = (Evidence("SELECT b FROM t", (("enable_hashjoin", "off"), ("work_mem", "1MB"))),)
     text = script(finding=replace(FINDING, step=4, beside=beside))
     block = text[text.index("-- beside") : text.index("-- end")].split("\n")
     assert block[:3] == ["-- beside 5: query executed", "SET enable_hashjoin = 'off';", "SET work_mem = '1MB';"]
     assert block[3:5] == ["PREPARE duel_statement_5 AS SELECT b FROM t;", "EXECUTE duel_statement_5('one');"]
     assert block[5:7] == ["RESET enable_hashjoin;", "SET work_mem = '64kB';"]
-    explained = script(finding=replace(FINDING, step=4, beside=(Beside("SELECT b FROM t", explained=True),)))
+    explained = script(finding=replace(FINDING, step=4, beside=(Evidence("SELECT b FROM t", explained=True),)))
     assert "\nEXPLAIN (ANALYZE, BUFFERS, SETTINGS, TIMING OFF) EXECUTE duel_statement_5('one');" in explained
-    planned = script(finding=replace(FINDING, step=4, beside=(Beside("SELECT b FROM t", planned=True),)))
+    planned = script(finding=replace(FINDING, step=4, beside=(Evidence("SELECT b FROM t", planned=True),)))
     assert "\nEXPLAIN (VERBOSE, SETTINGS, SUMMARY, MEMORY) EXECUTE duel_statement_5('one');" in planned
 
 
 def test_what_was_asked_plainly_stands_there_plainly() -> None:
     cursor = replace(CASE, modes=(Mode("cursor", protocol=Protocol.CURSOR),))
     changed = "BEGIN;DELETE FROM t;ROLLBACK"
-    text = script(cursor, replace(FINDING, step=3, beside=(Beside(changed, plainly=True), Beside("SELECT 2"))))
+    text = script(cursor, replace(FINDING, step=3, beside=(Evidence(changed, plainly=True), Evidence("SELECT 2"))))
     first, second = text[text.index("-- beside") : text.index("-- step 4")].split("\n\n")[:2]
     assert "DECLARE" not in first
     assert "DECLARE" in second

@@ -8,13 +8,12 @@ from hypothesis import strategies as st
 from pglast import ast
 from pglast.enums import JoinType
 
-from fuzz.reduction.passes.prune_trees import prune_commands, prune_queries
-from fuzz.reduction.passes.shorten_literals import shorten_literals
-from fuzz.reduction.passes.shorten_series import shorten_series
-from fuzz.reduction.reducer import Pass, reduce
-from fuzz.reduction.steps import restated
-from fuzz.reduction.trees import nodes, tree_of
-from oracles.case import Case, Kind, Step
+from fuzz.triage.reduction.passes.prune import prune_commands, prune_queries
+from fuzz.triage.reduction.passes.shorten import shorten_literals, shorten_series
+from fuzz.triage.reduction.reducer import Pass, reduce
+from fuzz.triage.reduction.statement import restated
+from fuzz.triage.reduction.trees import nodes, tree_of
+from oracles.model.case import Case, Kind, Step
 
 JOINS = """
 WITH c AS MATERIALIZED (

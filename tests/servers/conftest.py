@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fuzz.execution.stage import Stage
+from fuzz.execution.executor import Executor
 from fuzz.servers.arm import Arm
 from fuzz.servers.base import Base, resolve_base
 from fuzz.servers.build import Build, ensure_build
@@ -36,6 +36,6 @@ def arms(build: Build) -> Iterator[tuple[Arm, ...]]:
 
 
 @pytest.fixture(scope="module")
-def stage(arms: tuple[Arm, ...]) -> Iterator[Stage]:
-    with Stage(arms) as stage:
+def stage(arms: tuple[Arm, ...]) -> Iterator[Executor]:
+    with Executor(arms) as stage:
         yield stage

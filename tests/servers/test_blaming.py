@@ -8,18 +8,18 @@ import pytest
 
 from fuzz import workdir
 from fuzz.campaign.findings import StoredFinding
-from fuzz.campaign.known import Smallest
 from fuzz.cli.options import ArmOptions, arms_json
 from fuzz.cli.reducing import Reducing
-from fuzz.execution.stage import Stage
-from fuzz.inquiry.blaming import suspicion
-from fuzz.inquiry.looking import look
-from fuzz.reduction.replay import load
-from fuzz.reduction.reproducer import parse
+from fuzz.execution.executor import Executor
 from fuzz.servers.arm import Arm, open_arms
 from fuzz.servers.known_good import newer_than_known
-from oracles.case import Case
-from oracles.finding import Finding
+from fuzz.triage.blame import suspicion
+from fuzz.triage.interestingness import look
+from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.reproducer.load import load
+from fuzz.triage.reproducer.reproducer import parse
+from oracles.model.case import Case
+from oracles.model.finding import Finding
 from tests.cli.bug import BUG, JOIN_AT_BOUNDS, bugged_arms
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(600)]
@@ -39,10 +39,10 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str,
 
 def looked_at(
     opened: tuple[dict[str, Arm], Facts], case: Case, oracle: str, names: tuple[str, str]
-) -> tuple[list[Arm], Smallest]:
+) -> tuple[list[Arm], ReducedCase]:
     """Return the arms, and what the case shows on them."""
     arms = [opened[0][name] for name in dict.fromkeys(names)]
-    with Stage(arms, "look") as stage:
+    with Executor(arms, "look") as stage:
         smallest = look(stage, arms, case, Finding(oracle, names, "", None, "", "", ""))
     assert smallest.always
     return arms, smallest

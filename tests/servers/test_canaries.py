@@ -6,16 +6,16 @@ from contextlib import ExitStack
 import pytest
 
 from fuzz.campaign.canaries import Planted, is_caught, plant, require_caught
-from fuzz.campaign.trial import try_case
 from fuzz.errors import CanaryMissed
-from fuzz.execution.stage import Stage
+from fuzz.execution.executor import Executor
+from fuzz.execution.judging import judge_case
 from fuzz.servers.arm import Arm
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
-from oracles.canary_case import canary_case, query
-from oracles.case import Case, Kind, Step
+from oracles.framework.canaries import canary_case, query
 from oracles.leak import Leak
-from oracles.oracle import Agree, Canary, Oracle, all_oracles
+from oracles.model.case import Case, Kind, Step
+from oracles.model.oracle import Agree, Canary, Oracle, all_oracles
 from oracles.result import Result
 from tests.unit.observed import seated
 
@@ -39,15 +39,19 @@ def arms(build: Build) -> Iterator[tuple[Arm, ...]]:
 
 
 @pytest.fixture(scope="module")
-def stage(arms: tuple[Arm, ...]) -> Iterator[Stage]:
-    with Stage(arms) as stage:
+def stage(arms: tuple[Arm, ...]) -> Iterator[Executor]:
+    with Executor(arms) as stage:
         yield stage
 
 
 @pytest.mark.quick
 @pytest.mark.parametrize(("oracle", "canary"), CANARIES)
 def test_a_planted_bug_is_found_in_the_arm_it_was_planted_in(
-    oracle: Oracle, canary: Canary, stage: Stage, arms: tuple[Arm, ...], record_property: Callable[[str, object], None]
+    oracle: Oracle,
+    canary: Canary,
+    stage: Executor,
+    arms: tuple[Arm, ...],
+    record_property: Callable[[str, object], None],
 ) -> None:
     assert is_caught(plant(oracle, canary, stage, arms), arms)
     record_property("oracles", oracle.name)
@@ -58,14 +62,14 @@ def test_a_planted_bug_is_found_in_the_arm_it_was_planted_in(
     list(dict.fromkeys(canary.case for oracle in ORACLES for canary in oracle.canaries)),
     ids=lambda case: " ".join([case.steps[0].sql, *(mode.name for mode in case.modes)]),
 )
-def test_the_same_case_without_a_bug_is_silent(case: Case, stage: Stage) -> None:
-    trial = try_case(stage, seated(ORACLES, NAMES), case)
+def test_the_same_case_without_a_bug_is_silent(case: Case, stage: Executor) -> None:
+    trial = judge_case(stage, seated(ORACLES, NAMES), case)
     assert all(isinstance(verdict, Agree) for _, verdict in trial.verdicts)
     assert [name for name, _ in trial.verdicts] == [oracle.name for oracle in ORACLES]
     assert trial.statements == len(case.all_steps)
 
 
-def test_harm_is_done_in_the_step_alone(stage: Stage, arms: tuple[Arm, ...]) -> None:
+def test_harm_is_done_in_the_step_alone(stage: Executor, arms: tuple[Arm, ...]) -> None:
     trial = plant(Result(), Canary("drop_row", WHOLE_FLOCK), stage, arms)
     (found,) = trial.findings
     assert found.step == len(WHOLE_FLOCK.scene)
@@ -81,13 +85,13 @@ def test_harm_is_done_in_the_step_alone(stage: Stage, arms: tuple[Arm, ...]) -> 
         ("leak_temp_file:nest", "left: temp files"),
     ],
 )
-def test_copy_can_be_sabotaged_too(sabotage: str, origin: str, stage: Stage, arms: tuple[Arm, ...]) -> None:
+def test_copy_can_be_sabotaged_too(sabotage: str, origin: str, stage: Executor, arms: tuple[Arm, ...]) -> None:
     oracle = Result() if origin.startswith("stored") else Leak()
     trial = plant(oracle, Canary(sabotage, canary_case(COPY)), stage, arms)
     assert origin in {found.origin for found in trial.findings}
 
 
-def test_an_oracle_that_sees_nothing_stops_the_run(stage: Stage, arms: tuple[Arm, ...]) -> None:
+def test_an_oracle_that_sees_nothing_stops_the_run(stage: Executor, arms: tuple[Arm, ...]) -> None:
     trial = plant(Leak(), Canary("drop_row", WHOLE_FLOCK), stage, arms)
     assert not is_caught(trial, arms)
     with pytest.raises(CanaryMissed, match=r"leak \(drop_row\)"):

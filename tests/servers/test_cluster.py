@@ -34,6 +34,12 @@ def query(cluster: Cluster, sql: LiteralString) -> str:
     return str(row[0])
 
 
+def test_our_rules_say_who_may_connect(cluster: Cluster) -> None:
+    with connect(cluster) as connection:
+        rules = connection.execute("SELECT type, user_name, auth_method, error FROM pg_hba_file_rules").fetchall()
+    assert rules == [("local", ["+pgduel_relay"], "scram-sha-256", None), ("local", ["all"], "peer", None)]
+
+
 def test_stop_and_start_keep_the_data(cluster: Cluster) -> None:
     with connect(cluster) as connection:
         connection.execute("CREATE TABLE t AS SELECT 42 AS a")

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from fuzz.campaign.catalog import opened
-from fuzz.campaign.known import Smallest
 from fuzz.campaign.store import Store
 from fuzz.cli.options import ArmOptions
 from fuzz.cli.reducing import Reducing
@@ -16,8 +15,9 @@ from fuzz.errors import ServerError
 from fuzz.servers.arm import Arm
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
-from oracles.case import Case, Kind, Step
-from oracles.finding import Finding
+from fuzz.triage.reduced_case import ReducedCase
+from oracles.model.case import Case, Kind, Step
+from oracles.model.finding import Finding
 from tests.servers.disk import fill, of_limited_size
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(600)]
@@ -43,7 +43,7 @@ class Filling(Store):
 
     disk: Path
 
-    def came_to(self, fingerprint: str, smallest: Smallest) -> None:
+    def came_to(self, fingerprint: str, smallest: ReducedCase) -> None:
         super().came_to(fingerprint, smallest)
         if len(smallest.case.all_steps) < len(CASE.all_steps):
             fill(self.disk)

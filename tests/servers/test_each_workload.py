@@ -6,21 +6,20 @@ from contextlib import closing
 
 import pytest
 
-from fuzz.campaign.seats import seats
-from fuzz.campaign.trial import try_case
 from fuzz.engines.seeded import case_of
-from fuzz.execution.rehearsal import Rehearsal
-from fuzz.execution.stage import Stage
+from fuzz.execution.executor import Executor
+from fuzz.execution.judging import assignments, judge_case
+from fuzz.execution.source_database import SourceDatabase
 from fuzz.generators.generator import Scale, all_generators
 from fuzz.servers.arm import Arm, open_arms, parse_arm
 from fuzz.servers.base import Base
 from fuzz.servers.flavor import FLAVORS
+from fuzz.sources.context import UserInput
 from fuzz.sources.source import Source
-from fuzz.sources.sqlancing.jar import VARIABLE
-from fuzz.sources.target import Given
+from fuzz.sources.sqlancer.jar import VARIABLE
 from fuzz.sources.workloads import all_workloads
-from oracles.case import CaseId
-from oracles.oracle import all_oracles
+from oracles.model.case import CaseId
+from oracles.model.oracle import all_oracles
 from tests.sources.application import write_application
 
 pytestmark = [pytest.mark.servers, pytest.mark.quick, pytest.mark.timeout(900)]
@@ -36,30 +35,30 @@ def arms(base: Base) -> Iterator[tuple[Arm, ...]]:
 
 
 @pytest.fixture(scope="module")
-def given(tmp_path_factory: pytest.TempPathFactory) -> Given:
+def given(tmp_path_factory: pytest.TempPathFactory) -> UserInput:
     """All that sources may be given."""
-    return Given(str(write_application(tmp_path_factory.mktemp("application"))), os.environ.get(VARIABLE))
+    return UserInput(str(write_application(tmp_path_factory.mktemp("application"))), os.environ.get(VARIABLE))
 
 
 @pytest.fixture(scope="module")
-def target(arms: tuple[Arm, ...], given: Given) -> Iterator[Rehearsal]:
-    with closing(Rehearsal(arms[0], "duels", given)) as target:
+def target(arms: tuple[Arm, ...], given: UserInput) -> Iterator[SourceDatabase]:
+    with closing(SourceDatabase(arms[0], "duels", given)) as target:
         yield target
 
 
 @pytest.mark.parametrize("workload", all_workloads())
 def test_arms_do_not_differ(
     workload: str,
-    stage: Stage,
+    stage: Executor,
     arms: tuple[Arm, ...],
-    target: Rehearsal,
+    target: SourceDatabase,
     record_property: Callable[[str, object], None],
 ) -> None:
     found = all_workloads()[workload]
     if isinstance(found, Source) and (lacking := found.lacks(target.given)):
         pytest.skip(f"{workload}: {lacking}")  # SQLancer's jar is nobody's to bring
     trials = [
-        try_case(stage, seats(all_oracles(), arms), case_of(CaseId(7, workload, index), SMALL, target))
+        judge_case(stage, assignments(all_oracles(), arms), case_of(CaseId(7, workload, index), SMALL, target))
         for index in range(CASES)
     ]
     assert [finding for trial in trials for finding in trial.findings] == []

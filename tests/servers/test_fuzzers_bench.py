@@ -14,6 +14,7 @@ from fuzz.servers.base import Base
 from fuzz.servers.coverage import PROFILES, Covered, covered
 from fuzz.servers.flavor import FLAVORS, PROFILE_FILE
 from fuzz.servers.series import Series
+from tests.servers.rights import let_all_enter
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(600)]
 
@@ -94,6 +95,7 @@ def test_lines_and_branches_are_counted_by_directory(tmp_path: Path) -> None:
     flavor = FLAVORS["coverage"]
     if not shutil.which(flavor.compiler):
         pytest.skip(f"{flavor.compiler} is not installed")
+    let_all_enter(tmp_path)
     bodies = {"reached": "return n > 1 ? 5 : 6;", "idle": "return n;"}
     for name, body in bodies.items():
         (tmp_path / name).mkdir()

@@ -4,13 +4,12 @@ import pglast
 import pytest
 from pglast import ast
 
-from fuzz.campaign.seats import seats
-from fuzz.campaign.trial import try_case
-from fuzz.execution.stage import Stage
+from fuzz.execution.executor import Executor
+from fuzz.execution.judging import assignments, judge_case
 from fuzz.servers.arm import Arm
-from oracles.case import Case, Kind, Step
-from oracles.metamorphic import Metamorphic
-from oracles.oracle import all_oracles
+from oracles.framework.metamorphic import Metamorphic
+from oracles.model.case import Case, Kind, Step
+from oracles.model.oracle import all_oracles
 
 pytestmark = pytest.mark.servers
 
@@ -99,6 +98,6 @@ def played(sql: str) -> Case:
 
 
 @pytest.mark.parametrize("sql", LEGAL.values(), ids=LEGAL.keys())
-def test_what_may_differ_is_no_finding(sql: str, stage: Stage, arms: tuple[Arm, ...]) -> None:
-    trial = try_case(stage, seats(ORACLES, arms), played(sql))
+def test_what_may_differ_is_no_finding(sql: str, stage: Executor, arms: tuple[Arm, ...]) -> None:
+    trial = judge_case(stage, assignments(ORACLES, arms), played(sql))
     assert [(finding.oracle, finding.summary) for finding in trial.findings] == []

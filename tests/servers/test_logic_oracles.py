@@ -5,16 +5,15 @@ from dataclasses import replace
 import pytest
 
 from fuzz.campaign.canaries import is_caught, plant
-from fuzz.campaign.seats import seats
-from fuzz.campaign.trial import try_case
+from fuzz.execution.executor import Executor
+from fuzz.execution.judging import assignments, judge_case
 from fuzz.execution.modes import MODES
-from fuzz.execution.stage import Stage
 from fuzz.servers.arm import Arm
-from oracles.case import Case, Kind, Step
-from oracles.metamorphic import Metamorphic
-from oracles.oracle import Agree, Canary, Oracle, all_oracles
+from oracles.framework.metamorphic import Metamorphic
+from oracles.model.case import Case, Kind, Step
+from oracles.model.oracle import Agree, Canary, Oracle, all_oracles
+from oracles.model.sampling import ESTIMATED
 from oracles.reported import AS_BEFORE
-from oracles.sampling import ESTIMATED
 
 pytestmark = pytest.mark.servers
 
@@ -74,8 +73,8 @@ CANARIES = [
 
 
 @pytest.mark.parametrize("mode", ["plain", "prepared_generic", "closed_early"])
-def test_a_sound_server_does_not_contradict_itself(mode: str, stage: Stage, arms: tuple[Arm, ...]) -> None:
-    trial = try_case(stage, seats(ORACLES, arms), replace(CASE, modes=(MODES[mode], *CASE.modes)))
+def test_a_sound_server_does_not_contradict_itself(mode: str, stage: Executor, arms: tuple[Arm, ...]) -> None:
+    trial = judge_case(stage, assignments(ORACLES, arms), replace(CASE, modes=(MODES[mode], *CASE.modes)))
     assert {verdict for _, verdict in trial.verdicts if not isinstance(verdict, Agree)} == set()
     judged = {name: verdict.statements for name, verdict in trial.verdicts if isinstance(verdict, Agree)}
     assert all(judged[name] for name in ("cert", *(oracle.name for oracle in LOGIC)))
@@ -83,6 +82,6 @@ def test_a_sound_server_does_not_contradict_itself(mode: str, stage: Stage, arms
 
 @pytest.mark.parametrize(("oracle", "canary"), CANARIES)
 def test_a_planted_bug_is_found_where_there_is_no_other_arm(
-    oracle: Oracle, canary: Canary, stage: Stage, arms: tuple[Arm, ...]
+    oracle: Oracle, canary: Canary, stage: Executor, arms: tuple[Arm, ...]
 ) -> None:
     assert is_caught(plant(oracle, canary, stage, arms), arms)

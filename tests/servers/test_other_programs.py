@@ -3,28 +3,29 @@
 import random
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
-from fuzz.campaign.canaries import SABOTEUR
-from fuzz.campaign.seats import Seat
-from fuzz.campaign.trial import try_case
 from fuzz.engines.sqlsmith import Smith, cases, run
-from fuzz.execution.rehearsal import Rehearsal
-from fuzz.execution.stage import Stage
+from fuzz.execution.executor import Executor
+from fuzz.execution.judging import Assignment, judge_case
+from fuzz.execution.source_database import SourceDatabase
 from fuzz.servers.arm import Arm
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
-from fuzz.servers.modules import ensure_module
-from fuzz.servers.relay import relay
+from fuzz.servers.modules import SABOTEUR, ensure_module
+from fuzz.servers.relay import Login, relay
+from fuzz.servers.settings import RELAY_ROLES
+from fuzz.sources.context import UserInput
 from fuzz.sources.qpg import Guide
-from fuzz.sources.sqlancing.logs import Log
-from fuzz.sources.sqlancing.reports import case_of
-from fuzz.sources.target import Given
-from oracles.canary_case import canary_case, query
-from oracles.case import Step
-from oracles.observation import Outcome, Run
+from fuzz.sources.sqlancer.logs import Log
+from fuzz.sources.sqlancer.reports import case_of
+from oracles.framework.canaries import canary_case, query
+from oracles.model.case import Step
+from oracles.model.observation import Outcome, Run
 from oracles.reported import AS_BEFORE, Reported
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(600)]
@@ -40,12 +41,12 @@ def arm(build: Build) -> Iterator[Arm]:
 
 
 @pytest.fixture(scope="module")
-def target(arm: Arm) -> Iterator[Rehearsal]:
-    with closing(Rehearsal(arm, "others", Given())) as target:
+def target(arm: Arm) -> Iterator[SourceDatabase]:
+    with closing(SourceDatabase(arm, "others", UserInput())) as target:
         yield target
 
 
-def test_what_crashes_under_sqlsmith_becomes_cases(arm: Arm, target: Rehearsal) -> None:
+def test_what_crashes_under_sqlsmith_becomes_cases(arm: Arm, target: SourceDatabase) -> None:
     ensure_module(arm.build, SABOTEUR)
     sabotage = f"-c session_preload_libraries={SABOTEUR} -c pgduel_saboteur.action=segv -c search_path=duel,public"
     with target.played(SCENE) as connection:
@@ -54,21 +55,108 @@ def test_what_crashes_under_sqlsmith_becomes_cases(arm: Arm, target: Rehearsal) 
     assert found.deaths
     alone, *_ = cases(SCENE, found.deaths[0])
     assert "canary" in alone.steps[-1].sql
-    with Stage((arm,), "replay") as stage:  # which nobody sabotages
+    with Executor((arm,), "replay") as stage:  # which nobody sabotages
         seen = stage.observe(alone, [Run("only", ())])[Run("only", ())]
     assert seen.crash is None
     assert seen.steps[-1].outcome is not Outcome.LOST
 
 
-def test_jdbc_would_reach_the_server(arm: Arm) -> None:
-    socket = arm.cluster.socket_dir / f".s.PGSQL.{arm.cluster.port}"
-    with (
-        relay(socket) as port,
-        psycopg.connect(
-            host="127.0.0.1", port=port, user="postgres", dbname="postgres", sslmode="disable"
-        ) as connection,
-    ):
+@pytest.fixture
+def login(arm: Arm) -> Iterator[Login]:
+    with relay(arm.cluster.socket_dir, arm.cluster.port) as login:
+        yield login
+
+
+def connect(login: Login, **otherwise: Any) -> psycopg.Connection[tuple[object, ...]]:
+    """Connect as JDBC does."""
+    fields: dict[str, Any] = {"port": login.port, "user": login.user, "password": login.password, "dbname": "postgres"}
+    fields |= {"host": "127.0.0.1", "passfile": "/dev/null", "require_auth": "scram-sha-256"}
+    return psycopg.connect(make_conninfo(**(fields | otherwise)))
+
+
+@pytest.mark.parametrize("sslmode", ["disable", "prefer"])
+@pytest.mark.parametrize("gssencmode", ["disable", "prefer"])
+def test_jdbc_would_reach_the_server(sslmode: str, gssencmode: str, login: Login) -> None:
+    with connect(login, sslmode=sslmode, gssencmode=gssencmode) as connection:
         assert connection.execute("SELECT sum(g) FROM generate_series(1, 100000) AS g").fetchone() == (5000050000,)
+        row = connection.execute("SELECT rolname, rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
+    assert row == (login.user, True)
+
+
+@pytest.mark.parametrize(
+    ("otherwise", "why"),
+    [
+        ({"password": "wrong"}, "password authentication failed"),
+        ({"password": None}, "no password supplied"),
+        ({"user": "postgres"}, "its own role only"),
+        ({"user": "postgres", "password": None, "require_auth": None}, "its own role only"),
+        ({"user": RELAY_ROLES}, "its own role only"),
+        ({"options": "-c session_authorization=postgres", "password": "wrong"}, "password authentication failed"),
+        ({"replication": "true"}, "does not forward replication"),
+        ({"sslmode": "require"}, "does not support SSL"),
+    ],
+)
+def test_others_do_not_reach_the_server(otherwise: dict[str, str | None], why: str, login: Login) -> None:
+    with pytest.raises(psycopg.OperationalError, match=why):
+        connect(login, **otherwise)
+
+
+def test_a_password_is_good_for_its_own_relay_only(arm: Arm, login: Login) -> None:
+    with relay(arm.cluster.socket_dir, arm.cluster.port) as other:
+        connect(other).close()
+        with pytest.raises(psycopg.OperationalError, match="its own role only"):
+            connect(login, port=other.port)
+        with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+            connect(other, password=login.password)
+
+
+def test_a_relays_role_needs_its_password_at_the_socket_as_well(arm: Arm, login: Login) -> None:
+    host, port = str(arm.cluster.socket_dir), arm.cluster.port
+    psycopg.connect(host=host, port=port, user=login.user, password=login.password, dbname="postgres").close()
+    with pytest.raises(psycopg.OperationalError, match="no password supplied"):
+        psycopg.connect(host=host, port=port, user=login.user, dbname="postgres", passfile="/dev/null")
+
+
+def test_a_relay_leaves_no_role_and_no_password(arm: Arm) -> None:
+    talkative = {"log_statement": "all", "log_min_messages": "debug1", "log_min_error_statement": "debug5"}
+    before = arm.cluster.log_size()
+    with administrator(arm) as admin:
+        for name, value in talkative.items():
+            admin.execute(f"ALTER SYSTEM SET {name} = '{value}'".encode())
+        admin.execute("SELECT pg_reload_conf()")
+        with relay(arm.cluster.socket_dir, arm.cluster.port) as login:
+            connect(login).close()
+        roles = admin.execute("SELECT rolname FROM pg_roles WHERE rolname !~ '^pg_'").fetchall()
+        for name in talkative:
+            admin.execute(f"ALTER SYSTEM RESET {name}".encode())
+        admin.execute("SELECT pg_reload_conf()")
+    assert roles == [("postgres",), (RELAY_ROLES,)]
+    assert login.password not in repr(login)
+    logged = arm.cluster.log_since(before)
+    assert login.user in logged
+    assert login.password not in logged
+
+
+def test_a_relay_ends_where_its_role_owns_what_is_left(arm: Arm) -> None:
+    with administrator(arm) as admin:
+        with relay(arm.cluster.socket_dir, arm.cluster.port) as login:
+            admin.execute(f"CREATE DATABASE left_over OWNER {login.user}".encode())
+        row = admin.execute("SELECT rolcanlogin FROM pg_roles WHERE rolname = %s", [login.user]).fetchone()
+        assert row == (False,)
+        admin.execute("DROP DATABASE left_over")
+        admin.execute(f"DROP ROLE {login.user}".encode())
+
+
+def test_a_relay_outlives_its_server(build: Build) -> None:
+    with Cluster(build, "gone") as cluster, relay(cluster.socket_dir, cluster.port) as login:
+        cluster.kill9()
+        with pytest.raises(psycopg.OperationalError, match="no server listens"):
+            connect(login)
+
+
+def administrator(arm: Arm) -> psycopg.Connection[tuple[object, ...]]:
+    host = str(arm.cluster.socket_dir)
+    return psycopg.connect(host=host, port=arm.cluster.port, user="postgres", dbname="postgres", autocommit=True)
 
 
 def report(first: str, second: str) -> Log:
@@ -90,21 +178,21 @@ def test_a_report_is_confirmed_by_what_its_queries_return(
     second: str,
     findings: int,
     arm: Arm,
-    target: Rehearsal,
+    target: SourceDatabase,
 ) -> None:
     case = case_of(report("SELECT c0 FROM t0", second), target)
     assert case.steps[-1].tags == (AS_BEFORE,)
-    with Stage((arm,), "reports") as stage:
-        trial = try_case(stage, (Seat(Reported(), ("only",)),), case)
+    with Executor((arm,), "reports") as stage:
+        trial = judge_case(stage, (Assignment(Reported(), ("only",)),), case)
     assert len(trial.findings) == findings
 
 
-def test_a_report_of_what_is_random_claims_nothing(target: Rehearsal) -> None:
+def test_a_report_of_what_is_random_claims_nothing(target: SourceDatabase) -> None:
     case = case_of(report("SELECT c0 FROM t0", "SELECT c0 FROM t0 WHERE random() > 0.5"), target)
     assert not any(step.tags for step in case.steps)
 
 
-def test_a_scene_is_mutated_where_no_new_plan_shows_up(target: Rehearsal) -> None:
+def test_a_scene_is_mutated_where_no_new_plan_shows_up(target: SourceDatabase) -> None:
     scene = (
         Step("CREATE TABLE r (a int, b int)"),
         Step("INSERT INTO r SELECT g, g % 5 FROM generate_series(1, 5000) AS g"),

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
-from fuzz.campaign.trial import try_case
 from fuzz.engines.property_based import cases, load_profile
-from fuzz.execution.stage import Stage
+from fuzz.execution.executor import Executor
+from fuzz.execution.judging import judge_case
 from fuzz.generators.generator import Generator, all_generators
 from fuzz.servers.arm import ArmSpec, open_arms, shipped_series
 from fuzz.servers.base import Base
 from fuzz.servers.flavor import FLAVORS
-from oracles.oracle import Oracle, all_oracles
+from oracles.model.oracle import Oracle, all_oracles
 from tests.unit.observed import seated
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
@@ -26,17 +26,17 @@ load_profile()
 
 
 @pytest.fixture(scope="module")
-def stage(base: Base) -> Iterator[Stage]:
+def stage(base: Base) -> Iterator[Executor]:
     specs = [ArmSpec(name, base, shipped_series(name, base), FLAVORS["assert"]) for name in ARMS]
-    with open_arms(specs, print) as arms, Stage(arms, "properties") as stage:
+    with open_arms(specs, print) as arms, Executor(arms, "properties") as stage:
         yield stage
 
 
 @pytest.mark.parametrize("generator", GENERATORS.values(), ids=list(GENERATORS))
 @given(data=st.data())
-def test_arms_agree(generator: Generator, stage: Stage, data: st.DataObject) -> None:
+def test_arms_agree(generator: Generator, stage: Executor, data: st.DataObject) -> None:
     case = data.draw(cases(generator))
-    trial = try_case(stage, seated(ORACLES, ARMS), case)
+    trial = judge_case(stage, seated(ORACLES, ARMS), case)
     for finding in trial.findings:
         note(f"{finding.oracle}: {finding.summary} ({finding.origin})")
     assert trial.findings == ()

@@ -8,20 +8,20 @@ from random import Random
 
 import pytest
 
-from fuzz.campaign.canaries import SABOTEUR, Sabotaged
-from fuzz.campaign.trial import try_case
+from fuzz.campaign.canaries import Sabotaged
 from fuzz.engines.seeded import case_of
+from fuzz.execution.executor import Executor
+from fuzz.execution.judging import judge_case
 from fuzz.execution.modes import MODES
-from fuzz.execution.stage import Stage
 from fuzz.generators.generator import Scale
-from fuzz.reduction.reducer import Uninteresting, reduce
-from fuzz.reduction.reproducer import parse, render
 from fuzz.servers.arm import Arm
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
-from fuzz.servers.modules import ensure_module
-from oracles.case import Case, CaseId, Kind, Step
-from oracles.finding import Finding
+from fuzz.servers.modules import SABOTEUR, ensure_module
+from fuzz.triage.reduction.reducer import Uninteresting, reduce
+from fuzz.triage.reproducer.reproducer import parse, render
+from oracles.model.case import Case, CaseId, Kind, Step
+from oracles.model.finding import Finding
 from oracles.result import Result
 from tests.unit.observed import seated
 
@@ -39,11 +39,11 @@ QUERY = Step("SELECT * FROM canary WHERE n > 2", Kind.QUERY)
 
 
 @pytest.fixture(scope="module")
-def stage(build: Build) -> Iterator[Stage]:
+def stage(build: Build) -> Iterator[Executor]:
     ensure_module(build, SABOTEUR)
     with ExitStack() as stack:
         arms = [Arm(name, build, stack.enter_context(Cluster(build, name)), ()) for name in NAMES]
-        yield stack.enter_context(Stage(arms))
+        yield stack.enter_context(Executor(arms))
 
 
 def large_case() -> Case:
@@ -54,12 +54,12 @@ def large_case() -> Case:
     return replace(case, scene=FLOCK + case.scene, steps=steps, modes=(MODES["merge_only"], MODES["cursor"]))
 
 
-def found_in(stage: Stage, case: Case, sabotage: str = "drop_row") -> Finding | None:
-    findings = try_case(Sabotaged(stage, NAMES[1], sabotage), seated((Result(),), NAMES), case).findings
+def found_in(stage: Executor, case: Case, sabotage: str = "drop_row") -> Finding | None:
+    findings = judge_case(Sabotaged(stage, NAMES[1], sabotage), seated((Result(),), NAMES), case).findings
     return findings[0] if findings else None
 
 
-def test_a_large_case_is_reduced_to_what_matters(stage: Stage) -> None:
+def test_a_large_case_is_reduced_to_what_matters(stage: Executor) -> None:
     case = large_case()
     first = found_in(stage, case)
     assert first is not None
@@ -84,10 +84,10 @@ def test_a_large_case_is_reduced_to_what_matters(stage: Stage) -> None:
     script = render(small, finding, {}, "5/partitioned_joins/1", "./pgduel replay FILE")
     again = found_in(stage, parse(script))
     assert again == finding
-    assert try_case(stage, seated((Result(),), NAMES), parse(script)).findings == ()
+    assert judge_case(stage, seated((Result(),), NAMES), parse(script)).findings == ()
 
 
-def test_what_shows_in_half_of_the_tries_is_reduced_and_not_lost(stage: Stage) -> None:
+def test_what_shows_in_half_of_the_tries_is_reduced_and_not_lost(stage: Executor) -> None:
     case = large_case()
     first = found_in(stage, case)
     assert first is not None
@@ -105,7 +105,7 @@ def test_what_shows_in_half_of_the_tries_is_reduced_and_not_lost(stage: Stage) -
     assert len(small.case.all_steps) < len(case.all_steps) / 2  # all the way, on a machine with nothing else to do
 
 
-def test_a_case_that_shows_nothing_is_refused(stage: Stage) -> None:
+def test_a_case_that_shows_nothing_is_refused(stage: Executor) -> None:
     with pytest.raises(Uninteresting, match="1/g/2"):
         reduce(Case("g", FLOCK, (QUERY,)), lambda case: found_in(stage, case, "drop_row:elsewhere") is not None,
                seconds=SECONDS, by_hand="./pgduel replay 1/g/2")  # fmt: skip

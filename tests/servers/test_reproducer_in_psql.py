@@ -1,34 +1,31 @@
 """What plain psql does with a reproducer is what pgduel did with the case."""
 
-import os
 import re
-import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import psycopg
 import pytest
 
 from fuzz.campaign.canaries import plant
 from fuzz.engines.seeded import case_of
-from fuzz.execution.stage import Stage
+from fuzz.execution.executor import Executor
 from fuzz.generators.generator import Scale, all_generators
-from fuzz.reduction.reproducer import parse, render
 from fuzz.servers.arm import Arm
 from fuzz.servers.base import Base
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
 from fuzz.servers.modules import ensure_module
-from oracles.canary_case import canary_case, query
-from oracles.case import Case, CaseId, Kind, Step
+from fuzz.triage.reproducer.reproducer import parse, render
 from oracles.counters import Counters
-from oracles.finding import Beside, Finding
-from oracles.memory import Memory
+from oracles.framework.canaries import canary_case, query
+from oracles.memory.oracle import Memory
 from oracles.metamorphic_joins import MetamorphicJoins
-from oracles.mode import Mode, Protocol
-from oracles.observation import CaseObservation, Outcome, Run
-from oracles.oracle import Canary
+from oracles.model.case import Case, CaseId, Kind, Step
+from oracles.model.finding import Evidence, Finding
+from oracles.model.mode import Mode, Protocol
+from oracles.model.observation import CaseObservation, Outcome, Run
+from oracles.model.oracle import Canary
 from oracles.plan import Plan
 
 pytestmark = pytest.mark.servers
@@ -84,27 +81,25 @@ def arm(build: Build, base: Base) -> Iterator[Arm]:
 
 
 @pytest.fixture(scope="module")
-def stage(arm: Arm) -> Iterator[Stage]:
-    with Stage([arm], "psql") as stage:
+def stage(arm: Arm) -> Iterator[Executor]:
+    with Executor([arm], "psql") as stage:
         yield stage
 
 
 NOTHING = Finding("result", (ARM, ARM), "nothing", None, "nothing", "", "")
 
 
-def psql(arm: Arm, case: Case, directory: Path, options: str = "", finding: Finding = NOTHING) -> tuple[str, str]:
+def script_of(case: Case, finding: Finding) -> str:
+    return render(case, finding, {}, "1/g/2", "./pgduel replay FILE")
+
+
+def psql(arm: Arm, case: Case, options: str = "", finding: Finding = NOTHING) -> tuple[str, str]:
     """Run the case's script by hand, as far as a test can, and return what psql printed and complained of."""
-    path = directory / "reproducer.sql"
-    path.write_text(render(case, finding, {}, "1/g/2", "./pgduel replay FILE"), encoding="utf-8")
-    done = subprocess.run(
-        [
-            *(arm.build.bindir / "psql", "-X", "-A", "-t", "-v", "VERBOSITY=sqlstate", "-f", path),
-            *("-h", arm.cluster.socket_dir, "-p", str(arm.cluster.port), "-U", "postgres", "plain"),
-        ],
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",  # binary COPY TO STDOUT
-        env=os.environ | {"PGOPTIONS": options},
+    done = arm.cluster.run(
+        *(arm.build.bindir / "psql", "-X", "-A", "-t", "-v", "VERBOSITY=sqlstate", "-f", "-"),
+        *("-h", str(arm.cluster.socket_dir), "-p", str(arm.cluster.port), "-U", "postgres", "plain"),
+        stdin=script_of(case, finding),
+        variables={"PGOPTIONS": options},
     )
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr
@@ -121,10 +116,10 @@ def digests_shown(output: str) -> dict[str, str]:
     }
 
 
-def expect_same(arm: Arm, stage: Stage, case: Case, directory: Path) -> CaseObservation:
+def expect_same(arm: Arm, stage: Executor, case: Case) -> CaseObservation:
     run = Run(ARM, case.modes)
     observed = stage.observe(case, [run])[run]
-    output, complaints = psql(arm, case, directory)
+    output, complaints = psql(arm, case)
     assert digests_shown(output) == dict(observed.digests)
     errors = {step.sqlstate for step in observed.steps if step.outcome is Outcome.ERROR}
     unknown = {UNKNOWN_SETTING} if observed.lacking else set()  # psql says so, and goes on without it, as pgduel does
@@ -133,40 +128,36 @@ def expect_same(arm: Arm, stage: Stage, case: Case, directory: Path) -> CaseObse
 
 
 @pytest.mark.parametrize("protocol", Protocol)
-def test_psql_does_what_pgduel_does_with_nasty_statements(
-    arm: Arm, stage: Stage, tmp_path: Path, protocol: Protocol
-) -> None:
+def test_psql_does_what_pgduel_does_with_nasty_statements(arm: Arm, stage: Executor, protocol: Protocol) -> None:
     case = Case(NASTY.generator, NASTY.scene, NASTY.steps, (Mode("m", (("work_mem", "64kB"),), protocol),))
-    observed = expect_same(arm, stage, case, tmp_path)
+    observed = expect_same(arm, stage, case)
     assert dict(observed.digests)["t"].startswith("14 ")
 
 
 @pytest.mark.parametrize("index", range(CASES))
 @pytest.mark.parametrize("generator", sorted(all_generators()))
 def test_psql_does_what_pgduel_does_with_a_generators_case(
-    arm: Arm, stage: Stage, tmp_path: Path, generator: str, index: int
+    arm: Arm, stage: Executor, generator: str, index: int
 ) -> None:
-    expect_same(arm, stage, case_of(CaseId(17, generator, index), Scale()), tmp_path)
+    expect_same(arm, stage, case_of(CaseId(17, generator, index), Scale()))
 
 
-def test_psql_shows_what_a_faulty_server_does(arm: Arm, tmp_path: Path) -> None:
+def test_psql_shows_what_a_faulty_server_does(arm: Arm) -> None:
     ensure_module(arm.build, "pgduel_saboteur")
     case = canary_case(query("SELECT n, name FROM canary"))
-    good, _ = psql(arm, case, tmp_path)
-    again, _ = psql(arm, case, tmp_path)
-    bad, _ = psql(
-        arm, case, tmp_path, "-c session_preload_libraries=pgduel_saboteur -c pgduel_saboteur.action=drop_row"
-    )
+    good, _ = psql(arm, case)
+    again, _ = psql(arm, case)
+    bad, _ = psql(arm, case, "-c session_preload_libraries=pgduel_saboteur -c pgduel_saboteur.action=drop_row")
     assert good == again
     rows_of_good, rows_of_bad = (output.partition("SELECT format(")[0].splitlines() for output in (good, bad))
     assert len(rows_of_good) == len(rows_of_bad) + 1
 
 
-def test_roles_of_a_case_are_gone_afterwards(arm: Arm, tmp_path: Path) -> None:
+def test_roles_of_a_case_are_gone_afterwards(arm: Arm) -> None:
     acts = ("CREATE ROLE somebody", "CREATE TABLE t (a int)", "GRANT SELECT ON t TO somebody", "SET ROLE somebody")
     case = Case("by_hand", (), tuple(map(Step, acts)))
-    psql(arm, case, tmp_path)
-    again, complaints = psql(arm, case, tmp_path)
+    psql(arm, case)
+    again, complaints = psql(arm, case)
     assert not complaints
     assert "DROP ROLE" in again
     with psycopg.connect(**arm.cluster.connect_kwargs) as connection:  # type: ignore[arg-type]
@@ -174,18 +165,18 @@ def test_roles_of_a_case_are_gone_afterwards(arm: Arm, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("protocol", Protocol)
-def test_psql_shows_what_the_query_is_held_against(arm: Arm, stage: Stage, tmp_path: Path, protocol: Protocol) -> None:
+def test_psql_shows_what_the_query_is_held_against(arm: Arm, stage: Executor, protocol: Protocol) -> None:
     canary = MetamorphicJoins.canaries[0]
     case = replace(canary.case, modes=(*canary.case.modes, Mode("m", protocol=protocol)))
     (found,) = plant(MetamorphicJoins(), replace(canary, case=case), stage, (arm,)).findings
     sabotaged = f"-c session_preload_libraries=pgduel_saboteur -c pgduel_saboteur.action={canary.sabotage}"
-    output, complaints = psql(arm, case, tmp_path, sabotaged, found)
+    output, complaints = psql(arm, case, sabotaged, found)
     assert not complaints
     wrong, _, right = output.rpartition("UNION ALL")
     rows = {f"{number}|(null)" for number in range(1, 5)}
     assert rows.isdisjoint(wrong.splitlines())
     assert rows.issubset(right.splitlines())
-    assert parse((tmp_path / "reproducer.sql").read_text()) == case
+    assert parse(script_of(case, found)) == case
 
 
 _TOLD = {
@@ -196,24 +187,24 @@ _TOLD = {
 
 
 @pytest.mark.parametrize("canary", [*Counters.canaries, *Memory.canaries], ids=lambda canary: canary.sabotage)
-def test_psql_shows_what_a_statement_told_of_itself(arm: Arm, tmp_path: Path, canary: Canary) -> None:
+def test_psql_shows_what_a_statement_told_of_itself(arm: Arm, canary: Canary) -> None:
     ensure_module(arm.build, "pgduel_saboteur")
-    beside = (Beside(canary.case.steps[0].sql, explained=True),)
+    beside = (Evidence(canary.case.steps[0].sql, explained=True),)
     found = replace(NOTHING, step=len(canary.case.scene), beside=beside)
     sabotaged = f"-c session_preload_libraries=pgduel_saboteur -c pgduel_saboteur.action={canary.sabotage}"
-    output, complaints = psql(arm, canary.case, tmp_path, sabotaged, found)
+    output, complaints = psql(arm, canary.case, sabotaged, found)
     assert not complaints
     assert re.search(_TOLD[canary.sabotage], output)
 
 
 @pytest.mark.parametrize("protocol", Protocol)
 @pytest.mark.parametrize("canary", Plan.canaries, ids=lambda canary: canary.sabotage)
-def test_psql_shows_the_plan(arm: Arm, tmp_path: Path, canary: Canary, protocol: Protocol) -> None:
+def test_psql_shows_the_plan(arm: Arm, canary: Canary, protocol: Protocol) -> None:
     ensure_module(arm.build, "pgduel_saboteur")
     case = replace(canary.case, modes=(*canary.case.modes, Mode("m", protocol=protocol)))
-    found = replace(NOTHING, step=len(case.scene), beside=(Beside(case.steps[0].sql, planned=True),))
+    found = replace(NOTHING, step=len(case.scene), beside=(Evidence(case.steps[0].sql, planned=True),))
     sabotaged = f"-c session_preload_libraries=pgduel_saboteur -c pgduel_saboteur.action={canary.sabotage}"
-    sound, bad = (_shown_plan(*psql(arm, case, tmp_path, options, found)) for options in ("", sabotaged))
+    sound, bad = (_shown_plan(*psql(arm, case, options, found)) for options in ("", sabotaged))
     assert sound != bad
     assert "Output: " in sound
 

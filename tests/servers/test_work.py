@@ -12,11 +12,9 @@ from threading import Timer
 import pytest
 
 from fuzz.campaign import work
-from fuzz.campaign.blame import Blame
 from fuzz.campaign.catalog import opened
 from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.jobs import RangeResult
-from fuzz.campaign.known import Smallest
 from fuzz.campaign.schedule import Range
 from fuzz.campaign.store import Store
 from fuzz.campaign.work import CaseWork
@@ -24,8 +22,10 @@ from fuzz.generators.generator import Scale
 from fuzz.servers.arm import Arm
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
-from fuzz.sources.target import Target
-from oracles.case import Case, CaseId, Kind, Step
+from fuzz.sources.context import SourceContext
+from fuzz.triage.blame import Blame
+from fuzz.triage.reduced_case import ReducedCase
+from oracles.model.case import Case, CaseId, Kind, Step
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(120)]
 
@@ -48,17 +48,17 @@ class WritesNothing:
     def write(self, found: StoredFinding, directory: Path) -> Path:
         return directory / "script.sql"
 
-    def reduce(self, arms: Sequence[Arm], found: StoredFinding, store: Store) -> Smallest:
+    def reduce(self, arms: Sequence[Arm], found: StoredFinding, store: Store) -> ReducedCase:
         raise AssertionError
 
-    def blame(self, arms: Sequence[Arm], found: StoredFinding, smallest: Smallest) -> Blame:
+    def blame(self, arms: Sequence[Arm], found: StoredFinding, smallest: ReducedCase) -> Blame:
         raise AssertionError
 
 
 def cases(monkeypatch: pytest.MonkeyPatch, *made: Case) -> Range:
     """Let a range have these cases."""
 
-    def case_of(case_id: CaseId, _: Scale, __: Target) -> Case:
+    def case_of(case_id: CaseId, _: Scale, __: SourceContext) -> Case:
         return made[case_id.index]
 
     monkeypatch.setattr(work, "case_of", case_of)

@@ -6,15 +6,15 @@ from contextlib import closing
 
 import pytest
 
-from fuzz.execution.rehearsal import Rehearsal
-from fuzz.execution.stage import Stage
+from fuzz.execution.executor import Executor
+from fuzz.execution.source_database import SourceDatabase
 from fuzz.servers.arm import Arm
 from fuzz.servers.base import resolve_base
 from fuzz.servers.build import Build, ensure_build
 from fuzz.servers.cluster import Cluster
 from fuzz.servers.flavor import FLAVORS
-from fuzz.sources.sqlancing.jar import VARIABLE
-from fuzz.sources.target import Given
+from fuzz.sources.context import UserInput
+from fuzz.sources.sqlancer.jar import VARIABLE
 from tests.sources.application import write_application
 
 
@@ -24,9 +24,9 @@ def build() -> Build:
 
 
 @pytest.fixture(scope="session")
-def given(tmp_path_factory: pytest.TempPathFactory) -> Given:
+def given(tmp_path_factory: pytest.TempPathFactory) -> UserInput:
     """All that sources may be given."""
-    return Given(str(write_application(tmp_path_factory.mktemp("application"))), os.environ.get(VARIABLE))
+    return UserInput(str(write_application(tmp_path_factory.mktemp("application"))), os.environ.get(VARIABLE))
 
 
 @pytest.fixture(scope="session")
@@ -36,12 +36,12 @@ def arm(build: Build) -> Iterator[Arm]:
 
 
 @pytest.fixture(scope="session")
-def target(arm: Arm, given: Given) -> Iterator[Rehearsal]:
-    with closing(Rehearsal(arm, "tests", given)) as target:
+def target(arm: Arm, given: UserInput) -> Iterator[SourceDatabase]:
+    with closing(SourceDatabase(arm, "tests", given)) as target:
         yield target
 
 
 @pytest.fixture(scope="session")
-def stage(arm: Arm) -> Iterator[Stage]:
-    with Stage((arm,), "sources") as stage:
+def stage(arm: Arm) -> Iterator[Executor]:
+    with Executor((arm,), "sources") as stage:
         yield stage

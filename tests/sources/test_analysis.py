@@ -6,11 +6,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from fuzz.execution.rehearsal import Rehearsal
-from fuzz.sources.legality.analysis import Unanalysable, doubts
-from fuzz.sources.legality.catalog import Catalog
-from fuzz.sources.legality.cost import is_quick
-from oracles.case import Step
+from fuzz.execution.source_database import SourceDatabase
+from fuzz.sources.determinism.analysis import Unanalysable, doubts, is_quick
+from fuzz.sources.determinism.catalog import Catalog
+from oracles.model.case import Step
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(600)]
 
@@ -24,7 +23,7 @@ SCENE = (
 
 
 @pytest.fixture(scope="module")
-def connection(target: Rehearsal) -> Iterator[psycopg.Connection[Any]]:
+def connection(target: SourceDatabase) -> Iterator[psycopg.Connection[Any]]:
     with target.played(SCENE) as connection:
         yield connection
 

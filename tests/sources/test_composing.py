@@ -7,14 +7,14 @@ from typing import Any
 import psycopg
 import pytest
 
-from fuzz.execution.rehearsal import Rehearsal
-from fuzz.sources.composing.offer import Offer, offer_of
-from fuzz.sources.composing.queries import query
-from fuzz.sources.composing.scene import scene
-from fuzz.sources.composing.scope import Scope
-from fuzz.sources.composing.tables import read_tables
-from fuzz.sources.legality.analysis import Unanalysable, doubts
-from fuzz.sources.legality.catalog import Catalog
+from fuzz.execution.source_database import SourceDatabase
+from fuzz.sources.determinism.analysis import Unanalysable, doubts
+from fuzz.sources.determinism.catalog import Catalog
+from fuzz.sources.typed.catalog import ServerCatalog, offer_of
+from fuzz.sources.typed.queries import query
+from fuzz.sources.typed.relations import read_tables
+from fuzz.sources.typed.scope import Scope
+from fuzz.sources.typed.source import scene
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(1200)]
 
@@ -23,37 +23,37 @@ _BY_CONSTRUCTION = ("window function", "frame of rows")
 
 
 @pytest.fixture(scope="module")
-def offer(target: Rehearsal) -> Offer:
+def offer(target: SourceDatabase) -> ServerCatalog:
     return offer_of(target)
 
 
 @pytest.fixture(scope="module")
-def connection(target: Rehearsal, offer: Offer) -> Iterator[psycopg.Connection[Any]]:
+def connection(target: SourceDatabase, offer: ServerCatalog) -> Iterator[psycopg.Connection[Any]]:
     with target.played(scene(random.Random(1), offer, 40)) as connection:
         yield connection
 
 
-def named(offer: Offer, name: str) -> list[str]:
+def named(offer: ServerCatalog, name: str) -> list[str]:
     return [form.template for form in (*offer.forms, *offer.sets) if form.template.startswith(f"{name}(")]
 
 
 @pytest.mark.parametrize("name", ["abs", "upper", "jsonb_set", "int4range", "date_part", "inet_merge", "array_replace"])
-def test_functions_of_all_kinds_are_offered(offer: Offer, name: str) -> None:
+def test_functions_of_all_kinds_are_offered(offer: ServerCatalog, name: str) -> None:
     assert named(offer, name)
 
 
 @pytest.mark.parametrize(
     "name", ["random", "now", "pg_sleep", "set_config", "pg_read_file", "nextval", "pg_advisory_lock", "to_regclass"]
 )
-def test_what_is_not_determined_or_reaches_out_is_not_offered(offer: Offer, name: str) -> None:
+def test_what_is_not_determined_or_reaches_out_is_not_offered(offer: ServerCatalog, name: str) -> None:
     assert not named(offer, name)
 
 
-def test_the_clock_is_not_asked(offer: Offer) -> None:
+def test_the_clock_is_not_asked(offer: ServerCatalog) -> None:
     assert named(offer, "age") == ["age({}, {})"] * 2
 
 
-def test_what_fails_for_some_values_is_known(offer: Offer) -> None:
+def test_what_fails_for_some_values_is_known(offer: ServerCatalog) -> None:
     partial = {form.template for form in offer.partial}
     assert {"sqrt({})", "asin({})"} <= partial
     assert not {"({} + {})", "({} / nullif({}, 0))", "upper({})"} & {
@@ -61,13 +61,13 @@ def test_what_fails_for_some_values_is_known(offer: Offer) -> None:
     }
 
 
-def test_types_whose_equal_values_may_differ_are_known(offer: Offer) -> None:
+def test_types_whose_equal_values_may_differ_are_known(offer: ServerCatalog) -> None:
     exact = {key for key, type_ in offer.types.items() if type_.exact}
     assert {"int4", "text", "varchar", "uuid", "date", "_int4", "int4range", "inet"} <= exact
     assert not {"numeric", "float8", "interval", "jsonb", "numrange", "_numeric", "json", "point"} & exact
 
 
-def test_types_of_a_scene_are_offered_with_values(offer: Offer, connection: psycopg.Connection[Any]) -> None:
+def test_types_of_a_scene_are_offered_with_values(offer: ServerCatalog, connection: psycopg.Connection[Any]) -> None:
     types = offer.in_scene(connection).types
     assert types["mood"].values[0] == "'sad'::mood"
     assert types["natural_number"].values[0] == "('0'::int4)::natural_number"  # -7 is none
@@ -75,7 +75,7 @@ def test_types_of_a_scene_are_offered_with_values(offer: Offer, connection: psyc
     assert {"_mood", "span", "span_multirange", "word", "_pair"} <= types.keys()
 
 
-def test_composed_queries_are_beyond_doubt(offer: Offer, connection: psycopg.Connection[Any]) -> None:
+def test_composed_queries_are_beyond_doubt(offer: ServerCatalog, connection: psycopg.Connection[Any]) -> None:
     own = offer.in_scene(connection)
     relations, tables = read_tables(connection, own.types)
     assert len(tables) == len(relations)

@@ -2,7 +2,9 @@
 
 import pickle
 import random
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from functools import cache
 
 import psycopg
 import pytest
@@ -10,27 +12,28 @@ import pytest
 from fuzz.engines.seeded import case_of, draw_modes
 from fuzz.errors import CaseError
 from fuzz.execution.modes import MODES
-from fuzz.execution.rehearsal import Rehearsal
+from fuzz.execution.source_database import SourceDatabase
 from fuzz.generators.generator import Scale, all_generators
 from fuzz.servers.arm import Arm
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
+from fuzz.sources.context import UserInput
 from fuzz.sources.source import Source, all_sources
-from fuzz.sources.sqlancer import SqLancer
-from fuzz.sources.target import Given
+from fuzz.sources.sqlancer.source import SqLancer
 from fuzz.sources.workloads import USER_SQL, all_workloads, require_workload, workload_named
-from oracles.case import Case, CaseId, Kind
+from oracles.model.case import Case, CaseId, Kind
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(1200)]
 
 SOURCES = all_sources()
 CASES = 3
 SEEDS = {"regress": 4}  # with which a long file is among its cases; 3 elsewhere
-SMALL = Scale(rows=20, relations=2, partitions=2, queries=2)
+SMALL, LARGE = Scale(rows=20, relations=2, partitions=2, queries=2), Scale(queries=8)
+Known = Callable[[Source, Scale], Sequence[Case]]
 
 
 @pytest.fixture(autouse=True)
-def _there(request: pytest.FixtureRequest, given: Given) -> None:
+def _there(request: pytest.FixtureRequest, given: UserInput) -> None:
     """Skip sources that are not there on this machine: SQLancer's jar is nobody's to bring."""
     source = request.node.callspec.params.get("source") if hasattr(request.node, "callspec") else None
     if isinstance(source, SqLancer) and (why := source.lacks(given)):
@@ -40,12 +43,32 @@ def _there(request: pytest.FixtureRequest, given: Given) -> None:
 each_source = pytest.mark.parametrize("source", SOURCES.values(), ids=list(SOURCES))
 
 
-def case_number(index: int, source: Source, target: Rehearsal, scale: Scale) -> Case:
+def case_number(index: int, source: Source, target: SourceDatabase, scale: Scale) -> Case:
     return case_of(CaseId(SEEDS.get(source.name, 3), source.name, index), scale, target)
 
 
-def cases(source: Source, target: Rehearsal, scale: Scale | None = None) -> list[Case]:
-    return [case_number(index, source, target, scale or Scale(queries=8)) for index in range(CASES)]
+def cases(source: Source, target: SourceDatabase, scale: Scale = LARGE) -> list[Case]:
+    return [case_number(index, source, target, scale) for index in range(CASES)]
+
+
+@pytest.fixture(scope="module")
+def known(target: SourceDatabase) -> Known:
+    """Cases that were made once, for tests that only look at them."""
+
+    @cache
+    def made(source: str, scale: Scale) -> tuple[Case, ...]:
+        return tuple(cases(SOURCES[source], target, scale))
+
+    return lambda source, scale: made(source.name, scale)
+
+
+@pytest.fixture(scope="module")
+def elsewhere(build: Build, given: UserInput) -> Iterator[SourceDatabase]:
+    """Another server of the build."""
+    with Cluster(build, "another") as cluster:
+        _use_up_numbers(cluster)
+        with closing(SourceDatabase(Arm("other", build, cluster, (build.tree,)), "other", given)) as elsewhere:
+            yield elsewhere
 
 
 def test_names_are_those_of_one_family() -> None:
@@ -55,15 +78,15 @@ def test_names_are_those_of_one_family() -> None:
 
 
 @each_source
-def test_a_source_says_in_a_line_what_it_lacks(source: Source, given: Given) -> None:
-    assert "\n" not in source.lacks(Given())
+def test_a_source_says_in_a_line_what_it_lacks(source: Source, given: UserInput) -> None:
+    assert "\n" not in source.lacks(UserInput())
     assert source.lacks(given) == ""
     assert require_workload(source.name, given) == source.name
 
 
 def test_what_is_lacking_is_said_before_anything_is_built() -> None:
     with pytest.raises(CaseError, match="no statements can be had from user_sql: say where your SQL is with --sql"):
-        require_workload("user_sql", Given())
+        require_workload("user_sql", UserInput())
 
 
 @each_source
@@ -82,14 +105,10 @@ def test_each_mode_that_a_source_names_is_drawn(source: Source) -> None:
 
 @each_source
 def test_a_case_is_the_same_on_another_server_of_the_build(
-    source: Source, target: Rehearsal, build: Build, given: Given
+    source: Source, target: SourceDatabase, elsewhere: SourceDatabase, known: Known
 ) -> None:
-    first = cases(source, target)
-    with Cluster(build, "another") as cluster:
-        _use_up_numbers(cluster)
-        other = Arm("other", build, cluster, (build.tree,))
-        with closing(Rehearsal(other, "other", given)) as elsewhere:
-            assert cases(source, elsewhere) == first
+    first = list(known(source, LARGE))
+    assert cases(source, elsewhere) == first
     assert cases(source, target) == first
     assert len(set(first)) == CASES
 
@@ -102,15 +121,15 @@ def _use_up_numbers(cluster: Cluster) -> None:
 
 
 @each_source
-def test_only_the_given_randomness_is_used(source: Source, target: Rehearsal) -> None:
+def test_only_the_given_randomness_is_used(source: Source, target: SourceDatabase) -> None:
     before = random.getstate()
     case_number(0, source, target, SMALL)
     assert random.getstate() == before
 
 
 @each_source
-def test_steps_are_of_the_kind_they_say(source: Source, target: Rehearsal) -> None:
-    for case in cases(source, target):
+def test_steps_are_of_the_kind_they_say(source: Source, known: Known) -> None:
+    for case in known(source, LARGE):
         assert case.generator == source.name
         assert case.steps
         for step in case.all_steps:
@@ -120,14 +139,13 @@ def test_steps_are_of_the_kind_they_say(source: Source, target: Rehearsal) -> No
 
 
 @each_source
-def test_cases_can_be_sent_to_workers(source: Source, target: Rehearsal) -> None:
-    case = case_number(0, source, target, SMALL)
-    assert pickle.loads(pickle.dumps(case)) == case
+def test_cases_can_be_sent_to_workers(source: Source, known: Known) -> None:
+    assert pickle.loads(pickle.dumps(known(source, LARGE))) == known(source, LARGE)
 
 
 @each_source
-def test_scale_is_respected(source: Source, target: Rehearsal) -> None:
-    small, large = (sum(len(case.steps) for case in cases(source, target, scale)) for scale in (SMALL, None))
+def test_scale_is_respected(source: Source, known: Known) -> None:
+    small, large = (sum(len(case.steps) for case in known(source, scale)) for scale in (SMALL, LARGE))
     assert 0 < small < large
 
 

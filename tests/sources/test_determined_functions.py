@@ -6,9 +6,9 @@ from typing import Any, Final
 import psycopg
 import pytest
 
-from fuzz.execution.rehearsal import Rehearsal
-from fuzz.sources.legality.catalog import Catalog
-from oracles.determinism import DETERMINED, LOOSENING
+from fuzz.execution.source_database import SourceDatabase
+from fuzz.sources.determinism.catalog import Catalog
+from oracles.sql.determinism import DETERMINED, LOOSENING
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(600)]
 
@@ -26,7 +26,7 @@ _OF_OTHERS: Final = "NOT prorettype = ANY (proargtypes)"
 
 
 @pytest.fixture(scope="module")
-def connection(target: Rehearsal) -> Iterator[psycopg.Connection[Any]]:
+def connection(target: SourceDatabase) -> Iterator[psycopg.Connection[Any]]:
     with target.played(()) as connection:
         yield connection
 

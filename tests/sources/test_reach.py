@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 import pytest
 
 from fuzz.engines.seeded import case_of
-from fuzz.execution.rehearsal import Rehearsal
-from fuzz.execution.stage import Stage
+from fuzz.execution.executor import Executor
+from fuzz.execution.source_database import SourceDatabase
 from fuzz.generators.generator import Scale
 from fuzz.servers.arm import Arm
-from fuzz.sources.guiding.mutations import MUTATIONS
+from fuzz.sources.context import UserInput
+from fuzz.sources.qpg import MUTATIONS
 from fuzz.sources.regress import Regress
-from fuzz.sources.replaying.suites import REGRESS, suites
-from fuzz.sources.sqlancer import SqLancer
-from fuzz.sources.target import Given
-from oracles.case import Case, CaseId, Kind
-from oracles.observation import CaseObservation, Outcome, Run
+from fuzz.sources.scripts.suites import REGRESS, suites
+from fuzz.sources.sqlancer.source import SqLancer
+from oracles.model.case import Case, CaseId, Kind
+from oracles.model.observation import CaseObservation, Outcome, Run
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(1200)]
 
@@ -42,12 +42,12 @@ class Census:
         return self.outcomes[Outcome.OK] / self.outcomes.total()
 
 
-def observed(stage: Stage, case: Case) -> CaseObservation:
+def observed(stage: Executor, case: Case) -> CaseObservation:
     run = Run("quality", case.modes)
     return stage.observe(case, [run])[run]
 
 
-def census_of(stage: Stage, target: Rehearsal, source: str, cases: int) -> Census:
+def census_of(stage: Executor, target: SourceDatabase, source: str, cases: int) -> Census:
     census = Census()
     for index in range(cases):
         case = case_of(CaseId(11, source, index), Scale(), target)
@@ -55,7 +55,7 @@ def census_of(stage: Stage, target: Rehearsal, source: str, cases: int) -> Censu
     return census
 
 
-def test_sqlsmiths_statements_succeed_and_return_rows(stage: Stage, target: Rehearsal) -> None:
+def test_sqlsmiths_statements_succeed_and_return_rows(stage: Executor, target: SourceDatabase) -> None:
     census = census_of(stage, target, "sqlsmith", 12)
     assert census.outcomes.total() >= 12 * 20, census
     assert census.succeeded >= 0.70, census
@@ -63,14 +63,14 @@ def test_sqlsmiths_statements_succeed_and_return_rows(stage: Stage, target: Rehe
     assert {"select", "insert", "update", "delete"} <= set(census.kinds), census
 
 
-def test_a_users_statements_succeed_and_return_rows(stage: Stage, target: Rehearsal) -> None:
+def test_a_users_statements_succeed_and_return_rows(stage: Executor, target: SourceDatabase) -> None:
     census = census_of(stage, target, "user_sql", 6)
     assert census.outcomes.total() == 6 * 30
     assert census.succeeded >= 0.90, census
     assert census.with_rows >= 0.50 * census.outcomes.total(), census
 
 
-def test_guided_queries_succeed_over_scenes_that_were_mutated(stage: Stage, target: Rehearsal) -> None:
+def test_guided_queries_succeed_over_scenes_that_were_mutated(stage: Executor, target: SourceDatabase) -> None:
     census = census_of(stage, target, "qpg", 6)
     assert census.succeeded >= 0.85, census
     assert set(census.kinds) & set(MUTATIONS), census
@@ -89,7 +89,7 @@ WORDS = (
 )
 
 
-def test_typed_statements_succeed_and_have_all_constructs(stage: Stage, target: Rehearsal) -> None:
+def test_typed_statements_succeed_and_have_all_constructs(stage: Executor, target: SourceDatabase) -> None:
     census, sql = Census(), ""
     for index in range(30):
         case = case_of(CaseId(11, "typed", index), Scale(), target)
@@ -102,7 +102,7 @@ def test_typed_statements_succeed_and_have_all_constructs(stage: Stage, target: 
     assert [word for word in WORDS if word not in sql] == []
 
 
-def test_sqlancers_queries_succeed(stage: Stage, target: Rehearsal, given: Given) -> None:
+def test_sqlancers_queries_succeed(stage: Executor, target: SourceDatabase, given: UserInput) -> None:
     if why := SqLancer.lacks(given):
         pytest.skip(f"SQLancer: {why}")
     census = census_of(stage, target, "sqlancer", 3)
@@ -116,13 +116,13 @@ FILES = {"int4": 34, "join_hash": 0, "partition_prune": 2, "aggregates": 31, "co
 @pytest.fixture(scope="module")
 def regress(arm: Arm) -> dict[str, Case]:
     """Return the cases of some files."""
-    with closing(Rehearsal(arm, "reach", Given())) as target:
+    with closing(SourceDatabase(arm, "reach", UserInput())) as target:
         source = Regress(target)
         return {test: source.replay(f"{REGRESS}/{test}", random.Random(1), Scale()) for test in FILES}
 
 
 @pytest.mark.parametrize("test", FILES)
-def test_postgresqls_tests_do_what_they_are_expected_to(stage: Stage, regress: dict[str, Case], test: str) -> None:
+def test_postgresqls_tests_do_what_they_are_expected_to(stage: Executor, regress: dict[str, Case], test: str) -> None:
     case = regress[test]
     seen = observed(stage, case)
     failed = [
@@ -134,7 +134,7 @@ def test_postgresqls_tests_do_what_they_are_expected_to(stage: Stage, regress: d
     assert sum(step.kind is Kind.QUERY for step in case.steps) > 5
 
 
-def test_all_of_postgresqls_tests_are_there(target: Rehearsal) -> None:
+def test_all_of_postgresqls_tests_are_there(target: SourceDatabase) -> None:
     core, *contrib = suites(target.tree)
     assert core.directory == REGRESS
     assert len(core.tests) > 220

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from oracles.observation import CaseObservation, Observation
+from oracles.model.observation import CaseObservation, Observation
 from tests.unit.observed import ok, seen
 
 Node = dict[str, Any]

@@ -4,13 +4,12 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from fuzz.campaign.seats import Seat
-from fuzz.campaign.trial import try_case
-from oracles.case import Case, Kind, Step
-from oracles.finding import Finding
-from oracles.mode import Mode
-from oracles.observation import CaseObservation, Message, Observation, Outcome, Residue, Run
-from oracles.oracle import Oracle, Verdict
+from fuzz.execution.judging import Assignment, judge_case
+from oracles.model.case import Case, Kind, Step
+from oracles.model.finding import Finding
+from oracles.model.mode import Mode
+from oracles.model.observation import CaseObservation, Message, Observation, Outcome, Residue, Run
+from oracles.model.oracle import Oracle, Verdict
 
 ARMS = ("master", "patched")
 LOST = Observation(Outcome.LOST)
@@ -71,16 +70,16 @@ class ByHand:
         return {run: replace(self._respond(run), arm=run.arm) for run in runs}
 
 
-def seated(oracles: Sequence[Oracle], arms: Sequence[str]) -> tuple[Seat, ...]:
+def seated(oracles: Sequence[Oracle], arms: Sequence[str]) -> tuple[Assignment, ...]:
     """Return seats in which each oracle judges all arms."""
-    return tuple(Seat(oracle, tuple(arms)) for oracle in oracles)
+    return tuple(Assignment(oracle, tuple(arms)) for oracle in oracles)
 
 
 def judged(
     oracle: Oracle, case: Case, respond: Callable[[Run], CaseObservation], arms: Sequence[str] = ARMS
 ) -> tuple[Verdict, ...]:
     """Return the oracle's verdicts."""
-    return tuple(verdict for _, verdict in try_case(ByHand(respond), seated((oracle,), arms), case).verdicts)
+    return tuple(verdict for _, verdict in judge_case(ByHand(respond), seated((oracle,), arms), case).verdicts)
 
 
 def finding(verdicts: Sequence[Verdict]) -> Finding:

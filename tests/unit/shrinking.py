@@ -7,7 +7,7 @@ from hypothesis import find, settings
 
 from fuzz.engines.property_based import cases
 from fuzz.generators.generator import Generator, Scale
-from oracles.case import Case
+from oracles.model.case import Case
 
 
 class _Little(BaseException):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from oracles.aggregation import aggregates
-from oracles.query_building import expression
+from oracles.sql.building import expression
+from oracles.sql.names import aggregates
 
 
 @pytest.mark.parametrize(

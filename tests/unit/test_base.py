@@ -1,7 +1,8 @@
 """A source tree comes out of the repository of trees byte by byte as it went in, wherever it came from."""
 
-import subprocess
+import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,9 @@ def contents(directory: Path) -> dict[str, tuple[bytes, bool]]:
 
 def packed(tree: Path, name: str) -> Path:
     archive = tree.parent / name
-    subprocess.run(["tar", "-caf", archive, "-C", tree.parent, tree.name], check=True)
+    mode: Any = f"w:{name.rpartition('.')[2].removeprefix('tar')}"
+    with tarfile.open(archive, mode) as written:
+        written.add(tree, tree.name)
     return archive
 
 
@@ -102,7 +105,16 @@ def test_other_projects_are_refused(tmp_path: Path) -> None:
         resolve_base(str(tmp_path / "other"), silent)
 
 
-def test_damaged_archive_is_named(tmp_path: Path) -> None:
-    (tmp_path / "broken.tar.gz").write_bytes(b"not a tarball")
-    with pytest.raises(SourceError, match=r"cannot unpack .*broken\.tar\.gz"):
-        resolve_base(str(tmp_path / "broken.tar.gz"), silent)
+@pytest.mark.parametrize("name", ["source.tar", "source.tar.gz", "source.tar.bz2", "source.tar.xz"])
+def test_an_archive_without_its_end_is_named(tree: Path, name: str) -> None:
+    archive = packed(tree, name)
+    archive.write_bytes(archive.read_bytes()[: archive.stat().st_size // 3])
+    with pytest.raises(SourceError, match=rf"cannot unpack .*{name}: \w+"):
+        resolve_base(str(archive), silent)
+
+
+@pytest.mark.parametrize("name", ["broken.tar", "broken.tar.gz", "broken.tar.bz2", "broken.tar.xz"])
+def test_what_is_no_archive_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"not a tarball" * 100_000)
+    with pytest.raises(SourceError, match=rf"cannot unpack .*{name}: \w+"):
+        resolve_base(str(tmp_path / name), silent)

@@ -6,13 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzz.campaign.blame import Blame
-from fuzz.campaign.known import Smallest
-from fuzz.inquiry.bisection import PROBES, first_to_begin_it, try_prefixes
-from fuzz.inquiry.blaming import ALWAYS, MOST, tries_for
-from fuzz.reduction.reproducer import noted, parse
-from oracles.case import Case
-from oracles.finding import Finding
+from fuzz.triage.blame import ALWAYS, MOST, PROBES, Blame, first_to_begin_it, tries_for, try_prefixes
+from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.reproducer.reproducer import noted, parse
+from oracles.model.case import Case
+from oracles.model.finding import Finding
 from tests.reduction.test_reproducer import CASE, script
 
 SERIES = tuple(f"000{number}.patch" for number in range(1, 6))
@@ -107,7 +105,7 @@ def test_who_differs_without_patches_but_not_with_all_but_the_last_is_to_blame()
 
 def test_what_hardly_ever_shows_is_tried_more_often() -> None:
     case = Case("g", (), ())
-    always, half, hardly = (tries_for(Smallest(case, FINDING, shown, 100)) for shown in (100, 50, 1))
+    always, half, hardly = (tries_for(ReducedCase(case, FINDING, shown, 100)) for shown in (100, 50, 1))
     assert always == ALWAYS
     assert 0.5**half <= 0.01 < 0.5 ** (half - 1)
     assert hardly == MOST

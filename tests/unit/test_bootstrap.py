@@ -67,26 +67,65 @@ def test_cache_that_cannot_be_written_is_named(bare: dict[str, str], tmp_path: P
     assert "set PGDUEL_HOME to a directory you may use" in done.stderr
 
 
-def test_python_packages_are_installed_beside_the_system_s(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The compiler's package waits for the environment here: one after the other, this would not end."""
-    made, installed = threading.Event(), []
+def test_system_packages_python_packages_and_the_source_are_fetched_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of the three waits for the two others here: one after the other, this would not end."""
+    all_under_way, installed = threading.Barrier(3, timeout=60), []
 
     def install(wanted: list[packages.Package]) -> None:
-        if not wanted[0].first:
-            assert made.wait(60)
         installed.append([package.name for package in wanted])
+        if not wanted[0].first:
+            all_under_way.wait()
 
     def ensure() -> Path:
-        assert installed == [["python3-venv"]]
-        made.set()
+        assert installed[:2] == [["update"], ["python3-venv"]]
+        all_under_way.wait()
         return Path("python")
 
+    def fetch(source: str) -> None:
+        assert source == "pg18"
+        all_under_way.wait()
+
     monkeypatch.setattr(packages, "require_installable", lambda _: None)
+    monkeypatch.setattr(packages, "update_lists", lambda _: installed.append(["update"]))
     monkeypatch.setattr(packages, "install", install)
     monkeypatch.setattr(bootstrap, "ensure_environment", ensure)
+    monkeypatch.setattr(bootstrap, "fetch", fetch)
     named = [package for package in packages.PACKAGES if package.name in ("python3-venv", "gcc")]
-    assert bootstrap.set_up(named) == Path("python")
-    assert installed == [["python3-venv"], ["gcc"]]
+    assert bootstrap.set_up(named, ["fuzz", "--base=pg18"]) == Path("python")
+    assert installed == [["update"], ["python3-venv"], ["gcc"]]
+
+
+def test_set_up_that_is_done_fetches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bootstrap, "is_complete", lambda _: True)
+    monkeypatch.setattr(bootstrap, "ensure_environment", lambda: Path("python"))
+    monkeypatch.setattr(bootstrap, "fetch", lambda _: pytest.fail("fetched"))
+    assert bootstrap.set_up([], ["fuzz"]) == Path("python")
+
+
+@pytest.mark.parametrize(
+    ("line", "source"),
+    [
+        ("fuzz", "pg17"),
+        ("build --arm master", "pg17"),
+        ("fuzz --minutes 1 --base pg18", "pg18"),
+        ("fuzz --base=pg18", "pg18"),
+        ("fuzz --base ../postgresql", None),
+        ("fuzz --base", "pg17"),  # refused later
+        ("fuzz --repo=../postgresql --range master..topic", None),
+        ("fuzz --resume last", None),
+        ("list", None),
+    ],
+)
+def test_the_source_fetched_is_that_of_the_command(line: str, source: str | None) -> None:
+    assert bootstrap.source_wanted(line.split()) == source
+
+
+def test_what_cannot_be_fetched_is_left_to_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PGDUEL_HOME", str(tmp_path))
+    (tmp_path / "downloads").mkdir()
+    (tmp_path / "downloads" / "pg17.json").write_text('{"archive": "damaged.tar.xz"}')
+    (tmp_path / "downloads" / "damaged.tar.xz").write_bytes(b"not a tarball")
+    bootstrap.fetch("pg17")
 
 
 def test_a_library_that_needs_the_compiler_is_tried_again_when_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,9 +139,11 @@ def test_a_library_that_needs_the_compiler_is_tried_again_when_that_is_there(mon
         return Path("python")
 
     monkeypatch.setattr(packages, "require_installable", lambda _: None)
+    monkeypatch.setattr(packages, "update_lists", lambda _: None)
     monkeypatch.setattr(packages, "install", lambda wanted: installed.extend(package.name for package in wanted))
     monkeypatch.setattr(bootstrap, "ensure_environment", ensure)
-    assert bootstrap.set_up([package for package in packages.PACKAGES if package.name == "gcc"]) == Path("python")
+    absent = [package for package in packages.PACKAGES if package.name == "gcc"]
+    assert bootstrap.set_up(absent, ["list"]) == Path("python")
     assert tried[1] == ["gcc"]
 
 

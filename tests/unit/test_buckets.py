@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from oracles.buckets import Buckets
-from oracles.oracle import Agree, Verdict
-from oracles.sampling import EXPLAINED
+from oracles.model.oracle import Agree, Verdict
+from oracles.model.sampling import EXPLAINED
 from tests.unit.explained import Node, explained_case, hash_join, node
 from tests.unit.observed import case, finding, judged, query
 

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from fuzz.campaign.blame import Blame
 from fuzz.campaign.bugs import bug_key, bugs
 from fuzz.campaign.findings import StoredFinding
-from fuzz.campaign.known import Smallest
-from oracles.case import Case
-from oracles.finding import Finding
+from fuzz.triage.blame import Blame
+from fuzz.triage.reduced_case import ReducedCase
+from oracles.model.case import Case
+from oracles.model.finding import Finding
 from tests.unit.test_summary import CLEAN, printed
 
 CASE = Case("joins", (), ())
@@ -18,7 +18,7 @@ BLAME = Blame("patched", ("0001.patch", "0002.patch"), ((0, False), (1, False), 
 def reduced(origin: str, left: str, blame: Blame | None = BLAME, arm: str = "patched", shown: int = 3) -> StoredFinding:
     """Return a finding of this origin that was reduced to one of another."""
     finding = replace(FINDING, origin=origin, arms=("master", arm))
-    smallest = Smallest(CASE, replace(finding, origin=left), shown, 3)
+    smallest = ReducedCase(CASE, replace(finding, origin=left), shown, 3)
     return StoredFinding(finding, "1/joins/4", CASE, 2, None, reduced=True, smallest=smallest, blame=blame)
 
 

@@ -13,13 +13,13 @@ import pytest
 from fuzz.campaign.campaign import Campaign, Surroundings
 from fuzz.campaign.catalog import opened
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
-from fuzz.campaign.known import Smallest
 from fuzz.campaign.schedule import Schedule
 from fuzz.campaign.stop import Interrupt, Limits
 from fuzz.campaign.workers import Pool
 from fuzz.errors import ServerError
-from oracles.case import Case
-from oracles.finding import Finding
+from fuzz.triage.reduced_case import ReducedCase
+from oracles.model.case import Case
+from oracles.model.finding import Finding
 
 ALWAYS = -1
 FINDING = Finding("result", ("master", "patched"), "rows", 0, "rows differ", "", "")
@@ -48,7 +48,7 @@ class _Pretend:
             if isinstance(job, Reduction):
                 if self.dies_reducing and self._first_time():
                     os.kill(os.getpid(), signal.SIGKILL)
-                store.reduced(job.fingerprint, Smallest(Case("a", (), ()), FINDING, 3, 3), 1.0)
+                store.reduced(job.fingerprint, ReducedCase(Case("a", (), ()), FINDING, 3, 3), 1.0)
                 return ReductionResult(f"reduced {job.fingerprint}")
             result = RangeResult()
             for case_id in job.case_ids(1):

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from oracles.case import Case
-from oracles.cert import Cert, is_simple
-from oracles.observation import CaseObservation, Observation, Run
-from oracles.oracle import Agree, Unstable, Verdict
-from oracles.sampling import ESTIMATED
+from oracles.cert.oracle import Cert, is_simple
+from oracles.model.case import Case
+from oracles.model.observation import CaseObservation, Observation, Run
+from oracles.model.oracle import Agree, Unstable, Verdict
+from oracles.model.sampling import ESTIMATED
 from tests.unit.observed import case, finding, judged, ok, query, seen
 
 PLAYED = case(query("SELECT a.x FROM a WHERE a.x <> 1"), modes=(ESTIMATED.mode,))

@@ -13,14 +13,14 @@ from pglast.enums import LimitOption
 from pglast.visitors import Visitor
 
 from fuzz.engines.property_based import load_profile
-from fuzz.sources.composing.changes import change
-from fuzz.sources.composing.datatypes import DataType
-from fuzz.sources.composing.expressions import as_exact, expression, is_comparable, sort_key
-from fuzz.sources.composing.forms import Form, call, syntax
-from fuzz.sources.composing.offer import Aggregate, Offer
-from fuzz.sources.composing.queries import query
-from fuzz.sources.composing.scope import Column, Relation, Scope
-from fuzz.sources.composing.tables import Table
+from fuzz.sources.typed.catalog import Aggregate, ServerCatalog
+from fuzz.sources.typed.changes import change
+from fuzz.sources.typed.datatypes import DataType
+from fuzz.sources.typed.expressions import as_exact, expression, is_comparable, sort_key
+from fuzz.sources.typed.queries import query
+from fuzz.sources.typed.relations import Table
+from fuzz.sources.typed.scope import Column, Relation, Scope
+from fuzz.sources.typed.signatures import Signature, call, syntax
 
 load_profile()
 
@@ -63,17 +63,17 @@ FORMS = (
 )
 SQRT = call("sqrt", "function", ("numeric",), "numeric", NUMERIC)
 AGGREGATES = (
-    Aggregate("count", "n", 0, Form("", (), "int8"), fit=True),
-    Aggregate("max", "n", 0, Form("", ("anyarray",), "anyarray"), fit=True),
-    Aggregate("sum", "n", 0, Form("", ("numeric",), "numeric"), fit=True),
-    Aggregate("array_agg", "n", 0, Form("", ("anynonarray",), "anyarray"), fit=False),
-    Aggregate("mode", "o", 0, Form("", ("anyelement",), "anyelement"), fit=True),
-    Aggregate("rank", "h", 1, Form("", ("any",), "int8"), fit=True),
-    Aggregate("rank", "w", 0, Form("", (), "int8"), fit=False),
-    Aggregate("row_number", "w", 0, Form("", (), "int8"), fit=False),
-    Aggregate("lag", "w", 0, Form("", ("anyelement", "int4"), "anyelement"), fit=False),
+    Aggregate("count", "n", 0, Signature("", (), "int8"), fit=True),
+    Aggregate("max", "n", 0, Signature("", ("anyarray",), "anyarray"), fit=True),
+    Aggregate("sum", "n", 0, Signature("", ("numeric",), "numeric"), fit=True),
+    Aggregate("array_agg", "n", 0, Signature("", ("anynonarray",), "anyarray"), fit=False),
+    Aggregate("mode", "o", 0, Signature("", ("anyelement",), "anyelement"), fit=True),
+    Aggregate("rank", "h", 1, Signature("", ("any",), "int8"), fit=True),
+    Aggregate("rank", "w", 0, Signature("", (), "int8"), fit=False),
+    Aggregate("row_number", "w", 0, Signature("", (), "int8"), fit=False),
+    Aggregate("lag", "w", 0, Signature("", ("anyelement", "int4"), "anyelement"), fit=False),
 )
-OFFER = Offer(
+OFFER = ServerCatalog(
     {each.key: each for each in TYPES}, (*FORMS, SQRT), frozenset({SQRT}),
     (call("unnest", "set", ("anyarray",), "anyelement", None),), AGGREGATES, ('"C"', '"POSIX"'), 170000,
 )  # fmt: skip
@@ -153,7 +153,7 @@ def test_nothing_is_divided_by_zero() -> None:
 
 
 def test_a_template_names_the_types_of_its_arguments() -> None:
-    assert syntax("bool", "({text} LIKE 'a%' AND {int4} > 1)") == Form(
+    assert syntax("bool", "({text} LIKE 'a%' AND {int4} > 1)") == Signature(
         "({} LIKE 'a%' AND {} > 1)", ("text", "int4"), "bool"
     )
 
@@ -176,7 +176,7 @@ def test_a_template_names_the_types_of_its_arguments() -> None:
 def test_polymorphic_types_stand_for_types_that_belong_together(
     arguments: tuple[str, ...], result: str, wanted: DataType, some: DataType, expected: tuple[str, ...] | None
 ) -> None:
-    found = OFFER.polymorphism.resolved(Form("", arguments, result), wanted, some)
+    found = OFFER.polymorphism.resolved(Signature("", arguments, result), wanted, some)
     assert (found and found.arguments) == expected
 
 

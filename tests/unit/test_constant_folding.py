@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from oracles.constant_folding import folded, question, unfolded
+from oracles.coddtest import folded, question, unfolded
 
 IN = "SELECT a.x FROM a WHERE a.x NOT IN (SELECT b.y FROM b WHERE b.y > 0)"
 SCALAR = "SELECT a.x FROM a WHERE a.x > (SELECT max(b.y) FROM b)"

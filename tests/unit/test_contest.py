@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import ClassVar
 
 import pytest
-from rich.console import Console
 
 from fuzz.bench.reduction import contest as module
 from fuzz.bench.reduction.contest import WHOLE, Outcome, contest
@@ -12,9 +11,10 @@ from fuzz.bench.reduction.contestant import Asked, Contestant, Task
 from fuzz.bench.reduction.size import Size
 from fuzz.campaign.findings import StoredFinding
 from fuzz.errors import ServerError
+from fuzz.report.console import Console
 from fuzz.report.contest_table import contests_json, print_contests
-from oracles.case import Case, Kind, Step
-from oracles.finding import Finding
+from oracles.model.case import Case, Kind, Step
+from oracles.model.finding import Finding
 
 CASE = Case("g", (Step("CREATE TABLE t (a int)"),), (Step("SELECT a FROM t", Kind.QUERY),))
 FINDING = Finding("result", ("master", "patched"), "rows", 1, "", "", "")

@@ -8,15 +8,15 @@ from collections import Counter
 import pytest
 from pglast import parse_sql
 
-from fuzz.generators.copy_batches import CopyBatches
-from fuzz.generators.copying.batch import BUFFERED_BYTES, LARGEST, make_size, pad_to_bytes
-from fuzz.generators.copying.copy_in import Wish, make_copy
-from fuzz.generators.copying.formats import Absent, Batch, Format, Options, records, stream
-from fuzz.generators.copying.mistakes import MISTAKES
-from fuzz.generators.copying.table import Column, Role, Scope, Table
-from fuzz.generators.copying.values import INT4, STRINGS, TEXT, int4, int4range, noise, numeric, text
+from fuzz.generators.copy_batches.batch import BUFFERED_BYTES, LARGEST, make_size, pad_to_bytes
+from fuzz.generators.copy_batches.copy_in import Requirements, make_copy
+from fuzz.generators.copy_batches.formats import Absent, Batch, Format, Options, records, stream
+from fuzz.generators.copy_batches.generator import CopyBatches
+from fuzz.generators.copy_batches.mistakes import MISTAKES
+from fuzz.generators.copy_batches.table import Column, Role, Scope, Table
+from fuzz.generators.copy_batches.values import INT4, STRINGS, TEXT, int4, int4range, noise, numeric, text
 from fuzz.generators.generator import Scale
-from oracles.case import Case, Kind
+from oracles.model.case import Case, Kind
 
 COLUMNS = (
     Column("id", INT4, Role.ID, nullable=False),
@@ -112,7 +112,7 @@ def test_each_mistake_is_made_in_each_place() -> None:
     for homes in (True, False):
         scope = Scope(Scale(), (Table("t", table.columns, checked=table.checked, takes_any_key=homes, keys=(0, 1)),))
         for seed in range(1500):
-            step, _ = make_copy(random.Random(seed), scope, scope.tables[0], Wish(rows=5, mistaken=True))
+            step, _ = make_copy(random.Random(seed), scope, scope.tables[0], Requirements(rows=5, mistaken=True))
             assert step.may_fail
             made.update(step.tags)
     assert {tag.removeprefix("copy.mistake.") for tag in made if "mistake" in tag} == {m.name for _, m in MISTAKES}

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from oracles.counters import Counters
-from oracles.oracle import Agree, Inconclusive, Verdict
-from oracles.sampling import EXPLAINED
+from oracles.model.oracle import Agree, Inconclusive, Verdict
+from oracles.model.sampling import EXPLAINED
 from tests.unit.explained import Node, explained_case, hash_join, node
 from tests.unit.observed import LOST, case, finding, judged, query, seen
 

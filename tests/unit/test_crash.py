@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from fuzz.campaign.trial import try_case
+from fuzz.execution.judging import judge_case
 from oracles.crash import Crash, crash_origin
-from oracles.finding import Finding
 from oracles.leak import Leak
-from oracles.observation import CaseObservation, Run
-from oracles.oracle import Agree, Inconclusive, Verdict
+from oracles.model.finding import Finding
+from oracles.model.observation import CaseObservation, Run
+from oracles.model.oracle import Agree, Inconclusive, Verdict
 from oracles.result import Result
 from tests.unit.observed import (
     ARMS,
@@ -154,5 +154,5 @@ def test_a_crash_in_a_run_that_another_oracle_asked_for_is_a_finding() -> None:
             return crashed(SEGFAULT)
         return seen(ok("1" if run.arm == "master" else "2"), ok("2"), ok("3"))
 
-    trial = try_case(ByHand(respond), seated((Crash(), Leak(), Result()), ARMS), CASE)
+    trial = judge_case(ByHand(respond), seated((Crash(), Leak(), Result()), ARMS), CASE)
     assert {found.oracle for found in trial.findings} == {"crash", "result"}

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from fuzz.campaign.crashed import as_it_crashed
-from oracles.case import Kind
 from oracles.crash import Crash
-from oracles.finding import Finding
-from oracles.mode import Mode
-from oracles.observation import Run
+from oracles.model.case import Kind
+from oracles.model.finding import Finding
+from oracles.model.mode import Mode
+from oracles.model.observation import Run
 from tests.unit.observed import LOST, case, ok, query, seen
 from tests.unit.test_crash import ASSERTION
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from oracles.determinism import is_known
+from oracles.sql.determinism import is_known
 
 
 @pytest.mark.parametrize(

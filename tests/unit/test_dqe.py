@@ -3,9 +3,9 @@
 import pytest
 
 from oracles.dqe import Dqe, changes
-from oracles.observation import CaseObservation, Observation, Run
-from oracles.oracle import Agree
-from oracles.sampling import CHANGED
+from oracles.model.observation import CaseObservation, Observation, Run
+from oracles.model.oracle import Agree
+from oracles.model.sampling import CHANGED
 from tests.unit.observed import case, finding, judged, ok, query, seen
 
 SQL = "SELECT max(a.x) FROM t AS a WHERE a.x > 3 GROUP BY a.y ORDER BY 1 LIMIT 1"

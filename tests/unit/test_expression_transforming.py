@@ -3,7 +3,7 @@
 import pytest
 from pglast import parse_sql
 
-from oracles.expression_transforming import transformed
+from oracles.eet import transformed
 
 
 def test_all_conditions_change_and_nothing_else() -> None:

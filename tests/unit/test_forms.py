@@ -9,12 +9,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fuzz.campaign.known import Smallest
 from fuzz.report.forms.form import Form, Opened, Subject, all_forms, title_of
 from fuzz.report.forms.mail import WIDTH, mail_text
 from fuzz.report.forms.regress import regress_script
-from oracles.case import Case, Kind, Step
-from oracles.finding import Beside, Finding
+from fuzz.triage.reduced_case import ReducedCase
+from oracles.model.case import Case, Kind, Step
+from oracles.model.finding import Evidence, Finding
 from tests.reduction.cases import cases, characters
 
 FINDING = Finding(
@@ -71,7 +71,11 @@ def test_a_script_for_pg_regress_has_nothing_that_only_pgduel_reads(case: Case) 
 
 
 def test_a_script_for_pg_regress_has_queries_beside_it_but_no_explain() -> None:
-    beside = (Beside("SELECT 'beside'"), Beside("SELECT 'explained'", explained=True), Beside("SELECT 2", planned=True))
+    beside = (
+        Evidence("SELECT 'beside'"),
+        Evidence("SELECT 'explained'", explained=True),
+        Evidence("SELECT 2", planned=True),
+    )
     script = regress_script(CASE, replace(FINDING, beside=beside))
     assert script.startswith("--\n-- 1 row missing\n--\n\nCREATE SCHEMA duel;\n")
     assert "\nSELECT 'beside';\n" in script
@@ -80,7 +84,7 @@ def test_a_script_for_pg_regress_has_queries_beside_it_but_no_explain() -> None:
 
 def test_a_mail_says_it_all_in_lines_of_a_mail() -> None:
     plans = {"master": ["Hash Join", f"  Hash Cond: ({'a = b AND ' * 20} c = d)"], "patched": ["Seq Scan"]}
-    text = mail_text(subject(), FACTS, Smallest(CASE, FINDING, 3, 3), plans)
+    text = mail_text(subject(), FACTS, ReducedCase(CASE, FINDING, 3, 3), plans)
     told = ["Subject: 1 row missing", "PostgreSQL 17.11", "0001-Make-it-fast.patch", "CREATE TABLE t (a int, b text);"]
     told += ["Expected, as master did:", "1 | one", "Actual, as patched did:", "no row at all"]
     told += ["Plan of master:", "Hash Join", "Plan of patched:", "0123456789ab", "To blame: 0001."]
@@ -93,7 +97,7 @@ def test_a_mail_says_it_all_in_lines_of_a_mail() -> None:
 
 def test_a_mail_about_a_crash_has_a_backtrace() -> None:
     crash = replace(FINDING, oracle="crash", step=None, actual='TRAP: failed Assert("x")\nExecMakeTableFunctionResult')
-    text = mail_text(replace(subject(), oracle="crash"), FACTS, Smallest(CASE, crash, 0, 20), {})
+    text = mail_text(replace(subject(), oracle="crash"), FACTS, ReducedCase(CASE, crash, 0, 20), {})
     assert 'Backtrace, as patched did:\n\n  TRAP: failed Assert("x")\n  ExecMake' in text
     assert "It did not show again in 20 runs just now." in text
 

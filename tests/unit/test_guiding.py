@@ -6,8 +6,7 @@ from collections import Counter
 import pglast
 import pytest
 
-from fuzz.sources.guiding.bandit import Bandit
-from fuzz.sources.guiding.mutations import MUTATIONS, Table
+from fuzz.sources.qpg import MUTATIONS, Bandit, Table
 
 TABLE = Table("t", ("a", '"B"', "c"))
 

@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 
 from fuzz.generators.generator import Scale
-from fuzz.generators.growth.sizes import draw_size, snug
-from fuzz.generators.hash_growth import HashGrowth
-from oracles.case import Case, Kind, Step
+from fuzz.generators.hash_growth.generator import HashGrowth
+from fuzz.generators.hash_growth.scene import draw_size, snug
+from oracles.model.case import Case, Kind, Step
 from tests.unit.shrinking import assert_shrinks
 
 ROWS = 20_000

@@ -2,7 +2,7 @@
 
 import pytest
 
-from oracles.join_rewriting import Rewritten, rewritten
+from oracles.metamorphic_joins import Rewritten, rewritten
 
 LEFT = "SELECT a.x, b.y FROM a LEFT JOIN b ON a.k = b.k"
 

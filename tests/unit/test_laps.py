@@ -8,9 +8,9 @@ import pytest
 from fuzz.engines import seeded
 from fuzz.engines.seeded import case_of
 from fuzz.generators.generator import Scale
+from fuzz.sources.context import UserInput
 from fuzz.sources.source import Source
-from fuzz.sources.target import Given
-from oracles.case import Case, CaseId, Step
+from oracles.model.case import Case, CaseId, Step
 
 PARTS = ("a", "b", "c", "d", "e")
 
@@ -21,7 +21,7 @@ class Replaying(Source):
     laps = ("plain", "hash_spilling+filter_forced")
 
     @classmethod
-    def lacks(cls, given: Given) -> str:
+    def lacks(cls, given: UserInput) -> str:
         return ""
 
     def parts(self) -> tuple[str, ...]:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from fuzz.reduction import limit
-from fuzz.reduction.limit import FACTOR, LEAST, Limit
+from fuzz.triage import question_timeout as limit
+from fuzz.triage.question_timeout import FACTOR, LEAST, QuestionTimeout
 
 WHOLE = 3.0  # seconds
 
@@ -23,14 +23,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
 
 
 def test_the_whole_case_has_all_the_time(clock: _Clock) -> None:
-    limit = Limit()
+    limit = QuestionTimeout()
     with limit.question(whole=True):
         clock.now += 1000 * WHOLE
         assert not limit.passed()
 
 
 def test_a_smaller_case_has_time_in_proportion(clock: _Clock) -> None:
-    limit = Limit()
+    limit = QuestionTimeout()
     with limit.question(whole=True):
         clock.now += WHOLE
     with limit.question(whole=False):
@@ -43,7 +43,7 @@ def test_a_smaller_case_has_time_in_proportion(clock: _Clock) -> None:
 
 
 def test_what_is_done_between_questions_has_all_the_time(clock: _Clock) -> None:
-    limit = Limit()
+    limit = QuestionTimeout()
     with pytest.raises(RuntimeError), limit.question(whole=False):
         raise RuntimeError
     clock.now += 1000 * WHOLE

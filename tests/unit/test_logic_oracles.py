@@ -5,17 +5,17 @@ from dataclasses import replace
 
 import pytest
 
-from fuzz.campaign.trial import try_case
-from oracles.case import Case
+from fuzz.execution.judging import judge_case
 from oracles.coddtest import Coddtest
 from oracles.dqp import Dqp
 from oracles.eet import Eet
-from oracles.metamorphic import Metamorphic
-from oracles.mode import Mode, Protocol
+from oracles.framework.metamorphic import Metamorphic
+from oracles.model.case import Case
+from oracles.model.mode import Mode, Protocol
+from oracles.model.observation import CaseObservation, Column, Observation, Run
+from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
+from oracles.model.sampling import FOLDED
 from oracles.norec import Norec
-from oracles.observation import CaseObservation, Column, Observation, Run
-from oracles.oracle import Agree, Inconclusive, Unstable, Verdict
-from oracles.sampling import FOLDED
 from oracles.tlp import Tlp
 from tests.unit.observed import ByHand, case, error, finding, judged, ok, query, row, seated, seen, timeout
 
@@ -72,7 +72,7 @@ def test_a_broken_claim_is_a_finding_with_its_queries(oracle: Metamorphic) -> No
 def test_an_arm_is_judged_alone(oracle: Metamorphic) -> None:
     answer = wrong_on("only", oracle, ok("1"))
     stage = ByHand(lambda run: seen(answer(dict(run.instead).get(0, ""), run)))
-    trial = try_case(stage, seated((oracle,), ("only",)), asked_of(oracle))
+    trial = judge_case(stage, seated((oracle,), ("only",)), asked_of(oracle))
     assert {found.arms for found in trial.findings} == {("only", "only")}
     assert not any("as all arms do" in found.summary for found in trial.findings)
 
@@ -119,7 +119,7 @@ def test_a_protocol_that_cuts_rows_hides_nothing_where_both_sides_are_asked_anew
     played = asked_of(oracle, CLOSED_EARLY)
     assert finding(duel(oracle, played, wrong_on("patched", oracle, ok("1", "3")))[:1])
     stage = ByHand(lambda run: seen(ok("1")))
-    try_case(stage, seated((oracle,), ("a", "b")), played)
+    judge_case(stage, seated((oracle,), ("a", "b")), played)
     anew = [run.modes[-1].protocol for run in stage.asked if run.instead]
     assert set(anew) == {Protocol.SIMPLE}
 
@@ -128,14 +128,14 @@ def test_parameters_are_all_used_or_the_query_is_not_asked() -> None:
     given = replace(query("SELECT a.x FROM a WHERE a.x > $1::int AND a.y > 0"), params=("1",))
     for oracle in ORACLES:
         stage = ByHand(lambda run: seen(ok("1")))
-        try_case(stage, seated((oracle,), ("a", "b")), case(given, modes=(oracle.samples[0].mode,)))
+        judge_case(stage, seated((oracle,), ("a", "b")), case(given, modes=(oracle.samples[0].mode,)))
         asked = [dict(run.instead)[0] for run in stage.asked if 0 in dict(run.instead)]
         assert all("$1" in sql and "SET" not in sql for sql in asked)
 
 
 def test_settings_hold_for_the_query_alone() -> None:
     stage = ByHand(lambda run: seen(ok("1")))
-    try_case(stage, seated((Dqp(),), ("a", "b")), asked_of(Dqp()))
+    judge_case(stage, seated((Dqp(),), ("a", "b")), asked_of(Dqp()))
     asked = [dict(run.instead)[0] for run in stage.asked if run.instead]
     assert SQL in asked
     for sql in asked:

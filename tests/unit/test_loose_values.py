@@ -2,8 +2,8 @@
 
 import pytest
 
-from oracles.case import Step
-from oracles.loose_values import is_tight, loose_types
+from oracles.model.case import Step
+from oracles.sql.distinguishable_values import is_tight, loose_types
 
 _HELD = ("numeric", "interval", "jsonb", "citext", "tsquery", "bpchar")
 

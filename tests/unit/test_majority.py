@@ -1,8 +1,8 @@
 """Which arm most others outvote, told by an oracle's verdicts on a case."""
 
-from oracles.finding import Finding, Vote
-from oracles.majority import with_votes
-from oracles.oracle import Agree, Unstable, Verdict
+from oracles.framework.majority import with_votes
+from oracles.model.finding import Finding, Vote
+from oracles.model.oracle import Agree, Unstable, Verdict
 
 ARMS = ("master", "patched", "upstream")
 

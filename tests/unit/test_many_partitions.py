@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from fuzz.engines.property_based import cases
 from fuzz.generators.generator import Scale
-from fuzz.generators.many_partitions import ManyPartitions
-from oracles.case import Case
+from fuzz.generators.many_partitions.generator import ManyPartitions
+from oracles.model.case import Case
 
 
 def drawn(count: int, scale: Scale | None = None) -> list[Case]:

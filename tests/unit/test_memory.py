@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from oracles.case import Step
-from oracles.hash_memory import allowance, roomier
-from oracles.memory import Memory
-from oracles.observation import CaseObservation, Run
-from oracles.oracle import Agree, Inconclusive, Unstable, Verdict
-from oracles.sampling import EXPLAINED
+from oracles.explain.hash_memory import allowance, roomier
+from oracles.memory.oracle import Memory
+from oracles.model.case import Step
+from oracles.model.observation import CaseObservation, Run
+from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
+from oracles.model.sampling import EXPLAINED
 from tests.unit.explained import Node, explained_case, hash_join, node
 from tests.unit.observed import LOST, case, finding, judged, query, seen, way
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from fuzz.campaign.trial import try_case
-from oracles.case import Case
+from fuzz.execution.judging import judge_case
 from oracles.metamorphic_joins import MetamorphicJoins
-from oracles.observation import CaseObservation, Observation, Run
-from oracles.oracle import Agree, Inconclusive, Unstable, Verdict
-from oracles.sampling import REWRITTEN
+from oracles.model.case import Case
+from oracles.model.observation import CaseObservation, Observation, Run
+from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
+from oracles.model.sampling import REWRITTEN
 from tests.unit.observed import LOST, ByHand, case, error, finding, judged, ok, query, seated, seen, timeout
 
 SQL = "SELECT a.x, b.y FROM a LEFT JOIN b ON a.k = b.k"
@@ -99,7 +99,7 @@ def test_one_arm_is_enough() -> None:
 
     found = finding(duel(both))
     assert found.arms == ("master", "master")
-    trial = try_case(ByHand(lambda run: seen(both(asked(run), run))), seated((MetamorphicJoins(),), ("only",)), CASE)
+    trial = judge_case(ByHand(lambda run: seen(both(asked(run), run))), seated((MetamorphicJoins(),), ("only",)), CASE)
     assert trial.findings[0].arms == ("only", "only")
 
 
@@ -131,7 +131,7 @@ def test_a_query_that_fails_is_not_rewritten() -> None:
 def test_other_queries_are_left_empty_unless_they_have_parameters_or_fail() -> None:
     steps = (query("SELECT 1"), query(SQL), replace(query("SELECT $1"), params=("1",)), query("SELECT 1 / 0"))
     stage = ByHand(lambda run: seen(ok("1"), ok("1"), ok("1"), error("22012")))
-    try_case(stage, seated((MetamorphicJoins(),), ("a", "b")), case(*steps, modes=(REWRITTEN.mode,)))
+    judge_case(stage, seated((MetamorphicJoins(),), ("a", "b")), case(*steps, modes=(REWRITTEN.mode,)))
     rewritten = [dict(run.instead) for run in stage.asked if run.instead]
     assert rewritten
     assert all(each.keys() == {0, 1} and each[0] == "SELECT" for each in rewritten)

@@ -3,7 +3,7 @@
 import pglast
 import pytest
 
-from fuzz.sources.replaying.needed import needed
+from fuzz.sources.scripts.suites import needed
 
 
 def chosen(earlier: str, later: str) -> list[str]:

@@ -1,6 +1,6 @@
 """Reading PostgreSQL's node trees."""
 
-from fuzz.sources.legality.nodes import read_nodes
+from fuzz.sources.determinism.analysis import read_nodes
 
 TREE = r"""
 ({QUERY :commandType 1 :querySource 0 :canSetTag true :utilityStmt <> :rtable ({RANGETBLENTRY :alias <>

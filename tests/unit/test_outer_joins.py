@@ -10,12 +10,11 @@ from pglast.ast import SelectStmt
 
 from fuzz.engines.seeded import case_of
 from fuzz.generators.generator import Scale
-from fuzz.generators.hashing.axes import MEMORIES, NULLS, SKEWS
-from fuzz.generators.hashing.keys import KEYS
-from fuzz.generators.hashing.levels import KINDS
-from fuzz.generators.hashing.shapes import RESCANS
-from fuzz.generators.outer_joins import OuterJoins
-from oracles.case import Case, CaseId, Kind, Step
+from fuzz.generators.outer_joins.axes import KEYS, MEMORIES, NULLS, SKEWS
+from fuzz.generators.outer_joins.generator import OuterJoins
+from fuzz.generators.outer_joins.levels import KINDS
+from fuzz.generators.outer_joins.shapes import RESCANS
+from oracles.model.case import Case, CaseId, Kind, Step
 from tests.unit.shrinking import assert_shrinks
 
 # Cases of any seed within which all pairs occur, but for one seed in some 100,000: that is less than ten minutes.

@@ -2,8 +2,8 @@
 
 import pytest
 
-from oracles.case import Step
-from oracles.own_views import hiding, used_by
+from oracles.model.case import Step
+from oracles.sql.case_views import hiding, used_by
 
 
 def hidden(*statements: str) -> frozenset[str]:

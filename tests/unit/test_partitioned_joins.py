@@ -11,7 +11,7 @@ from pglast.visitors import Visitor
 
 from fuzz.generators.generator import Scale
 from fuzz.generators.partitioned_joins import PartitionedJoins
-from oracles.case import Case, Step
+from oracles.model.case import Case, Step
 from tests.unit.shrinking import assert_shrinks
 
 SMALL = Scale(rows=30, relations=3, partitions=4, queries=5)

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from oracles.case import Case
-from oracles.observation import CaseObservation, Observation, Run
-from oracles.oracle import Agree, Inconclusive, Unstable, Verdict
+from oracles.model.case import Case
+from oracles.model.observation import CaseObservation, Observation, Run
+from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
+from oracles.model.sampling import PLANNED
 from oracles.plan import Plan
-from oracles.sampling import PLANNED
 from tests.unit.observed import ARMS, LOST, ByHand, case, error, finding, judged, ok, query, seen, way
 
 CASE = case(query(), modes=(PLANNED.mode,))

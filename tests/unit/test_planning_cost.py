@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from fuzz.campaign.trial import try_case
-from oracles.case import Case
-from oracles.observation import CaseObservation, Observation, Run
-from oracles.oracle import Agree, Inconclusive, Unstable, Verdict
+from fuzz.execution.judging import judge_case
+from oracles.model.case import Case
+from oracles.model.observation import CaseObservation, Observation, Run
+from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
+from oracles.model.sampling import PLANNED
 from oracles.planning_cost import PlanningCost
-from oracles.sampling import PLANNED
 from tests.unit.observed import LOST, ByHand, case, finding, ok, query, seated, seen, way
 
 CASE = case(query("SELECT 1"), query("SELECT 2"), modes=(PLANNED.mode,))
@@ -24,7 +24,7 @@ def planned(milliseconds: float, kilobytes: int = 100) -> Observation:
 
 def judged(respond: Callable[[Run], CaseObservation], of: Case = CASE) -> tuple[tuple[Verdict, ...], list[Run]]:
     stage = ByHand(respond)
-    verdicts = tuple(verdict for _, verdict in try_case(stage, seated((PlanningCost(),), ARMS), of).verdicts)
+    verdicts = tuple(verdict for _, verdict in judge_case(stage, seated((PlanningCost(),), ARMS), of).verdicts)
     return verdicts, stage.asked
 
 

@@ -4,11 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from oracles.observation import CaseObservation, Observation, Run
-from oracles.oracle import Agree
-from oracles.pivoting import pivots
-from oracles.pqs import Pqs
-from oracles.sampling import PIVOTED
+from oracles.model.observation import CaseObservation, Observation, Run
+from oracles.model.oracle import Agree
+from oracles.model.sampling import PIVOTED
+from oracles.pqs import Pqs, pivots
 from tests.unit.observed import case, error, finding, judged, ok, query, seen
 
 SQL = "SELECT max(a.x) FROM a LEFT JOIN b ON a.k = b.k WHERE a.x > 3 AND NOT b.y IN (1, 2) GROUP BY a.y"

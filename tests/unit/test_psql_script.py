@@ -1,6 +1,6 @@
 """What psql would send of a script, told without a server."""
 
-from fuzz.psql.script import Sent, read_script
+from fuzz.sources.scripts.psql import Sent, read_script
 
 
 def sent(text: str, **environment: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from oracles.query_partitioning import Shape, partitioned
+from oracles.tlp import Shape, partitioned
 
 DIGEST = "SELECT count(*), sum(hashtextextended(CAST(q AS text), 0)) FROM"
 LEFT = "SELECT a.x, b.y FROM a LEFT JOIN b ON a.k = b.k"

@@ -3,8 +3,8 @@
 from dataclasses import asdict
 
 from fuzz.bench.reduction.size import size_of
-from oracles.case import Case, Kind, Step
-from oracles.mode import Mode
+from oracles.model.case import Case, Kind, Step
+from oracles.model.mode import Mode
 
 QUERY = Step("SELECT a FROM t WHERE a = 1", Kind.QUERY)
 CASE = Case("g", (Step("CREATE TABLE t (a int)"),), (QUERY,))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from oracles.observation import CaseObservation, Remote
-from oracles.remote_sql import STATEMENT, Asked, samples, statements
+from oracles.model.observation import CaseObservation, Remote
+from oracles.statistics.remote_sql import STATEMENT, Asked, samples, statements
 
 
 @pytest.mark.parametrize(

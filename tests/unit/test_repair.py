@@ -3,8 +3,8 @@
 import pglast
 import pytest
 
-from fuzz.sources.legality.catalog import Catalog, Function
-from fuzz.sources.legality.repair import repair, sql_of
+from fuzz.sources.determinism.catalog import Catalog, Function
+from fuzz.sources.determinism.repair import repair, sql_of
 
 FUNCTIONS = (
     Function(1, "now", 0, "f", fit=False, returns="timestamp with time zone"),

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from oracles.case import Case, Step
-from oracles.observation import CaseObservation, Column, Observation, Run
-from oracles.oracle import Agree, Inconclusive, Unstable, Verdict
+from oracles.model.case import Case, Step
+from oracles.model.observation import CaseObservation, Column, Observation, Run
+from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
 from oracles.reported import AS_BEFORE, OF_THIS_SCENE, Reported
 from tests.unit.observed import case, error, finding, judged, ok, query, seen
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from oracles.cert import is_simple
-from oracles.restricting import MOST, restrictions
+from oracles.cert.oracle import is_simple
+from oracles.cert.restrictions import MOST, restrictions
 
 
 def named(sql: str) -> set[tuple[str, str, str]]:

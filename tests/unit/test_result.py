@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from fuzz.execution.modes import MODES
-from oracles.case import Kind, Step
-from oracles.finding import Finding
-from oracles.observation import CaseObservation, Column, Message, Observation, Outcome, Run
-from oracles.oracle import Agree, Inconclusive, Unstable, Verdict
+from oracles.model.case import Kind, Step
+from oracles.model.finding import Finding
+from oracles.model.observation import CaseObservation, Column, Message, Observation, Outcome, Run
+from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
 from oracles.result import Result
 from tests.unit.observed import (
     ARMS,

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from oracles.case import Step
-from oracles.observation import CaseObservation, Observation, Run
-from oracles.oracle import Agree, Inconclusive, Unstable, Verdict
+from oracles.model.case import Step
+from oracles.model.observation import CaseObservation, Observation, Run
+from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
 from oracles.result import Result
 from tests.unit.observed import LOST, SKIPPED, case, error, finding, judged, ok, query, seen, timeout, way
 

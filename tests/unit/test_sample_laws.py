@@ -4,10 +4,20 @@ from collections.abc import Callable
 
 import numpy
 import pytest
+from scipy.stats import beta, binom, hypergeom
 
-from oracles.analysis import Numbers
-from oracles.remote_sql import Asked
-from oracles.sample_laws import Blockwise, Law, RowByRow, Tablewise, bernstein, largest_key, received
+from oracles.statistics.analyze import Numbers
+from oracles.statistics.remote_sql import Asked
+from oracles.statistics.sample_laws import (
+    Blockwise,
+    Law,
+    RowByRow,
+    Tablewise,
+    bernstein,
+    hypergeometric,
+    largest_key,
+    received,
+)
 
 ROWS, DRAWS = 4000, 400
 RNG = numpy.random.default_rng
@@ -75,6 +85,29 @@ def test_a_sample_of_all_rows_may_not_be_off_by_one() -> None:
     law = RowByRow(ROWS, ROWS)
     assert law.exactly(KIND, int(KIND.sum())) == 1
     assert law.exactly(KIND, int(KIND.sum()) - 1) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("rows", "kind", "kept"),
+    [(10, 3, 4), (10, 10, 4), (10, 0, 4), (4000, 571, 300), (4000, 3990, 300), (10**6, 5, 30000)],
+)
+def test_probabilities_are_those_of_the_hypergeometric_distribution(rows: int, kind: int, kept: int) -> None:
+    for count in (-1, 0, 1, kept * kind // rows, kept * kind // rows + 9, kept - 1, kept):
+        expected = float(hypergeom.cdf(count, rows, kind, kept))
+        assert hypergeometric(count, rows, kind, kept) == pytest.approx(expected, rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("count", [0, 1, 300, 400, 3999, 4000, 9000])
+def test_probabilities_are_those_of_the_binomial_distribution(count: int) -> None:
+    expected = 2 * min(float(binom.cdf(count, ROWS, 0.1)), float(binom.sf(count - 1, ROWS, 0.1)))
+    assert received(Asked("t", random_fraction=0.1), ROWS, None, count) == pytest.approx(min(1, expected), abs=1e-12)
+
+
+@pytest.mark.parametrize("estimate", [ROWS / 2, ROWS - 300, ROWS, ROWS + 100, ROWS * 2])
+def test_probabilities_are_those_of_the_beta_distribution(estimate: float) -> None:
+    law = beta(300, ROWS - 299)
+    expected = 2 * min(float(law.cdf(299 / estimate)), float(law.sf(299 / estimate)))
+    assert largest_key(300, ROWS, estimate) == pytest.approx(min(1, expected), abs=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy
 import pytest
 
-from oracles.analysis import Column, Numbers
-from oracles.sample_laws import RowByRow
-from oracles.sample_tests import LEVEL, doubts
+from oracles.statistics.analyze import Column, Numbers
+from oracles.statistics.sample_laws import RowByRow
+from oracles.statistics.sample_tests import LEVEL, doubts
 
 ROWS, KEPT, TARGET = 3000, 300, 10
 SHAPES: dict[str, Numbers] = {

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from itertools import count
 
-from oracles.case import Case, Kind, Step
-from oracles.sampling import BY_NAME, ESTIMATED, EXPLAINED
+from oracles.model.case import Case, Kind, Step
+from oracles.model.sampling import BY_NAME, ESTIMATED, EXPLAINED
 
 
 def sampled() -> Case:

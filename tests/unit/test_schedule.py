@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzz.campaign.schedule import Range, Schedule
-from oracles.case import CaseId
+from oracles.model.case import CaseId
 
 
 def _all_ids(schedule: Schedule, seed: int = 1) -> list[CaseId]:

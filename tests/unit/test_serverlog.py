@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from fuzz.execution.serverlog import ServerLog, about, crash_of, deaths, remote, split
-from oracles.observation import Remote
+from oracles.model.observation import Remote
 
 TRAP = 'TRAP: failed Assert("x > 0"), File: "nodeHash.c", Line: 12, PID: 200'
 FRAMES = "postgres: a duel_0 [local] SELECT(ExecHash+0x5d)[0x5646]\n/lib/libc.so.6(+0x2724a)[0x7f01]"

@@ -1,16 +1,19 @@
 """SQLancer's logs, and what its reports come down to; its jar, and its command line."""
 
+import stat
 from pathlib import Path
 
 import pytest
 
 from fuzz.errors import CaseError
-from fuzz.sources.legality.catalog import Catalog, Function
-from fuzz.sources.sqlancing import jar
-from fuzz.sources.sqlancing.logs import Log, divided, read_log
-from fuzz.sources.sqlancing.options import Call
-from fuzz.sources.sqlancing.reports import claim, named
-from fuzz.sources.sqlancing.scene import scene_of
+from fuzz.servers.relay import Login
+from fuzz.sources.determinism.catalog import Catalog, Function
+from fuzz.sources.sqlancer import jar
+from fuzz.sources.sqlancer.logs import Log, divided, read_log
+from fuzz.sources.sqlancer.options import Call, argument_file
+from fuzz.sources.sqlancer.reports import claim, named
+from fuzz.sources.sqlancer.running import command_of
+from fuzz.sources.sqlancer.scene import scene_of
 
 HEAD = """\
 -- Time: 2026/11/21 16:08:52
@@ -126,12 +129,25 @@ def test_what_is_lacking_is_said_in_a_line(tmp_path: Path, monkeypatch: pytest.M
     assert jar.class_path(str(tmp_path / "it.jar")) == str(tmp_path / "it.jar")
 
 
-def test_the_command_line_has_the_seed_and_the_oracle() -> None:
-    command = Call("NOREC", seed=7, queries=9).command("a.jar", 5432, "duel")
-    assert command[0] == "java"
-    assert command[command.index("--random-seed") + 1] == "7"
-    assert command[command.index("postgres", command.index("--database-prefix")) :][:3] == [
+def test_the_arguments_have_the_seed_the_oracle_and_the_login() -> None:
+    arguments = Call("NOREC", seed=7, queries=9).arguments("a.jar", Login(5433, "me", "secret"), "duel")
+    assert arguments[arguments.index("--random-seed") + 1] == "7"
+    assert arguments[arguments.index("--username") :][:4] == ["--username", "me", "--password", "secret"]
+    assert arguments[arguments.index("postgres", arguments.index("--database-prefix")) :][:3] == [
         "postgres",
         "--oracle",
         "NOREC",
     ]
+
+
+def test_nobody_else_sees_the_arguments(tmp_path: Path) -> None:
+    java, file = command_of(["--password", "secret"], tmp_path)
+    assert java == "java"
+    assert "secret" not in file
+    written = Path(file.removeprefix("@"))
+    assert written.read_text() == '"--password"\n"secret"\n'
+    assert stat.S_IMODE(written.stat().st_mode) == 0o600
+
+
+def test_what_a_file_of_arguments_would_take_for_its_own_syntax_is_quoted() -> None:
+    assert argument_file(["a b", "#c", r"C:\d", '"e"']) == '"a b"\n"#c"\n"C:\\\\d"\n"\\"e\\""\n'

@@ -2,7 +2,7 @@
 
 from fuzz.engines.sqlsmith import cases, ran
 from fuzz.execution.serverlog import split
-from oracles.case import Kind, Step
+from oracles.model.case import Kind, Step
 
 LOG = """\
 11|sqlsmith::dut|LOG:  statement: set statement_timeout to '1s';

@@ -4,11 +4,11 @@ import random
 
 import pytest
 
-from fuzz.psql.script import Sent
-from fuzz.sources.legality.catalog import Catalog, Function
-from fuzz.sources.replaying.roles import Roles, role_made
-from fuzz.sources.replaying.steps import Stager
-from oracles.case import Kind, Step
+from fuzz.sources.determinism.catalog import Catalog, Function
+from fuzz.sources.scripts.psql import Sent
+from fuzz.sources.scripts.roles import Roles, role_made
+from fuzz.sources.scripts.steps import Stager
+from oracles.model.case import Kind, Step
 
 FUNCTIONS = (
     Function(1, "now", 0, "f", fit=False, returns="timestamp with time zone"),

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from oracles.case import Case, Kind, Step
-from oracles.finding import Finding
-from oracles.observation import CaseObservation, Message, Observation, Remote, Residue, Run
-from oracles.oracle import Agree, Inconclusive, Unstable, Verdict
-from oracles.statistics import Statistics
+from oracles.model.case import Case, Kind, Step
+from oracles.model.finding import Finding
+from oracles.model.observation import CaseObservation, Message, Observation, Remote, Residue, Run
+from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
+from oracles.statistics.oracle import Statistics
 from tests.unit.observed import LOST, error, judged, ok, row
 
 ROWS = 1000

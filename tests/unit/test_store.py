@@ -14,15 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzz.campaign import case_json
-from fuzz.campaign.blame import Blame
-from fuzz.campaign.known import Smallest
 from fuzz.campaign.spec_findings import SpecFinding, add_spec_finding, spec_findings
 from fuzz.campaign.store import FILE, Store, StoreError
 from fuzz.campaign.tally import Tally
 from fuzz.errors import CaseError
-from oracles.case import Case, Kind, Step
-from oracles.finding import Beside, Finding
-from oracles.mode import Mode, Protocol
+from fuzz.triage.blame import Blame
+from fuzz.triage.reduced_case import ReducedCase
+from oracles.model.case import Case, Kind, Step
+from oracles.model.finding import Evidence, Finding
+from oracles.model.mode import Mode, Protocol
 
 CASE = Case(
     "copy_batches",
@@ -62,7 +62,7 @@ def test_a_case_survives_json(step: Step) -> None:
 
 
 def test_what_stands_beside_a_finding_comes_back(store: Store) -> None:
-    beside = (Beside("SELECT 1", (("work_mem", "64kB"),)), Beside("SELECT 2", explained=True))
+    beside = (Evidence("SELECT 1", (("work_mem", "64kB"),)), Evidence("SELECT 2", explained=True))
     found = replace(FINDING, origin="another", beside=beside)
     for each in (FINDING, found):
         store.add_finding(each, "1/copy_batches/0", CASE)
@@ -90,7 +90,7 @@ def test_findings_come_back_whole_and_are_counted_by_case(store: Store) -> None:
 def test_a_reduction_that_is_cut_off_leaves_what_it_came_to(store: Store) -> None:
     store.add_finding(FINDING, "1/copy_batches/0", CASE)
     assert store.findings()[0].least.case == CASE
-    smaller = Smallest(replace(CASE, scene=()), FINDING, 1, 1)
+    smaller = ReducedCase(replace(CASE, scene=()), FINDING, 1, 1)
     store.came_to(FINDING.fingerprint, smaller)
     (found,) = store.findings()
     assert (found.reduced, found.least, found.case) == (False, smaller, CASE)
@@ -98,9 +98,9 @@ def test_a_reduction_that_is_cut_off_leaves_what_it_came_to(store: Store) -> Non
 
 def test_what_reduction_left_comes_back(store: Store) -> None:
     store.add_finding(FINDING, "1/copy_batches/0", CASE)
-    shown = replace(FINDING, step=0, beside=(Beside("SELECT 1", (("work_mem", "64kB"),)),))
+    shown = replace(FINDING, step=0, beside=(Evidence("SELECT 1", (("work_mem", "64kB"),)),))
     for runs in (3, 7):  # again, where pgduel was killed before it was done with it
-        smallest = Smallest(replace(CASE, scene=()), shown, 2, runs)
+        smallest = ReducedCase(replace(CASE, scene=()), shown, 2, runs)
         store.reduced(FINDING.fingerprint, smallest, runs)
         (found,) = store.findings()
         assert found.reduced

@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from fuzz.campaign.findings import StoredFinding
-from fuzz.campaign.known import Smallest
 from fuzz.campaign.tally import Tally
+from fuzz.report.console import Console
 from fuzz.report.summary import Summary, print_summary
-from oracles.case import Case
-from oracles.finding import Finding
+from fuzz.triage.reduced_case import ReducedCase
+from oracles.model.case import Case
+from oracles.model.finding import Finding
 
 FINDING = Finding("result", ("master", "patched"), "rows", 0, "1 row [missing]", "", "")
 TALLY = Tally(
@@ -80,7 +80,7 @@ def test_findings_that_are_not_reduced_are_counted() -> None:
     found = StoredFinding(FINDING, "1/joins/4", Case("joins", (), ()), 3, None, reduced=False)
     hint = "1 finding not reduced; ./pgduel fuzz --resume 3 reduces up to 10 of them"
     assert hint in printed(replace(CLEAN, findings=(found,)))
-    settled = replace(found, reduced=True, smallest=Smallest(found.case, FINDING, 0, 4))
+    settled = replace(found, reduced=True, smallest=ReducedCase(found.case, FINDING, 0, 4))
     assert "not reduced" not in printed(replace(CLEAN, findings=(settled,)))
 
 

@@ -3,12 +3,12 @@
 from collections import Counter
 
 from fuzz.campaign.tally import Plans, Tally
-from fuzz.campaign.trial import Trial
-from oracles.case import Case, Kind, Step
-from oracles.finding import Finding
-from oracles.mode import Mode
-from oracles.observation import CaseObservation, Observation, Outcome
-from oracles.oracle import Agree, Inconclusive, Unstable
+from fuzz.execution.judging import JudgedCase
+from oracles.model.case import Case, Kind, Step
+from oracles.model.finding import Finding
+from oracles.model.mode import Mode
+from oracles.model.observation import CaseObservation, Observation, Outcome
+from oracles.model.oracle import Agree, Inconclusive, Unstable
 
 OK, ERROR, SKIPPED = (Observation(outcome) for outcome in (Outcome.OK, Outcome.ERROR, Outcome.SKIPPED))
 
@@ -41,7 +41,7 @@ def test_a_statement_that_several_oracles_compared_is_judged_once() -> None:
         ("leak", Inconclusive("timeout")),
     )
     tally = Tally()
-    tally.count_verdicts("a", Trial(verdicts, {}))
+    tally.count_verdicts("a", JudgedCase(verdicts, {}))
     assert tally.statements_judged == 9
     assert tally.compared == {"result": 7, "crash": 0}
     assert tally.judged_by == {("result", "a"): 9, ("crash", "a"): 5, ("leak", "a"): 1}
@@ -69,7 +69,7 @@ def test_tallies_add_up_and_survive_json() -> None:
 def test_a_part_is_counted_under_its_modes() -> None:
     case = Case("regress", (Step("SELECT 1"),), (Step("SELECT 2"),), (Mode("parallel"), Mode("cursor")), "sql/int4")
     verdicts = (("result", Agree(2)), ("result", Agree(1)), ("result", Inconclusive("timeout")), ("crash", Agree(9)))
-    trial = Trial(verdicts, {})
+    trial = JudgedCase(verdicts, {})
     tally = Tally()
     for _ in range(2):
         tally.count_part(case, trial)

@@ -3,9 +3,8 @@
 import io
 from collections import Counter
 
-from rich.console import Console
-
 from fuzz.campaign.tally import Tally
+from fuzz.report.console import Console
 from fuzz.report.terminal import INTERVAL, PlainDisplay, branch_tables, clock, display, rolled_up
 
 

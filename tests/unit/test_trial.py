@@ -7,12 +7,12 @@ from typing import ClassVar
 import pytest
 
 from fuzz.campaign.canaries import Sabotaged
-from fuzz.campaign.trial import Trial, try_case
+from fuzz.execution.judging import JudgedCase, judge_case
 from fuzz.execution.loop import Abandoned
-from oracles.case import Case
-from oracles.mode import Mode
-from oracles.observation import CaseObservation, Run
-from oracles.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Verdict
+from oracles.model.case import Case
+from oracles.model.mode import Mode
+from oracles.model.observation import CaseObservation, Run
+from oracles.model.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Verdict
 from tests.unit.observed import ARMS, ByHand, case, ok, query, seated, seen
 
 CASE = case(query())
@@ -47,7 +47,7 @@ def stage() -> ByHand:
 
 def test_runs_go_on_until_no_oracle_asks_for_more() -> None:
     played = stage()
-    trial = try_case(played, seated((Curious(1), Curious(3)), ARMS), CASE)
+    trial = judge_case(played, seated((Curious(1), Curious(3)), ARMS), CASE)
     assert trial.verdicts == (("curious", Agree(3)), ("curious", Agree(3)))
     assert set(trial.observations) == set(played.asked)
 
@@ -58,39 +58,39 @@ def test_what_was_certain_when_a_trial_was_abandoned_stands() -> None:
             raise Abandoned
         return seen(ok("1"))
 
-    trial = try_case(ByHand(respond), seated((Curious(1), Curious(3)), ARMS), CASE)
+    trial = judge_case(ByHand(respond), seated((Curious(1), Curious(3)), ARMS), CASE)
     assert (trial.verdicts, trial.complete) == ((("curious", Agree(1)),), False)
-    assert try_case(stage(), seated((Curious(3),), ARMS), CASE).complete
+    assert judge_case(stage(), seated((Curious(3),), ARMS), CASE).complete
 
 
 def test_equal_runs_are_executed_once() -> None:
     played = stage()
-    try_case(played, seated((Curious(3), Curious(3)), ARMS), CASE)
+    judge_case(played, seated((Curious(3), Curious(3)), ARMS), CASE)
     assert len(played.asked) == len(set(played.asked)) == 4
 
 
 def test_what_is_known_is_judged_but_not_executed_again() -> None:
     known = {run: seen(ok("1")) for run in (Run(ARMS[0], CASE.modes), Run(ARMS[0], (Mode("look 1"),)))}
     played = stage()
-    trial = try_case(played, seated((Curious(3),), ARMS), CASE, known)
+    trial = judge_case(played, seated((Curious(3),), ARMS), CASE, known)
     assert trial.verdicts == (("curious", Agree(3)),)
     assert set(played.asked) == {Run(ARMS[1], CASE.modes), Run(ARMS[0], (Mode("look 2"),))}
 
 
 def test_every_oracle_sees_all_in_the_end() -> None:
     content = Curious(1)
-    try_case(stage(), seated((content, Curious(3)), ARMS), CASE)
+    judge_case(stage(), seated((content, Curious(3)), ARMS), CASE)
     assert content.judged == [2, 3, 4]
 
 
 def test_an_oracle_that_asks_for_what_it_has_is_an_error() -> None:
     with pytest.raises(ValueError, match="curious asks for runs that it was given"):
-        try_case(stage(), seated((Stuck(1),), ARMS), CASE)
+        judge_case(stage(), seated((Stuck(1),), ARMS), CASE)
 
 
 def test_statements_compared_by_several_oracles_count_once() -> None:
     verdicts = (("a", Agree(3)), ("a", Agree(4)), ("a", Inconclusive("timeout")), ("b", Agree(5)))
-    assert Trial(verdicts, {}).statements == 7
+    assert JudgedCase(verdicts, {}).statements == 7
 
 
 def test_sabotage_is_hidden_from_whoever_judges() -> None:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from fuzz.bench.reduction.contestant import Asked, Contestant, Task
 from fuzz.bench.reduction.size import Size, size_of
 from fuzz.errors import PgduelError
-from fuzz.execution.stage import Stage
-from fuzz.inquiry.question import Question
-from fuzz.reduction.limit import Limit
-from fuzz.reduction.patience import ASKED
+from fuzz.execution.executor import Executor
 from fuzz.servers import Report
+from fuzz.triage.interestingness import Question
+from fuzz.triage.question_timeout import QuestionTimeout
+from fuzz.triage.sequential_test import ASKED
 
 WHOLE = "the whole case"
 
@@ -56,8 +56,8 @@ def _overtaken(first: Outcome, other: Outcome) -> float | None:
 
 def _reduced(task: Task, contestant: Contestant, seconds: float) -> Outcome:
     """Let a contestant reduce the finding, which must show before and after. Raises PgduelError."""
-    limit = Limit()
-    with Stage(task.arms, "contest", stop=limit.passed) as stage:
+    limit = QuestionTimeout()
+    with Executor(task.arms, "contest", stop=limit.passed) as stage:
         question = Question(stage, limit, task.arms, task.found.case, task.found.finding)
         if not question.shows(question.whole):
             return Outcome(contestant.name, None, "the finding did not show again")

@@ -11,12 +11,12 @@ from fuzz.bench import reduction
 from fuzz.bench.reduction.size import characters_of
 from fuzz.campaign.findings import StoredFinding
 from fuzz.errors import CaseError
-from fuzz.inquiry.question import Question
-from fuzz.reduction.problem import TimeUp
-from fuzz.reduction.reproducer import parse
 from fuzz.servers.arm import Arm
-from oracles.case import Case
-from oracles.discovery import instances
+from fuzz.triage.interestingness import Question
+from fuzz.triage.reduction.problem import TimeUp
+from fuzz.triage.reproducer.reproducer import parse
+from oracles.model.case import Case
+from oracles.model.discovery import instances
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ from typing import ClassVar
 
 from fuzz.bench.reduction.contestant import Asked, Contestant, Task
 from fuzz.errors import PgduelError, last_line
-from fuzz.reduction.problem import TimeUp
-from fuzz.reduction.reproducer import parse
-from oracles.case import Case
+from fuzz.triage.reduction.problem import TimeUp
+from fuzz.triage.reproducer.reproducer import parse
+from oracles.model.case import Case
 
 _FILE = "case.sql"
 _TEST = f"""\

@@ -4,13 +4,13 @@ import time
 from typing import ClassVar
 
 from fuzz.bench.reduction.contestant import Asked, Contestant, Task
-from fuzz.reduction.problem import SECONDS
-from fuzz.reduction.reducer import reduce
-from oracles.case import Case
+from fuzz.triage.reduction.problem import SECONDS
+from fuzz.triage.reduction.reducer import reduce
+from oracles.model.case import Case
 
 
 class Own(Contestant):
-    """fuzz/reduction."""
+    """fuzz/triage/reduction."""
 
     name: ClassVar[str] = "pgduel"
 

@@ -7,9 +7,9 @@ from typing import ClassVar
 from picire import DD, ConfigCache, Outcome
 
 from fuzz.bench.reduction.contestant import Asked, Contestant, Task
-from fuzz.reduction.problem import TimeUp
-from fuzz.reduction.reproducer import parse
-from oracles.case import Case
+from fuzz.triage.reduction.problem import TimeUp
+from fuzz.triage.reproducer.reproducer import parse
+from oracles.model.case import Case
 
 
 class PicireLines(Contestant):

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from pglast import ast
 
-from fuzz.reduction.trees import parts_of
-from oracles.case import Case
-from oracles.mode import settings_of
+from fuzz.triage.reduction.trees import parts_of
+from oracles.model.case import Case
+from oracles.model.mode import settings_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,15 @@ from typing import ClassVar, Final
 from fuzz.bench.bench import connected
 from fuzz.bench.reduction.contestant import Asked, Contestant, Task
 from fuzz.errors import PgduelError, last_line
-from fuzz.execution.place import TEMPLATE
+from fuzz.execution.executor import STATEMENT_TIMEOUT_MS
 from fuzz.execution.session import SEARCH_PATH
-from fuzz.execution.stage import STATEMENT_TIMEOUT_MS
-from fuzz.reduction.script import write_steps
-from fuzz.reduction.steps import with_step
+from fuzz.execution.worker_database import TEMPLATE
 from fuzz.servers.arm import Arm
 from fuzz.servers.settings import start_options
-from oracles.case import Case, Kind
-from oracles.mode import settings_of
+from fuzz.triage.reduction.statement import with_step
+from fuzz.triage.reproducer.script import write_steps
+from oracles.model.case import Case, Kind
+from oracles.model.mode import settings_of
 
 _DATABASE: Final = "duel_sqlreduce"
 _ANSWER: Final = re.compile(r"^Minimal query yielding the same error:\n(.*?)\n\nPretty", re.MULTILINE | re.DOTALL)
@@ -81,8 +81,7 @@ def _environment(arm: Arm, case: Case) -> dict[str, str]:
 def _play(arm: Arm, scene: Case, environment: dict[str, str]) -> None:
     """Make the scene by psql, all that goes wrong in it being part of it."""
     script = "\n".join(("CREATE SCHEMA IF NOT EXISTS duel;", *write_steps(scene)))
-    psql = arm.build.bindir / "psql"
-    subprocess.run([psql, "-X", "-q"], input=script, env=environment, capture_output=True, text=True)
+    arm.cluster.run(arm.build.bindir / "psql", "-X", "-q", stdin=script, variables=environment)
 
 
 def _run(statement: str, environment: dict[str, str], until: float) -> str:

@@ -4,6 +4,8 @@ import hashlib
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,18 +16,22 @@ from fuzz import workdir
 from fuzz.errors import BuildError, SourceError
 from fuzz.servers import git
 from fuzz.servers.build import Build
+from fuzz.servers.compile import compile_file
+from fuzz.servers.modules import server_headers
 
 _HERE = Path(__file__).parent
 CLANG = "clang-19"
 _FLAGS = (
     *("-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-fno-omit-frame-pointer", "-fno-strict-aliasing", "-fwrapv"),
-    *("-fno-pie", "-no-pie"),  # hashes of pointers must be the same in each run
+    "-fno-pie",  # hashes of pointers must be the same in each run
     *("-ffunction-sections", "-fdata-sections"),  # so that functions that are not called can be left out
     *("-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all"),
     "-fno-sanitize=function",  # tree walkers are called through pointers of another type
     *("-fprofile-instr-generate", "-fcoverage-mapping"),
     *("-Wall", "-Wno-ignored-attributes", "-Werror"),  # the headers were configured for gcc
+    "-ffile-compilation-dir=.",  # names of files hold for each harness that an object is linked into
 )
+_LINKING = ("-no-pie", "-lm", "-pthread")
 # The server's files refer to much that is never called. What is left of it when unused functions are dropped may be
 # undefined: calling it ends the harness.
 _UNUSED_LEFT_OUT = ("-Wl,--gc-sections", "-Wl,--unresolved-symbols=ignore-all")
@@ -97,6 +103,7 @@ HARNESSES = {
 }
 _HEADERS = "src/include/"
 _OWN = "harness"  # of a compiled harness's folder: copies of the files beside this one
+_OBJECTS = "objects"
 
 
 def build_harness(build: Build, name: str, tree: str = "") -> Path:
@@ -117,8 +124,7 @@ def build_harness(build: Build, name: str, tree: str = "") -> Path:
             for path, text in tested.items():
                 (home / path).parent.mkdir(parents=True, exist_ok=True)
                 (home / path).write_text(text)
-            sources = [*(home / _OWN / file for file in recipe.own), *(home / path for path in recipe.tested)]
-            _compile(build, harness, [path for path in sources if path.suffix == ".c"], recipe.linker)
+            _compile(build, harness, recipe, tested)
     return harness
 
 
@@ -129,8 +135,8 @@ def _source(tree: str, path: str) -> str:
     return text
 
 
-def _key(build: Build, tested: dict[str, str]) -> str:
-    digest = hashlib.sha256("\0".join((build.key, _compiler_version(), *_FLAGS)).encode())
+def _key(build: Build, tested: Mapping[str, str]) -> str:
+    digest = hashlib.sha256("\0".join((build.key, _compiler_version(), *_FLAGS, *_LINKING)).encode())
     for file in sorted(_HERE.rglob("*.[ch]")):
         digest.update(f"\0{file.relative_to(_HERE)}\0".encode() + file.read_bytes())
     for path, text in tested.items():
@@ -145,23 +151,33 @@ def _compiler_version() -> str:
     return subprocess.run([CLANG, "--version"], capture_output=True, text=True, check=True).stdout
 
 
-def _compile(build: Build, harness: Path, sources: list[Path], linker: tuple[str, ...]) -> None:
-    draft = harness.with_suffix(".new")
+def _compile(build: Build, harness: Path, recipe: _Recipe, tested: Mapping[str, str]) -> None:
+    """Compile each file on its own, unless another harness did, and link them. Raises BuildError."""
     home = harness.parent
-    places = (home / _HEADERS, home, *_headers(build), home / _OWN)
-    includes = [f"-I{place}" for place in places]
-    command = [CLANG, *_FLAGS, *includes, "-o", str(draft), *map(str, sources), *linker, "-lm", "-pthread"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    shared = {path: text for path, text in tested.items() if path.endswith(".h") or path in recipe.included}
+    sources = {f"{_OWN}/{file}": (home / _OWN / file).read_text() for file in recipe.own}
+    sources |= {path: tested[path] for path in recipe.tested if path.endswith(".c")}
+    objects = workdir.harnesses() / _OBJECTS
+    objects.mkdir(exist_ok=True)
+
+    def compiled(path: str) -> Path:
+        product = objects / f"{_key(build, {**shared, path: sources[path]})}.o"
+        with FileLock(f"{product}.lock"):
+            if not product.exists():
+                includes = [f"-I{place}" for place in (_HEADERS, ".", *server_headers(build), _OWN)]
+                _run(["env", f"--chdir={home}", CLANG, *_FLAGS, *includes, "-c", path], product)
+        return product
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        parts = list(pool.map(compiled, sources))
+    _run([CLANG, *_FLAGS, *map(str, parts), *recipe.linker, *_LINKING], harness)
+
+
+def _run(command: list[str], product: Path) -> None:
+    """Have a compiler make a file. Raises BuildError."""
+    done = compile_file(command, product)
     if done.returncode:
         first = next(
             (line for line in done.stderr.splitlines() if "error" in line or "undefined" in line), f"{CLANG} failed"
         )
-        raise BuildError(f"the libFuzzer harness {harness.name} does not compile: {first.strip()}")
-    draft.replace(harness)
-
-
-def _headers(build: Build) -> list[str]:
-    """Return where the server's headers are, and those of libpq."""
-    pg_config = [str(build.bindir / "pg_config"), "--includedir-server", "--includedir"]
-    environment = os.environ | build.flavor.environment
-    return subprocess.run(pg_config, capture_output=True, text=True, check=True, env=environment).stdout.split("\n")[:2]
+        raise BuildError(f"the libFuzzer harness {product.name} does not compile: {first.strip()}")

@@ -9,6 +9,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from fuzz.servers.account import server_account
+
 _PROFDATA = "llvm-profdata-19"
 _COV = "llvm-cov-19"
 
@@ -28,7 +30,8 @@ def function_coverage(program: Path, profile: Path) -> dict[str, FunctionCoverag
     """
     indexed = profile.with_suffix(".indexed")
     _tool(_PROFDATA, "merge", "-sparse", profile, "-o", indexed)
-    exported = json.loads(_tool(_COV, "export", program, f"-instr-profile={indexed}", "-skip-expansions"))
+    home = f"-compilation-dir={program.parent}"  # names of files are relative to it
+    exported = json.loads(_tool(_COV, "export", program, f"-instr-profile={indexed}", "-skip-expansions", home))
     covered: dict[str, FunctionCoverage] = {}
     for function in exported["data"][0]["functions"]:
         name = function["name"].rpartition(":")[2]
@@ -66,8 +69,10 @@ def _text(source: Path, line: int, column: int, end_line: int, end_column: int) 
 
 @cache
 def _lines(source: Path) -> tuple[str, ...]:
-    return tuple(source.read_text().splitlines())
+    with server_account().file_access():  # the program says which file it is
+        return tuple(source.read_text().splitlines())
 
 
 def _tool(*command: str | Path) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    account = server_account()  # these tools read what a patched program wrote
+    return subprocess.run(command, capture_output=True, text=True, check=True, **account.options()).stdout

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from fuzz.engines.libfuzzer.coverage import FunctionCoverage, function_coverage
 from fuzz.errors import CaseError, last_line
+from fuzz.servers.account import server_account
 
 _EXECUTED = re.compile(r"^stat::number_of_executed_units:\s*(\d+)", re.MULTILINE)
 _COMPLAINT = re.compile(r"^(?:pgduel harness: |.*runtime error: |==\d+== ?ERROR: )(.+)$", re.MULTILINE)
@@ -31,25 +33,32 @@ class HarnessRun:
 def run_harness(
     harness: Path, seconds: int, corpus: Path, *, seed: int = 1, variables: Mapping[str, str] | None = None
 ) -> HarnessRun:
-    """Fuzz for some seconds, starting from a corpus (which is left as it is); 0 seconds: replay the corpus only.
+    """Fuzz for some seconds as the account of servers, starting from a corpus, which is left as it is.
 
-    Raises CaseError where the run ends in neither way.
+    In 0 seconds the corpus is replayed only. Raises CaseError where the run ends in neither way.
     """
+    account = server_account()
     artifacts = harness.parent / "crashes"
-    artifacts.mkdir(exist_ok=True)
+    if not artifacts.exists():
+        account.make_private(artifacts)
     with tempfile.TemporaryDirectory(prefix="pgduel-harness-") as scratch:
-        profile = Path(scratch) / "profile"
-        found = Path(scratch) / "found"
-        found.mkdir()
+        account.lend(Path(scratch))
+        written = account.make_private(Path(scratch) / "written")
+        profile, found = written / "profile", account.make_private(written / "found")
+        # A copy whose modes are not the original's, to which the account need not have access.
+        known = Path(scratch) / "corpus"
+        shutil.copytree(corpus, known, copy_function=shutil.copyfile)
+        known.chmod(0o755)
         limit = ["-runs=0"] if seconds == 0 else [f"-max_total_time={seconds}"]
         done = subprocess.run(
             [
                 harness, *limit, f"-seed={seed}", f"-max_len={_LONGEST}", "-len_control=0", "-timeout=60",
-                "-print_final_stats=1", "-verbosity=0", f"-artifact_prefix={artifacts}/", found, corpus,
+                "-print_final_stats=1", "-verbosity=0", f"-artifact_prefix={artifacts}/", found, known,
             ],
             env=os.environ | {"LLVM_PROFILE_FILE": str(profile)} | dict(variables or {}),
             capture_output=True,
             timeout=seconds + _GRACE,
+            **account.options(),
         )  # fmt: skip
         return _result(harness, done.returncode, done.stderr.decode(errors="replace"), profile)
 

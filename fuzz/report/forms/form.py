@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from fuzz.campaign.known import Smallest
 from fuzz.errors import CaseError
-from fuzz.execution.stage import Stage
-from fuzz.inquiry.looking import look
+from fuzz.execution.executor import Executor
+from fuzz.output import visible_line
 from fuzz.report import forms
 from fuzz.servers.arm import Arm
-from oracles.case import Case
-from oracles.discovery import instances
-from oracles.finding import Finding
+from fuzz.triage.interestingness import look
+from fuzz.triage.reduced_case import ReducedCase
+from oracles.model.case import Case
+from oracles.model.discovery import instances
+from oracles.model.finding import Finding
 
 Facts = Mapping[str, Mapping[str, Any]]  # arm -> what is recorded of it
 
@@ -55,7 +56,7 @@ class Subject:
             "give the arms that it was found on, as its replay command does"
         )
 
-    def look(self, stage: Stage, arms: Sequence[Arm]) -> Smallest:
+    def look(self, stage: Executor, arms: Sequence[Arm]) -> ReducedCase:
         """Return what servers show now, and how often. Raises ServerError."""
         unknown = Finding(self.oracle, self.arms, "", None, f"a finding of the oracle {self.oracle}", "", "")
         return look(stage, arms, self.case, self.finding or unknown)
@@ -73,8 +74,8 @@ class Form(ABC):
 
 
 def title_of(finding: Finding) -> str:
-    """Return what a finding is about, where its steps are not numbered."""
-    return re.sub(r"^step \d+: ", "", finding.summary)
+    """Return what a finding is about, in one line, where its steps are not numbered."""
+    return visible_line(re.sub(r"^step \d+: ", "", finding.summary))
 
 
 def all_forms() -> dict[str, Form]:

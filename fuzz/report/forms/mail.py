@@ -5,17 +5,18 @@ from textwrap import wrap
 from typing import Any, ClassVar
 
 from fuzz import __version__
-from fuzz.campaign.known import Smallest
-from fuzz.execution.stage import Stage
-from fuzz.reduction.body import body
-from fuzz.reduction.markers import unmarked
+from fuzz.execution.executor import Executor
+from fuzz.output import visible
 from fuzz.report.forms.form import Facts, Form, Subject, title_of
 from fuzz.servers.arm import Arm
-from oracles.case import Kind
+from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.reproducer.markers import unmarked
+from fuzz.triage.reproducer.reproducer import body
 from oracles.crash import Crash
-from oracles.finding import Finding
-from oracles.observation import Outcome, Run
-from oracles.wording import texts_of
+from oracles.framework.difference_text import texts_of
+from oracles.model.case import Kind
+from oracles.model.finding import Finding
+from oracles.model.observation import Outcome, Run
 
 WIDTH = 78
 LINES = 40  # of what a side did
@@ -29,7 +30,7 @@ class Mail(Form):
 
     def files(self, subject: Subject) -> Mapping[str, str]:
         """Return the mail, with what the servers do now."""
-        with subject.opened() as opened, Stage(opened.arms, "mail") as stage:
+        with subject.opened() as opened, Executor(opened.arms, "mail") as stage:
             arms = [subject.arm(opened, name) for name in dict.fromkeys(subject.arms)]
             smallest = subject.look(stage, opened.arms)
             plans = {arm.name: _plan(smallest, stage, arm) for arm in arms}
@@ -37,12 +38,12 @@ class Mail(Form):
         return {f"{subject.fingerprint}.txt": text}
 
 
-def mail_text(subject: Subject, facts: Facts, smallest: Smallest, plans: Mapping[str, Sequence[str]]) -> str:
+def mail_text(subject: Subject, facts: Facts, smallest: ReducedCase, plans: Mapping[str, Sequence[str]]) -> str:
     """Return the mail; `plans` has those of the query that shows it, by arm."""
     return "\n".join(_mail(subject, facts, smallest, plans)) + "\n"
 
 
-def _plan(smallest: Smallest, stage: Stage, arm: Arm) -> list[str]:
+def _plan(smallest: ReducedCase, stage: Executor, arm: Arm) -> list[str]:
     """Return the plan of the query that shows it, as the arm makes it in the case's own modes."""
     case, at = smallest.case, smallest.finding.step
     if at is None or case.all_steps[at].kind is not Kind.QUERY:
@@ -54,7 +55,7 @@ def _plan(smallest: Smallest, stage: Stage, arm: Arm) -> list[str]:
     return [text for row in seen[at].rows for text in texts_of(row)]
 
 
-def _mail(subject: Subject, facts: Facts, smallest: Smallest, plans: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def _mail(subject: Subject, facts: Facts, smallest: ReducedCase, plans: Mapping[str, Sequence[str]]) -> Iterator[str]:
     finding = smallest.finding
     yield f"Subject: {title_of(finding)}"[:WIDTH]
     yield ""
@@ -62,7 +63,7 @@ def _mail(subject: Subject, facts: Facts, smallest: Smallest, plans: Mapping[str
     if not smallest.always:
         yield from wrap(f"It {smallest.how_often} just now.", WIDTH)
     if subject.blame:
-        yield from wrap(f"To blame: {subject.blame}.", WIDTH)
+        yield from wrap(visible(f"To blame: {subject.blame}."), WIDTH)
     yield from _section("Servers")
     for name in dict.fromkeys(subject.arms):
         yield from _server(name, facts[name])
@@ -94,7 +95,7 @@ def _server(name: str, facts: Mapping[str, Any]) -> Iterator[str]:
     told = f"{name}: PostgreSQL {facts['base']['version']}, built as {facts['flavor']}"
     yield from wrap(f"{told}, {'with' if series else 'without patches'}", WIDTH, initial_indent="  ")
     for patch in series:
-        yield f"    {patch}"
+        yield f"    {visible(patch)}"
 
 
 def _sides(finding: Finding) -> Iterator[str]:
@@ -111,6 +112,7 @@ def _sides(finding: Finding) -> Iterator[str]:
 
 
 def _folded(line: str) -> list[str]:
-    """Return a line in lines that a mail may have, indented as it is."""
+    """Return a line in lines that a mail may have, indented as it is, with control characters visible."""
+    line = visible(line)
     inner = line[: len(line) - len(line.lstrip())]
     return wrap(line.strip(), WIDTH, initial_indent=f"  {inner}", subsequent_indent=f"  {inner}    ") or [""]

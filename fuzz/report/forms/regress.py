@@ -6,14 +6,14 @@ from textwrap import wrap
 from typing import ClassVar
 
 from fuzz.errors import CaseError
-from fuzz.execution.stage import Stage
-from fuzz.inquiry.blaming import tries_for
-from fuzz.reduction.body import body
-from fuzz.reduction.markers import unmarked
+from fuzz.execution.executor import Executor
 from fuzz.report.forms.form import Form, Subject, title_of
 from fuzz.servers.regress import run_script
-from oracles.case import Case
-from oracles.finding import Finding
+from fuzz.triage.blame import tries_for
+from fuzz.triage.reproducer.markers import unmarked
+from fuzz.triage.reproducer.reproducer import body
+from oracles.model.case import Case
+from oracles.model.finding import Finding
 
 _WIDTH = 76
 
@@ -30,7 +30,7 @@ class Regress(Form):
         if sound == suspect:
             raise CaseError(f"finding {subject.fingerprint} shows on all arms: none is left to expect the right from")
         name = f"duel_{subject.fingerprint}"
-        with subject.opened() as opened, Stage(opened.arms, "show") as stage:
+        with subject.opened() as opened, Executor(opened.arms, "show") as stage:
             builds = {arm: subject.arm(opened, arm).build for arm in subject.arms}
             smallest = subject.look(stage, opened.arms)
         if not smallest.shown:

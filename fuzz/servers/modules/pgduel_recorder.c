@@ -15,7 +15,7 @@
  *
  * Whoever reads nothing but catalogs and functions is not counted, so that
  * what a fuzzer asks about the server, or its own affairs, is not.  A shape is
- * a number made of what oracles/plan_shape.py writes down: the kinds of nodes,
+ * a number made of what oracles/explain/shape.py writes down: the kinds of nodes,
  * how each works, and, below an Append, different children only.
  *
  * fuzz/servers/modules/pgduel_recorder.c

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+from fuzz.execution.executor import Executor
 from fuzz.execution.modes import MODES
-from fuzz.execution.stage import Stage
 from fuzz.servers.arm import Arm
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
-from oracles.case import Case, Kind, Step
-from oracles.mode import Mode, Protocol
-from oracles.observation import CaseObservation, Run
+from oracles.model.case import Case, Kind, Step
+from oracles.model.mode import Mode, Protocol
+from oracles.model.observation import CaseObservation, Run
 
 Observe = Callable[..., CaseObservation]
 PROTOCOLS = {mode.protocol: mode for mode in MODES.values()} | {Protocol.SIMPLE: MODES["plain"]}
@@ -26,13 +26,13 @@ def twins(build: Build) -> Iterator[tuple[Arm, ...]]:
 
 
 @pytest.fixture(scope="package")
-def stage(twins: tuple[Arm, ...]) -> Iterator[Stage]:
-    with Stage(twins, "tests") as stage:
+def stage(twins: tuple[Arm, ...]) -> Iterator[Executor]:
+    with Executor(twins, "tests") as stage:
         yield stage
 
 
 @pytest.fixture
-def observe(stage: Stage) -> Observe:
+def observe(stage: Executor) -> Observe:
     """Run steps on both arms, which must do the same, and return what one did."""
 
     def run(

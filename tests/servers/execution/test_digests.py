@@ -2,9 +2,9 @@
 
 import pytest
 
-from fuzz.execution.stage import Stage
-from oracles.case import Case, Step
-from oracles.observation import Run
+from fuzz.execution.executor import Executor
+from oracles.model.case import Case, Step
+from oracles.model.observation import Run
 from tests.servers.execution.conftest import Observe
 
 pytestmark = pytest.mark.servers
@@ -35,7 +35,7 @@ def test_digests_tell_rows_partitions_and_sequences(observe: Observe) -> None:
 
 def test_digests_that_take_too_long_are_not_there(twins: tuple[object, ...]) -> None:
     case = Case("test", (), (Step("CREATE TABLE t (n int)"), Step("CREATE VIEW slow AS SELECT pg_sleep(5)::text")))
-    with Stage(twins, "hasty", statement_timeout_ms=200) as stage:  # type: ignore[arg-type]
+    with Executor(twins, "hasty", statement_timeout_ms=200) as stage:  # type: ignore[arg-type]
         (observed,) = stage.observe(case, [Run("a", ())]).values()
     assert (observed.digested, observed.digests) == (False, ())
     assert observed.residue is not None

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from fuzz.execution.joint import alike
+from fuzz.execution.executor import Executor
 from fuzz.execution.messages import values_of
-from fuzz.execution.stage import Stage
-from oracles.case import Case, Step
-from oracles.mode import Mode, Protocol
-from oracles.observation import CaseObservation, Outcome, Run
+from fuzz.execution.shared_scene import alike
+from oracles.model.case import Case, Step
+from oracles.model.mode import Mode, Protocol
+from oracles.model.observation import CaseObservation, Outcome, Run
 from tests.servers.execution.conftest import PROTOCOLS, query
 
 pytestmark = pytest.mark.servers
@@ -25,7 +25,7 @@ def ways(case: Case, *instead: tuple[tuple[int, str], ...]) -> list[Run]:
     return [Run("a", case.modes, instead=each) for each in instead]
 
 
-def by_themselves(stage: Stage, case: Case, runs: list[Run]) -> dict[Run, CaseObservation]:
+def by_themselves(stage: Executor, case: Case, runs: list[Run]) -> dict[Run, CaseObservation]:
     return {run: seen for run in runs for seen in stage.observe(case, [run]).values()}
 
 
@@ -34,7 +34,7 @@ def shown(seen: CaseObservation) -> list[object]:
 
 
 @pytest.mark.parametrize("protocol", Protocol)
-def test_each_shows_what_it_does_by_itself(stage: Stage, protocol: Protocol) -> None:
+def test_each_shows_what_it_does_by_itself(stage: Executor, protocol: Protocol) -> None:
     steps = (
         query(WHOLE),
         Step("DELETE FROM numbers WHERE n > 15"),
@@ -55,13 +55,13 @@ def test_each_shows_what_it_does_by_itself(stage: Stage, protocol: Protocol) -> 
     assert len({seen.digests for seen in together.values()}) == 1
 
 
-def test_the_scene_is_made_once(stage: Stage) -> None:
+def test_the_scene_is_made_once(stage: Executor) -> None:
     case = Case("test", SCENE, (query("SELECT by FROM made"), query("SELECT by, 1 FROM made")))
     seen = stage.observe(case, ways(case, (), ((2, "SELECT by, 2 FROM made"),)))
     assert len({values_of(each.steps[2].rows[0])[0] for each in seen.values()}) == 1
 
 
-def test_what_aborts_a_transaction_does_not_do_so_for_others(stage: Stage) -> None:
+def test_what_aborts_a_transaction_does_not_do_so_for_others(stage: Executor) -> None:
     case = Case("test", SCENE, (Step("BEGIN"), query(WHOLE), query(WHOLE), Step("COMMIT")))
     runs = ways(case, (), ((3, "SELECT 1 / 0"),), ((4, "SELECT n + 1 FROM numbers"),))
     for run, seen in stage.observe(case, runs).items():
@@ -69,7 +69,7 @@ def test_what_aborts_a_transaction_does_not_do_so_for_others(stage: Stage) -> No
         assert [step.outcome for step in seen.steps[3:5]] == [Outcome.ERROR if failed else Outcome.OK] * 2
 
 
-def test_what_ends_the_session_does_not_do_so_for_others(stage: Stage) -> None:
+def test_what_ends_the_session_does_not_do_so_for_others(stage: Executor) -> None:
     case = Case("test", SCENE, (query(WHOLE), query("SELECT count(*) FROM numbers")))
     runs = ways(case, (), ((2, "SELECT pg_terminate_backend(pg_backend_pid())"),))
     whole, ended = stage.observe(case, runs).values()

@@ -2,8 +2,8 @@
 
 import pytest
 
-from oracles.case import Step
-from oracles.observation import Outcome
+from oracles.model.case import Step
+from oracles.model.observation import Outcome
 from tests.servers.execution.conftest import Observe
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(300)]

@@ -12,13 +12,13 @@ import psycopg
 import pytest
 
 from fuzz.errors import ServerError
+from fuzz.execution.executor import Executor
 from fuzz.execution.loop import Abandoned
-from fuzz.execution.stage import Stage
 from fuzz.servers import modules
 from fuzz.servers.arm import Arm
-from oracles.case import Case, Step
-from oracles.mode import Mode
-from oracles.observation import CaseObservation, Outcome, Run
+from oracles.model.case import Case, Step
+from oracles.model.mode import Mode
+from oracles.model.observation import CaseObservation, Outcome, Run
 from tests.servers.execution.conftest import query
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(120)]
@@ -27,7 +27,7 @@ SLOW = Case("test", (), (query("SELECT pg_sleep(1)"), query("SELECT 1")))
 CANARY = Case("test", (Step("CREATE TABLE canary (n int)"),), (query("SELECT n FROM canary"), query("SELECT 1")))
 
 
-def play(stage: Stage, case: Case, *modes: Mode, sabotage: str = "") -> CaseObservation:
+def play(stage: Executor, case: Case, *modes: Mode, sabotage: str = "") -> CaseObservation:
     (observed,) = stage.observe(case, [Run("a", modes, sabotage=sabotage)]).values()
     return observed
 
@@ -55,7 +55,7 @@ def kill(arm: Arm, which: LiteralString, number: int) -> Callable[[], None]:
 
 @pytest.mark.parametrize(("sabotage", "origin"), [("assert", "TRAP: failed Assert("), ("segv", "signal 11 in process")])
 def test_a_crash_is_reported_with_its_backtrace_once(
-    twins: tuple[Arm, ...], stage: Stage, sabotage: str, origin: str
+    twins: tuple[Arm, ...], stage: Executor, sabotage: str, origin: str
 ) -> None:
     modules.ensure_module(twins[0].build, "pgduel_saboteur")
     started = time.monotonic()
@@ -73,7 +73,7 @@ def test_a_crash_is_reported_with_its_backtrace_once(
     assert play(stage, CANARY).crash is None
 
 
-def test_a_crash_of_a_parallel_worker_is_its_leaders(twins: tuple[Arm, ...], stage: Stage) -> None:
+def test_a_crash_of_a_parallel_worker_is_its_leaders(twins: tuple[Arm, ...], stage: Executor) -> None:
     always = Mode("in a worker", (("debug_parallel_query", "on"),))
     with meanwhile(kill(twins[0], "backend_type = 'parallel worker'", signal.SIGSEGV)):
         observed = play(stage, SLOW, always)
@@ -82,9 +82,9 @@ def test_a_crash_of_a_parallel_worker_is_its_leaders(twins: tuple[Arm, ...], sta
     assert observed.steps[0].outcome is Outcome.LOST
 
 
-def test_somebody_elses_crash_is_not_the_cases_own(twins: tuple[Arm, ...], stage: Stage) -> None:
+def test_somebody_elses_crash_is_not_the_cases_own(twins: tuple[Arm, ...], stage: Executor) -> None:
     modules.ensure_module(twins[0].build, "pgduel_saboteur")
-    with Stage(twins, "neighbour") as neighbour:
+    with Executor(twins, "neighbour") as neighbour:
         seen: list[CaseObservation] = []
         with meanwhile(lambda: seen.append(play(neighbour, CANARY, sabotage="segv"))):
             observed = play(stage, SLOW)
@@ -93,14 +93,14 @@ def test_somebody_elses_crash_is_not_the_cases_own(twins: tuple[Arm, ...], stage
     assert [step.outcome for step in observed.steps] == [Outcome.OK, Outcome.OK]  # played again
 
 
-def test_a_killed_postmaster_is_started_again(twins: tuple[Arm, ...], stage: Stage) -> None:
+def test_a_killed_postmaster_is_started_again(twins: tuple[Arm, ...], stage: Executor) -> None:
     with meanwhile(lambda: os.kill(twins[0].cluster.pid, signal.SIGKILL)):
         observed = play(stage, SLOW)
     assert observed.crash is None
     assert [step.outcome for step in observed.steps] == [Outcome.OK, Outcome.OK]
 
 
-def test_a_stage_goes_on_after_a_run_that_could_not_be_had(stage: Stage) -> None:
+def test_a_stage_goes_on_after_a_run_that_could_not_be_had(stage: Executor) -> None:
     case = Case("test", (Step("CREATE TABLE t (n int)"),), (query("SELECT pg_sleep(0.2)"),))
     refused = Run("b", (Mode("nonsense", (("work_mem", "plenty"),)),))
     with pytest.raises(ServerError, match="work_mem"):
@@ -108,7 +108,7 @@ def test_a_stage_goes_on_after_a_run_that_could_not_be_had(stage: Stage) -> None
     assert [step.outcome for step in play(stage, case).steps] == [Outcome.OK, Outcome.OK]
 
 
-def test_a_session_ended_by_its_own_statement_is_lost_not_crashed(stage: Stage) -> None:
+def test_a_session_ended_by_its_own_statement_is_lost_not_crashed(stage: Executor) -> None:
     unfed = Case("test", (Step("CREATE TABLE t (n int)"),), (Step("COPY t FROM STDIN"), query("SELECT 1")))
     observed = play(stage, unfed)
     assert observed.crash is None
@@ -118,7 +118,7 @@ def test_a_session_ended_by_its_own_statement_is_lost_not_crashed(stage: Stage) 
 
 def test_a_backend_that_hangs_is_a_timeout_and_killed(twins: tuple[Arm, ...]) -> None:
     case = Case("test", (), (query("SELECT 1"), query("SELECT pg_sleep(9)"), query("SELECT 2")))
-    with Stage(twins, "hanging", statement_timeout_ms=1000) as stage:
+    with Executor(twins, "hanging", statement_timeout_ms=1000) as stage:
         with meanwhile(kill(twins[0], "query LIKE 'SELECT pg_sleep(9)%'", signal.SIGSTOP)):
             observed = play(stage, case)
         assert [step.outcome for step in observed.steps] == [Outcome.OK, Outcome.TIMEOUT, Outcome.SKIPPED]
@@ -129,7 +129,7 @@ def test_a_backend_that_hangs_is_a_timeout_and_killed(twins: tuple[Arm, ...]) ->
 def test_a_stage_that_is_asked_to_stop_abandons_the_case_at_once_and_can_be_used_again(twins: tuple[Arm, ...]) -> None:
     asked = threading.Event()
     endless = Case("test", (Step("CREATE TABLE t (n int)"),), (query("SELECT pg_sleep(60)"),))
-    with Stage(twins, "stopped", statement_timeout_ms=60_000, stop=asked.is_set) as stage:
+    with Executor(twins, "stopped", statement_timeout_ms=60_000, stop=asked.is_set) as stage:
         started = time.monotonic()
         with meanwhile(asked.set), pytest.raises(Abandoned):
             stage.observe(endless, [Run("a", ()), Run("b", ())])

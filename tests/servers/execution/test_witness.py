@@ -2,7 +2,7 @@
 
 import pytest
 
-from oracles.case import Kind, Step
+from oracles.model.case import Kind, Step
 from tests.servers.execution.conftest import Observe, query
 
 pytestmark = pytest.mark.servers

@@ -1,0 +1,83 @@
+"""SourceDatabase: the arm that others are held against, as a source sees it, in a database of the source's own."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+import psycopg
+
+from fuzz.errors import CaseError, ServerError
+from fuzz.execution.session import SEARCH_PATH
+from fuzz.execution.worker_database import WorkerDatabase
+from fuzz.servers.arm import Arm
+from fuzz.sources.context import UserInput
+from oracles.model.case import Step
+
+
+class SourceDatabase:
+    """A source's target. Its database is made with its first use, and anew with each later one."""
+
+    def __init__(self, arm: Arm, worker: str, given: UserInput) -> None:
+        """`worker` (letters and digits) tells apart those on the same arm."""
+        self.given = given
+        self._arm = arm
+        self._worker = f"source_{worker}"
+        self._place: WorkerDatabase | None = None
+
+    @property
+    def tree(self) -> str:
+        """The git tree of the arm's base."""
+        return self._arm.trees[0]
+
+    @cached_property
+    def extensions(self) -> frozenset[str]:
+        """The names of the extensions that can be made there. Raises ServerError."""
+        with self.played(()) as connection:
+            return frozenset(name for (name,) in connection.execute("SELECT name FROM pg_available_extensions"))
+
+    @contextmanager
+    def played(self, scene: Sequence[Step]) -> Iterator[psycopg.Connection[Any]]:
+        """Enter a session in which the scene was played. Raises ServerError; also where the server goes away."""
+        if self._place is None:
+            self._place = WorkerDatabase(self._arm, self._worker)
+        else:
+            self._place.renew()
+        try:
+            with self._connected(self._place) as connection:
+                for step in (Step("CREATE SCHEMA duel"), *scene):
+                    _play(connection, step)
+                yield connection
+        except psycopg.OperationalError as error:
+            raise ServerError(f"arm {self._arm.name} goes away while a source asks it: {error}") from error
+
+    def _connected(self, place: WorkerDatabase) -> psycopg.Connection[Any]:
+        return psycopg.connect(
+            host=str(place.cluster.socket_dir),
+            port=place.cluster.port,
+            user="postgres",
+            dbname=place.database,
+            options=f"-c search_path={SEARCH_PATH}",
+            autocommit=True,
+        )
+
+    def close(self) -> None:
+        """Drop the database."""
+        if self._place is not None:
+            self._place.close()
+        self._place = None
+
+
+def _play(connection: psycopg.Connection[Any], step: Step) -> None:
+    """Run a step of a scene. Raises CaseError where it fails and should not."""
+    try:
+        if step.copy_data is None:
+            connection.execute(step.sql.encode())
+        else:
+            with connection.cursor().copy(step.sql.encode()) as copy:
+                copy.write(step.copy_data)
+    except psycopg.Error as error:
+        if connection.broken:  # an OperationalError may be a statement's own, as "object not in prerequisite state" is
+            raise
+        if not step.may_fail:
+            raise CaseError(f"a scene cannot be played: {error}") from error

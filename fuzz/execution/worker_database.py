@@ -1,0 +1,210 @@
+"""Where a worker's cases run on one arm: a database of its own, made from a template, and a connection beside it."""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+from psycopg import sql
+
+from fuzz.errors import ServerError, first_line
+from fuzz.execution import messages
+from fuzz.execution.loop import Talk
+from fuzz.execution.serverlog import ServerLog
+from fuzz.execution.wire import Wire
+from fuzz.servers.account import server_account
+from fuzz.servers.arm import Arm
+
+TEMPLATE: Final = "duel_template"
+TOOLS: Final = Path(__file__).with_name("tools.sql")
+TEMPLATE_EXTENSIONS: Final = ("postgres_fdw", "btree_gist")
+ADMIN_DATABASE: Final = "postgres"
+ADMIN_EXTENSION: Final = "pg_buffercache"  # in the admin database: looking at pins must not pin pages of the case's
+RENEW_AFTER: Final = 200  # uses; by then dropped tables have bloated the catalogs
+RECOVERY_SECONDS: Final = 5.0
+RECOVERY_PAUSE: Final = 0.03
+_ROOM: Final = 32 << 20  # bytes that a server needs to get by: two segments of WAL
+
+_TEMPLATE_LOCK = 24071  # advisory: workers that start together make the template once
+
+
+class WorkerDatabase:
+    """One arm's side of a stage. A fresh database costs about 50 ms on an assert build."""
+
+    def __init__(self, arm: Arm, worker: str) -> None:
+        """Make the database. Raises ServerError."""
+        self.arm = arm.name
+        self.cluster = arm.cluster
+        self.database = f"duel_{worker}"
+        self.database_oid = 0
+        self.uses = 0  # times that a case was played since the database was made
+        self.soiled = False  # a run did not come to its end: the server may be down, and the database not empty
+        self.executable = arm.build.bindir / "postgres"
+        self.directories = {  # the arm's own, and what each is
+            str(arm.build.prefix): "INSTALLATION",
+            str(arm.cluster.data): "DATA",
+            str(arm.cluster.socket_dir): "SOCKETS",
+        }
+        self.log = ServerLog(arm.cluster.log)
+        self._admin: Wire | None = None
+        self._prepare_template()
+        self.renew()
+        self.settings = self._known_settings()
+
+    def _known_settings(self) -> frozenset[str]:
+        """Return the names of the arm's settings, in lower case. Raises ServerError."""
+        try:
+            with self._psycopg(ADMIN_DATABASE) as admin:
+                return frozenset(name for (name,) in admin.execute("SELECT lower(name) FROM pg_settings"))
+        except psycopg.Error as error:
+            raise ServerError(f"cannot list the settings of arm {self.arm}: {first_line(str(error))}") from error
+
+    def connect(self, parameters: dict[str, str]) -> Wire:
+        """Open a session. Raises ServerError where nobody listens."""
+        return Wire(self.cluster.socket_dir, self.cluster.port, parameters)
+
+    def admin_query(self, text: str, params: Sequence[str] = ()) -> Talk[list[list[str | None]]]:
+        """Run one statement in the admin database and return its rows. Raises ServerError."""
+        if self._admin is None or self._admin.lost:
+            self._hang_up()
+            self._admin = self.connect({"user": "postgres", "database": ADMIN_DATABASE, "application_name": "pgduel"})
+        admin = self._admin
+        admin.send(messages.parse("", text) + messages.bind("", params) + messages.execute() + messages.SYNC, 1)
+        yield admin
+        if not admin.settled or admin.lost:
+            admin.close()
+            raise ServerError(f"arm {self.arm} does not answer any more; see its log, {self.cluster.log}")
+        reply = admin.take_replies()[-1]
+        for kind, payload in reply.others:
+            if kind == messages.ERROR_RESPONSE:
+                raise ServerError(f"arm {self.arm} refuses pgduel's own query: {messages.message_of(payload).text}")
+        return [messages.values_of(row) for row in reply.rows]
+
+    def make_ready(self) -> Talk[None]:
+        """Make sure that the server is up and the database empty and not bloated. Raises ServerError."""
+        if self.soiled:
+            yield from self.recover()
+        if self.soiled or self.uses >= RENEW_AFTER:
+            self.renew()
+
+    def _hang_up(self) -> None:
+        if self._admin is not None:
+            self._admin.close()
+
+    def renew(self) -> None:
+        """Drop the database with all that is in it, and make it anew. Raises ServerError."""
+        name = sql.Identifier(self.database)
+        try:
+            with self._psycopg(ADMIN_DATABASE) as admin:
+                admin.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
+                admin.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(name, sql.Identifier(TEMPLATE)))
+                row = admin.execute("SELECT oid FROM pg_database WHERE datname = %s", (self.database,)).fetchone()
+            assert row is not None
+            self.database_oid = row[0]
+            self._point_loopback()
+        except psycopg.Error as error:
+            words = f"cannot make database {self.database} on arm {self.arm}: {first_line(str(error))}"
+            raise self.no_room() if self.is_full() else ServerError(words) from error
+        self.uses = 0
+        self.soiled = False
+
+    def is_full(self) -> bool:
+        """Tell whether the server's disk is."""
+        return shutil.disk_usage(self.cluster.data).free < _ROOM
+
+    def no_room(self) -> ServerError:
+        """Return the error that says so."""
+        return ServerError(f"the disk of server {self.arm} is full; make room for {self.cluster.data}")
+
+    def _point_loopback(self) -> None:
+        options = {"host": str(self.cluster.socket_dir), "port": str(self.cluster.port), "dbname": self.database}
+        settings = sql.SQL(", ").join(
+            sql.SQL("SET {} {}").format(sql.Identifier(option), sql.Literal(value)) for option, value in options.items()
+        )
+        with self._psycopg(self.database) as connection:
+            connection.execute(sql.SQL("ALTER SERVER loopback OPTIONS ({})").format(settings))
+
+    def recover(self) -> Talk[None]:
+        """Wait until the server takes connections again, starting it where it is gone. Raises ServerError.
+
+        Where another process owns the server and has to start it, that too is waited for.
+        """
+        self._hang_up()
+        for _ in range(int(RECOVERY_SECONDS / RECOVERY_PAUSE)):
+            if (yield from self._answers()):
+                return
+            if not self.cluster.alive():
+                with suppress(ServerError):
+                    self.cluster.restart()
+                    continue
+            yield RECOVERY_PAUSE
+        self.cluster.restart()
+
+    def _answers(self) -> Talk[bool]:
+        try:
+            probe = self.connect({"user": "postgres", "database": ADMIN_DATABASE})
+        except ServerError:
+            return False
+        with closing(probe):
+            yield probe
+            return bool(probe.replies)
+
+    def close(self) -> None:
+        """Drop the database, as far as the server is still there."""
+        self._hang_up()
+        if not self.cluster.alive():
+            return
+        try:
+            with self._psycopg(ADMIN_DATABASE) as admin:
+                name = sql.Identifier(self.database)
+                admin.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
+        except psycopg.OperationalError:
+            return  # it went away just now
+
+    def _psycopg(self, database: str) -> psycopg.Connection[Any]:
+        return psycopg.connect(
+            host=str(self.cluster.socket_dir),
+            port=self.cluster.port,
+            user="postgres",
+            dbname=database,
+            autocommit=True,
+            connect_timeout=10,
+        )
+
+    def _prepare_template(self) -> None:
+        """Make the template once a cluster. Its comment, given last, says that it is complete, and of which tools."""
+        digest = hashlib.sha256(TOOLS.read_bytes()).hexdigest()
+        try:
+            with self._psycopg(ADMIN_DATABASE) as admin:
+                admin.execute("SELECT pg_advisory_lock(%s)", (_TEMPLATE_LOCK,))
+                found = admin.execute(
+                    "SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = %s", (TEMPLATE,)
+                ).fetchone()
+                if found is None or found[0] != digest:
+                    self._make_template(admin, digest)
+        except psycopg.Error as error:
+            raise ServerError(f"cannot prepare databases on arm {self.arm}: {first_line(str(error))}") from error
+
+    def _make_template(self, admin: psycopg.Connection[Any], digest: str) -> None:
+        name = sql.Identifier(TEMPLATE)
+        admin.execute(sql.SQL("CREATE EXTENSION IF NOT EXISTS {}").format(sql.Identifier(ADMIN_EXTENSION)))
+        admin.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
+        admin.execute(sql.SQL("CREATE DATABASE {}").format(name))
+        with self._psycopg(TEMPLATE) as connection:
+            for extension in TEMPLATE_EXTENSIONS:
+                connection.execute(sql.SQL("CREATE EXTENSION {}").format(sql.Identifier(extension)))
+            connection.execute(TOOLS.read_bytes())
+            connection.execute("VACUUM ANALYZE")
+        admin.execute(sql.SQL("COMMENT ON DATABASE {} IS {}").format(name, sql.Literal(digest)))
+
+    def temporary_files(self, pid: int) -> tuple[str, ...]:
+        """Return the temporary files and file sets that a backend owns, named without its process number."""
+        prefix = f"pgsql_tmp{pid}."
+        with server_account().file_access():
+            places = [self.cluster.data / "base" / "pgsql_tmp", *self.cluster.data.glob("pg_tblspc/*/*/pgsql_tmp")]
+            names = [entry for place in places if place.is_dir() for entry in os.listdir(place)]
+        return tuple(sorted(name.removeprefix(prefix) for name in names if name.startswith(prefix)))

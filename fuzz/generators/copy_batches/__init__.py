@@ -1,0 +1,1 @@
+"""The generator `copy_batches` and its parts."""

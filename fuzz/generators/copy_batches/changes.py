@@ -1,0 +1,128 @@
+"""INSERT, UPDATE, DELETE and MERGE: changes by rows that do not come from a COPY."""
+
+import random
+from collections.abc import Callable
+
+from fuzz.generators.choices import Weighted, between, pick
+from fuzz.generators.copy_batches.table import BAD_KEY, ROLE_EXPRESSIONS, Family, Made, Role, Scope, Table
+from oracles.model.case import Step
+
+
+def literal_key(key: int | None) -> str:
+    """Return a key as SQL."""
+    return "NULL" if key is None else str(key)
+
+
+def insert_columns(table: Table) -> tuple[tuple[str, str], ...]:
+    """Return (column, expression of the row's number {id}) for columns with a role, the key's too."""
+    keys = ", ".join(literal_key(key) for key in table.keys)
+    expressions = ROLE_EXPRESSIONS | {Role.KEY: f"(ARRAY[{keys}]::int4[])[1 + {{id}} % {len(table.keys)}]"}
+    return tuple((column.name, expressions[column.role]) for column in table.columns if column.role in expressions)
+
+
+def insert_select(table: Table, first: str, last: str) -> str:
+    """Return an INSERT of rows numbered from first to last, two SQL expressions."""
+    columns = insert_columns(table)
+    values = ", ".join(expression.format(id="g") for _, expression in columns)
+    names = ", ".join(name for name, _ in columns)
+    return f"INSERT INTO {table.name} ({names}) SELECT {values} FROM generate_series({first}, {last}) g"
+
+
+def insert_values(table: Table, first: int, count: int) -> str:
+    """Return an INSERT of `count` rows, each written out."""
+    columns = insert_columns(table)
+    names = ", ".join(name for name, _ in columns)
+    rows = (
+        "(" + ", ".join(expression.format(id=number) for _, expression in columns) + ")"
+        for number in range(first, first + count)
+    )
+    return f"INSERT INTO {table.name} ({names}) VALUES {', '.join(rows)}"
+
+
+def _wide_insert(rng: random.Random, scope: Scope, table: Table) -> Made:
+    count = pick(rng, (1, 10, 33, 65, 100))
+    step = Step(insert_values(table, scope.next_id, count), tags=("change.insert_values",))
+    return (step,), scope.after_rows(count)
+
+
+def _series_insert(rng: random.Random, scope: Scope, table: Table) -> Made:
+    count = pick(rng, (5, 32, 97))
+    sql = insert_select(table, str(scope.next_id), str(scope.next_id + count - 1))
+    return (Step(sql, tags=("change.insert_select",)),), scope.after_rows(count)
+
+
+def _update(rng: random.Random, scope: Scope, table: Table) -> Made:
+    if table.family is Family.VIEW or table.remote:  # a row must not move to a foreign partition
+        return _wide_insert(rng, scope, table)
+    change = pick(rng, ("pad = 'u' || left(pad, 50)", "pad = NULL", _new_key(rng, table)))
+    return (Step(f"UPDATE {table.name} SET {change} WHERE id % {between(rng, 2, 9)} = 1"),), scope
+
+
+def _new_key(rng: random.Random, table: Table) -> str:
+    return f"k = {literal_key(pick(rng, table.keys))}"
+
+
+def _delete(rng: random.Random, scope: Scope, table: Table) -> Made:
+    if table.family is Family.VIEW:
+        return _series_insert(rng, scope, table)
+    return (Step(f"DELETE FROM {table.name} WHERE id % {between(rng, 2, 9)} = 0"),), scope
+
+
+def _merge(rng: random.Random, scope: Scope, table: Table) -> Made:
+    if table.family is Family.VIEW or table.remote:
+        return _wide_insert(rng, scope, table)
+    columns = insert_columns(table)
+    names = ", ".join(name for name, _ in columns)
+    values = ", ".join(expression.format(id="i") for _, expression in columns)
+    first = max(1, scope.next_id - 20)
+    sql = (
+        f"MERGE INTO {table.name} t USING generate_series({first}, {scope.next_id + 19}) i ON t.id = i"
+        f" WHEN MATCHED AND i % 2 = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET pad = 'merged'"
+        f" WHEN NOT MATCHED THEN INSERT ({names}) VALUES ({values})"
+    )
+    return (Step(sql, tags=("change.merge",)),), scope.after_rows(20)
+
+
+def _upsert(rng: random.Random, scope: Scope, table: Table) -> Made:
+    if not table.upserts:
+        return _series_insert(rng, scope, table)
+    insert = insert_select(table, str(max(1, scope.next_id - 9)), str(scope.next_id + 9))
+    return (Step(f"{insert} ON CONFLICT DO NOTHING", tags=("change.upsert",)),), scope.after_rows(10)
+
+
+CHANGES: Weighted[Callable[[random.Random, Scope, Table], Made]] = Weighted(
+    (3, _wide_insert),
+    (3, _series_insert),
+    (4, _update),
+    (3, _delete),
+    (2, _merge),
+    (2, _upsert),
+)
+
+
+def make_change(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return a change of the table's rows."""
+    return CHANGES.pick(rng)(rng, scope, table)
+
+
+def make_returning(rng: random.Random, scope: Scope, table: Table) -> tuple[str, Scope] | None:
+    """Return a change with RETURNING id, for COPY (...) TO; None for views, whose triggers return other rows."""
+    if table.family is Family.VIEW:
+        return None
+    if rng.randrange(2):
+        return f"DELETE FROM {table.name} WHERE id % 7 = 2 RETURNING id", scope
+    insert = insert_select(table, str(scope.next_id), str(scope.next_id + 29))
+    return f"{insert} RETURNING id", scope.after_rows(30)
+
+
+def refused_insert(table: Table, first: int) -> str | None:
+    """Return an INSERT that fails at its last row, or None if the table refuses nothing at once."""
+    if table.skips_rows:
+        return None
+    if "check" in table.checked or not table.takes_any_key:
+        return f"INSERT INTO {table.name} (id, k) VALUES ({first}, {_good(table)}), ({first + 1}, {BAD_KEY})"
+    return None
+
+
+def _good(table: Table) -> str:
+    return literal_key(table.keys[0])

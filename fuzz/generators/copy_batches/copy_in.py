@@ -1,0 +1,182 @@
+"""COPY FROM STDIN: one step, right or with one deliberate mistake."""
+
+import random
+from dataclasses import dataclass, replace
+
+from fuzz.generators.choices import Weighted, chance, pick, shuffled
+from fuzz.generators.copy_batches.batch import (
+    BUFFERED_BYTES,
+    BUFFERED_TUPLES,
+    LARGEST,
+    OWNER_LIMITS,
+    make_batch,
+    make_size,
+    pad_to_bytes,
+    spill_size,
+)
+from fuzz.generators.copy_batches.formats import Batch, Options, records, stream
+from fuzz.generators.copy_batches.mistakes import LINES, Mistake, Target, misspell, mistakes_for
+from fuzz.generators.copy_batches.options import make_options, with_defaults
+from fuzz.generators.copy_batches.partitions import MANY_PARTITIONS
+from fuzz.generators.copy_batches.table import Column, Family, Role, Scope, Table
+from oracles.model.case import Kind, Step
+
+WHERES = ("id % 3 <> 1", "id > 0", "k IS NOT NULL OR id % 2 = 0", "length(pad) < 100", "false", "volatile_keep(id)")
+
+
+@dataclass(frozen=True, slots=True)
+class Requirements:
+    """What a COPY shall be like; what is None or false is left to chance, or to the table."""
+
+    rows: int | None = None
+    mistaken: bool = False
+    deferred: bool = False  # the mistake shall show at the end of the transaction only
+    freeze: bool = False
+
+
+RIGHT = Requirements()
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A COPY before it is written down."""
+
+    table: Table
+    batch: Batch
+    options: Options
+    listed: bool  # the statement names its columns
+    where: str = ""
+    tags: tuple[str, ...] = ()
+
+
+def make_copy(rng: random.Random, scope: Scope, table: Table, wish: Requirements = RIGHT) -> tuple[Step, Scope]:
+    """Return a COPY into the table; if a mistake was wished but none fits, it is a right one (see may_fail)."""
+    draft = _draft(rng, scope, table, wish)
+    after = scope.after_rows(draft.batch.rows)
+    if wish.mistaken or wish.deferred:
+        target = Target(table, draft.batch, draft.options)
+        if found := mistakes_for(target, deferred=wish.deferred):
+            return _write(draft, Weighted(*found).pick(rng), _place(rng, draft.batch.rows)), after
+    return _write(_varied(rng, draft)), after
+
+
+def _draft(rng: random.Random, scope: Scope, table: Table, wish: Requirements) -> Draft:
+    columns, listed = _column_list(rng, table)
+    if wish.rows is None and not wish.freeze and not table.slow and chance(rng, 5):
+        return _draft_by_bytes(rng, scope, table, columns, listed=listed)
+    many = table.family is Family.PARTITIONED and table.leaves >= MANY_PARTITIONS
+    spread = many and wish.rows is None and chance(rng, 80)
+    rows = spill_size(table) if spread else make_size(rng, scope, table) if wish.rows is None else wish.rows
+    batch = make_batch(rng, scope, table, columns, rows, spread=spread)
+    options = make_options(rng, batch)
+    if wish.freeze:
+        options = replace(options, clauses=("FREEZE",))
+    spill = ("copy.partition_spill",) if spread else ()
+    return Draft(table, batch, options, listed, tags=(*_size_tags(rows), *spill))
+
+
+def _draft_by_bytes(
+    rng: random.Random, scope: Scope, table: Table, columns: tuple[Column, ...], *, listed: bool
+) -> Draft:
+    """Return a COPY whose first rows have just as many bytes as COPY buffers, or one more or less; others follow."""
+    first = pick(rng, (1, 2, 33, 64, spill_size(table) if table.leaves >= MANY_PARTITIONS else 48))
+    rows = min(first + pick(rng, (0, 1, 5, 40)), LARGEST * scope.scale.rows)
+    batch = make_batch(rng, scope, table, columns, rows)
+    options = replace(make_options(rng, batch), encoding=None)
+    total = BUFFERED_BYTES + pick(rng, (0, -1, 1))
+    padded = pad_to_bytes(batch, options, min(first, rows), total) if options.format in LINES else None
+    if padded is None:
+        return Draft(table, batch, options, listed, tags=_size_tags(rows))
+    return Draft(table, padded, options, listed, tags=("copy.byte_boundary",))
+
+
+def _column_list(rng: random.Random, table: Table) -> tuple[tuple[Column, ...], bool]:
+    """Return the columns to send, and whether they must be named."""
+    if not chance(rng, 35):
+        return table.copied, False
+    kept = [column for column in table.copied if column.required or column.role is Role.KEY or chance(rng, 60)]
+    if chance(rng, 60):
+        kept = list(shuffled(rng, kept))
+    if len(kept) < 2:
+        return table.copied, False
+    return tuple(kept), True
+
+
+def _varied(rng: random.Random, draft: Draft) -> Draft:
+    """Return a right COPY with WHERE, DEFAULT or ON_ERROR added now and then."""
+    tags = draft.tags
+    where = pick(rng, WHERES) if chance(rng, 18) else ""
+    if "pad" in where and not any(column.name == "pad" for column in draft.batch.columns):
+        where = ""
+    batch, options = with_defaults(rng, draft.batch, draft.options)
+    if where:
+        tags += ("copy.where",)
+    target = Target(draft.table, batch, options)
+    if options.format in LINES and batch.rows and options.default is None and chance(rng, 25):
+        verbosity = pick(rng, ((), (), ("LOG_VERBOSITY verbose",)))
+        options = replace(options, clauses=(*options.clauses, "ON_ERROR ignore", *verbosity))
+        batch = misspell(target, rng, pick(rng, (0, 1, 3)))
+        tags += ("copy.on_error",)
+    return replace(draft, batch=batch, options=options, where=where, tags=tags)
+
+
+def _place(rng: random.Random, rows: int) -> tuple[str, int]:
+    if rows < 2:
+        return "first", 0
+    return pick(rng, (("first", 0), ("middle", rows // 2), ("middle", rng.randrange(rows)), ("last", rows - 1)))
+
+
+def _write(draft: Draft, mistake: Mistake | None = None, place: tuple[str, int] = ("", 0)) -> Step:
+    """Return the COPY as a step, with the mistake in its place."""
+    where, row = place
+    batch, options = draft.batch, draft.options
+    if mistake and mistake.spoil_cells:
+        batch = mistake.spoil_cells(Target(draft.table, batch, options), row)
+    written = records(batch, options)
+    if mistake and mistake.spoil_row:
+        written[row] = mistake.spoil_row(written[row], options)
+    data = stream(written, batch, options)
+    if mistake and mistake.spoil_stream:
+        data = mistake.spoil_stream(data)
+    names = f" ({', '.join(column.name for column in batch.columns)})" if draft.listed else ""
+    condition = f" WHERE {draft.where}" if draft.where else ""
+    tags = ("copy", f"copy.{options.format}", *draft.tags, *_option_tags(draft), *_table_tags(draft))
+    if mistake:
+        tags += (f"copy.error.{where}", f"copy.mistake.{mistake.name}")
+    return Step(
+        f"COPY {draft.table.name}{names} FROM STDIN{options.sql()}{condition}",
+        Kind.COPY_IN,
+        copy_data=data,
+        may_fail=mistake is not None,
+        tags=tags,
+    )
+
+
+def _size_tags(rows: int) -> tuple[str, ...]:
+    tags = []
+    if any(abs(rows - limit) <= 1 for limit in (BUFFERED_TUPLES, 2 * BUFFERED_TUPLES)):
+        tags.append("copy.tuple_boundary")
+    if any(limit - 12 <= rows <= limit + 2 for limit in OWNER_LIMITS):
+        tags.append("copy.owner_boundary")
+    return tuple(tags)
+
+
+def _option_tags(draft: Draft) -> tuple[str, ...]:
+    options = draft.options
+    told = (
+        (bool(options.header), f"copy.header_{options.header}"),
+        (options.default is not None, "copy.default_marker"),
+        (bool(options.force_null or options.force_not_null), "copy.force_null"),
+        (options.encoding is not None, "copy.encoding"),
+        ("FREEZE" in options.clauses, "copy.freeze"),
+        (draft.listed, "copy.column_list"),
+    )
+    return tuple(tag for holds, tag in told if holds)
+
+
+def _table_tags(draft: Draft) -> tuple[str, ...]:
+    table = draft.table
+    tags = [f"copy.into_{table.persistence.lower() or table.family.value}"]
+    if table.persistence and table.family is Family.PARTITIONED:
+        tags.append("copy.into_partitioned")
+    return tuple(tags)

@@ -1,0 +1,167 @@
+"""COPY's options, and writing a batch in its text, CSV and binary formats."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+
+from fuzz.generators.copy_batches.table import Column
+from fuzz.generators.copy_batches.values import Value, field
+
+SIGNATURE = b"PGCOPY\n\xff\r\n\0"
+TRAILER = b"\xff\xff"
+EVERY = ("*",)  # columns of FORCE_NULL
+
+
+class Format(StrEnum):
+    """COPY's formats."""
+
+    TEXT = "text"
+    CSV = "csv"
+    BINARY = "binary"
+
+
+class Absent(Enum):
+    """What a cell holds instead of a value."""
+
+    NULL = 0
+    DEFAULT = 1
+
+
+Cell = Value | Absent
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rows to send, column by column."""
+
+    columns: tuple[Column, ...]
+    cells: tuple[tuple[Cell, ...], ...]
+
+    @property
+    def rows(self) -> int:
+        """Return the number of rows."""
+        return len(self.cells[0])
+
+    def position(self, name: str) -> int:
+        """Return where a column is."""
+        return [column.name for column in self.columns].index(name)
+
+    def with_column(self, name: str, cells: Sequence[Cell]) -> "Batch":
+        """Return the batch with other values in a column."""
+        at = self.position(name)
+        return Batch(self.columns, (*self.cells[:at], tuple(cells), *self.cells[at + 1 :]))
+
+    def with_cell(self, name: str, row: int, cell: Cell) -> "Batch":
+        """Return the batch with another value in one place."""
+        column = self.cells[self.position(name)]
+        return self.with_column(name, (*column[:row], cell, *column[row + 1 :]))
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How data is written, and how COPY is told; None stands for COPY's default."""
+
+    format: Format = Format.TEXT
+    delimiter: str | None = None
+    null: str | None = None
+    default: str | None = None
+    quote: str | None = None
+    escape: str | None = None
+    header: str | None = None  # true or match
+    encoding: str | None = None  # its name, the same for PostgreSQL and Python
+    newline: str = "\n"
+    end_marker: bool = False
+    closed: bool = True  # the last line ends in a newline, binary data in its trailer
+    force_not_null: tuple[str, ...] = ()
+    force_null: tuple[str, ...] = ()
+    clauses: tuple[str, ...] = ()  # any further options, as written
+
+    @property
+    def field_delimiter(self) -> str:
+        """Return the delimiter in force."""
+        return self.delimiter or ("," if self.format is Format.CSV else "\t")
+
+    @property
+    def null_marker(self) -> str:
+        """Return what stands for NULL."""
+        return self.null if self.null is not None else ("" if self.format is Format.CSV else "\\N")
+
+    def sql(self) -> str:
+        """Return the parenthesized list that follows WITH, or nothing if all is default."""
+        told = [f"FORMAT {self.format}"] if self.format is not Format.TEXT else []
+        named = ("delimiter", "null", "default", "quote", "escape", "encoding")
+        told += [f"{name.upper()} {_literal(given)}" for name in named if (given := getattr(self, name)) is not None]
+        if self.header:
+            told.append(f"HEADER {self.header}")
+        told += [f"FORCE_NOT_NULL {_list(self.force_not_null)}"] if self.force_not_null else []
+        told += [f"FORCE_NULL {'*' if self.force_null == EVERY else _list(self.force_null)}"] if self.force_null else []
+        told += self.clauses
+        return f" WITH ({', '.join(told)})" if told else ""
+
+
+def _list(names: Sequence[str]) -> str:
+    return f"({', '.join(names)})"
+
+
+def _literal(string: str) -> str:
+    written = string.replace("\\", "\\\\").replace("'", "''").replace("\t", "\\t").replace("\x01", "\\x01")
+    return f"E'{written}'" if "\\" in written else f"'{written}'"
+
+
+def text_cell(cell: Cell, options: Options) -> str:
+    """Return a cell as COPY's text format has it."""
+    if isinstance(cell, Absent):
+        return _marker(cell, options)
+    string = cell.text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    string = string.replace("\x7f", "\\177").replace("\u00fc", "\\xc3\\xbc")  # octal, and a character by its bytes
+    if options.delimiter is None:
+        return string.replace("\t", "\\t")
+    return string.replace(options.delimiter, "\\" + options.delimiter)
+
+
+def csv_cell(cell: Cell, options: Options) -> str:
+    """Return a cell as COPY's CSV format has it: quoted where it must be, or where a marker would be meant."""
+    if isinstance(cell, Absent):
+        return _marker(cell, options)
+    quote = options.quote or '"'
+    escape = options.escape or quote
+    special = (options.field_delimiter, quote, escape, "\n", "\r")
+    markers = (options.null_marker, options.default, "\\.")
+    if cell.text not in markers and not any(mark in cell.text for mark in special):
+        return cell.text
+    string = cell.text if escape == quote else cell.text.replace(escape, escape + escape)
+    return quote + string.replace(quote, escape + quote) + quote
+
+
+def _marker(cell: Absent, options: Options) -> str:
+    return (options.default or "") if cell is Absent.DEFAULT else options.null_marker
+
+
+def records(batch: Batch, options: Options) -> list[bytes]:
+    """Return each row as it is sent, without line ends."""
+    if options.format is Format.BINARY:
+        count = len(batch.columns).to_bytes(2, "big")
+        fields = [[field(None if isinstance(cell, Absent) else cell) for cell in column] for column in batch.cells]
+        return [count + b"".join(row) for row in zip(*fields, strict=True)]
+    write = csv_cell if options.format is Format.CSV else text_cell
+    columns = []
+    for column in batch.cells:
+        written = {cell: write(cell, options) for cell in dict.fromkeys(column)}
+        columns.append([written[cell] for cell in column])
+    join = options.field_delimiter.join
+    encoding = options.encoding or "UTF8"
+    return [join(row).encode(encoding) for row in zip(*columns, strict=True)]
+
+
+def stream(rows: Sequence[bytes], batch: Batch, options: Options) -> bytes:
+    """Return all that the client sends: rows with what comes before, between and after them."""
+    if options.format is Format.BINARY:
+        return SIGNATURE + bytes(8) + b"".join(rows) + (TRAILER if options.closed else b"")
+    newline = options.newline.encode()
+    lines = list(rows)
+    if options.header:
+        lines.insert(0, options.field_delimiter.join(column.name for column in batch.columns).encode())
+    if options.end_marker:
+        lines.append(b"\\.")
+    data = newline.join(lines)
+    return data + newline if lines and options.closed else data

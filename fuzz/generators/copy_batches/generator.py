@@ -1,0 +1,134 @@
+"""COPY in batches with duplicate descriptors, into tables of all kinds, and all that may surround a COPY.
+
+What scenes have besides their tables: types, sequences, functions, the audit trail. Each only where it is used.
+"""
+
+import random
+import re
+from collections.abc import Callable, Iterable
+from typing import ClassVar
+
+from fuzz.generators import loopback
+from fuzz.generators.choices import Weighted, between, chance, pick
+from fuzz.generators.copy_batches.changes import make_change
+from fuzz.generators.copy_batches.checks import make_check
+from fuzz.generators.copy_batches.copy_out import make_copy_out
+from fuzz.generators.copy_batches.many_references import HELPERS, make_references
+from fuzz.generators.copy_batches.partitions import MANY_PARTITIONS
+from fuzz.generators.copy_batches.plans import PLANS
+from fuzz.generators.copy_batches.plpgsql import make_block
+from fuzz.generators.copy_batches.redefined import make_redefined
+from fuzz.generators.copy_batches.table import REFERENCES, Made, Scope, Table
+from fuzz.generators.copy_batches.tables import DEFAULT_HELPERS, make_foreign, make_table
+from fuzz.generators.copy_batches.transactions import TRANSACTIONS
+from fuzz.generators.copy_batches.triggers import AUDIT, make_triggers, make_view
+from fuzz.generators.copy_batches.values import USER_TYPES
+from fuzz.generators.generator import Generator, Scale
+from oracles.model.case import Case, Step
+
+PROLOGUE = (
+    *USER_TYPES,
+    *DEFAULT_HELPERS,
+    AUDIT,
+    "CREATE TABLE ref (id int4 PRIMARY KEY, note text)",
+    f"INSERT INTO ref SELECT g, 'note ' || g FROM generate_series(1, {REFERENCES}) g",
+    *HELPERS,
+)
+_NAME = re.compile(r"(?:CREATE (?:OR REPLACE )?\w+|INSERT INTO) (\w+)")
+
+
+def needed(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """Return those steps of the prologue whose object is named in the steps, or in what they need in turn."""
+    words = {word for step in steps for word in re.findall(r"\w+", step.sql)}
+    kept = []
+    for statement in reversed(PROLOGUE):
+        named = _NAME.match(statement)
+        if named and named[1] in words:
+            kept.append(Step(statement))
+            words.update(re.findall(r"\w+", statement))
+    return tuple(reversed(kept))
+
+
+TABLES = Weighted((6, 1), (4, 2), (1, 3))
+FEWEST_STEPS = 10
+# Under the mode `parallel` each index of each partition would wait for workers to build it, though it is empty.
+LONE_BUILDS = ("SET max_parallel_maintenance_workers = 0",)
+
+
+def _transaction(rng: random.Random, scope: Scope, table: Table) -> Made:
+    return TRANSACTIONS.pick(rng)(rng, scope, table)
+
+
+def _plan(rng: random.Random, scope: Scope, table: Table) -> Made:
+    return PLANS.pick(rng)(rng, scope, table)
+
+
+def _output(rng: random.Random, scope: Scope, table: Table) -> Made:
+    step, scope = make_copy_out(rng, scope, table)
+    return (step,), scope
+
+
+ACTS: Weighted[Callable[[random.Random, Scope, Table], Made]] = Weighted(
+    (14, _transaction),
+    (6, _plan),
+    (4, make_redefined),
+    (3, make_block),
+    (4, _output),
+    (3, make_change),
+    (3, make_references),
+)
+
+
+class CopyBatches(Generator):
+    """COPY FROM STDIN around every limit of copyfrom.c and of resource owners, right and wrong."""
+
+    name: ClassVar[str] = "copy_batches"
+    modes: ClassVar[tuple[str, ...]] = (
+        "plain",
+        "extended",
+        "prepared_generic",
+        "prepared_custom",
+        "cursor",
+        "closed_early",
+        "small_memory",
+        "hash_spilling",
+        "parallel",
+        "no_pruning",
+    )
+
+    def generate(self, rng: random.Random, scale: Scale) -> Case:
+        """Return a scene of one to three tables, perhaps a view, and 10 to about `scale.queries` + 10 steps more."""
+        scope, scene = _scene(rng, Scope(scale))
+        steps: tuple[Step, ...] = ()
+        wanted = between(rng, FEWEST_STEPS, FEWEST_STEPS + scale.queries)
+        while len(steps) < wanted:
+            table = pick(rng, scope.tables)
+            made, scope = ACTS.pick(rng)(rng, scope, table)
+            steps += made
+        steps += tuple(make_check(rng, scope, table) for table in scope.tables)
+        return Case(self.name, (*needed(scene + steps), *scene), steps)
+
+
+def _scene(rng: random.Random, scope: Scope) -> tuple[Scope, tuple[Step, ...]]:
+    steps: tuple[Step, ...] = ()
+    tables: tuple[Table, ...] = ()
+    for number in range(TABLES.pick(rng)):
+        if chance(rng, 5):
+            table, made = make_foreign(rng, f"t{number}")
+        else:
+            table, made = _local(rng, scope, f"t{number}")
+        tables, steps = (*tables, table), steps + made
+        if chance(rng, 15):
+            fixed, view, made = make_view(rng, table, f"v{number}")
+            tables, steps = (*tables[:-1], fixed, view), steps + made
+    loop = loopback.PROLOGUE if any(table.remote for table in tables) else ()
+    alone = LONE_BUILDS if any(table.leaves > 1 for table in tables) else ()
+    return Scope(scope.scale, tables), (*map(Step, (*alone, *loop)), *steps)
+
+
+def _local(rng: random.Random, scope: Scope, name: str) -> tuple[Table, tuple[Step, ...]]:
+    table, steps = make_table(rng, scope, name)
+    if not chance(rng, 15 if table.leaves >= MANY_PARTITIONS else 45):  # many triggers keep COPY from batching
+        return table, steps
+    table, triggers = make_triggers(rng, table)
+    return table, steps + triggers

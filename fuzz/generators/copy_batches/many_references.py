@@ -1,0 +1,216 @@
+"""Statements that take many references to one resource without COPY: portals, plans, relations, descriptors, pins.
+
+Counts lie around those at which a resource owner's array is full and its hash grows. Where each reference means a scan,
+partitions, rows and parallel workers are bounded too, so that no statement takes seconds.
+"""
+
+import random
+from collections.abc import Callable
+
+from fuzz.generators.choices import Weighted, between, chance, pick
+from fuzz.generators.copy_batches.checks import make_check
+from fuzz.generators.copy_batches.copy_in import Requirements, make_copy
+from fuzz.generators.copy_batches.table import Family, Made, Scope, Table
+from fuzz.generators.copy_batches.transactions import BEGINS, ENDS, doomed
+from oracles.model.case import Kind, Step
+
+COUNTS = Weighted((6, 8), (8, 31), (8, 33), (5, 66), (4, 97), (2, 193), (1, 385))
+FEWEST = 5
+SCANNED_PARTITIONS = 1_000  # by all scans of a statement together
+SCANNED_ROWS = 200_000
+GATHERED = 33  # scans of a statement that may each start workers of their own
+
+# Functions of the scene, each calling itself: `sunk` with an exception block in each call, `walked` inside an open
+# loop. None but `called` is declared stable, so that none is inlined.
+HELPERS = (
+    "CREATE FUNCTION sunk(n int4) RETURNS int4 LANGUAGE plpgsql AS $$ BEGIN"
+    " IF n <= 0 THEN RETURN 0; END IF; BEGIN RETURN 1 + sunk(n - 1); EXCEPTION WHEN no_data_found THEN RETURN -1; END;"
+    " END $$",
+    "CREATE FUNCTION called(n int4) RETURNS int8 LANGUAGE plpgsql STABLE AS $$ BEGIN"
+    " RETURN CASE WHEN n <= 0 THEN (SELECT count(*) FROM ref) ELSE called(n - 1) + (SELECT min(id) FROM ref) END;"
+    " END $$",
+    "CREATE FUNCTION walked(n int4) RETURNS int8 LANGUAGE plpgsql AS $$ DECLARE r record; total int8 := 0; BEGIN"
+    " IF n <= 0 THEN RETURN 0; END IF;"
+    " FOR r IN SELECT id FROM ref ORDER BY id LIMIT 2 LOOP total := total + r.id;"
+    " IF r.id = 1 THEN total := total + walked(n - 1); END IF; END LOOP; RETURN total; END $$",
+    "CREATE FUNCTION chained(n int4) RETURNS int8 LANGUAGE sql AS 'SELECT 0::int8'",  # so that it can call itself
+    "CREATE OR REPLACE FUNCTION chained(n int4) RETURNS int8 LANGUAGE sql AS"
+    " $$ SELECT CASE WHEN n <= 0 THEN (SELECT count(*) FROM ref) ELSE chained(n - 1) + 1 END $$",
+    "CREATE FUNCTION listed(low int4) RETURNS SETOF ref LANGUAGE sql AS"
+    " $$ SELECT * FROM ref WHERE id >= low ORDER BY id $$",
+)
+
+
+def _tagged(sql: str, what: str, count: int, kind: Kind = Kind.COMMAND, *, ordered: bool = False) -> Step:
+    return Step(sql, kind, ordered=ordered, tags=("references", f"references.{what}", *_growth(count)))
+
+
+def _growth(count: int) -> tuple[str, ...]:
+    return ("references.over_32",) if count > 32 else ()
+
+
+def _scans(rng: random.Random, scope: Scope, table: Table) -> int:
+    """Return how many scans of the table a statement may have."""
+    return min(COUNTS.pick(rng), max(FEWEST, min(SCANNED_PARTITIONS // table.leaves, SCANNED_ROWS // scope.next_id)))
+
+
+def _gathered(step: Step, scans: int) -> tuple[Step, ...]:
+    """Return the step, without parallel workers if there are too many scans that might start some."""
+    if scans <= GATHERED:
+        return (step,)
+    return Step("SET max_parallel_workers_per_gather = 0"), step, Step("RESET max_parallel_workers_per_gather")
+
+
+def portals(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return many cursors on one table in one transaction, some fetched from; a COPY amid them; perhaps an error."""
+    count = _scans(rng, scope, table)
+    names = f"many_{scope.next_name}_"
+    query = pick(rng, ("SELECT id, k FROM {0} ORDER BY id", "SELECT id, pad FROM {0}", "SELECT count(*) FROM {0}"))
+    opening = (
+        f"DO $$ DECLARE c refcursor; r record; BEGIN FOR i IN 1..{count} LOOP c := '{names}' || i;"
+        f" OPEN c FOR {query.format(table.name)}; FETCH c INTO r; END LOOP; END $$"
+    )
+    steps: tuple[Step, ...] = (Step(BEGINS.pick(rng)),)
+    inner = chance(rng, 50)
+    steps += (Step("SAVEPOINT s1"),) if inner else ()
+    steps += (_tagged(opening, "portals", count),)
+    ordered = "ORDER" in query
+    fetch = "FETCH 3 FROM" if ordered else "MOVE 3 IN"  # without an order, each plan has its own first rows
+    steps += (Step(f"{fetch} {names}{between(rng, 1, count)}", ordered=ordered),)
+    copy, scope = make_copy(rng, scope.named(), table, Requirements(mistaken=chance(rng, 25)))
+    steps += (copy,)
+    if copy.may_fail and not inner:
+        return (*steps, *doomed((Step(f"CLOSE {names}1"),)), Step("ROLLBACK")), scope
+    if inner and (copy.may_fail or chance(rng, 40)):
+        steps += (Step("ROLLBACK TO s1"),)
+    else:
+        steps += (Step(f"CLOSE {names}{between(rng, 1, count)}"), Step("CLOSE ALL")) if chance(rng, 50) else ()
+    return (*steps, Step(ENDS.pick(rng)), make_check(rng, scope, table)), scope
+
+
+def plans(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return many prepared statements of one text, run in a loop, invalidated, run again, dropped."""
+    count = COUNTS.pick(rng)
+    names = f"many_{scope.next_name}_"
+    text = f"SELECT count(*) FROM {table.name} WHERE k = 1 OR id < $1"
+    make = (
+        f"DO $$ BEGIN FOR i IN 1..{count} LOOP EXECUTE 'PREPARE {names}' || i || ' (int4) AS {text}'; END LOOP; END $$"
+    )
+    run = Step(f"EXECUTE {names}{between(rng, 1, count)} (50)")
+    steps = (
+        _tagged(make, "plans", count),
+        run,
+        Step("ANALYZE ref"),
+        Step("ALTER TABLE ref ALTER COLUMN note SET DEFAULT 'other'"),
+        Step(f"EXECUTE {names}{between(rng, 1, count)} (9)"),
+        Step("DEALLOCATE ALL"),
+    )
+    return steps, scope.named()
+
+
+def union(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return one query with many scans of one table, merged in order, so that all pins are held at once."""
+    count = min(_scans(rng, scope, table), 200)
+    branches = " UNION ALL ".join(f"(SELECT id, k FROM {table.name} ORDER BY id LIMIT 4)" for _ in range(count))
+    outer = pick(
+        rng,
+        (
+            "SELECT count(*), sum(id) FROM ({0}) u",
+            "SELECT id, count(*) FROM ({0}) u GROUP BY id ORDER BY id",
+            "SELECT id FROM ({0}) u ORDER BY id LIMIT 40",
+        ),
+    )
+    step = _tagged(outer.format(branches), "union", count, Kind.QUERY, ordered="ORDER BY id L" in outer)
+    return _gathered(step, count), scope
+
+
+def subqueries(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return one query with a sub-select of the same table in each of many output columns."""
+    count = min(_scans(rng, scope, table), 100)
+    items = ", ".join(f"(SELECT max(id) + {number} FROM {table.name})" for number in range(count))
+    return _gathered(_tagged(f"SELECT {items}", "subqueries", count, Kind.QUERY), count), scope
+
+
+def self_joins(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return a chain of joins of a table with itself by its unique number, each a reference to one relation.
+
+    Where the planner does not know that the number is unique, it expects each join to multiply the rows, and prepares
+    a hash join in parallel for as many batches as it has memory for: that takes it minutes.
+    """
+    known = table.family in (Family.PLAIN, Family.PARTITIONED) and not table.remote
+    count = pick(rng, (3, 5, 7)) if known else 3
+    analyze = (Step(f"ANALYZE {table.name}"),) if count > 3 else ()
+    joins = " ".join(f"JOIN {table.name} t{n} ON t{n}.id = t{n - 1}.id" for n in range(1, count))
+    sql = f"SELECT count(*), sum(t{count - 1}.id) FROM {table.name} t0 {joins}"
+    return (*analyze, _tagged(sql, "self_joins", count, Kind.QUERY)), scope
+
+
+def recursion(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return functions nested deeply: subtransactions, snapshots, open loops and plans, one of each a call."""
+    count = min(COUNTS.pick(rng), 97)
+    function = pick(rng, ("sunk", "called", "walked", "chained"))
+    return (_tagged(f"SELECT {function}({count})", f"recursion_{function}", count, Kind.QUERY),), scope
+
+
+def set_functions(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return many scans of a set-returning function whose rows have a table's row type."""
+    count = min(COUNTS.pick(rng), 100)
+    calls = " UNION ALL ".join(f"SELECT id, note FROM listed({number % 6})" for number in range(count))
+    step = _tagged(f"SELECT count(*), sum(id) FROM ({calls}) u", "set_functions", count, Kind.QUERY)
+    return _gathered(step, count), scope
+
+
+def row_values(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return whole rows built, compared and taken apart many times: references to one tuple descriptor."""
+    count = min(COUNTS.pick(rng), 100)
+    fields = ", ".join(f"(t).id + {number}" for number in range(count))
+    sql = f"SELECT {fields} FROM (SELECT t FROM {table.name} t ORDER BY t.id LIMIT 5 OFFSET 0) q"
+    return (_tagged(sql, "row_values", count, Kind.QUERY),), scope
+
+
+def spilling_cursors(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return several open cursors whose sorts are on disk, closed by the transaction's end."""
+    count = pick(rng, (2, 5, 12))
+    opening = (
+        f"DO $$ DECLARE c refcursor; r record; BEGIN FOR i IN 1..{count} LOOP c := 'spill_' || i;"
+        " OPEN c FOR SELECT g FROM generate_series(1, 2500) g ORDER BY g % 97, g; FETCH c INTO r; END LOOP; END $$"
+    )
+    steps = (
+        Step("BEGIN"),
+        Step("SET LOCAL work_mem = '64kB'"),
+        _tagged(opening, "files", count),
+        Step(f"FETCH 5 FROM spill_{count}", ordered=True),
+    )
+    copy, scope = make_copy(rng, scope, table, Requirements(mistaken=chance(rng, 40)))
+    return (*steps, copy, Step("ROLLBACK" if copy.may_fail else ENDS.pick(rng))), scope
+
+
+def subtransactions(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return one transaction with many savepoints, never released, each with a row of its own."""
+    count = min(COUNTS.pick(rng), 97)
+    body = (
+        f"FOR i IN 1..{count} LOOP BEGIN INSERT INTO audit VALUES ('kept', i, 0);"
+        " IF i % 4 = 0 THEN RAISE no_data_found; END IF; EXCEPTION WHEN no_data_found THEN NULL; END; END LOOP;"
+    )
+    copy, scope = make_copy(rng, scope, table)
+    steps = (Step("BEGIN"), _tagged(f"DO $$ BEGIN {body} END $$", "subtransactions", count), copy)
+    return (*steps, Step(ENDS.pick(rng)), make_check(rng, scope, table)), scope
+
+
+REFERENCES: Weighted[Callable[[random.Random, Scope, Table], Made]] = Weighted(
+    (4, portals),
+    (3, plans),
+    (4, union),
+    (2, subqueries),
+    (2, self_joins),
+    (4, recursion),
+    (2, set_functions),
+    (2, row_values),
+    (1, spilling_cursors),
+    (2, subtransactions),
+)
+
+
+def make_references(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return statements that take many references."""
+    return REFERENCES.pick(rng)(rng, scope, table)

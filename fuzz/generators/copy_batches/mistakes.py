@@ -1,0 +1,182 @@
+"""Rows and streams that COPY must refuse, each kind a small change to a good batch."""
+
+import random
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from fuzz.generators.copy_batches.formats import SIGNATURE, TRAILER, Absent, Batch, Cell, Format, Options
+from fuzz.generators.copy_batches.table import BAD_KEY, BAD_REFERENCE, BOOM_KEY, Table
+from fuzz.generators.copy_batches.values import Value, int4
+
+LINES = frozenset({Format.TEXT, Format.CSV})
+BINARY = frozenset({Format.BINARY})
+EVERY = LINES | BINARY
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a mistake must fit: the table, the columns and values sent, and how they are written."""
+
+    table: Table
+    batch: Batch
+    options: Options
+
+    def has(self, name: str) -> bool:
+        """Return whether a column is sent."""
+        return any(column.name == name for column in self.batch.columns)
+
+    def refuses(self, kind: str) -> bool:
+        """Return whether the table refuses such rows, now or at the end of the transaction."""
+        return kind in self.table.checked or kind in self.table.deferred
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """A kind of mistake: where it fits, and its change to cells, to one row as written, or to the whole stream."""
+
+    name: str
+    formats: frozenset[Format]
+    fits: Callable[[Target], bool]
+    spoil_cells: Callable[[Target, int], Batch] | None = None
+    spoil_row: Callable[[bytes, Options], bytes] | None = None
+    spoil_stream: Callable[[bytes], bytes] | None = None
+    kind: str = ""  # of Table.checked or Table.deferred, where the refusal is a constraint's or a trigger's
+
+    def deferred(self, table: Table) -> bool:
+        """Return whether the error comes at the end of the transaction only."""
+        return self.kind in table.deferred and self.kind not in table.checked
+
+
+def _rows(target: Target) -> bool:
+    return target.batch.rows > 0
+
+
+def _in_column(name: str, cell: Cell) -> Callable[[Target, int], Batch]:
+    return lambda target, row: target.batch.with_cell(name, row, cell)
+
+
+def _seen(kind: str, column: str, rows: int = 1) -> Callable[[Target], bool]:
+    """Fits where the table refuses the kind, rows reach the check, and there are enough of them."""
+
+    def fits(target: Target) -> bool:
+        enough = target.batch.rows >= rows and target.has(column)
+        return enough and target.refuses(kind) and not target.table.skips_rows
+
+    return fits
+
+
+def _homeless(target: Target) -> bool:
+    return _rows(target) and not target.table.takes_any_key and not target.table.skips_rows
+
+
+def _booms(target: Target) -> bool:
+    return _seen("raise", "k")(target) and target.table.takes_any_key
+
+
+def _refusable(batch: Batch) -> list[tuple[str, str]]:
+    return [(column.name, column.type.bad) for column in batch.columns if column.type.bad is not None]
+
+
+def _misspelt(target: Target, row: int) -> Batch:
+    candidates = _refusable(target.batch)
+    name, bad = candidates[row % len(candidates)]
+    return target.batch.with_cell(name, row, Value(bad, b""))
+
+
+def _neighbour(row: int) -> int:
+    return row - 1 if row else 1
+
+
+def _twice(target: Target, row: int) -> Batch:
+    """Give a row the number of its neighbour, and both a key: unique constraints let NULLs pass."""
+    keys = [int4(key) for key in target.table.keys if key is not None]
+    batch, other = target.batch, _neighbour(row)
+    for name, cell in (("id", batch.cells[batch.position("id")][other]), ("k", keys[0])):
+        batch = batch.with_cell(name, row, cell)
+    return batch.with_cell("k", other, keys[0])
+
+
+def _overlapping(target: Target, row: int) -> Batch:
+    spans = target.batch.cells[target.batch.position("span")]
+    return target.batch.with_cell("span", row, spans[_neighbour(row)])
+
+
+def _bad_utf8(target: Target, row: int) -> Batch:
+    return target.batch.with_cell("pad", row, Value("", b"ab\xff"))
+
+
+def _wrong_length(target: Target, row: int) -> Batch:
+    return target.batch.with_cell("id", row, Value("", b"\x00\x00\x07"))
+
+
+def _shortened(line: bytes, options: Options) -> bytes:
+    return b"1"
+
+
+def _lengthened(line: bytes, options: Options) -> bytes:
+    return line + options.field_delimiter.encode() + b"1"
+
+
+def _unclosed(line: bytes, options: Options) -> bytes:
+    return (options.quote or '"').encode() + line
+
+
+def _utf8(target: Target) -> bool:
+    return _rows(target) and target.options.encoding in (None, "UTF8")
+
+
+def _binary_pad(target: Target) -> bool:
+    return _rows(target) and target.has("pad")
+
+
+MISTAKES: tuple[tuple[int, Mistake], ...] = (
+    (9, Mistake("syntax", LINES, lambda t: _rows(t) and bool(_refusable(t.batch)), _misspelt)),
+    (3, Mistake("null", EVERY, lambda t: _rows(t) and not t.table.skips_rows, _in_column("id", Absent.NULL))),
+    (10, Mistake("check", EVERY, _seen("check", "k"), _in_column("k", int4(BAD_KEY)), kind="check")),
+    (12, Mistake("no_partition", EVERY, _homeless, _in_column("k", int4(BAD_KEY)))),
+    (16, Mistake("unique", EVERY, _seen("unique", "k", rows=2), _twice, kind="unique")),
+    (16, Mistake("reference", EVERY, _seen("reference", "r"), _in_column("r", int4(BAD_REFERENCE)), kind="reference")),
+    (30, Mistake("exclusion", EVERY, _seen("exclusion", "span", rows=2), _overlapping, kind="exclusion")),
+    (30, Mistake("raise", EVERY, _booms, _in_column("k", int4(BOOM_KEY)), kind="raise")),
+    (4, Mistake("missing_column", LINES, _rows, spoil_row=_shortened)),
+    (4, Mistake("surplus_column", LINES, _rows, spoil_row=_lengthened)),
+    (4, Mistake("encoding", LINES, _utf8, spoil_row=lambda line, options: line + b"\xff\xfe")),
+    (2, Mistake("escape", frozenset({Format.TEXT}), _rows, spoil_row=lambda line, options: line + b"\\303")),
+    (2, Mistake("zero_byte", LINES, _rows, spoil_row=lambda line, options: b"\x00" + line)),
+    (2, Mistake("end_marker", frozenset({Format.TEXT}), _rows, spoil_row=lambda line, options: b"\\." + line)),
+    (3, Mistake("field_count", BINARY, _rows, spoil_row=lambda row, options: b"\x00\x63" + row[2:])),
+    (
+        2,
+        Mistake(
+            "field_length", BINARY, _rows, spoil_row=lambda row, options: row[:2] + struct.pack("!i", -7) + row[6:]
+        ),
+    ),
+    (3, Mistake("encoding", BINARY, _binary_pad, _bad_utf8)),
+    (3, Mistake("length", BINARY, _rows, _wrong_length)),
+    (4, Mistake("truncated", BINARY, _rows, spoil_stream=lambda data: data.removesuffix(TRAILER)[:-3])),
+    (1, Mistake("signature", BINARY, lambda t: True, spoil_stream=lambda data: b"PGCOPX" + data[6:])),
+    (1, Mistake("flags", BINARY, lambda t: True, spoil_stream=lambda data: data[:11] + b"\x00\x02" + data[13:])),
+    (1, Mistake("header_cut", BINARY, lambda t: True, spoil_stream=lambda data: SIGNATURE + b"\x00")),
+    (2, Mistake("surplus", BINARY, lambda t: t.options.closed, spoil_stream=lambda data: data + b"more")),
+    (2, Mistake("quote", frozenset({Format.CSV}), _rows, spoil_row=_unclosed)),
+)
+
+
+def mistakes_for(target: Target, *, deferred: bool = False) -> list[tuple[int, Mistake]]:
+    """Return the weighted mistakes that fit and whose error comes at once, or (`deferred`) at the very end."""
+    return [
+        (weight, mistake)
+        for weight, mistake in MISTAKES
+        if target.options.format in mistake.formats
+        and mistake.fits(target)
+        and mistake.deferred(target.table) == deferred
+    ]
+
+
+def misspell(target: Target, rng: random.Random, count: int) -> Batch:
+    """Return the batch with values in some rows that ON_ERROR ignore leaves out."""
+    batch = target.batch
+    for _ in range(count):
+        batch = _misspelt(replace(target, batch=batch), rng.randrange(batch.rows))
+    return batch

@@ -1,0 +1,163 @@
+"""Partition layouts: list, range and hash, several levels, default partitions, more partitions than buffers."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from fuzz.generators.choices import Weighted, between, chance, pick, shuffled
+from fuzz.generators.copy_batches.table import Column, Family, Table
+
+MANY_PARTITIONS = 33  # copyfrom.c keeps 32 buffers when it flushes (MAX_PARTITION_BUFFERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a table is partitioned: the clause, the statements that follow, and which rows have a partition."""
+
+    by: str
+    statements: tuple[str, ...]
+    keys: tuple[int | None, ...]
+    leaves: int
+    takes_any_key: bool
+    partitions: tuple[str, ...] = ()
+
+
+def loop(count: int, statement: str) -> str:
+    """Return a DO block that runs a statement for 0 to count - 1; `%1$s` in it stands for the number."""
+    return f"DO $$ BEGIN FOR i IN 0..{count - 1} LOOP EXECUTE format('{statement}', i); END LOOP; END $$"
+
+
+def _children(table: Table, count: int, bound: str, by: str = "") -> tuple[str, ...]:
+    """Return statements that make `count` partitions; `%1$s` in their bound stands for the number."""
+    clause = f" PARTITION BY {by}" if by else ""
+    statement = f"{table.create} {table.name}_%1$s PARTITION OF {table.name} {bound}{clause}"
+    if count > 4:
+        return (loop(count, statement),)
+    return tuple(statement.replace("%1$s", str(number)) for number in range(count))
+
+
+def _default(table: Table) -> str:
+    return f"{table.create} {table.name}_d PARTITION OF {table.name} DEFAULT"
+
+
+def _names(table: Table, count: int) -> tuple[str, ...]:
+    return tuple(f"{table.name}_{number}" for number in range(count))
+
+
+def make_list(rng: random.Random, table: Table, count: int) -> Layout:
+    """Return one partition a key, perhaps a default one, which then takes NULL too."""
+    other = chance(rng, 50)
+    statements = _children(table, count, "FOR VALUES IN (%1$s)")
+    keys: tuple[int | None, ...] = tuple(range(count))
+    if other:
+        statements, keys = (*statements, _default(table)), (*keys, count + 7, None)
+    return Layout("LIST (k)", statements, keys, count + other, other, _names(table, count))
+
+
+def make_range(rng: random.Random, table: Table, count: int) -> Layout:
+    """Return partitions of ten keys each, perhaps a default one."""
+    other = chance(rng, 50)
+    statements = _children(table, count, "FOR VALUES FROM (%1$s0) TO (%1$s9)")  # a gap at each 9: default or error
+    keys: tuple[int | None, ...] = tuple(10 * number + rng.randrange(9) for number in range(count))
+    if other:
+        statements, keys = (*statements, _default(table)), (*keys, -5, 9, None)
+    return Layout("RANGE (k)", statements, keys, count + other, other, _names(table, count))
+
+
+def make_hash(rng: random.Random, table: Table, count: int) -> Layout:
+    """Return partitions by a hash of the row's number, which take any key."""
+    statements = _children(table, count, f"FOR VALUES WITH (MODULUS {count}, REMAINDER %1$s)")
+    return Layout(
+        "HASH (id)", statements, (rng.randrange(9), 3, None), count, takes_any_key=True, partitions=_names(table, count)
+    )
+
+
+def make_levels(rng: random.Random, table: Table, count: int) -> Layout:
+    """Return list partitions, each split by hash of the number, and a default one split by range of it."""
+    width, splits = max(1, count // 2), 2
+    of = f"{table.create} {table.name}"
+    statements = _children(table, width, "FOR VALUES IN (%1$s)", "HASH (id)")
+    for remainder in range(splits):
+        leaf = f"{of}_%1$s_{remainder} PARTITION OF {table.name}_%1$s"
+        statements += (loop(width, f"{leaf} FOR VALUES WITH (MODULUS {splits}, REMAINDER {remainder})"),)
+    split = 20 * between(rng, 1, 9)
+    statements += (
+        f"{of}_d PARTITION OF {table.name} DEFAULT PARTITION BY RANGE (id)",
+        f"{of}_d_0 PARTITION OF {table.name}_d FOR VALUES FROM (MINVALUE) TO ({split})",
+        f"{of}_d_1 PARTITION OF {table.name}_d FOR VALUES FROM ({split}) TO (MAXVALUE)",
+    )
+    keys = (*range(width), 100, None)
+    return Layout("LIST (k)", statements, keys, width * splits + 2, takes_any_key=True)
+
+
+def make_deep(rng: random.Random, table: Table, count: int) -> Layout:
+    """Return a chain of four levels with one leaf aside of each, so that routing goes down to the last."""
+    of, name = f"{table.create} {table.name}", table.name
+    statements = (
+        f"{of}_0 PARTITION OF {name} FOR VALUES FROM (0) TO (100) PARTITION BY LIST (k)",
+        f"{of}_0_0 PARTITION OF {name}_0 FOR VALUES IN (0, 1, 2, 3) PARTITION BY HASH (id)",
+        f"{of}_0_d PARTITION OF {name}_0 DEFAULT",
+        f"{of}_0_0_0 PARTITION OF {name}_0_0 FOR VALUES WITH (MODULUS 2, REMAINDER 0) PARTITION BY RANGE (id)",
+        f"{of}_0_0_1 PARTITION OF {name}_0_0 FOR VALUES WITH (MODULUS 2, REMAINDER 1)",
+        f"{of}_0_0_0_0 PARTITION OF {name}_0_0_0 FOR VALUES FROM (MINVALUE) TO ({between(rng, 5, 99)})",
+        f"{of}_0_0_0_d PARTITION OF {name}_0_0_0 DEFAULT",
+        f"{of}_1 PARTITION OF {name} FOR VALUES FROM (100) TO (200)",
+    )
+    keys = (0, 1, 2, 3, 50, *range(100, 100 + count))
+    return Layout("RANGE (k)", statements, keys, 5, takes_any_key=False, partitions=(f"{name}_1",))
+
+
+def make_attached(rng: random.Random, table: Table, count: int) -> Layout:
+    """Return list partitions made apart and attached: columns in another order, one dropped before."""
+    statements: tuple[str, ...] = ()
+    for child in _names(table, min(count, 4)):
+        columns = [_apart(column) for column in table.columns]
+        columns = list(shuffled(rng, columns))
+        columns.insert(rng.randrange(len(columns) + 1), "gone int8")
+        key = child.rsplit("_", 1)[1]
+        statements += (
+            f"{table.create} {child} ({', '.join(columns)})",
+            f"ALTER TABLE {child} DROP COLUMN gone",
+            f"ALTER TABLE {table.name} ATTACH PARTITION {child} FOR VALUES IN ({key})",
+        )
+    keys = tuple(range(min(count, 4)))
+    return Layout("LIST (k)", statements, keys, len(keys), takes_any_key=False, partitions=_names(table, len(keys)))
+
+
+def _apart(column: Column) -> str:
+    """Return a definition that ATTACH accepts: no identity, which the parent brings."""
+    if "IDENTITY" in column.suffix:
+        column = replace(column, suffix="", nullable=False)
+    return column.definition
+
+
+LAYOUTS: Weighted[Callable[[random.Random, Table, int], Layout]] = Weighted(
+    (6, make_list),
+    (3, make_range),
+    (3, make_hash),
+    (3, make_levels),
+    (2, make_deep),
+    (3, make_attached),
+)
+
+
+def make_partitioned(rng: random.Random, table: Table, limit: int) -> tuple[Table, str, tuple[str, ...]]:
+    """Return the table partitioned, its PARTITION BY clause and the statements that make its partitions.
+
+    `limit` is the ordinary maximum of direct partitions; now and then there are more than COPY has buffers: mostly
+    just one more, since each takes as long to make as to fill.
+    """
+    many = chance(rng, 38) and 4 * limit > MANY_PARTITIONS
+    most = MANY_PARTITIONS if chance(rng, 70) else min(4 * limit, MANY_PARTITIONS + 9)
+    count = between(rng, MANY_PARTITIONS, most) if many else between(rng, 1, max(1, min(limit, 6)))
+    make = pick(rng, (make_list, make_range, make_hash)) if many else LAYOUTS.pick(rng)
+    layout = make(rng, table, count)
+    made = replace(
+        table,
+        family=Family.PARTITIONED,
+        keys=layout.keys,
+        leaves=layout.leaves,
+        takes_any_key=layout.takes_any_key,
+        partitions=layout.partitions,
+    )
+    return made, f" PARTITION BY {layout.by}", layout.statements

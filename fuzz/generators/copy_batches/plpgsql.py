@@ -1,0 +1,101 @@
+"""DO blocks: rows inserted inside exception blocks, which are subtransactions, nested and in loops."""
+
+import random
+from collections.abc import Callable
+
+from fuzz.generators.choices import Weighted, between, pick
+from fuzz.generators.copy_batches.changes import insert_columns, insert_select, refused_insert
+from fuzz.generators.copy_batches.checks import make_check
+from fuzz.generators.copy_batches.table import Made, Scope, Table
+from oracles.model.case import Step
+
+CATCH = "EXCEPTION WHEN OTHERS THEN INSERT INTO audit VALUES ('caught ' || SQLSTATE, {number}, 0);"
+
+
+def _do(body: str, *tags: str, declare: str = "", may_fail: bool = False) -> Step:
+    return Step(f"DO $$ {declare} BEGIN {body} END $$", tags=("plpgsql", *tags), may_fail=may_fail)
+
+
+def _one_row(table: Table, number: str) -> str:
+    columns = insert_columns(table)
+    values = ", ".join(expression.format(id=number) for _, expression in columns)
+    return f"INSERT INTO {table.name} ({', '.join(name for name, _ in columns)}) VALUES ({values});"
+
+
+def caught(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return an insert that is undone by an error after it, or by one of its own, and caught."""
+    count = pick(rng, (1, 31, 32, 33, 97))
+    rows = insert_select(table, str(scope.next_id), str(scope.next_id + count - 1))
+    fatal = refused_insert(table, scope.next_id + count) or "RAISE division_by_zero"
+    block = f"BEGIN {rows}; {fatal}; {CATCH.format(number=count)} END;"
+    scope = scope.after_rows(count + 2)
+    return (_do(block, "plpgsql.caught"), make_check(rng, scope, table)), scope
+
+
+def loop_of_blocks(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return a loop whose body is a subtransaction each time; some fail, more than are cached per backend."""
+    count = pick(rng, (8, 33, 70))
+    fails = pick(rng, (2, 3, 5))
+    body = (
+        f"FOR i IN {scope.next_id}..{scope.next_id + count - 1} LOOP BEGIN {_one_row(table, 'i')}"
+        f" IF i % {fails} = 0 THEN RAISE division_by_zero; END IF; {CATCH.format(number='i')} END; END LOOP;"
+    )
+    scope = scope.after_rows(count)
+    return (_do(body, "plpgsql.loop"), make_check(rng, scope, table)), scope
+
+
+def nested_blocks(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return blocks inside blocks, an error in the innermost, caught at some level between."""
+    depth = between(rng, 2, 6)
+    body = f"{_one_row(table, str(scope.next_id))} RAISE division_by_zero;"
+    catches = rng.randrange(depth)
+    for level in range(depth):
+        number = scope.next_id + 1 + level
+        handler = CATCH if level == catches else "EXCEPTION WHEN no_data_found THEN NULL;"
+        body = f"{_one_row(table, str(number))} BEGIN {body} {handler.format(number=level)} END;"
+    scope = scope.after_rows(depth + 1)
+    return (_do(body, "plpgsql.nested", f"plpgsql.depth_{depth}"), make_check(rng, scope, table)), scope
+
+
+def escaping(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return a block whose error nobody catches: the statement fails and leaves nothing."""
+    rows = insert_select(table, str(scope.next_id), str(scope.next_id + 32))
+    body = f"BEGIN {rows}; RAISE division_by_zero; EXCEPTION WHEN no_data_found THEN NULL; END;"
+    scope = scope.after_rows(33)
+    return (_do(body, "plpgsql.escaping", may_fail=True), make_check(rng, scope, table)), scope
+
+
+def open_loop(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return a loop over a query of the table, with a subtransaction for each of its first rows."""
+    body = (
+        f"FOR r IN SELECT id FROM {table.name} ORDER BY id LIMIT {pick(rng, (5, 20))} LOOP BEGIN"
+        f" INSERT INTO audit VALUES ('looped', r.id, 1); IF r.id % 2 = 0 THEN RAISE division_by_zero; END IF;"
+        f" {CATCH.format(number='r.id')} END; END LOOP;"
+    )
+    return (_do(body, "plpgsql.open_loop", declare="DECLARE r record;"), make_check(rng, scope, table)), scope
+
+
+def committing(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return a block that commits and rolls back between inserts."""
+    count = pick(rng, (4, 9))
+    body = (
+        f"FOR i IN {scope.next_id}..{scope.next_id + count - 1} LOOP {_one_row(table, 'i')}"
+        f" IF i % 3 = 0 THEN ROLLBACK; ELSE COMMIT; END IF; END LOOP;"
+    )
+    scope = scope.after_rows(count)
+    return (_do(body, "plpgsql.commit"), make_check(rng, scope, table)), scope
+
+
+BLOCKS: Weighted[Callable[[random.Random, Scope, Table], Made]] = Weighted(
+    (5, caught),
+    (4, loop_of_blocks),
+    (4, nested_blocks),
+    (2, escaping),
+    (2, open_loop),
+    (2, committing),
+)
+
+
+def make_block(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return a DO block on the table."""
+    return BLOCKS.pick(rng)(rng, scope, table)

@@ -1,0 +1,186 @@
+"""COPY into tables whose definition has just changed, or changes in the same transaction and perhaps back again.
+
+Definitions changed between COPYs: what they do to a table, and to plans that somebody still holds.
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+from fuzz.generators.choices import Weighted, chance, pick
+from fuzz.generators.copy_batches.checks import make_check
+from fuzz.generators.copy_batches.copy_in import RIGHT, Requirements, make_copy
+from fuzz.generators.copy_batches.table import Column, Family, Made, Role, Scope, Table
+from fuzz.generators.copy_batches.transactions import BEGINS, ENDS, alone
+from fuzz.generators.copy_batches.values import make_type
+from oracles.model.case import Step
+
+
+def _step(sql: str) -> Step:
+    return Step(sql, tags=("ddl",))
+
+
+def _add_column(rng: random.Random, scope: Scope, table: Table) -> Made:
+    column = Column(f"n{scope.next_name}", make_type(rng))
+    scope = scope.named().changed(replace(table, columns=(*table.columns, column)))
+    return (_step(f"ALTER TABLE {table.name} ADD COLUMN {column.definition}"),), scope
+
+
+def _drop_column(rng: random.Random, scope: Scope, table: Table) -> Made:
+    droppable = [column for column in table.columns if column.role is Role.DATA]
+    if table.fixed or not droppable:
+        return _add_index(rng, scope, table)
+    gone = pick(rng, droppable)
+    kept = tuple(column for column in table.columns if column is not gone)
+    return (_step(f"ALTER TABLE {table.name} DROP COLUMN {gone.name}"),), scope.changed(replace(table, columns=kept))
+
+
+def _add_index(rng: random.Random, scope: Scope, table: Table) -> Made:
+    name = f"{table.name}_index_{scope.next_name}"
+    steps = (_step(f"CREATE INDEX {name} ON {table.name} ({pick(rng, ('k', 'id', 'k, id'))})"),)
+    return (*steps, _step(f"DROP INDEX {name}")) if chance(rng, 30) else steps, scope.named()
+
+
+def _rewrite(rng: random.Random, scope: Scope, table: Table) -> Made:
+    if table.family is Family.PARTITIONED or table.fixed:
+        return (_step(f"REINDEX TABLE {table.name}"),), scope
+    if table.with_role(Role.GENERATED):
+        return (_step(f"ALTER TABLE {table.name} SET (fillfactor = 60)"),), scope
+    collation = ' COLLATE "C"' if "COLLATE" in table.with_role(Role.PAD)[0].suffix else ""
+    rewriting = f"ALTER COLUMN pad TYPE text{collation} USING pad || ''"
+    how = pick(
+        rng,
+        (rewriting, "SET (fillfactor = 30)", "REPLICA IDENTITY FULL"),
+    )
+    return (_step(f"ALTER TABLE {table.name} {how}"),), scope
+
+
+def _truncate(rng: random.Random, scope: Scope, table: Table) -> Made:
+    return (_step(f"TRUNCATE {table.name}"),), scope
+
+
+def _analyze(rng: random.Random, scope: Scope, table: Table) -> Made:
+    return (
+        _step(pick(rng, ("ANALYZE {name}", "VACUUM {name}", "VACUUM (FREEZE) {name}")).format(name=table.name)),
+    ), scope
+
+
+def _detach(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Detach a partition and drop it, so that plans lose one; keys that it took are kept out from then on."""
+    one_key_each = len(table.partitions) == len(table.keys) >= 2
+    if table.fixed or table.takes_any_key or not one_key_each:
+        return _truncate(rng, scope, table)
+    partition = table.partitions[-1]
+    left = replace(table, partitions=table.partitions[:-1], keys=table.keys[:-1], leaves=table.leaves - 1)
+    detach = _step(f"ALTER TABLE {table.name} DETACH PARTITION {partition}")
+    return (detach, _step(f"DROP TABLE {partition}")), scope.changed(left)
+
+
+DEFINITIONS: Weighted[Callable[[random.Random, Scope, Table], Made]] = Weighted(
+    (5, _add_column),
+    (4, _drop_column),
+    (4, _add_index),
+    (3, _rewrite),
+    (3, _truncate),
+    (2, _analyze),
+    (2, _detach),
+)
+
+
+def make_definition(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return a change of a table's definition. Views are left as they are, and what has a remote counterpart."""
+    if table.family is Family.VIEW or table.remote:
+        return (), scope
+    return DEFINITIONS.pick(rng)(rng, scope, table)
+
+
+NOT_IN_TRANSACTIONS = ("VACUUM", "REINDEX")  # the latter of partitioned tables
+
+
+def _copy(rng: random.Random, scope: Scope, table: Table, wish: Requirements = RIGHT) -> tuple[Step, Scope]:
+    step, scope = make_copy(rng, scope, table, wish)
+    return replace(step, tags=(*step.tags, "copy.redefined")), scope
+
+
+def afterwards(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return a changed definition, and a COPY into what it left."""
+    made, scope = make_definition(rng, scope, table)
+    current = scope.table(table.name)
+    copy, scope = _copy(rng, scope, current)
+    return (*made, copy, make_check(rng, scope, current)), scope
+
+
+def taken_back(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return a transaction that changes a definition, copies, and is rolled back (or the change alone is)."""
+    made, inside = make_definition(rng, scope, table)
+    if any(step.sql.startswith(NOT_IN_TRANSACTIONS) for step in made):
+        return alone(rng, scope, table)
+    current = inside.table(table.name)
+    copy, after = _copy(rng, inside, current)
+    steps: tuple[Step, ...] = (*made, copy, make_check(rng, after, current))
+    back = replace(scope, next_id=after.next_id, next_name=after.next_name)
+    if chance(rng, 50):
+        steps = (Step("BEGIN"), Step("SAVEPOINT s1"), *steps, Step("ROLLBACK TO s1"))
+        again, back = _copy(rng, back, table)
+        return (*steps, again, Step(ENDS.pick(rng)), make_check(rng, back, table)), back
+    again, back = _copy(rng, back, table)
+    return (Step(BEGINS.pick(rng)), *steps, Step("ROLLBACK"), again, make_check(rng, back, table)), back
+
+
+def without_triggers(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return a COPY while the table's triggers are off."""
+    if table.family is Family.VIEW or not table.slow:
+        return afterwards(rng, scope, table)
+    quiet = replace(
+        table,
+        slow=False,
+        skips_rows=False,
+        checked=table.checked - {"raise"},
+        deferred=table.deferred - {"raise"},
+    )
+    copy, scope = _copy(rng, scope, quiet, Requirements(mistaken=chance(rng, 20)))
+    off, on = (Step(f"ALTER TABLE {table.name} {how} TRIGGER USER") for how in ("DISABLE", "ENABLE"))
+    return (off, copy, on, make_check(rng, scope, table)), scope
+
+
+def fresh(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return a transaction that makes a table like another, copies into it (frozen, perhaps), and ends either way."""
+    if table.family is not Family.PLAIN or table.remote:
+        return alone(rng, scope, table)
+    name = f"fresh_{scope.next_name}"
+    made = replace(
+        table,
+        name=name,
+        persistence=table.persistence or pick(rng, ("", "UNLOGGED")),
+        checked=table.checked - {"raise", "reference"},  # LIKE copies neither triggers nor foreign keys
+        deferred=table.deferred - {"raise", "reference"},
+        skips_rows=False,
+        slow=False,
+    )
+    frozen = chance(rng, 40)
+    first, scope = _copy(rng, scope.named(), made, Requirements(freeze=frozen))
+    second, scope = _copy(rng, scope, made)
+    steps: tuple[Step, ...] = (
+        Step("BEGIN"),
+        Step(f"{made.create} {name} (LIKE {table.name} INCLUDING ALL)"),
+        first,
+        make_check(rng, scope, made),
+    )
+    if not made.deferred:  # with checks pending, a table cannot be changed
+        steps += (Step(f"ALTER TABLE {name} ALTER COLUMN pad SET DEFAULT 'later'"),)
+    end = ENDS.pick(rng)
+    dropped = (Step(f"DROP TABLE {name}"),) if end == "COMMIT" else ()
+    return (*steps, second, Step(end), *dropped), scope
+
+
+REDEFINED: Weighted[Callable[[random.Random, Scope, Table], Made]] = Weighted(
+    (4, afterwards),
+    (3, taken_back),
+    (2, without_triggers),
+    (2, fresh),
+)
+
+
+def make_redefined(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return changes of definitions with COPYs around them."""
+    return REDEFINED.pick(rng)(rng, scope, table)

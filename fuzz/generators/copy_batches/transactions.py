@@ -1,0 +1,166 @@
+"""COPY inside transactions: savepoints, nested and rolled-back subtransactions, deferred checks, FREEZE."""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+from fuzz.generators.choices import Weighted, between, chance, pick
+from fuzz.generators.copy_batches.changes import make_change
+from fuzz.generators.copy_batches.checks import make_check
+from fuzz.generators.copy_batches.copy_in import Requirements, make_copy
+from fuzz.generators.copy_batches.copy_out import make_copy_out
+from fuzz.generators.copy_batches.table import Family, Made, Scope, Table
+from oracles.model.case import Kind, Step
+
+BEGINS = Weighted((6, "BEGIN"), (2, "BEGIN ISOLATION LEVEL REPEATABLE READ"), (1, "BEGIN ISOLATION LEVEL SERIALIZABLE"))
+ENDS = Weighted((5, "COMMIT"), (3, "ROLLBACK"))
+WORK = Weighted((8, "copy"), (3, "check"), (2, "change"), (1, "out"))
+MOVES = Weighted((4, "open"), (5, "work"), (3, "fail"), (2, "release"), (2, "roll back"))
+MISTAKEN = Requirements(mistaken=True)
+
+
+def doomed(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Return steps that run in a transaction that has failed already."""
+    return tuple(replace(step, may_fail=True) for step in steps)
+
+
+def make_work(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return one good step: mostly a COPY, else a query, a change or a COPY out."""
+    kind = WORK.pick(rng)
+    if kind == "copy":
+        step, scope = make_copy(rng, scope, table)
+    elif kind == "check":
+        step = make_check(rng, scope, table)
+    elif kind == "change":
+        return make_change(rng, scope, table)
+    else:
+        step, scope = make_copy_out(rng, scope, table)
+    return (step,), scope
+
+
+def alone(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return a COPY in a transaction of its own, with a mistake now and then, and a look at what it left."""
+    step, scope = make_copy(rng, scope, table, MISTAKEN if chance(rng, 25) else Requirements())
+    return (step, make_check(rng, scope, table)), scope
+
+
+def block(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return a transaction of several steps; if one fails, those after it do too."""
+    steps: tuple[Step, ...] = (Step(BEGINS.pick(rng)),)
+    failed = False
+    for _ in range(between(rng, 1, 4)):
+        if not failed and chance(rng, 15):
+            step, scope = make_copy(rng, scope, table, MISTAKEN)
+            made: tuple[Step, ...] = (step,)
+            failed = step.may_fail
+        else:
+            made, scope = make_work(rng, scope, table)
+            made = doomed(made) if failed else made
+        steps += made
+    end = "ROLLBACK" if failed and chance(rng, 60) else ENDS.pick(rng)
+    return (*steps, Step(end), make_check(rng, scope, table)), scope
+
+
+def savepoints(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return a transaction that walks up and down nested savepoints, with COPYs right and wrong on the way."""
+    steps: tuple[Step, ...] = (Step(BEGINS.pick(rng)),)
+    depth = 0
+    for _ in range(between(rng, 3, 9)):
+        move = MOVES.pick(rng)
+        if move == "open" or depth == 0:
+            depth += 1
+            steps += (Step(f"SAVEPOINT s{depth}", tags=(f"subtransaction.depth_{depth}",)),)
+        elif move == "work":
+            made, scope = make_work(rng, scope, table)
+            steps += tuple(_inside(step) for step in made)
+        elif move == "fail":
+            made, scope, depth = _fail(rng, scope, table, depth)
+            steps += made
+        else:
+            level = between(rng, 1, depth)
+            steps += (Step(f"RELEASE s{level}" if move == "release" else f"ROLLBACK TO s{level}"),)
+            depth = level - 1 if move == "release" else level
+    return (*steps, Step(ENDS.pick(rng)), make_check(rng, scope, table)), scope
+
+
+def _fail(rng: random.Random, scope: Scope, table: Table, depth: int) -> tuple[tuple[Step, ...], Scope, int]:
+    """Return a COPY that fails, perhaps a step that fails with it, and the way back to a savepoint."""
+    step, scope = make_copy(rng, scope, table, MISTAKEN)
+    steps: tuple[Step, ...] = (_inside(step),)
+    if step.may_fail and chance(rng, 40):
+        made, scope = make_work(rng, scope, table)
+        steps += doomed(made)
+    level = between(rng, 1, depth)
+    return (*steps, Step(f"ROLLBACK TO s{level}")), scope, level
+
+
+def _inside(step: Step) -> Step:
+    tag = "copy.subtransaction" if "copy" in step.tags else "change.subtransaction"
+    return replace(step, tags=(*step.tags, tag))
+
+
+def deferred(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return a transaction whose constraints are checked at its end, or when they are made immediate."""
+    wrong = chance(rng, 60)
+    copy, scope = make_copy(rng, scope, table, Requirements(rows=pick(rng, (2, 33, 65)), deferred=wrong))
+    refused = copy.may_fail
+    steps: tuple[Step, ...] = (Step("BEGIN"), replace(copy, may_fail=False, tags=(*copy.tags, "copy.deferred")))
+    if chance(rng, 30):
+        steps += (make_check(rng, scope, table),)
+    if chance(rng, 40):
+        steps += (Step("SET CONSTRAINTS ALL IMMEDIATE", may_fail=refused, tags=("constraints.immediate",)),)
+        again, scope = make_copy(rng, scope, table)
+        return (*steps, *(doomed((again,)) if refused else (again,)), Step("COMMIT")), scope
+    return (*steps, Step("COMMIT", may_fail=refused), make_check(rng, scope, table)), scope
+
+
+def freeze(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return a COPY FREEZE into a table emptied in the same transaction, which fails where rows may be seen."""
+    if table.family in (Family.VIEW, Family.FOREIGN):
+        return block(rng, scope, table)
+    routed = table.family is Family.PARTITIONED
+    copy, scope = make_copy(rng, scope, table, Requirements(freeze=True))
+    spoilt = pick(rng, ("", "", "", "savepoint", "no truncate"))
+    copy = replace(copy, may_fail=routed or spoilt != "")
+    steps: tuple[Step, ...] = (Step("BEGIN"),)
+    steps += (Step(f"TRUNCATE {table.name}"),) if spoilt != "no truncate" else ()
+    steps += (Step("SAVEPOINT s1"),) if spoilt == "savepoint" else ()
+    check = make_check(rng, scope, table)
+    steps += (copy, *(doomed((check,)) if copy.may_fail else (check,)), Step(ENDS.pick(rng)))
+    return steps, scope
+
+
+def refused_options(rng: random.Random, scope: Scope, table: Table) -> Made:
+    """Return a COPY that is refused before any data is read, though the client sends some."""
+    statement = pick(rng, REFUSED).format(name=table.name)
+    kind, data = (Kind.COPY_OUT, None) if "STDOUT" in statement else (Kind.COPY_IN, b"1\t2\n")
+    step = Step(statement, kind, copy_data=data, may_fail=True, tags=("copy.error.options",))
+    return (step, make_check(rng, scope, table)), scope
+
+
+REFUSED = (
+    "COPY {name} (id, id) FROM STDIN",
+    "COPY {name} (id, nowhere) FROM STDIN",
+    "COPY nowhere FROM STDIN",
+    "COPY {name} (id, k) FROM STDIN WITH (FORMAT csv, QUOTE ',')",
+    "COPY {name} (id, k) FROM STDIN WITH (FORMAT binary, HEADER)",
+    "COPY {name} (id, k) FROM STDIN WITH (FORMAT binary, ON_ERROR ignore)",
+    "COPY {name} (id, k) FROM STDIN WITH (DELIMITER 'a')",
+    "COPY {name} (id, k) FROM STDIN WITH (FORMAT csv, FORCE_NULL (pad))",
+    "COPY {name} (id, k) FROM STDIN WITH (NULL '', NULL 'x')",
+    "COPY {name} (id, k) FROM STDIN WHERE count(*) > 1",
+    "COPY {name} (id, k) FROM STDIN WHERE nowhere > 1",
+    "COPY {name} (id, k) FROM STDIN WITH (HEADER match)",
+    "COPY {name} (id, k) TO STDOUT WITH (FREEZE)",
+    "COPY (SELECT id FROM nowhere) TO STDOUT",
+    "COPY (SELECT 1 / (id - id) FROM {name} UNION ALL SELECT 1 / 0) TO STDOUT",
+)
+
+TRANSACTIONS: Weighted[Callable[[random.Random, Scope, Table], Made]] = Weighted(
+    (8, alone),
+    (5, block),
+    (8, savepoints),
+    (3, deferred),
+    (2, freeze),
+    (2, refused_options),
+)

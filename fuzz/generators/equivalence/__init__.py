@@ -1,1 +1,0 @@
-"""What the generator of joins by equivalence classes is made of."""

@@ -1,0 +1,1 @@
+"""The generator `foreign_analyze` and its parts."""

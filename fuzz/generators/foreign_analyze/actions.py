@@ -1,0 +1,202 @@
+"""What happens to foreign tables and what is behind them: ANALYZE after ANALYZE, and what may come between.
+
+Behind each ANALYZE stands a count of the remote relation: it is the same on all arms, while what a sample says is not.
+So is no error's text, which quotes what was sent: errors that are made on purpose are caught by the session.
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fuzz.generators import loopback
+from fuzz.generators.choices import Weighted, between, chance, pick
+from fuzz.generators.foreign_analyze.remote import Remote, Sort, filled
+from oracles.model.case import Kind, Step
+
+
+@dataclass(frozen=True, slots=True)
+class Far:
+    """A foreign table, or a local table with a foreign child, and the remote relation behind it."""
+
+    name: str
+    remote: Remote
+    foreign: str  # the foreign table itself
+    is_tree: bool = False
+
+
+Act = Callable[[random.Random, Far], tuple[Step, ...]]
+
+
+def analyzed(far: Far, *tags: str) -> tuple[Step, ...]:
+    """Return ANALYZE, and a query that stands in for what oracles want to know then.
+
+    It reads no foreign table, whose plans rest on what a sample said.
+    """
+    named = (f"remote.{far.remote.sort}", *tags)
+    counted = far.remote.table.name if far.remote.sort is Sort.FOREIGN else far.remote.name
+    return (
+        Step(f"ANALYZE {far.name}", tags=named),
+        Step(f"SELECT count(*) FROM {counted}", Kind.QUERY),
+    )
+
+
+def _again(rng: random.Random, far: Far) -> tuple[Step, ...]:
+    return analyzed(far)
+
+
+def method_chosen(rng: random.Random, far: Far) -> tuple[Step, ...]:
+    """Return the steps that choose a method for a foreign table, or one for all and, perhaps, none for this."""
+    method = pick(rng, far.remote.methods)
+    tags = (f"method.{method}",)
+    return (Step(loopback.table_option(far.foreign, "analyze_sampling", method), tags=tags),)
+
+
+def _other_method(rng: random.Random, far: Far) -> tuple[Step, ...]:
+    return (*method_chosen(rng, far), *analyzed(far))
+
+
+def _other_target(rng: random.Random, far: Far) -> tuple[Step, ...]:
+    column = pick(rng, far.remote.table.contents).column.name
+    if chance(rng, 50):
+        return (*target(rng), *analyzed(far))
+    alter = f"ALTER FOREIGN TABLE {far.foreign} ALTER COLUMN {column} SET STATISTICS {pick(rng, (2, 1, 10, 0, 40))}"
+    return (Step(alter), *analyzed(far, "target.column"))
+
+
+def target(rng: random.Random) -> tuple[Step, ...]:
+    """Return the step that sets the statistics target: mostly so small that tables are larger than samples."""
+    return (Step(f"SET default_statistics_target = {_TARGETS.pick(rng)}"),)
+
+
+def changed(rng: random.Random, remote: Remote) -> tuple[Step, ...]:
+    """Return steps that change the rows of a remote relation: more of them, fewer, or dead ones."""
+    table = remote.table
+    more = between(rng, table.rows // 4, 2 * table.rows) if table.rows < 2000 else table.rows // 2
+    return pick(
+        rng,
+        (
+            tuple(filled(remote, table.rows + 1, table.rows + 1 + more)),
+            (Step(f"DELETE FROM {table.name} WHERE i1 % {pick(rng, (2, 3, 10))} <> 0", tags=("dead rows",)),),
+            (Step(f"UPDATE {table.name} SET {_same(remote)} WHERE i1 % 2 = 0", tags=("dead rows",)),),
+        ),
+    )
+
+
+def _same(remote: Remote) -> str:
+    """Return an assignment that makes a new version of a row, and leaves it where it is."""
+    column = remote.table.contents[-1].column.name
+    return f"{column} = {column}"
+
+
+def stale(rng: random.Random, remote: Remote) -> tuple[Step, ...]:
+    """Return a step that makes the remote catalogs wrong: too many rows or too few, none, or unknown."""
+    wrong = pick(rng, ("reltuples * 10", "reltuples / 10", "0", "-1", "1e9"))
+    where = f"oid = '{remote.name}'::regclass OR oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent ="
+    sql = f"UPDATE pg_class SET reltuples = {wrong} WHERE {where} '{remote.name}'::regclass)"
+    return (Step(sql, tags=("remote.stale",)),)
+
+
+def _changed(rng: random.Random, far: Far) -> tuple[Step, ...]:
+    steps = changed(rng, far.remote)
+    if far.remote.sort is Sort.MATERIALIZED:
+        steps = (*steps, Step(f"REFRESH MATERIALIZED VIEW {far.remote.name}"))
+    known = (Step(f"ANALYZE {far.remote.table.name}"),) if chance(rng, 40) else ()
+    return (*steps, *known, *analyzed(far, "remote.changed"))
+
+
+def _stale(rng: random.Random, far: Far) -> tuple[Step, ...]:
+    return (*stale(rng, far.remote), *analyzed(far))
+
+
+def _in_transaction(rng: random.Random, far: Far) -> tuple[Step, ...]:
+    ended = pick(rng, ("COMMIT", "ROLLBACK"))
+    return (Step("BEGIN"), *analyzed(far, "in transaction"), *analyzed(far), Step(ended))
+
+
+def _caught(far: Far, condition: str, tag: str) -> Step:
+    """Return ANALYZE that fails, in a subtransaction; not of a tree, to which a child without pages adds nothing."""
+    return Step(
+        f"DO $$ BEGIN ANALYZE {far.foreign}; RAISE 'it went well';"
+        f" EXCEPTION WHEN {condition} THEN RAISE NOTICE '%', SQLSTATE; END $$",
+        tags=(tag,),
+    )
+
+
+def _refused(rng: random.Random, far: Far) -> tuple[Step, ...]:
+    name = far.remote.name
+    return (
+        Step(f"REVOKE SELECT ON {name} FROM {loopback.GUEST}"),
+        _caught(far, "insufficient_privilege", "error.privilege"),
+        Step(f"GRANT SELECT ON {name} TO {loopback.GUEST}"),
+        *analyzed(far),
+    )
+
+
+def _missing(rng: random.Random, far: Far) -> tuple[Step, ...]:
+    name, kind = far.remote.name, _KINDS[far.remote.sort]
+    return (
+        Step(f"ALTER {kind} {name} RENAME TO {name}_gone"),
+        _caught(far, "undefined_table", "error.missing"),
+        Step(f"ALTER {kind} {name}_gone RENAME TO {name}"),
+        *analyzed(far),
+    )
+
+
+def _view(far: Far, condition: str) -> tuple[Step, ...]:
+    """Return the steps that put a view in the place of the remote relation, which runs into trouble at any row."""
+    name = far.remote.name
+    return (
+        Step(f"CREATE VIEW {name}_bad AS SELECT * FROM {name} WHERE {condition}"),
+        Step(f"GRANT SELECT ON {name}_bad TO {loopback.GUEST}"),
+        Step(f"ALTER FOREIGN TABLE {far.foreign} OPTIONS (SET table_name '{name}_bad')"),
+    )
+
+
+def _restored(far: Far) -> tuple[Step, ...]:
+    name = far.remote.name
+    return (
+        Step(f"ALTER FOREIGN TABLE {far.foreign} OPTIONS (SET table_name '{name}')"),
+        Step(f"DROP VIEW {name}_bad"),
+        *analyzed(far),
+    )
+
+
+def _failing(rng: random.Random, far: Far) -> tuple[Step, ...]:
+    if not far.remote.surely_filled:
+        return _again(rng, far)
+    return (
+        *_view(far, "1 / (length(current_user) - length(current_user)) = 0"),
+        _caught(far, "division_by_zero", "error.row"),
+        *_restored(far),
+    )
+
+
+def _cancelled(rng: random.Random, far: Far) -> tuple[Step, ...]:
+    if not far.remote.surely_filled:
+        return _again(rng, far)
+    return (
+        *_view(far, "pg_sleep(60) IS NOT NULL"),
+        Step("SET statement_timeout = '150ms'"),
+        _caught(far, "query_canceled", "cancel"),
+        Step("RESET statement_timeout"),
+        *_restored(far),
+    )
+
+
+def _queried(rng: random.Random, far: Far) -> tuple[Step, ...]:
+    return (Step(f"SELECT count(*), min(i1), max(i1) FROM {far.foreign}"),)  # no QUERY, whose plans are compared
+
+
+ACTS: Weighted[Act] = Weighted(
+    (30, _other_method), (14, _other_target), (16, _changed), (8, _stale), (6, _in_transaction), (6, _again),
+    (6, _refused), (4, _missing), (4, _failing), (3, _cancelled), (3, _queried),
+)  # fmt: skip
+_TARGETS = Weighted((50, 1), (15, 2), (10, 5), (8, 10), (5, 37), (5, 100), (7, 10000))
+_KINDS = {
+    Sort.TABLE: "TABLE",
+    Sort.PARTITIONED: "TABLE",
+    Sort.INHERITED: "TABLE",
+    Sort.MATERIALIZED: "MATERIALIZED VIEW",
+    Sort.VIEW: "VIEW",
+    Sort.FOREIGN: "FOREIGN TABLE",
+}

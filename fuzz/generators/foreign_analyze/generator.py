@@ -1,0 +1,91 @@
+"""ANALYZE of foreign tables by all methods of sampling: relations of each kind, whose catalogs are right, old or wrong.
+
+What an arm's postgres_fdw does not know, it does not get: an option is set by a block that catches its refusal.
+"""
+
+import random
+from collections.abc import Iterator
+from typing import ClassVar
+
+from fuzz.generators import loopback
+from fuzz.generators.choices import Weighted, chance, pick
+from fuzz.generators.foreign_analyze.actions import ACTS, Far, analyzed, changed, method_chosen, stale, target
+from fuzz.generators.foreign_analyze.remote import METHODS, Remote, Sort, draw_remote, filled, made
+from fuzz.generators.generator import Generator, Scale
+from oracles.model.case import Case, Step
+
+
+class ForeignAnalyze(Generator):
+    """A few relations, foreign tables and trees of tables that lead to them, and one ANALYZE after another."""
+
+    name: ClassVar[str] = "foreign_analyze"
+    modes: ClassVar[tuple[str, ...]] = ("plain", "extended", "prepared_generic", "cursor")
+
+    def generate(self, rng: random.Random, scale: Scale) -> Case:
+        """Return a case: a scene of up to three relations and what leads to them, then acts."""
+        count = min(_RELATIONS.pick(rng), max(1, scale.relations // 2))
+        far = [_far(rng, draw_remote(rng, f"r{number + 1}", scale)) for number in range(count)]
+        scene = [Step(sql) for sql in loopback.GUEST_PROLOGUE]
+        if chance(rng, 25):
+            scene.append(Step(loopback.server_option("analyze_sampling", pick(rng, METHODS))))
+        for each in far:
+            scene += _made(rng, each)
+        steps = [*target(rng), *(step for each in far for step in analyzed(each))]
+        acts = 0
+        while acts < max(1, scale.queries // 4) and rng.randrange(100):  # a shrinking rng stops here
+            steps += ACTS.pick(rng)(rng, pick(rng, far))
+            acts += 1
+        return Case(self.name, tuple(scene), tuple(steps))
+
+
+_RELATIONS = Weighted((55, 1), (35, 2), (10, 3))
+_KNOWN = Weighted((50, "right"), (15, "old"), (15, "wrong"), (20, "unknown"))
+
+
+def _far(rng: random.Random, remote: Remote) -> Far:
+    name = f"f{remote.name[1:]}"
+    if remote.children == 0 and chance(rng, 18):
+        return Far(name, remote, f"{name}_far", is_tree=True)
+    return Far(name, remote, name)
+
+
+def _made(rng: random.Random, far: Far) -> Iterator[Step]:
+    """Yield the steps that make a remote relation, fill it, let its server know of that or not, and lead to it."""
+    remote = far.remote
+    known = _KNOWN.pick(rng)
+    yield from made(rng, remote)
+    half = remote.table.rows // 2 if known == "old" else remote.table.rows
+    yield from filled(remote, 1, half)
+    if known != "unknown":
+        yield Step(f"ANALYZE {remote.table.name}")
+    if known == "old":
+        yield from filled(remote, half + 1, remote.table.rows)
+    if chance(rng, 70):  # else, the cumulative statistics know of the rows a second later
+        yield Step("SELECT pg_stat_force_next_flush()", tags=("counted",))
+    if chance(rng, 15):
+        yield from changed(rng, remote)
+        known = "old" if known == "right" else known
+    if remote.sort is Sort.MATERIALIZED:
+        yield Step(f"REFRESH MATERIALIZED VIEW {remote.name}")
+    if known in ("right", "wrong") and remote.name != remote.table.name and remote.sort is not Sort.VIEW:
+        yield Step(f"ANALYZE {remote.name}")
+    if known == "wrong":
+        yield from stale(rng, remote)
+    yield Step(f"GRANT SELECT ON {remote.name} TO {loopback.GUEST}")
+    yield from _foreign(rng, far)
+
+
+def _foreign(rng: random.Random, far: Far) -> Iterator[Step]:
+    """Yield the steps that make the foreign table, as a child of a local one with rows of its own perhaps."""
+    remote, shape = far.remote, far.remote.shape
+    if far.is_tree:
+        yield Step(f"CREATE TABLE {far.name} {shape}")
+        yield Step(f"CREATE TABLE {far.name}_near () INHERITS ({far.name})")
+        shape = f"() INHERITS ({far.name})"
+    fetched = pick(rng, (1000, 100, 10000, 37))
+    yield Step(loopback.foreign_table(far.foreign, shape, remote.name, f"fetch_size '{fetched}'"))
+    if far.is_tree:
+        near = f"SELECT * FROM {remote.table.name} WHERE i1 % 3 = 0"
+        yield Step(f"INSERT INTO {far.name}_near {near}")
+    if remote.sort is Sort.FOREIGN or chance(rng, 80):
+        yield from method_chosen(rng, far)

@@ -1,0 +1,127 @@
+"""Remote relations: what a foreign table stands for. A table of any kind, or a view, with rows of uneven values.
+
+Some 60 times scale.rows are enough for samples, since the smallest statistics target wants 300 rows. A table stays
+below the size from which scans of a server synchronize, and so begin anywhere: rows have an order.
+"""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from fuzz.generators import loopback
+from fuzz.generators.choices import Weighted, between, chance, pick, some
+from fuzz.generators.generator import Scale
+from fuzz.generators.sql import tables
+from fuzz.generators.sql.columns import Content, vocabulary
+from fuzz.generators.sql.partitions import draw_scheme
+from fuzz.generators.sql.scope import Column
+from fuzz.generators.sql.sqltypes import TEXT
+from fuzz.generators.sql.tables import Table
+from oracles.model.case import Step
+
+_BYTES = 4 << 20  # of a table, somewhat more than half of what is synchronized
+_BLOCK = 8192
+
+
+class Sort(StrEnum):
+    """What a remote relation is."""
+
+    TABLE = "table"
+    PARTITIONED = "partitioned"
+    INHERITED = "inherited"
+    MATERIALIZED = "materialized"
+    VIEW = "view"
+    FOREIGN = "foreign"
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A remote relation and the table that holds its rows; that may be itself."""
+
+    name: str
+    sort: Sort
+    table: Table
+    fillfactor: int
+    children: int = 0  # that inherit from it
+
+    @property
+    def shape(self) -> str:
+        """Return the columns of a foreign table for it."""
+        return f"({', '.join(f'{c.column.name} {c.column.type.declaration}' for c in self.table.contents)})"
+
+    @property
+    def surely_filled(self) -> bool:
+        """Tell whether it has rows whatever was done to them: a scheme may have no place for any, a view none left."""
+        return self.table.rows > 100 and self.table.scheme is None and self.sort is not Sort.VIEW
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Return the sampling methods that may be asked for: PostgreSQL 17's refuses TABLESAMPLE of a foreign table."""
+        return ("off", "random", "auto") if self.sort is Sort.FOREIGN else METHODS
+
+
+METHODS = ("auto", "random", "system", "bernoulli", "off")
+_SORTS = Weighted(
+    (45, Sort.TABLE), (18, Sort.PARTITIONED), (10, Sort.INHERITED), (9, Sort.MATERIALIZED), (9, Sort.VIEW),
+    (9, Sort.FOREIGN),
+)  # fmt: skip
+_TIMES = Weighted((40, 20), (25, 4), (30, 60), (5, 1))
+_WIDTHS = Weighted((60, 0), (25, 40), (10, 300), (5, 1200))
+_FILLED = Weighted((50, 100), (35, 10), (15, 40))
+
+
+def draw_remote(rng: random.Random, name: str, scale: Scale) -> Remote:
+    """Return a remote relation with a few columns, of which i1 numbers the rows, or nearly."""
+    sort, width = _SORTS.pick(rng), _WIDTHS.pick(rng)
+    fillfactor = _FILLED.pick(rng) if sort in (Sort.TABLE, Sort.MATERIALIZED) else 100
+    times = _TIMES.pick(rng)
+    most = _BYTES * fillfactor // 100 // (width + 120)
+    rows = rng.randrange(3) if chance(rng, 5) else between(rng, max(1, scale.rows * times // 4), scale.rows * times)
+    number, *others = vocabulary(rng, min(rows, most) or 1)
+    words = (number, *(replace(word, percent=100) for word in some(rng, [w for w in others if w.name != "w1"], 3)))
+    scheme = None
+    if sort is Sort.PARTITIONED:
+        keys = tuple(Column(f"@{word.name}", word.name, word.type, 1, max(2, word.domain)) for word in words[:2])
+        scheme = draw_scheme(rng, keys, max(2, min(scale.partitions, 8)))
+    holder = f"{name}_base" if sort in (Sort.MATERIALIZED, Sort.VIEW, Sort.FOREIGN) else name
+    table = tables.draw_table(rng, holder, words, min(rows, most), scheme)
+    contents = (*table.contents, _padding(width)) if width else table.contents
+    table = replace(table, contents=contents, primary=(), edges=0)  # rows may come twice
+    if sort is Sort.INHERITED:
+        return Remote(name, sort, table, fillfactor, between(rng, 1, 3))
+    return Remote(name, sort, table, fillfactor)
+
+
+def _padding(width: int) -> Content:
+    column = Column("@pad", "pad", TEXT, 1 << 30, 5)
+    return Content(column, f"repeat(chr(97 + g % 5), {width} - g % 7)", unique=False)
+
+
+def made(rng: random.Random, remote: Remote) -> Iterator[Step]:
+    """Yield the steps that make a remote relation, without its rows."""
+    yield from tables.create(rng, remote.table)
+    if remote.fillfactor < 100:
+        yield Step(f"ALTER TABLE {remote.table.name} SET (fillfactor = {remote.fillfactor})")
+    for number in range(remote.children):
+        yield Step(f"CREATE TABLE {remote.name}_{number + 1} () INHERITS ({remote.name})")
+    if remote.sort is Sort.MATERIALIZED:
+        yield Step(f"CREATE MATERIALIZED VIEW {remote.name} AS SELECT * FROM {remote.table.name}")
+    if remote.sort is Sort.VIEW:
+        where = pick(rng, ("i1 % 3 <> 1", "i1 IS NOT NULL", "i1 % 50 = 0"))
+        yield Step(f"CREATE VIEW {remote.name} AS SELECT * FROM {remote.table.name} WHERE {where}")
+    if remote.sort is Sort.FOREIGN:
+        yield Step(loopback.foreign_table(remote.name, remote.shape, remote.table.name, "fetch_size '1000'"))
+        yield Step(f"GRANT SELECT ON {remote.table.name} TO {loopback.GUEST}")
+
+
+def filled(remote: Remote, first: int, last: int) -> Iterator[Step]:
+    """Yield the steps that insert rows: of an inherited table into itself and its children in turn."""
+    load = tables.load(remote.table, first, last)
+    if not remote.children:
+        yield load
+        return
+    members = (remote.name, *(f"{remote.name}_{number + 1}" for number in range(remote.children)))
+    for number, member in enumerate(members):
+        into = load.sql.replace(f"INSERT INTO {remote.name} ", f"INSERT INTO {member} ", 1)
+        yield Step(f"{into} WHERE g % {len(members)} = {number}")

@@ -1,0 +1,55 @@
+"""Hash tables of other sizes than the planner expects, at the sizes where buckets are added, or memory is full."""
+
+import random
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import ClassVar
+
+from fuzz.generators.choices import chance
+from fuzz.generators.generator import Generator, Scale
+from fuzz.generators.hash_growth.scene import PARAMETER, Grown, Growth, draw_growth
+from fuzz.generators.outer_joins.actions import ACTS, joined
+from oracles.model.case import Case, Step
+
+
+class HashGrowth(Generator):
+    """A table of a number of rows at which something doubles, joined with others while the planner is misled."""
+
+    name: ClassVar[str] = "hash_growth"
+    modes: ClassVar[tuple[str, ...]] = (
+        "hash_only",
+        "no_loops",
+        "hash_only+filter_forced",
+        "hash_only+parallel+one_worker",
+        "hash_only+parallel+two_workers",
+        "hash_only+parallel+four_workers",
+        "hash_only+parallel+two_workers+filter_forced",
+        "extended",
+        "prepared_generic",
+        "prepared_custom",
+        "cursor",
+        "closed_early",
+    )
+
+    def generate(self, rng: random.Random, scale: Scale) -> Case:
+        """Return a case: a scene whose sources are misjudged, then joins of them."""
+        growth = draw_growth(rng, scale)
+        most = max(2, scale.relations // 2)
+        acts = [joined(rng, growth.scene, most)]
+        while len(acts) < max(1, scale.queries // 6) and rng.randrange(100):  # a shrinking rng stops here
+            acts.append(_act(rng, growth, most))
+        grown = (*growth.grown, growth.generic)
+        return Case(self.name, growth.scene.steps, tuple(_tagged(step, grown) for steps in acts for step in steps))
+
+
+def _act(rng: random.Random, growth: Growth, most: int) -> tuple[Step, ...]:
+    if not chance(rng, 15):
+        return ACTS.pick(rng)(rng, growth.scene, most)
+    (step,) = joined(rng, growth.parameterized, most)
+    return (replace(step, params=(str(growth.generic.size),)) if PARAMETER in step.sql else step,)
+
+
+def _tagged(step: Step, grown: Iterable[Grown]) -> Step:
+    """Return the step with the tags of the sources that it mentions."""
+    tags = {tag: None for each in grown if each.source.name in step.sql for tag in each.tags}
+    return replace(step, tags=(*step.tags, *tags))

@@ -1,0 +1,250 @@
+"""The scene: a table whose rows are hashed, some or all of them, and two that are joined with it.
+
+Its statistics may be of a tenth of its rows, of many that are gone since, or missing. Another table is larger in half
+of the scenes, or the planner would hash that instead of what it expects many rows of.
+
+Sizes: numbers of rows at which a hash table has one bucket more, or twice as many, than with a row less.
+
+That is a power of two where there is a bucket for each row, or for each two of them; ten times one where there is a
+bucket for ten rows; and what a memory just holds, which `snug` has a memory for.
+
+Ways to have so many rows of a table, while the planner expects fewer, more, or as many.
+
+A way is SQL of an item of FROM without its alias. All give rows by their number i1, so how many they give is known,
+whatever their keys are.
+"""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from fuzz.generators.choices import Weighted, between, chance, pick
+from fuzz.generators.generator import Scale
+from fuzz.generators.outer_joins.axes import KEYS, NULLS, Axes, Memory, settings_of
+from fuzz.generators.outer_joins.scene import ALONE, FEW, LAST_KEY, Scene, contents
+from fuzz.generators.sql import tables
+from fuzz.generators.sql.columns import Spread
+from fuzz.generators.sql.scope import Source
+from fuzz.generators.sql.tables import Table
+from oracles.model.case import Step
+
+PARAMETER = "$1"
+_BODY = "'BEGIN RETURN QUERY SELECT * FROM {table} WHERE i1 <= {size}; END'"
+_FUNCTION = f"CREATE FUNCTION {{name}}() RETURNS SETOF {{table}} LANGUAGE plpgsql STABLE {{how}} AS {_BODY}"
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A table that has rows 1 to `last`, of which ANALYZE saw `seen`."""
+
+    table: Table
+    last: int
+    seen: int
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """A source of `size` rows, what has to be made for it, and tags that say how it misleads the planner."""
+
+    source: Source
+    size: int
+    steps: tuple[Step, ...]
+    tags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    name: str
+    expected: str  # fewer, more, or right: what the planner makes of the number of rows
+    item: str
+    needs: str = ""
+    rows: tuple[int, ...] = (0,)  # that a function claims to return
+
+
+_OF_TABLE = "(SELECT * FROM {table} WHERE {condition})"
+_GROUPS = (
+    "(SELECT k1, k2, i1, i2, i3, max(w1) AS w1 FROM {table} WHERE i1 <= {size} AND (i1 - 1) / {divisor} = 0"
+    " GROUP BY k1, k2, i1, i2, i3)"
+)
+
+
+def _where(condition: str) -> str:
+    return _OF_TABLE.replace("{condition}", condition)
+
+
+# The planner takes each condition over an expression for one that holds of 0.5 % of the rows, or not of 99.5 %.
+_ALWAYS = (
+    (14, _Way("counted", "right", _where("i1 <= {size}"))),
+    (20, _Way("implied", "fewer", _where("i1 <= {size} AND (i1 - 1) / {divisor} = 0"))),
+    (12, _Way("correlated", "fewer", _where("i1 <= {size} AND i2 / 4 = i3 AND i2 % 20 = i2 AND i3 * 4 <= i2"))),
+    (8, _Way("few", "fewer", "{name}()", _FUNCTION, (1, 10, 200))),
+    (6, _Way("series", "fewer", "(SELECT {values} FROM generate_series(1, (SELECT {size})) AS g)")),
+    (8, _Way("groups", "fewer", _GROUPS)),
+    (10, _Way("excluded", "more", _where("(i1 - 1) / {rest} <> 0"))),
+    (8, _Way("many", "more", "{name}()", _FUNCTION, (20_000, 200_000))),
+)
+_BEYOND = _Way("beyond", "fewer", _where("i1 > {seen} AND i1 <= {seen} + {size}"))
+_WAYS = Weighted(*_ALWAYS)
+_WAYS_STALE = Weighted(*_ALWAYS, (30, _BEYOND))  # where statistics end with what ANALYZE saw
+_GENERIC = _Way("parameter", "right", _where(f"i1 <= {PARAMETER}::int4"))
+
+
+def grown(rng: random.Random, filled: Filled, size: int, number: int) -> Grown:
+    """Return a source of so many rows of the table: fewer only where the table has not that many."""
+    return _made(rng, filled, size, f"grown{number}", (_WAYS_STALE if filled.seen else _WAYS).pick(rng))
+
+
+def parameterized(rng: random.Random, filled: Filled, size: int) -> Grown:
+    """Return a source of as many rows as PARAMETER says: a generic plan expects a third of the table."""
+    return _made(rng, filled, size, "", _GENERIC)
+
+
+def _made(rng: random.Random, filled: Filled, size: int, name: str, way: _Way) -> Grown:
+    table = filled.table
+    size = min(size, filled.last - filled.seen if way is _BEYOND else filled.last)
+    claimed = pick(rng, way.rows)
+    places = {
+        "name": name,
+        "table": table.name,
+        "size": size,
+        "divisor": max(1, size),
+        "seen": filled.seen,
+        "rest": max(1, filled.last - size),
+        "values": ", ".join(f"{content.value} AS {content.column.name}" for content in table.contents),
+        "how": f"PARALLEL SAFE ROWS {max(1, claimed + between(rng, -1, 1))}",
+    }
+    source = replace(table.source, name=way.item.format(**places), rows=size, keys=(), partitions=(), stored=False)
+    steps = (Step(way.needs.format(**places)),) if way.needs else ()
+    return Grown(source, size, steps, (f"way.{way.name}", f"expected.{way.expected}"))
+
+
+FEWEST = 1024  # buckets that there are at least
+_LOADS = (1, 10)  # rows in a bucket, as planned
+_ROW = (40, 56, 48, 80, 120)  # bytes of a row in the hash table: a key, some numbers, and perhaps a short text
+_POINTER = 8
+_LEAST_WORK_MEM = 64
+
+
+def draw_size(rng: random.Random, most: int) -> int:
+    """Return a number of rows, at most so many, that is or neighbours one at which something doubles."""
+    edges = [load << power for load in _LOADS for power in range(1, most.bit_length()) if load << power <= most]
+    growing = [edge for edge in edges if edge >= FEWEST]
+    edge = pick(rng, growing if growing and chance(rng, 80) else edges or [most])
+    return max(0, min(most, edge + pick(rng, (1, 0, -1))))
+
+
+def snug(rng: random.Random, rows: int) -> Memory:
+    """Return a memory that so many rows and buckets for them nearly fill, or need a little more than."""
+    tuples = rows * pick(rng, _ROW)
+    buckets = _POINTER << max(FEWEST, rows // pick(rng, (1, 2))).bit_length()
+    kilobytes = (tuples + buckets) // 1024 + between(rng, -2, 2)
+    return Memory(max(_LEAST_WORK_MEM, kilobytes))
+
+
+_TIMES = Weighted((25, 8), (10, 4), (30, 16), (22, 32), (13, 56))  # rows that are hashed at most, times the scale's
+_SKEWS = Weighted((40, "unique"), (25, "repeated"), (15, "single"), (20, "unsplittable"))
+_COPIES = (2, 3, FEW, 10, 50)
+_MATCHING = Weighted((50, 1), (30, 2), (20, 10))
+_ANALYZED = Weighted((35, "all"), (35, "tenth"), (15, "gone"), (15, "never"))
+_MEMORIES = Weighted(
+    (34, Memory(4096, 2)), (24, Memory(1024)), (12, Memory(64)), (8, Memory(64, 2)), (12, Memory(256)),
+    (10, Memory(128, 3)),
+)  # fmt: skip
+_POOLED = 4200  # rows, some of which take a while to read where processes are to take turns
+_SOURCES = 5  # besides the tables
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A scene and its misjudged sources; and the same with one of as many rows as a parameter says in their place."""
+
+    scene: Scene
+    grown: tuple[Grown, ...]
+    generic: Grown
+    parameterized: Scene
+
+
+def draw_growth(rng: random.Random, scale: Scale) -> Growth:
+    """Return the scene of a case, with sources of other sizes than are expected."""
+    most = scale.rows * _TIMES.pick(rng)
+    rows = draw_size(rng, most)
+    axes = _axes(rng, rows)
+    hashed = Table("r1", contents(rng, axes, 0, rows, _keys(rng, axes, rows), axes.nulls), rows, None)
+    steps, filled = _filled(rng, hashed)
+    counts = _larger(rng, scale, rows), max(scale.rows // 2, rows // 3)
+    others = tuple(_other(rng, axes, number, count) for number, count in enumerate(counts, 1))
+    made = tuple(grown(rng, filled, draw_size(rng, rows), number) for number in range(_SOURCES))
+    generic = parameterized(rng, filled, draw_size(rng, rows))
+    all_steps = (
+        *map(Step, (ALONE, *axes.key.needs)),
+        *steps,
+        *(step for table in others for step in _plainly(rng, table)),
+        *(step for each in made for step in each.steps),
+        *settings_of(rng, axes),
+    )
+    stored = tuple(table.source for table in (hashed, *others))
+    return Growth(
+        Scene(axes, all_steps, (*(each.source for each in made), *stored)),
+        made,
+        generic,
+        Scene(axes, all_steps, (generic.source, *stored[1:])),
+    )
+
+
+def _axes(rng: random.Random, rows: int) -> Axes:
+    return Axes(
+        key=KEYS.pick(rng),
+        nulls=NULLS.pick(rng),
+        skew=_SKEWS.pick(rng),
+        matching=_MATCHING.pick(rng),
+        memory=snug(rng, rows) if chance(rng, 35) else _MEMORIES.pick(rng),
+        partitioned=False,
+        pooled=rows <= _POOLED and chance(rng, 30),
+        sized=True,
+    )
+
+
+def _keys(rng: random.Random, axes: Axes, rows: int) -> Spread:
+    """Return the integers behind the keys of the hashed table."""
+    once = Spread(f"g % {LAST_KEY}", 1 + rows // LAST_KEY)
+    if axes.skew == "repeated":
+        copies = pick(rng, _COPIES)
+        return Spread(f"g / {copies} % {LAST_KEY}", copies * once.fan)
+    value = between(rng, 1, 9) * axes.matching
+    if axes.skew == "single":
+        return Spread(str(value), rows)
+    if axes.skew == "unsplittable":
+        return Spread(f"CASE WHEN g % {pick(rng, (3, 2, 10))} = 0 THEN {once.sql} ELSE {value} END", rows)
+    return once
+
+
+def _larger(rng: random.Random, scale: Scale, rows: int) -> int:
+    return rows + rows // 4 if chance(rng, 50) else between(rng, scale.rows // 4, scale.rows * 2)
+
+
+def _other(rng: random.Random, axes: Axes, number: int, rows: int) -> Table:
+    spread = Spread(f"g * {axes.matching} % {LAST_KEY}", 1 + rows // LAST_KEY)
+    return Table(f"r{number + 1}", contents(rng, axes, number, rows, spread, 0), rows, None)
+
+
+def _filled(rng: random.Random, table: Table) -> tuple[tuple[Step, ...], Filled]:
+    """Return the steps that fill the table, with statistics of some time, and what it has then."""
+    analyze = Step(f"ANALYZE {table.name}")
+    create, load = tuple(tables.create(rng, table)), tables.load(table, 1, table.rows)
+    analyzed = _ANALYZED.pick(rng)
+    if analyzed == "tenth":
+        seen = table.rows // 10
+        parts = tables.load(table, 1, seen), analyze, tables.load(table, seen + 1, table.rows)
+        return (*create, *parts), Filled(table, table.rows, seen)
+    if analyzed == "gone":
+        last = draw_size(rng, table.rows)
+        return (*create, load, analyze, Step(f"DELETE FROM {table.name} WHERE i1 > {last}")), Filled(table, last, 0)
+    steps = (*create, load, analyze) if analyzed == "all" else (*create, load)
+    return steps, Filled(table, table.rows, 0)
+
+
+def _plainly(rng: random.Random, table: Table) -> Iterator[Step]:
+    yield from tables.create(rng, table)
+    yield tables.load(table, 1, table.rows)
+    if chance(rng, 70):
+        yield Step(f"ANALYZE {table.name}")

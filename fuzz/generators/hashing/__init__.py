@@ -1,1 +1,0 @@
-"""Parts of the generator `outer_joins`: hash joins in several batches, and whatever may surround them."""

@@ -1,0 +1,1 @@
+"""The generator `many_partitions` and its parts."""

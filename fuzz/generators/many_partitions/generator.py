@@ -1,0 +1,174 @@
+"""Joins of tables with up to a thousand children by classes of equal keys, whose members a planner has to find.
+
+Changes of a table's children, made and unmade: what invalidates the plans that a session keeps.
+
+What stands above the joins: order, groups and windows by members of a class, and row locks.
+"""
+
+import random
+from collections.abc import Callable
+from typing import ClassVar
+
+from fuzz.generators.choices import Weighted, between, chance, pick, shuffled
+from fuzz.generators.generator import Generator, Scale
+from fuzz.generators.many_partitions.parents import INDEXED, Parent, children
+from fuzz.generators.many_partitions.scene import Scene, draw_scene
+from fuzz.generators.many_partitions.trees import Tree, draw_tree
+from fuzz.generators.sql.queries import Select, ended
+from fuzz.generators.sql.scope import Column
+from oracles.model.case import Case, Kind, Step
+
+Top = Callable[[random.Random, Tree], Select]
+
+
+def _keys(rng: random.Random, tree: Tree, most: int) -> list[str]:
+    """Return keys of the tree's relations, each at most once."""
+    columns = [column.sql for relation in tree.relations for column in relation.columns[:2]]
+    return list(shuffled(rng, columns)[: between(rng, 1, most)])
+
+
+def _numbers(tree: Tree) -> list[Column]:
+    return [column for relation in tree.relations for column in relation.columns if column.name in ("i2", "i3")]
+
+
+def _totals(rng: random.Random, tree: Tree) -> list[str]:
+    """Return aggregates that each row, and each key in it, counts for."""
+    sums = [f"sum({pick(rng, _numbers(tree)).sql})" for _ in range(between(rng, 1, 3))]
+    key = pick(rng, tree.relations).columns[0].sql
+    return ["count(*)", *sums, pick(rng, (f"count({key})", f"count(DISTINCT {key})", f"max({key}::text)"))]
+
+
+def totalled(rng: random.Random, tree: Tree) -> Select:
+    """Return one row."""
+    outputs = _totals(rng, tree)
+    return Select(f"SELECT {', '.join(outputs)}{tree.where()}", len(outputs), 1, (*tree.kinds, "total"))
+
+
+def _rows(rng: random.Random, tree: Tree) -> Select:
+    distinct = "DISTINCT " if chance(rng, 25) else ""
+    outputs = [*_keys(rng, tree, 4), *(column.sql for column in _numbers(tree)[:2])]
+    if chance(rng, 30):  # of two relations: a class of one member, which has children where they are joined by those
+        first, last = _numbers(tree)[0], _numbers(tree)[-1]
+        outputs.insert(0, f"{first.sql} + {last.sql}")
+    return Select(
+        f"SELECT {distinct}{', '.join(outputs)}{tree.where()}", len(outputs), tree.rows, (*tree.kinds, "rows")
+    )
+
+
+def _grouped(rng: random.Random, tree: Tree) -> Select:
+    keys = _keys(rng, tree, 3)
+    outputs = keys + _totals(rng, tree)
+    having = f" HAVING count(*) < {between(rng, 2, 9)}" if chance(rng, 15) else ""
+    sql = f"SELECT {', '.join(outputs)}{tree.where()} GROUP BY {', '.join(keys)}{having}"
+    return Select(sql, len(outputs), tree.rows, (*tree.kinds, "grouped"))
+
+
+def _windowed(rng: random.Random, tree: Tree) -> Select:
+    """Return rows with a window function that does not depend on the order of peers."""
+    keys = _keys(rng, tree, 3)
+    function = pick(rng, ("rank()", "count(*)", f"sum({pick(rng, _numbers(tree)).sql})"))
+    window = f"PARTITION BY {pick(rng, keys)} ORDER BY {', '.join(shuffled(rng, keys))}"
+    sql = f"SELECT {', '.join(keys)}, {function} OVER ({window}){tree.where()}"
+    return Select(sql, len(keys) + 1, tree.rows, (*tree.kinds, "window"))
+
+
+def _locked(rng: random.Random, tree: Tree) -> Select:
+    """Return rows that are locked, if any may be."""
+    select = _rows(rng, tree)
+    if not tree.lockable or "DISTINCT" in select.sql:
+        return select
+    strength = pick(rng, ("UPDATE", "SHARE", "NO KEY UPDATE", "KEY SHARE"))
+    sql = f"{select.sql} FOR {strength} OF {pick(rng, tree.lockable)}"
+    return Select(f"SELECT * FROM ({sql}) AS l", select.width, select.rows, (*tree.kinds, "locked"))
+
+
+TOPS: Weighted[Top] = Weighted((30, totalled), (34, _rows), (18, _grouped), (10, _windowed), (8, _locked))
+
+
+_FEW = 24  # children, at most, of a table that is changed
+
+
+def change(rng: random.Random, parent: Parent) -> tuple[str, str]:
+    """Return a statement that changes the table or one of its children, and the one that undoes that."""
+    form, name = parent.form, parent.name
+    if form.method == "INHERITS" and not form.nested:
+        child = f"{name}_{between(rng, 1, form.children)}"
+        return f"ALTER TABLE {child} NO INHERIT {name}", f"ALTER TABLE {child} INHERIT {name}"
+    if form.method in ("RANGE", "LIST", "HASH") and form.children <= _FEW:
+        child, bound = pick(rng, children(parent))
+        return f"ALTER TABLE {name} DETACH PARTITION {child}", f"ALTER TABLE {name} ATTACH PARTITION {child} {bound}"
+    return (
+        f"CREATE INDEX passing ON {'ONLY ' if parent.foreign else ''}{name} ({INDEXED.pick(rng)})",
+        "DROP INDEX passing",
+    )
+
+
+_RELATIONS = Weighted((26, 2), (26, 3), (16, 4), (10, 5), (5, 1), (6, 6), (4, 7), (4, 8), (1, 10), (2, 12))
+
+
+class ManyPartitions(Generator):
+    """A table with few or many children, its twin, and others, joined with themselves and with each other."""
+
+    name: ClassVar[str] = "many_partitions"
+    modes: ClassVar[tuple[str, ...]] = (
+        "plain",
+        "partitionwise",
+        "merge_only",
+        "merge_only+partitionwise",
+        "merge_only+indexes",
+        "loop_only+indexes",
+        "loop_only+indexes+partitionwise",
+        "hash_only+partitionwise",
+        "no_loops+indexes",
+        "genetic",
+        "genetic+partitionwise",
+        "hash_only+parallel+partitionwise",
+        "no_pruning",
+        "extended",
+        "prepared_generic",
+        "prepared_custom",
+        "cursor",
+        "closed_early",
+    )
+
+    def generate(self, rng: random.Random, scale: Scale) -> Case:
+        """Return a case: a scene of three to five tables, then queries, and plans that are kept across changes."""
+        scene = draw_scene(rng, scale)
+        most = scale.relations + scale.relations // 2
+        acts = [_asked(rng, scene, most)]
+        while len(acts) < max(1, scale.queries // 3) and rng.randrange(100):  # a shrinking rng stops here
+            acts.append(ACTS.pick(rng)(rng, scene, most))
+        return Case(self.name, scene.steps, tuple(step for steps in acts for step in steps))
+
+
+def _asked(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
+    given = chance(rng, 15)
+    parameter = f"$1::{scene.key.types[0].name}" if given else ""
+    tree = draw_tree(rng, scene, min(most, _RELATIONS.pick(rng)), parameter)
+    select = TOPS.pick(rng)(rng, tree)
+    sql, ordered = ended(rng, select)
+    params = (scene.key.types[0].text(_value(rng, scene)),) if given else ()
+    return (Step(sql, Kind.QUERY, params=params, ordered=ordered, tags=tuple(sorted(set(select.kinds)))),)
+
+
+def _kept(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
+    """Return executions of one prepared statement before, during and after a change of a table."""
+    type_ = scene.key.types[0]
+    tree = draw_tree(rng, scene, min(most, 3), pick(rng, (f"$1::{type_.name}", "")))
+    needed = f" ({type_.name})" if any("$1" in condition for condition in tree.conditions) else ""
+    given = f" ({type_.literal(_value(rng, scene))})" if needed else ""
+    execute = Step(f"EXECUTE kept{given}")
+    changed, undone = (Step(sql) for sql in change(rng, pick(rng, scene.parents)))
+    generic = (Step("SET plan_cache_mode = force_generic_plan"),) if chance(rng, 60) else ()
+    return (
+        *generic, Step(f"PREPARE kept{needed} AS {totalled(rng, tree).sql}", tags=("kept",)), execute, changed, execute,
+        execute, undone, execute, Step("DEALLOCATE kept"), *(Step("RESET plan_cache_mode") for _ in generic),
+    )  # fmt: skip
+
+
+def _value(rng: random.Random, scene: Scene) -> int:
+    form = pick(rng, scene.parents).form
+    return between(rng, 0, form.rows) * form.step
+
+
+ACTS: Weighted[Callable[[random.Random, Scene, int], tuple[Step, ...]]] = Weighted((90, _asked), (10, _kept))

@@ -1,0 +1,47 @@
+"""Keys: the types by which tables are joined, and expressions over one key that equal those over another."""
+
+import random
+from dataclasses import dataclass
+
+from fuzz.generators.choices import Weighted, chance, pick
+from fuzz.generators.sql.sqltypes import DATE, INT2, INT4, INT8, NUMERIC, TEXT, TIMESTAMP, UUID, VARCHAR, Type
+
+VOLATILE = "same"  # a function that returns its argument, though the planner must not rely on it
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """The types that keys have, one table's beside another's, and forms of them; in a form, {} is the key."""
+
+    types: tuple[Type, ...]
+    forms: tuple[str, ...]
+    collation: str = ""  # one that makes another class of the same columns
+
+    def form(self, rng: random.Random) -> str:
+        """Return the form of both sides of an equality: mostly the bare keys."""
+        return pick(rng, self.forms) if chance(rng, 15) else "{}"
+
+    def volatile(self, column_type: Type) -> str:
+        """Return a form that is volatile, and equal to the key."""
+        return f"{VOLATILE}({{}})::{column_type.name}"
+
+    @property
+    def function(self) -> str:
+        """Return the statement that makes the volatile function."""
+        name = self.types[0].name if len(self.types) == 1 else _WIDEST[self.types[0].family]
+        return f"CREATE FUNCTION {VOLATILE}({name}) RETURNS {name} LANGUAGE plpgsql VOLATILE AS 'BEGIN RETURN $1; END'"
+
+
+_WIDEST = {"int": "int8", "text": "text", "date": "timestamp", "numeric": "numeric", "uuid": "uuid"}
+_NUMBERS = ("({} % 7)", "abs({})", "({} + 1)", "coalesce({}, -1)")
+_TEXTS = ("lower({})", "({} || 'x')", "coalesce({}, '')", "left({}, 5)")
+
+KEYS = Weighted(
+    (34, Key((INT4,), _NUMBERS)),
+    (26, Key((INT4, INT8, INT2), _NUMBERS)),
+    (10, Key((TEXT, VARCHAR), _TEXTS)),
+    (8, Key((TEXT,), _TEXTS, '"POSIX"')),
+    (8, Key((DATE, TIMESTAMP), ("({} + INTERVAL '1 day')", "coalesce({}, DATE '2024-01-01')"))),
+    (8, Key((NUMERIC,), ("({} + 1.0)", "abs({})", "({} * 2)"))),
+    (6, Key((UUID,), ("coalesce({}, NULL)", "({}::text)"))),
+)

@@ -1,0 +1,54 @@
+"""The scene: tables with few children and with very many, some of which may be joined child by child."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from fuzz.generators import loopback
+from fuzz.generators.choices import Weighted, between, chance
+from fuzz.generators.generator import Scale
+from fuzz.generators.many_partitions.keys import KEYS, Key
+from fuzz.generators.many_partitions.parents import ChildLayout, Parent, draw_parent, steps_of
+from oracles.model.case import Step
+
+_MANY = Weighted((40, 5), (20, 12), (20, 40), (12, 150), (5, 500), (3, 1024))  # children of the table with most
+_METHODS = Weighted((40, "RANGE"), (20, "LIST"), (22, "HASH"), (18, "INHERITS"))
+_FORKS = 24  # children of an inheriting table, at most
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """The tables of a case, the one with most children first, and the steps that make them."""
+
+    key: Key
+    parents: tuple[Parent, ...]
+    steps: tuple[Step, ...]
+
+
+def draw_scene(rng: random.Random, scale: Scale) -> Scene:
+    """Return a scene of three to five tables."""
+    key = KEYS.pick(rng)
+    rows = between(rng, max(2, scale.rows // 20), max(3, scale.rows // 4))
+    many = _form(rng, scale, rows, _MANY.pick(rng))
+    large = draw_parent(rng, "r1", key, many)
+    twin = draw_parent(rng, "r2", key, many, large)
+    others = [replace(many, method="", children=0, nested=False)]
+    others += [_form(rng, scale, rows, 6) for _ in range(rng.randrange(3))]
+    parents = (large, twin, *(draw_parent(rng, f"r{n}", key, form) for n, form in enumerate(others, 3)))
+    made = (step for parent in parents for step in steps_of(rng, parent))
+    return Scene(key, parents, (*_prologue(key, parents), *made))
+
+
+def _form(rng: random.Random, scale: Scale, rows: int, most: int) -> ChildLayout:
+    """Return a form with at most so many children, and often as many if these are many."""
+    method = _METHODS.pick(rng)
+    most = max(2, min(most, scale.partitions * 90, _FORKS if method == "INHERITS" else most))
+    children = most if most > _FORKS else between(rng, 1, most)
+    step = max(1, children // rows)
+    return ChildLayout(method, children, step, rows, nested=children <= _FORKS and chance(rng, 20))
+
+
+def _prologue(key: Key, parents: tuple[Parent, ...]) -> Iterator[Step]:
+    yield Step(key.function)
+    if any(parent.foreign for parent in parents):
+        yield from map(Step, loopback.PROLOGUE)

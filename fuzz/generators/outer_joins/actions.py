@@ -1,0 +1,175 @@
+"""Acts: the steps of one thing that is done with joins of a scene: a query, a cursor's walk, an error in the middle.
+
+Cursors over joins: left in the middle of a batch, read to and fro, kept beyond their transaction, or cut off.
+
+Errors in the middle of a join: met where rows are joined, projected or hashed, and left to the client or caught.
+
+Whether one is met depends on the rows alone, since all are read, and no row is sent before. Which row meets it first
+does not matter: all would say the same.
+"""
+
+import random
+from collections.abc import Callable
+
+from fuzz.generators.choices import Weighted, between, chance, pick, shuffled
+from fuzz.generators.outer_joins.levels import draw_kind, level
+from fuzz.generators.outer_joins.scene import Scene
+from fuzz.generators.outer_joins.shapes import SHAPES, draw_rescan, keyed
+from fuzz.generators.sql.queries import Level, Select, ended, query
+from fuzz.generators.sql.scope import Scope
+from oracles.model.case import Kind, Step
+
+_NAME = "walk"
+
+
+def cursor(rng: random.Random, select: Select, tags: tuple[str, ...]) -> tuple[Step, ...]:
+    """Return the steps of a transaction with a cursor over the query.
+
+    Rows are fetched where they come in a total order. Otherwise a move tells how many there are, and all are fetched.
+    """
+    if select.sortable and chance(rng, 40):
+        order = ", ".join(map(str, shuffled(rng, range(1, select.width + 1))))
+        moves = [Step(f"FETCH {_FETCHES.pick(rng).format(between(rng, 1, 9))} FROM {_NAME}", ordered=True)]
+        while len(moves) < 6 and rng.randrange(100):
+            moves.append(Step(f"FETCH {_FETCHES.pick(rng).format(between(rng, 1, 9))} FROM {_NAME}", ordered=True))
+        return _walked_over(rng, f"{select.sql} ORDER BY {order}", "SCROLL ", moves, tags)
+    if chance(rng, 50):
+        moves = [Step(f"MOVE {between(rng, 1, 200)} IN {_NAME}") for _ in range(between(rng, 1, 2))]
+        return _walked_over(rng, select.sql, "NO SCROLL ", moves, tags)
+    moves = [
+        Step(f"MOVE {_MOVES.pick(rng).format(between(rng, 1, 200))} IN {_NAME}") for _ in range(between(rng, 1, 4))
+    ]
+    back = [Step(f"MOVE ABSOLUTE 0 IN {_NAME}"), Step(f"FETCH ALL FROM {_NAME}")]
+    return _walked_over(rng, f"SELECT count(*) FROM ({select.sql}) AS q GROUP BY q", "SCROLL ", moves + back, tags)
+
+
+_FETCHES = Weighted(
+    (25, "FORWARD {}"), (25, "BACKWARD {}"), (15, "ABSOLUTE {}"), (10, "RELATIVE -{}"), (10, "LAST"), (10, "PRIOR"),
+    (5, "ABSOLUTE -{}"),
+)  # fmt: skip
+_MOVES = Weighted((30, "FORWARD {}"), (30, "BACKWARD {}"), (15, "ALL"), (10, "ABSOLUTE {}"), (15, "RELATIVE -{}"))
+
+
+def _walked_over(rng: random.Random, sql: str, how: str, moves: list[Step], tags: tuple[str, ...]) -> tuple[Step, ...]:
+    declared = f"DECLARE {_NAME} {how}CURSOR{{}} FOR {sql}"
+    begin, close = Step("BEGIN", tags=tags), Step(f"CLOSE {_NAME}")
+    end = _ENDS.pick(rng)
+    if end == "hold":  # its rows are stored when the transaction commits
+        first, rest = moves[:1], moves[1:]
+        return begin, Step(declared.format(" WITH HOLD")), *first, Step("COMMIT"), *rest, close
+    steps = (Step(declared.format("")), *moves)
+    if end == "savepoint":
+        return begin, Step("SAVEPOINT s"), *steps, Step("ROLLBACK TO s"), Step("COMMIT")
+    return begin, *steps, *((close,) if end == "close" else ()), Step("ROLLBACK" if end == "rollback" else "COMMIT")
+
+
+_ENDS = Weighted((40, "close"), (15, "commit"), (15, "rollback"), (15, "savepoint"), (15, "hold"))
+
+
+_TIMEOUT = "150ms"
+_SLEEP = "pg_sleep(2)"  # far more than the timeout; it ends with it
+
+
+def failure(rng: random.Random, scene: Scene, kind: str, most: int, tags: tuple[str, ...]) -> tuple[Step, ...]:
+    """Return the steps of a join that fails, unless it happens to have none of the rows that do."""
+    inner = level(rng, scene, Scope(()), kind, most)
+    return _WAYS.pick(rng)(rng, inner, tags)
+
+
+def _numbers(inner: Level) -> list[str]:
+    columns = [column for relation in inner.joined.relations for column in relation.columns]
+    return [column.sql for column in columns if column.name in ("i2", "i3")]
+
+
+def _dividing(rng: random.Random, inner: Level) -> str:
+    """Return a query, without its first word, that divides by zero for some of the rows."""
+    numbers = _numbers(inner)
+    divisor = pick(rng, (f"{pick(rng, numbers)} - {between(rng, 0, 25)}", f"{pick(rng, numbers)} - {numbers[-1]} - 3"))
+    aggregate = pick(
+        rng, ("count(*), sum(100 / ({}))", "count(*), max(100 % ({}))", "count(*) FILTER (WHERE 7 / ({}) > 1)")
+    )
+    wide = [column.sql for relation in inner.joined.relations for column in relation.columns if column.wide]
+    lengths = "".join(f", sum(length({column}))" for column in wide)
+    return f"{aggregate.format(divisor)}{lengths}{inner.sql}"
+
+
+def _left_to_client(rng: random.Random, inner: Level, tags: tuple[str, ...]) -> tuple[Step, ...]:
+    return (Step(f"SELECT {_dividing(rng, inner)}", Kind.QUERY, may_fail=True, tags=(*tags, "error.uncaught")),)
+
+
+def _caught(rng: random.Random, inner: Level, tags: tuple[str, ...]) -> tuple[Step, ...]:
+    return (_block(_dividing(rng, inner), "division_by_zero", (*tags, "error.caught")),)
+
+
+def _cancelled(rng: random.Random, inner: Level, tags: tuple[str, ...]) -> tuple[Step, ...]:
+    """Return a join that cancels itself at some of the rows."""
+    cancel = (
+        f"CASE WHEN {pick(rng, _numbers(inner))} = {between(rng, 0, 6)} THEN pg_cancel_backend(pg_backend_pid()) END"
+    )
+    return (_block(f"count({cancel}){inner.sql}", "query_canceled", (*tags, "error.cancelled")),)
+
+
+def _timed_out(rng: random.Random, inner: Level, tags: tuple[str, ...]) -> tuple[Step, ...]:
+    """Return a join that sleeps at some of the rows until its time is up.
+
+    Without such rows, its time may be up all the same on a busy machine, so it does not say how it ended.
+    """
+    sleep = f"CASE WHEN {pick(rng, _numbers(inner))} = {between(rng, 0, 4)} THEN {_SLEEP}::text END"
+    return (
+        Step(f"SET statement_timeout = '{_TIMEOUT}'"),
+        Step(
+            f"DO $run$BEGIN PERFORM count({sleep}){inner.sql}; EXCEPTION WHEN query_canceled THEN NULL; END$run$",
+            tags=(*tags, "error.timeout"),
+        ),
+        Step("RESET statement_timeout"),
+    )
+
+
+def _block(query: str, condition: str, tags: tuple[str, ...]) -> Step:
+    """Return a step that runs a query, given without its first word, and says how it ended."""
+    told = f"EXCEPTION WHEN {condition} THEN RAISE NOTICE 'ended by %', SQLSTATE"
+    return Step(f"DO $run$BEGIN PERFORM {query}; RAISE NOTICE 'ended'; {told}; END$run$", tags=tags)
+
+
+_WAYS: Weighted[Callable[[random.Random, Level, tuple[str, ...]], tuple[Step, ...]]] = Weighted(
+    (60, _left_to_client), (25, _caught), (12, _cancelled), (8, _timed_out)
+)
+
+
+Act = Callable[[random.Random, Scene, int], tuple[Step, ...]]  # scene, most relations
+
+
+def joined(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
+    """Return a query over joins, rescanned in some way."""
+    kind, rescan = draw_kind(rng, scene.axes), draw_rescan(rng, scene)
+    select = SHAPES[rescan](rng, scene, kind, most)
+    if select is None:
+        rescan, select = "none", SHAPES["none"](rng, scene, kind, most)
+        assert select is not None
+    sql, ordered = ended(rng, select)
+    return (Step(sql, Kind.QUERY, ordered=ordered, tags=_tags(scene, kind, f"rescan.{rescan}")),)
+
+
+def _walked(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
+    kind = draw_kind(rng, scene.axes)
+    select = keyed(rng, level(rng, scene, Scope(()), kind, most))
+    return cursor(rng, select, _tags(scene, kind, "cursor"))
+
+
+def _failing(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
+    kind = draw_kind(rng, scene.axes)
+    return failure(rng, scene, kind, most, _tags(scene, kind))
+
+
+def _any(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
+    """Return any query at all over the scene, unless it could show one of several equal keys."""
+    if not scene.axes.key.mixes:
+        return joined(rng, scene, most)
+    return (query(rng, scene.sources, most),)
+
+
+def _tags(scene: Scene, kind: str, *others: str) -> tuple[str, ...]:
+    return (*scene.axes.tags, f"join.{kind}", *others)
+
+
+ACTS: Weighted[Act] = Weighted((74, joined), (8, _walked), (9, _failing), (9, _any))

@@ -1,0 +1,161 @@
+"""Axes: what is crossed with what. Each is drawn by itself, so that all pairs, and most triples, soon occur.
+
+The planner's own axes (parallel or not, by partitions or not) are modes, so that the reference can be held against
+itself without them.
+
+Kinds of join key: the types that meet, the collation they are compared under, and expressions to join by.
+"""
+
+import random
+from dataclasses import dataclass, replace
+
+from fuzz.generators.choices import Weighted, chance, pick
+from fuzz.generators.sql.sqltypes import DATE, INT2, INT4, INT8, NUMERIC, PAIR, TEXT, UUID, VARCHAR, Type
+from oracles.model.case import Step
+
+_ROOT = '"und-x-icu"'
+_FOLDING = "folding"
+_MAKE_FOLDING = f"CREATE COLLATION {_FOLDING} (provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
+_MAKE_PAIR = "CREATE TYPE pair AS (a int4, b int4)"
+_LONG = 60  # times that a long key repeats itself: 300 bytes, far more than the planner's usual guess
+
+_LONG_TEXT = replace(TEXT, embedding=f"repeat({TEXT.embedding}, {_LONG})", text=lambda n: TEXT.text(n) * _LONG)
+# Of a family of their own: what makes text of them might not treat equal ones alike.
+_LOWER = replace(TEXT, family="folded").collated(_FOLDING)
+_UPPER = replace(_LOWER, embedding=f"upper({TEXT.embedding})", text=lambda n: TEXT.text(n).upper())
+
+_INTEGER_FORMS = ("{} + 1", "{} * 2", "abs({})", "{} * 1.5", "{}::int8", "{}::numeric")
+_TEXT_FORMS = ("lower({})", "{} || '.'", "md5({})", "{}::varchar")
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A kind of join key. Tables of a case have its types in turn; equal integers embed into equal values of all."""
+
+    name: str
+    types: tuple[Type, ...]
+    forms: tuple[str, ...]  # expressions that differ where keys differ, and never fail
+    needs: tuple[str, ...] = ()  # statements that make what the types need
+    text: Type = TEXT  # of the other texts in the case: two collations must not meet
+
+    @property
+    def crosses(self) -> bool:
+        """Tell whether unlike types meet."""
+        return len(self.types) > 1
+
+    @property
+    def mixes(self) -> bool:
+        """Tell whether keys may be shown, grouped and merged at will: equal ones are the same bytes."""
+        return self.types[0].family != "folded"
+
+
+KEYS = Weighted(
+    (10, Key("int4", (INT4,), _INTEGER_FORMS)),
+    (8, Key("int2", (INT2,), _INTEGER_FORMS)),
+    (8, Key("int8", (INT8,), _INTEGER_FORMS)),
+    (8, Key("int_cross", (INT4, INT8, INT2), _INTEGER_FORMS)),
+    (8, Key("numeric", (NUMERIC,), ("{} + 0.5", "(-{})", "abs({})", "{} * 2"))),
+    (8, Key("text", (TEXT,), _TEXT_FORMS)),
+    (8, Key("text_cross", (TEXT, VARCHAR), _TEXT_FORMS)),
+    (8, Key("text_long", (_LONG_TEXT,), _TEXT_FORMS)),
+    (8, Key("text_icu", (TEXT.collated(_ROOT),), _TEXT_FORMS, text=TEXT.collated(_ROOT))),
+    (8, Key("text_folded", (_LOWER, _UPPER), ("lower({})", "{} || '.'"), (_MAKE_FOLDING,))),
+    (8, Key("uuid", (UUID,), ("{}::text",))),
+    (8, Key("date", (DATE,), ("{} + 1", "{}::timestamp", "({} - DATE '2024-01-01')"))),
+    (8, Key("pair", (PAIR,), ("({0}).a * 10 + ({0}).b",), (_MAKE_PAIR,))),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a hash table may take: work_mem in kB, times hash_mem_multiplier."""
+
+    kilobytes: int
+    multiplier: int = 1
+
+    @property
+    def name(self) -> str:
+        """Return work_mem as it is set."""
+        return f"{self.kilobytes // 1024}MB" if self.kilobytes % 1024 == 0 else f"{self.kilobytes}kB"
+
+    @property
+    def tag(self) -> str:
+        """Return the name of a round amount; others are many, and made for a number of rows."""
+        return f"memory.{self.name if self.kilobytes & (self.kilobytes - 1) == 0 else 'snug'}"
+
+    @property
+    def bytes(self) -> int:
+        """Return the allowance."""
+        return self.kilobytes * self.multiplier * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """The axes of a case."""
+
+    key: Key
+    nulls: int  # per cent of a table's keys
+    skew: str
+    matching: int  # one in so many keys of the large table has a match, about; 0: none
+    memory: Memory
+    partitioned: bool
+    pooled: bool  # so large that the memory of several processes is too small as well
+    sized: bool = False  # of numbers of rows that matter, which the planner is wrong about already
+
+    @property
+    def bare(self) -> bool:
+        """Tell whether tables are best joined as they are: by partitions, by what statistics know of hot keys, ..."""
+        return self.partitioned or self.sized or self.skew == "hot"
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Return a tag for each axis."""
+        return (
+            f"key.{self.key.name}",
+            f"nulls.{self.nulls}",
+            f"skew.{self.skew}",
+            self.memory.tag,
+            *(("partitioned",) if self.partitioned else ()),
+            *(("pooled",) if self.pooled else ()),
+        )
+
+
+NULLS = Weighted((40, 0), (24, 1), (24, 50), (12, 100))
+SKEWS = Weighted((40, "uniform"), (30, "hot"), (30, "unsplittable"))
+_MATCHING = Weighted((35, 1), (25, 2), (25, 10), (15, 0))
+MEMORIES = Weighted((46, Memory(64)), (12, Memory(64, 2)), (14, Memory(256)), (15, Memory(1024)), (13, Memory(4096)))
+# Once there are several batches, all participants of a Parallel Hash share this, and each has 32 kB of it at hand.
+_MEMORIES_POOLED = Weighted((15, Memory(64, 2)), (35, Memory(256)), (50, Memory(512)))
+_WORKERS_ONLY = "SET parallel_leader_participation = off"  # or the leader has done all before they start
+# Each makes the planner do without what would hide a rescan, or share differently. Not among other_plans.py's settings.
+_LEANINGS = (
+    "SET enable_material = off",
+    "SET enable_parallel_hash = off",
+    _WORKERS_ONLY,
+    "SET cursor_tuple_fraction = 1",
+)
+
+
+def draw_axes(rng: random.Random) -> Axes:
+    """Return the axes of a case."""
+    pooled = chance(rng, 30)
+    return Axes(
+        key=KEYS.pick(rng),
+        nulls=NULLS.pick(rng),
+        skew=SKEWS.pick(rng),
+        matching=_MATCHING.pick(rng),
+        memory=(_MEMORIES_POOLED if pooled else MEMORIES).pick(rng),
+        partitioned=chance(rng, 35),
+        pooled=pooled,
+    )
+
+
+def settings_of(rng: random.Random, axes: Axes) -> tuple[Step, ...]:
+    """Return the steps that set memory, and perhaps a leaning of the planner."""
+    steps = (
+        Step(f"SET work_mem = '{axes.memory.name}'"),
+        Step(f"SET hash_mem_multiplier = {axes.memory.multiplier}"),
+    )
+    if axes.pooled and chance(rng, 50):
+        return (*steps, Step(_WORKERS_ONLY))
+    return (*steps, Step(pick(rng, _LEANINGS))) if chance(rng, 40) else steps

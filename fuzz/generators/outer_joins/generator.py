@@ -1,0 +1,44 @@
+"""Hash joins of all kinds in several batches: what a filter over the hashed side may drop, and what it must emit."""
+
+import random
+from typing import ClassVar
+
+from fuzz.generators.generator import Generator, Scale
+from fuzz.generators.outer_joins.actions import ACTS, joined
+from fuzz.generators.outer_joins.scene import draw_scene
+from oracles.model.case import Case
+
+
+class OuterJoins(Generator):
+    """A large, a middling and a small table, joined by one kind of key, in memory that is too small for most."""
+
+    name: ClassVar[str] = "outer_joins"
+    modes: ClassVar[tuple[str, ...]] = (
+        "hash_only",
+        "hash_only+partitionwise",
+        "no_loops",
+        "no_loops+partitionwise",
+        "hash_only+no_pruning+partitionwise",
+        "hash_only+indexes",
+        "hash_only+parallel+one_worker",
+        "hash_only+parallel+two_workers+partitionwise",
+        "hash_only+parallel+four_workers",
+        "hash_only+filter_forced",
+        "hash_only+parallel+one_worker+filter_forced",
+        "hash_only+parallel+two_workers+filter_forced",
+        "hash_only+parallel+four_workers+filter_forced",
+        "extended",
+        "prepared_generic",
+        "prepared_custom",
+        "cursor",
+        "closed_early",
+    )
+
+    def generate(self, rng: random.Random, scale: Scale) -> Case:
+        """Return a case: a scene of three tables, and perhaps a function, then joins of them."""
+        scene = draw_scene(rng, scale)
+        most = max(2, scale.relations // 2)
+        acts = [joined(rng, scene, most)]
+        while len(acts) < max(1, scale.queries // 7) and rng.randrange(100):  # a shrinking rng stops here
+            acts.append(ACTS.pick(rng)(rng, scene, most))
+        return Case(self.name, scene.steps, tuple(step for steps in acts for step in steps))

@@ -1,1 +1,0 @@
-"""Material for generators of queries: tables and their data, scope, typed expressions, joins, SELECTs."""

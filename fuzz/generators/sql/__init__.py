@@ -1,0 +1,1 @@
+"""Random SQL that generators share: scope, types, expressions, joins, queries, tables."""

@@ -1,0 +1,127 @@
+"""Columns and the data in them: what a name means in a case, and how integers are spread over the rows of a table."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fuzz.generators.choices import Weighted, chance, pick
+from fuzz.generators.sql.scope import Column
+from fuzz.generators.sql.sqltypes import FAMILIES, TEXT, Type
+
+# Primes, so that products and squares modulo one of them spread evenly.
+_DOMAINS = Weighted((30, 53), (25, 23), (15, 11), (10, 5), (2, 2), (15, 101), (10, 211))
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How integers lie over rows: SQL over the row number g, and how many rows may share one."""
+
+    sql: str
+    fan: int
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """What a column name means in one case: in every table that has it, types of one family and the same domain."""
+
+    name: str
+    type: Type
+    domain: int
+    percent: int  # of the tables have it
+    serial: bool = False  # values are nearly unique
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A column of one table and the SQL over g that fills it."""
+
+    column: Column
+    value: str
+    unique: bool
+
+
+def vocabulary(rng: random.Random, rows: int) -> tuple[Word, ...]:
+    """Return the columns of a case."""
+
+    def word(name: str, family: str, percent: int) -> Word:
+        return Word(name, pick(rng, FAMILIES[family]), _DOMAINS.pick(rng), percent)
+
+    return (
+        Word("i1", pick(rng, FAMILIES["int"]), rows, 100, serial=True),
+        word("i2", "int", 100),
+        word("i3", "int", 60),
+        word("t1", "text", 60),
+        word("t2", "text", 25),
+        word("d1", "date", 30),
+        word("n1", "numeric", 35),
+        word("u1", "uuid", 15),
+        word("b1", "bool", 20),
+        Word("w1", TEXT, rows, 85),
+    )
+
+
+def content(rng: random.Random, word: Word, rows: int, *, exact: bool) -> Content:
+    """Return a column for a table of so many rows; `exact` asks for the word's own type."""
+    if word.name == "w1":
+        return _wide(rng, rows)
+    type_ = word.type if exact or chance(rng, 85) else pick(rng, FAMILIES[word.type.family])
+    spread = _SERIAL.pick(rng)(rng, rows, rows) if word.serial else _SPREADS.pick(rng)(rng, rows, word.domain)
+    unique = word.serial and spread.fan == 1
+    sql, nullable = spread.sql, chance(rng, 15 if word.serial else 40)
+    if nullable:
+        nth = pick(rng, (11, 4, 29, 2, 1))
+        sql = "NULL::int4" if nth == 1 else f"CASE WHEN g % {nth} <> {nth - 1} THEN {sql} END"
+    domain = 2 if type_.family == "bool" else max(word.domain, 2)
+    fan = max(spread.fan, rows // 2 + 1) if type_.family == "bool" else spread.fan
+    column = Column(f"@{word.name}", word.name, type_, fan, domain, nullable=nullable)
+    return Content(column, type_.embed(sql), unique and not nullable)
+
+
+def _wide(rng: random.Random, rows: int) -> Content:
+    """Return a text column that fills a small work_mem, or, beyond 2 kB a row, is compressed."""
+    times = pick(rng, (30, 50, 40, 20, 90))
+    column = Column("@w1", "w1", TEXT, rows, rows, nullable=True, wide=True)
+    return Content(column, f"repeat(md5(g::text), {times} - g % 3)", unique=False)
+
+
+def _row_number(rng: random.Random, rows: int, domain: int) -> Spread:
+    return Spread("g", 1)
+
+
+def _modulo(rng: random.Random, rows: int, domain: int) -> Spread:
+    return Spread(f"g % {domain}", rows // domain + 1)
+
+
+def _scattered(rng: random.Random, rows: int, domain: int) -> Spread:
+    factor = pick(rng, (7, 13, 31))
+    return Spread(f"g * {factor} % {domain}", rows // domain + 1)
+
+
+def _squares(rng: random.Random, rows: int, domain: int) -> Spread:
+    return Spread(f"g * g % {domain}", 2 * (rows // domain + 1))
+
+
+def _stairs(rng: random.Random, rows: int, domain: int) -> Spread:
+    width = rows // domain + 1
+    return Spread(f"g / {width}", width)
+
+
+def _hot(rng: random.Random, rows: int, domain: int) -> Spread:
+    nth = pick(rng, (5, 2, 20))
+    value = rng.randrange(max(1, domain))
+    return Spread(f"CASE WHEN g % {nth} = 0 THEN g % {domain} ELSE {value} END", rows)
+
+
+def _constant(rng: random.Random, rows: int, domain: int) -> Spread:
+    return Spread(str(rng.randrange(max(1, domain))), rows)
+
+
+def _doubled(rng: random.Random, rows: int, domain: int) -> Spread:
+    return Spread("g / 2", 2)
+
+
+_Maker = Callable[[random.Random, int, int], Spread]
+_SPREADS: Weighted[_Maker] = Weighted(
+    (30, _modulo), (25, _scattered), (10, _squares), (10, _stairs), (10, _hot), (2, _constant)
+)
+_SERIAL: Weighted[_Maker] = Weighted((70, _row_number), (15, _doubled), (15, _hot))

@@ -1,0 +1,209 @@
+"""Items of FROM: tables, and small subqueries over one of them. Their columns keep the names that joins go by."""
+
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from fuzz.generators.choices import Weighted, between, chance, first_made, pick, some
+from fuzz.generators.sql.expressions import constant, scalar
+from fuzz.generators.sql.predicates import predicate, where
+from fuzz.generators.sql.scope import Column, Relation, Scope
+from fuzz.generators.sql.sqltypes import INT4, INT8, TEXT
+
+Maker = Callable[[random.Random, Scope, str], Relation | None]
+
+RESCANS = 40_000  # rows that a subquery may read over all its evaluations
+
+
+def item(rng: random.Random, scope: Scope, alias: str) -> Relation:
+    """Return an item of FROM that refers to no other item."""
+    return first_made(rng, ITEMS, rng, scope, alias) or table(rng, scope, alias)
+
+
+def table(rng: random.Random, scope: Scope, alias: str) -> Relation:
+    """Return a table or common table expression."""
+    return pick(rng, scope.sources).relation(alias)
+
+
+def derived(
+    alias: str, body: str, columns: Iterable[Column], rows: int, *, read: int = 0, prefix: str = ""
+) -> Relation:
+    """Return a subquery as an item; the columns' own SQL is replaced by a reference to their names."""
+    renamed = tuple(replace(column, sql=f"{alias}.{column.name}") for column in columns)
+    return Relation(f"{prefix}({body}) AS {alias}", alias, renamed, rows, read=read)
+
+
+def base(rng: random.Random, scope: Scope) -> tuple[Scope, Relation]:
+    """Return one table and the scope inside a subquery over it."""
+    inner = scope.inner()
+    relation = table(rng, inner, inner.alias(0))
+    return inner.over((relation,), relation.rows), relation
+
+
+def listed(columns: Iterable[Column]) -> str:
+    """Return a select list that keeps the columns' names."""
+    return ", ".join(f"{column.sql} AS {column.name}" for column in columns)
+
+
+def ordered(columns: Iterable[Column]) -> str:
+    """Return an ORDER BY clause over the columns, all of the select list."""
+    return "ORDER BY " + ", ".join(str(n) for n, _ in enumerate(columns, 1))
+
+
+def _filtered(rng: random.Random, scope: Scope, alias: str) -> Relation:
+    inner, relation = base(rng, scope)
+    columns = relation.columns[: between(rng, 2, len(relation.columns))]
+    conditions = [predicate(rng, inner) for _ in range(between(rng, 1, 2))]
+    body = f"SELECT {listed(columns)} FROM {relation.sql}{where(conditions)}"
+    return derived(alias, body, columns, relation.rows)
+
+
+def _grouped(rng: random.Random, scope: Scope, alias: str) -> Relation:
+    inner, relation = base(rng, scope)
+    key = pick(rng, [column for column in relation.columns if not column.wide])
+    if key.family == "int" and chance(rng, 30):  # of a product, the number of groups is misjudged
+        other = pick(rng, [column for column in relation.columns if column.family == "int"])
+        key = replace(key, sql=f"({key.sql}::int4 * 3 + {other.sql}::int4)", domain=key.domain * 3 + other.domain)
+    rows = min(relation.rows, key.domain + 1)
+    extra = scalar(rng, inner, "int", 1)
+    columns = (
+        replace(key, fan=1),
+        Column("count(*)", "i8", INT8, rows, relation.rows),
+        Column(f"max({extra.sql})", "i9", INT8, rows, key.domain),
+    )
+    body = f"SELECT {listed(columns)} FROM {relation.sql} GROUP BY {key.sql}"
+    return derived(alias, body, columns, rows, read=relation.rows)
+
+
+def _distinct(rng: random.Random, scope: Scope, alias: str) -> Relation:
+    _, relation = base(rng, scope)
+    columns = some(rng, [column for column in relation.columns if not column.wide], between(rng, 1, 2))
+    if len(columns) == 1:
+        columns = (replace(columns[0], fan=1),)
+    return derived(alias, f"SELECT DISTINCT {listed(columns)} FROM {relation.sql}", columns, relation.rows)
+
+
+def _united(rng: random.Random, scope: Scope, alias: str) -> Relation | None:
+    _, left = base(rng, scope)
+    _, right = base(rng, scope)
+    common = [(column, other) for column in left.columns if (other := right.named(column.name))]
+    chosen = some(rng, common, between(rng, 2, 4))
+    sides = (listed(side) for side in zip(*chosen, strict=True))
+    body = " UNION ALL ".join(f"SELECT {s} FROM {r.sql}" for s, r in zip(sides, (left, right), strict=True))
+    columns = [replace(column, fan=column.fan + other.fan) for column, other in chosen]
+    return derived(alias, body, columns, left.rows + right.rows)
+
+
+def _widened(rng: random.Random, scope: Scope, alias: str) -> Relation:
+    """Return a subquery with a text of unknown width, so that a hash table outgrows what was planned."""
+    inner, relation = base(rng, scope)
+    source = scalar(rng, inner, pick(rng, ("int", "text")), 1)
+    wide = f"repeat(md5({source.sql}::text), {between(rng, 10, 60)})"
+    columns = (*relation.columns[: between(rng, 2, 5)], Column(wide, "w2", TEXT, relation.rows, 0, wide=True))
+    if sum(column.name == "w2" for column in columns) > 1:
+        return relation
+    return derived(alias, f"SELECT {listed(columns)} FROM {relation.sql}", columns, relation.rows)
+
+
+def _topmost(rng: random.Random, scope: Scope, alias: str) -> Relation:
+    _, relation = base(rng, scope)
+    columns = tuple(column for column in relation.columns[:5] if not column.wide)
+    rows = between(rng, 1, 40)
+    body = f"SELECT {listed(columns)} FROM {relation.sql} {ordered(columns)} LIMIT {rows}"
+    columns = tuple(replace(column, fan=min(column.fan, rows)) for column in columns)
+    return derived(alias, body, columns, min(rows, relation.rows), read=relation.rows)
+
+
+def _values(rng: random.Random, scope: Scope, alias: str) -> Relation:
+    count = between(rng, 1, 12)
+    template = pick(rng, scope.sources).columns
+    columns = [column for column in template if not column.wide][:3]
+    rows = (
+        ", ".join(column.type.literal(rng.randrange(column.domain + 1)) for column in columns) for _ in range(count)
+    )
+    names = ", ".join(column.name for column in columns)
+    body = f"SELECT * FROM (VALUES {', '.join(f'({row})' for row in rows)}) AS v ({names})"
+    return derived(alias, body, [replace(column, fan=count, hints=()) for column in columns], count)
+
+
+def _series(rng: random.Random, scope: Scope, alias: str) -> Relation:
+    start, length = rng.randrange(20), between(rng, 1, 60)
+    column = Column(f"{alias}.i2", "i2", INT4, 1, start + length)
+    return Relation(f"generate_series({start}, {start + length}) AS {alias} (i2)", alias, (column,), length + 1)
+
+
+def _long_series(rng: random.Random, scope: Scope, alias: str) -> Relation:
+    """Return more numbers than the thousand that the planner supposes where it cannot see how many."""
+    last = between(rng, 300, 2500)
+    column = Column(f"{alias}.i1", "i1", INT4, 1, last)
+    return Relation(f"generate_series(1, (SELECT {last})) AS {alias} (i1)", alias, (column,), last)
+
+
+def lateral(rng: random.Random, scope: Scope, alias: str) -> Relation | None:
+    """Return an item that refers to the scope's relations."""
+    return LATERALS.pick(rng)(rng, scope, alias)
+
+
+def _correlated(rng: random.Random, scope: Scope) -> tuple[Scope, Relation, Column, str] | None:
+    """Return a table, one of its columns, and the condition that it equals one of the outer columns."""
+    inner, relation = base(rng, scope)
+    column = pick(rng, [column for column in relation.columns if not column.wide])
+    outer = scope.columns(column.family)
+    if not outer or scope.rows * relation.cost > RESCANS:
+        return None
+    return inner, relation, column, f"{column.sql} = {pick(rng, outer).sql}"
+
+
+def _lateral_rows(rng: random.Random, scope: Scope, alias: str) -> Relation | None:
+    found = _correlated(rng, scope)
+    if found is None:
+        return None
+    _, relation, column, condition = found
+    columns = tuple(column for column in relation.columns[:5] if not column.wide)
+    limit = between(rng, 1, 3)
+    body = f"SELECT {listed(columns)} FROM {relation.sql} WHERE {condition}"
+    if chance(rng, 60):
+        body = f"{body} {ordered(columns)} LIMIT {limit}"
+        return derived(alias, body, columns, limit, read=relation.rows, prefix="LATERAL ")
+    return derived(alias, body, columns, column.fan, read=relation.rows, prefix="LATERAL ")
+
+
+def _lateral_aggregate(rng: random.Random, scope: Scope, alias: str) -> Relation | None:
+    found = _correlated(rng, scope)
+    if found is None:
+        return None
+    inner, relation, _, condition = found
+    extra = scalar(rng, inner, "int", 1)
+    columns = (
+        Column("count(*)", "i8", INT8, 1, relation.rows),
+        Column(f"min({extra.sql})", "i9", INT8, 1, relation.rows, nullable=True),
+    )
+    body = f"SELECT {listed(columns)} FROM {relation.sql} WHERE {condition}"
+    return derived(alias, body, columns, 1, read=relation.rows, prefix="LATERAL ")
+
+
+def _lateral_series(rng: random.Random, scope: Scope, alias: str) -> Relation | None:
+    outer = scope.columns("int")
+    if not outer:
+        return None
+    column = Column(f"{alias}.i3", "i3", INT8, 4, 4)
+    end = pick(rng, outer).sql
+    return Relation(f"LATERAL generate_series(1, {end} % 4) AS {alias} (i3)", alias, (column,), 4)
+
+
+def _lateral_shifted(rng: random.Random, scope: Scope, alias: str) -> Relation:
+    left = scalar(rng, scope, "int")
+    columns = (
+        Column(left.sql, "i8", INT8, 1, 100),
+        Column(constant(rng, scope, "int").sql, "i9", INT8, 1, 100),
+    )
+    return derived(alias, f"SELECT {listed(columns)}", columns, 1, prefix="LATERAL ")
+
+
+ITEMS: Weighted[Maker] = Weighted(
+    (68, table), (8, _filtered), (6, _grouped), (3, _distinct), (4, _united), (8, _widened), (2, _topmost),
+    (2, _values), (1, _series), (2, _long_series),
+)  # fmt: skip
+LATERALS: Weighted[Maker] = Weighted(
+    (30, _lateral_rows), (25, _lateral_aggregate), (10, _lateral_series), (10, _lateral_shifted)
+)

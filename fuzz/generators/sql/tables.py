@@ -1,0 +1,182 @@
+"""Tables: drawn within a case's vocabulary, and the steps that make, fill, index and analyze them."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from fuzz.generators.choices import Weighted, between, chance, pick, shuffled, some
+from fuzz.generators.sql.columns import Content, Word, content
+from fuzz.generators.sql.partitions import Scheme
+from fuzz.generators.sql.scope import Column, Source
+from oracles.model.case import Step
+
+_EDGES = 6
+_ALIKE = 2  # edges that are equal in a column, or hardly ever more
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of a scene. `rows` is an upper bound: rows without a place in the scheme are not inserted.
+
+    `edges` are rows besides, at the bounds of partitions or beside them.
+    """
+
+    name: str
+    contents: tuple[Content, ...]
+    rows: int
+    scheme: Scheme | None
+    primary: tuple[str, ...] = ()
+    edges: int = 0
+
+    @property
+    def leaves(self) -> tuple[str, ...]:
+        """Return the names of its partitions that hold rows."""
+        return tuple(_leaves(self.name, self.scheme)) if self.scheme else ()
+
+    @property
+    def source(self) -> Source:
+        """Return the table as expressions see it."""
+        hints: dict[str, tuple[int, ...]] = {}
+        for key in self.scheme.all_keys if self.scheme else ():
+            hints[key.sql] = key.hints + hints.get(key.sql, ())
+        alike = min(self.edges, _ALIKE)
+        columns = tuple(
+            replace(c.column, hints=hints.get(c.column.sql, ()), fan=c.column.fan + (0 if c.unique else alike))
+            for c in self.contents
+        )
+        keys = self.scheme.all_keys if self.scheme else ()
+        fan_of = {column.sql: column for column in columns}
+        rows = self.rows + self.edges
+        return Source(
+            self.name,
+            columns,
+            rows,
+            tuple(fan_of.get(key.sql, replace(key, fan=rows)) for key in keys),
+            self.leaves,
+        )
+
+
+def draw_table(rng: random.Random, name: str, words: tuple[Word, ...], rows: int, scheme: Scheme | None) -> Table:
+    """Return a table with the columns that the scheme needs, and others."""
+    needed = "".join(key.sql for key in scheme.all_keys) if scheme else ""
+    contents = tuple(
+        content(rng, word, rows, exact=f"@{word.name}" in needed)
+        for word in words
+        if f"@{word.name}" in needed or chance(rng, word.percent)
+    )
+    edges = between(rng, 1, _EDGES) if chance(rng, 60) else 0
+    return Table(name, shuffled(rng, contents), rows, scheme, _primary(rng, contents, scheme), edges)
+
+
+def _primary(rng: random.Random, contents: tuple[Content, ...], scheme: Scheme | None) -> tuple[str, ...]:
+    """Return the columns of a primary key: a unique one, and the partition key, which must be among them."""
+    unique = next((c.column.name for c in contents if c.unique), "")
+    filled = {c.column.name for c in contents if not c.column.nullable}
+    keys = [key.name for key in scheme.all_keys] if scheme else []
+    if not unique or not filled.issuperset(keys) or chance(rng, 40):
+        return ()
+    return tuple(dict.fromkeys((*keys, unique)))
+
+
+def _leaves(name: str, scheme: Scheme) -> Iterator[str]:
+    for n, partition in enumerate(scheme.partitions, 1):
+        if partition.sub:
+            yield from _leaves(f"{name}_{n}", partition.sub)
+        else:
+            yield f"{name}_{n}"
+
+
+def create(rng: random.Random, table: Table) -> Iterator[Step]:
+    """Yield the steps that make a table and its partitions, some attached with another layout of columns."""
+    contents = table.contents
+    declared = [_declaration(c.column) for c in contents]
+    gone = chance(rng, 15)
+    if gone:
+        declared.insert(rng.randrange(len(declared) + 1), "gone int4")
+    if table.primary:
+        declared.append(f"PRIMARY KEY ({', '.join(table.primary)})")
+    clause = f" {table.scheme.clause}" if table.scheme else ""
+    yield Step(f"CREATE TABLE {table.name} ({', '.join(declared)}){clause}")
+    if gone:
+        yield Step(f"ALTER TABLE {table.name} DROP COLUMN gone")
+    if table.scheme:
+        yield from _partitions(rng, table, table.name, table.scheme)
+
+
+def _declaration(column: Column) -> str:
+    return f"{column.name} {column.type.declaration}{'' if column.nullable else ' NOT NULL'}"
+
+
+def _partitions(rng: random.Random, table: Table, parent: str, scheme: Scheme) -> Iterator[Step]:
+    for n, partition in enumerate(scheme.partitions, 1):
+        name = f"{parent}_{n}"
+        clause = f" {partition.sub.clause}" if partition.sub else ""
+        if chance(rng, 15):
+            declared = ["gone text", *(_declaration(c.column) for c in table.contents)]
+            yield Step(f"CREATE TABLE {name} ({', '.join(shuffled(rng, declared))}){clause}")
+            yield Step(f"ALTER TABLE {name} DROP COLUMN gone")
+            yield Step(f"ALTER TABLE {parent} ATTACH PARTITION {name} {partition.bound}")
+        else:
+            yield Step(f"CREATE TABLE {name} PARTITION OF {parent} {partition.bound}{clause}")
+        if partition.sub:
+            yield from _partitions(rng, table, name, partition.sub)
+
+
+def load(table: Table, first: int, last: int) -> Step:
+    """Return the step that inserts the rows first to last, as far as the scheme has a place for them."""
+    names = ", ".join(c.column.name for c in table.contents)
+    values = ", ".join(f"{c.value} AS {c.column.name}" for c in table.contents)
+    rows = f"SELECT {values} FROM generate_series({first}, {last}) AS g"
+    return Step(f"INSERT INTO {table.name} ({names}) {_placed(table, rows)}")
+
+
+def load_edges(rng: random.Random, table: Table) -> Step:
+    """Return the step that inserts a few rows at bounds and with NULLs; unique columns count on behind the others."""
+    source = table.source
+    listed = []
+    for n in range(table.edges):
+        values = []
+        for c, column in zip(table.contents, source.columns, strict=True):
+            if c.unique:
+                values.append(column.type.literal(table.rows + n + 1))
+            elif column.nullable and chance(rng, 25):
+                values.append(f"NULL::{column.type.name}")
+            else:
+                values.append(column.type.literal(_edge(rng, column)))
+        listed.append(f"({', '.join(values)})")
+    names = ", ".join(c.column.name for c in table.contents)
+    rows = f"SELECT * FROM (VALUES {', '.join(listed)}) AS v ({names})"
+    return Step(f"INSERT INTO {table.name} ({names}) {_placed(table, rows)}")
+
+
+def _edge(rng: random.Random, column: Column) -> int:
+    if column.hints and chance(rng, 60):
+        return max(0, pick(rng, column.hints) - rng.randrange(2))
+    return between(rng, 0, column.domain)
+
+
+def _placed(table: Table, rows: str) -> str:
+    accepts = table.scheme.accepts if table.scheme else ""
+    return f"SELECT * FROM ({rows}) AS s WHERE {accepts}" if accepts else rows
+
+
+def index(rng: random.Random, table: Table) -> Step:
+    """Return the step that makes an index, on the table or on one of its partitions only."""
+    template = _INDEXES.pick(rng)
+    columns = [c.column for c in table.contents if not c.column.wide]
+    if "brin" in template:  # has no operator class for these
+        columns = [column for column in columns if column.family not in ("bool", "pair")]
+    keys = some(rng, columns, _INDEXED.pick(rng))
+    on = pick(rng, (table.name, table.name, *table.leaves[:2]))
+    return Step(template.format(on=on, keys=", ".join(key.name for key in keys), key=keys[0].name))
+
+
+_INDEXED = Weighted((60, 1), (30, 2), (10, 3))
+_INDEXES = Weighted(
+    (60, "CREATE INDEX ON {on} ({keys})"),
+    (8, "CREATE INDEX ON {on} USING hash ({key})"),
+    (8, "CREATE INDEX ON {on} USING brin ({keys})"),
+    (8, "CREATE INDEX ON {on} ({keys}) WHERE {key} IS NOT NULL"),
+    (8, "CREATE INDEX ON {on} ({key} DESC NULLS LAST) INCLUDE (i2)"),
+    (8, "CREATE STATISTICS ON i1, i2 FROM {on}"),
+)

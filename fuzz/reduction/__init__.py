@@ -1,1 +1,0 @@
-"""From a finding's case to the smallest one that still shows it."""

@@ -1,0 +1,46 @@
+"""The console of all commands: Rich's, without control characters and markup of foreign text."""
+
+from collections.abc import Iterable
+from typing import IO, Any, TextIO, cast
+
+from rich.console import Console as RichConsole
+from rich.console import ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
+
+from fuzz.output import terminal_of, visible
+
+
+def plain(text: str, style: str = "") -> Text:
+    """Return visible text in one style."""
+    return Text(visible(text), style)
+
+
+class Console(RichConsole):
+    """A Rich console without markup, emoji codes and highlighting."""
+
+    def __init__(self, **options: Any) -> None:
+        """`options` are Rich's."""
+        super().__init__(**options, markup=False, emoji=False, highlight=False)
+
+    def say(self, text: str, style: str = "") -> None:
+        """Print a line without wrapping."""
+        self.print(plain(text, style), soft_wrap=True)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Return a string, such as a title or a table's cell, as visible text."""
+        return super().render_str(visible(text), **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Yield visible segments. Rich calls this for everything it prints, Text objects of other code included."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=visible(segment.text))
+
+    @property
+    def file(self) -> IO[str]:
+        """The stream beneath guards, because styles are escape sequences."""
+        return terminal_of(cast(TextIO, super().file))
+
+    @file.setter
+    def file(self, stream: IO[str]) -> None:
+        self._file = stream

@@ -1,1 +1,0 @@
-"""Which way to go where what is asked brings nothing new."""

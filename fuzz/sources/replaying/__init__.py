@@ -1,1 +1,0 @@
-"""Scripts of others as steps of a case."""

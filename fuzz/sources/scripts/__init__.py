@@ -1,0 +1,1 @@
+"""Reading and replaying SQL scripts, for the sources `regress` and `user_sql`."""

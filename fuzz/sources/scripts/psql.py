@@ -1,0 +1,273 @@
+r"""A script as psql would run it without a server: statements, with the data that follow a COPY FROM STDIN.
+
+Variables, conditions and ends of statements work as in psql. What only shows something (\d, \echo) is passed over. What
+takes its statements or values from a server's answer (\gexec, \gset) sends its query, and no more: a variable that was
+not set stands as it is, as in psql, and a condition that is not known to be true is false.
+
+psql's variables and conditions: \set, \unset, \getenv, \if, \elif, \else, \endif, \quit.
+
+What psql would make of a text: tokens of SQL, backslash commands, variables, and where a statement ends.
+
+Only as much of SQL as decides whether psql sends a text as it stands. What psql would read otherwise (a quote without
+its end, a backslash, a variable) is called so and not guessed at.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final, NamedTuple
+
+_TOKENS = re.compile(
+    r"""
+      (?P<escape>   [eE]'(?:[^'\\]|\\.|'')*' )
+    | (?P<string>   '(?:[^']|'')*' )
+    | (?P<name>     "(?:[^"]|"")*" | [^\W\d][\w$]* )
+    | (?P<dollar>   \$(?P<tag>(?:[^\W\d]\w*)?)\$ .*? \$(?P=tag)\$ )
+    | (?P<number>   \$?\d[\w.]* )
+    | (?P<comment>  --[^\n]* | /\*(?:(?!/\*|\*/).)*\*/ )
+    | (?P<space>    \s+ )
+    | (?P<joint>    \\; )
+    | (?P<end>      ; )
+    | (?P<command>  \\[^\n]* )
+    | (?P<broken>   ['"$] | /\* )
+    | (?P<cast>     :: | := )
+    | (?P<variable> :(?=[^\W\d]|['"{]) )
+    | (?P<symbol>   . )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_DEPTH = {"(": 1, ")": -1}
+_OTHERWISE = frozenset({"joint", "end", "command", "broken", "variable"})  # psql does more than pass these on
+BLANK = frozenset({"space", "comment"})
+
+
+class Token(NamedTuple):
+    """A piece of text: what it is, where it starts, and itself. Tokens, put together, give the whole text."""
+
+    kind: str
+    start: int
+    text: str
+
+
+def tokens(text: str, start: int = 0, stop: int | None = None) -> Iterator[Token]:
+    """Cut a text, or the part from `start` to `stop`, into tokens."""
+    for match in _TOKENS.finditer(text, start, len(text) if stop is None else stop):
+        yield Token(str(match.lastgroup), match.start(), match.group())
+
+
+def one_statement(sql: str) -> bool:
+    """Tell whether psql, given the text and a semicolon, sends exactly the text, and only it."""
+    if "\r" in sql or "\0" in sql:  # psql or an editor might change the one, and nobody can send the other
+        return False
+    found = list(tokens(sql))
+    solid = [token for token in found if token.kind not in BLANK]
+    return (
+        bool(solid)
+        and not any(token.kind in _OTHERWISE for token in found)
+        and not found[-1].text.startswith("--")
+        and reduce(depth_after, found, 0) == 0
+        and not _has_atomic_body(solid)
+    )
+
+
+def depth_after(depth: int, token: Token) -> int:
+    """Return how many parentheses are open after the token, as psql counts: never less than none."""
+    return max(0, depth + _DEPTH.get(token.text, 0))
+
+
+def _has_atomic_body(solid: list[Token]) -> bool:
+    """Tell whether psql may count BEGIN and END to find the end of the statement."""
+    words = [token.text.lower() for token in solid if token.kind == "name"]
+    return words[:1] == ["create"] and "begin" in words
+
+
+_WORD: Final = re.compile(r"""(?:'(?:[^'\\]|\\.|'')*'|:\{\?\w+\}|:['"]?\w+['"]?|[^\s':]|:)+""")
+_PART: Final = re.compile(
+    r"""'(?P<quoted>(?:[^'\\]|\\.|'')*)'|:\{\?(?P<asked>\w+)\}|:(?P<mark>['"]?)(?P<name>\w+)(?P=mark)|(?P<plain>.)""",
+    re.DOTALL,
+)
+_TRUE: Final = frozenset({"1", "on", "t", "true", "y", "yes"})
+
+
+class Words:
+    """The state of a script apart from its statements."""
+
+    def __init__(self, variables: dict[str, str], environment: Mapping[str, str]) -> None:
+        self._variables = variables
+        self._environment = environment
+        self._branches: list[tuple[bool, bool]] = []  # taken now; one of this condition was taken
+        self.quit = False
+
+    @property
+    def active(self) -> bool:
+        """Whether statements here are run."""
+        return all(taken for taken, _ in self._branches)
+
+    def referred(self, found: re.Match[str]) -> str | None:
+        """Return what a reference in a statement stands for, or None if it is no variable that is set."""
+        if asked := found["asked"]:
+            return "TRUE" if asked in self._variables else "FALSE"
+        value = self._variables.get(found["plain"] or found["literal"] or found["name"])
+        if value is None or found["plain"]:
+            return value
+        mark = "'" if found["literal"] else '"'
+        return mark + value.replace(mark, 2 * mark) + mark
+
+    def command(self, name: str, arguments: str) -> None:
+        """Take a backslash command; one that is not known here does nothing."""
+        if name in ("if", "elif", "else", "endif"):
+            self._condition(name, arguments)
+        elif self.active:
+            self._act(name, [self._evaluated(word) for word in _WORD.findall(arguments)])
+
+    def _condition(self, name: str, arguments: str) -> None:
+        if name == "if":
+            true = self._true(arguments)
+            self._branches.append((true, true))
+        elif self._branches:
+            _, before = self._branches.pop()
+            if name != "endif":
+                true = not before and (name == "else" or self._true(arguments))
+                self._branches.append((true, before or true))
+
+    def _true(self, arguments: str) -> bool:
+        words = _WORD.findall(arguments)
+        return bool(words) and self._evaluated(words[0]).lower() in _TRUE
+
+    def _act(self, name: str, words: list[str]) -> None:
+        if name in ("q", "quit"):
+            self.quit = True
+        elif name == "set" and words:
+            self._variables[words[0]] = "".join(words[1:])
+        elif name == "unset" and words:
+            self._variables.pop(words[0], None)
+        elif name == "getenv" and len(words) > 1 and words[1] in self._environment:
+            self._variables[words[0]] = self._environment[words[1]]
+
+    def _evaluated(self, word: str) -> str:
+        return "".join(map(self._part, _PART.finditer(word)))
+
+    def _part(self, part: re.Match[str]) -> str:
+        if part["quoted"] is not None:
+            return re.sub(r"''|\\(.)", lambda found: found[1] or "'", part["quoted"])
+        if part["asked"]:
+            return "true" if part["asked"] in self._variables else "false"
+        return self._variables.get(part["name"], part[0]) if part["name"] else part[0]
+
+
+_COPY_IN = re.compile(r"\s*COPY\b.*\bFROM\s+STDIN\b", re.IGNORECASE | re.DOTALL)
+_SLASH_COPY_IN = re.compile(r"\\copy (.*\bfrom\s+(?:p?stdin\b|').*)", re.IGNORECASE)
+_END_OF_DATA = re.compile(r"^\\\.(?:\r?\n|\Z)", re.MULTILINE)
+_REFERENCE = re.compile(r""":(?:(?P<plain>\w+)|'(?P<literal>\w+)'|"(?P<name>\w+)"|\{\?(?P<asked>\w+)\})""")
+_SENDS = frozenset({"g", "gx", "gset", "gexec", "crosstabview"})
+_ROUTINE = re.compile(r"create (or replace )?(function|procedure) ")
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What psql sends at once, and the COPY data that go with it."""
+
+    sql: str
+    data: bytes | None
+    line: int
+
+
+def read_script(text: str, variables: Mapping[str, str], environment: Mapping[str, str]) -> list[Sent]:
+    r"""Return what psql would send. `environment` is what \getenv finds. What is not closed ends the script."""
+    return _Reader(text, dict(variables), environment).read()
+
+
+class _Reader:
+    def __init__(self, text: str, variables: dict[str, str], environment: Mapping[str, str]) -> None:
+        self._text = text
+        self._words = Words(variables, environment)
+        self._sent: list[Sent] = []
+        self._begin("")
+
+    def _begin(self, sql: str) -> None:
+        self._sql = sql
+        self._start = -1
+        self._depth = 0  # of parentheses
+        self._blocks = 0  # of BEGIN ATOMIC and CASE within it
+        self._names: list[str] = []
+
+    def read(self) -> list[Sent]:
+        at = 0
+        while at < len(self._text) and not self._words.quit:
+            token = next(tokens(self._text, at))
+            if token.kind == "broken":
+                break
+            at = self._take(token)
+        return self._sent
+
+    def _take(self, token: Token) -> int:
+        end = token.start + len(token.text)
+        if token.kind == "command":
+            return self._command(token, end)
+        if token.kind == "variable":
+            return self._reference(token)
+        if token.kind == "end" and not self._depth and not self._blocks:
+            return self._send(end)
+        if self._start < 0:
+            if token.kind in BLANK:  # comments before a statement are none of it
+                return end
+            self._start = token.start
+        self._depth = depth_after(self._depth, token)
+        if token.kind == "name":
+            self._count_blocks(token.text.lower())
+        self._sql += ";" if token.kind == "joint" else token.text
+        return end
+
+    def _count_blocks(self, name: str) -> None:
+        """Count as psql does: BEGIN opens a block in the definition of a routine, and there CASE does as well."""
+        self._names.append(name)
+        if not _ROUTINE.match(" ".join(self._names[:4]) + " "):
+            return
+        if name == "begin" or (name == "case" and self._blocks):
+            self._blocks += 1
+        elif name == "end" and self._blocks:
+            self._blocks -= 1
+
+    def _reference(self, token: Token) -> int:
+        found = _REFERENCE.match(self._text, token.start)
+        value = self._words.referred(found) if found else None
+        if found is None or value is None:
+            self._sql += token.text
+            return token.start + len(token.text)
+        self._start = token.start if self._start < 0 else self._start
+        self._sql += value
+        return found.end()
+
+    def _send(self, end: int) -> int:
+        """Send what there is, with the data below it where it asks for any; return where to go on."""
+        sql, line = self._sql.strip(), self._text.count("\n", 0, max(self._start, 0)) + 1
+        asked, active = self._start >= 0, self._words.active
+        self._begin("")
+        data = None
+        if asked and _COPY_IN.match(sql):
+            newline = self._text.find("\n", end)
+            found = _END_OF_DATA.search(self._text, newline + 1) if newline >= 0 else None
+            if found is not None:
+                data, end = self._text[newline + 1 : found.start()].encode(), found.end()
+        if asked and active:
+            self._sent.append(Sent(sql, data, line))
+        return end
+
+    def _command(self, token: Token, end: int) -> int:
+        command = token.text.rstrip()
+        name = re.match(r"\\(\w*)", command)
+        word = name[1] if name else ""
+        if word in _SENDS:
+            return self._send(end)
+        if copied := _SLASH_COPY_IN.fullmatch(command):
+            self._begin(f"COPY {copied[1].rstrip(';')}")
+            self._start = token.start
+            return self._send(end)
+        if word in ("bind", "gdesc", "r", "reset"):  # parameters that follow the statement; or it is not run at all
+            self._begin("")
+        elif word in ("c", "connect") and self._words.active:
+            self._sent.append(Sent("DISCARD ALL", None, self._text.count("\n", 0, token.start) + 1))
+        else:
+            self._words.command(word, command[len(word) + 1 :])
+        return end

@@ -1,0 +1,165 @@
+"""Steps: statements of a script, which only make sense one after another, as steps that arms can be compared by.
+
+What a statement does to the database must stay, or what follows fails. So a query whose rows say something about the
+server rather than the data (the time, its process, numbers of transactions, a plan) is run for its effect alone, and
+its rows are not seen. Left out is only what acts on more than its database, or on pgduel's own work.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pglast
+from pglast import ast
+from pglast.enums import ObjectType, ReindexObjectType, TransactionStmtKind
+
+from fuzz.sources.determinism.catalog import Catalog
+from fuzz.sources.determinism.repair import repair, sql_of
+from fuzz.sources.scripts.facts import Facts, changed_by, facts_of
+from fuzz.sources.scripts.psql import Sent, tokens
+from fuzz.sources.scripts.roles import about_roles
+from oracles.model.case import Kind, Step
+
+_REST_ON_ROWS: Final = (
+    *(ast.SelectStmt, ast.InsertStmt, ast.UpdateStmt, ast.DeleteStmt, ast.MergeStmt),
+    *(ast.CreateTableAsStmt, ast.DeclareCursorStmt),
+)
+_CHANGES: Final = (ast.CopyStmt, ast.DeleteStmt, ast.InsertStmt, ast.MergeStmt, ast.TruncateStmt, ast.UpdateStmt)
+_ABOUT_ROLES: Final = (
+    *(ast.AlterRoleSetStmt, ast.AlterRoleStmt, ast.CreateRoleStmt, ast.DropRoleStmt, ast.GrantRoleStmt),
+    *(ast.DropOwnedStmt, ast.ReassignOwnedStmt, ast.AlterOwnerStmt),
+)
+# Databases, tablespaces and replication belong to all databases of a server, as do its settings; event triggers fire
+# for what pgduel does, too; and who else notifies or checkpoints is chance.
+_BEYOND_THE_DATABASE: Final = (
+    *(ast.AlterDatabaseSetStmt, ast.AlterDatabaseStmt, ast.CreatedbStmt, ast.DropdbStmt),
+    *(ast.AlterTableMoveAllStmt, ast.AlterTableSpaceOptionsStmt, ast.CreateTableSpaceStmt, ast.DropTableSpaceStmt),
+    *(ast.AlterSubscriptionStmt, ast.CreateSubscriptionStmt, ast.DropSubscriptionStmt),
+    *(ast.AlterEventTrigStmt, ast.CreateEventTrigStmt, ast.AlterSystemStmt, ast.CheckPointStmt, ast.LoadStmt),
+    *(ast.ListenStmt, ast.NotifyStmt, ast.UnlistenStmt),
+)
+_SHARED_OBJECTS: Final = frozenset(
+    {
+        ObjectType.OBJECT_DATABASE,
+        ObjectType.OBJECT_PARAMETER_ACL,
+        ObjectType.OBJECT_SUBSCRIPTION,
+        ObjectType.OBJECT_TABLESPACE,
+    }
+)
+_TWO_PHASES: Final = frozenset(
+    {TransactionStmtKind.TRANS_STMT_COMMIT_PREPARED, TransactionStmtKind.TRANS_STMT_ROLLBACK_PREPARED}
+)
+_OURS: Final = frozenset({"statement_timeout", "transaction_timeout", "lock_timeout"})  # pgduel's own limit is one
+
+
+@dataclass(frozen=True, slots=True)
+class Stager:
+    """Makes steps of what a script sends; `file` returns what a path in it holds, or None; `roles` are the script's."""
+
+    catalog: Catalog
+    file: Callable[[str], bytes | None]
+    roles: frozenset[str] = frozenset()
+    explaining: set[str] = field(default_factory=set)  # functions of the script so far that return what EXPLAIN says
+
+    def step(self, sent: Sent) -> Step | None:
+        """Return the step, or None for what is left out. Any of them may fail: that they do is often their point."""
+        try:
+            statements = pglast.parse_sql(sent.sql)
+        except pglast.parser.ParseError:
+            unset = any(token.kind == "variable" for token in tokens(sent.sql))  # by what a server answered
+            return None if unset or sent.data is not None else Step(sent.sql, may_fail=True)
+        if len(statements) == 1:
+            return self._step(sent, statements[0].stmt)
+        if any(left_out(each.stmt, self.roles) or isinstance(each.stmt, ast.CopyStmt) for each in statements):
+            return None  # data for several statements at once
+        return Step(sent.sql, may_fail=True) if statements else None
+
+    def _step(self, sent: Sent, tree: Any) -> Step | None:
+        if left_out(tree, self.roles):
+            return None
+        if isinstance(tree, ast.CreateFunctionStmt) and self._explains(sent.sql):
+            self.explaining.update(changed_by(tree))
+        if isinstance(tree, ast.ExplainStmt):
+            return self._explained(tree)
+        if isinstance(tree, ast.CopyStmt):
+            return self._copy(sent, tree)
+        if isinstance(tree, ast.TransactionStmt) and tree.kind is TransactionStmtKind.TRANS_STMT_PREPARE:
+            return Step("ROLLBACK", may_fail=True)  # it would outlive its session
+        facts = facts_of(tree)
+        if isinstance(tree, (*_REST_ON_ROWS, ast.ViewStmt)) and self._lists_the_server(tree, facts):
+            return None
+        if not isinstance(tree, _REST_ON_ROWS):
+            return Step(sent.sql, may_fail=True)
+        sql = sql_of(tree) if repair(tree, self.catalog, without_calls=False) else sent.sql
+        if not isinstance(tree, ast.SelectStmt):
+            return Step(sql, may_fail=True)
+        return self._query(sql, tree, facts)
+
+    def _explained(self, tree: Any) -> Step | None:
+        """Run what is explained, where that is what EXPLAIN does or changes nothing: plans may differ."""
+        runs = any(option.defname == "analyze" for option in tree.options or ())
+        known = isinstance(tree.query, (*_REST_ON_ROWS, ast.ExecuteStmt))
+        if not known or not (runs or isinstance(tree.query, ast.SelectStmt)):
+            return None
+        return self._step(Sent(sql_of(tree.query), None, 0), tree.query)
+
+    def _explains(self, routine: str) -> bool:
+        words = set(re.findall(r"\w+", routine.lower()))
+        return "explain" in words or not words.isdisjoint(self.explaining)
+
+    def _lists_the_server(self, tree: Any, facts: Facts) -> bool:
+        """Tell whether rows are what an arm says of itself: its catalogs, or its settings, which are not all arms'."""
+        stored = not isinstance(tree, ast.SelectStmt) or tree.intoClause is not None
+        listed = stored and any(self._unfit(call.name, call.arguments) for call in facts.sources)
+        return listed or any(name.startswith("pg_") for name in facts.relations)
+
+    def _query(self, sql: str, tree: Any, facts: Facts) -> Step:
+        if tree.intoClause is not None:
+            return Step(sql, may_fail=True)
+        if facts.identities or any(self._unfit(call.name, call.arguments) for call in facts.calls):
+            return Step(f"DO {_quoted(f'BEGIN EXECUTE {_quoted(sql)}; END')}", may_fail=True)
+        own = any(call.name not in self.catalog.names for call in facts.calls)  # who knows what they do
+        return Step(sql, Kind.COMMAND if own else Kind.QUERY, may_fail=True)
+
+    def _unfit(self, name: str, arguments: int) -> bool:
+        if name in self.explaining:
+            return True
+        unfit = self.catalog.unfit(name, arguments)
+        return bool(unfit) and all(function.kind == "f" for function in unfit)
+
+    def _copy(self, sent: Sent, tree: Any) -> Step | None:
+        if tree.is_program:
+            return None
+        if not tree.is_from:
+            return None if tree.filename else Step(sent.sql, Kind.COPY_OUT, may_fail=True)
+        if tree.filename is None:
+            return Step(sent.sql, Kind.COPY_IN, sent.data or b"", may_fail=True)
+        data = self.file(tree.filename)
+        if data is None:
+            return None
+        tree.filename = None
+        return Step(sql_of(tree), Kind.COPY_IN, data, may_fail=True)
+
+
+def left_out(tree: Any, roles: frozenset[str]) -> bool:
+    """Tell whether a statement acts on more than its database and these roles, or on pgduel's own work."""
+    if isinstance(tree, ast.VariableSetStmt):
+        return tree.name in _OURS
+    if isinstance(tree, ast.VariableShowStmt):
+        return str(tree.name) == "all"
+    if isinstance(tree, ast.TransactionStmt):
+        return tree.kind in _TWO_PHASES
+    if isinstance(tree, ast.ReindexStmt):
+        return tree.kind in (ReindexObjectType.REINDEX_OBJECT_SYSTEM, ReindexObjectType.REINDEX_OBJECT_DATABASE)
+    if isinstance(tree, _CHANGES) and any(name.startswith("pg_") for name in changed_by(tree)):
+        return True  # a superuser could
+    shared = {getattr(tree, field, None) for field in ("objtype", "objectType", "renameType")}
+    if isinstance(tree, _BEYOND_THE_DATABASE) or not _SHARED_OBJECTS.isdisjoint(shared):
+        return True
+    of_roles = isinstance(tree, _ABOUT_ROLES) or ObjectType.OBJECT_ROLE in shared
+    return of_roles and not about_roles(tree, roles)
+
+
+def _quoted(text: str) -> str:
+    return "E'" + text.replace("\\", "\\\\").replace("'", "''") + "'"

@@ -1,0 +1,141 @@
+"""Suites: PostgreSQL's own tests as its source tree has them: which there are, and what of others each needs.
+
+Needed: what of earlier statements has to run so that later ones find what they refer to.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+import pglast
+from pglast import ast
+
+from fuzz.servers import git
+from fuzz.sources.scripts.facts import changed_by, dropped_by, facts_of
+from fuzz.sources.scripts.psql import Sent, read_script
+
+# What others rest on without naming it.
+_ALWAYS: Final = (ast.CreateExtensionStmt, ast.CreateCastStmt, ast.CreateSchemaStmt)
+
+
+def needed(earlier: Sequence[Any], later: Iterable[Any]) -> tuple[int, ...]:
+    """Return the positions of those of the earlier syntax trees that the later ones need, in order.
+
+    Going back from the last, a statement is needed if it makes or changes something that is named after it. What is
+    dropped is not what is named later.
+    """
+    wanted = set().union(*(facts_of(tree).uses | changed_by(tree) | _inherited(tree) for tree in later))
+    found = []
+    for position in reversed(range(len(earlier))):
+        tree = earlier[position]
+        wanted -= dropped_by(tree)
+        if isinstance(tree, _ALWAYS) or not wanted.isdisjoint(changed_by(tree)):
+            found.append(position)
+            wanted |= facts_of(tree).uses
+    return tuple(reversed(found))
+
+
+def _inherited(tree: Any) -> set[str]:
+    return {relation.relname for relation in getattr(tree, "inhRelations", None) or ()}
+
+
+REGRESS: Final = "src/test/regress"
+CONTRIB: Final = "contrib"
+_SETUP: Final = "test_setup"
+_INDEXES: Final = "create_index"  # "many of the tests in later groups depend on" it, the schedule says
+_DEPENDS: Final = re.compile(r"^# ([\w, ]+?) depends? on ([\w, ]+)", re.MULTILINE)
+_MESON_TESTS: Final = re.compile(r"'regress': \{\s*'sql': \[(.*?)\]", re.DOTALL)
+_PARSED: Final = 64  # scripts kept parsed
+_SOURCE: Final = "@source@"  # in the place of the directory of a suite
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Tests in the order in which they run, and for each those whose results it may use."""
+
+    directory: str
+    tests: Mapping[str, tuple[str, ...]]
+
+    @property
+    def module(self) -> str:
+        """The name of the directory."""
+        return self.directory.rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a script sends, and the syntax tree of each; None where it has none."""
+
+    sent: Sequence[Sent]
+    trees: Sequence[Any]
+
+
+@lru_cache(maxsize=4)
+def suites(tree: str) -> tuple[Suite, ...]:
+    """Return the suites of a source tree: src/test/regress first, then those of contrib that are simple lists."""
+    schedule = git.show(tree, f"{REGRESS}/parallel_schedule") or ""
+    found = [Suite(REGRESS, _scheduled(schedule))] if schedule else []
+    listing = git.run("--git-dir", git.repository(), "ls-tree", "-d", "--name-only", f"{tree}:{CONTRIB}").stdout
+    for module in listing.decode().split():
+        named = _MESON_TESTS.search(git.show(tree, f"{CONTRIB}/{module}/meson.build") or "")
+        if named:
+            tests = re.findall(r"'(\w+)'", named[1])
+            found.append(Suite(f"{CONTRIB}/{module}", {test: tuple(tests[:n]) for n, test in enumerate(tests)}))
+    return tuple(found)
+
+
+def _scheduled(schedule: str) -> dict[str, tuple[str, ...]]:
+    """Return the tests of a schedule; before each, in order, those that the schedule's comments say it depends on."""
+    lines = re.findall(r"^test: (.*)", schedule, re.MULTILINE)
+    order = [test for line in lines for test in line.split()]
+    direct: dict[str, set[str]] = {test: {_SETUP} for test in order}
+    for test in order[order.index(_INDEXES) + 1 :] if _INDEXES in order else ():
+        direct[test].add(_INDEXES)
+    for who, on_what in _DEPENDS.findall(schedule):
+        for test in re.findall(r"\w+", who):
+            direct.get(test, set()).update(other for other in re.findall(r"\w+", on_what) if other in direct)
+    return {test: tuple(other for other in order if other in _closure(test, direct)) for test in order}
+
+
+def _closure(test: str, direct: Mapping[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    waiting = [test]
+    while waiting:
+        new = direct[waiting.pop()] - found - {test}
+        found |= new
+        waiting += new
+    return found
+
+
+@lru_cache(maxsize=_PARSED)
+def parsed(tree: str, directory: str, test: str) -> Parsed:
+    """Return a test's script; empty where the tree has none."""
+    environment = {"PG_ABS_SRCDIR": _SOURCE, "PG_LIBDIR": "$libdir", "PG_DLSUFFIX": ""}
+    sent = read_script(git.show(tree, f"{directory}/sql/{test}.sql") or "", {}, environment)
+    return Parsed(sent, [_tree(each.sql) for each in sent])
+
+
+def _tree(sql: str) -> Any:
+    try:
+        statements = pglast.parse_sql(sql)
+    except pglast.parser.ParseError:
+        return None
+    return statements[0].stmt if len(statements) == 1 else None
+
+
+def set_up(tree: str, suite: Suite, test: str) -> tuple[Sent, ...]:
+    """Return what of the tests before it a test needs, in order."""
+    earlier = [parsed(tree, suite.directory, other) for other in suite.tests[test]]
+    sent = [each for script in earlier for each in script.sent]
+    trees = [each for script in earlier for each in script.trees]
+    known = [position for position, each in enumerate(trees) if each is not None]
+    own = [each for each in parsed(tree, suite.directory, test).trees if each is not None]
+    return tuple(sent[known[position]] for position in needed([trees[each] for each in known], own))
+
+
+def file_of(tree: str, suite: Suite, path: str) -> bytes | None:
+    """Return the data file that a script of the suite names, or None where there is none."""
+    text = git.show(tree, f"{suite.directory}/{path.removeprefix(_SOURCE).lstrip('/')}")
+    return None if text is None else text.encode()

@@ -1,0 +1,1 @@
+"""The source `sqlancer` and its parts."""

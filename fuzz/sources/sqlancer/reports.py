@@ -1,0 +1,112 @@
+"""What SQLancer reports, as cases: what it did to make its database, then the queries that it holds against each other.
+
+Each of its oracles words what it finds in its own way. All come down to two queries that are to have the same rows; a
+report of anything else (an error that SQLancer does not know, a lost connection) is played for what our oracles see.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pglast
+import psycopg
+from pglast import ast
+
+from fuzz.sources.context import SourceContext
+from fuzz.sources.determinism.analysis import Unanalysable, doubts
+from fuzz.sources.determinism.catalog import Catalog
+from fuzz.sources.sqlancer.logs import Log
+from fuzz.sources.sqlancer.scene import scene_of
+from oracles.model.case import Case, Kind, Step
+from oracles.reported import AS_BEFORE, OF_THIS_SCENE
+
+_COUNTS: Final = re.compile(r"the counts mismatch.*?\n-- (.*?);\n-- count: -?\d+\n-- (.*?);\n-- count:", re.DOTALL)
+_RESULTS: Final = re.compile(r"the results mismatch!\n-- (.*?);\n-- result: .*?\n-- (.*?);\n-- result:", re.DOTALL)
+_SIZES: Final = re.compile(
+    r'The size of the result sets mismatch .*?First query: "(.*?)", whose cardinality is: \d+\s+'
+    r'Second query: ?"(.*)", whose cardinality is',
+    re.DOTALL,
+)
+_CONTENTS: Final = re.compile(
+    r'The content of the result sets mismatch!\s+First query ?: ?"(.*?)"\s+'
+    r'Second query: ?"-- Query: "(.*)"; It misses: ',
+    re.DOTALL,
+)
+_PIVOT: Final = re.compile(r"SELECT \* FROM \(SELECT .*\) as result WHERE ", re.DOTALL)
+_FOUND: Final = "SELECT true"  # the result of a query for a pivot row that is there
+_THROWN: Final = re.compile(r"\AThrowable|\A[\w.]+(?:Error|Exception): (.*?)(?:\nCaused by: |\Z)", re.DOTALL)
+_EXPLAINED: Final = re.compile(r"EXPLAIN (?:\([^)]*\) )?(SELECT .*?); --\d+", re.DOTALL)
+
+
+def claim(log: Log) -> tuple[str, str] | None:
+    """Return the two queries that are to have the same rows, if the report says that there are any."""
+    said = log.complaint
+    if found := _COUNTS.search(said):
+        return _counted(found[1]), f"SELECT coalesce(sum(count), 0)::bigint FROM ({found[2]}) AS q (count)"
+    if found := _RESULTS.search(said):
+        return found[1], found[2]
+    if found := _SIZES.search(said) or _CONTENTS.search(said):
+        return found[1], _together(found[2])
+    last = log.statements[-1] if log.statements else ""
+    if _PIVOT.match(last):
+        return f"SELECT count(*) > 0 FROM ({last}) AS q", _FOUND
+    return None
+
+
+def _counted(sql: str) -> str:
+    """Return the query for the number that NoREC takes from its optimized query: its count, or its number of rows."""
+    counts = re.match(r"SELECT (ALL )?COUNT\(\*\)", sql, re.IGNORECASE)
+    return f"SELECT {'sum(n)::bigint' if counts else 'count(*)'} FROM ({sql}) AS q{' (n)' if counts else ''}"
+
+
+def _together(sql: str) -> str:
+    """Return one query for the rows of several."""
+    queries = _split(sql)
+    return sql if len(queries) < 2 else " UNION ALL ".join(f"({each})" for each in queries)
+
+
+def _split(sql: str) -> Sequence[str]:
+    try:
+        return pglast.split(sql)
+    except pglast.Error:
+        return ()
+
+
+def named(log: Log) -> tuple[str, ...]:
+    """Return the statements that a report of something else names."""
+    thrown = _THROWN.search(log.complaint)
+    found = [*_EXPLAINED.findall(log.complaint), *filter(None, [thrown[1] if thrown else ""])]
+    return tuple(sql for text in found for sql in _split(text))
+
+
+def case_of(log: Log, target: SourceContext) -> Case:
+    """Return the case of a report. Raises CaseError, ServerError."""
+    with target.played(()) as connection:
+        catalog = Catalog.of(connection)
+    claimed = claim(log)
+    scene = scene_of(tuple(sql for sql in log.statements if not sql.startswith("SELECT")), catalog)
+    with target.played(scene) as connection:
+        sound = claimed is not None and not any(_doubtful(connection, catalog, sql) for sql in claimed)
+    left, *right = [_step(sql) for sql in claimed or named(log)] or [Step("SELECT", Kind.QUERY)]
+    if sound:
+        right = [Step(each.sql, Kind.QUERY, may_fail=True, tags=_tags(each.sql)) for each in right]
+    return Case("sqlancer", scene, (left, *right))
+
+
+def _tags(sql: str) -> tuple[str, ...]:
+    return (AS_BEFORE, OF_THIS_SCENE) if sql == _FOUND else (AS_BEFORE,)
+
+
+def _doubtful(connection: psycopg.Connection[Any], catalog: Catalog, sql: str) -> bool:
+    try:
+        return bool(doubts(connection, catalog, sql))
+    except Unanalysable:
+        return True
+
+
+def _step(sql: str) -> Step:
+    try:
+        reads = isinstance(pglast.parse_sql(sql)[0].stmt, ast.SelectStmt)
+    except (pglast.parser.ParseError, IndexError):
+        reads = False
+    return Step(sql, Kind.QUERY if reads else Kind.COMMAND, may_fail=True)

@@ -1,0 +1,106 @@
+"""Running SQLancer against a server, and what it logged there."""
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+from psycopg import sql
+
+from fuzz.errors import CaseError, last_line
+from fuzz.servers.relay import relay
+from fuzz.sources.sqlancer.logs import Log, read_log
+from fuzz.sources.sqlancer.options import ASKED, ENTRY_DATABASE, LOGS, Call, argument_file
+
+_DOING: Final = "-cur"  # ends the name of the log of all statements
+_OURS: Final = "SELECT datname FROM pg_database WHERE starts_with(datname, %s)"
+_DID_NOT_START: Final = 1  # Java's exit status; SQLancer has 0, or 255 where it reports something
+_GRACE: Final = 60  # seconds beyond its own limit until it counts as hung
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server's Unix socket, as PostgreSQL's clients name it."""
+
+    host: str
+    port: int
+
+    def connect(self) -> psycopg.Connection[Any]:
+        """Open an administrator's session. Raises psycopg.OperationalError."""
+        return psycopg.connect(host=self.host, port=self.port, user="postgres", dbname="postgres", autocommit=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What came of a run: logs by database, of what it did in the last one of each name and of what it reports."""
+
+    doing: Mapping[str, Log]
+    reports: Mapping[str, Log]
+    queries: int  # that its oracles asked, as far as it told
+
+
+def run(server: Server, classpath: str, call: Call, prefix: str) -> Ran:
+    """Run SQLancer on a server, which it may crash, in databases of its own.
+
+    Raises CaseError, ServerError, psycopg.OperationalError.
+    """
+    _make_entry(server)
+    with tempfile.TemporaryDirectory(prefix="pgduel-sqlancer-") as directory:
+        with relay(Path(server.host), server.port) as login:
+            try:
+                command = command_of(call.arguments(classpath, login, prefix), Path(directory))
+                status, output = _ended(command, directory, call.seconds + _GRACE)
+            finally:
+                _drop(server, prefix)
+        found = {path.stem: path.read_text(errors="replace") for path in Path(directory, LOGS).glob("*.log")}
+    if status == _DID_NOT_START:
+        raise CaseError(f"SQLancer does not run: {last_line(output, 'it says nothing')}")
+    logs = {name: read_log(text) for name, text in sorted(found.items())}
+    return Ran(
+        {name.removesuffix(_DOING): log for name, log in logs.items() if name.endswith(_DOING)},
+        {name: log for name, log in logs.items() if not name.endswith(_DOING)},
+        max(map(int, ASKED.findall(output)), default=0),
+    )
+
+
+def command_of(arguments: list[str], directory: Path) -> list[str]:
+    """Write the arguments to a file, as other users see command lines, and return the command that reads it."""
+    path = directory / "arguments"
+    path.touch(mode=0o600)
+    path.write_bytes(os.fsencode(argument_file(arguments)))
+    return ["java", f"@{path}"]
+
+
+def _ended(command: list[str], directory: str, seconds: int) -> tuple[int, str]:
+    """Return its exit status and what it printed, as far as it got: its logs are what counts."""
+    with Path(directory, "output").open("w+", errors="replace") as output:
+        with subprocess.Popen(command, cwd=directory, stdout=output, stderr=subprocess.STDOUT) as process:
+            try:
+                process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            except BaseException:
+                process.kill()
+                raise
+        output.seek(0)
+        return process.returncode, output.read()
+
+
+def _make_entry(server: Server) -> None:
+    made = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(ENTRY_DATABASE))
+    there = suppress(psycopg.errors.DuplicateDatabase, psycopg.errors.UniqueViolation)  # from an earlier run
+    with closing(server.connect()) as connection, there:
+        connection.execute(made)
+
+
+def _drop(server: Server, prefix: str) -> None:
+    """Drop its databases, unless it crashed the server a moment ago."""
+    with suppress(psycopg.OperationalError), closing(server.connect()) as connection:
+        for (name,) in connection.execute(_OURS, [prefix]).fetchall():
+            connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))

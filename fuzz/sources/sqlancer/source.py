@@ -1,0 +1,80 @@
+"""SQLancer's statements, from its logs: the tables that it makes are the scene, the queries that it asks the steps.
+
+It draws what it does from a seed and from what the server answers, so it runs on the arm itself, in a database of its
+own. Queries that its oracles hold against each other stand beside each other; here they are compared between arms.
+"""
+
+import random
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, ClassVar, Final
+
+import pglast
+import psycopg
+from pglast import ast
+
+from fuzz.errors import CaseError
+from fuzz.generators.choices import pick
+from fuzz.generators.generator import Scale
+from fuzz.sources.context import UserInput
+from fuzz.sources.determinism.analysis import Unanalysable, doubts, is_quick
+from fuzz.sources.determinism.catalog import Catalog
+from fuzz.sources.determinism.repair import repair, sql_of
+from fuzz.sources.source import Source
+from fuzz.sources.sqlancer.jar import class_path, lacking
+from fuzz.sources.sqlancer.logs import Log, divided
+from fuzz.sources.sqlancer.options import SEEDS, Call
+from fuzz.sources.sqlancer.running import Server, run
+from fuzz.sources.sqlancer.scene import scene_of
+from oracles.model.case import Case, Kind, Step
+
+_ORACLES: Final = ("NOREC", "QUERY_PARTITIONING", "HAVING", "PQS", "FUZZER")  # those that ask for rows
+_DRAWN: Final = 4  # queries that it tries for each that a case has
+_TRIES: Final = 5  # seeds until one leads to queries: it often gives up a database
+
+
+class SqLancer(Source):
+    """SQLancer's tables and queries, replayed on all arms."""
+
+    name: ClassVar[str] = "sqlancer"
+
+    @classmethod
+    def lacks(cls, given: UserInput) -> str:
+        """Return what there must be to run SQLancer."""
+        return lacking(given.sqlancer_jar)
+
+    def generate(self, rng: random.Random, scale: Scale) -> Case:
+        """Return a case: what SQLancer makes, and asks. Raises CaseError, ServerError."""
+        path = class_path(self.target.given.sqlancer_jar)
+        for _ in range(_TRIES):
+            call = Call(pick(rng, _ORACLES), rng.randrange(SEEDS), scale.queries * _DRAWN)
+            case = self._case(path, call, scale.queries)
+            if case.steps:
+                return case
+        raise CaseError(f"SQLancer asked nothing that can be compared, with {_TRIES} seeds")
+
+    def _case(self, path: str, call: Call, queries: int) -> Case:
+        with self.target.played(()) as connection:
+            catalog = Catalog.of(connection)
+            info = connection.info
+            ran = run(Server(info.host, info.port), path, call, f"{info.dbname}_lancer")
+        made, asked = divided(next(iter(ran.doing.values()), Log(0, (), "")))
+        scene = scene_of(made, catalog)
+        with self.target.played(scene) as connection:
+            steps = tuple(islice(_fit(connection, catalog, asked), queries))
+        return Case(self.name, scene, steps)
+
+
+def _fit(connection: psycopg.Connection[Any], catalog: Catalog, asked: tuple[str, ...]) -> Iterator[Step]:
+    """Yield a step for each query that may be compared, after repair."""
+    for sql in asked:
+        try:
+            tree = pglast.parse_sql(sql)[0].stmt
+            if not isinstance(tree, ast.SelectStmt):
+                continue
+            repair(tree, catalog, without_calls=False)
+            repaired = sql_of(tree)
+            if not doubts(connection, catalog, repaired) and is_quick(connection, repaired):
+                yield Step(repaired, Kind.QUERY, may_fail=True)
+        except (pglast.parser.ParseError, Unanalysable):
+            continue

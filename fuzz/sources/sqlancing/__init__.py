@@ -1,1 +1,0 @@
-"""SQLancer as a program beside us: its jar, its options, its logs."""

@@ -1,0 +1,1 @@
+"""The source `typed` and its parts."""

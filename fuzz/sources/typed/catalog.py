@@ -1,0 +1,305 @@
+"""ServerCatalog: what an arm's catalogs offer for expressions, as far as that may be compared, and what works at all.
+
+Expressions that the grammar has and the catalogs do not list. An arm that does not know one goes without it.
+
+Polymorphism: which types a form's polymorphic ones stand for, given one of them.
+"""
+
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import product
+from pathlib import Path
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+import psycopg
+
+from fuzz.generators.choices import chance, pick
+from fuzz.sources.context import SourceContext
+from fuzz.sources.determinism.catalog import Catalog
+from fuzz.sources.typed.datatypes import UNDERSTOOD, DataType, attempted, read_types
+from fuzz.sources.typed.signatures import Signature, call, syntax
+from fuzz.sources.typed.values import BOUNDED
+
+# The key of the result's type, and a template whose holes name the types of arguments.
+SYNTAX: Final[tuple[tuple[str, str], ...]] = (
+    ("numeric", "EXTRACT(year FROM {date})"),
+    ("numeric", "EXTRACT(epoch FROM {interval})"),
+    ("numeric", "EXTRACT(dow FROM {timestamp})"),
+    ("numeric", "EXTRACT(milliseconds FROM {time})"),
+    ("timestamp", "date_trunc('month', {timestamp})"),
+    ("interval", "date_trunc('hour', {interval})"),
+    ("timestamp", "date_bin('15 minutes', {timestamp}, TIMESTAMP '2001-01-01')"),
+    ("timestamptz", "({timestamp} AT TIME ZONE 'Europe/Helsinki')"),
+    ("timestamp", "({timestamptz} AT TIME ZONE INTERVAL '-03:00')"),
+    ("bool", "(({date}, {date}) OVERLAPS ({date}, {date}))"),
+    ("text", "to_char({timestamp}, 'YYYY-MM-DD HH24:MI:SS.MS')"),
+    ("text", "to_char({numeric}, 'FM9990.00')"),
+    ("text", "SUBSTRING({text} FROM 2 FOR 3)"),
+    ("text", "SUBSTRING({text} SIMILAR '%#\"[a-m]+#\"%' ESCAPE '#')"),
+    ("text", "OVERLAY({text} PLACING {text} FROM 2)"),
+    ("int4", "POSITION({text} IN {text})"),
+    ("text", "TRIM(BOTH 'a' FROM {text})"),
+    ("bool", "({text} SIMILAR TO '[a-f]%')"),
+    ("bool", "({text} LIKE 'a%')"),
+    ("bool", "({text} ILIKE '%B_%')"),
+    ("bool", "({text} ~ '^[a-f]+')"),
+    ("text", "regexp_replace({text}, '[aeiou]', '-', 'g')"),
+    ("text", "normalize({text}, NFC)"),
+    ("bool", "({text} IS NFKC NORMALIZED)"),
+    ("bool", "({bool} IS TRUE)"),
+    ("bool", "({bool} IS NOT UNKNOWN)"),
+    ("bool", "({jsonb} ? 'a')"),
+    ("jsonb", "({jsonb})['a']"),
+    ("jsonb", "jsonb_strip_nulls({jsonb})"),
+    ("jsonb", "to_jsonb({text})"),
+    ("jsonb", "to_jsonb({date})"),
+    ("bool", "({text} IS JSON)"),
+    ("bool", "({text} IS JSON OBJECT WITH UNIQUE KEYS)"),
+    ("bool", "({jsonb} IS JSON ARRAY)"),
+    ("json", "JSON_OBJECT('a': {int4}, 'b': {text} ABSENT ON NULL)"),
+    ("jsonb", "JSON_OBJECT('a' VALUE {date}, 'b' VALUE {jsonb} RETURNING jsonb)"),
+    ("json", "JSON_ARRAY({int4}, {text}, {bool} NULL ON NULL)"),
+    ("jsonb", "JSON_ARRAY({numeric}, {jsonb} RETURNING jsonb)"),
+    ("json", "JSON_SCALAR({numeric})"),
+    ("text", "JSON_SERIALIZE({json} RETURNING text)"),
+    ("bool", "JSON_EXISTS({jsonb}, '$.a')"),
+    ("bool", "JSON_EXISTS({jsonb}, '$[*] ? (@ > $n)' PASSING {int4} AS n)"),
+    ("text", "JSON_VALUE({jsonb}, '$.c')"),
+    ("int4", "JSON_VALUE({jsonb}, '$.a' RETURNING int4 DEFAULT -1 ON EMPTY DEFAULT -2 ON ERROR)"),
+    ("numeric", "JSON_VALUE({jsonb}, 'lax $[0]' RETURNING numeric NULL ON ERROR)"),
+    ("jsonb", "JSON_QUERY({jsonb}, '$.a.b' WITH CONDITIONAL WRAPPER)"),
+    ("jsonb", "JSON_QUERY({jsonb}, '$[*]' WITH WRAPPER EMPTY ARRAY ON EMPTY)"),
+    ("int4", "ascii(CAST({text} AS varchar(3)))"),
+    ("numeric", "CAST({float8} AS numeric(12, 3))"),
+    ("timestamp", "make_timestamp(2024, 1 + abs({int4} % 12), 1, 0, 0, 0)"),
+    ("date", "({date} + ({int4} % 400)::int4)"),
+    ("int4", "width_bucket({numeric}, 0, 10, 5)"),
+    ("int4", "cardinality({_int4})"),
+    ("text", "array_to_string({_text}, ',', '*')"),
+    ("bool", "(ROW({int4}, {text}) < ROW({int4}, {text}))"),
+    ("bool", "(ROW({int4}, {bool}) IS NOT NULL)"),
+    ("bool", "(ROW({date}, {int8}) IS DISTINCT FROM ROW({date}, {int8}))"),
+    ("int4", "num_nulls({int4}, {text}, {jsonb})"),
+)
+
+
+_ELEMENTS: Final = frozenset({"anyelement", "anynonarray", "anyenum", "anycompatible", "anycompatiblenonarray"})
+_ARRAYS: Final = frozenset({"anyarray", "anycompatiblearray"})
+_RANGES: Final = frozenset({"anyrange", "anycompatiblerange"})
+_MULTIRANGES: Final = frozenset({"anymultirange", "anycompatiblemultirange"})
+POLYMORPHIC: Final = _ELEMENTS | _ARRAYS | _RANGES | _MULTIRANGES
+
+
+class Polymorphism:
+    """The types of an arm by what they are made of."""
+
+    def __init__(self, types: Mapping[str, DataType]) -> None:
+        self._types = types
+        self._made: dict[tuple[str, str], DataType] = {}
+        for type_ in types.values():
+            if type_.kind in "arm":
+                self._made.setdefault((type_.kind, type_.parts[0]), type_)
+
+    def element(self, type_: DataType) -> DataType:
+        """Return what an array, range, multirange or domain is made of in the end; else the type itself."""
+        while type_.kind in "armd":
+            type_ = self._types[type_.parts[0]]
+        return type_
+
+    def array(self, element: DataType) -> DataType | None:
+        """Return the type of arrays of such elements."""
+        return self._made.get(("a", element.key))
+
+    def resolved(self, form: Signature, wanted: DataType, some: DataType) -> Signature | None:
+        """Return the form with the result wanted; `some` type is what the others are made of, if that leaves it open.
+
+        None where there are no such types.
+        """
+        if POLYMORPHIC.isdisjoint((form.result, *form.arguments)):
+            return form if form.result == wanted.key else None
+        element = self._element_of(form.result, wanted, some)
+        if element is None or element.kind == "d":
+            return None
+        arguments = [self._argument(key, element, wanted) for key in form.arguments]
+        found = tuple(each.key for each in arguments if each is not None)
+        return replace(form, arguments=found, result=wanted.key) if len(found) == len(arguments) else None
+
+    def _element_of(self, result: str, wanted: DataType, some: DataType) -> DataType | None:
+        if result in _ELEMENTS:
+            return wanted
+        if (result in _ARRAYS and wanted.kind == "a") or (result in _RANGES and wanted.kind == "r"):
+            return self._types[wanted.parts[0]]
+        if result in _MULTIRANGES and wanted.kind == "m":
+            return self.element(wanted)
+        return self.element(some) if result == wanted.key else None
+
+    def _argument(self, key: str, element: DataType, wanted: DataType) -> DataType | None:
+        if key in _ELEMENTS:
+            unfit = (key == "anyenum" and element.kind != "e") or (key.endswith("nonarray") and element.kind == "a")
+            return None if unfit else element
+        if key in _ARRAYS:
+            return self.array(element)
+        if key not in _RANGES | _MULTIRANGES:
+            return self._types.get(key)
+        range_ = self._range(element, wanted)
+        return range_ if range_ is None or key in _RANGES else self._made.get(("m", range_.key))
+
+    def _range(self, element: DataType, wanted: DataType) -> DataType | None:
+        """Return the range type that the result is, or is made of; else one over the element."""
+        if wanted.kind == "m":
+            wanted = self._types[wanted.parts[0]]
+        is_over = wanted.kind == "r" and wanted.parts[0] == element.key
+        return wanted if is_over else self._made.get(("r", element.key))
+
+
+_CALLS: Final = Path(__file__).with_name("calls.sql").read_text()
+_AGGREGATES: Final = Path(__file__).with_name("aggregates.sql").read_text()
+_COLLATIONS: Final = """
+    SELECT DISTINCT ON (collprovider, left(collname, 1)) quote_ident(collname) FROM pg_collation
+    WHERE collnamespace = 'pg_catalog'::regnamespace AND collname <> 'default' AND collisdeterministic
+      AND collencoding IN (-1, pg_char_to_encoding(getdatabaseencoding()))
+    ORDER BY collprovider, left(collname, 1), collname COLLATE "C"
+"""
+_PARTIAL: Final = 3  # percent of the calls: of what fails for some values
+_PROBED: Final = (12, 12, 6, 3)  # values of each argument, by their number
+_TRIES: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """An aggregate or window function. `fit`: it needs no order of rows, if equal arguments are the same."""
+
+    name: str
+    kind: str  # n: normal, o: ordered-set, h: hypothetical-set, w: window function
+    direct: int  # number of direct arguments, which come first
+    form: Signature
+    fit: bool
+
+
+@dataclass(frozen=True, eq=False)
+class ServerCatalog:
+    """What there is to compose expressions of. `partial` forms are those that fail for some values."""
+
+    types: Mapping[str, DataType]
+    forms: tuple[Signature, ...]
+    partial: frozenset[Signature]
+    sets: tuple[Signature, ...]  # return sets, and fail for no value
+    aggregates: tuple[Aggregate, ...]
+    collations: tuple[str, ...]
+    version: int  # as 170011
+
+    def in_scene(self, connection: psycopg.Connection[Any]) -> "ServerCatalog":
+        """Return the offer with the types of a scene. Raises psycopg.Error."""
+        return replace(self, types=read_types(connection, self.types))
+
+    @cached_property
+    def polymorphism(self) -> Polymorphism:
+        """Return what its types are made of."""
+        return Polymorphism(self.types)
+
+    @cached_property
+    def by_result(self) -> dict[str, tuple[list[Signature], list[Signature]]]:
+        """Return forms by the key of their result: those that never fail, and the others."""
+        found: dict[str, tuple[list[Signature], list[Signature]]] = {}
+        for form in self.forms:
+            found.setdefault(form.result, ([], []))[form in self.partial].append(form)
+        return found
+
+    @cached_property
+    def _polymorphic(self) -> list[Signature]:
+        return [form for form in self.forms if form.result in POLYMORPHIC and form not in self.partial]
+
+    def form(self, rng: random.Random, wanted: DataType, some: Sequence[DataType]) -> Signature | None:
+        """Return a form of the type, preferably with arguments of `some` types; None where there is none."""
+        near = self.near(wanted, some)
+        if near and chance(rng, 60):
+            return pick(rng, near)
+        total, partial = self.by_result.get(wanted.key, ([], []))
+        options = partial if partial and chance(rng, _PARTIAL) else [*total, *self._polymorphic]
+        for _ in range(_TRIES if options else 0):
+            form = self.polymorphism.resolved(pick(rng, options), wanted, pick(rng, some))
+            if form is not None:
+                return form
+        return None
+
+    def near(self, wanted: DataType, some: Sequence[DataType]) -> Sequence[Signature]:
+        """Return the forms of the type that never fail and whose arguments are all of `some` types."""
+        return _near(self, wanted.key, frozenset(type_.key for type_ in some))
+
+
+@lru_cache(maxsize=5_000)
+def _near(offer: ServerCatalog, wanted: str, keys: frozenset[str]) -> Sequence[Signature]:
+    total, _ = offer.by_result.get(wanted, ([], []))
+    return [form for form in total if keys.issuperset(form.arguments)]
+
+
+_offers: WeakKeyDictionary[SourceContext, ServerCatalog] = WeakKeyDictionary()  # reading one takes a second
+
+
+def offer_of(target: SourceContext) -> ServerCatalog:
+    """Return what a target's arm offers, without a scene. Raises ServerError."""
+    if target not in _offers:
+        with target.played(()) as connection:
+            _offers[target] = _read_offer(connection)
+    return _offers[target]
+
+
+def _read_offer(connection: psycopg.Connection[Any]) -> ServerCatalog:
+    """Read it. Raises psycopg.Error."""
+    catalog, types = Catalog.of(connection), read_types(connection, {})
+    forms: list[Signature] = [syntax(*each) for each in SYNTAX]
+    sets: list[Signature] = []
+    known = types.keys() | POLYMORPHIC
+    for oid, name, form, arguments, result in connection.execute(_CALLS):
+        if (not oid or catalog.fit(oid)) and known.issuperset((result, *arguments)):
+            made = call(name, form, tuple(arguments), result, types.get(result))
+            (sets if form == "set" else forms).append(made)
+    forms += [
+        Signature("({})::text", (key,), "text") for key in types if key not in ("text", "varchar", "bpchar", "name")
+    ]
+    aggregates = tuple(_aggregates(connection, catalog))
+    collations = tuple(name for (name,) in connection.execute(_COLLATIONS))
+    offer = ServerCatalog(types, (), frozenset(), (), aggregates, collations, connection.info.server_version)
+    states = _probed(connection, offer, forms)
+    return replace(
+        offer,
+        forms=tuple(form for form in forms if states.get(form, "")[:2] in UNDERSTOOD),
+        partial=frozenset(form for form in forms if states.get(form)),
+        sets=tuple(form for form, state in _probed(connection, offer, sets).items() if not state),
+    )
+
+
+def _aggregates(connection: psycopg.Connection[Any], catalog: Catalog) -> Iterator[Aggregate]:
+    for oid, name, kind, direct, arguments, result in connection.execute(_AGGREGATES):
+        yield Aggregate(name, kind, direct, Signature("", tuple(arguments), result), catalog.fit(oid))
+
+
+def _probed(
+    connection: psycopg.Connection[Any], offer: ServerCatalog, forms: Iterable[Signature]
+) -> dict[Signature, str]:
+    """Return for each form an SQLSTATE that it has for some values of its arguments; empty where there is none."""
+    probes = {form: probe for form in forms if (probe := _probe(offer, form))}
+    return dict(zip(probes, attempted(connection, list(probes.values())), strict=True))
+
+
+def _probe(offer: ServerCatalog, form: Signature) -> str:
+    """Return a query of the form with many combinations of values; empty where types are lacking."""
+    for wanted, some in product((form.result, "int4", "_int4", "int4range", "int4multirange"), ("int4", "text")):
+        if wanted not in offer.types:
+            continue
+        found = offer.polymorphism.resolved(form, offer.types[wanted], offer.types[some])
+        if found is not None and found.arguments:
+            break
+    else:
+        return ""
+    relations = []
+    for n, key in enumerate(found.arguments):
+        type_ = offer.types[key]
+        values = BOUNDED if form.small and type_.category == "N" else type_.values
+        listed = ", ".join(f"({value}::{type_.name})" for value in values[: _PROBED[len(found.arguments) - 1]])
+        relations.append(f"(VALUES {listed}) AS x{n} (v)")
+    sql = found.sql([f"x{n}.v" for n, _ in enumerate(relations)])
+    return f"SELECT count(q.v) FROM {', '.join(relations)}, LATERAL (SELECT {sql} AS v) AS q"

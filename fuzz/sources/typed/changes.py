@@ -1,0 +1,209 @@
+"""INSERT, UPDATE, DELETE and MERGE, none of which meets a row twice, in whatever order rows come.
+
+Indexes of all kinds, by the operator classes that the arm has for the types of columns.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import psycopg
+
+from fuzz.generators.choices import Weighted, between, chance, pick, some
+from fuzz.sources.determinism.analysis import is_quick
+from fuzz.sources.typed.conditions import condition, where
+from fuzz.sources.typed.expressions import as_exact, expression, is_comparable, some_type, sort_key, value
+from fuzz.sources.typed.queries import level
+from fuzz.sources.typed.relations import Table
+from fuzz.sources.typed.scope import Column, Relation, Scope, names, numbered, under
+
+# Access methods by what they take by default: types, also under another name, and polymorphic ones by their kind.
+_CLASSES: Final = """
+    SELECT DISTINCT t.typname::text, a.amname::text FROM pg_opclass AS c JOIN pg_am AS a ON a.oid = c.opcmethod
+    JOIN pg_type AS t ON t.oid = c.opcintype OR EXISTS (
+        SELECT FROM pg_cast
+        WHERE castsource = t.oid AND casttarget = c.opcintype AND castmethod = 'b' AND castcontext = 'i')
+    WHERE c.opcdefault
+    ORDER BY 1, 2
+"""
+_POLYMORPHIC: Final = {"a": "anyarray", "e": "anyenum", "r": "anyrange", "m": "anymultirange", "c": "record"}
+
+
+class Indexes:
+    """What indexes an arm can make."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        """Read operator classes. Raises psycopg.Error."""
+        self._connection = connection
+        self._methods: dict[str, list[str]] = {}
+        for key, method in connection.execute(_CLASSES):
+            self._methods.setdefault(key, []).append(method)
+
+    def draw(self, rng: random.Random, scope: Scope, relation: Relation) -> str | None:
+        """Return a CREATE INDEX on the relation; None where the column drawn cannot be indexed.
+
+        A hash index gets as many buckets as the statistics have it, and those of a scene may be wrong on purpose.
+        """
+        column = pick(rng, relation.columns)
+        type_ = scope.offer.types[column.type.parts[0]] if column.type.kind == "d" else column.type
+        methods = self._methods.get(type_.key, []) + self._methods.get(_POLYMORPHIC.get(type_.kind, ""), [])
+        method = pick(rng, methods) if methods else ""
+        if not method or (method == "hash" and not is_quick(self._connection, f"TABLE {relation.name}")):
+            return None
+        over = scope.only(relation.columns)
+        partial = f" WHERE {condition(rng, over.without_relations())}" if chance(rng, 15) else ""
+        return f"CREATE INDEX ON {relation.name} USING {method} ({column.name}){partial}"
+
+
+_VERSION_OF_MERGE: Final = 150000
+_VERSION_OF_RETURNING: Final = 170000  # in MERGE, and what it does with rows NOT MATCHED BY SOURCE
+
+
+def change(rng: random.Random, scope: Scope, table: Table) -> tuple[str, str]:
+    """Return a change of the table, and what it is."""
+    maker = _CHANGES.pick(rng)
+    if maker is _merge and scope.offer.version < _VERSION_OF_MERGE:
+        maker = _insert
+    return maker(rng, scope, table), maker.__name__.strip("_").replace("_", " ")
+
+
+def _insert(rng: random.Random, scope: Scope, table: Table) -> str:
+    """Return an INSERT of values or of a query, mostly with what to do about rows that are there already."""
+    columns = (*table.key, *table.free)
+    source = _values(rng, columns) if chance(rng, 40) else _rows(rng, scope, table)
+    conflict = _on_conflict(rng, scope, table) if chance(rng, 85) else ""
+    returning = _returning(rng, scope, _of(table, "t"))
+    return f"INSERT INTO {table.relation.name} AS t ({names(columns)}) {source}{conflict}{returning}"
+
+
+def _values(rng: random.Random, columns: Sequence[Column]) -> str:
+    """Return one row: it conflicts with no other."""
+    return f"VALUES ({', '.join(_given(rng, column) for column in columns)})"
+
+
+def _given(rng: random.Random, column: Column) -> str:
+    return value(rng, column.type) if column.nullable else pick(rng, column.type.values)
+
+
+def _rows(rng: random.Random, scope: Scope, table: Table) -> str:
+    """Return a query for all columns of a table in which no key occurs twice."""
+    rest, over = level(rng, scope.inner())
+    columns = (*table.key, *table.free)
+    made = [_filled(rng, expression(rng, over, column.type, 2), column) for column in columns]
+    keys = ", ".join(_key(sql, column) for sql, column in zip(made, table.key, strict=False))
+    order = ", ".join(sort_key(sql, column.type) for sql, column in zip(made, columns, strict=True))
+    return f"SELECT DISTINCT ON ({keys}) {', '.join(made)}{rest} ORDER BY {keys}, {order} LIMIT 40"
+
+
+def _key(sql: str, column: Column) -> str:
+    """Return what is equal where values of a key are."""
+    return as_exact(sql, column.type) if is_comparable(column.type) else sort_key(sql, column.type)
+
+
+def _filled(rng: random.Random, sql: str, column: Column) -> str:
+    return sql if column.nullable else f"coalesce({sql}, {pick(rng, column.type.values)})"
+
+
+def _on_conflict(rng: random.Random, scope: Scope, table: Table) -> str:
+    keys = names(table.key)
+    if not table.free or chance(rng, 30):
+        return f" ON CONFLICT {pick(rng, ('', f'({keys}) '))}DO NOTHING"
+    seen = scope.only(_of(table, "t") + _of(table, "excluded"))
+    return f" ON CONFLICT ({keys}) DO UPDATE SET {_assigned(rng, seen, table)}{where(rng, seen, 40)}"
+
+
+def _assigned(rng: random.Random, scope: Scope, table: Table) -> str:
+    """Return assignments to some of the columns that no key has."""
+    made = []
+    for column in some(rng, table.free, between(rng, 1, 2)):
+        made.append(f"{column.name} = {_filled(rng, expression(rng, scope, column.type, 2), column)}")
+    return ", ".join(made)
+
+
+def _of(table: Table, alias: str) -> tuple[Column, ...]:
+    return under(alias, table.relation.columns)
+
+
+def _returning(rng: random.Random, scope: Scope, columns: tuple[Column, ...], first: str = "") -> str:
+    """Return a RETURNING clause or nothing; `first` stands before its expressions."""
+    if not chance(rng, 50):
+        return ""
+    seen = scope.only(columns)
+    made = [expression(rng, seen, some_type(rng, seen), 2) for _ in range(between(rng, 1, 3))]
+    return f" RETURNING {first}{', '.join(made)}"
+
+
+def _matching(rng: random.Random, scope: Scope, table: Table) -> tuple[str, str, tuple[Column, ...]]:
+    """Return rows as an item of FROM, the condition by which each is that of one row at most, and their columns."""
+    own = numbered([column.type for column in (*table.key, *table.free)])
+    columns = under("s", own)
+    pairs = zip(table.key, columns, strict=False)
+    equal = " AND ".join(f"{_key(f't.{a.name}', a)} = {_key(b.name, b)}" for a, b in pairs)
+    return f"({_rows(rng, scope, table)}) AS s ({names(own)})", equal, columns
+
+
+def _update(rng: random.Random, scope: Scope, table: Table) -> str:
+    made, columns = _updated(rng, scope, table)
+    return made + _returning(rng, scope, columns)
+
+
+def _updated(rng: random.Random, scope: Scope, table: Table) -> tuple[str, tuple[Column, ...]]:
+    """Return an UPDATE, and the columns that RETURNING may name."""
+    own = _of(table, "t")
+    over = scope.over(own, table.relation.rows)
+    start = f"UPDATE {table.relation.name} AS t SET"
+    if chance(rng, 50):
+        return f"{start} {_assigned(rng, over, table)}{where(rng, over, 90)}", own
+    source, equal, columns = _matching(rng, scope, table)
+    both = over.over(columns, 1)
+    further = f" AND {condition(rng, both)}" if chance(rng, 40) else ""
+    return f"{start} {_assigned(rng, both, table)} FROM {source} WHERE {equal}{further}", own + columns
+
+
+def _delete(rng: random.Random, scope: Scope, table: Table) -> str:
+    made, columns = _deleted(rng, scope, table)
+    return made + _returning(rng, scope, columns)
+
+
+def _deleted(rng: random.Random, scope: Scope, table: Table) -> tuple[str, tuple[Column, ...]]:
+    """Return a DELETE, and the columns that RETURNING may name."""
+    own = _of(table, "t")
+    over = scope.over(own, table.relation.rows)
+    start = f"DELETE FROM {table.relation.name} AS t"
+    if chance(rng, 60):
+        return f"{start} WHERE {condition(rng, over)} AND {condition(rng, over)}", own
+    source, equal, columns = _matching(rng, scope, table)
+    return f"{start} USING {source} WHERE {equal} AND {condition(rng, over.over(columns, 1))}", own + columns
+
+
+def _merge(rng: random.Random, scope: Scope, table: Table) -> str:
+    source, equal, columns = _matching(rng, scope, table)
+    over = scope.over(_of(table, "t"), 1)
+    both = over.over(columns, 1)
+    actions = [
+        f"WHEN MATCHED AND {condition(rng, both)} THEN {pick(rng, ('DELETE', 'DO NOTHING'))}",
+        f"WHEN MATCHED THEN UPDATE SET {_assigned(rng, both, table)}",
+        f"WHEN NOT MATCHED AND {condition(rng, scope.only(columns))} THEN "
+        f"INSERT ({names((*table.key, *table.free))}) VALUES ({names(columns)})",
+    ]
+    returning = ""
+    if scope.offer.version >= _VERSION_OF_RETURNING:
+        actions.append(
+            f"WHEN NOT MATCHED BY SOURCE AND {condition(rng, over)} THEN UPDATE SET {_assigned(rng, over, table)}"
+        )
+        returning = _returning(rng, scope, _of(table, "t"), "merge_action(), ")
+    chosen = " ".join(action for action in actions if chance(rng, 75)) or actions[1]
+    return f"MERGE INTO {table.relation.name} AS t USING {source} ON {equal} {chosen}{returning}"
+
+
+def _change_in_with(rng: random.Random, scope: Scope, table: Table) -> str:
+    """Return a query over what an UPDATE or DELETE in WITH returns."""
+    made, _ = pick(rng, (_updated, _deleted))(rng, scope, table)
+    key = table.key[0]
+    shown = f"({_key(f'w.{key.name}', key)})::text"
+    return f"WITH w AS ({made} RETURNING t.*) SELECT count(*), min({shown}), max({shown}) FROM w"
+
+
+_CHANGES: Final[Weighted[Callable[[random.Random, Scope, Table], str]]] = Weighted(
+    (35, _insert), (25, _update), (10, _delete), (20, _merge), (10, _change_in_with)
+)

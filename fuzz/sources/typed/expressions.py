@@ -1,0 +1,198 @@
+"""Typed expressions: a column, a value, a call of what the arm offers, or what the grammar has for any type.
+
+`exact` ones are such that equal values are the same in every bit, so that they may be grouped, sorted and compared.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from fuzz.generators.choices import Weighted, between, chance, first_made, pick
+from fuzz.sources.typed.datatypes import DataType
+from fuzz.sources.typed.scope import Relation, Scope, under
+from fuzz.sources.typed.values import BOUNDED
+
+Maker = Callable[[random.Random, Scope, DataType, int], str | None]
+
+DEPTH: Final = 3
+EVALUATED: Final = 20_000  # rows of a subquery times how often it is evaluated, at most
+# How values of types that are not exact are made so without a change of type.
+_CANONICAL: Final = {"numeric": "trim_scale({})", "float4": "({} + '0'::float4)", "float8": "({} + '0'::float8)"}
+_NUMBERS: Final = ("int2", "int4", "int8", "numeric")
+
+
+def expression(rng: random.Random, scope: Scope, type_: DataType, depth: int = DEPTH) -> str:
+    """Return SQL of exactly the type, safe as an operand."""
+    if depth > 0 and chance(rng, 62):
+        made = first_made(rng, _MAKERS, rng, scope, type_, depth)
+        if made is not None:
+            return made
+    return leaf(rng, scope, type_)
+
+
+def leaf(rng: random.Random, scope: Scope, type_: DataType) -> str:
+    """Return a column of the type, a call with columns only, or a value."""
+    columns = scope.of_type(type_)
+    if columns and chance(rng, 85):
+        return pick(rng, columns)
+    near = scope.columns and scope.offer.near(type_, scope.types)
+    if near and chance(rng, 70):
+        form = pick(rng, near)
+        types = [scope.offer.types[key] for key in form.arguments]
+        return form.sql([argument(rng, scope, each, 0, small=form.small) for each in types])
+    return value(rng, type_)
+
+
+def value(rng: random.Random, type_: DataType, *, edges: int = 3) -> str:
+    """Return a value of the type; NULL, or in `edges` percent one that may make errors."""
+    if type_.edges and chance(rng, edges):
+        return pick(rng, type_.edges)
+    return f"NULL::{type_.name}" if chance(rng, 4) else pick(rng, type_.values)
+
+
+def some_type(rng: random.Random, scope: Scope) -> DataType:
+    """Return a type, mostly of the columns there are."""
+    return pick(rng, scope.types) if chance(rng, 75) else pick(rng, list(scope.offer.types.values()))
+
+
+def is_comparable(type_: DataType) -> bool:
+    """Tell whether there are exact expressions of the type that can be sorted."""
+    return type_.ordered and (type_.exact or type_.key in _CANONICAL)
+
+
+def some_exact_type(rng: random.Random, scope: Scope) -> DataType:
+    """Return a type that `exact` takes, mostly of the columns there are."""
+    own = [type_ for type_ in scope.types if is_comparable(type_)]
+    if own and chance(rng, 80):
+        return pick(rng, own)
+    return pick(rng, [type_ for type_ in scope.offer.types.values() if is_comparable(type_)])
+
+
+def exact(rng: random.Random, scope: Scope, type_: DataType, depth: int = DEPTH) -> str:
+    """Return an expression of a comparable type whose equal values are the same."""
+    return as_exact(expression(rng, scope, type_, depth), type_)
+
+
+def as_exact(sql: str, type_: DataType) -> str:
+    """Return an expression of a comparable type made such that its equal values are the same."""
+    return sql if type_.exact else _CANONICAL[type_.key].format(sql)
+
+
+def sort_key(sql: str, type_: DataType) -> str:
+    """Return what tells apart all values of an expression of any type, to sort by."""
+    return sql if type_.exact and type_.ordered else f'(({sql})::text COLLATE "C")'
+
+
+def _called(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str | None:
+    form = scope.offer.form(rng, type_, scope.types)
+    if form is None:
+        return None
+    types = [scope.offer.types[key] for key in form.arguments]
+    return form.sql([argument(rng, scope, each, depth - 1, small=form.small) for each in types])
+
+
+def argument(rng: random.Random, scope: Scope, type_: DataType, depth: int, *, small: bool) -> str:
+    """Return an argument; `small`, numbers are."""
+    if not small or not _is_number(scope, type_):
+        return expression(rng, scope, type_, depth)
+    if type_.kind == "a":
+        return f"'{{{pick(rng, BOUNDED)}}}'::{type_.name}"
+    if type_.key in _NUMBERS and chance(rng, 50):
+        return f"abs({expression(rng, scope, type_, depth)} % '{between(rng, 2, 5)}'::{type_.name})"
+    return f"'{pick(rng, BOUNDED)}'::{type_.name}"
+
+
+def _is_number(scope: Scope, type_: DataType) -> bool:
+    """Tell whether a type is a number or an array of such."""
+    return (scope.offer.types[type_.parts[0]] if type_.kind == "a" else type_).category == "N"
+
+
+def _case(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str:
+    truth = scope.offer.types["bool"]
+    then, other = (expression(rng, scope, type_, depth - 1) for _ in range(2))
+    if chance(rng, 25):
+        compared = some_exact_type(rng, scope)
+        tested, equal = (expression(rng, scope, compared, depth - 1) for _ in range(2))
+        return f"CASE {tested} WHEN {equal} THEN {then} ELSE {other} END"
+    return f"CASE WHEN {expression(rng, scope, truth, depth - 1)} THEN {then} ELSE {other} END"
+
+
+def _coalesced(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str:
+    return f"coalesce({leaf(rng, scope, type_)}, {expression(rng, scope, type_, depth - 1)})"
+
+
+def _compared(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str | None:
+    if not type_.ordered:
+        return None
+    function = pick(rng, ("nullif", "greatest", "least"))
+    return f"{function}({expression(rng, scope, type_, depth - 1)}, {expression(rng, scope, type_, depth - 1)})"
+
+
+def _subquery(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str | None:
+    """Return the first in a total order of the values that a relation gives."""
+    chosen = chosen_relation(rng, scope)
+    if chosen is None:
+        return None
+    _, inner, source = chosen
+    made = expression(rng, inner, type_, depth - 1)
+    condition = f" WHERE {expression(rng, inner, scope.offer.types['bool'], depth - 1)}" if chance(rng, 70) else ""
+    return f"(SELECT {made} FROM {source}{condition} ORDER BY {sort_key(made, type_)} LIMIT 1)"
+
+
+def chosen_relation(rng: random.Random, scope: Scope) -> tuple[Relation, Scope, str] | None:
+    """Return a relation that is small enough to be read at each evaluation, the scope over it, and its SQL in FROM."""
+    small = [each for each in scope.relations if each.rows * scope.rows <= EVALUATED]
+    if not small or scope.level > 3:
+        return None
+    relation, inner = pick(rng, small), scope.inner()
+    alias = inner.alias(0)
+    return relation, inner.over(under(alias, relation.columns), relation.rows), f"{relation.name} AS {alias}"
+
+
+def _collated(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str | None:
+    if not type_.collated or scope.collation == '"default"':
+        return None
+    return f"({expression(rng, scope, type_, depth - 1)} COLLATE {scope.collation})"
+
+
+def _element(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str | None:
+    array = scope.offer.polymorphism.array(type_)
+    return f"({expression(rng, scope, array, depth - 1)})[{between(rng, 0, 3)}]" if array else None
+
+
+def _field(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str | None:
+    holders = [each for each in scope.offer.types.values() if each.kind == "c" and type_.key in each.parts]
+    if not holders:
+        return None
+    holder = pick(rng, holders)
+    field = pick(rng, [name for name, key in zip(holder.fields, holder.parts, strict=True) if key == type_.key])
+    return f"({expression(rng, scope, holder, depth - 1)}).{field}"
+
+
+def _constructed(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str | None:
+    """Return an array or a row of expressions, or a slice of an array."""
+    parts = [scope.offer.types[part] for part in type_.parts]
+    if type_.kind == "c":
+        return f"ROW({_listed(rng, scope, parts, depth)})::{type_.name}"
+    if type_.kind != "a" or scope.offer.types[type_.parts[0]].kind == "a":
+        return None
+    if chance(rng, 30):
+        return f"({expression(rng, scope, type_, depth - 1)})[{between(rng, 0, 2)}:{between(rng, 1, 3)}]"
+    return f"ARRAY[{_listed(rng, scope, parts * between(rng, 1, 3), depth)}]::{type_.name}"
+
+
+def _listed(rng: random.Random, scope: Scope, types: Sequence[DataType], depth: int) -> str:
+    return ", ".join(expression(rng, scope, type_, depth - 1) for type_ in types)
+
+
+_MAKERS: Final[Weighted[Maker]] = Weighted(
+    (60, _called),
+    (8, _case),
+    (7, _coalesced),
+    (6, _compared),
+    (6, _subquery),
+    (4, _collated),
+    (5, _element),
+    (5, _field),
+    (12, _constructed),
+)

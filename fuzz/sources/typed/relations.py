@@ -1,0 +1,222 @@
+"""Items of FROM that are no subqueries, and joins.
+
+The tables of a scene as expressions see them.
+"""
+
+import random
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import psycopg
+
+from fuzz.generators.choices import Weighted, between, chance, first_made, pick
+from fuzz.sources.typed.conditions import condition
+from fuzz.sources.typed.datatypes import DataType
+from fuzz.sources.typed.expressions import argument, expression, some_type, value
+from fuzz.sources.typed.scope import Column, Relation, Scope, names, numbered, under
+
+# A change of rows that a trigger or a rule sees, one after another, may depend on their order.
+_TABLES: Final = """
+    SELECT c.oid::int, quote_ident(c.relname), c.relhastriggers OR c.relhasrules,
+           json_agg(json_build_object(
+               'name', quote_ident(a.attname), 'type', t.typname, 'collation', quote_ident(l.collname),
+               'number', a.attnum, 'nullable', NOT a.attnotnull, 'given', a.attgenerated = '' AND a.attidentity = '')
+               ORDER BY a.attnum)
+    FROM pg_class AS c
+    JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+    JOIN pg_type AS t ON t.oid = a.atttypid
+    LEFT JOIN pg_collation AS l ON l.oid = a.attcollation AND l.collname <> 'default'
+    WHERE c.relnamespace = 'duel'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+    GROUP BY c.oid ORDER BY c.relname COLLATE "C"
+"""
+_WIDEST: Final = 500  # bytes; as a pattern, for one, longer text takes seconds
+_KEYS: Final = """
+    SELECT indrelid::int, indkey::int[], indpred IS NULL AND indexprs IS NULL AND indimmediate AND NOT indisexclusion
+    FROM pg_index WHERE indisunique OR indisexclusion
+    ORDER BY indrelid::regclass::text COLLATE "C", indkey::text
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table that may be changed: of its columns, those that no unique index knows, and its one key."""
+
+    relation: Relation
+    free: tuple[Column, ...]
+    key: tuple[Column, ...]
+
+
+def read_tables(
+    connection: psycopg.Connection[Any], types: Mapping[str, DataType]
+) -> tuple[tuple[Relation, ...], tuple[Table, ...]]:
+    """Return the tables of a scene that have columns of known types, and which of them may be changed.
+
+    Columns of long text are not taken. Raises psycopg.Error.
+    """
+    keys: dict[int, list[tuple[list[int], bool]]] = {}
+    for oid, numbers, plain in connection.execute(_KEYS):
+        keys.setdefault(oid, []).append((numbers, plain))
+    relations: list[Relation] = []
+    tables: list[Table] = []
+    for oid, name, watched, listed in connection.execute(_TABLES).fetchall():
+        unique = {numbers[0] for numbers, plain in keys.get(oid, []) if plain and len(numbers) == 1}
+        known = [each for each in listed if each["type"] in types]
+        rows, *widths = _measured(connection, name, [each["name"] for each in known])
+        columns = {
+            each["number"]: _column(each, types, unique)
+            for each, width in zip(known, widths, strict=True)
+            if width <= _WIDEST
+        }
+        if not columns:
+            continue
+        relation = Relation(name, tuple(columns.values()), rows)
+        relations.append(relation)
+        complete = len(columns) == len(listed) and all(each["given"] for each in listed)
+        if complete and not watched:
+            tables += _changeable(relation, columns, keys.get(oid, []))
+    return tuple(relations), tuple(tables)
+
+
+def _measured(connection: psycopg.Connection[Any], table: str, columns: Sequence[str]) -> list[int]:
+    """Return the number of rows of a table, and the length of the longest value, as text, of each column."""
+    widths = (f"coalesce(max(octet_length({column}::text)), 0)" for column in columns)
+    row = connection.execute(f"SELECT {', '.join(('count(*)::int', *widths))} FROM {table}".encode()).fetchone()
+    assert row is not None
+    return list(row)
+
+
+def _column(row: Mapping[str, Any], types: Mapping[str, DataType], unique: Collection[int]) -> Column:
+    return Column(row["name"], types[row["type"]], row["collation"] or "", row["nullable"], row["number"] in unique)
+
+
+def _changeable(
+    relation: Relation, columns: Mapping[int, Column], keys: list[tuple[list[int], bool]]
+) -> Iterator[Table]:
+    """Yield the table, if it has one key, of columns that are never null."""
+    if len(keys) == 1 and keys[0][1]:
+        key = tuple(columns[number] for number in keys[0][0])
+        if not any(column.nullable for column in key):
+            yield Table(relation, tuple(column for column in relation.columns if column not in key), key)
+
+
+_SET_ROWS: Final = 5  # what a function returns, about
+_MOST_ROWS: Final = 4_000  # of a join
+_DISTINCT: Final = 4  # values in a column, about
+_KINDS: Final = ("JOIN", "LEFT JOIN", "FULL JOIN", "RIGHT JOIN")
+_JSON_COLUMNS: Final = (
+    ("n", "int8", "n FOR ORDINALITY"),
+    ("a", "int4", "a int4 PATH '$.a' DEFAULT -1 ON ERROR"),
+    ("c", "text", "c text PATH '$.c'"),
+    ("j", "jsonb", "j jsonb PATH '$'"),
+    ("b", "bool", "b bool EXISTS PATH '$.a.b'"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An item of FROM: its SQL with its alias, its columns under it, and its number of rows, about."""
+
+    sql: str
+    columns: tuple[Column, ...]
+    rows: int
+
+
+def table(rng: random.Random, scope: Scope, alias: str) -> Item:
+    """Return a table or common table expression."""
+    relation = pick(rng, scope.relations)
+    return Item(f"{relation.name} AS {alias}", under(alias, relation.columns), relation.rows)
+
+
+def function(rng: random.Random, scope: Scope, alias: str) -> Item | None:
+    """Return a function that returns a set, of which the scope's columns are arguments."""
+    form = pick(rng, scope.offer.sets)
+    some = some_type(rng, scope)
+    wanted = scope.offer.types.get(form.result) or scope.offer.polymorphism.element(some)
+    found = scope.offer.polymorphism.resolved(form, wanted, some)
+    if found is None:
+        return None
+    types = [scope.offer.types[key] for key in found.arguments]
+    if any(type_.category in "DT" for type_ in types):  # such a series may have any number of steps
+        return None
+    sql = found.sql([argument(rng, scope, type_, 1, small=True) for type_ in types])
+    columns = (Column(f"{alias}.v", wanted),)
+    if chance(rng, 40):
+        ordinal = Column(f"{alias}.o", scope.offer.types["int8"])
+        return Item(f"{sql} WITH ORDINALITY AS {alias} (v, o)", (*columns, ordinal), _SET_ROWS)
+    return Item(f"{sql} AS {alias} (v)", columns, _SET_ROWS)
+
+
+def values(rng: random.Random, scope: Scope, alias: str) -> Item:
+    """Return a VALUES list."""
+    types = [some_type(rng, scope) for _ in range(between(rng, 1, 3))]
+    count = between(rng, 1, 5)
+    rows = ", ".join(f"({', '.join(value(rng, type_) for type_ in types)})" for _ in range(count))
+    columns = numbered(types, "v")
+    return Item(f"(VALUES {rows}) AS {alias} ({names(columns)})", under(alias, columns), count)
+
+
+def json_table(rng: random.Random, scope: Scope, alias: str) -> Item | None:
+    """Return a JSON_TABLE; PostgreSQL 17 has them."""
+    if scope.offer.version < 170000:
+        return None
+    types, document = scope.offer.types, expression(rng, scope, scope.offer.types["jsonb"], 1)
+    columns = tuple(Column(f"{alias}.{name}", types[key]) for name, key, _ in _JSON_COLUMNS)
+    declared = ", ".join(declaration for _, _, declaration in _JSON_COLUMNS)
+    path = pick(rng, ("$", "$[*]", "$.a.b[*]"))
+    return Item(f"JSON_TABLE({document}, '{path}' COLUMNS ({declared})) AS {alias}", columns, _SET_ROWS)
+
+
+ITEMS: Final[Weighted[Callable[[random.Random, Scope, str], Item | None]]] = Weighted(
+    (70, table), (8, function), (5, values), (4, json_table)
+)
+
+
+def plain_item(rng: random.Random, scope: Scope, alias: str) -> Item:
+    """Return an item that is no subquery."""
+    return first_made(rng, ITEMS, rng, scope, alias) or table(rng, scope, alias)
+
+
+def joined(rng: random.Random, scope: Scope, items: Sequence[Item]) -> tuple[str, Scope]:
+    """Return a FROM list of the items, each of which may see those before it, and the scope over them.
+
+    Those that would make too many rows are left out.
+    """
+    sql, columns, rows = items[0].sql, items[0].columns, items[0].rows
+    for item in items[1:]:
+        pair = _equal(rng, columns, item.columns)
+        grown = _grown(rows, item.rows, pair)
+        if grown > _MOST_ROWS:
+            break
+        seen = scope.over(columns + item.columns, grown)
+        if not pair and chance(rng, 30):
+            sql += f" CROSS JOIN {item.sql}"
+        elif pair and chance(rng, 85):
+            kind = pick(rng, _KINDS[:2] if _is_lateral(item) else _KINDS)  # the grammar forbids others
+            further = f" AND {condition(rng, seen)}" if chance(rng, 30) and "FULL" not in kind else ""
+            sql += f" {kind} {item.sql} ON {pair[0].name} = {pair[1].name}{further}"
+        else:
+            grown = rows * item.rows
+            if grown > _MOST_ROWS:
+                break
+            sql += f" {pick(rng, _KINDS[:2])} {item.sql} ON {condition(rng, seen)}"
+        columns, rows = columns + item.columns, grown
+    return sql, scope.over(columns, rows)
+
+
+def _grown(left: int, right: int, pair: tuple[Column, Column] | None) -> int:
+    """Return how many rows a join has, about: values that are no keys are taken to occur often."""
+    if pair and (pair[0].unique or pair[1].unique):
+        return max(left, right)
+    return left * right // (_DISTINCT if pair else 1)
+
+
+def _is_lateral(item: Item) -> bool:
+    return "(" in item.sql.split(" AS ", 1)[0]
+
+
+def _equal(rng: random.Random, left: Sequence[Column], right: Sequence[Column]) -> tuple[Column, Column] | None:
+    """Return two columns of one type and collation, preferably a key; None where there are no such."""
+    pairs = [(a, b) for a in left for b in right if a.type is b.type and a.type.ordered and a.collation == b.collation]
+    keys = [pair for pair in pairs if pair[0].unique or pair[1].unique]
+    return pick(rng, keys if keys and chance(rng, 50) else pairs) if pairs else None

@@ -1,0 +1,1 @@
+"""Reduction: from a finding's case to the smallest that shows it."""

@@ -1,0 +1,201 @@
+"""Columns of tables: which there are in a case, and the case without some, wherever they are listed.
+
+Fields of what COPY FROM STDIN is sent in text or CSV, as they stand, so that what stays of a line is what it was.
+
+Binary data are one line of no fields.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import zip_longest
+from typing import Any
+
+from pglast import ast
+
+from fuzz.triage.reduction.query_columns import named_columns, width, with_columns
+from fuzz.triage.reduction.trees import altered, nodes, text_of, tree_of
+from fuzz.triage.reproducer.copy_text import LINES
+from oracles.model.case import Case, Step
+
+
+class Fields:
+    """How the lines are cut into fields, by the options of a COPY."""
+
+    def __init__(self, copy: Any) -> None:
+        options = {option.defname: getattr(option.arg, "sval", "") for option in copy.options or ()}
+        form = options.get("format", "text")
+        self._binary = form == "binary"
+        self._delimiter = (options.get("delimiter") or ("," if form == "csv" else "\t")).encode()
+        apart = re.escape(self._delimiter)
+        quote = re.escape((options.get("quote") or '"').encode())
+        escape = re.escape((options.get("escape") or options.get("quote") or '"').encode())
+        quoted = rb"%b(?:%b.|[^%b])*?%b(?!%b)" % (quote, escape, quote, quote, quote)
+        field = rb"(?:%b|[^%b%b])*" % (quoted, apart, quote) if form == "csv" else rb"(?:\\.|[^\\%b])*" % apart
+        self._field = re.compile(field, re.DOTALL)
+
+    def changed(self, data: bytes, change: Callable[[list[bytes]], list[bytes]]) -> bytes:
+        """Return the data with the fields of each line changed; a line that is none of the format stays."""
+        return b"".join(
+            self._delimiter.join(change(fields)) + end if fields else end for fields, end in self._lines(data)
+        )
+
+    def widths(self, data: bytes) -> list[int]:
+        """Return the length of the longest field of each column."""
+        lines = [map(len, fields) for fields, _ in self._lines(data)]
+        return [max(lengths) for lengths in zip_longest(*lines, fillvalue=0)]
+
+    def _lines(self, data: bytes) -> Iterator[tuple[list[bytes], bytes]]:
+        """Yield the fields of each line, and what stands behind them: all of a line that is none of the format."""
+        for line in [data] if self._binary else LINES.findall(data):
+            text = line.rstrip(b"\r\n")
+            fields = [] if self._binary else list(self._fields(text))
+            yield (fields, line[len(text) :]) if self._delimiter.join(fields) == text else ([], line)
+
+    def _fields(self, text: bytes) -> Iterator[bytes]:
+        start = 0
+        while match := self._field.match(text, start):
+            yield match[0]
+            if match.end() == len(text):
+                return
+            start = match.end() + len(self._delimiter)
+
+
+Gone = Callable[[str, str], bool]  # tells of a table and a column whether it is left out
+Tables = Mapping[str, tuple[str, ...]]
+
+
+def tables_of(case: Case) -> Tables:
+    """Return the columns that each table is given."""
+    tables: dict[str, tuple[str, ...]] = {}
+    for step in case.all_steps:
+        tree: Any = tree_of(step.sql)
+        if isinstance(tree, ast.CreateStmt | ast.AlterTableStmt):
+            table = _table(tree)
+            tables[table] = (*tables.get(table, ()), *(each.colname for each in _defined(tree)))
+    return tables
+
+
+def _table(tree: Any) -> str:
+    return str(tree.relation.relname)
+
+
+def _defined(tree: Any) -> Iterator[Any]:
+    """Return the columns that a table is created with, or that are added to it."""
+    alters = isinstance(tree, ast.AlterTableStmt)
+    elements = (command.def_ for command in tree.cmds) if alters else tree.tableElts or ()
+    return (each for each in elements if isinstance(each, ast.ColumnDef) and each.colname)
+
+
+def mentioned(case: Case) -> set[str]:
+    """Return the names of columns that something refers to, beside what only lists a table's columns."""
+    trees = [tree for step in case.all_steps if (tree := tree_of(step.sql)) is not None]
+    wanted = [tree for tree in trees if not isinstance(tree, ast.CreateStmt | ast.IndexStmt)]
+    keys = [tree.partspec for tree in trees if isinstance(tree, ast.CreateStmt) and tree.partspec]
+    return {name for tree in (*wanted, *keys) for name in _names(tree)}
+
+
+def _names(tree: Any) -> set[str]:
+    """Return the names of columns in a tree."""
+    found = set()
+    node: Any
+    for node in nodes(tree):
+        if isinstance(node, ast.ColumnRef):
+            found.add(getattr((node.fields or (None,))[-1], "sval", "*"))
+        elif isinstance(node, ast.Constraint):
+            found |= {key.sval for key in (*(node.keys or ()), *(node.fk_attrs or ()))}
+        elif isinstance(node, ast.IndexElem | ast.PartitionElem | ast.StatsElem):
+            found.add(node.name)
+    return found
+
+
+def without(case: Case, gone: Gone) -> Case:
+    """Return the case without some columns, in what creates and fills tables, and in indexes and statistics."""
+    tables = tables_of(case)
+    scene, steps = (
+        tuple(left for step in part if (left := _without(step, tables, gone)) is not None)
+        for part in (case.scene, case.steps)
+    )
+    return replace(case, scene=scene, steps=steps)
+
+
+def _without(step: Step, tables: Tables, gone: Gone) -> Step | None:
+    """Return the step without the columns; None where nothing is left of what it does."""
+    tree = tree_of(step.sql)
+    if isinstance(tree, ast.CopyStmt) and tree.relation and step.copy_data:
+        return _copy(step, tree, tables, gone)
+    if type(tree) not in _CHANGES:
+        return step
+    changed = _CHANGES[type(tree)](tree, tables, gone)
+    if changed is None:
+        return None
+    return step if changed == tree else replace(step, sql=text_of(changed) or step.sql)
+
+
+def _create(tree: Any, _tables: Tables, gone: Gone) -> Any:
+    table = _table(tree)
+    kept = (each for each in tree.tableElts or () if not _about(each, table, gone))
+    return altered(tree, tableElts=tuple(kept) or None)
+
+
+def _about(element: Any, table: str, gone: Gone) -> bool:
+    """Tell whether a column, or a constraint of the table, is left out."""
+    names: Any = [element.colname] if isinstance(element, ast.ColumnDef) else _names(element)
+    return any(gone(table, name) for name in names)
+
+
+def _alter(tree: Any, _tables: Tables, gone: Gone) -> Any:
+    table = _table(tree)
+    kept = tuple(
+        each for each in tree.cmds if not (isinstance(each.def_, ast.ColumnDef) and _about(each.def_, table, gone))
+    )
+    return altered(tree, cmds=kept) if kept else None
+
+
+def _insert(tree: Any, tables: Tables, gone: Gone) -> Any:
+    table = _table(tree)
+    names = [column.name for column in tree.cols or ()] or tables.get(table, ())
+    kept = _kept(table, names, gone)
+    if width(tree.selectStmt) != len(names) or not kept:
+        return tree
+    return named_columns(tree, kept) if tree.cols else altered(tree, selectStmt=with_columns(tree.selectStmt, kept))
+
+
+def _kept(table: str, names: Sequence[str], gone: Gone) -> list[int]:
+    return [position for position, name in enumerate(names) if not gone(table, name)]
+
+
+def _index(tree: Any, _tables: Tables, gone: Gone) -> Any:
+    table = _table(tree)
+    kept = tuple(each for each in tree.indexParams if not gone(table, each.name))
+    return altered(tree, indexParams=kept) if kept else None
+
+
+def _statistics(tree: Any, _tables: Tables, gone: Gone) -> Any:
+    table = getattr(tree.relations[0], "relname", "")
+    kept = tuple(each for each in tree.exprs if not gone(table, each.name))
+    return altered(tree, exprs=kept) if kept else None
+
+
+_CHANGES: dict[type[Any], Callable[[Any, Tables, Gone], Any]] = {
+    ast.CreateStmt: _create,
+    ast.AlterTableStmt: _alter,
+    ast.InsertStmt: _insert,
+    ast.IndexStmt: _index,
+    ast.CreateStatsStmt: _statistics,
+}
+
+
+def _copy(step: Step, tree: Any, tables: Tables, gone: Gone) -> Step:
+    """Return a COPY FROM STDIN, and what it is sent, without some columns; lines of another length stay."""
+    names = [column.sval for column in tree.attlist or ()] or tables.get(tree.relation.relname, ())
+    kept = _kept(tree.relation.relname, names, gone)
+    if len(kept) in (0, len(names)):
+        return step
+
+    def change(line: list[bytes]) -> list[bytes]:
+        return [line[position] for position in kept] if len(line) == len(names) else line
+
+    columns = tree.attlist and tuple(tree.attlist[position] for position in kept)
+    sql = text_of(altered(tree, attlist=columns)) if columns else step.sql
+    return replace(step, sql=sql or step.sql, copy_data=Fields(tree).changed(step.copy_data or b"", change))

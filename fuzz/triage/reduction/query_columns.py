@@ -1,0 +1,111 @@
+"""Columns of a query: leaving some out in all places at once where they are counted.
+
+These are the targets, or the values of each row, of all sides of UNION; numbers in ORDER BY and GROUP BY; and the names
+that are given to the columns from outside.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from pglast import ast
+from pglast.enums import SetOperation
+
+from fuzz.triage.reduction.trees import altered, constant
+from oracles.sql.total_order import integer, is_star
+
+# Who gives names to a query's columns: the attribute that has the names, and the one that has the query.
+_NAMING: dict[type[Any], tuple[str, str]] = {
+    ast.InsertStmt: ("cols", "selectStmt"),
+    ast.CommonTableExpr: ("aliascolnames", "ctequery"),
+    ast.ViewStmt: ("aliases", "query"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How many items a node has that can be left out, and the node with some of them only."""
+
+    count: int
+    with_only: Callable[[Sequence[int]], Any]
+
+
+def width(query: Any) -> int | None:
+    """Return how many columns a query has; None if its text does not tell."""
+    if not isinstance(query, ast.SelectStmt):
+        return None
+    if query.op != SetOperation.SETOP_NONE:
+        return _same({width(query.larg), width(query.rarg)})
+    if query.valuesLists:
+        return _same(set(map(len, query.valuesLists)))
+    targets: Any = query.targetList or ()
+    return None if any(is_star(target.val) for target in targets) else len(targets)
+
+
+def _same(widths: set[Any]) -> int | None:
+    return widths.pop() if len(widths) == 1 else None
+
+
+def with_columns(query: Any, kept: Sequence[int]) -> Any:
+    """Return the query with those of its columns only."""
+    if query.op != SetOperation.SETOP_NONE:
+        sides = {"larg": with_columns(query.larg, kept), "rarg": with_columns(query.rarg, kept)}
+    elif query.valuesLists:
+        sides = {"valuesLists": tuple(tuple(row[position] for position in kept) for row in query.valuesLists)}
+    else:
+        sides = {"targetList": tuple(query.targetList[position] for position in kept)}
+    orders = {name: _renumbered(getattr(query, name), kept) for name in ("groupClause", "sortClause")}
+    return altered(query, **sides, **orders)
+
+
+def _renumbered(clause: Any, kept: Sequence[int]) -> Any:
+    """Return ORDER BY or GROUP BY with each number meaning the column that it meant; what is gone is left out."""
+    return tuple(filter(None, (_numbered(item, kept) for item in clause or ()))) or None
+
+
+def _numbered(item: Any, kept: Sequence[int]) -> Any:
+    number = integer(item.node if isinstance(item, ast.SortBy) else item)
+    if number is None:
+        return item
+    if number - 1 not in kept:
+        return None
+    other = constant(ast.Integer(kept.index(number - 1) + 1))
+    return altered(item, node=other) if isinstance(item, ast.SortBy) else other
+
+
+def columns_at(node: Any, above: Any) -> Counted | None:
+    """Return the columns that can be left out at a node which is in another one; None where there are none.
+
+    That is at whoever names a query's columns, else at the query itself.
+    """
+    if isinstance(node, ast.SelectStmt):
+        apart = _is_side(node, above) or _names(above)
+        count = None if apart else width(node)
+        return None if count is None else Counted(count, partial(with_columns, node))
+    names = _names(node)
+    return Counted(len(names), partial(named_columns, node)) if names and width(_query(node)) == len(names) else None
+
+
+def named_columns(node: Any, kept: Sequence[int]) -> Any:
+    """Return whoever names a query's columns with those only."""
+    names = tuple(_names(node)[position] for position in kept)
+    query = with_columns(_query(node), kept)
+    if isinstance(node, ast.RangeSubselect):
+        return altered(node, alias=altered(node.alias, colnames=names), subquery=query)
+    attribute, of_query = _NAMING[type(node)]
+    return altered(node, **{attribute: names, of_query: query})
+
+
+def _is_side(query: Any, above: Any) -> bool:
+    return isinstance(above, ast.SelectStmt) and (above.larg is query or above.rarg is query)
+
+
+def _names(node: Any) -> tuple[Any, ...]:
+    if isinstance(node, ast.RangeSubselect):
+        return (node.alias and node.alias.colnames) or ()
+    return getattr(node, _NAMING[type(node)][0]) or () if type(node) in _NAMING else ()
+
+
+def _query(node: Any) -> Any:
+    return node.subquery if isinstance(node, ast.RangeSubselect) else getattr(node, _NAMING[type(node)][1])

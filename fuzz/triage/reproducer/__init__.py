@@ -1,0 +1,1 @@
+"""Reproducers: psql scripts that show a finding without pgduel, and from which pgduel reads the case again."""

@@ -1,0 +1,49 @@
+"""What to replay: a script, of pgduel's or any other that psql could run, or the identity of a case."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from fuzz.engines.seeded import case_of
+from fuzz.errors import CaseError
+from fuzz.generators.generator import Scale
+from fuzz.sources.context import SourceContext
+from fuzz.triage.reproducer.reproducer import About, parse, read_about
+from oracles.model.case import Case, CaseId
+
+_CASE_ID = re.compile(r"(\d+)/(\w+)/(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A case to run again; `about` is known where it comes from a reproducer."""
+
+    case: Case
+    about: About | None = None
+
+
+def load(what: str, scale: Scale | None = None, target: SourceContext | None = None) -> Replay:
+    """Return the case in the file `what`, or the one that SEED/GENERATOR/INDEX means. Raises CaseError.
+
+    Scale and target matter to a case from a seed only, and have to be those it was first generated with and for.
+    """
+    path = Path(what)
+    if path.is_file():
+        return _from_script(path)
+    match = _CASE_ID.fullmatch(what)
+    if match is None:
+        raise CaseError(f"{what}: there is no such file, and it is no case either, which is SEED/GENERATOR/INDEX")
+    return Replay(case_of(CaseId(int(match[1]), match[2], int(match[3])), scale or Scale(), target))
+
+
+def _from_script(path: Path) -> Replay:
+    try:
+        script = path.read_text(encoding="utf-8")
+        replay = Replay(parse(script), read_about(script))
+    except (OSError, UnicodeDecodeError) as error:
+        raise CaseError(f"{path} cannot be read ({error}); a script has to be a text file in UTF-8") from error
+    except CaseError as error:
+        raise CaseError(f"{path}, {error}") from error
+    if not replay.case.all_steps:
+        raise CaseError(f"{path} holds no statement")
+    return replay

@@ -1,0 +1,222 @@
+"""Reproducer: a psql script that shows a finding without pgduel, and from which pgduel restores the case.
+
+What a script does, whoever reads it: surroundings, settings, statements, what is left, and cleaning up.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Any
+
+from fuzz import __version__
+from fuzz.errors import CaseError
+from fuzz.execution.session import SEARCH_PATH
+from fuzz.output import visible_line
+from fuzz.sources.scripts.roles import role_made
+from fuzz.triage.reproducer.copy_text import SPOOL_VARIABLE
+from fuzz.triage.reproducer.quoting import sql_literal
+from fuzz.triage.reproducer.script import read_case, write_beside, write_modes, write_steps
+from oracles.model.case import Case
+from oracles.model.finding import Finding
+from oracles.model.mode import Protocol, protocol_of
+
+_OPENS_BLOCK = re.compile(r"\s*(BEGIN|START)\b", re.IGNORECASE)
+_USES_SPOOL = '"$PGDUEL_DATA"'
+_MAKE_SPOOL = f"\\set {SPOOL_VARIABLE} `mktemp`\n\\setenv PGDUEL_DATA :{SPOOL_VARIABLE}"
+_REMOVE_SPOOL = '\\! rm -f "$PGDUEL_DATA"'
+_SEARCH_PATH = f"""\
+SET search_path = {SEARCH_PATH.replace(",", ", ")};"""
+_CLEAN_UP = """\
+SET client_min_messages = warning;
+DROP SCHEMA duel CASCADE;"""
+_BE_ONESELF = "RESET SESSION AUTHORIZATION;\nRESET ROLE;"
+_REMOVE_ROLES = """\
+SELECT format('DROP OWNED BY %1$I CASCADE; DROP ROLE %1$I', rolname) FROM pg_roles WHERE rolname IN ({0})
+\\gexec"""
+_CURSOR_PLANS = "SET cursor_tuple_fraction = 1;  -- pgduel fetched by protocol, which plans for all rows"
+_EXTENSION = "CREATE EXTENSION IF NOT EXISTS {0} SCHEMA public;"
+_LOOPBACK = f"""\
+{_EXTENSION.format("postgres_fdw")}
+CREATE SERVER loopback FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host :'HOST', port :'PORT', dbname :'DBNAME');
+CREATE USER MAPPING FOR CURRENT_USER SERVER loopback OPTIONS (user :'USER');"""
+# What a case may find in its database beside its own schema: how its mention looks, how to make it, how to remove it.
+_SURROUNDINGS = (
+    (re.compile(r"\bgist\b", re.IGNORECASE), _EXTENSION.format("btree_gist"), ""),
+    (re.compile(r"\bloopback\b"), _LOOPBACK, "DROP SERVER loopback CASCADE;"),
+)
+_WHAT_IS_LEFT = """\
+-- Rows and a hash of every table, view and sequence that the case leaves.
+SELECT format(CASE relkind
+              WHEN 'S' THEN 'SELECT %L AS sequence, last_value, is_called FROM %s'
+              WHEN 'v' THEN 'SELECT %L AS view, count(*), sum(hashtextextended((r.*)::text, 0)) AS hash FROM %s AS r'
+              ELSE 'SELECT %L AS "table", count(*), '
+                   'sum(hashtextextended(tableoid::regclass || (r.*)::text, 0)) AS hash FROM %s AS r'
+              END, oid::regclass, oid::regclass)
+FROM pg_class
+WHERE relnamespace IN ('duel'::regnamespace, pg_my_temp_schema())
+  AND relkind IN ('r', 'p', 'm', 'v', 'S') AND NOT relispartition
+ORDER BY relname COLLATE "C"
+\\gexec"""
+
+_WHAT_IS_HELD = """\
+-- What the session still holds.
+SELECT locktype, relation::regclass, mode, objid FROM pg_locks
+WHERE pid = pg_backend_pid() AND locktype <> 'virtualxid' AND relation IS DISTINCT FROM 'pg_locks'::regclass;
+SELECT name FROM pg_cursors;
+SELECT name FROM pg_ls_tmpdir() WHERE name LIKE format('pgsql_tmp%s.%%', pg_backend_pid());
+SELECT name, count(*), sum(total_bytes) FROM pg_backend_memory_contexts
+GROUP BY name ORDER BY sum(total_bytes) DESC, name LIMIT 10;"""
+
+
+def body(case: Case, finding: Finding) -> Sequence[str]:
+    """Return the blocks of a script for psql, in a session that has an empty schema `duel`, which goes in the end."""
+    blocks = list(write_steps(case))
+    if finding.step is not None and finding.beside:
+        blocks.insert(finding.step + 1, write_beside(case, finding.step, finding.beside))
+    steps = "\n\n".join(blocks)
+    mentioned = [each for each in _SURROUNDINGS if each[0].search(steps)]
+    spool = _USES_SPOOL in steps
+    roles = ", ".join(sorted({sql_literal(role) for step in case.all_steps if (role := role_made(step.sql))}))
+    parts = (
+        *(make for _, make, _ in mentioned),
+        _SEARCH_PATH,
+        _MAKE_SPOOL if spool else "",
+        _CURSOR_PLANS if protocol_of(case.modes) is Protocol.CLOSED_EARLY else "",
+        *write_modes(case),
+        steps,
+        "ROLLBACK;" if any(_OPENS_BLOCK.match(step.sql) for step in case.all_steps) else "",
+        _BE_ONESELF if roles else "",
+        _WHAT_IS_LEFT if finding.step is None and finding.oracle != "leak" else "",
+        _WHAT_IS_HELD if finding.oracle == "leak" else "",
+        _CLEAN_UP,
+        _REMOVE_ROLES.format(roles) if roles else "",
+        *(remove for _, _, remove in mentioned),
+        _REMOVE_SPOOL if spool else "",
+    )
+    return [part for part in parts if part]
+
+
+_ABOUT = re.compile(r"^-- pgduel: (\{.*\})$", re.MULTILINE)
+_WIDTH = 110
+_SHOWN_LINES, _SHOWN_WIDTH = 12, 160
+_SESSION = """\
+\\encoding UTF8
+\\set ON_ERROR_STOP off
+\\set ECHO queries
+\\pset pager off
+\\pset null '(null)'
+SET client_min_messages = warning;
+DROP SCHEMA IF EXISTS duel CASCADE;
+CREATE SCHEMA duel;
+RESET client_min_messages;"""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a script says of itself to pgduel."""
+
+    generator: str
+    case_id: str
+    oracle: str
+    fingerprint: str
+    arms: tuple[str, ...]
+
+
+def render(case: Case, finding: Finding, arms: Mapping[str, Mapping[str, Any]], case_id: str, replay: str) -> str:
+    """Return the script. `arms` holds what is known of each arm, by name; `replay` is the command that judges it."""
+    about = {
+        "generator": case.generator,
+        "case_id": case_id,
+        "oracle": finding.oracle,
+        "fingerprint": finding.fingerprint,
+        "arms": finding.arms,
+    }
+    parts = (
+        "\n".join(_comment(line) for line in _explain(case, finding, arms, case_id, replay)),
+        f"-- pgduel: {json.dumps(about)}",
+        _SESSION,
+        *body(case, finding),
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def _comment(text: str) -> str:
+    """Return a line that is no marker, as these have one space, and that stays one line in any reader."""
+    return f"--   {visible_line(text)}".rstrip()
+
+
+def _explain(
+    case: Case, finding: Finding, arms: Mapping[str, Mapping[str, Any]], case_id: str, replay: str
+) -> Iterator[str]:
+    yield finding.summary
+    yield ""
+    yield f"finding   {finding.fingerprint}, by the oracle {finding.oracle} ({finding.origin})"
+    yield f"case      {case_id}" + ("" if finding.step is None else f"; it shows at step {finding.step} below")
+    yield f"modes     {', '.join(mode.name for mode in case.modes) or 'plain'}"
+    if finding.vote:
+        yield f"suspect   {finding.vote}"
+    for name, facts in arms.items():
+        yield from wrap(f"arm       {name}: {_facts(facts)}", _WIDTH, subsequent_indent=" " * 10)
+    for title, text in finding.sides():
+        yield from _block(title, text)
+    yield ""
+    yield "See it:   psql -X -f THIS_FILE   as a superuser on a server of each arm, and compare what they print"
+    yield f"Judge it: {replay}"
+    yield f"Written by pgduel {__version__}."
+
+
+def noted(script: str, notes: Mapping[str, str]) -> str:
+    """Return a script whose head also says this, below what it says of the case; notes of the same name go."""
+    head, about, rest = script.partition("\n-- pgduel: ")
+    for name in notes:
+        head = re.sub(rf"^--   {name:9} .*\n(?:--             .*\n)*", "", head, flags=re.MULTILINE)
+    lines = [
+        line for name, told in notes.items() for line in wrap(f"{name:9} {told}", _WIDTH, subsequent_indent=" " * 10)
+    ]
+    added = "".join(f"{_comment(line)}\n" for line in lines)
+    return (
+        re.sub(r"^--   modes     .*\n", lambda match: match[0] + added, head, count=1, flags=re.MULTILINE)
+        + about
+        + rest
+    )
+
+
+def _facts(facts: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} {_words(value)}" for key, value in facts.items() if value not in (None, "", [], ()))
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, Mapping):
+        value = tuple(value.values())
+    return " ".join(map(str, value)) if isinstance(value, Sequence) and not isinstance(value, str) else str(value)
+
+
+def _block(title: str, text: str) -> Iterator[str]:
+    lines = text.split("\n")
+    yield ""
+    yield f"{title}:"
+    for line in lines[:_SHOWN_LINES]:
+        yield f"  {line[:_SHOWN_WIDTH]}" + ("..." if len(line) > _SHOWN_WIDTH else "")
+    if len(lines) > _SHOWN_LINES:
+        yield f"  ... {len(lines) - _SHOWN_LINES} more lines"
+
+
+def parse(script: str) -> Case:
+    """Return the case that a script holds: exactly the one rendered, unless someone edited it. Raises CaseError."""
+    about = read_about(script)
+    return read_case(script, about.generator if about else "script")
+
+
+def read_about(script: str) -> About | None:
+    """Return what the script says of itself, or None for a script that pgduel did not write. Raises CaseError."""
+    match = _ABOUT.search(script)
+    if match is None:
+        return None
+    try:
+        told = json.loads(match[1])
+        return About(told["generator"], told["case_id"], told["oracle"], told["fingerprint"], tuple(told["arms"]))
+    except (ValueError, KeyError, TypeError) as error:
+        line = script.count("\n", 0, match.start()) + 1
+        raise CaseError(f"line {line}: what follows `-- pgduel:` is damaged ({error!r})") from error

@@ -1,0 +1,1 @@
+"""The oracle `cert` and the restrictions that it compares."""

@@ -1,0 +1,44 @@
+"""Hash memory: how much of it a statement may use, and ways to run a case with somewhat more."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from oracles.model.case import Case, Kind
+from oracles.model.mode import Mode
+
+DEFAULT_WORK_MEM: Final = "4MB"  # EXPLAIN (SETTINGS) leaves out what has its built-in value
+_DEFAULT_MULTIPLIER: Final = "2"
+_UNITS: Final = {"kB": 1, "MB": 1024, "GB": 1024**2, "TB": 1024**3}
+_SETS_WORK_MEM: Final = re.compile(r"\s*((?i:SET (?:LOCAL |SESSION )?work_mem)) *(?:=|(?i:TO)) *'?(\d+)([kMGT]B)'?\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """A way to run a case: modes besides its own, and other statements at some positions."""
+
+    modes: tuple[Mode, ...] = ()
+    instead: tuple[tuple[int, str], ...] = ()
+
+
+def allowance(settings: Mapping[str, str]) -> float:
+    """Return the kB that a hash table may take under these settings, which EXPLAIN told."""
+    multiplier = float(settings.get("hash_mem_multiplier", _DEFAULT_MULTIPLIER))
+    return kilobytes(settings.get("work_mem", DEFAULT_WORK_MEM)) * multiplier
+
+
+def kilobytes(setting: str) -> int:
+    """Return an amount of memory in kB, from the form in which the server tells it."""
+    return int(setting[:-2]) * _UNITS[setting[-2:]]
+
+
+def roomier(case: Case, work_mem: int, factor: float) -> Variation:
+    """Return the way with so many times `work_mem` (kB), which the case starts with, and what its statements set."""
+    mode = Mode(f"work_mem * {factor}", (("work_mem", f"{int(work_mem * factor)}kB"),))
+    instead = (
+        (position, f"{found[1]} = '{int(kilobytes(found[2] + found[3]) * factor)}kB'")
+        for position, step in enumerate(case.all_steps)
+        if step.kind is Kind.COMMAND and (found := _SETS_WORK_MEM.fullmatch(step.sql))
+    )
+    return Variation((mode,), tuple(instead))

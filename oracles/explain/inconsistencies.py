@@ -1,0 +1,72 @@
+"""InconsistentFigures: figures of an explained statement that cannot all be true, whatever the other arm says."""
+
+from abc import abstractmethod
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from oracles.explain.nodes import Node, explained_runs, plans
+from oracles.model.case import Case
+from oracles.model.finding import Evidence, Finding, as_all_do, pairs_of
+from oracles.model.observation import CaseObservation, Run
+from oracles.model.oracle import Agree, Inconclusive, Observations, Oracle, Verdict, accused, duel
+from oracles.model.sampling import EXPLAINED, Sample
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """What should hold of some node's figures and does not."""
+
+    name: str
+    of: str  # kind of node
+    told: tuple[str, ...]  # figures, a line each
+
+
+class InconsistentFigures(Oracle):
+    """An oracle that judges each arm, the first one too, by what it tells itself in a share of cases."""
+
+    needs_another_arm: ClassVar[bool] = False
+    samples: ClassVar[tuple[Sample, ...]] = (EXPLAINED,)
+
+    @abstractmethod
+    def contradictions(self, explained: Node) -> Iterator[Contradiction]:
+        """Yield what a statement's EXPLAIN (ANALYZE, FORMAT JSON) tells that cannot be."""
+
+    def runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
+        """Return the duel, and the explained runs of a share of cases."""
+        return duel(case, arms) + explained_runs(case, arms)
+
+    def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...]:
+        """Return a finding for each identity that an arm breaks, else how many statements were looked at."""
+        seen = {run.arm: observations[run] for run in explained_runs(case, arms)}
+        broken: dict[str, dict[str, tuple[int, Contradiction]]] = defaultdict(dict)  # identity -> arm -> example
+        for arm, observed in seen.items():
+            for position, plan in plans(observed):
+                for found in self.contradictions(plan):
+                    broken[found.name].setdefault(arm, (position, found))
+        findings = [
+            self._finding(case, pair, *examples[pair[1]])
+            for examples in broken.values()
+            for pair in pairs_of(arms, examples)
+        ]
+        suspects = {finding.arms[1] for finding in findings}
+        return (*findings, *(_unsuspected(seen.get(arm)) for arm in accused(arms) if arm not in suspects))
+
+    def _finding(self, case: Case, pair: tuple[str, str], position: int, found: Contradiction) -> Finding:
+        return Finding(
+            oracle=self.name,
+            arms=pair,
+            origin=f"{found.name}: {found.of}",
+            step=position,
+            summary=f"step {position}: figures of a {found.of} contradict: {found.name}{as_all_do(pair)}",
+            expected=found.name,
+            actual="\n".join(found.told),
+            beside=(Evidence(case.all_steps[position].sql, explained=True),),
+        )
+
+
+def _unsuspected(observed: CaseObservation | None) -> Agree | Inconclusive:
+    if observed is not None and observed.residue is None:
+        return Inconclusive("connection lost")
+    return Agree(len(list(plans(observed))) if observed is not None else 0)

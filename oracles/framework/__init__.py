@@ -1,0 +1,1 @@
+"""What several oracles build on: pairs of arms, metamorphic relations, comparison, canaries."""

@@ -1,0 +1,25 @@
+"""The scene of canaries: harm is done where a statement mentions the view `canary`, so its table stays as it is."""
+
+from typing import Final
+
+from oracles.model.case import Case, Kind, Step
+from oracles.model.mode import Mode
+
+_SCENE: Final = (
+    Step("CREATE TABLE flock (n integer, name text)"),
+    Step("INSERT INTO flock SELECT n, 'bird ' || n FROM generate_series(1, 4) AS n"),
+    Step("CREATE VIEW canary AS SELECT n, name FROM flock"),
+    Step("CREATE TABLE nest (n integer, name text)"),
+)
+
+AS_HASH_JOIN: Final = Mode("hash_only", (("enable_mergejoin", "off"), ("enable_nestloop", "off")))
+
+
+def canary_case(*steps: Step, modes: tuple[Mode, ...] = ()) -> Case:
+    """Return a case over `canary` (n 1 to 4, name) and the empty table `nest` (same columns)."""
+    return Case("canary", _SCENE, steps, modes)
+
+
+def query(sql: str, *, may_fail: bool = False) -> Step:
+    """Return a step that reads."""
+    return Step(sql, Kind.QUERY, may_fail=may_fail)

@@ -1,0 +1,194 @@
+"""Comparison: where two observations of one case differ, and how far they could be compared at all.
+
+Key insight: what may legally differ is left out by what is compared, never by a list of differences to ignore. Rows
+are multisets unless the step has a total order; a cursor closed early promises a number of rows, not which; once
+the two sides may hold different data, nothing that follows is compared.
+
+Aspects run from coarse to fine, since the coarse ones survive more: which rows an INSERT ... SELECT numbers may
+depend on the plan, how many rows it stores does not.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from oracles.model.case import Case, Kind, Step
+from oracles.model.mode import Mode, Protocol, protocol_of
+from oracles.model.observation import CaseObservation, Observation, Outcome
+
+
+class Aspect(StrEnum):
+    """One thing to compare: of a step, or (the last two) of a table or sequence after the case."""
+
+    OUTCOME = "outcome"
+    COLUMNS = "columns"
+    ROW_COUNT = "row count"
+    ROWS = "rows"
+    TAGS = "command tags"
+    MESSAGES = "messages"  # severity and SQLSTATE
+    TEXTS = "message texts"
+    TRANSACTION = "transaction status"
+    STORED_COUNT = "number of rows stored"
+    STORED = "contents stored"
+
+
+class Reading(StrEnum):
+    """How much the rows of a step mean."""
+
+    SEQUENCE = "sequence"
+    MULTISET = "multiset"
+    COUNT = "count"
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where two observations differ: a step, or (step None) the table or sequence `subject`."""
+
+    step: int | None
+    aspect: Aspect
+    subject: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Where two observations differ, in order, and what was compared."""
+
+    places: tuple[Location, ...]
+    compared: frozenset[int]  # positions of steps
+    digested: bool  # tables and sequences were compared too
+    obstacle: str = ""  # why some steps could not be compared
+
+    def differs_at(self, place: Location) -> bool | None:
+        """Tell whether these observations differ there; None if that was not compared."""
+        hidden_by = COARSER.get(place.aspect, ())
+        for found in self.places:
+            same_thing = (found.step, found.subject) == (place.step, place.subject)
+            if same_thing and (found.aspect in (place.aspect, Aspect.OUTCOME) or found.aspect in hidden_by):
+                return True
+        known = self.digested if place.step is None else place.step in self.compared
+        return False if known else None
+
+
+# What a difference in the coarse aspect says of the finer one, which is then not looked at.
+COARSER: Final[Mapping[Aspect, tuple[Aspect, ...]]] = {
+    Aspect.ROWS: (Aspect.ROW_COUNT,),
+    Aspect.TEXTS: (Aspect.MESSAGES,),
+    Aspect.STORED: (Aspect.STORED_COUNT,),
+}
+
+_COMPARED_ALWAYS: Final[Mapping[Aspect, Callable[[Observation], object]]] = {
+    Aspect.COLUMNS: lambda seen: seen.columns,
+    Aspect.ROW_COUNT: lambda seen: len(seen.rows),
+    Aspect.TAGS: lambda seen: seen.tags,
+    Aspect.MESSAGES: lambda seen: Counter((message.severity, message.sqlstate) for message in seen.messages),
+    Aspect.TEXTS: lambda seen: Counter(seen.messages),
+    Aspect.TRANSACTION: lambda seen: seen.transaction,
+}
+DISK_FULL: Final = "53100"
+_STATELESS: Final = frozenset({Aspect.MESSAGES, Aspect.TEXTS})
+_READS: Final = frozenset({Kind.QUERY, Kind.COPY_OUT})
+_BINARY_COPY_HEADER: Final = re.compile(rb"PGCOPY\n\xff\r\n\0.{8}", re.DOTALL)
+_ROWS_AND_HASH: Final = re.compile(r"(\d+) (?!unused$)\S+")
+
+
+def reading(step: Step, modes: Sequence[Mode]) -> Reading:
+    """Return how the rows of this step compare under these modes."""
+    if step.ordered:
+        return Reading.SEQUENCE
+    cut_short = protocol_of(modes) is Protocol.CLOSED_EARLY or any(mode.changes_results for mode in modes)
+    return Reading.COUNT if cut_short and step.kind is Kind.QUERY else Reading.MULTISET
+
+
+def row_multiset(rows: Sequence[bytes]) -> Counter[bytes]:
+    """Return how often each row occurs. The header of a binary COPY, sent along with its first row, is cut off."""
+    counted = Counter(rows)
+    if rows and (header := _BINARY_COPY_HEADER.match(rows[0])):
+        counted.subtract([rows[0]])
+        counted.update([header[0], rows[0][header.end() :]])
+    return +counted
+
+
+def stored_count(digest: str) -> str | None:
+    """Return the row count in a table's digest; None for a sequence's."""
+    found = _ROWS_AND_HASH.fullmatch(digest)
+    return found[1] if found else None
+
+
+def compare(case: Case, modes: Sequence[Mode], left: CaseObservation, right: CaseObservation) -> Comparison:
+    """Compare two observations of the case; `modes` are the case's own, which say how rows compare."""
+    places: list[Location] = []
+    compared: set[int] = set()
+    obstacle = ""
+    for position, step in enumerate(case.all_steps):
+        ours, theirs = left.steps[position], right.steps[position]
+        if reason := _obstacle(ours, theirs):
+            obstacle = obstacle or reason
+            if not _state_still_equal(step, ours, theirs):
+                return Comparison(tuple(places), frozenset(compared), digested=False, obstacle=obstacle)
+            continue
+        compared.add(position)
+        differing = tuple(_differing(reading(step, modes), ours, theirs))
+        places += [Location(position, aspect) for aspect in differing]
+        if _may_diverge(step, differing):
+            return Comparison(tuple(places), frozenset(compared), digested=False, obstacle=obstacle)
+    if left.residue is None or right.residue is None:  # lost after the last step: there are no digests
+        return Comparison(tuple(places), frozenset(compared), digested=False, obstacle=obstacle or "connection lost")
+    if not (left.digested and right.digested):
+        return Comparison(tuple(places), frozenset(compared), digested=False, obstacle=obstacle or "timeout")
+    places += _stored_places(dict(left.digests), dict(right.digests))
+    return Comparison(tuple(places), frozenset(compared), digested=True, obstacle=obstacle)
+
+
+def _obstacle(ours: Observation, theirs: Observation) -> str:
+    outcomes = {ours.outcome, theirs.outcome}
+    if outcomes & {Outcome.LOST, Outcome.SKIPPED}:
+        return "connection lost"
+    if DISK_FULL in (ours.sqlstate, theirs.sqlstate):
+        return "disk full"
+    return "timeout" if Outcome.TIMEOUT in outcomes else ""
+
+
+def _state_still_equal(step: Step, ours: Observation, theirs: Observation) -> bool:
+    """Tell whether what follows a step that was cut short compares: it only read, and both transactions fare alike.
+
+    A cancelled command may have consumed values of sequences, so it spoils what follows even where it timed out on
+    both sides.
+    """
+    return step.kind in _READS and bool(ours.transaction) and ours.transaction == theirs.transaction
+
+
+def _may_diverge(step: Step, differing: Sequence[Aspect]) -> bool:
+    if Aspect.OUTCOME in differing or Aspect.TRANSACTION in differing:
+        return True
+    return step.kind not in _READS and not _STATELESS.issuperset(differing)
+
+
+def _differing(how: Reading, ours: Observation, theirs: Observation) -> Iterator[Aspect]:
+    if ours == theirs:
+        return
+    if (ours.outcome, ours.sqlstate) != (theirs.outcome, theirs.sqlstate):
+        yield Aspect.OUTCOME
+        return
+    found = [aspect for aspect, value in _COMPARED_ALWAYS.items() if value(ours) != value(theirs)]
+    if Aspect.ROW_COUNT not in found and not _same_rows(how, ours.rows, theirs.rows):
+        found.append(Aspect.ROWS)
+    for aspect in Aspect:
+        if aspect in found and not any(coarse in found for coarse in COARSER.get(aspect, ())):
+            yield aspect
+
+
+def _same_rows(how: Reading, ours: Sequence[bytes], theirs: Sequence[bytes]) -> bool:
+    if ours == theirs or how is Reading.COUNT:
+        return True
+    return how is Reading.MULTISET and row_multiset(ours) == row_multiset(theirs)
+
+
+def _stored_places(left: Mapping[str, str], right: Mapping[str, str]) -> Iterator[Location]:
+    for name in sorted(left.keys() | right.keys()):
+        ours, theirs = left.get(name, ""), right.get(name, "")
+        if ours != theirs:
+            counts_differ = stored_count(ours) != stored_count(theirs)
+            yield Location(None, Aspect.STORED_COUNT if counts_differ else Aspect.STORED, name)

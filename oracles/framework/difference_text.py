@@ -1,0 +1,137 @@
+"""Wording: one difference between two observations in words, a few examples instead of all there is."""
+
+import struct
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, zip_longest
+from typing import Final
+
+from oracles.framework.comparison import Aspect, Location, Reading, reading, row_multiset
+from oracles.model.case import Case
+from oracles.model.observation import CaseObservation, Observation
+
+ROWS_SHOWN: Final = 5
+WIDTH_SHOWN: Final = 300  # characters of a row or a message
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What a finding says: one line, and what either side did."""
+
+    summary: str
+    expected: str
+    actual: str
+
+
+def row_text(row: bytes) -> str:
+    """Return a DataRow's values as text, or a CopyData payload as it is."""
+    values = row_values(row)
+    if values is None:
+        return _shortened(row.decode(errors="backslashreplace").rstrip("\n"))
+    return _shortened(" | ".join(texts_of(row)))
+
+
+def texts_of(row: bytes) -> list[str]:
+    """Return the values of a DataRow as text, nulls as "NULL"; none if it is not one."""
+    return ["NULL" if value is None else value.decode(errors="backslashreplace") for value in row_values(row) or ()]
+
+
+def row_values(row: bytes) -> list[bytes | None] | None:
+    """Return the values of a DataRow; None if it is not one from its first byte to its last."""
+    if len(row) < 2:
+        return None
+    values: list[bytes | None] = []
+    position = 2
+    for _ in range(struct.unpack_from("!H", row)[0]):
+        if position + 4 > len(row):
+            return None
+        (length,) = struct.unpack_from("!i", row, position)
+        position += 4 + max(length, 0)
+        if position > len(row):
+            return None
+        values.append(None if length < 0 else row[position - length : position])
+    return values if position == len(row) else None
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= WIDTH_SHOWN else f"{text[:WIDTH_SHOWN]}... ({len(text)} characters)"
+
+
+def outcome_text(seen: Observation) -> str:
+    """Return `ok`, the SQLSTATE of an error, or how else the step ended."""
+    return seen.sqlstate or seen.outcome.value
+
+
+def worded(case: Case, place: Location, left: CaseObservation, right: CaseObservation) -> Wording:
+    """Put the difference at this place into words."""
+    if place.step is None:
+        ours, theirs = dict(left.digests).get(place.subject), dict(right.digests).get(place.subject)
+        summary = f"after the case: {place.subject} differs in {place.aspect}"
+        return Wording(summary, ours or "is not there", theirs or "is not there")
+    before, after = left.steps[place.step], right.steps[place.step]
+    if place.aspect in (Aspect.ROWS, Aspect.ROW_COUNT):
+        said = _rows_worded(reading(case.all_steps[place.step], case.modes), before, after)
+    elif place.aspect in (Aspect.MESSAGES, Aspect.TEXTS):
+        said = Wording(f"differs in {place.aspect}", _messages_beyond(before, after), _messages_beyond(after, before))
+    else:
+        as_text = _AS_TEXT[place.aspect]
+        said = Wording(f"differs in {place.aspect}", as_text(before), as_text(after))
+    return Wording(f"step {place.step}: {said.summary}", said.expected, said.actual)
+
+
+def _rows_worded(how: Reading, before: Observation, after: Observation) -> Wording:
+    ours, theirs = row_multiset(before.rows), row_multiset(after.rows)
+    if how is Reading.SEQUENCE and ours == theirs:
+        return _order_worded(before.rows, after.rows)
+    missing, surplus = ours - theirs, theirs - ours
+    rows = "1 row" if missing.total() == 1 else f"{missing.total()} rows"
+    return Wording(
+        f"{rows} missing, {surplus.total()} surplus, of {len(before.rows)}",
+        _lines("these rows, which are missing", missing),
+        _lines("these rows, which are surplus", surplus),
+    )
+
+
+def _lines(what: str, rows: Counter[bytes]) -> str:
+    """One line for each of the first few rows in byte order, with how often the other side lacks it."""
+    if not rows:
+        return "no others"
+    shown = [f"  {row_text(row)}" + (f"  ({times} times)" if times > 1 else "") for row, times in sorted(rows.items())]
+    more = [f"  ... and {len(shown) - ROWS_SHOWN} more"] if len(shown) > ROWS_SHOWN else []
+    return "\n".join([f"{what}:", *shown[:ROWS_SHOWN], *more])
+
+
+def _order_worded(before: Sequence[bytes], after: Sequence[bytes]) -> Wording:
+    pairs = enumerate(zip_longest(before, after))
+    first = next(position for position, (ours, theirs) in pairs if ours != theirs)
+    return Wording(
+        f"same rows in another order, from row {first} of {len(before)}",
+        "\n".join(_from(before, first)),
+        "\n".join(_from(after, first)),
+    )
+
+
+def _from(rows: Sequence[bytes], first: int) -> Iterable[str]:
+    return (
+        f"  {first + offset}: {row_text(row)}" for offset, row in enumerate(islice(rows, first, first + ROWS_SHOWN))
+    )
+
+
+def _outcome(seen: Observation) -> str:
+    errors = [f"  {each.severity}: {_shortened(each.text)}" for each in seen.messages if each.severity == "ERROR"]
+    return "\n".join([outcome_text(seen), *errors])
+
+
+def _messages_beyond(seen: Observation, other: Observation) -> str:
+    beyond = Counter(seen.messages) - Counter(other.messages)
+    said = [f"{each.severity} {each.sqlstate}: {_shortened(each.text)}" for each in beyond.elements()]
+    return "\n".join(said[:ROWS_SHOWN]) or "no others"
+
+
+_AS_TEXT: Final[Mapping[Aspect, Callable[[Observation], str]]] = {
+    Aspect.OUTCOME: _outcome,
+    Aspect.COLUMNS: lambda seen: ", ".join(f"{column.name} {column.type}" for column in seen.columns) or "none",
+    Aspect.TAGS: lambda seen: ", ".join(seen.tags) or "none",
+    Aspect.TRANSACTION: lambda seen: seen.transaction or "unknown",
+}

@@ -1,0 +1,161 @@
+"""Metamorphic oracles: an arm must agree with itself on queries that mean the same, so no other arm is needed.
+
+A claim says that two ways of asking have the same rows. Each way is one run of the whole case, since what a query reads
+is what the statements before it left; queries of no interest are left empty, which changes nothing that follows. What
+differs must differ again, and each run agree with its own repetition: what is volatile behind a view's back does not.
+
+A share of cases is judged; all where there is a single arm, of which other oracles have little to say.
+"""
+
+from abc import abstractmethod
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final
+
+from oracles.framework.comparison import Aspect, Comparison, Location, compare
+from oracles.framework.difference_text import worded
+from oracles.framework.relations import BRIEFLY, PLAINLY, MetamorphicRelation, Played, QueryVariant, Unanswered
+from oracles.model.case import Case
+from oracles.model.finding import Evidence, Finding, as_all_do, pairs_of
+from oracles.model.mode import Mode
+from oracles.model.observation import Run
+from oracles.model.oracle import Agree, Inconclusive, More, Observations, Oracle, Unstable, Verdict, accused
+
+AGAIN: Final = Mode("again 1")
+_ROWS: Final = (Aspect.ROWS, Aspect.ROW_COUNT)
+
+
+class Metamorphic(Oracle):
+    """The same question asked in another way has the same answer."""
+
+    needs_another_arm: ClassVar[bool] = False
+
+    @abstractmethod
+    def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
+        """Yield what must hold of the case. It may ask first, by `played.seen`, what other queries return."""
+
+    def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
+        """Return a finding for each claim that does not hold on an arm; ask for the runs that it takes to tell."""
+        if not any(case in (sample if len(arms) > 1 else sample.alone) for sample in self.samples):
+            return (Agree(0),) * len(accused(arms))
+        judges = [_Judge(self, Played(case, arm, observations)) for arm in arms]
+        wanted = [judge.more() for judge in judges]
+        if missing := dict.fromkeys(run for more in wanted for run in more.runs):
+            return More(tuple(missing), frozenset().union(*(more.symptoms for more in wanted)))
+        broken: dict[str, dict[str, Finding]] = defaultdict(dict)  # claim -> arm -> example
+        others: list[Verdict] = []
+        for judge in judges:
+            for verdict in judge.verdicts():
+                if isinstance(verdict, Finding):
+                    broken[verdict.origin].setdefault(judge.played.arm, verdict)
+                elif judge.played.arm in accused(arms):
+                    others.append(verdict)
+        return (*blamed(arms, broken), *others)
+
+
+def blamed(arms: Sequence[str], broken: dict[str, dict[str, Finding]]) -> Iterator[Finding]:
+    """Yield a finding for each kind of contradiction (kind -> arm -> example), blamed on who shows it."""
+    for examples in broken.values():
+        for pair in pairs_of(arms, examples):
+            example = examples[pair[1]]
+            yield replace(example, arms=pair, summary=example.summary + (as_all_do(pair) if len(arms) > 1 else ""))
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """The claims of an oracle on one arm."""
+
+    oracle: Metamorphic
+    played: Played
+
+    def more(self) -> More:
+        """Return the runs that it takes to go on: those of the claims, and repetitions where one does not hold."""
+        try:
+            claims = self._claims()
+        except Unanswered as asked:
+            return More((self.played.run(asked.way),))
+        if missing := self._unseen(claims):
+            return More(missing)
+        doubtful = [claim for claim in claims if self._is_doubtful(claim)]
+        return More(self._unseen(doubtful, AGAIN), frozenset(claim.name for claim in doubtful))
+
+    def _unseen(self, claims: Sequence[MetamorphicRelation], *more: Mode) -> tuple[Run, ...]:
+        runs = (self.played.run(way, *more) for claim in claims for way in claim.asked)
+        return tuple(run for run in runs if run not in self.played.observations)
+
+    def verdicts(self) -> Iterator[Verdict]:
+        """Yield what is to be said of each claim, and how many statements were judged; needs all runs."""
+        compared: set[int] = set()
+        answers: set[tuple[QueryVariant, int]] = set()
+        for claim in self._claims():
+            if self._is_idle(claim):
+                continue
+            comparison = self._compared(claim)
+            agreed = comparison.compared & claim.steps
+            compared |= agreed
+            answers |= {(way, step) for way in (claim.left, claim.right) if way != QueryVariant() for step in agreed}
+            unclear = claim.steps - comparison.compared
+            failed = [place for place in comparison.places if place.step in claim.steps and place.aspect not in _ROWS]
+            if unclear or any(place.aspect is Aspect.OUTCOME for place in failed):
+                yield Inconclusive(f"{claim.name}: one side did not come to its end")
+            yield from (self._settled(claim, place) for place in self._broken_at(claim))
+        yield Agree(len(compared), len(answers))
+
+    def _claims(self) -> list[MetamorphicRelation]:
+        return list(self.oracle.claims(self.played))
+
+    def _compared(self, claim: MetamorphicRelation, *more: Mode) -> Comparison:
+        left, right = (self.played.seen(way, *more) for way in (claim.left, claim.right))
+        return compare(_unordered(self.played.case), self._modes(claim.left), left, right)
+
+    def _modes(self, way: QueryVariant) -> tuple[Mode, ...]:
+        """Return the modes that say how rows of this way compare."""
+        return () if PLAINLY in way.modes else self.played.case.modes
+
+    def _broken_at(self, claim: MetamorphicRelation, *more: Mode) -> list[Location]:
+        places = self._compared(claim, *more).places
+        return [place for place in places if place.step in claim.steps and place.aspect in _ROWS]
+
+    def _is_doubtful(self, claim: MetamorphicRelation) -> bool:
+        """Tell whether a claim does not hold."""
+        return not self._is_idle(claim) and bool(self._broken_at(claim))
+
+    def _is_idle(self, claim: MetamorphicRelation) -> bool:
+        """Tell whether the arm lacks what makes the right side another one; the case's modes may lack things, too."""
+        left, right = (set(self.played.seen(way).lacking) for way in (claim.left, claim.right))
+        return bool(right - left)
+
+    def _settled(self, claim: MetamorphicRelation, place: Location) -> Finding | Unstable:
+        if place not in self._broken_at(claim, AGAIN) or any(self._unsteady(way, place) for way in claim.asked):
+            return Unstable(f"{claim.name}: not in each run")
+        assert place.step is not None
+        said = worded(_unordered(self.played.case), place, *map(self.played.seen, (claim.left, claim.right)))
+        beside = tuple(self._beside(way, place.step) for way in claim.asked if way != QueryVariant())
+        return Finding(
+            oracle=self.oracle.name,
+            arms=(self.played.arm, self.played.arm),
+            origin=claim.name,
+            step=place.step,
+            summary=f"{said.summary}: {claim.name}",
+            expected="\n".join([said.expected, *(f"query: {each.sql}" for each in beside[:-1])]),
+            actual=f"{said.actual}\nquery: {beside[-1].sql}",
+            beside=beside,
+        )
+
+    def _unsteady(self, way: QueryVariant, place: Location) -> bool:
+        """Tell whether a way disagrees with its repetition, be it only in what rows hold and not in their number."""
+        once, again = self.played.seen(way), self.played.seen(way, AGAIN)
+        compared = compare(_unordered(self.played.case), self._modes(way), once, again)
+        return compared.differs_at(replace(place, aspect=Aspect.ROWS)) is not False
+
+    def _beside(self, way: QueryVariant, step: int) -> Evidence:
+        shown = (mode for mode in way.modes if mode not in (BRIEFLY, PLAINLY))
+        settings = tuple(setting for mode in shown for setting in mode.settings)
+        return Evidence(dict(way.queries)[step], settings + way.settings, plainly=PLAINLY in way.modes)
+
+
+def _unordered(case: Case) -> Case:
+    """Return the case for comparing multisets of rows: queries are rewritten without ORDER BY."""
+    scene, steps = (tuple(replace(step, ordered=False) for step in part) for part in (case.scene, case.steps))
+    return replace(case, scene=scene, steps=steps)

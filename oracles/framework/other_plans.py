@@ -1,0 +1,61 @@
+"""Other plans: modes under which the same rows are right, so that an arm can be held against itself.
+
+`result` settles by them whether a difference is a fault, `dqp` takes any difference between them for one.
+"""
+
+from typing import Final
+
+from oracles.model.mode import Mode
+
+_SERIAL: Final = ("max_parallel_workers_per_gather", "0")
+
+# Between them, each method of joining, aggregating and scanning is taken away at least once, and memory is large,
+# usual and small.
+OTHER_PLANS: Final = (
+    Mode(
+        "hashed",
+        (
+            ("enable_mergejoin", "off"),
+            ("enable_nestloop", "off"),
+            ("enable_sort", "off"),
+            ("work_mem", "64MB"),
+            _SERIAL,
+        ),
+    ),
+    Mode(
+        "sorted",
+        (
+            ("enable_hashjoin", "off"),
+            ("enable_nestloop", "off"),
+            ("enable_hashagg", "off"),
+            ("enable_indexscan", "off"),
+            ("enable_bitmapscan", "off"),
+            _SERIAL,
+        ),
+    ),
+    Mode(
+        "looped",
+        (
+            ("enable_hashjoin", "off"),
+            ("enable_mergejoin", "off"),
+            ("enable_memoize", "off"),
+            ("enable_partition_pruning", "off"),
+            _SERIAL,
+        ),
+    ),
+    Mode(
+        "indexed",
+        (("enable_seqscan", "off"), ("enable_partitionwise_join", "on"), ("enable_partitionwise_aggregate", "on")),
+    ),
+    Mode(
+        "workers",
+        (
+            ("max_parallel_workers_per_gather", "2"),
+            ("parallel_setup_cost", "0"),
+            ("parallel_tuple_cost", "0"),
+            ("min_parallel_table_scan_size", "0"),
+            ("work_mem", "64kB"),
+            ("hash_mem_multiplier", "1"),
+        ),
+    ),
+)

@@ -1,0 +1,37 @@
+"""Planned runs: a case whose queries are planned, and not run. Several oracles look at the same ones."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from oracles.explain.nodes import plans
+from oracles.model.case import Case, Kind
+from oracles.model.mode import Mode
+from oracles.model.observation import CaseObservation, Run
+from oracles.model.sampling import PLANNED
+
+_PLANNINGS: Final = 2  # the first of which may have to fill caches
+
+
+def planned_runs(case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
+    """Return the planned runs of a case: once on each arm, if it is among those and has what can be planned."""
+    wanted = case in PLANNED and any(step.kind is Kind.QUERY for step in case.all_steps)
+    return tuple(planned_again(case, arm) for arm in arms) if wanted else ()
+
+
+def planned_again(case: Case, arm: str, *again: Mode) -> Run:
+    """Return the planned run of a case on an arm, or a repetition of it."""
+    return Run(arm, (*case.modes, *again), plannings=_PLANNINGS)
+
+
+def planned_steps(reference: CaseObservation, suspect: CaseObservation) -> tuple[list[int], str]:
+    """Return the steps that both arms planned, and why others, if any, cannot be compared.
+
+    Behind a step that ended otherwise on the other arm, tables may hold something else.
+    """
+    if reference.residue is None or suspect.residue is None:
+        return [], "connection lost"
+    ours, theirs = dict(plans(reference)), dict(plans(suspect))
+    for step, (one, other) in enumerate(zip(reference.steps, suspect.steps, strict=True)):
+        if (one.outcome, one.sqlstate) != (other.outcome, other.sqlstate):
+            return sorted(each for each in ours.keys() & theirs.keys() if each < step), "a step ended otherwise"
+    return sorted(ours.keys() & theirs.keys()), ""

@@ -1,0 +1,1 @@
+"""The oracle `memory` and the batches of hash joins."""

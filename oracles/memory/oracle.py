@@ -1,0 +1,260 @@
+"""Memory: no statement takes more memory than it may, or writes more to temporary files, than the reference arm does.
+
+Figures are those of EXPLAIN (ANALYZE, BUFFERS, SETTINGS): exact, of one statement, and the server's own. They are
+compared where both arms ran the same plan, over the same rows.
+
+Peak memory. A node may use work_mem * hash_mem_multiplier (get_hash_memory_limit), and a Parallel Hash that much for
+each participant as long as it has a single batch (ExecChooseHashTableSize). Legal excess exists: one key's tuples
+cannot be split, so growth is given up (ExecHashIncreaseNumBatches); a tuple is inserted first, and batches are doubled
+after it (ExecHashTableInsert), so a tuple wider than the bucket array (8 kB at least) may stand out. The former the
+reference shows too: its own peak is allowed wherever it is above the allowance, and buckets on top of that, if it does
+not count its own, which a table of one tuple tells. The latter depends on where in the table the wide tuple falls, so
+what stands out must do so again under a somewhat larger allowance, unless the plan is another there.
+
+Temporary files. Blocks are counted as they are written (BufFileDumpBuffer), the last of a file as a whole one. A hash
+join has two files a batch, which are flushed once, when they are first read: so many blocks, and no more, are noise.
+A Parallel Hash has them for each participant, and writes chunks of STS_CHUNK_PAGES blocks (sharedtuplestore.c).
+A server that counts the array of buckets, of at most 8 bytes a tuple, needs batches for somewhat fewer tuples than one
+that does not, and more of them at the border. So an excess must show again with that much more memory.
+Where the plan is another there, the figures have to tell which joins need their batches; which tuples are in as many
+batches depends on the number of buckets (oracles/memory/oracle/batches.py). All other joins must have written more.
+And which batch a key is in is up to each server: where one key's tuples fill more than a batch, they may be in the
+first, or else be written, and be there with more keys or fewer. Then fewer or more blocks of other batches are written.
+
+Who does how much of a parallel plan is a matter of timing, also how many take part, and so how many files there are.
+So all runs of the suspect must exceed all of the reference, and files count where both did the same in each node.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from oracles.buckets import BUCKETS, PEAK, POINTER
+from oracles.explain.hash_memory import DEFAULT_WORK_MEM, Variation, allowance, kilobytes, roomier
+from oracles.explain.nodes import Node, explained_runs, loops, places, plans
+from oracles.explain.shape import plan_kinds, plan_shape
+from oracles.framework.canaries import AS_HASH_JOIN, canary_case, query
+from oracles.framework.pairwise import AGAIN, Pair, Sampled
+from oracles.memory.batches import (
+    WRITTEN,
+    Path,
+    has_uneven_batches,
+    joins_divided_otherwise,
+    joins_short_of_memory,
+    own_written,
+    partial_blocks,
+    shares,
+    splits,
+    written_without,
+)
+from oracles.model.case import Case
+from oracles.model.finding import UNDER_PLAN, Evidence, Finding
+from oracles.model.observation import CaseObservation, Run
+from oracles.model.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
+from oracles.model.sampling import EXPLAINED, Sample
+
+_AGAIN: Final = tuple(Variation((mode,)) for mode in AGAIN)  # by chance: in 1 of 16,000
+_ROOMIER: Final = (9 / 8, 5 / 4)  # times work_mem: little enough for most hash tables to need batches still
+
+_CANARY: Final = canary_case(
+    query("SELECT canary.n, nest.name FROM canary LEFT JOIN nest ON canary.n = nest.n"),
+    modes=(AS_HASH_JOIN, EXPLAINED.mode),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """What the suspect took more of than it may, at a node of a step."""
+
+    step: int
+    path: tuple[int, ...]
+    what: str
+
+
+Excesses = Mapping[Excess, tuple[str, str]]  # with what was expected, and what came instead
+
+# What it takes for one tuple says whether buckets are counted.
+_ONE_TUPLE: Final = "SELECT FROM (VALUES (1)) AS a (n) FULL JOIN (VALUES (1)) AS b (n) ON a.n = b.n"
+
+
+def _probe(excess: Excess) -> Variation:
+    return Variation((), ((excess.step, _ONE_TUPLE),))
+
+
+def _node_at(observed: CaseObservation, excess: Excess) -> Node:
+    return next(place.node for place in places(dict(plans(observed))[excess.step]) if place.path == excess.path)
+
+
+class _MemoryPair(Pair):
+    def judge(self) -> tuple[Verdict, ...] | More:
+        compared, obstacle = comparable_steps(self._seen(self.reference), self._seen(self.suspect))
+        suspected = self._excesses(Variation(), Variation())
+        if suspected and (missing := self.missing(self._settling_runs(suspected))):
+            return More(missing, frozenset(excess.what for excess in suspected))
+        verdicts: list[Verdict] = [self._settled(excess, said) for excess, said in suspected.items()]
+        if obstacle:
+            verdicts.append(Inconclusive(obstacle))
+        clean = compared - {excess.step for excess in suspected}
+        return (*verdicts, Agree(len(clean))) if clean or not verdicts else tuple(verdicts)
+
+    def _settled(self, excess: Excess, said: tuple[str, str]) -> Finding | Unstable | Inconclusive:
+        """Decide by all runs: each of the suspect's against each of the reference's, and those with more memory."""
+        ways = (Variation(), *_AGAIN)
+        if not all(excess in self._excesses(ours, theirs) for ours in ways for theirs in ways):
+            return Unstable(f"{excess.what}: not in all runs")
+        lasts = self._stands_out if excess.what.startswith(PEAK) else self._outweighs
+        if not all(lasts(excess, way) for way in self._roomier()):
+            return Unstable(f"{excess.what}: not with a little more memory")
+        if excess.what.startswith(PEAK) and self._is_uncounted(excess):
+            return Inconclusive("the reference does not count buckets")
+        if excess.what.startswith(PEAK) and self._is_divided_otherwise(excess):
+            return Inconclusive("a batch is larger than memory, and what else is in it is up to the arm")
+        if excess.what == WRITTEN and self._is_for_buckets(excess):
+            return Inconclusive("joins need other batches for their buckets")
+        if excess.what == WRITTEN and self._is_uneven(excess):
+            return Inconclusive("a batch is larger than memory, and is the first one, or not, as the arm has it")
+        plan = dict(plans(self._seen(self.suspect)))[excess.step]
+        return Finding(
+            oracle=Memory.name,
+            arms=(self.reference, self.suspect),
+            origin=f"{excess.what}{UNDER_PLAN}{plan_kinds(plan)}",
+            step=excess.step,
+            summary=f"step {excess.step}: {excess.what}: {said[1]}, {said[0]}",
+            expected=said[0],
+            actual=f"{said[1]}\nplan: {plan_shape(plan)}",
+            beside=(Evidence(self.case.all_steps[excess.step].sql, explained=True),),
+        )
+
+    def _stands_out(self, excess: Excess, way: Variation) -> bool:
+        """Tell whether it exceeds in this way too, unless the plan or the need for batches is another there."""
+        ours, theirs = self._seen(self.reference, way), self._seen(self.suspect, way)
+        if excess.step not in comparable_steps(ours, theirs)[0]:
+            return True
+        plan, usual = (dict(plans(seen))[excess.step] for seen in (theirs, self._seen(self.suspect)))
+        other = plan_shape(plan) != plan_shape(usual) or splits(plan, excess.path) != splits(usual, excess.path)
+        return other or excess in self._excesses(way, way)
+
+    def _outweighs(self, excess: Excess, way: Variation) -> bool:
+        """Tell whether more is written even with room for what the reference may not count, unless plans differ."""
+        ours, theirs = self._seen(self.reference), self._seen(self.suspect, way)
+        return excess.step not in comparable_steps(ours, theirs)[0] or excess in excesses(ours, theirs)
+
+    def _is_for_buckets(self, excess: Excess) -> bool:
+        """Tell whether only joins write more that rightly have other batches.
+
+        That a join has more of them counts only where a way with room for the buckets says nothing.
+        """
+        ours = self._seen(self.reference)
+        ways = (self._seen(self.suspect, way) for way in self._roomier())
+        settled = all(excess.step in comparable_steps(ours, roomy)[0] for roomy in ways)
+        before, after = (dict(plans(self._seen(arm)))[excess.step] for arm in (self.reference, self.suspect))
+        more = frozenset() if settled else joins_short_of_memory(before, after)
+        return not any(_written(before, after, more | joins_divided_otherwise(before, after)))
+
+    def _is_uncounted(self, excess: Excess) -> bool:
+        """Tell whether it is only buckets on top of what the reference took, which does not count its own."""
+        ours, theirs = (_node_at(self._seen(arm), excess) for arm in (self.reference, self.suspect))
+        if ours.get(PEAK, 0) + 1 < theirs.get(PEAK, 0) - theirs.get(BUCKETS, 0) * POINTER / 1024:
+            return False
+        probed = dict(plans(self._seen(self.reference, _probe(excess)))).get(excess.step)
+        tables = (place.node for place in places(probed) if BUCKETS in place.node) if probed else ()
+        return any(table[PEAK] * 1024 < table[BUCKETS] * POINTER for table in tables)
+
+    def _is_divided_otherwise(self, excess: Excess) -> bool:
+        """Tell whether the reference's table is too large as well, and has other tuples in its largest batch."""
+        plan = dict(plans(self._seen(self.reference)))[excess.step]
+        ours, theirs = (_node_at(self._seen(arm), excess) for arm in (self.reference, self.suspect))
+        return has_uneven_batches(plan, excess.path) and own_written(ours) != own_written(theirs)
+
+    def _is_uneven(self, excess: Excess) -> bool:
+        """Tell whether on either arm some table has tuples beyond its memory that no number of batches divides."""
+        explained = (dict(plans(self._seen(arm)))[excess.step] for arm in (self.reference, self.suspect))
+        return any(map(has_uneven_batches, explained))
+
+    def _excesses(self, ours: Variation, theirs: Variation) -> Excesses:
+        return excesses(self._seen(self.reference, ours), self._seen(self.suspect, theirs))
+
+    def _roomier(self) -> tuple[Variation, ...]:
+        """Return ways in which all work_mem that statements had is larger, whoever set it."""
+        settings = [plan.get("Settings", {}) for _, plan in plans(self._seen(self.reference))]
+        allowed = min((kilobytes(each.get("work_mem", DEFAULT_WORK_MEM)) for each in settings), default=0)
+        return tuple(roomier(self.case, allowed, factor) for factor in _ROOMIER)
+
+    def _settling_runs(self, suspected: Excesses) -> Iterator[Run]:
+        ways = _AGAIN + self._roomier()
+        yield from (self._run(arm, way) for arm in (self.reference, self.suspect) for way in ways)
+        yield from (self._run(self.reference, _probe(excess)) for excess in suspected if excess.what.startswith(PEAK))
+
+    def _run(self, arm: str, way: Variation) -> Run:
+        return Run(arm, self.case.modes + way.modes, explain=True, instead=way.instead)
+
+    def _seen(self, arm: str, way: Variation | None = None) -> CaseObservation:
+        return self.observations[self._run(arm, way or Variation())]
+
+
+class Memory(Sampled):
+    """What an arm takes must be allowed, or be what the other arm takes too."""
+
+    name: ClassVar[str] = "memory"
+    samples: ClassVar[tuple[Sample, ...]] = (EXPLAINED,)
+    canaries: ClassVar[tuple[Canary, ...]] = (Canary("outgrow", _CANARY), Canary("spill", _CANARY))
+    pair = _MemoryPair
+
+    def looks(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
+        """Return the explained runs of a share of cases."""
+        return explained_runs(case, arms)
+
+
+def comparable_steps(reference: CaseObservation, suspect: CaseObservation) -> tuple[set[int], str]:
+    """Return the steps at which both arms did the same work, and why others, if any, cannot be compared."""
+    if reference.residue is None or suspect.residue is None:
+        return set(), "connection lost"
+    ours, theirs = dict(plans(reference)), dict(plans(suspect))
+    alike = {step for step in ours.keys() & theirs.keys() if _is_comparable(ours[step], theirs[step])}
+    return alike, "" if alike == ours.keys() | theirs.keys() else "other plans or other work"
+
+
+def _is_comparable(ours: Node, theirs: Node) -> bool:
+    """Tell whether plans are the same and, unless timing has a say, did the same."""
+    same_plan = plan_shape(ours) == plan_shape(theirs) and len(list(places(ours))) == len(list(places(theirs)))
+    parallel = any(place.participants > 1 for place in places(ours))
+    return same_plan and (parallel or _same_work(ours["Plan"], theirs["Plan"]))
+
+
+_WORK: Final = ("Node Type", "Parent Relationship", "Join Type", "Strategy", "Parallel Aware", "Actual Rows")
+
+
+def _same_work(ours: Node, theirs: Node) -> bool:
+    below, others = ours.get("Plans", ()), theirs.get("Plans", ())
+    alike = all(ours.get(name) == theirs.get(name) for name in _WORK) and loops(ours) == loops(theirs)
+    return alike and len(below) == len(others) and all(map(_same_work, below, others))
+
+
+def excesses(reference: CaseObservation, suspect: CaseObservation) -> Excesses:
+    """Return what the suspect took more of than it may."""
+    ours, theirs = dict(plans(reference)), dict(plans(suspect))
+    found = {}
+    for step in sorted(comparable_steps(reference, suspect)[0]):
+        for path, what, expected, actual in (*_peaks(ours[step], theirs[step]), *_written(ours[step], theirs[step])):
+            found[Excess(step, path, what)] = (expected, actual)
+    return found
+
+
+_Told = tuple[tuple[int, ...], str, str, str]
+
+
+def _peaks(ours: Node, theirs: Node) -> Iterator[_Told]:
+    allowed = allowance(theirs.get("Settings", {}))
+    for before, after in zip(places(ours), places(theirs), strict=True):
+        bound = max(allowed * shares(after), before.node.get(PEAK, 0))
+        if after.node.get(PEAK, 0) > bound:
+            expected = f"at most {bound:g} kB (allowed: {allowed:g} kB, reference: {before.node.get(PEAK, 0)} kB)"
+            yield after.path, f"{PEAK} of {after.node['Node Type']}", expected, f"{after.node[PEAK]} kB"
+
+
+def _written(ours: Node, theirs: Node, left_out: Set[Path] = frozenset()) -> Iterator[_Told]:
+    """Yield what is written too much, without what these hash joins wrote."""
+    before, after = (written_without(explained, left_out) for explained in (ours, theirs))
+    noise = sum(partial_blocks(place.node) for place in places(theirs) if place.path not in left_out)
+    if after > before + noise and _same_work(ours["Plan"], theirs["Plan"]):
+        yield (), WRITTEN, f"at most {before} + {noise}, as the last block of each file is counted whole", f"{after}"

@@ -1,0 +1,1 @@
+"""The vocabulary: case, mode, observation, finding, oracle, samples."""

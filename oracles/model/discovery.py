@@ -1,0 +1,30 @@
+"""Finding the classes of a package by its files, so that adding one edits no list."""
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from types import ModuleType
+from typing import ClassVar, Protocol, TypeVar
+
+
+class _Named(Protocol):
+    name: ClassVar[str]
+
+
+T = TypeVar("T", bound=_Named)
+
+
+def instances(base: type[T], package: ModuleType) -> tuple[T, ...]:
+    """Return an instance of each concrete subclass of `base` defined in the package, sorted by name."""
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        importlib.import_module(module.name)
+    kinds = (kind for kind in _concrete(base) if kind.__module__.startswith(package.__name__))
+    return tuple(sorted((kind() for kind in kinds), key=lambda instance: instance.name))
+
+
+def _concrete(base: type[T]) -> Iterator[type[T]]:
+    for kind in base.__subclasses__():
+        if not inspect.isabstract(kind):
+            yield kind
+        yield from _concrete(kind)

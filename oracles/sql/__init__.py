@@ -1,0 +1,1 @@
+"""Reading, building and rewriting queries, and whether the data determine their rows."""

@@ -1,0 +1,82 @@
+"""Query core: the SELECT that says which rows a query is about, without what only counts, orders or cuts them."""
+
+from typing import Any
+
+from pglast import ast
+from pglast.enums import LimitOption, SetOperation
+
+from oracles.sql.building import conjuncts
+from oracles.sql.determinism import AGGREGATES, is_deterministic, name_of
+from oracles.sql.parsing import fresh_select
+from oracles.sql.total_order import is_star
+
+_ENDING = ("sortClause", "limitCount", "limitOffset")
+_WHOLE = ("whereClause", "groupClause", "havingClause", "distinctClause", "windowClause", "lockingClause")
+
+
+def core(sql: str) -> Any:
+    """Return a fresh tree of the core with all that its query has in WITH; None if there is none, or it is no SELECT.
+
+    ORDER BY, LIMIT and OFFSET are gone: it has all of the rows.
+    """
+    select = fresh_select(sql)
+    if not _selects(select):
+        return None
+    within: Any
+    while (within := _within(select)) is not None:
+        if within.withClause is not None and select.withClause is not None:
+            return None
+        within.withClause = within.withClause or select.withClause
+        select = within
+    for name in _ENDING:
+        setattr(select, name, None)
+    select.limitOption = LimitOption.LIMIT_OPTION_DEFAULT
+    return select
+
+
+def known_core(sql: str) -> Any:
+    """Return the core if all in it is known to give the same each time, else None."""
+    select = core(sql)
+    return select if select is not None and is_deterministic(select) else None
+
+
+def _selects(node: Any) -> bool:
+    is_select = isinstance(node, ast.SelectStmt) and node.op == SetOperation.SETOP_NONE
+    return is_select and bool(node.fromClause) and not (node.intoClause or node.lockingClause)
+
+
+def _within(select: Any) -> Any:
+    """Return the subquery whose rows are all that this query shows or aggregates as a whole, if it can be a core."""
+    only = select.fromClause[0] if len(select.fromClause) == 1 else None
+    if not isinstance(only, ast.RangeSubselect) or only.lateral or any(getattr(select, name) for name in _WHOLE):
+        return None
+    targets: Any = select.targetList or ()
+    shows = len(targets) == 1 and (is_star(targets[0].val) or _is_count(targets[0].val))
+    if not (shows or (targets and all(_is_aggregate(target.val) for target in targets))):
+        return None
+    return only.subquery if _selects(only.subquery) else None
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, ast.FuncCall) and bool(value.agg_star)
+
+
+def _is_aggregate(value: Any) -> bool:
+    return isinstance(value, ast.FuncCall) and value.over is None and name_of(value) in AGGREGATES
+
+
+def top_join(select: Any) -> Any:
+    """Return the outermost join of FROM if that has a condition and all of its columns can be named outside of it."""
+    only: Any = select.fromClause[0] if len(select.fromClause) == 1 else None
+    asks = isinstance(only, ast.JoinExpr) and not only.alias and only.quals is not None
+    return only if asks and not isinstance(only.quals, ast.A_Const) else None
+
+
+def restrictions(select: Any) -> list[Any]:
+    """Return the conditions that all of its rows, or groups, meet: those of HAVING if it groups."""
+    return conjuncts(select.havingClause if groups(select) else select.whereClause)
+
+
+def groups(select: Any) -> bool:
+    """Tell whether it groups rows."""
+    return bool(select.groupClause or select.havingClause)

@@ -1,0 +1,151 @@
+"""Determinism: whether a query returns the same rows each time it runs, as far as its text can tell.
+
+What it calls must be known here, and LIMIT must cut, and an array hold, what ORDER BY wholly orders. Rows that compare
+as equal are taken to be identical here, and sums to be of no floating-point numbers: distinguishable_values.py sees to
+that.
+"""
+
+import re
+from collections.abc import Collection
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from pglast import ast
+from pglast.enums import SubLinkType
+from pglast.visitors import Skip, Visitor
+
+from oracles.sql.parsing import fresh_select, trees
+from oracles.sql.total_order import is_cut, is_total
+
+CACHED: Final = 4096  # statements
+
+# Their result does not depend on the order of rows.
+SPREADS: Final = frozenset({"stddev", "stddev_pop", "stddev_samp", "var_pop", "var_samp", "variance"})
+AGGREGATES: Final = SPREADS | {
+    *("avg", "bit_and", "bit_or", "bit_xor", "bool_and", "bool_or", "count", "every", "max", "min", "sum"),
+}
+SET_RETURNING: Final = frozenset(
+    {"generate_series", "generate_subscripts", "regexp_matches", "regexp_split_to_table", "string_to_table", "unnest"}
+)
+
+
+def _listed(name: str) -> frozenset[str]:
+    return frozenset(Path(__file__).with_name(name).read_text().split())
+
+
+# Names in PostgreSQL 17's pg_proc of which all functions are determined by their arguments, the data and settings that
+# no oracle changes. Left out is what identifies things that are numbered anew on each server, what tells how a value is
+# stored, and what only serves types and aggregates. The second list has those that may make loose values, as
+# oracles/sql/distinguishable_values.py calls them, of others.
+_WHOLE: Final = frozenset({"length", "round", "sign"})  # floating-point numbers, too, but ones of which sums are exact
+LOOSENING: Final = _listed("loosening_functions.txt") - _WHOLE
+DETERMINED: Final = _listed("determined_functions.txt") | _WHOLE
+_KNOWN: Final = AGGREGATES | SET_RETURNING | DETERMINED | LOOSENING | {"concat"}
+_CLOCK: Final = re.compile(r"\b(now|today|tomorrow|yesterday)\b", re.IGNORECASE)  # as a date or time
+_SYSTEM_SCHEMAS: Final = frozenset({"information_schema", "pg_catalog"})
+_SYSTEM_COLUMNS: Final = frozenset({"cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"})
+
+
+@lru_cache(CACHED)
+def is_known(sql: str) -> bool:
+    """Tell whether it is a statement that is known to return the same each time."""
+    statements = trees(sql)
+    return len(statements) == 1 and is_deterministic(statements[0].stmt)
+
+
+def known_select(sql: str) -> Any:
+    """Return a fresh tree of a single SELECT that is known to return the same each time, else None."""
+    return fresh_select(sql) if is_known(sql) else None
+
+
+def is_deterministic(statement: Any) -> bool:
+    """Tell whether all in the statement is known to give the same each time."""
+    return _search(statement, _Doubts())
+
+
+def calls(expression: Any, names: Collection[str]) -> bool:
+    """Tell whether the expression itself, not a query within it, calls one of these functions."""
+    return not _search(expression, _Calls(names))
+
+
+def has_parameters(statement: Any) -> bool:
+    """Tell whether $1 or others occur."""
+    return not _search(statement, _Parameters())
+
+
+class _Found(Exception):  # ends a search
+    """What was looked for is there."""
+
+
+def _search(node: Any, visitor: Visitor) -> bool:
+    """Tell whether the visitor finds nothing."""
+    try:
+        visitor(node)
+    except _Found:
+        return False
+    return True
+
+
+def name_of(call: Any) -> str:
+    """Return the name of the function that is called, without its schema."""
+    return str(call.funcname[-1].sval)
+
+
+class _Calls(Visitor):
+    def __init__(self, names: Collection[str]) -> None:
+        super().__init__()
+        self._names = names
+
+    def visit_FuncCall(self, _ancestors: Any, node: Any) -> None:
+        if name_of(node) in self._names:
+            raise _Found
+
+    def visit_SubLink(self, _ancestors: Any, _node: Any) -> Any:
+        return Skip
+
+
+class _Parameters(Visitor):
+    def visit_ParamRef(self, _ancestors: Any, _node: Any) -> None:
+        raise _Found
+
+
+class _Doubts(Visitor):
+    def visit(self, _ancestors: Any, node: Any) -> None:
+        if isinstance(node, _DOUBTFUL):
+            raise _Found
+
+    def visit_FuncCall(self, _ancestors: Any, node: Any) -> None:
+        if name_of(node) not in _KNOWN or node.over is not None:
+            raise _Found
+
+    def visit_SelectStmt(self, _ancestors: Any, node: Any) -> None:
+        first_of_each = any(node.distinctClause or ())  # DISTINCT ON names what it is on
+        if first_of_each or (is_cut(node) and not is_total(node)):
+            raise _Found
+
+    def visit_SubLink(self, _ancestors: Any, node: Any) -> None:
+        """An array holds rows in the order in which they come."""
+        is_array, rows = node.subLinkType == SubLinkType.ARRAY_SUBLINK, node.subselect
+        if is_array and (rows.fromClause or rows.valuesLists or rows.larg) and not is_total(rows):
+            raise _Found
+
+    def visit_ColumnRef(self, _ancestors: Any, node: Any) -> None:
+        if getattr(node.fields[-1], "sval", "") in _SYSTEM_COLUMNS:
+            raise _Found
+
+    def visit_String(self, ancestors: Any, node: Any) -> None:
+        """A literal may become the time at which the query runs."""
+        if isinstance(ancestors.node, ast.A_Const) and _CLOCK.search(node.sval):
+            raise _Found
+
+    def visit_RangeVar(self, _ancestors: Any, node: Any) -> None:
+        """Catalogs and what shows the server's state, such as pg_settings, are not the case's own data."""
+        if node.relname.startswith("pg_") or node.schemaname in _SYSTEM_SCHEMAS:
+            raise _Found
+
+
+_DOUBTFUL: Final = (
+    *(ast.DeleteStmt, ast.InsertStmt, ast.IntoClause, ast.LockingClause, ast.MergeStmt, ast.UpdateStmt),
+    *(ast.JsonArrayAgg, ast.JsonArrayQueryConstructor, ast.JsonObjectAgg, ast.RangeTableSample, ast.SQLValueFunction),
+)

@@ -1,0 +1,261 @@
+"""Loose values: equal ones that are not the same, as 1.0 and 1.00, and sums that depend on the order of rows.
+
+Which of its equal values a group shows is up to the plan. So a query is left alone that picks values and shows such a
+one, where the case itself has columns of such types; that picks values and may make such ones itself, whatever becomes
+of them; and that adds up what may be floating-point numbers and does not show as which type.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from functools import lru_cache
+from typing import Any, Final
+
+from pglast import ast
+from pglast.enums import A_Expr_Kind, ObjectType, SetOperation, SubLinkType
+from pglast.stream import RawStream
+from pglast.visitors import Visitor
+
+from oracles.model.case import Step
+from oracles.sql.determinism import LOOSENING, SPREADS, name_of
+from oracles.sql.parsing import trees
+from oracles.sql.total_order import is_cut
+
+CACHED: Final = 4096  # statements
+_FLOATS: Final = frozenset({"float4", "float8"})
+_NUMERIC: Final = "numeric"
+_COLLATED: Final = "text"  # stands for all that is collated
+_SCALED: Final = "numeric of {} digits"  # after the point
+_PADDED: Final = "bpchar"  # without a length, its equal values may end in other numbers of blanks
+_ADDING: Final = SPREADS | {"avg", "sum"}
+_PICKING: Final = frozenset({"max", "min"})
+
+# Type OIDs (or the name, where there is none that is the same everywhere) of values, arrays and ranges -> loose type.
+_SHOWN: Final = {
+    **dict.fromkeys(("1700", "1231", "3906", "4532"), _NUMERIC),
+    **dict.fromkeys(("1186", "1187"), "interval"),
+    **dict.fromkeys(("3802", "3807"), "jsonb"),
+    **dict.fromkeys(("25", "1009", "1043", "1015"), _COLLATED),
+    **dict.fromkeys(("1042", "1014"), _PADDED),
+    **dict.fromkeys(("3615", "3645"), "tsquery"),
+    "citext": "citext",
+}
+_ROWS: Final = frozenset({"2249", "2287"})  # type OIDs of what may hold any value, as types that users make may
+_LOOSE: Final = _FLOATS | frozenset(_SHOWN.values()) - {_COLLATED}
+
+# The loose type that a type is or holds, or that is taken out of it: parts of points, differences of moments.
+_HOLDS: Final = {**{name: name for name in _LOOSE}, **dict.fromkeys(("numrange", "nummultirange"), _NUMERIC)}
+_GIVES: Final = {
+    **dict.fromkeys(("box", "circle", "line", "lseg", "path", "point", "polygon"), "float8"),
+    **dict.fromkeys(("time", "timestamp", "timestamptz"), "interval"),
+}
+_SCALING: Final = frozenset({"*", "/", "%"})
+_DIGITS: Final = re.compile(r"[+-]?\d+(?:\.(\d*))?")
+_MADE_BY: Final = dict.fromkeys(("^", "|/", "||/", "<->", "@-@"), _FLOATS)  # operators
+
+# Types whose equal values are the same: of what is cast to one, nothing loose is left.
+_PLAIN: Final = frozenset({"bool", "date", "int2", "int4", "int8", "text", "varchar"})
+_CONDITIONS: Final = frozenset({"agg_filter", "havingClause", "quals", "whereClause"})
+_COMPARING: Final = frozenset({"<", "<=", "<>", "=", ">", ">="})
+_ASKING: Final = frozenset(
+    {
+        *(A_Expr_Kind.AEXPR_OP_ANY, A_Expr_Kind.AEXPR_OP_ALL, A_Expr_Kind.AEXPR_DISTINCT, A_Expr_Kind.AEXPR_IN),
+        *(A_Expr_Kind.AEXPR_NOT_DISTINCT, A_Expr_Kind.AEXPR_LIKE, A_Expr_Kind.AEXPR_ILIKE, A_Expr_Kind.AEXPR_SIMILAR),
+    }
+)
+_Place = tuple[tuple[int, Any], ...]
+_DECLARING: Final = (
+    *(ast.AlterTableStmt, ast.CompositeTypeStmt, ast.CreateDomainStmt, ast.CreateForeignTableStmt),
+    *(ast.CreateRangeStmt, ast.CreateStmt),
+)
+
+
+def loose_types(steps: Iterable[Step]) -> frozenset[str]:
+    """Return the types of which these steps may store values that are equal and not the same.
+
+    Numbers that all have as many digits after the point are of a type of their own: each is loose beside another.
+    """
+    declared = frozenset().union(*(_declared(step.sql) for step in steps))
+    scales = _scales(declared)
+    return declared - scales | {_NUMERIC} if len(scales) > 1 else declared
+
+
+def _scales(types: Collection[str]) -> frozenset[str]:
+    """Return those of the types that are numbers of so many digits after the point."""
+    return frozenset(types) - _LOOSE - {_COLLATED}
+
+
+def is_tight(sql: str, shown: Iterable[str], stored: Collection[str]) -> bool:
+    """Tell whether a query that shows these types (as in `Column.type`) returns the same of data with loose types."""
+    used, scales = _used(sql), _scales(stored)
+    loose = frozenset(stored) - scales
+    if used.picks and any(_is_loose(each, loose) for each in shown):
+        return False
+    adds_floats = bool(used.adds) and not _FLOATS.isdisjoint(loose)
+    made = used.scales(used.picks)
+    many = bool(made) and len(scales | made) > 1
+    return not (adds_floats or many or used.reach(used.picks, _LOOSE) or used.reach(used.adds, _FLOATS))
+
+
+def _is_loose(type_: str, loose: Collection[str]) -> bool:
+    """Tell whether values of a type may be, or have within them, some of these loose types."""
+    made_by_users = not type_.isdigit() and type_ not in _SHOWN
+    return _SHOWN.get(type_) in loose or (bool(loose) and (made_by_users or type_ in _ROWS))
+
+
+@lru_cache(CACHED)
+def _declared(sql: str) -> frozenset[str]:
+    declared = _Declared()
+    declared(trees(sql))
+    return frozenset(declared.types)
+
+
+@lru_cache(CACHED)
+def _used(sql: str) -> "_Used":
+    tree = trees(sql)
+    used = _Used([id(target.val) for each in tree for target in getattr(each.stmt, "targetList", None) or ()])
+    used(tree)
+    return used
+
+
+class _Declared(Visitor):
+    def __init__(self) -> None:
+        super().__init__()
+        self.types: set[str] = set()
+
+    def visit(self, _ancestors: Any, node: Any) -> None:
+        if isinstance(node, _DECLARING):
+            named = _Named()
+            named(node)
+            self.types |= named.types
+
+    def visit_CreateTableAsStmt(self, _ancestors: Any, _node: Any) -> None:
+        self.types |= _LOOSE  # whatever its columns are
+
+    def visit_IntoClause(self, _ancestors: Any, _node: Any) -> None:
+        self.types |= _LOOSE
+
+    def visit_DefineStmt(self, _ancestors: Any, node: Any) -> None:
+        if node.kind == ObjectType.OBJECT_COLLATION and any(
+            each.defname == "deterministic" for each in node.definition or ()
+        ):
+            self.types |= {_COLLATED, _PADDED}
+
+
+class _Named(Visitor):
+    """The loose types that are named, and how many digits after the point numbers have that are no looser than that."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.types: set[str] = set()
+
+    def visit_TypeName(self, _ancestors: Any, node: Any) -> None:
+        name = node.names[-1].sval if node.names else ""
+        if name == _NUMERIC and node.typmods:
+            self.types.add(_SCALED.format(RawStream()(node.typmods[-1]) if len(node.typmods) > 1 else "0"))
+        elif name in _GIVES:
+            self.types.add(_GIVES[name])
+        else:
+            self.types |= _held(node)
+
+
+def _held(named: Any) -> frozenset[str]:
+    """Return the loose type that values of a type that is named are or hold, if there is one."""
+    name = named.names[-1].sval if named.names else ""
+    held = name in _HOLDS and not (name == _PADDED and named.typmods)
+    return frozenset({_HOLDS[name]}) if held else frozenset()
+
+
+class _Used(Visitor):
+    """Where a query picks one of several equal values, adds up what it does not show, and may make loose values.
+
+    A place is told by the conditions and casts that it is within, from the outermost. No value leaves a condition but
+    its truth, nor a cast but what is cast.
+    """
+
+    def __init__(self, shown: Collection[int]) -> None:
+        super().__init__()
+        self.picks: set[_Place] = set()
+        self.adds: set[_Place] = set()
+        self._made: dict[str, set[_Place]] = defaultdict(set)  # by loose type
+        self._shown = shown
+
+    def reach(self, places: Iterable[_Place], types: Iterable[str]) -> bool:
+        """Tell whether values of these types may be made that come to one of these places."""
+        made = set().union(*(self._made.get(each, ()) for each in types))
+        return any(place[: len(origin)] == origin for place in places for origin in made)
+
+    def scales(self, places: Iterable[_Place]) -> frozenset[str]:
+        """Return how many digits constants have that come to one of these places."""
+        return frozenset(each for each in _scales(self._made) if self.reach(places, (each,)))
+
+    def _make(self, ancestors: Any, types: Iterable[str]) -> None:
+        place = _place(ancestors)
+        for each in types:
+            self._made[each].add(place)
+
+    def visit_SelectStmt(self, ancestors: Any, node: Any) -> None:
+        keeps_all = node.op == SetOperation.SETOP_UNION and node.all
+        merges = node.op != SetOperation.SETOP_NONE and not keeps_all
+        if node.distinctClause or node.groupClause or merges or is_cut(node):
+            self.picks.add(_place(ancestors))
+
+    def visit_SubLink(self, ancestors: Any, node: Any) -> None:
+        """An array has its rows in an order, which does not tell equal ones apart."""
+        if node.subLinkType == SubLinkType.ARRAY_SUBLINK:
+            self.picks.add(_place(ancestors))
+
+    def visit_FuncCall(self, ancestors: Any, node: Any) -> None:
+        if name_of(node) in _PICKING or node.agg_distinct:
+            self.picks.add(_place(ancestors))
+        if name_of(node) in _ADDING and id(node) not in self._shown:
+            self.adds.add(_place(ancestors))
+        if name_of(node) in LOOSENING:
+            self._make(ancestors, _LOOSE)
+
+    def visit_TypeName(self, ancestors: Any, node: Any) -> None:
+        cast = ancestors.node
+        if _held(node) == {_NUMERIC} and isinstance(cast, ast.TypeCast) and isinstance(cast.arg, ast.A_Const):
+            self._make(ancestors, (_scale(cast.arg.val, ancestors.parent),))
+        else:
+            self._make(ancestors, _held(node))
+
+    def visit_A_Expr(self, ancestors: Any, node: Any) -> None:
+        self._make(ancestors, _MADE_BY.get(_operator(node), ()))
+
+    def visit_Float(self, ancestors: Any, node: Any) -> None:
+        if not node.fval.isdigit():  # else it is a large integer
+            self._make(ancestors, (_scale(node, ancestors.parent),))
+
+
+def _scale(constant: Any, around: Any) -> str:
+    """Return the loose type of a number; products and quotients of it may have any number of digits."""
+    multiplies = isinstance(around.node, ast.A_Expr) and _operator(around.node) in _SCALING
+    texts = (str(getattr(constant, name)) for name in ("sval", "fval", "ival") if hasattr(constant, name))
+    digits = _DIGITS.fullmatch(next(texts, ""))
+    return _NUMERIC if multiplies or digits is None else _SCALED.format(len(digits[1] or ""))
+
+
+def _operator(node: Any) -> str:
+    """Return the name of an operator, without its schema."""
+    return str(node.name[-1].sval)
+
+
+def _place(ancestors: Any) -> _Place:
+    """Return the conditions and casts around a node, from the outermost."""
+    around = []
+    while ancestors is not None:
+        if _keeps_loose(ancestors.node, ancestors.member):
+            around.append((id(ancestors.node), ancestors.member))
+        ancestors = ancestors.parent
+    return tuple(reversed(around))
+
+
+def _keeps_loose(node: Any, member: Any) -> bool:
+    """Tell whether this member of a node is a condition, or an operand of what is one, or is cast to a plain type."""
+    if isinstance(node, ast.TypeCast):
+        typed: Any = node.typeName
+        return member == "arg" and typed.names[-1].sval in _PLAIN
+    if isinstance(node, ast.A_Expr):
+        return node.kind in _ASKING or (node.kind == A_Expr_Kind.AEXPR_OP and _operator(node) in _COMPARING)
+    return isinstance(node, ast.NullTest) or member in _CONDITIONS

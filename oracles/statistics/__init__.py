@@ -1,0 +1,1 @@
+"""The oracle `statistics` and its sample tests."""

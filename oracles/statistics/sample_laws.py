@@ -1,0 +1,162 @@
+"""Sample laws: how unlikely it is that so many rows of a kind are in a sample, or so few.
+
+Each is a bound on a probability that holds for any data, so that errors add up to no more than what is stated.
+
+Rows that are chosen one by one, given how many there are, are as good as drawn without replacement: the number of rows
+of a kind is hypergeometric. Where the rows of whole blocks are chosen, or those of several tables in shares of their
+own, what is bounded is the deviation from the kind's share, a sum of independent terms, by Bernstein's inequality.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy
+import numpy.typing
+from scipy import special  # scipy.stats takes as long to import as all else that a worker needs
+
+from oracles.statistics.analyze import Numbers
+from oracles.statistics.remote_sql import Asked
+
+Mask = numpy.typing.NDArray[numpy.bool_]
+Floats = numpy.typing.NDArray[numpy.float64]
+
+
+class Law(ABC):
+    """What is known of a sample of `kept` rows."""
+
+    kept: int
+
+    @abstractmethod
+    def at_most(self, kind: Mask, count: int) -> float:
+        """Return a bound on the probability of no more than `count` rows of a kind."""
+
+    def at_least(self, kind: Mask, count: int) -> float:
+        """Return a bound on the probability of no fewer than `count` rows of a kind: of all others are few."""
+        return self.at_most(~kind, self.kept - count)
+
+    def exactly(self, kind: Mask, count: int) -> float:
+        """Return a bound on the probability of a count as far off, to either side."""
+        return min(1.0, 2 * min(self.at_most(kind, count), self.at_least(kind, count)))
+
+
+@dataclass(frozen=True, slots=True)
+class RowByRow(Law):
+    """A sample in which each set of so many rows is equally likely."""
+
+    rows: int
+    kept: int
+
+    def at_most(self, kind: Mask, count: int) -> float:
+        """Return the probability, by the hypergeometric distribution."""
+        return hypergeometric(count, self.rows, int(kind.sum()), self.kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Tablewise(Law):
+    """Samples of several tables, row by row; `members` numbers each row's table, `shares` the rows kept of each."""
+
+    members: Numbers
+    shares: Sequence[int]
+
+    @property
+    def kept(self) -> int:  # type: ignore[override]
+        """Return the number of rows of all shares."""
+        return sum(self.shares)
+
+    def at_most(self, kind: Mask, count: int) -> float:
+        """Return Bernstein's bound: of each table, the share of the kind is expected."""
+        expected = variance = 0.0
+        for member, share in enumerate(self.shares):
+            here = self.members == member
+            part = float(kind[here].mean()) if here.any() else 0.0
+            expected += share * part
+            variance += share * part * (1 - part)
+        return bernstein(expected - count, variance, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Blockwise(Law):
+    """All rows of some blocks, each block chosen with one probability, and of these rows some, each with another.
+
+    `thinned`: more rows may have been received than were kept.
+    """
+
+    blocks: Numbers
+    kept: int
+    block_fraction: float
+    row_fraction: float
+    thinned: bool
+
+    def at_most(self, kind: Mask, count: int) -> float:
+        """Return a bound by what blocks differ in, and, where the sample was thinned, by what that adds."""
+        part = float(kind.mean())
+        sizes = numpy.bincount(self.blocks)
+        deviation = numpy.bincount(self.blocks, kind.astype(float) - part)
+        among_blocks = self.block_fraction * self.row_fraction**2 * float((deviation**2).sum())
+        fraction = self.block_fraction * self.row_fraction
+        within = fraction * (1 - self.row_fraction) * len(self.blocks) * part * (1 - part)
+        variance, off = among_blocks + within, self.kept * part - count
+        if not self.thinned or off <= 0:
+            return bernstein(off, variance, float(numpy.max(sizes)))
+        spread = math.sqrt(variance), math.sqrt(self.kept) / 2
+        first = off * spread[0] / sum(spread) if sum(spread) else off
+        thinning = math.exp(-2 * (off - first) ** 2 / self.kept)
+        return min(1.0, bernstein(first, variance, float(numpy.max(sizes))) + thinning)
+
+
+def log_ways(of: Floats | float, chosen: Floats | float) -> Floats:
+    """Return the logarithm of the number of ways to choose so many of so many."""
+    return numpy.asarray(special.gammaln(of + 1) - special.gammaln(chosen + 1) - special.gammaln(of - chosen + 1))
+
+
+def hypergeometric(count: int, rows: int, kind: int, kept: int) -> float:
+    """Return the probability of no more than `count` rows of a kind among those kept; so many of the rows are of it."""
+    least, most = max(0, kept - (rows - kind)), min(kind, kept)
+    if not least <= count < most:
+        return float(count >= most)
+    few = count * rows < kept * kind  # the shorter tail is summed up
+    first, last = (least, count) if few else (count + 1, most)
+    counts = numpy.arange(first, last + 1, dtype=float)
+    logs = log_ways(kind, counts) + log_ways(rows - kind, kept - counts) - log_ways(rows, kept)
+    tail = float(numpy.exp(logs).sum())
+    return min(1.0, tail) if few else max(0.0, 1 - tail)
+
+
+def binomial(count: float, rows: int, fraction: float) -> float:
+    """Return the probability of no more than `count` of the rows, each of which is chosen with one probability."""
+    return float(special.bdtr(count, rows, fraction)) if 0 <= count < rows else float(count >= rows)
+
+
+def bernstein(off: float, variance: float, largest: float) -> float:
+    """Return Bernstein's bound on the probability that a sum of centred terms is so far off, to one side.
+
+    `largest` bounds each term.
+    """
+    if off <= 1e-6:
+        return 1.0
+    return math.exp(-(off**2) / 2 / (variance + largest * off / 3))
+
+
+def received(asked: Asked, rows: int, blocks: Numbers | None, count: float) -> float:
+    """Return a bound on the probability that a number of rows is as far off, of a sample without a limit."""
+    fraction = min(asked.fraction, 1.0)
+    if asked.tablesample != "SYSTEM":
+        return min(1.0, 2 * min(binomial(count, rows, fraction), 1 - binomial(count - 1, rows, fraction)))
+    if blocks is None:
+        return 1.0
+    sizes = numpy.bincount(blocks)
+    among_blocks = asked.tablesample_fraction * asked.random_fraction**2 * float((sizes.astype(float) ** 2).sum())
+    variance = among_blocks + fraction * (1 - asked.random_fraction) * rows
+    return min(1.0, 2 * bernstein(abs(count - fraction * rows), variance, float(numpy.max(sizes))))
+
+
+def largest_key(kept: int, rows: int, estimate: float) -> float:
+    """Return the probability of an estimate as far off that rests on the largest random number of the rows kept.
+
+    Of `rows` numbers, the k-th follows a beta distribution; the estimate is (k - 1) divided by it.
+    """
+    key = min((kept - 1) / estimate, 1.0)
+    low = float(special.betainc(kept, rows - kept + 1, key))
+    return min(1.0, 2 * min(low, 1 - low))

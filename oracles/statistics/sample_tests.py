@@ -1,0 +1,171 @@
+"""Sample tests: whether the statistics of a column are those of a sample of its values.
+
+Each test returns a bound on the probability that a sound ANALYZE is as far off as this one, whatever the data. Where a
+test looks at many values, or at those that the sample itself picked out, the bound is for all values of the column
+together: it is multiplied by their number.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+import numpy
+
+from oracles.statistics.analyze import Column
+from oracles.statistics.sample_laws import Floats, Law, Mask, RowByRow, log_ways
+
+LEVEL: Final = 1e-4  # a bound below it is a suspicion
+
+_MOST: Final = 40  # values of a list that are looked at: the most frequent, or evenly spread
+_TOO_WIDE: Final = 1000  # bytes; wider values are in no list (WIDTH_THRESHOLD of analyze.c is 1024)
+_KERNEL: Final = 6.0  # how far the contributions of two triples of rows to a rank correlation may be apart
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """How unlikely a figure is, and what it should be about."""
+
+    chance: float
+    expected: str
+    actual: str
+
+
+NO_DOUBT: Final = Doubt(1.0, "", "")
+
+
+def _least(doubts: Iterator[Doubt], cases: int) -> Doubt:
+    """Return the gravest of doubts that are about so many cases together."""
+    gravest = min(doubts, key=lambda doubt: doubt.chance, default=NO_DOUBT)
+    return Doubt(min(1.0, gravest.chance * max(cases, 1)), gravest.expected, gravest.actual)
+
+
+def null_fraction(column: Column, law: Law) -> Doubt:
+    """Test the share of NULLs."""
+    assert column.null_frac is not None
+    nulls = column.ranks == 0
+    chance = law.exactly(nulls, round(column.null_frac * law.kept))
+    return Doubt(chance, f"null_frac about {nulls.mean():.6g}", f"null_frac {column.null_frac:.6g}")
+
+
+def common_values(column: Column, law: Law) -> Doubt:
+    """Test how frequent the most common values are; one that is in no row is no value of the column."""
+    number = {value: rank for rank, value in enumerate(column.values, start=1)}
+
+    def doubts() -> Iterator[Doubt]:
+        for value, frequency in list(zip(column.common, column.frequencies, strict=True))[:_MOST]:
+            kind = column.ranks == number.get(value, -1)
+            chance = law.exactly(kind, round(frequency * law.kept))
+            yield Doubt(chance, f"{value!r} in {kind.mean():.6g} of the rows", f"{value!r} in {frequency:.6g}")
+
+    return _least(doubts(), len(column.values))
+
+
+def histogram(column: Column, law: Law) -> Doubt:
+    """Test how many values lie below each bound: as many of those that are not common as its place tells."""
+    number = {value: rank for rank, value in enumerate(column.values, start=1)}
+    common = {
+        number.get(value, 0): round(frequency * law.kept)
+        for value, frequency in zip(column.common, column.frequencies, strict=True)
+    }
+    listed = law.kept - round((column.null_frac or 0) * law.kept) - sum(common.values())
+    last = len(column.bounds) - 1
+
+    def up_to(rank: int, others: int) -> tuple[Mask, int]:
+        count = others + sum(count for each, count in common.items() if 0 < each <= rank)
+        return (column.ranks > 0) & (column.ranks <= rank), count
+
+    def doubts() -> Iterator[Doubt]:
+        for place in sorted({round(step * last / _MOST) for step in range(_MOST + 1)}):
+            bound = column.bounds[place]
+            rank = number.get(bound)
+            if rank is None:
+                yield Doubt(0.0, "a value of the column", f"bound {bound!r}")
+                continue
+            below = place * (listed - 1) // last  # so many of the others are certainly below the bound, or equal
+            chance = min(law.at_most(*up_to(rank - 1, below)), law.at_least(*up_to(rank, below + 1)))
+            share = up_to(rank, 0)[0].mean()
+            yield Doubt(chance, f"bound {place} of {last} at its share", f"{bound!r}, behind {share:.6g} of the rows")
+
+    return _least(doubts(), 2 * len(column.values)) if last > 0 else NO_DOUBT
+
+
+def distinct_values(column: Column, law: Law, estimate: float) -> Doubt:
+    """Test the number of distinct values, which analyze.c takes from how many there are in the sample, d, and how many
+    of them once, f1: n * d / (n - f1 + f1 * n / N).
+
+    Another row in the sample changes d by one at most and f1 by two, so that both are close to what is expected of
+    them (McDiarmid's inequality; it holds without replacement as well).
+    """
+    if not isinstance(law, RowByRow) or estimate < law.kept:
+        return NO_DOUBT
+    kept = law.kept - round((column.null_frac or 0) * law.kept)
+    sizes = numpy.bincount(column.ranks)[1:].astype(float)
+    rows = float(sizes.sum())
+    if kept < 1 or kept > rows:
+        return NO_DOUBT
+    slack = 0.0 if kept == rows else math.sqrt(kept * math.log(4 / LEVEL) / 2)
+    distinct, single = _expected(sizes, rows, kept)
+    believed = estimate * (1 - (column.null_frac or 0))
+    low, high = (
+        _duj1(kept, believed, min(max(distinct + sign * slack, 1), kept), min(max(single + 2 * sign * slack, 0), kept))
+        for sign in (-1, 1)
+    )
+    told = column.n_distinct if column.n_distinct > 0 else -column.n_distinct * estimate
+    inside = low * (1 - 1e-5) - 1 <= told <= high * (1 + 1e-5) + 1
+    return Doubt(1.0 if inside else 0.0, f"{low:.6g} to {high:.6g} distinct values", f"{told:.6g}")
+
+
+def _expected(sizes: Floats, rows: float, kept: int) -> tuple[float, float]:
+    """Return the expected numbers of values in a sample, and of those in it once; values are in so many rows each."""
+    with numpy.errstate(invalid="ignore"):
+        others, all_ways = rows - sizes, log_ways(rows, kept)
+        absent = numpy.where(others >= kept, numpy.exp(log_ways(numpy.maximum(others, kept), kept) - all_ways), 0)
+        fewer = numpy.exp(log_ways(numpy.maximum(others, kept - 1), kept - 1) - all_ways)
+    once = numpy.where(others >= kept - 1, sizes * fewer, 0)
+    return float((1 - absent).sum()), float(once.sum())
+
+
+def _duj1(kept: float, rows: float, distinct: float, single: float) -> float:
+    estimate = kept * distinct / (kept - single + single * kept / rows)
+    return min(max(estimate, distinct), rows)
+
+
+def correlation(column: Column, law: Law, estimate: float) -> Doubt:
+    """Test the correlation of values with the order of rows.
+
+    It may be weaker than among all rows, since a sample that is thinned locally gets out of order; no more is promised.
+    A row has a part in 3 of n triples, over which a rank correlation is an average (McDiarmid's inequality).
+    """
+    present = column.ranks[column.ranks > 0]
+    kept = law.kept - round((column.null_frac or 0) * law.kept)
+    if not isinstance(law, RowByRow) or column.correlation is None or kept < 2:
+        return NO_DOUBT
+    places = numpy.arange(len(present), dtype=float)
+    order = numpy.lexsort((places, present)).astype(float)
+    whole = float(numpy.corrcoef(order, places)[0, 1]) if len(present) > 1 else 1.0
+    slack = 1e-4 if kept == len(present) else 3 * _KERNEL * math.sqrt(math.log(2 / LEVEL) / (2 * kept)) + 12 / kept
+    inside = min(whole, 0) - slack <= column.correlation <= max(whole, 0) + slack
+    return Doubt(1.0 if inside else 0.0, f"correlation 0 to {whole:.4g}", f"{column.correlation:.4g}")
+
+
+_Test = Callable[[Column, Law, float], Doubt]
+TESTS: Final[Mapping[str, _Test]] = MappingProxyType(
+    {
+        "null fraction": lambda column, law, _: null_fraction(column, law),
+        "common values": lambda column, law, _: common_values(column, law),
+        "histogram": lambda column, law, _: histogram(column, law),
+        "distinct values": distinct_values,
+        "correlation": correlation,
+    }
+)
+
+
+def doubts(column: Column, law: Law, estimate: float) -> Iterator[tuple[str, Doubt]]:
+    """Yield each test that a column's statistics allow, by name; `estimate` is the number of rows that they rest on."""
+    if column.null_frac is None or not law.kept:
+        return
+    for name, test in TESTS.items():
+        if name == "null fraction" or column.widest <= _TOO_WIDE:
+            yield name, test(column, law, estimate)

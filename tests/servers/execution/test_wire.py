@@ -1,0 +1,106 @@
+"""The protocol driver reads what a real server sends however it is cut, and keeps what came of a lost connection."""
+
+import os
+import select
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from itertools import cycle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fuzz.execution import messages, wire
+from fuzz.execution.loop import Talk, converse
+from fuzz.execution.wire import Reply, Wire
+from fuzz.servers.arm import Arm
+from fuzz.servers.recovery import await_connections
+
+pytestmark = [pytest.mark.servers, pytest.mark.quick, pytest.mark.timeout(120)]
+
+ROWS = [(str(number), "x" * (number * 37 % 400) or None) for number in range(60)]
+SENT = (
+    messages.query("BEGIN")
+    + messages.query("SELECT n, nullif(repeat('x', n * 37 % 400), '') FROM generate_series(0, 59) AS n")
+    + messages.query("COPY (VALUES ('copied'), ('as well')) TO STDOUT")
+    + messages.query("SELECT 1 / 0")
+)
+MANY = "SELECT n, repeat('x', 400) FROM generate_series(1, 1000) AS n WHERE n < 900 OR {} IS NULL"
+
+
+@contextmanager
+def connected(arm: Arm) -> Iterator[Wire]:
+    cluster = arm.cluster
+    with closing(Wire(cluster.socket_dir, cluster.port, {"user": "postgres", "database": "postgres"})) as connection:
+        yield connection
+
+
+def listen(connection: Wire) -> Talk[list[Reply]]:
+    yield connection
+    return connection.replies
+
+
+def cut(connection: Wire, sizes: Sequence[int]) -> list[Reply]:
+    """Return the replies, read in pieces of these sizes, over and over."""
+    pieces = cycle(sizes)
+    with pytest.MonkeyPatch.context() as patch:
+        while not connection.settled:
+            connection.pump_out()
+            ready, _, _ = select.select([connection], [], [], 60)
+            assert ready
+            patch.setattr(wire, "RECEIVE_BYTES", next(pieces))
+            connection.pump_in()
+    return connection.replies
+
+
+@given(st.lists(st.integers(1, 400) | st.integers(400, 8000), min_size=1, max_size=8))
+def test_replies_are_the_same_however_the_stream_is_cut(twins: tuple[Arm, ...], sizes: list[int]) -> None:
+    with connected(twins[0]) as connection:
+        connection.send(SENT, 4)
+        _, begun, selected, copied, failed = cut(connection, sizes)
+        assert connection.pid
+    assert [reply.status for reply in (begun, selected, copied, failed)] == ["T", "T", "T", "E"]
+    assert [tuple(messages.values_of(row)) for row in selected.rows] == ROWS
+    assert selected.others[-1] == (messages.COMMAND_COMPLETE, b"SELECT 60\0")
+    assert copied.rows == [b"copied\n", b"as well\n"]
+    assert [kind for kind, _ in failed.others if kind == messages.ERROR_RESPONSE] == [messages.ERROR_RESPONSE]
+
+
+def numbers(connection: Wire) -> list[str | None]:
+    return [messages.values_of(row)[0] for row in connection.partial.rows]
+
+
+def test_what_came_before_a_connection_was_lost_is_kept(twins: tuple[Arm, ...]) -> None:
+    with connected(twins[0]) as connection:
+        connection.send(messages.query(MANY.format("pg_terminate_backend(pg_backend_pid())")), 1)
+        (replies,) = converse([listen(connection)], 60)
+        assert connection.lost
+    assert len(replies) == 1  # the startup's
+    assert numbers(connection) == list(map(str, range(1, 900)))
+    kind, said = connection.partial.others[-1]
+    assert (kind, messages.message_of(said).sqlstate) == (messages.ERROR_RESPONSE, "57P01")
+
+
+def test_a_row_that_was_cut_is_left_out(twins: tuple[Arm, ...]) -> None:
+    """A server that is killed has sent full buffers, which end within a row."""
+    with connected(twins[0]) as connection:
+        connection.send(messages.query(MANY.format("pg_sleep(60)")), 1)
+        while len(connection.partial.rows) <= 800:
+            converse([listen(connection)], 0.5)
+            assert not connection.lost
+        os.kill(connection.pid, signal.SIGKILL)
+        converse([listen(connection)], 60)
+        assert connection.lost
+    came = numbers(connection)
+    assert len(came) < 899
+    assert came == list(map(str, range(1, len(came) + 1)))
+    await_connections(twins[0].cluster)
+
+
+def test_a_silent_server_is_given_up(twins: tuple[Arm, ...]) -> None:
+    with connected(twins[0]) as connection:
+        connection.send(messages.query("SELECT pg_sleep(2)"), 1)
+        converse([listen(connection)], 0.05)
+        assert not connection.settled
+        assert not connection.lost
