@@ -17,6 +17,7 @@ from typing import Any
 from fuzz import workdir
 from fuzz.errors import SourceError, first_line
 from fuzz.servers import Report, git
+from fuzz.servers.known_good import major_of
 from fuzz.servers.release import RELEASES, download
 
 _VERSION = re.compile(r"project\(\s*'postgresql'.*?version:\s*'([^']+)'", re.DOTALL)
@@ -44,12 +45,6 @@ class Base:
     def major(self) -> int:
         """Return the major version."""
         return major_of(self.version)
-
-
-def major_of(version: str) -> int:
-    """Return the major version: 17 for 17.11 and for 17devel."""
-    found = re.match(r"\d+", version)
-    return int(found[0]) if found else 0
 
 
 def resolve_base(spec: str, report: Report, *, refresh: bool = False) -> Base:

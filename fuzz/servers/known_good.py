@@ -1,28 +1,40 @@
 """Known-good versions: the minor release that series and corpus were last seen to work with.
 
-They stand in patches/pgNN/known-good. The base moves: Debian's newest minor release of a major version is another one
-some day, without notice.
+They stand in patches/pgNN/known-good, with the SHA-256 of that release's archive. The base moves: Debian's newest minor
+release of a major version is another one some day, without notice.
 """
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from fuzz import workdir
-from fuzz.servers.base import major_of
 
 FILE = "known-good"
 _LEVELS = 3  # the directory of a patch, that of its kind of series, that of its major version
 
 
+def major_of(version: str) -> int:
+    """Return the major version: 17 for 17.11 and for 17devel."""
+    found = re.match(r"\d+", version)
+    return int(found[0]) if found else 0
+
+
 def known_good(major: int) -> str:
     """Return the version recorded for a major version, or nothing."""
-    return _read(workdir.CHECKOUT / "patches" / f"pg{major}" / FILE)
+    return _version(_recorded(major))
+
+
+def known_archive(major: int) -> tuple[str, str] | None:
+    """Return the version recorded for a major version, and the SHA-256 of its archive."""
+    version, _, digest = _read(_recorded(major)).partition(" ")
+    return (version, digest.strip()) if digest else None
 
 
 def made_for(patches: Iterable[Path]) -> str:
     """Return the version recorded beside or above the first patch that has one, or nothing."""
     places = (place / FILE for patch in patches for place in list(patch.absolute().parents)[:_LEVELS])
-    return next(filter(None, map(_read, places)), "")
+    return next(filter(None, map(_version, places)), "")
 
 
 def is_newer(version: str, known: str) -> bool:
@@ -41,6 +53,14 @@ def _split(version: str) -> tuple[str, int | None]:
     """Return major and minor version; 19devel and 19beta1 have no minor one."""
     major, _, minor = version.partition(".")
     return major, int(minor) if minor.isdecimal() else None
+
+
+def _recorded(major: int) -> Path:
+    return workdir.CHECKOUT / "patches" / f"pg{major}" / FILE
+
+
+def _version(path: Path) -> str:
+    return _read(path).partition(" ")[0]
 
 
 def _read(path: Path) -> str:

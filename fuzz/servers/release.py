@@ -1,4 +1,7 @@
-"""Released sources by name: from Debian's archive, as this machine's own apt reaches it, or from PostgreSQL's."""
+"""Released sources by name: Debian's newest, PostgreSQL's newest, or the known-good one from Debian's pool.
+
+This machine's own apt names the Debian mirror, which may be the only one in reach.
+"""
 
 import hashlib
 import json
@@ -8,16 +11,19 @@ import subprocess
 import tempfile
 import urllib.error
 import urllib.request
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from fuzz import workdir
 from fuzz.errors import SourceError, last_line
 from fuzz.servers import Report
+from fuzz.servers.known_good import known_archive
 
 _DEBIAN = "http://deb.debian.org/debian"
 _POSTGRESQL = "https://ftp.postgresql.org/pub/source"
 _KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+_APT_HELPER = Path("/usr/lib/apt/apt-helper")
 _TIMEOUT = 60  # seconds without any data
 
 
@@ -38,7 +44,7 @@ DEFAULT = "pg17"
 
 
 def download(name: str, report: Report, *, refresh: bool = False) -> Path:
-    """Return the archive of the newest minor release. Raises SourceError if it is neither kept nor reachable."""
+    """Return the archive of the newest minor release in reach. Raises SourceError if none is kept or in reach."""
     note = workdir.downloads() / f"{name}.json"
     if note.exists() and not refresh:
         kept = workdir.downloads() / str(json.loads(note.read_text())["archive"])
@@ -46,7 +52,7 @@ def download(name: str, report: Report, *, refresh: bool = False) -> Path:
             return kept
     release = RELEASES[name]
     failures = []
-    for fetch in (_from_debian, _from_postgresql):
+    for fetch in (_from_debian, _from_postgresql, _known_good):
         with tempfile.TemporaryDirectory(prefix="fetch-", dir=workdir.downloads()) as directory:
             try:
                 archive, origin = fetch(release, Path(directory), report)
@@ -80,22 +86,25 @@ def _from_debian(release: Release, directory: Path, report: Report) -> tuple[Pat
         "Dir::Etc::SourceParts": "/dev/null",
         "Dir::State::Lists": directory / "lists",
         "Dir::Cache": directory / "cache",
-        "APT::Sandbox::User": "root",
         "APT::Update::Post-Invoke-Success": "",
         "Acquire::Check-Valid-Until": "false",
         "Acquire::Languages": "none",
-        "Acquire::Retries": "2",
-        "Acquire::http::Timeout": _TIMEOUT,
     }
-    apt = ["apt-get", *(part for key, value in options.items() for part in ("-o", f"{key}={value}")), "-qq"]
     for command in (["update"], ["source", "--download-only", "--tar-only", release.package]):
-        done = subprocess.run(apt + command, cwd=directory, capture_output=True, text=True)
-        if done.returncode:
-            raise _Unreachable(f"apt-get {command[0]}: {last_line(done.stderr)}")
+        _apt(["apt-get", *command, "-qq"], directory, options)
     archives = sorted(directory.glob(f"{release.package}_*.orig.tar.*"))
     if not archives:
         raise _Unreachable(f"no {release.package} in {mirror} {release.suite}")
     return archives[-1], f"{mirror} {release.suite}"
+
+
+def _apt(command: Sequence[str], directory: Path, options: Mapping[str, object]) -> None:
+    """Run a program of apt's in a directory. Raises _Unreachable."""
+    always = {"APT::Sandbox::User": "root", "Acquire::Retries": "2", "Acquire::http::Timeout": _TIMEOUT}
+    given = [part for key, value in {**options, **always}.items() for part in ("-o", f"{key}={value}")]
+    done = subprocess.run([*command, *given], cwd=directory, capture_output=True, text=True)
+    if done.returncode:
+        raise _Unreachable(f"{Path(command[0]).name} {command[1]}: {last_line(done.stderr)}")
 
 
 def _mirror() -> str:
@@ -123,6 +132,22 @@ def _from_postgresql(release: Release, directory: Path, report: Report) -> tuple
         raise _Unreachable(f"{name} was damaged on its way")
     (directory / name).write_bytes(content)
     return directory / name, _POSTGRESQL
+
+
+def _known_good(release: Release, directory: Path, report: Report) -> tuple[Path, str]:
+    """Fetch the known-good version from Debian's pool.
+
+    While a mirror is updated, its index can name a version that its pool lacks. Older versions stay in the pool.
+    """
+    known = known_archive(release.major)
+    if not known or not _APT_HELPER.exists():
+        raise _Unreachable("no known-good version recorded, or no apt here")
+    version, digest = known
+    archive = directory / f"{release.package}_{version}.orig.tar.bz2"
+    url = f"{_mirror()}/pool/main/p/{release.package}/{archive.name}"
+    report(f"the newest {release.package} cannot be downloaded; downloading {version} from {url}")
+    _apt([str(_APT_HELPER), "download-file", url, archive.name, f"SHA256:{digest}"], directory, {})
+    return archive, url
 
 
 def _get(url: str) -> bytes:

@@ -12,8 +12,8 @@ from filelock import FileLock
 
 from fuzz.errors import ServerError, first_line
 from fuzz.servers.account import Account
-from fuzz.servers.base import major_of
 from fuzz.servers.build import Build
+from fuzz.servers.known_good import major_of
 from fuzz.servers.settings import INITDB, INITDB_SINCE, RELAY_ROLES
 
 _TELLING = re.compile(r"^TRAP|FATAL|PANIC|error|terminated by signal", re.IGNORECASE)  # why initdb failed

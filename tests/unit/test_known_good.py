@@ -1,10 +1,11 @@
 """Which version is newer than the one that what is shipped was last seen to work with."""
 
+import hashlib
 from pathlib import Path
 
 import pytest
 
-from fuzz.servers.known_good import FILE, is_newer, known_good, made_for, newer_than_known
+from fuzz.servers.known_good import FILE, is_newer, known_archive, known_good, made_for, newer_than_known
 
 
 @pytest.mark.parametrize(
@@ -32,5 +33,13 @@ def test_a_version_is_recorded_once_for_all_series_of_a_major_version(tmp_path: 
     patch = tmp_path / "pg17" / "variants" / "one" / "1.patch"
     assert made_for([patch]) == ""
     patch.parent.mkdir(parents=True)
-    (tmp_path / "pg17" / FILE).write_text("17.11\n")
+    (tmp_path / "pg17" / FILE).write_text("17.11 0123abcd\n")
     assert made_for([tmp_path / "other.patch", patch]) == "17.11"
+
+
+def test_the_archive_of_the_known_good_version_is_recorded_by_its_hash() -> None:
+    recorded = known_archive(17)
+    assert recorded is not None
+    assert recorded[0] == known_good(17)
+    assert len(bytes.fromhex(recorded[1])) == hashlib.sha256().digest_size
+    assert known_archive(16) is None
