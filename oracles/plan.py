@@ -101,20 +101,20 @@ class _PlanPair(Pair):
         steps, obstacle = planned_steps(self._seen(self.reference), self._seen(self.suspect))
         differing = [step for step in steps if self._difference(step, self.reference, self.suspect)]
         unstable: set[int] = set()
-        for stage in _STAGES:
-            if differing != sorted(unstable) and (missing := self.missing(self._runs(stage))):
+        for executor in _STAGES:
+            if differing != sorted(unstable) and (missing := self.missing(self._runs(executor))):
                 return More(missing, frozenset({_SYMPTOM}))
-            unstable |= {step for step in differing if step not in unstable and not self._stands(step, stage)}
+            unstable |= {step for step in differing if step not in unstable and not self._stands(step, executor)}
         verdicts: list[Verdict] = [self._verdict(step, unstable) for step in differing]
         if obstacle:
             verdicts.append(Inconclusive(obstacle))
         agreed = len(steps) - len(differing)
         return (*verdicts, Agree(agreed)) if agreed or not verdicts else tuple(verdicts)
 
-    def _stands(self, step: int, stage: Sequence[Mode]) -> bool:
+    def _stands(self, step: int, executor: Sequence[Mode]) -> bool:
         """Tell whether the reference plans the step alike each time, and the suspect otherwise each time."""
-        steady = not any(self._difference(step, self.reference, self.reference, mode) for mode in stage)
-        return steady and all(self._difference(step, self.reference, self.suspect, mode) for mode in stage)
+        steady = not any(self._difference(step, self.reference, self.reference, mode) for mode in executor)
+        return steady and all(self._difference(step, self.reference, self.suspect, mode) for mode in executor)
 
     def _difference(self, step: int, one: str, other: str, *again: Mode) -> Difference | None:
         """Return where the plan of one arm differs from that of another, or of a repetition, which may lack it."""
@@ -141,8 +141,8 @@ class _PlanPair(Pair):
             beside=(Evidence(self.case.all_steps[step].sql, planned=True),),
         )
 
-    def _runs(self, stage: Sequence[Mode]) -> Iterator[Run]:
-        return (self._run(arm, mode) for arm in (self.reference, self.suspect) for mode in stage)
+    def _runs(self, executor: Sequence[Mode]) -> Iterator[Run]:
+        return (self._run(arm, mode) for arm in (self.reference, self.suspect) for mode in executor)
 
     def _run(self, arm: str, *again: Mode) -> Run:
         return planned_again(self.case, arm, *again)

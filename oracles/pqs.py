@@ -138,13 +138,13 @@ class Pqs(Metamorphic):
         made = played.tight(found, lambda each: each.filtered)
         picking = played.way({step: each.pick() for step, each in made.items()}, PLAINLY)
         rows = _single_rows(played, picking, made)
-        asking = played.way({step: made[step].truths(row) for step, row in rows.items()}, PLAINLY)
-        truths = _single_rows(played, asking, {step: made[step] for step in rows})
+        check = played.way({step: made[step].truths(row) for step, row in rows.items()}, PLAINLY)
+        truths = _single_rows(played, check, {step: made[step] for step in rows})
         wanted = {step: made[step].rectified(rows[step], told) for step, told in truths.items()}
         if wanted:
             finding = played.way(wanted, PLAINLY)
             yield MetamorphicRelation(
-                "a row is not found that all conditions hold for", frozenset(wanted), picking, finding, (asking,)
+                "a row is not found that all conditions hold for", frozenset(wanted), picking, finding, (check,)
             )
 
 

@@ -113,7 +113,7 @@ class _ResultPair(Pair):
         """Return the kind of difference, and, where no plan does, a colon and what tells its causes apart."""
         ours, theirs = self._seen(self.reference), self._seen(self.suspect)
         if place.step is None:
-            is_table = any(stored_count(dict(seen.digests).get(place.subject, "")) for seen in (ours, theirs))
+            is_table = any(stored_count(dict(seen.digests).get(place.reported, "")) for seen in (ours, theirs))
             return "stored: table" if is_table else "stored: sequence"
         kind, detail = _ORIGINS[place.aspect]
         if self._has_plan(place):

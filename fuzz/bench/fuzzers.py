@@ -36,7 +36,7 @@ DIRECTORIES: Final = ("src/backend/executor", "src/backend/optimizer")  # whose 
 _RECORDER: Final = "pgduel_recorder"
 _RECORDS: Final = "statements"  # in the data directory
 _SETTINGS: Final = {
-    "shared_preload_libraries": f"pgduel_witness,{_RECORDER}",
+    "shared_preload_libraries": f"pgduel_probe,{_RECORDER}",
     f"{_RECORDER}.file": _RECORDS,
 }
 _ROUND: Final = 60.0  # seconds after which SQLsmith gets another scene
@@ -130,7 +130,7 @@ def lancer(class_path: str, oracle: str, seed: int, seconds: float, workers: int
         until = time.monotonic() + seconds
         server = Server(str(arm.cluster.socket_dir), arm.cluster.port)
         while not over.is_set() and (left := until - time.monotonic()) >= 1:
-            call = Call.hunt(oracle, first, round(left))
+            call = Call.search(oracle, first, round(left))
             judged += _COMPARED * run_sqlancer(server, class_path, call, f"lancer{worker}_").queries
             await_connections(arm.cluster)
             first += REPORTS

@@ -9,13 +9,13 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from fuzz.campaign.counters import Counters
 from fuzz.campaign.findings import StoredFinding, unsettled
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
+from fuzz.campaign.pool import Died, Done, Pool
 from fuzz.campaign.schedule import Range, Schedule
 from fuzz.campaign.stop import INTERRUPTED, Interrupt, Limits
 from fuzz.campaign.store import Store
-from fuzz.campaign.tally import Tally
-from fuzz.campaign.workers import Died, Done, Pool
 from fuzz.errors import ServerError, StorageError
 
 REDUCTIONS = 10  # findings reduced at most: more of them have few causes, and time is better spent on new cases
@@ -26,14 +26,14 @@ TICK = 0.25  # seconds between two looks at the clock
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Environment:
     """What the campaign needs from outside, as plain functions."""
 
     revive: Callable[[], Sequence[str]]  # restart the arms that are dead: one line each. Raises ServerError
     server_cpu: Callable[[], float]  # CPU seconds that the arms' servers have used so far
     client_cpu: Callable[[], float]  # CPU seconds of this process, without its workers
     say: Callable[[str], None]  # a line for the user
-    show: Callable[[Tally, Sequence[StoredFinding]], None]  # the state, several times a second
+    show: Callable[[Counters, Sequence[StoredFinding]], None]  # the state, several times a second
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Campaign:
     """Runs a schedule on a pool into a store."""
 
     def __init__(
-        self, store: Store, schedule: Schedule, limits: Limits, pool: Pool[Job, Result], around: Surroundings
+        self, store: Store, schedule: Schedule, limits: Limits, pool: Pool[Job, Result], around: Environment
     ) -> None:
         self._store = store
         self._schedule = schedule
@@ -58,8 +58,8 @@ class Campaign:
         self._around = around
         self._done = store.done()
         self._findings = store.findings()
-        self._before = store.tally
-        self._counted = Tally()
+        self._before = store.counters
+        self._counted = Counters()
         self._tries: Counter[Job] = Counter()
         self._troubles = 0
         waiting = [each.finding.fingerprint for each in unsettled(self._findings)]
@@ -90,9 +90,9 @@ class Campaign:
     def _step(self, interrupt: Interrupt) -> str | None:
         for ended in self._pool.wait(TICK):
             self._take(ended)
-        tally = self._tally()
-        self._around.show(tally, self._findings)
-        return INTERRUPTED if interrupt else self._limits.reached(tally, len(self._findings))
+        counters = self._counters()
+        self._around.show(counters, self._findings)
+        return INTERRUPTED if interrupt else self._limits.reached(counters, len(self._findings))
 
     def _fill(self) -> None:
         self._fill_reductions(at_once=1)  # fuzzing goes on beside it
@@ -131,7 +131,7 @@ class Campaign:
         self._around.say(f"cases {job.first} to {job.end - 1} of {job.generator} killed {TRIES} workers: given up")
         result = RangeResult(done=job.end - job.first)
         for _ in range(result.done):
-            result.tally.failed(job.generator, "worker died")
+            result.counters.failed(job.generator, "worker died")
         self._take_range(job, result)
 
     def _take_range(self, job: Range, result: RangeResult) -> None:
@@ -141,7 +141,7 @@ class Campaign:
         if result.trouble is not None and not result.done:
             self._take_trouble(job, result)
         self._schedule.give_back(job.after(result.done))
-        self._counted.add(result.tally)
+        self._counted.add(result.counters)
         for note in result.notes:
             self._around.say(note)
         self._record({job.number: self._done.get(job.number, 0) + result.done})
@@ -156,7 +156,7 @@ class Campaign:
         self._tries[job] += 1
         if self._tries[job] == TRIES:
             self._around.say(f"case {job.first} of {job.generator} is given up: {result.trouble}")
-            result.tally.failed(job.generator, "servers went away")
+            result.counters.failed(job.generator, "servers went away")
             result.done = 1
 
     def _queue(self, found: Sequence[str]) -> None:
@@ -177,18 +177,18 @@ class Campaign:
 
     def _record(self, done: dict[int, int]) -> None:
         self._done.update(done)
-        self._store.progress(self._tally(), done)
+        self._store.progress(self._counters(), done)
 
-    def _tally(self) -> Tally:
+    def _counters(self) -> Counters:
         now = self._ended or self._read_clocks()
-        tally = Tally(
+        counters = Counters(
             seconds=now.wall - self._began.wall,
             client_cpu=now.client - self._began.client,
             server_cpu=now.servers - self._began.servers,
         )
-        tally.add(self._before)
-        tally.add(self._counted)
-        return tally
+        counters.add(self._before)
+        counters.add(self._counted)
+        return counters
 
     def _read_clocks(self) -> Clocks:
         wall = time.monotonic()

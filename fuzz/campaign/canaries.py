@@ -7,7 +7,7 @@ from typing import Final
 from fuzz.errors import CanaryMissed
 from fuzz.execution.judging import Assignment, JudgedCase, Observer, judge_case
 from fuzz.servers.arm import Arm
-from fuzz.servers.modules import SABOTEUR, ensure_module
+from fuzz.servers.modules import FAULT_INJECTOR, ensure_module
 from oracles.model.case import Case
 from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Canary, Oracle
@@ -16,32 +16,32 @@ TRIES: Final = 3  # on a busy machine a statement may meet its time limit; who i
 
 
 class Sabotaged:
-    """A stage on which one arm misbehaves; nobody who looks at the observations is told."""
+    """An executor on which one arm misbehaves; nobody who looks at the observations is told."""
 
-    def __init__(self, stage: Observer, arm: str, sabotage: str) -> None:
-        """`sabotage` is an action of the saboteur: NAME or NAME:RELATION."""
-        self._stage = stage
+    def __init__(self, executor: Observer, arm: str, sabotage: str) -> None:
+        """`sabotage` is an action of the fault injector: NAME or NAME:RELATION."""
+        self._executor = executor
         self._arm = arm
         self._sabotage = sabotage
 
     def observe(self, case: Case, runs: Sequence[Run]) -> Mapping[Run, CaseObservation]:
         """Execute each run, those on the arm under sabotage, and return observations as if of plain runs."""
         executed = {run: replace(run, sabotage=self._sabotage) if run.arm == self._arm else run for run in runs}
-        observed = self._stage.observe(case, tuple(executed.values()))
+        observed = self._executor.observe(case, tuple(executed.values()))
         return {run: observed[as_executed] for run, as_executed in executed.items()}
 
 
-def plant(oracle: Oracle, canary: Canary, stage: Observer, arms: Sequence[Arm]) -> JudgedCase:
+def plant(oracle: Oracle, canary: Canary, executor: Observer, arms: Sequence[Arm]) -> JudgedCase:
     """Try a canary's case with its bug planted in the last arm. Raises BuildError, ServerError."""
     suspect = arms[-1]
-    ensure_module(suspect.build, SABOTEUR)
-    sabotaged = Sabotaged(stage, suspect.name, canary.sabotage)
+    ensure_module(suspect.build, FAULT_INJECTOR)
+    sabotaged = Sabotaged(executor, suspect.name, canary.sabotage)
     return judge_case(sabotaged, (Assignment(oracle, tuple(arm.name for arm in arms)),), canary.case)
 
 
-def is_caught(trial: JudgedCase, arms: Sequence[Arm]) -> bool:
+def is_caught(judged: JudgedCase, arms: Sequence[Arm]) -> bool:
     """Tell whether the bug was found, and blamed on the arm that it was planted in."""
-    return any(finding.arms == (arms[0].name, arms[-1].name) for finding in trial.findings)
+    return any(finding.arms == (arms[0].name, arms[-1].name) for finding in judged.findings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +53,20 @@ class Planted:
     caught_in: int | None
 
 
-def plant_all(seats: Sequence[Assignment], stage: Observer, arms: Sequence[Arm]) -> Iterator[Planted]:
+def plant_all(assigned: Sequence[Assignment], executor: Observer, arms: Sequence[Arm]) -> Iterator[Planted]:
     """Plant every canary, again where it is not caught at once; yield what came of each."""
-    for seat in seats:
-        judged = [arm for arm in arms if arm.name in seat.arms]
-        for canary in seat.oracle.canaries:
-            if canary.needs_another_arm and len(judged) == 1:
+    for assignment in assigned:
+        judged_arms = [arm for arm in arms if arm.name in assignment.arms]
+        for canary in assignment.oracle.canaries:
+            if canary.needs_another_arm and len(judged_arms) == 1:
                 continue
             tries = range(1, TRIES + 1)
-            caught_in = (each for each in tries if is_caught(plant(seat.oracle, canary, stage, judged), judged))
-            yield Planted(seat.oracle.name, canary.sabotage, next(caught_in, None))
+            caught_in = (
+                each
+                for each in tries
+                if is_caught(plant(assignment.oracle, canary, executor, judged_arms), judged_arms)
+            )
+            yield Planted(assignment.oracle.name, canary.sabotage, next(caught_in, None))
 
 
 def counts(outcomes: Sequence[Planted]) -> dict[str, int]:

@@ -2,27 +2,29 @@
 
 from collections import Counter
 
-from fuzz.campaign.tally import HARNESS, Tally
+from fuzz.campaign.counters import HARNESS, Counters
 
 VALID_SHARE = 0.97  # of the statements that were meant to succeed
 INCONCLUSIVE_SHARE = 0.20  # of the verdicts of one oracle on one generator
 ENOUGH = 20  # verdicts, or cases, below which a share says nothing
 
 
-def complaints(tally: Tally) -> tuple[str, ...]:
+def complaints(counters: Counters) -> tuple[str, ...]:
     """Return what is wrong, one line each; nothing if the campaign's result can be trusted."""
-    if not tally.statements_judged:
+    if not counters.statements_judged:
         return ("no statement was compared",)
-    return (*_failed(tally), *_invalid(tally), *_undecided(tally))
+    return (*_failed(counters), *_invalid(counters), *_undecided(counters))
 
 
-def _failed(tally: Tally) -> list[str]:
-    counts = {generator: count for (oracle, generator, _), count in tally.verdicts.items() if oracle == HARNESS}
+def _failed(counters: Counters) -> list[str]:
+    counts = {generator: count for (oracle, generator, _), count in counters.verdicts.items() if oracle == HARNESS}
     return [f"pgduel itself failed on {count} cases of {name}" for name, count in sorted(counts.items())]
 
 
-def _invalid(tally: Tally) -> list[str]:
-    shares = {name: tally.valid[name] / steps for name, steps in tally.steps.items() if tally.cases[name] >= ENOUGH}
+def _invalid(counters: Counters) -> list[str]:
+    shares = {
+        name: counters.valid[name] / steps for name, steps in counters.steps.items() if counters.cases[name] >= ENOUGH
+    }
     return [
         f"{name}: only {share:.1%} of the statements succeeded, at least {VALID_SHARE:.0%} should"
         for name, share in sorted(shares.items())
@@ -30,10 +32,10 @@ def _invalid(tally: Tally) -> list[str]:
     ]
 
 
-def _undecided(tally: Tally) -> list[str]:
+def _undecided(counters: Counters) -> list[str]:
     verdicts: Counter[tuple[str, str]] = Counter()
     undecided: Counter[tuple[str, str]] = Counter()
-    for (oracle, generator, kind), count in tally.verdicts.items():
+    for (oracle, generator, kind), count in counters.verdicts.items():
         verdicts[oracle, generator] += count if oracle != HARNESS else 0
         undecided[oracle, generator] += count if kind == "inconclusive" else 0
     return [

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from fuzz.campaign.counters import Counters
 from fuzz.campaign.schedule import Range
-from fuzz.campaign.tally import Tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class RangeResult:
     """The first `done` cases of a range, counted. Their findings are in the store by now."""
 
     done: int = 0
-    tally: Tally = field(default_factory=Tally)
+    counters: Counters = field(default_factory=Counters)
     found: list[str] = field(default_factory=list)  # fingerprints that the store did not know
     notes: list[str] = field(default_factory=list)  # lines for the user
     trouble: str | None = None  # why it ended before the range did: the servers are away

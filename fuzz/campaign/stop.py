@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 
-from fuzz.campaign.tally import Tally
+from fuzz.campaign.counters import Counters
 
 INTERRUPTED = "interrupted"
 
@@ -19,11 +19,11 @@ class Limits:
     seconds: float | None = None
     at_first: bool = False
 
-    def reached(self, tally: Tally, findings: int) -> str | None:
+    def reached(self, counters: Counters, findings: int) -> str | None:
         """Return why the campaign ends now, or None."""
         if self.at_first and findings:
             return "first finding"
-        if self.seconds is not None and tally.seconds >= self.seconds:
+        if self.seconds is not None and counters.seconds >= self.seconds:
             return "time is up"
         return None
 

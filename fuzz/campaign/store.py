@@ -16,6 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.schema import CreateTable
 
 from fuzz.campaign import case_json
+from fuzz.campaign.counters import Counters
 from fuzz.campaign.findings import StoredFinding, read_findings
 from fuzz.campaign.tables import (
     BESIDE,
@@ -30,7 +31,6 @@ from fuzz.campaign.tables import (
     SMALLEST,
     VOTE,
 )
-from fuzz.campaign.tally import Tally
 from fuzz.errors import StorageError, first_line
 from fuzz.triage.blame import Blame
 from fuzz.triage.reduced_case import ReducedCase
@@ -81,7 +81,7 @@ class Store:
 
     def begin(self, options: Mapping[str, Any], arms: Mapping[str, Any]) -> None:
         """Record what the campaign runs, once; a campaign that is resumed keeps its options and counts."""
-        row = {"only": 1, "options": dict(options), "arms": dict(arms), "tally": Tally().to_json()}
+        row = {"only": 1, "options": dict(options), "arms": dict(arms), "tally": Counters().to_json()}
         with self.transaction() as connection:
             connection.execute(insert(CAMPAIGN).values(row).on_conflict_do_nothing())
 
@@ -110,14 +110,14 @@ class Store:
             connection.execute(update(CAMPAIGN).values(canaries=dict(counts)))
 
     @property
-    def tally(self) -> Tally:
+    def counters(self) -> Counters:
         """Return the counts of all that is done."""
-        return Tally.from_json(self._field("tally") or {})
+        return Counters.from_json(self._field("tally") or {})
 
-    def progress(self, tally: Tally, done: Mapping[int, int]) -> None:
+    def progress(self, counters: Counters, done: Mapping[int, int]) -> None:
         """Record the campaign's counts together with the ranges they come from (number -> cases done, in all)."""
         with self.transaction() as connection:
-            connection.execute(update(CAMPAIGN).values(tally=tally.to_json()))
+            connection.execute(update(CAMPAIGN).values(tally=counters.to_json()))
             for number, cases in done.items():
                 row = insert(RANGE).values(number=number, done=cases)
                 connection.execute(row.on_conflict_do_update(["number"], set_={"done": cases}))

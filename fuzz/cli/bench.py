@@ -19,7 +19,7 @@ from fuzz.bench.joins_by_one_key import RELATIONS, QueryABench, QueryBBench
 from fuzz.bench.oltp import OltpBench
 from fuzz.bench.planning import SIZES
 from fuzz.cli.app import app
-from fuzz.cli.contest import reduction
+from fuzz.cli.compare_reducers import reduction
 from fuzz.cli.fuzzers import fuzzers
 from fuzz.cli.measuring import Chosen, measuring, numbers
 

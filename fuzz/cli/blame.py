@@ -4,7 +4,7 @@ from fuzz.campaign.catalog import opened
 from fuzz.cli import options
 from fuzz.cli.app import app, say, write_json
 from fuzz.cli.reducing import note
-from fuzz.cli.subject import Named, progress, subject_of
+from fuzz.cli.reported_finding import Named, progress, reported_finding
 from fuzz.errors import CaseError
 from fuzz.execution.executor import Executor
 from fuzz.report.terminal import display
@@ -30,20 +30,20 @@ def blame(
     """
     given = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
     with display(progress, None) as shown:
-        subject = subject_of(named, given, shown.progress)
-        with subject.opened() as there:
-            for name in subject.arms:
-                subject.arm(there, name)
-            with Executor(there.arms, "blame") as stage:
-                smallest = subject.look(stage, there.arms)
+        reported = reported_finding(named, given, shown.progress)
+        with reported.opened() as there:
+            for name in reported.arms:
+                reported.arm(there, name)
+            with Executor(there.arms, "blame") as executor:
+                smallest = reported.look(executor, there.arms)
             if not smallest.shown:
-                raise CaseError(f"finding {subject.fingerprint} {smallest.how_often}: there is nothing to blame")
+                raise CaseError(f"finding {reported.fingerprint} {smallest.how_often}: there is nothing to blame")
             found = suspicion(smallest, there.arms, shown.progress).blame(there.facts)
-    if subject.campaign is not None:
-        with opened(subject.campaign) as store:
-            store.blamed(subject.fingerprint, found)
-    if subject.reproducer is not None:
-        note(subject.reproducer, {"blame": str(found)})
+    if reported.campaign is not None:
+        with opened(reported.campaign) as store:
+            store.blamed(reported.fingerprint, found)
+    if reported.reproducer is not None:
+        note(reported.reproducer, {"blame": str(found)})
     for length, shows in found.tried:
         say(f"{found.arm} with {length} of its {len(found.series)} patches: {'shows it' if shows else 'does not'}")
     say(f"{smallest.how_often}; to blame: {found}")

@@ -16,7 +16,7 @@ from fuzz.cli import options
 from fuzz.cli.app import app, say, write_json
 from fuzz.cli.options import ArmOptions, arms_json
 from fuzz.cli.reducing import Reducing, judged_by
-from fuzz.cli.subject import Named, progress, subject_of
+from fuzz.cli.reported_finding import Named, progress, reported_finding
 from fuzz.errors import PgduelError
 from fuzz.execution.executor import Executor
 from fuzz.report.terminal import display
@@ -36,11 +36,11 @@ CORPUS = workdir.CHECKOUT / "corpus"
 
 @dataclass(frozen=True, slots=True)
 class _Arms:
-    """The arms asked for, running, and a stage on them."""
+    """The arms asked for, running, and an executor on them."""
 
     options: ArmOptions
     arms: tuple[Arm, ...]
-    stage: Executor
+    executor: Executor
     reducing: Reducing
 
 
@@ -48,9 +48,12 @@ class _Arms:
 def _opened(given: ArmOptions) -> Iterator[_Arms]:
     with display(progress, None) as shown_there:
         specs = given.specs(shown_there.progress)
-        with open_arms(specs, shown_there.progress, allow_same_build=True) as arms, Executor(arms, "corpus") as stage:
+        with (
+            open_arms(specs, shown_there.progress, allow_same_build=True) as arms,
+            Executor(arms, "corpus") as executor,
+        ):
             facts = arms_json(specs, [arm.build.key for arm in arms])
-            yield _Arms(given, arms, stage, Reducing(given, facts))
+            yield _Arms(given, arms, executor, Reducing(given, facts))
 
 
 @corpora.command()
@@ -71,7 +74,7 @@ def run(
     """
     with _opened(ArmOptions.given(base, series, repo, commits, arm, flavor).with_referee()) as there:
         found = []
-        for entry in entries(corpus, there.stage, there.arms):
+        for entry in entries(corpus, there.executor, there.arms):
             say(f"{entry.path}: {entry.remark}")
             found.append(entry)
     complaints = {str(entry.path): entry.complaint for entry in found if entry.complaint}
@@ -98,11 +101,11 @@ def add(
     What no arm shows is fixed, what all of them show is upstream's; what one shows alone is to be mended first.
     """
     given = ArmOptions.given(base, series, repo, commits, arm, flavor)
-    subject = subject_of(named, given, lambda line: None)
+    reported = reported_finding(named, given, lambda line: None)
     with _opened(given) as there:
-        place = place_for(subject.fingerprint, shown(there.stage, there.arms, subject.case))
-    path = corpus / place / f"{subject.fingerprint}.sql"
-    _write(path, judged_by(subject.script, path, given))
+        place = place_for(reported.fingerprint, shown(there.executor, there.arms, reported.case))
+    path = corpus / place / f"{reported.fingerprint}.sql"
+    _write(path, judged_by(reported.script, path, given))
     say(f"{path}: {place}")
 
 
@@ -122,7 +125,7 @@ def minimize(
     What was fixed shows, and so can be reduced, only on the arms that had it.
     """
     with _opened(ArmOptions.given(base, series, repo, commits, arm, flavor)) as there:
-        found = [_smaller(there, entry) for entry in entries(corpus, there.stage, there.arms)]
+        found = [_smaller(there, entry) for entry in entries(corpus, there.executor, there.arms)]
     for entry in needless(found):
         entry.path.unlink()
         say(f"{entry.path}: deleted, a smaller one shows the same")

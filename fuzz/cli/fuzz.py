@@ -7,10 +7,10 @@ import typer
 
 from fuzz.campaign.catalog import campaign_named, opened
 from fuzz.campaign.plan import Plan
-from fuzz.campaign.workers import processors
+from fuzz.campaign.pool import processors
 from fuzz.cli import options
 from fuzz.cli.app import app, console, write_json
-from fuzz.cli.conduct import conduct
+from fuzz.cli.run_campaign import conduct
 from fuzz.errors import CanaryMissed, CaseError
 from fuzz.report.summary import print_summary
 from fuzz.sources.context import UserInput

@@ -9,10 +9,10 @@ import typer
 from fuzz.bench.fuzzers import Fuzzer, lancer, measure, smith
 from fuzz.campaign.catalog import new_campaign, opened
 from fuzz.campaign.plan import Plan
-from fuzz.campaign.workers import processors
+from fuzz.campaign.pool import processors
 from fuzz.cli import options
 from fuzz.cli.app import console, say, write_json
-from fuzz.cli.conduct import run
+from fuzz.cli.run_campaign import run
 from fuzz.errors import CaseError
 from fuzz.generators.partitioned_joins import PartitionedJoins
 from fuzz.report.fuzzers_table import figures_json, print_figures
@@ -96,6 +96,6 @@ def _fuzzer(each: Entrant, plan: Plan, given: UserInput, specs: Sequence[ArmSpec
         with opened(new_campaign()) as store:
             store.begin(plan.to_json(), options.arms_json(specs, [arm.build.key]))
             run(store, plan, (arm,), workers, shown)
-            return store.tally.compared.total()
+            return store.counters.compared.total()
 
     return campaign

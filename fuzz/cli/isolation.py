@@ -15,11 +15,11 @@ import typer
 from fuzz import workdir
 from fuzz.campaign.canaries import TRIES, Planted, counts, require_caught
 from fuzz.campaign.catalog import new_campaign, opened
+from fuzz.campaign.counters import Counters
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.spec_findings import SpecFinding, add_spec_finding, spec_findings
 from fuzz.campaign.stop import interruptible
 from fuzz.campaign.store import Store
-from fuzz.campaign.tally import Tally
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_json
 from fuzz.engines.isolation import (
@@ -171,7 +171,7 @@ class _Run:
                 self.unstable += judged.unstable
                 self.played += 1
                 spent = time.monotonic() - began
-                self.store.progress(Tally(cases=Counter({NAME: self.played}), seconds=spent), {})
+                self.store.progress(Counters(cases=Counter({NAME: self.played}), seconds=spent), {})
 
     def _found(self, spec: Spec, finding: Finding) -> None:
         path = self.store.directory / f"{finding.fingerprint}.spec"

@@ -26,15 +26,15 @@ def _campaigns() -> Rows:
     rows = []
     for directory in all_campaigns():
         with opened(directory) as store:
-            tally = store.tally
+            counters = store.counters
             rows.append(
                 {
                     "campaign": directory.name,
                     "arms": ", ".join(store.arms),
                     "seed": str(store.options.get("seed", "")),
-                    "time": clock(tally.seconds),
-                    "cases": str(tally.cases.total()),
-                    "statements": str(tally.statements_judged),
+                    "time": clock(counters.seconds),
+                    "cases": str(counters.cases.total()),
+                    "statements": str(counters.statements_judged),
                     "findings": str(len(store.findings()) + len(spec_findings(store))),
                 }
             )

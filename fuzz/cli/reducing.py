@@ -16,7 +16,7 @@ from fuzz.errors import PgduelError
 from fuzz.execution.executor import Executor
 from fuzz.servers.arm import Arm
 from fuzz.triage.blame import Blame, suspicion
-from fuzz.triage.interestingness import Asking, Question, same_arms
+from fuzz.triage.interestingness import FindingCheck, InterestingnessTest, same_arms
 from fuzz.triage.question_timeout import QuestionTimeout
 from fuzz.triage.reduced_case import ReducedCase
 from fuzz.triage.reduction.problem import SECONDS
@@ -57,9 +57,9 @@ class Reducing:
     def _smallest(self, arms: Sequence[Arm], found: StoredFinding, store: Store) -> ReducedCase:
         runs = 0
         limit = QuestionTimeout()
-        with Executor(arms, "reduction", stop=limit.passed) as stage:
+        with Executor(arms, "reduction", stop=limit.passed) as executor:
             for alike, case in product((Finding.resembles, same_arms), dict.fromkeys((found.least.case, found.case))):
-                question = Question(stage, limit, arms, case, found.finding)
+                question = InterestingnessTest(executor, limit, arms, case, found.finding)
                 try:
                     least = reduce(
                         question.whole,
@@ -72,11 +72,11 @@ class Reducing:
                 except Uninteresting as never:
                     runs += never.runs
                     continue
-                shown = Asking(stage, arms, found.finding).voted(least.case, question.shown[least.case])
+                shown = FindingCheck(executor, arms, found.finding).voted(least.case, question.shown[least.case])
                 return ReducedCase(least.case, shown, least.showing.shown, least.showing.runs)
         return ReducedCase(found.case, found.finding, 0, runs)
 
-    def _keep(self, found: StoredFinding, store: Store, question: Question, better: Case) -> None:
+    def _keep(self, found: StoredFinding, store: Store, question: InterestingnessTest, better: Case) -> None:
         """Have store and script hold a smaller case. All that is said of it is that it showed."""
         smaller = ReducedCase(better, question.shown[better], 1, 1)
         store.came_to(found.finding.fingerprint, smaller)

@@ -68,24 +68,24 @@ def replay(
     with display(console, None) as shown:
         specs = wanted.arms.specs(shown.progress)
         same = wanted.arms.same_build_wanted
-        with open_arms(specs, shown.progress, allow_same_build=same) as arms, Executor(arms, "replay") as stage:
+        with open_arms(specs, shown.progress, allow_same_build=same) as arms, Executor(arms, "replay") as executor:
             names = tuple(each.name for each in arms)
             case = wanted.case or _made(what, arms, given)
-            trial = _tried(stage, assignments(all_oracles(), arms), case, times)
-    if not trial.findings:
-        _require_syntax(what, case, trial, names)
-    _tell(wanted, trial, absences(all_oracles(), arms))
-    write_json(json_file, _json(wanted, trial))
-    raise typer.Exit(1 if trial.findings else 0)
+            judged = _tried(executor, assignments(all_oracles(), arms), case, times)
+    if not judged.findings:
+        _require_syntax(what, case, judged, names)
+    _tell(wanted, judged, absences(all_oracles(), arms))
+    write_json(json_file, _json(wanted, judged))
+    raise typer.Exit(1 if judged.findings else 0)
 
 
-def _tried(stage: Executor, judging: Sequence[Assignment], case: Case, times: int) -> JudgedCase:
+def _tried(executor: Executor, judging: Sequence[Assignment], case: Case, times: int) -> JudgedCase:
     """Try a case until it shows something: some bugs do not show each time."""
     for _ in range(times):
-        trial = judge_case(stage, judging, case)
-        if trial.findings:
+        judged = judge_case(executor, judging, case)
+        if judged.findings:
             break
-    return trial
+    return judged
 
 
 def _made(what: str, arms: Sequence[Arm], given: UserInput) -> Case:
@@ -108,39 +108,39 @@ def _wanted(what: str, arms: ArmOptions, given: UserInput) -> _Wanted:
     return _Wanted(found.case, found.finding.fingerprint, own if arms == ArmOptions() else arms)
 
 
-def _require_syntax(what: str, case: Case, trial: JudgedCase, arms: tuple[str, ...]) -> None:
+def _require_syntax(what: str, case: Case, judged: JudgedCase, arms: tuple[str, ...]) -> None:
     """Refuse a script that is no SQL: that all arms reject it says nothing about them."""
     reference, *_ = duel(case, arms)
-    steps = zip(case.all_steps, trial.observations[reference].steps, strict=True)
+    steps = zip(case.all_steps, judged.observations[reference].steps, strict=True)
     for number, (step, seen) in enumerate(steps, start=1):
         if seen.outcome is Outcome.ERROR and seen.sqlstate == _SYNTAX_ERROR and not step.may_fail:
             text = next((message.text for message in seen.messages if message.sqlstate == _SYNTAX_ERROR), "")
             raise CaseError(f"{what}: statement {number} is wrong on every arm: {text}; mend the script")
 
 
-def _tell(wanted: _Wanted, trial: JudgedCase, not_compared: Iterable[str]) -> None:
+def _tell(wanted: _Wanted, judged: JudgedCase, not_compared: Iterable[str]) -> None:
     for line in not_compared:
         say(line)
-    for oracle, verdict in trial.verdicts:
+    for oracle, verdict in judged.verdicts:
         if isinstance(verdict, Agree):
             say(f"{oracle}: nothing to report of {verdict.statements} statements")
-        elif verdict not in trial.findings:
+        elif verdict not in judged.findings:
             say(f"{oracle}: {verdict}")
-    for finding in trial.findings:
+    for finding in judged.findings:
         say(f"finding {finding.fingerprint}, {finding.oracle}: {finding.summary}")
         if finding.vote:
             say(f"  suspect: {finding.vote}")
         for title, text in finding.sides():
             say(f"  {title}:\n{_indented(text)}")
-    say(_conclusion(wanted, trial))
+    say(_conclusion(wanted, judged))
 
 
 def _indented(text: str) -> str:
     return "\n".join(f"    {line}" for line in text.splitlines()[:20])
 
 
-def _conclusion(wanted: _Wanted, trial: JudgedCase) -> str:
-    known = {finding.fingerprint for finding in trial.findings}
+def _conclusion(wanted: _Wanted, judged: JudgedCase) -> str:
+    known = {finding.fingerprint for finding in judged.findings}
     if wanted.fingerprint in known:
         return f"It still differs: finding {wanted.fingerprint}."
     if known:
@@ -148,13 +148,13 @@ def _conclusion(wanted: _Wanted, trial: JudgedCase) -> str:
     return "It does not differ."
 
 
-def _json(wanted: _Wanted, trial: JudgedCase) -> dict[str, Any]:
+def _json(wanted: _Wanted, judged: JudgedCase) -> dict[str, Any]:
     return {
-        "differs": bool(trial.findings),
+        "differs": bool(judged.findings),
         "fingerprint": wanted.fingerprint,
-        "statements_judged": trial.statements,
+        "statements_judged": judged.statements,
         "findings": [
             {"fingerprint": each.fingerprint, "oracle": each.oracle, "arms": each.arms, "summary": each.summary}
-            for each in trial.findings
+            for each in judged.findings
         ],
     }

@@ -10,7 +10,7 @@ import typer
 from fuzz.campaign.catalog import find_spec_finding
 from fuzz.cli import options
 from fuzz.cli.app import app, say
-from fuzz.cli.subject import Named, progress, subject_of
+from fuzz.cli.reported_finding import Named, progress, reported_finding
 from fuzz.engines.isolation import read_spec
 from fuzz.errors import CaseError, PgduelError
 from fuzz.output import write_exactly
@@ -53,7 +53,7 @@ def show(
         files: Mapping[str, str] = {found.spec.name: read_spec(found.spec).text}
     else:
         with display(progress, None) as shown:
-            files = chosen.files(subject_of(named, given, shown.progress))
+            files = chosen.files(reported_finding(named, given, shown.progress))
     if into is None:
         write_exactly(*files.values())
     else:

@@ -8,7 +8,7 @@ import typer
 from fuzz.campaign.plan import Plan
 from fuzz.cli import options
 from fuzz.cli.app import app, write_json
-from fuzz.cli.hunting import Hunt, hunting, told
+from fuzz.cli.external_run import ExternalRun, external_run, told
 from fuzz.sources.sqlancer.jar import class_path, fetch
 from fuzz.sources.sqlancer.options import ORACLES, REPORTS, Call
 from fuzz.sources.sqlancer.reports import case_of
@@ -46,28 +46,30 @@ def sqlancer(
         fetch()
     path = class_path(given.sqlancer_jar)
     plan = Plan(seed, ("sqlancer",), minutes, None, stop_at_first=False, arms=arms.to_json(), given=given)
-    with hunting(plan) as hunt:
-        hunt.counts = {"oracle": str(oracle), "seed": seed, "rounds": 0, "queries": 0, "reports": 0}
-        while hunt.seconds:
-            _round(hunt, path, str(oracle))
-    write_json(json_file, hunt.to_json())
-    counts = hunt.counts
+    with external_run(plan) as external:
+        external.counts = {"oracle": str(oracle), "seed": seed, "rounds": 0, "queries": 0, "reports": 0}
+        while external.seconds:
+            _round(external, path, str(oracle))
+    write_json(json_file, external.to_json())
+    counts = external.counts
     told_of = f"SQLancer {oracle}, seed {seed}: {counts['queries']} queries, {counts['reports']} reports"
-    raise told(hunt, f"{told_of}, {hunt.confirmed} of them confirmed here")
+    raise told(external, f"{told_of}, {external.confirmed} of them confirmed here")
 
 
-def _round(hunt: Hunt, path: str, oracle: str) -> None:
+def _round(external: ExternalRun, path: str, oracle: str) -> None:
     """Run SQLancer for a while, then judge what it reports."""
-    seed = hunt.counts["seed"] + hunt.counts["rounds"] * REPORTS
-    hunt.counts["rounds"] += 1
-    hunt.shown.progress(f"SQLancer {oracle}, seed {seed}: {hunt.counts['reports']} reports, {hunt.confirmed} confirmed")
-    call = Call.hunt(oracle, seed, max(1, round(min(_ROUND, hunt.seconds))))
-    suspect = hunt.arms[-1].cluster
+    seed = external.counts["seed"] + external.counts["rounds"] * REPORTS
+    external.counts["rounds"] += 1
+    external.shown.progress(
+        f"SQLancer {oracle}, seed {seed}: {external.counts['reports']} reports, {external.confirmed} confirmed"
+    )
+    call = Call.search(oracle, seed, max(1, round(min(_ROUND, external.seconds))))
+    suspect = external.arms[-1].cluster
     ran = run(Server(str(suspect.socket_dir), suspect.port), path, call, _PREFIX)
-    hunt.await_servers()
-    hunt.counts["queries"] += ran.queries
+    external.await_servers()
+    external.counts["queries"] += ran.queries
     for log in ran.reports.values():
-        hunt.counts["reports"] += 1
-        case = case_of(log, hunt.target)
-        if not hunt.judge(case, f"sqlancer --random-seed {log.seed} --oracle {oracle}"):
-            hunt.shown.say(f"not confirmed, seed {log.seed}: {' '.join(log.complaint.split())[:160]}")
+        external.counts["reports"] += 1
+        case = case_of(log, external.target)
+        if not external.judge(case, f"sqlancer --random-seed {log.seed} --oracle {oracle}"):
+            external.shown.say(f"not confirmed, seed {log.seed}: {' '.join(log.complaint.split())[:160]}")

@@ -8,7 +8,7 @@ import typer
 from fuzz.campaign.plan import Plan
 from fuzz.cli import options
 from fuzz.cli.app import app, write_json
-from fuzz.cli.hunting import Hunt, hunting, told
+from fuzz.cli.external_run import ExternalRun, external_run, told
 from fuzz.engines.sqlsmith import Smith, cases, run
 from fuzz.generators.generator import Scale, small_scene
 from fuzz.sources.sqlsmith import SEEDS
@@ -40,32 +40,32 @@ def sqlsmith(
     given = options.given()
     require_workload("sqlsmith", given)
     plan = Plan(seed, ("sqlsmith",), minutes, None, stop_at_first=False, arms=arms.to_json(), given=given)
-    with hunting(plan) as hunt:
-        hunt.counts = {"seed": seed, "scenes": 0, "statements": 0, "crashes": 0}
-        while hunt.seconds:
-            _round(hunt)
-    write_json(json_file, hunt.to_json())
-    counts = hunt.counts
+    with external_run(plan) as external:
+        external.counts = {"seed": seed, "scenes": 0, "statements": 0, "crashes": 0}
+        while external.seconds:
+            _round(external)
+    write_json(json_file, external.to_json())
+    counts = external.counts
     told_of = f"SQLsmith, seed {seed}: {counts['statements']} statements on {counts['scenes']} scenes"
-    raise told(hunt, f"{told_of}, {counts['crashes']} crashes, {hunt.confirmed} of them confirmed")
+    raise told(external, f"{told_of}, {counts['crashes']} crashes, {external.confirmed} of them confirmed")
 
 
-def _round(hunt: Hunt) -> None:
+def _round(external: ExternalRun) -> None:
     """Play a scene, and let SQLsmith loose on it."""
-    counts = hunt.counts
+    counts = external.counts
     drawn = f"{counts['seed']}/sqlsmith/scene {counts['scenes']}"
     rng = random.Random(drawn)
     scene = small_scene(rng, Scale())
     smith = Smith(rng.randrange(SEEDS), _STATEMENTS)
-    with hunt.target.played(scene) as connection:
+    with external.target.played(scene) as connection:
         database = connection.info.dbname
-    hunt.shown.progress(f"SQLsmith, scene {counts['scenes']}: {counts['statements']} statements so far")
-    found = run(smith, hunt.arms[-1].cluster, database, min(_ROUND, max(1.0, hunt.seconds)))
+    external.shown.progress(f"SQLsmith, scene {counts['scenes']}: {counts['statements']} statements so far")
+    found = run(smith, external.arms[-1].cluster, database, min(_ROUND, max(1.0, external.seconds)))
     counts["scenes"] += 1
     counts["statements"] += found.statements
     for sent in found.deaths:
         counts["crashes"] += 1
-        hunt.await_servers()
+        external.await_servers()
         origin = f"sqlsmith --seed={smith.seed} on {drawn}"
-        if not any(hunt.judge(case, origin) for case in cases(scene, sent)):
-            hunt.shown.say(f"not confirmed, {origin}: it crashed after {sent[-1][:100]!r}")
+        if not any(external.judge(case, origin) for case in cases(scene, sent)):
+            external.shown.say(f"not confirmed, {origin}: it crashed after {sent[-1][:100]!r}")

@@ -26,7 +26,7 @@ from fuzz.output import visible_line
 from fuzz.servers import git
 from fuzz.servers.account import server_account
 from fuzz.servers.arm import Arm
-from fuzz.servers.modules import SABOTEUR, ensure_module
+from fuzz.servers.modules import FAULT_INJECTOR, ensure_module
 from fuzz.servers.recovery import await_connections
 from fuzz.servers.settings import start_options
 from oracles.crash import crash_origin
@@ -42,7 +42,7 @@ PERTURBED: Final = (
     *("partitionwise", "no_pruning", "prepared_generic", "hash_spilling+filter_forced"),
 )
 NAME: Final = "isolation"  # of what finds, as an oracle has one
-SABOTAGES: Final = {"drop_row": True, "segv": False}  # the saboteur's action -> whether only another arm tells
+SABOTAGES: Final = {"drop_row": True, "segv": False}  # the fault injector's action -> whether only another arm tells
 REPEATED: Final = 4  # times that both arms play again what differs
 _STEP_SECONDS: Final = "60"  # that a step may hang until the tester cancels it
 _SECONDS: Final = 900
@@ -151,15 +151,15 @@ class Tester:
     """Plays specs on an arm, each in a new database."""
 
     def __init__(self, arm: Arm, sabotage: str = "") -> None:
-        """Look for the tester; all sessions are under `sabotage`, an action of the saboteur, where one is given.
+        """Look for the tester; all sessions are under `sabotage`, an action of the fault injector, where one is given.
 
         Raises ServerError where the build has none, BuildError.
         """
         self.arm = arm
         self._sabotage = {}
         if sabotage:
-            ensure_module(arm.build, SABOTEUR)
-            self._sabotage = {"session_preload_libraries": SABOTEUR, f"{SABOTEUR}.action": sabotage}
+            ensure_module(arm.build, FAULT_INJECTOR)
+            self._sabotage = {"session_preload_libraries": FAULT_INJECTOR, f"{FAULT_INJECTOR}.action": sabotage}
         found = sorted((arm.build.prefix / "lib").glob("**/isolationtester"))
         if not found:
             raise ServerError(f"build {arm.build.key} has no isolationtester: have it built again (build --prune)")

@@ -30,14 +30,14 @@ def case_of(case_id: CaseId, scale: Scale, target: SourceContext | None = None) 
 def _turn(source: Source, case_id: CaseId) -> tuple[str, str] | None:
     """Return the part whose turn it is, and its modes; None where each has had its turn under all modes.
 
-    One lap after another, each in the same order, which depends on the seed.
+    One round after another, each in the same order, which depends on the seed.
     """
     parts = source.parts()
-    if case_id.index >= len(parts) * len(source.laps):
+    if case_id.index >= len(parts) * len(source.rounds):
         return None
-    lap, position = divmod(case_id.index, len(parts))
+    round_, position = divmod(case_id.index, len(parts))
     order = random.Random(f"{case_id.seed}/{source.name}").sample(parts, len(parts))
-    return order[position], source.laps[lap]
+    return order[position], source.rounds[round_]
 
 
 def draw_case(rng: random.Random, generator: Generator, scale: Scale) -> Case:

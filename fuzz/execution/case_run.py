@@ -11,7 +11,7 @@ from typing import Final
 
 from fuzz.errors import ServerError
 from fuzz.execution import messages, residue
-from fuzz.execution.loop import Talk
+from fuzz.execution.exchanges import Exchange
 from fuzz.execution.observing import Reader
 from fuzz.execution.serverlog import Entry, about, crash_of, deaths, remote
 from fuzz.execution.session import frames_of, lacking, startup_parameters
@@ -38,7 +38,7 @@ class Lost(Exception):
 
 
 class CaseRun:
-    """A run under way; `talk` drives it."""
+    """A run under way; `exchange` drives it."""
 
     def __init__(self, place: WorkerDatabase, case: Case, run: Run, statement_timeout_ms: int) -> None:
         self._place = place
@@ -57,7 +57,7 @@ class CaseRun:
         self._silent = False
         self._cleared = False
 
-    def talk(self) -> Talk[CaseObservation]:
+    def exchange(self) -> Exchange[CaseObservation]:
         """CaseRun the case until nothing disturbed it. Raises ServerError where the server cannot be had."""
         for attempts_left in reversed(range(ATTEMPTS)):
             self._forget()
@@ -71,7 +71,7 @@ class CaseRun:
                 break
         return self._seen
 
-    def _attempt(self) -> Talk[bool]:
+    def _attempt(self) -> Exchange[bool]:
         """CaseRun the case once; tell whether something outside of it disturbed it. Raises ServerError."""
         yield from self._place.make_ready()
         self._place.soiled = True
@@ -90,7 +90,7 @@ class CaseRun:
         self._place.soiled = self._seen.crash is not None or not self._cleared
         return False
 
-    def _perform(self, session: Wire) -> Talk[None]:
+    def _perform(self, session: Wire) -> Exchange[None]:
         """CaseRun all repetitions; what is kept of each but its resources is overwritten by the next."""
         case = b"".join(frames.data for frames in self._frames)
         count = sum(frames.replies for frames in self._frames)
@@ -106,7 +106,7 @@ class CaseRun:
             yield from self._tidy_up(session, replies[-1].status)
             yield from self._look_inside(session)
 
-    def _settled(self, session: Wire, *, playing: bool = False) -> Talk[None]:
+    def _settled(self, session: Wire, *, playing: bool = False) -> Exchange[None]:
         """Wait for all replies. Raises Lost; where the case was playing, keeps its replies so far."""
         yield session
         if not session.settled:
@@ -117,7 +117,7 @@ class CaseRun:
                 self._steps = session.replies[self._before :]
             raise Lost
 
-    def _end(self, session: Wire) -> Talk[None]:
+    def _end(self, session: Wire) -> Exchange[None]:
         """End a session that ignored statement_timeout: politely, then so that it shows where it hangs, then surely."""
         for number in (signal.SIGTERM, signal.SIGABRT, signal.SIGKILL) if session.pid else ():
             with suppress(ProcessLookupError):
@@ -132,7 +132,7 @@ class CaseRun:
                 yield _PAUSE
         session.close()
 
-    def _tidy_up(self, session: Wire, status: str) -> Talk[None]:
+    def _tidy_up(self, session: Wire, status: str) -> Exchange[None]:
         """End what the case left open, and look at what stays nevertheless."""
         rollback = b"" if status == "I" else messages.query("ROLLBACK")
         session.send(rollback + messages.query(residue.TIDY) + messages.query(residue.LEFT_INSIDE), 2 + bool(rollback))
@@ -143,7 +143,7 @@ class CaseRun:
         left = yield from residue.residue(self._place, session.pid, inside)
         self._seen = replace(self._seen, residue=left)
 
-    def _look_inside(self, session: Wire) -> Talk[None]:
+    def _look_inside(self, session: Wire) -> Exchange[None]:
         """Ask the session itself, in one go, remove what the case made, and see what the session holds then."""
         asked = {
             "counters": messages.query(residue.COUNTERS) if self._run.explain else b"",
@@ -184,7 +184,7 @@ class CaseRun:
         oids = ", ".join(map(str, self._reader.unknown_types(self._steps)))
         return messages.query(f"SELECT oid, typname FROM pg_type WHERE oid IN ({oids})") if oids else b""
 
-    def _leave(self, session: Wire) -> Talk[None]:
+    def _leave(self, session: Wire) -> Exchange[None]:
         """Say goodbye, and wait until the backend is gone: it may still crash, or complain, on its way out."""
         session.send(messages.TERMINATE, 1)
         yield session
@@ -195,7 +195,7 @@ class CaseRun:
         crash = crash_of(pid, entries, self._place.executable)
         self._seen = replace(self._seen, log=about(pid, entries), remote=remote(pid, entries), crash=crash)
 
-    def _explain_loss(self, session: Wire) -> Talk[bool]:
+    def _explain_loss(self, session: Wire) -> Exchange[bool]:
         """Complete the observation of a session that was lost; tell whether that was no doing of the case."""
         partial = session.partial
         words = [messages.message_of(data) for kind, data in partial.others if kind == messages.ERROR_RESPONSE]
@@ -217,7 +217,7 @@ class CaseRun:
         if (refused and self._place.is_full()) or _PANIC.search(self._seen.crash or ""):
             raise self._place.no_room()
 
-    def _await_death(self) -> Talk[None]:
+    def _await_death(self) -> Exchange[None]:
         """Wait until the postmaster has told whose death ended the session, unless it is gone itself."""
         for _ in range(_DEATH_LOOKS):
             if deaths(self._place.log.entries()).lines or not self._place.cluster.alive():

@@ -12,7 +12,7 @@ from typing import Final, Self
 
 from fuzz.errors import ServerError
 from fuzz.execution.case_run import CaseRun
-from fuzz.execution.loop import Talk, converse, never
+from fuzz.execution.exchanges import Exchange, never, run_exchanges
 from fuzz.execution.session import adds_nothing, not_played
 from fuzz.execution.shared_scene import alike, joint
 from fuzz.execution.worker_database import WorkerDatabase
@@ -59,17 +59,17 @@ class Executor:
         """Execute each distinct run of the case and return what was observed. Raises ServerError, Abandoned.
 
         A server that crashed, or was killed, is up again when this returns. What was abandoned goes on in the server
-        until its statement ends, or the stage is used again or closed.
+        until its statement ends, or the executor is used again or closed.
         """
         queues: dict[str, list[Run]] = defaultdict(list)
         for run in dict.fromkeys(runs):
             queues[run.arm].append(run)
         silence = self._timeout_ms / 1000 + _GRACE_SECONDS
-        talks = [self._play_all(self._places[arm], case, queue) for arm, queue in queues.items()]
-        observed = converse(talks, silence, self._stop)
+        exchanges = [self._play_all(self._places[arm], case, queue) for arm, queue in queues.items()]
+        observed = run_exchanges(exchanges, silence, self._stop)
         return {run: observation for part in observed for run, observation in part.items()}
 
-    def _play_all(self, place: WorkerDatabase, case: Case, runs: Sequence[Run]) -> Talk[dict[Run, CaseObservation]]:
+    def _play_all(self, place: WorkerDatabase, case: Case, runs: Sequence[Run]) -> Exchange[dict[Run, CaseObservation]]:
         observed: dict[Run, CaseObservation] = {}
         for run in runs:
             if adds_nothing(case, run, place.settings):
@@ -88,8 +88,8 @@ class Executor:
             yield from place.make_ready()
         return observed
 
-    def _play(self, place: WorkerDatabase, case: Case, run: Run) -> Talk[CaseObservation]:
-        seen = yield from CaseRun(place, case, run, self._timeout_ms).talk()
+    def _play(self, place: WorkerDatabase, case: Case, run: Run) -> Exchange[CaseObservation]:
+        seen = yield from CaseRun(place, case, run, self._timeout_ms).exchange()
         place.uses += run.repeats
         return seen
 

@@ -1,13 +1,13 @@
 """JudgedCase: one case before all oracles. What they ask for is executed, once each, until none asks for more.
 
-Seats: which arms each oracle judges. Some oracles are for arms of a kind only.
+Assignments: which arms each oracle judges. Some oracles are for arms of a kind only.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from fuzz.execution.loop import Abandoned
+from fuzz.execution.exchanges import Abandoned
 from fuzz.servers.arm import Arm
 from oracles.framework.majority import with_votes
 from oracles.model.case import Case
@@ -27,7 +27,7 @@ class Assignment:
 def assignments(oracles: Sequence[Oracle], arms: Sequence[Arm]) -> tuple[Assignment, ...]:
     """Return the assignments of all oracles that have arms to judge: two, or a single one if they can do with that."""
     given = (Assignment(oracle, tuple(arm.name for arm in _judged(oracle, arms))) for oracle in oracles)
-    return tuple(seat for seat in given if len(seat.arms) > seat.oracle.needs_another_arm)
+    return tuple(assignment for assignment in given if len(assignment.arms) > assignment.oracle.needs_another_arm)
 
 
 def absences(oracles: Sequence[Oracle], arms: Sequence[Arm]) -> Iterator[str]:
@@ -51,7 +51,7 @@ def _judged(oracle: Oracle, arms: Sequence[Arm]) -> list[Arm]:
 
 
 class Observer(Protocol):
-    """Whatever executes runs: a Stage, or one that plants bugs."""
+    """Whatever executes runs: an Executor, or one that plants bugs."""
 
     def observe(self, case: Case, runs: Sequence[Run]) -> Mapping[Run, CaseObservation]:
         """Execute each run and return what was observed. Raises ServerError, Abandoned."""
@@ -82,13 +82,13 @@ class JudgedCase:
 
 
 def judge_case(
-    stage: Observer,
+    executor: Observer,
     assignments: Sequence[Assignment],
     case: Case,
     known: Observations | None = None,
     enough: str | None = None,
 ) -> JudgedCase:
-    """Try a case before the oracles, each of which judges the arms of its seat. Raises ServerError.
+    """Try a case before the oracles, each of which judges the arms that it is assigned. Raises ServerError.
 
     What is `known` of it by now is not observed again. A symptom that is `enough` ends it, whatever may yet speak
     against it.
@@ -101,27 +101,27 @@ def judge_case(
     wanted = [run for run in dict.fromkeys(_first_runs(assignments, case)) if run not in observations]
     while wanted:
         try:
-            observations |= stage.observe(case, wanted)
+            observations |= executor.observe(case, wanted)
         except Abandoned:
             break
-        judged = [seat.oracle.judge(case, seat.arms, observations) for seat in assignments]
+        judged = [assignment.oracle.judge(case, assignment.arms, observations) for assignment in assignments]
         symptoms = frozenset().union(*(given.symptoms for given in judged if isinstance(given, More)))
         if enough in symptoms:
             break
         wanted = _unobserved(assignments, judged, observations)
     verdicts = (
-        (seat.oracle.name, verdict)
-        for seat, given in zip(
+        (assignment.oracle.name, verdict)
+        for assignment, given in zip(
             assignments, judged, strict=False
         )  # nothing was judged where the first runs were abandoned
         if not isinstance(given, More)
-        for verdict in with_votes(given, seat.arms)
+        for verdict in with_votes(given, assignment.arms)
     )
     return JudgedCase(tuple(verdicts), observations, complete=not wanted, symptoms=symptoms)
 
 
 def _first_runs(assignments: Sequence[Assignment], case: Case) -> Iterator[Run]:
-    return (run for seat in assignments for run in seat.oracle.runs(case, seat.arms))
+    return (run for assignment in assignments for run in assignment.oracle.runs(case, assignment.arms))
 
 
 def _unobserved(
@@ -131,10 +131,10 @@ def _unobserved(
 ) -> list[Run]:
     """Return the runs asked for. An oracle that asks for what it has would go on asking for ever."""
     wanted: dict[Run, None] = {}
-    for seat, given in zip(assignments, judged, strict=True):
+    for assignment, given in zip(assignments, judged, strict=True):
         if isinstance(given, More):
             missing = [run for run in given.runs if run not in observations]
             if not missing:
-                raise ValueError(f"oracle {seat.oracle.name} asks for runs that it was given")
+                raise ValueError(f"oracle {assignment.oracle.name} asks for runs that it was given")
             wanted |= dict.fromkeys(missing)
     return list(wanted)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from fuzz.execution import messages
-from fuzz.execution.loop import Talk
+from fuzz.execution.exchanges import Exchange
 from fuzz.execution.wire import Reply
 from fuzz.execution.worker_database import WorkerDatabase
 from fuzz.generators.loopback import LED_BY
@@ -25,7 +25,7 @@ LEFT_INSIDE: Final = (
 )
 DIGESTS: Final = "SELECT * FROM pgduel_tools.digests()"
 CONTEXTS: Final = "SELECT * FROM pgduel_tools.contexts"
-COUNTERS: Final = "SHOW pgduel_witness.counters"
+COUNTERS: Final = "SHOW pgduel_probe.counters"
 
 # Pinned buffers are listed only where there are any: the summary is a hundred times cheaper than the list.
 _LEFT_OUTSIDE = """
@@ -51,7 +51,7 @@ _RELATION_FILE = re.compile(r"/(?:base|global|pg_tblspc)/(?!.*pgsql_tmp)")
 _SHARED_MEMORY = ("/pg_dynshmem/", "/SYSV")  # names of mappings, before the process's own main segment
 
 
-def residue(place: WorkerDatabase, pid: int, inside: Sequence[tuple[str, str]]) -> Talk[Residue]:
+def residue(place: WorkerDatabase, pid: int, inside: Sequence[tuple[str, str]]) -> Exchange[Residue]:
     """Look at an idle backend from outside; `inside` are kind and name of what it says it still has open."""
     for _ in range(_LOOKS):
         rows = yield from place.admin_query(_LEFT_OUTSIDE, (str(place.database_oid), str(pid)))
@@ -119,6 +119,6 @@ def pairs(reply: Reply) -> tuple[tuple[str, str], ...]:
 
 
 def counters(reply: Reply) -> dict[str, int]:
-    """Return the reach counters, given as one value of `name=number` pairs; none where the witness is not loaded."""
+    """Return the reach counters, given as one value of `name=number` pairs; none where the probe is not loaded."""
     text = (table(reply) or [[None]])[0][0] or ""
     return {name: int(number) for name, _, number in (pair.partition("=") for pair in text.split())}

@@ -19,10 +19,10 @@ from fuzz.servers.account import server_account
 from oracles.model.observation import Remote
 
 _PREFIX = re.compile(rf"^(\d+)\|(?:{LED_BY}(\d+)\b)?[^|]*\|(.*)$", re.DOTALL)
-_WITNESS = re.compile(r"^pgduel_witness: signal \d+ in process (\d+) led by (\d+)")
-_NAMES_PROCESS = (_WITNESS, re.compile(r"^TRAP: .*PID: (\d+)"), re.compile(r"^==(\d+)=="))
+_PROBE = re.compile(r"^pgduel_probe: signal \d+ in process (\d+) led by (\d+)")
+_NAMES_PROCESS = (_PROBE, re.compile(r"^TRAP: .*PID: (\d+)"), re.compile(r"^==(\d+)=="))
 _DIED = re.compile(r"\(PID (\d+)\) (?:was terminated by signal|exited with exit code (?![01]$))")
-_REPORT = re.compile(r"^(TRAP: |pgduel_witness: signal|==\d+==ERROR: |PANIC:  )|: runtime error: ")
+_REPORT = re.compile(r"^(TRAP: |pgduel_probe: signal|==\d+==ERROR: |PANIC:  )|: runtime error: ")
 _FRAME = re.compile(r"^(?P<file>.*)\(\+(?P<address>0x[0-9a-f]+)\) ?\[0x[0-9a-f]+\]$")
 
 
@@ -91,7 +91,7 @@ def deaths(entries: Iterable[Entry]) -> Deaths:
         if died := _DIED.search(entry.text):
             lines[int(died[1])] = entry.text
         for line in entry.text.split("\n"):
-            if entry.raw and (seen := _WITNESS.match(line)):
+            if entry.raw and (seen := _PROBE.match(line)):
                 leaders[int(seen[1])] = int(seen[2])
     return Deaths(lines, leaders)
 

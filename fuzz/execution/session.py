@@ -70,11 +70,14 @@ def startup_parameters(
         "statement_timeout": str(statement_timeout_ms),
     } | {name: value for name, value in settings_of(run.modes).items() if name not in without}
     if run.explain:
-        parameters["pgduel_witness.reach"] = "on"
+        parameters["pgduel_probe.reach"] = "on"
     if run.plannings:
         parameters |= planner_statistics.SETTINGS
     if run.sabotage:
-        parameters |= {"session_preload_libraries": "pgduel_saboteur", "pgduel_saboteur.action": run.sabotage}
+        parameters |= {
+            "session_preload_libraries": "pgduel_faults",
+            "pgduel_faults.action": run.sabotage,
+        }
     return parameters
 
 

@@ -13,7 +13,7 @@ from psycopg import sql
 
 from fuzz.errors import ServerError, first_line
 from fuzz.execution import messages
-from fuzz.execution.loop import Talk
+from fuzz.execution.exchanges import Exchange
 from fuzz.execution.serverlog import ServerLog
 from fuzz.execution.wire import Wire
 from fuzz.servers.account import server_account
@@ -33,7 +33,7 @@ _TEMPLATE_LOCK = 24071  # advisory: workers that start together make the templat
 
 
 class WorkerDatabase:
-    """One arm's side of a stage. A fresh database costs about 50 ms on an assert build."""
+    """One arm's side of an executor. A fresh database costs about 50 ms on an assert build."""
 
     def __init__(self, arm: Arm, worker: str) -> None:
         """Make the database. Raises ServerError."""
@@ -67,7 +67,7 @@ class WorkerDatabase:
         """Open a session. Raises ServerError where nobody listens."""
         return Wire(self.cluster.socket_dir, self.cluster.port, parameters)
 
-    def admin_query(self, text: str, params: Sequence[str] = ()) -> Talk[list[list[str | None]]]:
+    def admin_query(self, text: str, params: Sequence[str] = ()) -> Exchange[list[list[str | None]]]:
         """Run one statement in the admin database and return its rows. Raises ServerError."""
         if self._admin is None or self._admin.lost:
             self._hang_up()
@@ -84,7 +84,7 @@ class WorkerDatabase:
                 raise ServerError(f"arm {self.arm} refuses pgduel's own query: {messages.message_of(payload).text}")
         return [messages.values_of(row) for row in reply.rows]
 
-    def make_ready(self) -> Talk[None]:
+    def make_ready(self) -> Exchange[None]:
         """Make sure that the server is up and the database empty and not bloated. Raises ServerError."""
         if self.soiled:
             yield from self.recover()
@@ -128,7 +128,7 @@ class WorkerDatabase:
         with self._psycopg(self.database) as connection:
             connection.execute(sql.SQL("ALTER SERVER loopback OPTIONS ({})").format(settings))
 
-    def recover(self) -> Talk[None]:
+    def recover(self) -> Exchange[None]:
         """Wait until the server takes connections again, starting it where it is gone. Raises ServerError.
 
         Where another process owns the server and has to start it, that too is waited for.
@@ -144,7 +144,7 @@ class WorkerDatabase:
             yield RECOVERY_PAUSE
         self.cluster.restart()
 
-    def _answers(self) -> Talk[bool]:
+    def _answers(self) -> Exchange[bool]:
         try:
             probe = self.connect({"user": "postgres", "database": ADMIN_DATABASE})
         except ServerError:

@@ -9,9 +9,9 @@ from rich.table import Table
 
 from fuzz.campaign.bugs import Bug, bug_key, bugs
 from fuzz.campaign.campaign import REDUCTIONS
+from fuzz.campaign.counters import Counters, nested
 from fuzz.campaign.findings import StoredFinding, unsettled
 from fuzz.campaign.stop import INTERRUPTED
-from fuzz.campaign.tally import Tally, nested
 from fuzz.report.console import Console, plain
 from fuzz.report.terminal import clock, plan_lines
 
@@ -29,7 +29,7 @@ class Summary:
     arms: Mapping[str, Any]
     canaries: Mapping[str, int]
     missed: str  # which canaries were missed, if any
-    tally: Tally
+    counters: Counters
     findings: Sequence[StoredFinding]
     unreached: Sequence[str]  # branches of a feature that an arm has
     not_compared: Sequence[str]  # lines that say which arms an oracle is not for
@@ -46,30 +46,30 @@ class Summary:
 
     def to_json(self) -> dict[str, Any]:
         """Return what `--json` writes."""
-        tally = self.tally
+        counters = self.counters
         return {
             "campaign": self.campaign,
             "ended": self.why,
             "seed": self.seed,
             "arms": self.arms,
             "canaries": self.canaries,
-            "seconds": round(tally.seconds, 1),
-            "cases": tally.cases.total(),
-            "statements_judged": tally.statements_judged,
-            "statements_per_second": round(tally.statements_per_second, 1),
-            "valid_share": round(tally.valid_share, 5),
+            "seconds": round(counters.seconds, 1),
+            "cases": counters.cases.total(),
+            "statements_judged": counters.statements_judged,
+            "statements_per_second": round(counters.statements_per_second, 1),
+            "valid_share": round(counters.valid_share, 5),
             "findings": [self.finding_json(each) for each in self.findings],
             "bugs": [_bug_json(each) for each in bugs(self.findings)],
-            "unstable": tally.of_kind("unstable"),
-            "inconclusive": tally.of_kind("inconclusive"),
-            "reach": dict(sorted(tally.reach.items())),
+            "unstable": counters.of_kind("unstable"),
+            "inconclusive": counters.of_kind("inconclusive"),
+            "reach": dict(sorted(counters.reach.items())),
             "unreached": list(self.unreached),
-            "cpu_seconds": {"client": round(tally.client_cpu, 1), "server": round(tally.server_cpu, 1)},
-            "generators": {name: _generator_json(tally, name) for name in sorted(tally.cases)},
-            "parts": nested(tally.parts),
-            "verdicts": nested(tally.verdicts),
-            "judged_by_oracle": nested(tally.judged_by),
-            "reasons": nested(tally.reasons),
+            "cpu_seconds": {"client": round(counters.client_cpu, 1), "server": round(counters.server_cpu, 1)},
+            "generators": {name: _generator_json(counters, name) for name in sorted(counters.cases)},
+            "parts": nested(counters.parts),
+            "verdicts": nested(counters.verdicts),
+            "judged_by_oracle": nested(counters.judged_by),
+            "reasons": nested(counters.reasons),
             "not_compared": list(self.not_compared),
             "complaints": list(self.complaints),
             "newer_bases": list(self.newer_bases),
@@ -108,13 +108,13 @@ def _bug_json(bug: Bug) -> dict[str, Any]:
     }
 
 
-def _generator_json(tally: Tally, name: str) -> dict[str, Any]:
+def _generator_json(counters: Counters, name: str) -> dict[str, Any]:
     return {
-        "cases": tally.cases[name],
-        "statements_judged": tally.judged[name],
-        "valid_share": round(tally.valid[name] / tally.steps[name], 5) if tally.steps[name] else 1.0,
-        "plans": asdict(tally.plans(name)),
-        "tags": {tag: count for (generator, tag), count in sorted(tally.tags.items()) if generator == name},
+        "cases": counters.cases[name],
+        "statements_judged": counters.judged[name],
+        "valid_share": round(counters.valid[name] / counters.steps[name], 5) if counters.steps[name] else 1.0,
+        "plans": asdict(counters.plans(name)),
+        "tags": {tag: count for (generator, tag), count in sorted(counters.tags.items()) if generator == name},
     }
 
 
@@ -124,7 +124,7 @@ def print_summary(console: Console, summary: Summary, *, verbose: bool = False) 
     _print_verdict(console, summary)
     for bug in bugs(summary.findings):
         _print_bug(console, summary, bug)
-    console.print(_oracles(summary.tally))
+    console.print(_oracles(summary.counters))
     if verbose:
         _print_counts_of_all(console, summary)
     for line in _hints(summary, verbose=verbose):
@@ -139,22 +139,23 @@ def _print_verdict(console: Console, summary: Summary) -> None:
         console.say(f"health check failed: {complaint}", "bold yellow")
     for line in summary.newer_bases:
         console.say(line)
-    tally, planted = summary.tally, summary.canaries
+    counters, planted = summary.counters, summary.canaries
     console.say(
-        f"{tally.cases.total()} cases, {tally.statements_judged} statements compared in {clock(tally.seconds)} "
-        f"({tally.statements_per_second:.0f}/s), {tally.valid_share:.1%} valid, seed {summary.seed}",
+        f"{counters.cases.total()} cases, {counters.statements_judged} statements compared "
+        f"in {clock(counters.seconds)} ({counters.statements_per_second:.0f}/s), "
+        f"{counters.valid_share:.1%} valid, seed {summary.seed}",
     )
     retried = f", {planted['retried']} only when planted again" if planted.get("retried") else ""
     console.say(f"planted bugs: {planted['caught']} of {planted['planted']} found{retried}")
 
 
-def _oracles(tally: Tally) -> Table:
+def _oracles(counters: Counters) -> Table:
     """Return a line for each oracle: statements judged, and the verdicts of each kind that it gave, but agreement."""
     judged: Counter[str] = Counter()
-    for (oracle, _), count in tally.judged_by.items():
+    for (oracle, _), count in counters.judged_by.items():
         judged[oracle] += count
     kinds: Counter[tuple[str, str]] = Counter()
-    for (oracle, _, kind), count in tally.verdicts.items():
+    for (oracle, _, kind), count in counters.verdicts.items():
         kinds[oracle, kind] += count
     table = Table(box=None, pad_edge=False, show_header=False)
     for oracle in sorted({oracle for oracle, _ in kinds}):
@@ -175,41 +176,41 @@ def _hints(summary: Summary, *, verbose: bool) -> Iterator[str]:
 
 
 def _print_counts_of_all(console: Console, summary: Summary) -> None:
-    tally = summary.tally
-    console.say(_cpu(tally))
-    console.print(_verdicts(tally))
+    counters = summary.counters
+    console.say(_cpu(counters))
+    console.print(_verdicts(counters))
     for line in summary.not_compared:
         console.say(line)
-    for (oracle, generator, kind, reason), count in tally.reasons.most_common(LISTED_REASONS):
+    for (oracle, generator, kind, reason), count in counters.reasons.most_common(LISTED_REASONS):
         console.say(f"  {kind} x{count}: {reason} ({oracle} on {generator})")
-    _print_counts(console, "reached in the servers", tally.reach)
+    _print_counts(console, "reached in the servers", counters.reach)
     if summary.unreached:
         console.say(f"never reached: {', '.join(summary.unreached)}")
-    for line in plan_lines(tally):
+    for line in plan_lines(counters):
         console.say(line)
     for name, number in summary.parts.items():
-        _print_counts(console, f"parts of {name} replayed, of {number}", _parts_replayed(tally, name))
-    for name in sorted(tally.cases):
-        tags = Counter({tag: count for (generator, tag), count in tally.tags.items() if generator == name})
+        _print_counts(console, f"parts of {name} replayed, of {number}", _parts_replayed(counters, name))
+    for name in sorted(counters.cases):
+        tags = Counter({tag: count for (generator, tag), count in counters.tags.items() if generator == name})
         _print_counts(console, f"workload paths of {name}", tags)
 
 
-def _cpu(tally: Tally) -> str:
-    total = tally.client_cpu + tally.server_cpu
-    share = tally.client_cpu / total if total else 0.0
-    return f"CPU: {tally.server_cpu:.0f} s in the servers, {tally.client_cpu:.0f} s in pgduel ({share:.0%})"
+def _cpu(counters: Counters) -> str:
+    total = counters.client_cpu + counters.server_cpu
+    share = counters.client_cpu / total if total else 0.0
+    return f"CPU: {counters.server_cpu:.0f} s in the servers, {counters.client_cpu:.0f} s in pgduel ({share:.0%})"
 
 
-def _verdicts(tally: Tally) -> Table:
+def _verdicts(counters: Counters) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("verdicts of")
     table.add_column("on")
     table.add_column("statements judged", justify="right")
     for kind in KINDS:
         table.add_column(kind, justify="right")
-    for oracle, generator in sorted({(oracle, generator) for oracle, generator, _ in tally.verdicts}):
-        judged = str(tally.judged_by[oracle, generator])
-        table.add_row(oracle, generator, judged, *(str(tally.verdicts[oracle, generator, kind]) for kind in KINDS))
+    for oracle, generator in sorted({(oracle, generator) for oracle, generator, _ in counters.verdicts}):
+        judged = str(counters.judged_by[oracle, generator])
+        table.add_row(oracle, generator, judged, *(str(counters.verdicts[oracle, generator, kind]) for kind in KINDS))
     return table
 
 
@@ -245,9 +246,9 @@ def _print_bug(console: Console, summary: Summary, bug: Bug) -> None:
     console.say(f"  replay:     {summary.replay_command(found)}")
 
 
-def _parts_replayed(tally: Tally, name: str) -> Counter[str]:
+def _parts_replayed(counters: Counters, name: str) -> Counter[str]:
     """Return modes -> how many parts were replayed under them."""
-    return Counter(modes for generator, modes, _, what in tally.parts if (generator, what) == (name, "cases"))
+    return Counter(modes for generator, modes, _, what in counters.parts if (generator, what) == (name, "cases"))
 
 
 def _conclusion(summary: Summary) -> str:

@@ -13,8 +13,8 @@ from rich.spinner import Spinner
 from rich.table import Table
 
 from fuzz.campaign.branches import BRANCHES
+from fuzz.campaign.counters import Counters
 from fuzz.campaign.findings import StoredFinding
-from fuzz.campaign.tally import Tally
 from fuzz.output import guard
 from fuzz.report.console import Console, plain
 
@@ -33,7 +33,7 @@ class Display(Protocol):
     def say(self, line: str) -> None:
         """Show a line that stays."""
 
-    def show(self, tally: Tally, findings: Sequence[StoredFinding]) -> None:
+    def show(self, counters: Counters, findings: Sequence[StoredFinding]) -> None:
         """Show the campaign's state."""
 
 
@@ -48,12 +48,12 @@ def display(console: Console, limit: float | None) -> Iterator[Display]:
         yield LiveDisplay(console, live, limit)
 
 
-def headline(tally: Tally, findings: Sequence[StoredFinding]) -> str:
+def headline(counters: Counters, findings: Sequence[StoredFinding]) -> str:
     """Return the campaign's state in one line."""
     return (
-        f"{clock(tally.seconds)}: {tally.cases.total()} cases, {tally.statements_judged} statements compared "
-        f"({tally.statements_per_second:.0f}/s), {tally.valid_share:.1%} valid, {len(findings)} findings, "
-        f"{tally.of_kind('unstable')} unstable, {tally.of_kind('inconclusive')} inconclusive"
+        f"{clock(counters.seconds)}: {counters.cases.total()} cases, {counters.statements_judged} statements compared "
+        f"({counters.statements_per_second:.0f}/s), {counters.valid_share:.1%} valid, {len(findings)} findings, "
+        f"{counters.of_kind('unstable')} unstable, {counters.of_kind('inconclusive')} inconclusive"
     )
 
 
@@ -90,10 +90,10 @@ class PlainDisplay:
         """Print the line."""
         self._console.say(line)
 
-    def show(self, tally: Tally, findings: Sequence[StoredFinding]) -> None:
+    def show(self, counters: Counters, findings: Sequence[StoredFinding]) -> None:
         """Print the state if it is time."""
         if self._due():
-            self.say(headline(tally, findings))
+            self.say(headline(counters, findings))
 
 
 class LiveDisplay:
@@ -117,30 +117,30 @@ class LiveDisplay:
         """Print the line above the panel."""
         self._console.say(line)
 
-    def show(self, tally: Tally, findings: Sequence[StoredFinding]) -> None:
+    def show(self, counters: Counters, findings: Sequence[StoredFinding]) -> None:
         """Redraw the panel."""
         limit = f" of {clock(self._limit)}" if self._limit is not None else ""
-        parts: list[RenderableType] = [_progress(tally, findings)]
+        parts: list[RenderableType] = [_progress(counters, findings)]
         if findings:
             parts.append(Panel(_found(findings), title="findings", title_align="left", border_style="red"))
         parts += [  # last, since a low terminal cuts them off
-            Panel(_counters(tally.reach), title="reached in the servers", title_align="left"),
-            *(Panel(table, title="branches reached", title_align="left") for table in branch_tables(tally.reach)),
-            Panel("\n".join(plan_lines(tally)) or "none yet", title="diversity of plans", title_align="left"),
-            Panel(_workloads(tally), title="workload paths", title_align="left"),
+            Panel(_counters(counters.reach), title="reached in the servers", title_align="left"),
+            *(Panel(table, title="branches reached", title_align="left") for table in branch_tables(counters.reach)),
+            Panel("\n".join(plan_lines(counters)) or "none yet", title="diversity of plans", title_align="left"),
+            Panel(_workloads(counters), title="workload paths", title_align="left"),
         ]
-        self._live.update(Panel(Group(*parts), title=f"pgduel {clock(tally.seconds)}{limit}", title_align="left"))
+        self._live.update(Panel(Group(*parts), title=f"pgduel {clock(counters.seconds)}{limit}", title_align="left"))
 
 
-def _progress(tally: Tally, findings: Sequence[StoredFinding]) -> Table:
+def _progress(counters: Counters, findings: Sequence[StoredFinding]) -> Table:
     cells: dict[str, RenderableType] = {
-        "cases": str(tally.cases.total()),
-        "statements compared": str(tally.statements_judged),
-        "a second": f"{tally.statements_per_second:.0f}",
-        "valid": f"{tally.valid_share:.1%}",
+        "cases": str(counters.cases.total()),
+        "statements compared": str(counters.statements_judged),
+        "a second": f"{counters.statements_per_second:.0f}",
+        "valid": f"{counters.valid_share:.1%}",
         "findings": plain(str(len(findings)), "bold red" if findings else ""),
-        "unstable": str(tally.of_kind("unstable")),
-        "inconclusive": str(tally.of_kind("inconclusive")),
+        "unstable": str(counters.of_kind("unstable")),
+        "inconclusive": str(counters.of_kind("inconclusive")),
     }
     table = Table(box=None, expand=True)
     for name in cells:
@@ -158,10 +158,10 @@ def _counters(counts: dict[str, int]) -> RenderableType:
     return Columns(cells, padding=(0, 3))
 
 
-def plan_lines(tally: Tally) -> Iterator[str]:
+def plan_lines(counters: Counters) -> Iterator[str]:
     """Yield a line for each generator whose statements were explained: how many plans of other shapes there were."""
-    for name in sorted(tally.cases):
-        plans = tally.plans(name)
+    for name in sorted(counters.cases):
+        plans = counters.plans(name)
         if plans.explained:
             yield (
                 f"{name}: shapes of plans {plans.shapes}, statements explained {plans.explained}, "
@@ -196,14 +196,14 @@ def rolled_up(counts: dict[str, int]) -> dict[str, int]:
     }
 
 
-def _workloads(tally: Tally) -> RenderableType:
-    generators = sorted({generator for generator, _ in tally.tags})
+def _workloads(counters: Counters) -> RenderableType:
+    generators = sorted({generator for generator, _ in counters.tags})
     if not generators:
         return plain("nothing yet", "dim")
     tables: list[RenderableType] = []
     for generator in generators:
-        tables.append(plain(f"{generator}: {tally.cases[generator]} cases", "bold"))
-        tables.append(_counters({tag: count for (owner, tag), count in tally.tags.items() if owner == generator}))
+        tables.append(plain(f"{generator}: {counters.cases[generator]} cases", "bold"))
+        tables.append(_counters({tag: count for (owner, tag), count in counters.tags.items() if owner == generator}))
     return Group(*tables)
 
 

@@ -15,7 +15,7 @@ from fuzz.servers.compile import compile_file
 from fuzz.servers.private_headers import private_headers
 
 SOURCES = Path(__file__).parent / "modules"
-SABOTEUR = "pgduel_saboteur"  # plants bugs
+FAULT_INJECTOR = "pgduel_faults"  # plants bugs
 _FLAGS = "-std=gnu99 -O2 -g -fPIC -fvisibility=hidden -fno-strict-aliasing -fwrapv -Wall -Werror"
 
 

@@ -86,8 +86,8 @@ def _patch_of(checkout: Path, commit: str) -> Patch:
     content = git.output(
         "-C", checkout, "format-patch", "-1", "--stdout", "--binary", "--full-index", "--root", commit, failing=failing
     )
-    subject = git.output("-C", checkout, "show", "--no-patch", "--format=%f", commit, failing=failing)
-    return Patch(f"{commit[:12]}-{subject.decode(errors='replace').strip()}", content)
+    reported = git.output("-C", checkout, "show", "--no-patch", "--format=%f", commit, failing=failing)
+    return Patch(f"{commit[:12]}-{reported.decode(errors='replace').strip()}", content)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ class Regress(Source):
         "cursor",
     )
 
-    laps: ClassVar[tuple[str, ...]] = (
+    rounds: ClassVar[tuple[str, ...]] = (
         "plain",
         "small_memory",
         "partitionwise",

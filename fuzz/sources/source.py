@@ -39,7 +39,7 @@ class Source(Generator):
         "cursor",
         "closed_early",
     )
-    laps: ClassVar[tuple[str, ...]] = ()  # modes, as in `modes`, under each of which all parts run once to begin with
+    rounds: ClassVar[tuple[str, ...]] = ()  # modes, as in `modes`, under each of which all parts run once to begin with
 
     def __init__(self, target: SourceContext | None = None) -> None:
         self._target = target

@@ -17,7 +17,7 @@ from fuzz.servers import Report
 from fuzz.servers.arm import Arm
 from fuzz.servers.build import ensure_build, find_build
 from fuzz.servers.cluster import Cluster
-from fuzz.triage.interestingness import Asking
+from fuzz.triage.interestingness import FindingCheck
 from fuzz.triage.reduced_case import ReducedCase
 
 UPSTREAM = "upstream"  # in the place of a patch
@@ -193,9 +193,9 @@ class Suspicion:
             yield replace(arm, build=build, cluster=cluster, trees=arm.trees[: length + 1])
 
     def _shows(self, arms: Sequence[Arm]) -> bool:
-        with Executor(arms, "blame") as stage:
-            asking = Asking(stage, arms, self.smallest.finding)
-            return any(asking.shown(self.smallest.case) for _ in range(tries_for(self.smallest)))
+        with Executor(arms, "blame") as executor:
+            check = FindingCheck(executor, arms, self.smallest.finding)
+            return any(check.shown(self.smallest.case) for _ in range(tries_for(self.smallest)))
 
 
 def suspicion(smallest: ReducedCase, arms: Sequence[Arm], report: Report, *, built_only: bool = False) -> Suspicion:

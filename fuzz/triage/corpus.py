@@ -63,13 +63,13 @@ class Entry:
         return ""
 
 
-def entries(corpus: Path, stage: Executor, arms: Sequence[Arm]) -> Iterator[Entry]:
+def entries(corpus: Path, executor: Executor, arms: Sequence[Arm]) -> Iterator[Entry]:
     """Try each reproducer, in the order of their names. Raises CaseError, ServerError."""
     newer = newer_version([arm.build.version for arm in arms])
     for place in Folder:
         for path in sorted((corpus / place).glob("*.sql")):
             case = load(str(path)).case
-            yield Entry(path, place, case, shown(stage, arms, case), newer)
+            yield Entry(path, place, case, shown(executor, arms, case), newer)
 
 
 def newer_version(versions: Sequence[str]) -> str:
@@ -77,10 +77,10 @@ def newer_version(versions: Sequence[str]) -> str:
     return " and ".join(sorted(set(versions))) if all(map(newer_than_known, versions)) else ""
 
 
-def shown(stage: Executor, arms: Sequence[Arm], case: Case) -> tuple[Finding, ...]:
+def shown(executor: Executor, arms: Sequence[Arm], case: Case) -> tuple[Finding, ...]:
     """Return all that any oracle finds, in the first run that shows anything."""
     judging = assignments(all_oracles(), arms)
-    return next((found for _ in range(ASKED) if (found := judge_case(stage, judging, case).findings)), ())
+    return next((found for _ in range(ASKED) if (found := judge_case(executor, judging, case).findings)), ())
 
 
 def place_for(fingerprint: str, findings: Sequence[Finding]) -> Folder:

@@ -24,18 +24,20 @@ from oracles.model.sampling import BY_NAME
 Alike = Callable[[Finding, Finding], bool]
 
 
-class Asking:
+class FindingCheck:
     """A finding, its oracle, and arms on which cases are tried: the two that it names, unless all arms show it."""
 
-    def __init__(self, stage: Executor, arms: Sequence[Arm], finding: Finding) -> None:
+    def __init__(self, executor: Executor, arms: Sequence[Arm], finding: Finding) -> None:
         self.finding = finding
-        self._stage = stage
-        self._all = self._seats_of(arms)
-        self._two = self._all if finding.shown_by_all else self._seats_of([a for a in arms if a.name in finding.arms])
+        self._executor = executor
+        self._all = self._assigned_to(arms)
+        self._two = (
+            self._all if finding.shown_by_all else self._assigned_to([a for a in arms if a.name in finding.arms])
+        )
         self._case: Case | None = None
         self._settled: Observations = {}
 
-    def _seats_of(self, arms: Sequence[Arm]) -> tuple[Assignment, ...]:
+    def _assigned_to(self, arms: Sequence[Arm]) -> tuple[Assignment, ...]:
         return assignments([oracle_of(self.finding)], arms)
 
     def shown(self, case: Case, alike: Alike = Finding.resembles) -> Finding | None:
@@ -43,23 +45,23 @@ class Asking:
 
         Where the oracle allows for it, what the arm held against did is not seen anew if a case is tried repeatedly.
         """
-        trial = judge_case(self._stage, self._two, case, self._settled if case == self._case else {})
-        steady = all(seat.oracle.reference_is_steady for seat in self._two)
-        unstable = any(isinstance(verdict, Unstable) for _, verdict in trial.verdicts)
-        self._case = case if steady and trial.complete and not unstable else None
-        self._settled = {run: seen for run, seen in trial.observations.items() if run.arm == self.finding.arms[0]}
-        return next((found for found in trial.findings if alike(found, self.finding)), None)
+        judged = judge_case(self._executor, self._two, case, self._settled if case == self._case else {})
+        steady = all(assignment.oracle.reference_is_steady for assignment in self._two)
+        unstable = any(isinstance(verdict, Unstable) for _, verdict in judged.verdicts)
+        self._case = case if steady and judged.complete and not unstable else None
+        self._settled = {run: seen for run, seen in judged.observations.items() if run.arm == self.finding.arms[0]}
+        return next((found for found in judged.findings if alike(found, self.finding)), None)
 
     def seems_to_show(self, case: Case) -> bool:
         """Tell whether a case seems to show it, before what may speak against it is observed. Raises ServerError."""
-        trial = judge_case(self._stage, self._two, case, enough=self.finding.symptom)
-        return self.finding.symptom in trial.symptoms or any(map(self.finding.resembles, trial.findings))
+        judged = judge_case(self._executor, self._two, case, enough=self.finding.symptom)
+        return self.finding.symptom in judged.symptoms or any(map(self.finding.resembles, judged.findings))
 
     def voted(self, case: Case, shown: Finding) -> Finding:
         """Return what a case shows with the vote of all arms on it; with the first finding's where that is not told."""
         if shown.vote or self._all == self._two:
             return shown
-        findings = judge_case(self._stage, self._all, case).findings
+        findings = judge_case(self._executor, self._all, case).findings
         return next((found for found in findings if found.resembles(shown)), replace(shown, vote=self.finding.vote))
 
 
@@ -79,32 +81,32 @@ def oracle_of(finding: Finding) -> Oracle:
 Answer = TypeVar("Answer")
 
 
-class Question:
+class InterestingnessTest:
     """Whether cases show the finding that the whole one does, and what they show."""
 
     def __init__(
-        self, stage: Executor, limit: QuestionTimeout, arms: Sequence[Arm], whole: Case, finding: Finding
+        self, executor: Executor, limit: QuestionTimeout, arms: Sequence[Arm], whole: Case, finding: Finding
     ) -> None:
-        """`limit` is the one that the stage asks when to give up."""
+        """`limit` is the one that the executor asks when to give up."""
         self._oracle = oracle_of(finding)
         self.whole = sampled_by_name(whole, self._oracle, alone=len(arms) == 1)
         self.shown: dict[Case, Finding] = {}
         self._limit = limit
-        self._asking = Asking(stage, arms, finding)
+        self._check = FindingCheck(executor, arms, finding)
 
     def shows(self, case: Case, alike: Alike = Finding.resembles) -> bool:
         """Tell whether the case shows a finding like the one in question, and keep what it shows.
 
         It is looked at as its modes say: chance would let one smaller case through of a few, and those after it stop.
         """
-        shown = self._asked(case, lambda looked_at: self._asking.shown(looked_at, alike))
+        shown = self._asked(case, lambda looked_at: self._check.shown(looked_at, alike))
         if shown is not None:
             self.shown[case] = shown
         return shown is not None
 
     def seems_to_show(self, case: Case) -> bool:
         """Tell whether a case seems to show it: that takes a fraction of the time, but more may speak against it."""
-        return bool(self._asked(case, self._asking.seems_to_show))
+        return bool(self._asked(case, self._check.seems_to_show))
 
     def _asked(self, case: Case, ask: Callable[[Case], Answer]) -> Answer | None:
         """Ask about a case within the limit; None where reduction may not make it of the whole one."""
@@ -127,16 +129,16 @@ def sampled_by_name(case: Case, oracle: Oracle, *, alone: bool) -> Case:
     return replace(case, modes=case.modes + tuple(mode for mode in modes if mode not in case.modes))
 
 
-def look(stage: Executor, arms: Sequence[Arm], case: Case, finding: Finding) -> ReducedCase:
+def look(executor: Executor, arms: Sequence[Arm], case: Case, finding: Finding) -> ReducedCase:
     """Run the case as often as it takes to say how often it shows something of the finding's oracle and arms.
 
     What it shows is the finding from now on; the one given stands where it shows nothing. Raises ServerError.
     """
-    asking = Asking(stage, arms, finding)
+    check = FindingCheck(executor, arms, finding)
     seen: list[Finding] = []
 
     def shows(tried: Case) -> bool:
-        shown = asking.shown(tried, same_arms)
+        shown = check.shown(tried, same_arms)
         seen.extend([] if shown is None else [shown])
         return shown is not None
 

@@ -13,7 +13,7 @@ from math import log
 
 from oracles.model.case import Case
 
-Question = Callable[[Case], bool]
+InterestingnessTest = Callable[[Case], bool]
 
 ASKED = 3  # times before a case is taken to show always
 SHOWN = 6  # times that one that does not has to show for its rate to be known
@@ -41,7 +41,7 @@ class Occurrence:
 class SequentialTest:
     """Asks a question about cases as often as it takes. `look` comes first, since it says how often that is."""
 
-    def __init__(self, question: Question, seems: Question | None = None) -> None:
+    def __init__(self, question: InterestingnessTest, seems: InterestingnessTest | None = None) -> None:
         """`seems` is the same question asked in less time, whose yes is worth less than its no."""
         self._question = question
         self._seems = seems or question

@@ -45,11 +45,11 @@ class Reading(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where two observations differ: a step, or (step None) the table or sequence `subject`."""
+    """Where two observations differ: a step, or (step None) the table or sequence `reported`."""
 
     step: int | None
     aspect: Aspect
-    subject: str = ""
+    reported: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Comparison:
         """Tell whether these observations differ there; None if that was not compared."""
         hidden_by = COARSER.get(place.aspect, ())
         for found in self.places:
-            same_thing = (found.step, found.subject) == (place.step, place.subject)
+            same_thing = (found.step, found.reported) == (place.step, place.reported)
             if same_thing and (found.aspect in (place.aspect, Aspect.OUTCOME) or found.aspect in hidden_by):
                 return True
         known = self.digested if place.step is None else place.step in self.compared

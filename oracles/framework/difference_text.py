@@ -66,8 +66,8 @@ def outcome_text(seen: Observation) -> str:
 def worded(case: Case, place: Location, left: CaseObservation, right: CaseObservation) -> Wording:
     """Put the difference at this place into words."""
     if place.step is None:
-        ours, theirs = dict(left.digests).get(place.subject), dict(right.digests).get(place.subject)
-        summary = f"after the case: {place.subject} differs in {place.aspect}"
+        ours, theirs = dict(left.digests).get(place.reported), dict(right.digests).get(place.reported)
+        summary = f"after the case: {place.reported} differs in {place.aspect}"
         return Wording(summary, ours or "is not there", theirs or "is not there")
     before, after = left.steps[place.step], right.steps[place.step]
     if place.aspect in (Aspect.ROWS, Aspect.ROW_COUNT):

@@ -30,7 +30,7 @@ def _cases(directory: Path) -> int:
     if not (directory / FILE).exists():
         return 0
     with opened(directory) as store:
-        return store.tally.cases.total()
+        return store.counters.cases.total()
 
 
 def test_an_interrupted_and_then_killed_campaign_goes_on_to_its_end(pgduel: Command, tmp_path: Path) -> None:

@@ -27,5 +27,5 @@ def unreduced(pgduel: Command, bugged: tuple[str, ...], case: Case) -> Path:
     with opened(directory) as store:
         store.begin(plan.to_json(), arms_json(specs, [build.key for build, _ in build_arms(specs, print)]))
         store.add_finding(FINDING, CASE_ID, case)
-        store.progress(store.tally, {0: 1})
+        store.progress(store.counters, {0: 1})
     return directory

@@ -144,15 +144,15 @@ def test_whatever_was_observed_there_is_a_verdict_on_each_other_arm(
 ) -> None:
     case = made_case(random.Random(seed))
     arms = ("master", *others)
-    trial = judge_case(respond_at_random(case, seed), seated((oracle,), arms), case)
-    assert len(trial.verdicts) >= len(others)
-    for found in trial.findings:
+    judged = judge_case(respond_at_random(case, seed), seated((oracle,), arms), case)
+    assert len(judged.verdicts) >= len(others)
+    for found in judged.findings:
         assert found.oracle == oracle.name
         assert set(found.arms) <= set(arms)
         assert found.origin
         assert found.step is None or 0 <= found.step < len(case.all_steps)
         assert "\n" not in found.summary
-    pickle.loads(pickle.dumps(trial.verdicts))
+    pickle.loads(pickle.dumps(judged.verdicts))
 
 
 @each_oracle
@@ -178,9 +178,9 @@ def test_equal_and_sound_observations_agree(oracle: Oracle, seed: int) -> None:
         replace(made_step(rng), outcome=rng.choice([Outcome.OK, Outcome.ERROR]), messages=()) for _ in case.all_steps
     )
     sound = CaseObservation("", steps, (("t", "1 7"),), Residue(), ())
-    trial = judge_case(ByHand(lambda run: sound), seated((oracle,), ("master", "patched", "third")), case)
+    judged = judge_case(ByHand(lambda run: sound), seated((oracle,), ("master", "patched", "third")), case)
     least = len(steps) if oracle.name in JUDGE_EACH_STATEMENT else 0
-    assert trial.verdicts in [((oracle.name, Agree(judged)),) * 2 for judged in range(least, len(steps) + 1)]
+    assert judged.verdicts in [((oracle.name, Agree(judged)),) * 2 for judged in range(least, len(steps) + 1)]
 
 
 def test_verdicts_do_not_depend_on_the_hash_seed() -> None:

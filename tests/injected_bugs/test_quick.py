@@ -33,10 +33,10 @@ def test_an_injected_bug_is_found(bug: Bug, record_property: Callable[[str, obje
         ArmSpec(name, base, series_from_files(patches), flavor)
         for name, patches in (("sound", sound), ("bugged", [*sound, bug.patch]))
     ]
-    with open_arms(specs, print) as arms, Executor(arms) as stage:
+    with open_arms(specs, print) as arms, Executor(arms) as executor:
         judges = assignments([oracle for oracle in all_oracles() if oracle.name in bug.oracles], arms)
         cases = (case_of(CaseId(SEED, bug.quick or "", index), Scale()) for index in range(CASES))
-        findings = (found for case in cases for found in judge_case(stage, judges, case).findings)
+        findings = (found for case in cases for found in judge_case(executor, judges, case).findings)
         found = next(findings, None)
     assert found, f"none of the first {CASES} cases shows it"
     assert found.arms == ("sound", "bugged")

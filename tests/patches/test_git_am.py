@@ -42,9 +42,9 @@ def test_patch_says_why(patch: Path) -> None:
     message, _, _ = patch.read_text().partition("\n---\n")
     assert "Discussion: https://postgr.es/m/" in message
     assert len(message.partition("\n\n")[2].split()) > 50
-    subject = re.search(r"^Subject: \[PATCH\] (.*(?:\n .*)*)", message, re.MULTILINE)
-    assert subject
-    assert f"{patch.name.partition('-')[0]} {' '.join(subject[1].split())}" in (PATCHES / "README.md").read_text()
+    reported = re.search(r"^Subject: \[PATCH\] (.*(?:\n .*)*)", message, re.MULTILINE)
+    assert reported
+    assert f"{patch.name.partition('-')[0]} {' '.join(reported[1].split())}" in (PATCHES / "README.md").read_text()
 
 
 def test_no_patch_is_forgotten() -> None:

@@ -43,13 +43,13 @@ class Census:
             self.counters.update(f"{tag}+multi_batch" for tag in step.tags if "hash_join.multi_batch" in counters)
 
 
-def census_of(stage: Executor, generator: str, cases: int, families: Mapping[str, AbstractSet[str]]) -> Census:
+def census_of(executor: Executor, generator: str, cases: int, families: Mapping[str, AbstractSet[str]]) -> Census:
     """Take the census of so many cases; a family counts the statements with any of its counters."""
     census = Census()
     for index in range(cases):
         case = case_of(CaseId(SEED, generator, index), Scale())
         run = Run("quality", case.modes, explain=True)
-        observation = stage.observe(case, [run])[run]
+        observation = executor.observe(case, [run])[run]
         for step, seen in zip(case.all_steps, observation.steps, strict=True):
             census.count(index, step, seen, families)
     return census

@@ -20,6 +20,6 @@ def arm() -> Iterator[Arm]:
 
 
 @pytest.fixture(scope="session")
-def stage(arm: Arm) -> Iterator[Executor]:
-    with Executor((arm,), "quality") as stage:
-        yield stage
+def executor(arm: Arm) -> Iterator[Executor]:
+    with Executor((arm,), "quality") as executor:
+        yield executor

@@ -34,12 +34,12 @@ class Census:
 
 
 @pytest.fixture(scope="module")
-def census(stage: Executor) -> Census:
+def census(executor: Executor) -> Census:
     census = Census()
     for index in range(CASES):
         case = case_of(CaseId(7, "copy_batches", index), Scale())
         run = Run("quality", case.modes, explain=True)
-        observation = stage.observe(case, [run])[run]
+        observation = executor.observe(case, [run])[run]
         census.reach.update(observation.reach)
         for step, seen in zip(case.all_steps, observation.steps, strict=True):
             ok = seen.outcome is Outcome.OK
@@ -133,9 +133,9 @@ def _both_forms(kind: ColumnType) -> Case:
 
 
 @pytest.mark.parametrize("kind", TYPES.options, ids=lambda kind: kind.sql)
-def test_a_value_is_the_same_in_each_format(stage: Executor, kind: ColumnType) -> None:
+def test_a_value_is_the_same_in_each_format(executor: Executor, kind: ColumnType) -> None:
     run = Run("quality", ())
-    *steps, csv, binary, count = stage.observe(_both_forms(kind), [run])[run].steps
+    *steps, csv, binary, count = executor.observe(_both_forms(kind), [run])[run].steps
     assert [step.sqlstate for step in steps if step.outcome is not Outcome.OK] == []
     assert (csv.rows, binary.rows) == ((), ())
     assert count.rows[0].endswith(b"12")

@@ -30,12 +30,12 @@ ROWS = "SELECT g, g % 23, nullif(g % 7, 0), g / 40, 'k' || g * g % 101 FROM gene
 
 
 @pytest.fixture(params=ARMS)
-def stage(request: pytest.FixtureRequest) -> Iterator[Executor]:
+def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
     base = resolve_base("pg17", print)
     trees = apply_series(base.tree, shipped_series(request.param, base))
     build = ensure_build(trees[-1], FLAVORS["assert"], print)
-    with Cluster(build, "alarms") as cluster, Executor((Arm("alarms", build, cluster, trees),), "alarms") as stage:
-        yield stage
+    with Cluster(build, "alarms") as cluster, Executor((Arm("alarms", build, cluster, trees),), "alarms") as executor:
+        yield executor
 
 
 def analyzed(method: str) -> Case:
@@ -54,14 +54,16 @@ def analyzed(method: str) -> Case:
     return Case("alarms", tuple(map(Step, scene)), pair * AT_ONCE)
 
 
-def test_sound_samples_are_hardly_ever_doubted(stage: Executor, record_property: Callable[[str, object], None]) -> None:
+def test_sound_samples_are_hardly_ever_doubted(
+    executor: Executor, record_property: Callable[[str, object], None]
+) -> None:
     tests: Counter[str] = Counter()
     below: Counter[str] = Counter()
     suspicions = runs = 0
     while runs < RUNS:
         case = analyzed(METHODS[runs // AT_ONCE % len(METHODS)])
         (run,) = Statistics().looks(case, ("alarms",))
-        found = analyses(case, stage.observe(case, [run])[run]) or {}
+        found = analyses(case, executor.observe(case, [run])[run]) or {}
         assert found  # a slow machine may have cost some a timeout
         for each in found.values():
             runs += 1

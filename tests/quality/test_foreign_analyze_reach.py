@@ -31,12 +31,12 @@ class Census:
 
 
 @pytest.fixture(scope="module")
-def census(stage: Executor) -> Census:
+def census(executor: Executor) -> Census:
     census = Census()
     for index in range(CASES):
         case = case_of(CaseId(11, "foreign_analyze", index), Scale())
         (run,) = Statistics().looks(case, ("quality",))
-        observed = stage.observe(case, [run])[run]
+        observed = executor.observe(case, [run])[run]
         for step, seen in zip(case.all_steps, observed.steps, strict=True):
             census.steps += 1
             census.failed += [] if seen.outcome is Outcome.OK else [f"{index}: {seen.sqlstate} {step.sql[:200]}"]

@@ -13,8 +13,8 @@ FAMILIES = {"grown": {"hash_join.grown_batches", "hash_join.grown_buckets"}}
 
 
 @pytest.fixture(scope="module")
-def census(stage: Executor) -> Census:
-    return census_of(stage, "hash_growth", CASES, FAMILIES)
+def census(executor: Executor) -> Census:
+    return census_of(executor, "hash_growth", CASES, FAMILIES)
 
 
 def test_steps_succeed(census: Census) -> None:

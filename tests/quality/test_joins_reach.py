@@ -16,8 +16,8 @@ FAMILIES = {
 
 
 @pytest.fixture(scope="module")
-def census(stage: Executor) -> Census:
-    return census_of(stage, "partitioned_joins", CASES, FAMILIES)
+def census(executor: Executor) -> Census:
+    return census_of(executor, "partitioned_joins", CASES, FAMILIES)
 
 
 def test_statements_succeed(census: Census) -> None:

@@ -12,8 +12,8 @@ CASES = 80
 
 
 @pytest.fixture(scope="module")
-def census(stage: Executor) -> Census:
-    return census_of(stage, "many_partitions", CASES, {})
+def census(executor: Executor) -> Census:
+    return census_of(executor, "many_partitions", CASES, {})
 
 
 def test_steps_succeed(census: Census) -> None:

@@ -13,8 +13,8 @@ FAMILIES = {"outer or anti": {"left", "right", "full", "anti", "right_anti"}}
 
 
 @pytest.fixture(scope="module")
-def census(stage: Executor) -> Census:
-    return census_of(stage, "outer_joins", CASES, FAMILIES)
+def census(executor: Executor) -> Census:
+    return census_of(executor, "outer_joins", CASES, FAMILIES)
 
 
 def test_steps_succeed(census: Census) -> None:

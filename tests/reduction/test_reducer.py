@@ -18,7 +18,7 @@ from fuzz.triage.reduction.passes.shorten import (
 )
 from fuzz.triage.reduction.problem import Problem, sort_key
 from fuzz.triage.reduction.reducer import PASSES, Pass, Uninteresting, reduce
-from fuzz.triage.sequential_test import ASKED, ASKED_IN_VAIN, Question
+from fuzz.triage.sequential_test import ASKED, ASKED_IN_VAIN, InterestingnessTest
 from oracles.model.case import Case, Kind, Step
 from oracles.model.mode import Mode, Protocol
 from tests.reduction.cases import cases
@@ -30,7 +30,7 @@ CASE = Case(
 )
 
 
-def reduced(case: Case, is_interesting: Question, *passes: Pass) -> Case:
+def reduced(case: Case, is_interesting: InterestingnessTest, *passes: Pass) -> Case:
     return reduce(case, is_interesting, seconds=60, by_hand="./pgduel replay 1/g/2", passes=passes or PASSES).case
 
 
@@ -39,7 +39,9 @@ def some_question(case: Case) -> bool:
 
 
 @given(cases, st.functions(like=some_question, returns=st.booleans(), pure=True))
-def test_whatever_is_interesting_the_result_is_and_is_no_larger(case: Case, is_interesting: Question) -> None:
+def test_whatever_is_interesting_the_result_is_and_is_no_larger(
+    case: Case, is_interesting: InterestingnessTest
+) -> None:
     if not is_interesting(case):
         return
     better: list[Case] = []
@@ -55,7 +57,7 @@ def test_whatever_is_interesting_the_result_is_and_is_no_larger(case: Case, is_i
     st.functions(like=some_question, returns=st.booleans(), pure=True),
 )
 def test_what_only_seems_to_be_interesting_is_taken_back(
-    case: Case, is_interesting: Question, deceives: Question
+    case: Case, is_interesting: InterestingnessTest, deceives: InterestingnessTest
 ) -> None:
     if not is_interesting(case):
         return

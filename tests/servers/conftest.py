@@ -36,6 +36,6 @@ def arms(build: Build) -> Iterator[tuple[Arm, ...]]:
 
 
 @pytest.fixture(scope="module")
-def stage(arms: tuple[Arm, ...]) -> Iterator[Executor]:
-    with Executor(arms) as stage:
-        yield stage
+def executor(arms: tuple[Arm, ...]) -> Iterator[Executor]:
+    with Executor(arms) as executor:
+        yield executor

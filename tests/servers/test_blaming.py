@@ -42,8 +42,8 @@ def looked_at(
 ) -> tuple[list[Arm], ReducedCase]:
     """Return the arms, and what the case shows on them."""
     arms = [opened[0][name] for name in dict.fromkeys(names)]
-    with Executor(arms, "look") as stage:
-        smallest = look(stage, arms, case, Finding(oracle, names, "", None, "", "", ""))
+    with Executor(arms, "look") as executor:
+        smallest = look(executor, arms, case, Finding(oracle, names, "", None, "", "", ""))
     assert smallest.always
     return arms, smallest
 

@@ -129,7 +129,7 @@ def test_missing_tools_are_named(base: Base, tmp_path: Path, monkeypatch: pytest
 
 
 def test_modules_are_compiled_against_the_build_and_found_by_its_clusters(build: Build) -> None:
-    name = "pgduel_saboteur"  # the others are for servers that start with them
+    name = "pgduel_faults"  # the others are for servers that start with them
     library = ensure_module(build, name)
     assert ensure_module(build, name) == library
     with Cluster(build, "modules") as cluster:

@@ -39,9 +39,9 @@ def arms(build: Build) -> Iterator[tuple[Arm, ...]]:
 
 
 @pytest.fixture(scope="module")
-def stage(arms: tuple[Arm, ...]) -> Iterator[Executor]:
-    with Executor(arms) as stage:
-        yield stage
+def executor(arms: tuple[Arm, ...]) -> Iterator[Executor]:
+    with Executor(arms) as executor:
+        yield executor
 
 
 @pytest.mark.quick
@@ -49,11 +49,11 @@ def stage(arms: tuple[Arm, ...]) -> Iterator[Executor]:
 def test_a_planted_bug_is_found_in_the_arm_it_was_planted_in(
     oracle: Oracle,
     canary: Canary,
-    stage: Executor,
+    executor: Executor,
     arms: tuple[Arm, ...],
     record_property: Callable[[str, object], None],
 ) -> None:
-    assert is_caught(plant(oracle, canary, stage, arms), arms)
+    assert is_caught(plant(oracle, canary, executor, arms), arms)
     record_property("oracles", oracle.name)
 
 
@@ -62,16 +62,16 @@ def test_a_planted_bug_is_found_in_the_arm_it_was_planted_in(
     list(dict.fromkeys(canary.case for oracle in ORACLES for canary in oracle.canaries)),
     ids=lambda case: " ".join([case.steps[0].sql, *(mode.name for mode in case.modes)]),
 )
-def test_the_same_case_without_a_bug_is_silent(case: Case, stage: Executor) -> None:
-    trial = judge_case(stage, seated(ORACLES, NAMES), case)
-    assert all(isinstance(verdict, Agree) for _, verdict in trial.verdicts)
-    assert [name for name, _ in trial.verdicts] == [oracle.name for oracle in ORACLES]
-    assert trial.statements == len(case.all_steps)
+def test_the_same_case_without_a_bug_is_silent(case: Case, executor: Executor) -> None:
+    judged = judge_case(executor, seated(ORACLES, NAMES), case)
+    assert all(isinstance(verdict, Agree) for _, verdict in judged.verdicts)
+    assert [name for name, _ in judged.verdicts] == [oracle.name for oracle in ORACLES]
+    assert judged.statements == len(case.all_steps)
 
 
-def test_harm_is_done_in_the_step_alone(stage: Executor, arms: tuple[Arm, ...]) -> None:
-    trial = plant(Result(), Canary("drop_row", WHOLE_FLOCK), stage, arms)
-    (found,) = trial.findings
+def test_harm_is_done_in_the_step_alone(executor: Executor, arms: tuple[Arm, ...]) -> None:
+    judged = plant(Result(), Canary("drop_row", WHOLE_FLOCK), executor, arms)
+    (found,) = judged.findings
     assert found.step == len(WHOLE_FLOCK.scene)
     assert (found.summary, found.origin) == ("step 4: 1 row missing, 0 surplus, of 4", "rows under plan Seq Scan")
     assert "1 | bird 1" in found.expected
@@ -85,14 +85,14 @@ def test_harm_is_done_in_the_step_alone(stage: Executor, arms: tuple[Arm, ...]) 
         ("leak_temp_file:nest", "left: temp files"),
     ],
 )
-def test_copy_can_be_sabotaged_too(sabotage: str, origin: str, stage: Executor, arms: tuple[Arm, ...]) -> None:
+def test_copy_can_be_sabotaged_too(sabotage: str, origin: str, executor: Executor, arms: tuple[Arm, ...]) -> None:
     oracle = Result() if origin.startswith("stored") else Leak()
-    trial = plant(oracle, Canary(sabotage, canary_case(COPY)), stage, arms)
-    assert origin in {found.origin for found in trial.findings}
+    judged = plant(oracle, Canary(sabotage, canary_case(COPY)), executor, arms)
+    assert origin in {found.origin for found in judged.findings}
 
 
-def test_an_oracle_that_sees_nothing_stops_the_run(stage: Executor, arms: tuple[Arm, ...]) -> None:
-    trial = plant(Leak(), Canary("drop_row", WHOLE_FLOCK), stage, arms)
-    assert not is_caught(trial, arms)
+def test_an_oracle_that_sees_nothing_stops_the_run(executor: Executor, arms: tuple[Arm, ...]) -> None:
+    judged = plant(Leak(), Canary("drop_row", WHOLE_FLOCK), executor, arms)
+    assert not is_caught(judged, arms)
     with pytest.raises(CanaryMissed, match=r"leak \(drop_row\)"):
         require_caught([Planted("result", "warn", 1), Planted("leak", "drop_row", None)])

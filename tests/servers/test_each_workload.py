@@ -49,7 +49,7 @@ def target(arms: tuple[Arm, ...], given: UserInput) -> Iterator[SourceDatabase]:
 @pytest.mark.parametrize("workload", all_workloads())
 def test_arms_do_not_differ(
     workload: str,
-    stage: Executor,
+    executor: Executor,
     arms: tuple[Arm, ...],
     target: SourceDatabase,
     record_property: Callable[[str, object], None],
@@ -57,11 +57,11 @@ def test_arms_do_not_differ(
     found = all_workloads()[workload]
     if isinstance(found, Source) and (lacking := found.lacks(target.given)):
         pytest.skip(f"{workload}: {lacking}")  # SQLancer's jar is nobody's to bring
-    trials = [
-        judge_case(stage, assignments(all_oracles(), arms), case_of(CaseId(7, workload, index), SMALL, target))
+    judged_cases = [
+        judge_case(executor, assignments(all_oracles(), arms), case_of(CaseId(7, workload, index), SMALL, target))
         for index in range(CASES)
     ]
-    assert [finding for trial in trials for finding in trial.findings] == []
-    assert all(trial.complete for trial in trials)
-    assert sum(trial.statements for trial in trials) >= 5
+    assert [finding for judged in judged_cases for finding in judged.findings] == []
+    assert all(judged.complete for judged in judged_cases)
+    assert sum(judged.statements for judged in judged_cases) >= 5
     record_property("generators" if workload in all_generators() else "sources", workload)

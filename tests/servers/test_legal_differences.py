@@ -98,6 +98,6 @@ def played(sql: str) -> Case:
 
 
 @pytest.mark.parametrize("sql", LEGAL.values(), ids=LEGAL.keys())
-def test_what_may_differ_is_no_finding(sql: str, stage: Executor, arms: tuple[Arm, ...]) -> None:
-    trial = judge_case(stage, assignments(ORACLES, arms), played(sql))
-    assert [(finding.oracle, finding.summary) for finding in trial.findings] == []
+def test_what_may_differ_is_no_finding(sql: str, executor: Executor, arms: tuple[Arm, ...]) -> None:
+    judged = judge_case(executor, assignments(ORACLES, arms), played(sql))
+    assert [(finding.oracle, finding.summary) for finding in judged.findings] == []

@@ -73,15 +73,15 @@ CANARIES = [
 
 
 @pytest.mark.parametrize("mode", ["plain", "prepared_generic", "closed_early"])
-def test_a_sound_server_does_not_contradict_itself(mode: str, stage: Executor, arms: tuple[Arm, ...]) -> None:
-    trial = judge_case(stage, assignments(ORACLES, arms), replace(CASE, modes=(MODES[mode], *CASE.modes)))
-    assert {verdict for _, verdict in trial.verdicts if not isinstance(verdict, Agree)} == set()
-    judged = {name: verdict.statements for name, verdict in trial.verdicts if isinstance(verdict, Agree)}
-    assert all(judged[name] for name in ("cert", *(oracle.name for oracle in LOGIC)))
+def test_a_sound_server_does_not_contradict_itself(mode: str, executor: Executor, arms: tuple[Arm, ...]) -> None:
+    judged = judge_case(executor, assignments(ORACLES, arms), replace(CASE, modes=(MODES[mode], *CASE.modes)))
+    assert {verdict for _, verdict in judged.verdicts if not isinstance(verdict, Agree)} == set()
+    statements = {name: verdict.statements for name, verdict in judged.verdicts if isinstance(verdict, Agree)}
+    assert all(statements[name] for name in ("cert", *(oracle.name for oracle in LOGIC)))
 
 
 @pytest.mark.parametrize(("oracle", "canary"), CANARIES)
 def test_a_planted_bug_is_found_where_there_is_no_other_arm(
-    oracle: Oracle, canary: Canary, stage: Executor, arms: tuple[Arm, ...]
+    oracle: Oracle, canary: Canary, executor: Executor, arms: tuple[Arm, ...]
 ) -> None:
-    assert is_caught(plant(oracle, canary, stage, arms), arms)
+    assert is_caught(plant(oracle, canary, executor, arms), arms)

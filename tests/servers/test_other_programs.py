@@ -16,7 +16,7 @@ from fuzz.execution.source_database import SourceDatabase
 from fuzz.servers.arm import Arm
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
-from fuzz.servers.modules import SABOTEUR, ensure_module
+from fuzz.servers.modules import FAULT_INJECTOR, ensure_module
 from fuzz.servers.relay import Login, relay
 from fuzz.servers.settings import RELAY_ROLES
 from fuzz.sources.context import UserInput
@@ -47,16 +47,16 @@ def target(arm: Arm) -> Iterator[SourceDatabase]:
 
 
 def test_what_crashes_under_sqlsmith_becomes_cases(arm: Arm, target: SourceDatabase) -> None:
-    ensure_module(arm.build, SABOTEUR)
-    sabotage = f"-c session_preload_libraries={SABOTEUR} -c pgduel_saboteur.action=segv -c search_path=duel,public"
+    ensure_module(arm.build, FAULT_INJECTOR)
+    sabotage = f"-c session_preload_libraries={FAULT_INJECTOR} -c pgduel_faults.action=segv -c search_path=duel,public"
     with target.played(SCENE) as connection:
         database = connection.info.dbname
     found = run(Smith(seed=1, queries=60), arm.cluster, database, 120, sabotage)
     assert found.deaths
     alone, *_ = cases(SCENE, found.deaths[0])
     assert "canary" in alone.steps[-1].sql
-    with Executor((arm,), "replay") as stage:  # which nobody sabotages
-        seen = stage.observe(alone, [Run("only", ())])[Run("only", ())]
+    with Executor((arm,), "replay") as executor:  # which nobody sabotages
+        seen = executor.observe(alone, [Run("only", ())])[Run("only", ())]
     assert seen.crash is None
     assert seen.steps[-1].outcome is not Outcome.LOST
 
@@ -182,9 +182,9 @@ def test_a_report_is_confirmed_by_what_its_queries_return(
 ) -> None:
     case = case_of(report("SELECT c0 FROM t0", second), target)
     assert case.steps[-1].tags == (AS_BEFORE,)
-    with Executor((arm,), "reports") as stage:
-        trial = judge_case(stage, (Assignment(Reported(), ("only",)),), case)
-    assert len(trial.findings) == findings
+    with Executor((arm,), "reports") as executor:
+        judged = judge_case(executor, (Assignment(Reported(), ("only",)),), case)
+    assert len(judged.findings) == findings
 
 
 def test_a_report_of_what_is_random_claims_nothing(target: SourceDatabase) -> None:

@@ -26,17 +26,17 @@ load_profile()
 
 
 @pytest.fixture(scope="module")
-def stage(base: Base) -> Iterator[Executor]:
+def executor(base: Base) -> Iterator[Executor]:
     specs = [ArmSpec(name, base, shipped_series(name, base), FLAVORS["assert"]) for name in ARMS]
-    with open_arms(specs, print) as arms, Executor(arms, "properties") as stage:
-        yield stage
+    with open_arms(specs, print) as arms, Executor(arms, "properties") as executor:
+        yield executor
 
 
 @pytest.mark.parametrize("generator", GENERATORS.values(), ids=list(GENERATORS))
 @given(data=st.data())
-def test_arms_agree(generator: Generator, stage: Executor, data: st.DataObject) -> None:
+def test_arms_agree(generator: Generator, executor: Executor, data: st.DataObject) -> None:
     case = data.draw(cases(generator))
-    trial = judge_case(stage, seated(ORACLES, ARMS), case)
-    for finding in trial.findings:
+    judged = judge_case(executor, seated(ORACLES, ARMS), case)
+    for finding in judged.findings:
         note(f"{finding.oracle}: {finding.summary} ({finding.origin})")
-    assert trial.findings == ()
+    assert judged.findings == ()

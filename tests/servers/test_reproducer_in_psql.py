@@ -81,9 +81,9 @@ def arm(build: Build, base: Base) -> Iterator[Arm]:
 
 
 @pytest.fixture(scope="module")
-def stage(arm: Arm) -> Iterator[Executor]:
-    with Executor([arm], "psql") as stage:
-        yield stage
+def executor(arm: Arm) -> Iterator[Executor]:
+    with Executor([arm], "psql") as executor:
+        yield executor
 
 
 NOTHING = Finding("result", (ARM, ARM), "nothing", None, "nothing", "", "")
@@ -116,9 +116,9 @@ def digests_shown(output: str) -> dict[str, str]:
     }
 
 
-def expect_same(arm: Arm, stage: Executor, case: Case) -> CaseObservation:
+def expect_same(arm: Arm, executor: Executor, case: Case) -> CaseObservation:
     run = Run(ARM, case.modes)
-    observed = stage.observe(case, [run])[run]
+    observed = executor.observe(case, [run])[run]
     output, complaints = psql(arm, case)
     assert digests_shown(output) == dict(observed.digests)
     errors = {step.sqlstate for step in observed.steps if step.outcome is Outcome.ERROR}
@@ -128,26 +128,26 @@ def expect_same(arm: Arm, stage: Executor, case: Case) -> CaseObservation:
 
 
 @pytest.mark.parametrize("protocol", Protocol)
-def test_psql_does_what_pgduel_does_with_nasty_statements(arm: Arm, stage: Executor, protocol: Protocol) -> None:
+def test_psql_does_what_pgduel_does_with_nasty_statements(arm: Arm, executor: Executor, protocol: Protocol) -> None:
     case = Case(NASTY.generator, NASTY.scene, NASTY.steps, (Mode("m", (("work_mem", "64kB"),), protocol),))
-    observed = expect_same(arm, stage, case)
+    observed = expect_same(arm, executor, case)
     assert dict(observed.digests)["t"].startswith("14 ")
 
 
 @pytest.mark.parametrize("index", range(CASES))
 @pytest.mark.parametrize("generator", sorted(all_generators()))
 def test_psql_does_what_pgduel_does_with_a_generators_case(
-    arm: Arm, stage: Executor, generator: str, index: int
+    arm: Arm, executor: Executor, generator: str, index: int
 ) -> None:
-    expect_same(arm, stage, case_of(CaseId(17, generator, index), Scale()))
+    expect_same(arm, executor, case_of(CaseId(17, generator, index), Scale()))
 
 
 def test_psql_shows_what_a_faulty_server_does(arm: Arm) -> None:
-    ensure_module(arm.build, "pgduel_saboteur")
+    ensure_module(arm.build, "pgduel_faults")
     case = canary_case(query("SELECT n, name FROM canary"))
     good, _ = psql(arm, case)
     again, _ = psql(arm, case)
-    bad, _ = psql(arm, case, "-c session_preload_libraries=pgduel_saboteur -c pgduel_saboteur.action=drop_row")
+    bad, _ = psql(arm, case, "-c session_preload_libraries=pgduel_faults -c pgduel_faults.action=drop_row")
     assert good == again
     rows_of_good, rows_of_bad = (output.partition("SELECT format(")[0].splitlines() for output in (good, bad))
     assert len(rows_of_good) == len(rows_of_bad) + 1
@@ -165,11 +165,11 @@ def test_roles_of_a_case_are_gone_afterwards(arm: Arm) -> None:
 
 
 @pytest.mark.parametrize("protocol", Protocol)
-def test_psql_shows_what_the_query_is_held_against(arm: Arm, stage: Executor, protocol: Protocol) -> None:
+def test_psql_shows_what_the_query_is_held_against(arm: Arm, executor: Executor, protocol: Protocol) -> None:
     canary = MetamorphicJoins.canaries[0]
     case = replace(canary.case, modes=(*canary.case.modes, Mode("m", protocol=protocol)))
-    (found,) = plant(MetamorphicJoins(), replace(canary, case=case), stage, (arm,)).findings
-    sabotaged = f"-c session_preload_libraries=pgduel_saboteur -c pgduel_saboteur.action={canary.sabotage}"
+    (found,) = plant(MetamorphicJoins(), replace(canary, case=case), executor, (arm,)).findings
+    sabotaged = f"-c session_preload_libraries=pgduel_faults -c pgduel_faults.action={canary.sabotage}"
     output, complaints = psql(arm, case, sabotaged, found)
     assert not complaints
     wrong, _, right = output.rpartition("UNION ALL")
@@ -188,10 +188,10 @@ _TOLD = {
 
 @pytest.mark.parametrize("canary", [*Counters.canaries, *Memory.canaries], ids=lambda canary: canary.sabotage)
 def test_psql_shows_what_a_statement_told_of_itself(arm: Arm, canary: Canary) -> None:
-    ensure_module(arm.build, "pgduel_saboteur")
+    ensure_module(arm.build, "pgduel_faults")
     beside = (Evidence(canary.case.steps[0].sql, explained=True),)
     found = replace(NOTHING, step=len(canary.case.scene), beside=beside)
-    sabotaged = f"-c session_preload_libraries=pgduel_saboteur -c pgduel_saboteur.action={canary.sabotage}"
+    sabotaged = f"-c session_preload_libraries=pgduel_faults -c pgduel_faults.action={canary.sabotage}"
     output, complaints = psql(arm, canary.case, sabotaged, found)
     assert not complaints
     assert re.search(_TOLD[canary.sabotage], output)
@@ -200,10 +200,10 @@ def test_psql_shows_what_a_statement_told_of_itself(arm: Arm, canary: Canary) ->
 @pytest.mark.parametrize("protocol", Protocol)
 @pytest.mark.parametrize("canary", Plan.canaries, ids=lambda canary: canary.sabotage)
 def test_psql_shows_the_plan(arm: Arm, canary: Canary, protocol: Protocol) -> None:
-    ensure_module(arm.build, "pgduel_saboteur")
+    ensure_module(arm.build, "pgduel_faults")
     case = replace(canary.case, modes=(*canary.case.modes, Mode("m", protocol=protocol)))
     found = replace(NOTHING, step=len(case.scene), beside=(Evidence(case.steps[0].sql, planned=True),))
-    sabotaged = f"-c session_preload_libraries=pgduel_saboteur -c pgduel_saboteur.action={canary.sabotage}"
+    sabotaged = f"-c session_preload_libraries=pgduel_faults -c pgduel_faults.action={canary.sabotage}"
     sound, bad = (_shown_plan(*psql(arm, case, options, found)) for options in ("", sabotaged))
     assert sound != bad
     assert "Output: " in sound

@@ -42,6 +42,6 @@ def target(arm: Arm, given: UserInput) -> Iterator[SourceDatabase]:
 
 
 @pytest.fixture(scope="session")
-def stage(arm: Arm) -> Iterator[Executor]:
-    with Executor((arm,), "sources") as stage:
-        yield stage
+def executor(arm: Arm) -> Iterator[Executor]:
+    with Executor((arm,), "sources") as executor:
+        yield executor

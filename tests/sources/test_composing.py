@@ -10,7 +10,7 @@ import pytest
 from fuzz.execution.source_database import SourceDatabase
 from fuzz.sources.determinism.analysis import Unanalysable, doubts
 from fuzz.sources.determinism.catalog import Catalog
-from fuzz.sources.typed.catalog import ServerCatalog, offer_of
+from fuzz.sources.typed.catalog import ServerCatalog, catalog_of
 from fuzz.sources.typed.queries import query
 from fuzz.sources.typed.relations import read_tables
 from fuzz.sources.typed.scope import Scope
@@ -23,67 +23,67 @@ _BY_CONSTRUCTION = ("window function", "frame of rows")
 
 
 @pytest.fixture(scope="module")
-def offer(target: SourceDatabase) -> ServerCatalog:
-    return offer_of(target)
+def catalog(target: SourceDatabase) -> ServerCatalog:
+    return catalog_of(target)
 
 
 @pytest.fixture(scope="module")
-def connection(target: SourceDatabase, offer: ServerCatalog) -> Iterator[psycopg.Connection[Any]]:
-    with target.played(scene(random.Random(1), offer, 40)) as connection:
+def connection(target: SourceDatabase, catalog: ServerCatalog) -> Iterator[psycopg.Connection[Any]]:
+    with target.played(scene(random.Random(1), catalog, 40)) as connection:
         yield connection
 
 
-def named(offer: ServerCatalog, name: str) -> list[str]:
-    return [form.template for form in (*offer.forms, *offer.sets) if form.template.startswith(f"{name}(")]
+def named(catalog: ServerCatalog, name: str) -> list[str]:
+    return [form.template for form in (*catalog.forms, *catalog.sets) if form.template.startswith(f"{name}(")]
 
 
 @pytest.mark.parametrize("name", ["abs", "upper", "jsonb_set", "int4range", "date_part", "inet_merge", "array_replace"])
-def test_functions_of_all_kinds_are_offered(offer: ServerCatalog, name: str) -> None:
-    assert named(offer, name)
+def test_functions_of_all_kinds_are_offered(catalog: ServerCatalog, name: str) -> None:
+    assert named(catalog, name)
 
 
 @pytest.mark.parametrize(
     "name", ["random", "now", "pg_sleep", "set_config", "pg_read_file", "nextval", "pg_advisory_lock", "to_regclass"]
 )
-def test_what_is_not_determined_or_reaches_out_is_not_offered(offer: ServerCatalog, name: str) -> None:
-    assert not named(offer, name)
+def test_what_is_not_determined_or_reaches_out_is_not_offered(catalog: ServerCatalog, name: str) -> None:
+    assert not named(catalog, name)
 
 
-def test_the_clock_is_not_asked(offer: ServerCatalog) -> None:
-    assert named(offer, "age") == ["age({}, {})"] * 2
+def test_the_clock_is_not_asked(catalog: ServerCatalog) -> None:
+    assert named(catalog, "age") == ["age({}, {})"] * 2
 
 
-def test_what_fails_for_some_values_is_known(offer: ServerCatalog) -> None:
-    partial = {form.template for form in offer.partial}
+def test_what_fails_for_some_values_is_known(catalog: ServerCatalog) -> None:
+    partial = {form.template for form in catalog.partial}
     assert {"sqrt({})", "asin({})"} <= partial
     assert not {"({} + {})", "({} / nullif({}, 0))", "upper({})"} & {
-        form.template for form in offer.partial if form.result in ("int4", "text")
+        form.template for form in catalog.partial if form.result in ("int4", "text")
     }
 
 
-def test_types_whose_equal_values_may_differ_are_known(offer: ServerCatalog) -> None:
-    exact = {key for key, type_ in offer.types.items() if type_.exact}
+def test_types_whose_equal_values_may_differ_are_known(catalog: ServerCatalog) -> None:
+    exact = {key for key, type_ in catalog.types.items() if type_.exact}
     assert {"int4", "text", "varchar", "uuid", "date", "_int4", "int4range", "inet"} <= exact
     assert not {"numeric", "float8", "interval", "jsonb", "numrange", "_numeric", "json", "point"} & exact
 
 
-def test_types_of_a_scene_are_offered_with_values(offer: ServerCatalog, connection: psycopg.Connection[Any]) -> None:
-    types = offer.in_scene(connection).types
+def test_types_of_a_scene_are_offered_with_values(catalog: ServerCatalog, connection: psycopg.Connection[Any]) -> None:
+    types = catalog.in_scene(connection).types
     assert types["mood"].values[0] == "'sad'::mood"
     assert types["natural_number"].values[0] == "('0'::int4)::natural_number"  # -7 is none
     assert types["nested"].parts == ("pair", "date", "mood")
     assert {"_mood", "span", "span_multirange", "word", "_pair"} <= types.keys()
 
 
-def test_composed_queries_are_beyond_doubt(offer: ServerCatalog, connection: psycopg.Connection[Any]) -> None:
-    own = offer.in_scene(connection)
+def test_composed_queries_are_beyond_doubt(catalog: ServerCatalog, connection: psycopg.Connection[Any]) -> None:
+    own = catalog.in_scene(connection)
     relations, tables = read_tables(connection, own.types)
     assert len(tables) == len(relations)
-    catalog, analysed = Catalog.of(connection), 0
+    functions, analysed = Catalog.of(connection), 0
     for seed in range(150):
         sql, _, _ = query(random.Random(seed), Scope(own, relations))
         try:
-            found = doubts(connection, catalog, sql)
+            found = doubts(connection, functions, sql)
         except Unanalysable:
             continue
         analysed += 1

@@ -42,36 +42,36 @@ class Census:
         return self.outcomes[Outcome.OK] / self.outcomes.total()
 
 
-def observed(stage: Executor, case: Case) -> CaseObservation:
+def observed(executor: Executor, case: Case) -> CaseObservation:
     run = Run("quality", case.modes)
-    return stage.observe(case, [run])[run]
+    return executor.observe(case, [run])[run]
 
 
-def census_of(stage: Executor, target: SourceDatabase, source: str, cases: int) -> Census:
+def census_of(executor: Executor, target: SourceDatabase, source: str, cases: int) -> Census:
     census = Census()
     for index in range(cases):
         case = case_of(CaseId(11, source, index), Scale(), target)
-        census.count(case, observed(stage, case))
+        census.count(case, observed(executor, case))
     return census
 
 
-def test_sqlsmiths_statements_succeed_and_return_rows(stage: Executor, target: SourceDatabase) -> None:
-    census = census_of(stage, target, "sqlsmith", 12)
+def test_sqlsmiths_statements_succeed_and_return_rows(executor: Executor, target: SourceDatabase) -> None:
+    census = census_of(executor, target, "sqlsmith", 12)
     assert census.outcomes.total() >= 12 * 20, census
     assert census.succeeded >= 0.70, census
     assert census.with_rows >= 0.10 * census.outcomes.total(), census
     assert {"select", "insert", "update", "delete"} <= set(census.kinds), census
 
 
-def test_a_users_statements_succeed_and_return_rows(stage: Executor, target: SourceDatabase) -> None:
-    census = census_of(stage, target, "user_sql", 6)
+def test_a_users_statements_succeed_and_return_rows(executor: Executor, target: SourceDatabase) -> None:
+    census = census_of(executor, target, "user_sql", 6)
     assert census.outcomes.total() == 6 * 30
     assert census.succeeded >= 0.90, census
     assert census.with_rows >= 0.50 * census.outcomes.total(), census
 
 
-def test_guided_queries_succeed_over_scenes_that_were_mutated(stage: Executor, target: SourceDatabase) -> None:
-    census = census_of(stage, target, "qpg", 6)
+def test_guided_queries_succeed_over_scenes_that_were_mutated(executor: Executor, target: SourceDatabase) -> None:
+    census = census_of(executor, target, "qpg", 6)
     assert census.succeeded >= 0.85, census
     assert set(census.kinds) & set(MUTATIONS), census
 
@@ -89,11 +89,11 @@ WORDS = (
 )
 
 
-def test_typed_statements_succeed_and_have_all_constructs(stage: Executor, target: SourceDatabase) -> None:
+def test_typed_statements_succeed_and_have_all_constructs(executor: Executor, target: SourceDatabase) -> None:
     census, sql = Census(), ""
     for index in range(30):
         case = case_of(CaseId(11, "typed", index), Scale(), target)
-        census.count(case, observed(stage, case))
+        census.count(case, observed(executor, case))
         sql += "\n".join(step.sql for step in case.steps)
     assert census.outcomes.total() == 30 * 30
     assert census.succeeded >= 0.90, census
@@ -102,10 +102,10 @@ def test_typed_statements_succeed_and_have_all_constructs(stage: Executor, targe
     assert [word for word in WORDS if word not in sql] == []
 
 
-def test_sqlancers_queries_succeed(stage: Executor, target: SourceDatabase, given: UserInput) -> None:
+def test_sqlancers_queries_succeed(executor: Executor, target: SourceDatabase, given: UserInput) -> None:
     if why := SqLancer.lacks(given):
         pytest.skip(f"SQLancer: {why}")
-    census = census_of(stage, target, "sqlancer", 3)
+    census = census_of(executor, target, "sqlancer", 3)
     assert census.succeeded >= 0.60, census
 
 
@@ -122,9 +122,11 @@ def regress(arm: Arm) -> dict[str, Case]:
 
 
 @pytest.mark.parametrize("test", FILES)
-def test_postgresqls_tests_do_what_they_are_expected_to(stage: Executor, regress: dict[str, Case], test: str) -> None:
+def test_postgresqls_tests_do_what_they_are_expected_to(
+    executor: Executor, regress: dict[str, Case], test: str
+) -> None:
     case = regress[test]
-    seen = observed(stage, case)
+    seen = observed(executor, case)
     failed = [
         f"{step.sql[:100]}: {each.sqlstate} {each.messages[-1:]}"
         for step, each in zip(case.all_steps, seen.steps, strict=True)

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.campaign.campaign import Campaign, Surroundings
+from fuzz.campaign.campaign import Campaign, Environment
 from fuzz.campaign.catalog import opened
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
+from fuzz.campaign.pool import Pool
 from fuzz.campaign.schedule import Schedule
 from fuzz.campaign.stop import Interrupt, Limits
-from fuzz.campaign.workers import Pool
 from fuzz.errors import ServerError
 from fuzz.triage.reduced_case import ReducedCase
 from oracles.model.case import Case
@@ -60,7 +60,7 @@ class _Pretend:
                 if case_id.index == self.bad and store.add_finding(FINDING, str(case_id), Case("a", (), ())):
                     result.found.append(FINDING.fingerprint)
                 result.done += 1
-                result.tally.cases[job.generator] += 1
+                result.counters.cases[job.generator] += 1
                 if stop.is_set():
                     break
             return result
@@ -82,13 +82,13 @@ class _Run:
         return ["patched was restarted"]
 
     def __call__(self, work: _Pretend, cases: int | None, limits: Limits, interrupt: Interrupt | None = None) -> str:
-        around = Surroundings(self._revive, lambda: 0.0, lambda: 0.0, self.said.append, lambda *_: None)
+        around = Environment(self._revive, lambda: 0.0, lambda: 0.0, self.said.append, lambda *_: None)
         with opened(self.directory) as store, Pool(work, 2) as pool:
             store.begin({}, {})
             schedule = Schedule(("a", "b"), cases, store.done())
             why = Campaign(store, schedule, limits, pool, around).run(interrupt or Interrupt())
-            self.cases = store.tally.cases.total()
-            self.failed = store.tally.of_kind("inconclusive")
+            self.cases = store.counters.cases.total()
+            self.failed = store.counters.of_kind("inconclusive")
             self.findings = store.findings()
         return why
 

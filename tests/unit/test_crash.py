@@ -31,11 +31,11 @@ ASSERTION = """\
 TRAP: failed Assert("owner->nhash == 0"), File: "../src/backend/utils/resowner/resowner.c", Line: 367, PID: 10760
 postgres: postgres duel_0 [local] COPY(ExceptionalCondition+0x5d)[0x5570f38e192d]
 ResourceOwnerSort at resowner.c:301
-pgduel_witness: signal 6 in process 10760 led by 10760
+pgduel_probe: signal 6 in process 10760 led by 10760
 LOG:  server process (PID 10760) was terminated by signal 6: Aborted
 """
 SEGFAULT = """\
-pgduel_witness: signal 11 in process 10824 led by 10824
+pgduel_probe: signal 11 in process 10824 led by 10824
 /lib/x86_64-linux-gnu/libc.so.6(+0x3c050)[0x7f1fcd85b050]
 postgres: postgres duel_0 [local] SELECT(ExecHashJoin+0x5e)[0x5570f35da91e]
 ExecScanFetch at execScan.c:132
@@ -154,5 +154,5 @@ def test_a_crash_in_a_run_that_another_oracle_asked_for_is_a_finding() -> None:
             return crashed(SEGFAULT)
         return seen(ok("1" if run.arm == "master" else "2"), ok("2"), ok("3"))
 
-    trial = judge_case(ByHand(respond), seated((Crash(), Leak(), Result()), ARMS), CASE)
-    assert {found.oracle for found in trial.findings} == {"crash", "result"}
+    judged = judge_case(ByHand(respond), seated((Crash(), Leak(), Result()), ARMS), CASE)
+    assert {found.oracle for found in judged.findings} == {"crash", "result"}

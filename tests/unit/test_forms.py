@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fuzz.report.forms.form import Form, Opened, Subject, all_forms, title_of
+from fuzz.report.forms.form import Form, Opened, ReportedFinding, all_forms, title_of
 from fuzz.report.forms.mail import WIDTH, mail_text
 from fuzz.report.forms.regress import regress_script
 from fuzz.triage.reduced_case import ReducedCase
@@ -31,11 +31,13 @@ def nothing_opened() -> AbstractContextManager[Opened]:
     raise AssertionError
 
 
-def subject(script: str = "SELECT 1;\n", case: Case = CASE, finding: Finding | None = FINDING) -> Subject:
-    return Subject("0123456789ab", "result", FINDING.arms, case, script, "--arm a=b", nothing_opened, finding, "0001")
+def reported(script: str = "SELECT 1;\n", case: Case = CASE, finding: Finding | None = FINDING) -> ReportedFinding:
+    return ReportedFinding(
+        "0123456789ab", "result", FINDING.arms, case, script, "--arm a=b", nothing_opened, finding, "0001"
+    )
 
 
-def only(form: str, about: Subject) -> str:
+def only(form: str, about: ReportedFinding) -> str:
     (text,) = all_forms()[form].files(about).values()
     return text
 
@@ -48,14 +50,14 @@ def test_each_form_has_a_name_and_says_what_it_is() -> None:
 @given(st.text(characters))
 @example("SELECT '\"\"\"', E'\\\\', '\t\r\n\x85';\n\"")
 def test_a_script_is_handed_on_as_it_is(script: str) -> None:
-    assert only("sql", subject(script)) == script
+    assert only("sql", reported(script)) == script
 
 
 @given(script=st.text(characters))
 @example(script="SELECT '\"\"\"', E'\\\\', '\t\r\n\x85\u2028';\n\"")
 def test_a_test_for_pytest_holds_exactly_its_script(tmp_path_factory: pytest.TempPathFactory, script: str) -> None:
     file = Path(tmp_path_factory.mktemp("form")) / "test_x.py"
-    file.write_text(only("pytest", subject(script)), encoding="utf-8")
+    file.write_text(only("pytest", reported(script)), encoding="utf-8")
     made = runpy.run_path(str(file))
     assert made["SCRIPT"] == script
     assert made["ARMS"] == "--arm a=b"
@@ -84,7 +86,7 @@ def test_a_script_for_pg_regress_has_queries_beside_it_but_no_explain() -> None:
 
 def test_a_mail_says_it_all_in_lines_of_a_mail() -> None:
     plans = {"master": ["Hash Join", f"  Hash Cond: ({'a = b AND ' * 20} c = d)"], "patched": ["Seq Scan"]}
-    text = mail_text(subject(), FACTS, ReducedCase(CASE, FINDING, 3, 3), plans)
+    text = mail_text(reported(), FACTS, ReducedCase(CASE, FINDING, 3, 3), plans)
     told = ["Subject: 1 row missing", "PostgreSQL 17.11", "0001-Make-it-fast.patch", "CREATE TABLE t (a int, b text);"]
     told += ["Expected, as master did:", "1 | one", "Actual, as patched did:", "no row at all"]
     told += ["Plan of master:", "Hash Join", "Plan of patched:", "0123456789ab", "To blame: 0001."]
@@ -97,7 +99,7 @@ def test_a_mail_says_it_all_in_lines_of_a_mail() -> None:
 
 def test_a_mail_about_a_crash_has_a_backtrace() -> None:
     crash = replace(FINDING, oracle="crash", step=None, actual='TRAP: failed Assert("x")\nExecMakeTableFunctionResult')
-    text = mail_text(replace(subject(), oracle="crash"), FACTS, ReducedCase(CASE, crash, 0, 20), {})
+    text = mail_text(replace(reported(), oracle="crash"), FACTS, ReducedCase(CASE, crash, 0, 20), {})
     assert 'Backtrace, as patched did:\n\n  TRAP: failed Assert("x")\n  ExecMake' in text
     assert "It did not show again in 20 runs just now." in text
 

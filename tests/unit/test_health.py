@@ -3,11 +3,11 @@
 from collections import Counter
 from typing import Any
 
+from fuzz.campaign.counters import HARNESS, Counters
 from fuzz.campaign.health import complaints
-from fuzz.campaign.tally import HARNESS, Tally
 
 
-def _tally(**counters: Counter[Any]) -> Tally:
+def _counters(**counters: Counter[Any]) -> Counters:
     sound = {
         "cases": Counter(joins=100),
         "judged": Counter(joins=1000),
@@ -15,30 +15,30 @@ def _tally(**counters: Counter[Any]) -> Tally:
         "valid": Counter(joins=1000),
         "verdicts": Counter({("result", "joins", "agree"): 100}),
     }
-    return Tally(**{**sound, **counters})  # type: ignore[arg-type]
+    return Counters(**{**sound, **counters})  # type: ignore[arg-type]
 
 
 def test_a_sound_campaign_has_nothing_to_complain_about() -> None:
-    assert complaints(_tally()) == ()
+    assert complaints(_counters()) == ()
 
 
 def test_no_statement_compared() -> None:
-    assert complaints(_tally(judged=Counter())) == ("no statement was compared",)
+    assert complaints(_counters(judged=Counter())) == ("no statement was compared",)
 
 
 def test_too_many_statements_failed() -> None:
-    (line,) = complaints(_tally(valid=Counter(joins=960)))
+    (line,) = complaints(_counters(valid=Counter(joins=960)))
     assert line.startswith("joins: only 96.0% of the statements succeeded")
-    assert complaints(_tally(valid=Counter(joins=970))) == ()
+    assert complaints(_counters(valid=Counter(joins=970))) == ()
 
 
 def test_an_oracle_that_could_not_judge() -> None:
     verdicts: Counter[Any] = Counter({("leak", "joins", "agree"): 79, ("leak", "joins", "inconclusive"): 21})
-    assert complaints(_tally(verdicts=verdicts)) == ("leak on joins: 21% of the verdicts were inconclusive",)
+    assert complaints(_counters(verdicts=verdicts)) == ("leak on joins: 21% of the verdicts were inconclusive",)
 
 
 def test_failures_of_pgduel_itself() -> None:
-    tally = _tally()
-    tally.failed("joins", "KeyError")
-    assert complaints(tally) == ("pgduel itself failed on 1 cases of joins",)
-    assert tally.reasons[HARNESS, "joins", "inconclusive", "KeyError"] == 1
+    counters = _counters()
+    counters.failed("joins", "KeyError")
+    assert complaints(counters) == ("pgduel itself failed on 1 cases of joins",)
+    assert counters.reasons[HARNESS, "joins", "inconclusive", "KeyError"] == 1

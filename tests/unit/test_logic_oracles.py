@@ -71,10 +71,10 @@ def test_a_broken_claim_is_a_finding_with_its_queries(oracle: Metamorphic) -> No
 @each_oracle
 def test_an_arm_is_judged_alone(oracle: Metamorphic) -> None:
     answer = wrong_on("only", oracle, ok("1"))
-    stage = ByHand(lambda run: seen(answer(dict(run.instead).get(0, ""), run)))
-    trial = judge_case(stage, seated((oracle,), ("only",)), asked_of(oracle))
-    assert {found.arms for found in trial.findings} == {("only", "only")}
-    assert not any("as all arms do" in found.summary for found in trial.findings)
+    executor = ByHand(lambda run: seen(answer(dict(run.instead).get(0, ""), run)))
+    judged = judge_case(executor, seated((oracle,), ("only",)), asked_of(oracle))
+    assert {found.arms for found in judged.findings} == {("only", "only")}
+    assert not any("as all arms do" in found.summary for found in judged.findings)
 
 
 @each_oracle
@@ -118,30 +118,30 @@ def test_sums_of_floating_point_numbers_are_not_asked_about() -> None:
 def test_a_protocol_that_cuts_rows_hides_nothing_where_both_sides_are_asked_anew(oracle: Metamorphic) -> None:
     played = asked_of(oracle, CLOSED_EARLY)
     assert finding(duel(oracle, played, wrong_on("patched", oracle, ok("1", "3")))[:1])
-    stage = ByHand(lambda run: seen(ok("1")))
-    judge_case(stage, seated((oracle,), ("a", "b")), played)
-    anew = [run.modes[-1].protocol for run in stage.asked if run.instead]
+    executor = ByHand(lambda run: seen(ok("1")))
+    judge_case(executor, seated((oracle,), ("a", "b")), played)
+    anew = [run.modes[-1].protocol for run in executor.asked if run.instead]
     assert set(anew) == {Protocol.SIMPLE}
 
 
 def test_parameters_are_all_used_or_the_query_is_not_asked() -> None:
     given = replace(query("SELECT a.x FROM a WHERE a.x > $1::int AND a.y > 0"), params=("1",))
     for oracle in ORACLES:
-        stage = ByHand(lambda run: seen(ok("1")))
-        judge_case(stage, seated((oracle,), ("a", "b")), case(given, modes=(oracle.samples[0].mode,)))
-        asked = [dict(run.instead)[0] for run in stage.asked if 0 in dict(run.instead)]
+        executor = ByHand(lambda run: seen(ok("1")))
+        judge_case(executor, seated((oracle,), ("a", "b")), case(given, modes=(oracle.samples[0].mode,)))
+        asked = [dict(run.instead)[0] for run in executor.asked if 0 in dict(run.instead)]
         assert all("$1" in sql and "SET" not in sql for sql in asked)
 
 
 def test_settings_hold_for_the_query_alone() -> None:
-    stage = ByHand(lambda run: seen(ok("1")))
-    judge_case(stage, seated((Dqp(),), ("a", "b")), asked_of(Dqp()))
-    asked = [dict(run.instead)[0] for run in stage.asked if run.instead]
+    executor = ByHand(lambda run: seen(ok("1")))
+    judge_case(executor, seated((Dqp(),), ("a", "b")), asked_of(Dqp()))
+    asked = [dict(run.instead)[0] for run in executor.asked if run.instead]
     assert SQL in asked
     for sql in asked:
         before, _, after = sql.partition(SQL)
         assert before.count("SET ") == after.count("RESET ")
-    assert all("enable_hashjoin" not in dict(mode.settings) for run in stage.asked for mode in run.modes)
+    assert all("enable_hashjoin" not in dict(mode.settings) for run in executor.asked for mode in run.modes)
 
 
 def test_a_subquery_is_asked_for_before_it_is_folded() -> None:

@@ -99,8 +99,8 @@ def test_one_arm_is_enough() -> None:
 
     found = finding(duel(both))
     assert found.arms == ("master", "master")
-    trial = judge_case(ByHand(lambda run: seen(both(asked(run), run))), seated((MetamorphicJoins(),), ("only",)), CASE)
-    assert trial.findings[0].arms == ("only", "only")
+    judged = judge_case(ByHand(lambda run: seen(both(asked(run), run))), seated((MetamorphicJoins(),), ("only",)), CASE)
+    assert judged.findings[0].arms == ("only", "only")
 
 
 def test_what_differs_once_is_no_finding() -> None:
@@ -130,9 +130,9 @@ def test_a_query_that_fails_is_not_rewritten() -> None:
 
 def test_other_queries_are_left_empty_unless_they_have_parameters_or_fail() -> None:
     steps = (query("SELECT 1"), query(SQL), replace(query("SELECT $1"), params=("1",)), query("SELECT 1 / 0"))
-    stage = ByHand(lambda run: seen(ok("1"), ok("1"), ok("1"), error("22012")))
-    judge_case(stage, seated((MetamorphicJoins(),), ("a", "b")), case(*steps, modes=(REWRITTEN.mode,)))
-    rewritten = [dict(run.instead) for run in stage.asked if run.instead]
+    executor = ByHand(lambda run: seen(ok("1"), ok("1"), ok("1"), error("22012")))
+    judge_case(executor, seated((MetamorphicJoins(),), ("a", "b")), case(*steps, modes=(REWRITTEN.mode,)))
+    rewritten = [dict(run.instead) for run in executor.asked if run.instead]
     assert rewritten
     assert all(each.keys() == {0, 1} and each[0] == "SELECT" for each in rewritten)
 

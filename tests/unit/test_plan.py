@@ -134,9 +134,9 @@ def test_what_follows_a_step_that_ended_otherwise_is_not_compared() -> None:
 
 def test_queries_are_planned_and_not_run_in_a_share_of_cases() -> None:
     def asked(played: Case) -> set[bool]:
-        stage = ByHand(lambda run: seen(planned(join())))
-        stage.observe(played, Plan().runs(played, ARMS))
-        return {run.plannings > 0 for run in stage.asked}
+        executor = ByHand(lambda run: seen(planned(join())))
+        executor.observe(played, Plan().runs(played, ARMS))
+        return {run.plannings > 0 for run in executor.asked}
 
     assert asked(CASE) == {False, True}
     assert sum(True in asked(case(query(f"SELECT {number}"))) for number in range(400)) in range(50, 110)

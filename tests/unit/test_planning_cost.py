@@ -23,9 +23,9 @@ def planned(milliseconds: float, kilobytes: int = 100) -> Observation:
 
 
 def judged(respond: Callable[[Run], CaseObservation], of: Case = CASE) -> tuple[tuple[Verdict, ...], list[Run]]:
-    stage = ByHand(respond)
-    verdicts = tuple(verdict for _, verdict in judge_case(stage, seated((PlanningCost(),), ARMS), of).verdicts)
-    return verdicts, stage.asked
+    executor = ByHand(respond)
+    verdicts = tuple(verdict for _, verdict in judge_case(executor, seated((PlanningCost(),), ARMS), of).verdicts)
+    return verdicts, executor.asked
 
 
 def by_arm(master: Observation, patched: Observation) -> Callable[[Run], CaseObservation]:

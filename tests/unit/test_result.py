@@ -218,9 +218,9 @@ def test_each_arm_is_held_against_the_first() -> None:
 
 
 def test_equal_arms_cost_one_run_each() -> None:
-    stage = ByHand(lambda run: seen(ok("1")))
-    stage.observe(case(), Result().runs(case(query()), ARMS))
-    assert stage.asked == [Run("master", ()), Run("patched", ())]
+    executor = ByHand(lambda run: seen(ok("1")))
+    executor.observe(case(), Result().runs(case(query()), ARMS))
+    assert executor.asked == [Run("master", ()), Run("patched", ())]
 
 
 def test_only_a_few_of_many_differing_rows_are_shown() -> None:

@@ -20,7 +20,7 @@ MASTER, SAME, OTHER = arm("master"), arm("same"), arm("other", "other")
 
 
 def judged(*arms: Arm) -> dict[str, tuple[str, ...]]:
-    return {seat.oracle.name: seat.arms for seat in assignments(ORACLES, arms)}
+    return {assignment.oracle.name: assignment.arms for assignment in assignments(ORACLES, arms)}
 
 
 def test_all_arms_sit_before_an_oracle_that_is_for_all() -> None:
@@ -29,7 +29,7 @@ def test_all_arms_sit_before_an_oracle_that_is_for_all() -> None:
 
 def test_an_arm_alone_sits_before_those_that_need_no_other() -> None:
     only = (MASTER,)
-    assert [seat.arms for seat in assignments((Crash(), *ORACLES), only)] == [("master",)]
+    assert [assignment.arms for assignment in assignments((Crash(), *ORACLES), only)] == [("master",)]
     assert list(absences((Crash(), *ORACLES), only)) == [
         "plan, result: not asked, there is no other arm to hold master against"
     ]

@@ -14,10 +14,10 @@ LOG = f"""\
 200|pgduel b|WARNING:  resource was not closed: x
 {TRAP}
 {FRAMES}
-pgduel_witness: signal 6 in process 200 led by 200
+pgduel_probe: signal 6 in process 200 led by 200
 90||LOG:  server process (PID 200) was terminated by signal 6: Aborted
 90||DETAIL:  Failed process was running: select 1
-pgduel_witness: signal 11 in process 300 led by 100
+pgduel_probe: signal 11 in process 300 led by 100
 {FRAMES}
 90||LOG:  background worker "parallel worker" (PID 300) was terminated by signal 11: Segmentation fault
 90||LOG:  server process (PID 400) exited with exit code 1
@@ -31,7 +31,7 @@ def test_each_process_gets_its_own_lines() -> None:
     assert about(100, entries) == (
         "ERROR:  division by zero",
         "CONTEXT:  a function\n\tin two lines",
-        f"pgduel_witness: signal 11 in process 300 led by 100\n{FRAMES}",
+        f"pgduel_probe: signal 11 in process 300 led by 100\n{FRAMES}",
     )
     assert about(200, entries)[:2] == ("WARNING:  resource was not closed: x", f"{TRAP}\n{FRAMES}")
 
@@ -43,7 +43,7 @@ def test_only_unnatural_deaths_count() -> None:
 def test_a_crash_is_the_sessions_own_or_its_workers() -> None:
     entries = split(LOG)
     own = crash_of(200, entries, POSTGRES) or ""
-    assert own.startswith(f"{TRAP}\n{FRAMES}\npgduel_witness: signal 6")
+    assert own.startswith(f"{TRAP}\n{FRAMES}\npgduel_probe: signal 6")
     assert own.endswith("server process (PID 200) was terminated by signal 6: Aborted")
     assert "signal 11 in process 300" in (crash_of(100, entries, POSTGRES) or "")
     assert crash_of(400, entries, POSTGRES) is None

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzz.campaign import case_json
+from fuzz.campaign.counters import Counters
 from fuzz.campaign.spec_findings import SpecFinding, add_spec_finding, spec_findings
 from fuzz.campaign.store import FILE, Store, StoreError
-from fuzz.campaign.tally import Tally
 from fuzz.errors import CaseError
 from fuzz.triage.blame import Blame
 from fuzz.triage.reduced_case import ReducedCase
@@ -111,10 +111,10 @@ def test_what_reduction_left_comes_back(store: Store) -> None:
 
 
 def test_progress_is_read_back(store: Store) -> None:
-    tally = Tally(cases=Counter(a=3), verdicts=Counter({("result", "a", "agree"): 3}), seconds=1.5)
-    store.progress(tally, {0: 8, 4: 2})
-    store.progress(tally, {4: 5})
-    assert store.tally == tally
+    counters = Counters(cases=Counter(a=3), verdicts=Counter({("result", "a", "agree"): 3}), seconds=1.5)
+    store.progress(counters, {0: 8, 4: 2})
+    store.progress(counters, {4: 5})
+    assert store.counters == counters
     assert store.done() == {0: 8, 4: 5}
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from fuzz.campaign.counters import Counters
 from fuzz.campaign.findings import StoredFinding
-from fuzz.campaign.tally import Tally
 from fuzz.report.console import Console
 from fuzz.report.summary import Summary, print_summary
 from fuzz.triage.reduced_case import ReducedCase
@@ -17,7 +17,7 @@ from oracles.model.case import Case
 from oracles.model.finding import Finding
 
 FINDING = Finding("result", ("master", "patched"), "rows", 0, "1 row [missing]", "", "")
-TALLY = Tally(
+COUNTERS = Counters(
     cases=Counter(joins=10),
     judged=Counter(joins=300),
     steps=Counter(joins=400),
@@ -33,7 +33,7 @@ TALLY = Tally(
     server_cpu=95.0,
 )
 CLEAN = Summary(
-    "3", "time is up", 1, {"master": {"build": "abc"}}, {"planted": 4, "caught": 4}, "", TALLY, (), (), (), (), {}
+    "3", "time is up", 1, {"master": {"build": "abc"}}, {"planted": 4, "caught": 4}, "", COUNTERS, (), (), (), (), {}
 )
 
 
@@ -145,6 +145,6 @@ def test_what_was_never_reached_is_said() -> None:
 def test_parts_are_counted_by_the_modes_that_they_ran_under() -> None:
     done = [("plain", "a"), ("plain", "b"), ("parallel", "a")]
     parts = Counter({("regress", modes, part, what): 1 for modes, part in done for what in ("cases", "statements")})
-    summary = replace(CLEAN, tally=replace(TALLY, parts=parts), parts={"regress": 3})
+    summary = replace(CLEAN, counters=replace(COUNTERS, parts=parts), parts={"regress": 3})
     assert "parts of regress replayed, of 3:\n  parallel     1   plain        2\n" in printed(summary, verbose=True)
     assert json.loads(json.dumps(summary.to_json()))["parts"]["regress"]["plain"]["a"] == {"cases": 1, "statements": 1}

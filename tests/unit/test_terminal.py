@@ -3,7 +3,7 @@
 import io
 from collections import Counter
 
-from fuzz.campaign.tally import Tally
+from fuzz.campaign.counters import Counters
 from fuzz.report.console import Console
 from fuzz.report.terminal import INTERVAL, PlainDisplay, branch_tables, clock, display, rolled_up
 
@@ -12,13 +12,13 @@ def test_a_pipe_gets_a_line_now_and_then() -> None:
     now = [0.0]
     out = io.StringIO()
     shown = PlainDisplay(Console(file=out), lambda: now[0])
-    tally = Tally(cases=Counter(a=3), judged=Counter(a=70), seconds=7.0)
+    counters = Counters(cases=Counter(a=3), judged=Counter(a=70), seconds=7.0)
     for _ in range(100):
-        shown.show(tally, ())
+        shown.show(counters, ())
     assert out.getvalue() == ""
     now[0] += INTERVAL
     for _ in range(100):
-        shown.show(tally, ())
+        shown.show(counters, ())
     assert out.getvalue().count("\n") == 1
     assert "3 cases, 70 statements compared (10/s)" in out.getvalue()
 
@@ -40,12 +40,12 @@ def test_square_brackets_are_no_markup() -> None:
 def test_a_terminal_shows_every_number() -> None:
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=100, height=40, color_system=None)
-    tally = Tally(cases=Counter(joins=3), reach=Counter(hash_join=12), tags=Counter({("joins", "lateral"): 34}))
-    tally.count_plan("joins", "Seq Scan")
+    counters = Counters(cases=Counter(joins=3), reach=Counter(hash_join=12), tags=Counter({("joins", "lateral"): 34}))
+    counters.count_plan("joins", "Seq Scan")
     with display(console, 300) as shown:
         shown.progress("starting master")
         shown.say("campaign 1")
-        shown.show(tally, ())
+        shown.show(counters, ())
     for text in ("starting master", "campaign 1", "hash_join 12", "lateral 34", "0:00 of 5:00", "shapes of plans 1"):
         assert text in out.getvalue()
 

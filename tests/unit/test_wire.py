@@ -1,4 +1,4 @@
-"""Messages are written and read as they are; conversations end in any order."""
+"""Messages are written and read as they are; exchanges end in any order."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fuzz.errors import ServerError
 from fuzz.execution import messages
-from fuzz.execution.loop import Talk, converse
+from fuzz.execution.exchanges import Exchange, run_exchanges
 from fuzz.execution.wire import Wire
 
 
@@ -18,28 +18,28 @@ def test_nobody_listening_is_an_error_that_names_the_place(tmp_path: Path) -> No
 
 
 def test_conversations_return_in_their_order_though_they_end_in_another() -> None:
-    def pause(seconds: float) -> Talk[float]:
+    def pause(seconds: float) -> Exchange[float]:
         yield seconds
         return seconds
 
-    assert converse([pause(0.03), pause(0.0), pause(0.01)], 1) == [0.03, 0.0, 0.01]
+    assert run_exchanges([pause(0.03), pause(0.0), pause(0.01)], 1) == [0.03, 0.0, 0.01]
 
 
 def test_an_error_in_a_conversation_closes_the_others() -> None:
     closed = []
 
-    def patient() -> Talk[None]:
+    def patient() -> Exchange[None]:
         try:
             yield 60.0
         finally:
             closed.append(True)
 
-    def failing() -> Talk[None]:
+    def failing() -> Exchange[None]:
         yield 0.0
         raise ServerError("no")
 
     with pytest.raises(ServerError):
-        converse([patient(), failing()], 1)
+        run_exchanges([patient(), failing()], 1)
     assert closed == [True]
 
 

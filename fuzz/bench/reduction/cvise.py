@@ -15,7 +15,7 @@ from pathlib import Path
 from socketserver import StreamRequestHandler, TCPServer
 from typing import ClassVar
 
-from fuzz.bench.reduction.contestant import Asked, Contestant, Task
+from fuzz.bench.reduction.reducer import Asked, Reducer, Task
 from fuzz.errors import PgduelError, last_line
 from fuzz.triage.reduction.problem import TimeUp
 from fuzz.triage.reproducer.reproducer import parse
@@ -31,7 +31,7 @@ exit "$answer"
 """
 
 
-class CVise(Contestant):
+class CVise(Reducer):
     """C-Vise without the passes that are for C alone, one test at a time, as the others ask."""
 
     name: ClassVar[str] = "cvise"
@@ -67,7 +67,7 @@ def _run(command: list[str], home: str, until: float) -> None:
 def _answering(asked: Asked) -> Iterator[int]:
     """Answer questions about files, one at a time, on a port of the loopback.
 
-    Servers that are gone answer no; the contest sees that when it asks about what is left.
+    Servers that are gone answer no; the comparison sees that when it asks about what is left.
     """
 
     class Handler(StreamRequestHandler):

@@ -3,13 +3,13 @@
 import time
 from typing import ClassVar
 
-from fuzz.bench.reduction.contestant import Asked, Contestant, Task
+from fuzz.bench.reduction.reducer import Asked, Reducer, Task
 from fuzz.triage.reduction.problem import SECONDS
 from fuzz.triage.reduction.reducer import reduce
 from oracles.model.case import Case
 
 
-class Own(Contestant):
+class Own(Reducer):
     """fuzz/triage/reduction."""
 
     name: ClassVar[str] = "pgduel"

@@ -6,13 +6,13 @@ from typing import ClassVar
 
 from picire import DD, ConfigCache, Outcome
 
-from fuzz.bench.reduction.contestant import Asked, Contestant, Task
+from fuzz.bench.reduction.reducer import Asked, Reducer, Task
 from fuzz.triage.reduction.problem import TimeUp
 from fuzz.triage.reproducer.reproducer import parse
 from oracles.model.case import Case
 
 
-class PicireLines(Contestant):
+class PicireLines(Reducer):
     """picire (Hodován and Kiss), its defaults, in this process."""
 
     name: ClassVar[str] = "picire"

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import ClassVar, Final
 
 from fuzz.bench.bench import connected
-from fuzz.bench.reduction.contestant import Asked, Contestant, Task
+from fuzz.bench.reduction.reducer import Asked, Reducer, Task
 from fuzz.errors import PgduelError, last_line
 from fuzz.execution.executor import STATEMENT_TIMEOUT_MS
 from fuzz.execution.session import SEARCH_PATH
@@ -28,7 +28,7 @@ _TRIES: Final = re.compile(r"^Seen: (\d+) items", re.MULTILINE)
 _NOT_THIS: Final = "it reduces a statement that raises an error"
 
 
-class SqlReduce(Contestant):
+class SqlReduce(Reducer):
     """sqlreduce (Berg and others)."""
 
     name: ClassVar[str] = "sqlreduce"

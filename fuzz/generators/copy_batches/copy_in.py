@@ -49,27 +49,27 @@ class Draft:
     tags: tuple[str, ...] = ()
 
 
-def make_copy(rng: random.Random, scope: Scope, table: Table, wish: Requirements = RIGHT) -> tuple[Step, Scope]:
+def make_copy(rng: random.Random, scope: Scope, table: Table, required: Requirements = RIGHT) -> tuple[Step, Scope]:
     """Return a COPY into the table; if a mistake was wished but none fits, it is a right one (see may_fail)."""
-    draft = _draft(rng, scope, table, wish)
+    draft = _draft(rng, scope, table, required)
     after = scope.after_rows(draft.batch.rows)
-    if wish.mistaken or wish.deferred:
+    if required.mistaken or required.deferred:
         target = Target(table, draft.batch, draft.options)
-        if found := mistakes_for(target, deferred=wish.deferred):
+        if found := mistakes_for(target, deferred=required.deferred):
             return _write(draft, Weighted(*found).pick(rng), _place(rng, draft.batch.rows)), after
     return _write(_varied(rng, draft)), after
 
 
-def _draft(rng: random.Random, scope: Scope, table: Table, wish: Requirements) -> Draft:
+def _draft(rng: random.Random, scope: Scope, table: Table, required: Requirements) -> Draft:
     columns, listed = _column_list(rng, table)
-    if wish.rows is None and not wish.freeze and not table.slow and chance(rng, 5):
+    if required.rows is None and not required.freeze and not table.slow and chance(rng, 5):
         return _draft_by_bytes(rng, scope, table, columns, listed=listed)
     many = table.family is Family.PARTITIONED and table.leaves >= MANY_PARTITIONS
-    spread = many and wish.rows is None and chance(rng, 80)
-    rows = spill_size(table) if spread else make_size(rng, scope, table) if wish.rows is None else wish.rows
+    spread = many and required.rows is None and chance(rng, 80)
+    rows = spill_size(table) if spread else make_size(rng, scope, table) if required.rows is None else required.rows
     batch = make_batch(rng, scope, table, columns, rows, spread=spread)
     options = make_options(rng, batch)
-    if wish.freeze:
+    if required.freeze:
         options = replace(options, clauses=("FREEZE",))
     spill = ("copy.partition_spill",) if spread else ()
     return Draft(table, batch, options, listed, tags=(*_size_tags(rows), *spill))

@@ -97,8 +97,8 @@ def make_definition(rng: random.Random, scope: Scope, table: Table) -> Made:
 NOT_IN_TRANSACTIONS = ("VACUUM", "REINDEX")  # the latter of partitioned tables
 
 
-def _copy(rng: random.Random, scope: Scope, table: Table, wish: Requirements = RIGHT) -> tuple[Step, Scope]:
-    step, scope = make_copy(rng, scope, table, wish)
+def _copy(rng: random.Random, scope: Scope, table: Table, required: Requirements = RIGHT) -> tuple[Step, Scope]:
+    step, scope = make_copy(rng, scope, table, required)
     return replace(step, tags=(*step.tags, "copy.redefined")), scope
 
 

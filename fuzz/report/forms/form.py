@@ -1,4 +1,4 @@
-"""Form: a way to hand a finding on, as files, and the subject that all forms are about."""
+"""Form: a way to hand a finding on, as files, and the reported finding that all forms get."""
 
 import re
 from abc import ABC, abstractmethod
@@ -31,7 +31,7 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class ReportedFinding:
     """A finding to hand on: the smallest case that shows it, and how to ask servers about it."""
 
     fingerprint: str
@@ -56,10 +56,10 @@ class Subject:
             "give the arms that it was found on, as its replay command does"
         )
 
-    def look(self, stage: Executor, arms: Sequence[Arm]) -> ReducedCase:
+    def look(self, executor: Executor, arms: Sequence[Arm]) -> ReducedCase:
         """Return what servers show now, and how often. Raises ServerError."""
         unknown = Finding(self.oracle, self.arms, "", None, f"a finding of the oracle {self.oracle}", "", "")
-        return look(stage, arms, self.case, self.finding or unknown)
+        return look(executor, arms, self.case, self.finding or unknown)
 
 
 class Form(ABC):
@@ -69,7 +69,7 @@ class Form(ABC):
     one_file: ClassVar[bool] = True
 
     @abstractmethod
-    def files(self, subject: Subject) -> Mapping[str, str]:
+    def files(self, reported: ReportedFinding) -> Mapping[str, str]:
         """Return the text of each file by its path, relative to wherever they go. Raises PgduelError."""
 
 

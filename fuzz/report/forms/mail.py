@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from fuzz import __version__
 from fuzz.execution.executor import Executor
 from fuzz.output import visible
-from fuzz.report.forms.form import Facts, Form, Subject, title_of
+from fuzz.report.forms.form import Facts, Form, ReportedFinding, title_of
 from fuzz.servers.arm import Arm
 from fuzz.triage.reduced_case import ReducedCase
 from fuzz.triage.reproducer.markers import unmarked
@@ -28,44 +28,48 @@ class Mail(Form):
 
     name: ClassVar[str] = "mail"
 
-    def files(self, subject: Subject) -> Mapping[str, str]:
+    def files(self, reported: ReportedFinding) -> Mapping[str, str]:
         """Return the mail, with what the servers do now."""
-        with subject.opened() as opened, Executor(opened.arms, "mail") as stage:
-            arms = [subject.arm(opened, name) for name in dict.fromkeys(subject.arms)]
-            smallest = subject.look(stage, opened.arms)
-            plans = {arm.name: _plan(smallest, stage, arm) for arm in arms}
-        text = mail_text(subject, opened.facts, smallest, plans)
-        return {f"{subject.fingerprint}.txt": text}
+        with reported.opened() as opened, Executor(opened.arms, "mail") as executor:
+            arms = [reported.arm(opened, name) for name in dict.fromkeys(reported.arms)]
+            smallest = reported.look(executor, opened.arms)
+            plans = {arm.name: _plan(smallest, executor, arm) for arm in arms}
+        text = mail_text(reported, opened.facts, smallest, plans)
+        return {f"{reported.fingerprint}.txt": text}
 
 
-def mail_text(subject: Subject, facts: Facts, smallest: ReducedCase, plans: Mapping[str, Sequence[str]]) -> str:
+def mail_text(
+    reported: ReportedFinding, facts: Facts, smallest: ReducedCase, plans: Mapping[str, Sequence[str]]
+) -> str:
     """Return the mail; `plans` has those of the query that shows it, by arm."""
-    return "\n".join(_mail(subject, facts, smallest, plans)) + "\n"
+    return "\n".join(_mail(reported, facts, smallest, plans)) + "\n"
 
 
-def _plan(smallest: ReducedCase, stage: Executor, arm: Arm) -> list[str]:
+def _plan(smallest: ReducedCase, executor: Executor, arm: Arm) -> list[str]:
     """Return the plan of the query that shows it, as the arm makes it in the case's own modes."""
     case, at = smallest.case, smallest.finding.step
     if at is None or case.all_steps[at].kind is not Kind.QUERY:
         return []
     run = Run(arm.name, case.modes, instead=((at, PLAN + case.all_steps[at].sql),))
-    seen = stage.observe(case, [run])[run].steps
+    seen = executor.observe(case, [run])[run].steps
     if len(seen) <= at or seen[at].outcome is not Outcome.OK:
         return []
     return [text for row in seen[at].rows for text in texts_of(row)]
 
 
-def _mail(subject: Subject, facts: Facts, smallest: ReducedCase, plans: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def _mail(
+    reported: ReportedFinding, facts: Facts, smallest: ReducedCase, plans: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
     finding = smallest.finding
     yield f"Subject: {title_of(finding)}"[:WIDTH]
     yield ""
     yield from wrap(f"{title_of(finding)}.", WIDTH)
     if not smallest.always:
         yield from wrap(f"It {smallest.how_often} just now.", WIDTH)
-    if subject.blame:
-        yield from wrap(visible(f"To blame: {subject.blame}."), WIDTH)
+    if reported.blame:
+        yield from wrap(visible(f"To blame: {reported.blame}."), WIDTH)
     yield from _section("Servers")
-    for name in dict.fromkeys(subject.arms):
+    for name in dict.fromkeys(reported.arms):
         yield from _server(name, facts[name])
     yield from _section("Script, for psql -X as a superuser")
     for block in (
@@ -82,7 +86,7 @@ def _mail(subject: Subject, facts: Facts, smallest: ReducedCase, plans: Mapping[
             for line in plan:
                 yield from _folded(line)
     yield ""
-    yield from wrap(f"Found and reduced by pgduel {__version__}, finding {subject.fingerprint}.", WIDTH)
+    yield from wrap(f"Found and reduced by pgduel {__version__}, finding {reported.fingerprint}.", WIDTH)
 
 
 def _section(title: str) -> Iterator[str]:

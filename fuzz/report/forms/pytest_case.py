@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from fuzz.report.forms.form import Form, Subject
+from fuzz.report.forms.form import Form, ReportedFinding
 
 _FILE = '''\
 # ruff: noqa: E501
@@ -37,15 +37,15 @@ class PytestCase(Form):
 
     name: ClassVar[str] = "pytest"
 
-    def files(self, subject: Subject) -> Mapping[str, str]:
+    def files(self, reported: ReportedFinding) -> Mapping[str, str]:
         """Return the test; it fails as long as the finding shows."""
         text = _FILE.format(
-            fingerprint=subject.fingerprint,
-            oracle=subject.oracle,
-            options=subject.options.strip(),
-            script=_escaped(subject.script),
+            fingerprint=reported.fingerprint,
+            oracle=reported.oracle,
+            options=reported.options.strip(),
+            script=_escaped(reported.script),
         )
-        return {f"test_{subject.fingerprint}.py": text}
+        return {f"test_{reported.fingerprint}.py": text}
 
 
 def _escaped(script: str) -> str:

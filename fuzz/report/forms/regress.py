@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from fuzz.errors import CaseError
 from fuzz.execution.executor import Executor
-from fuzz.report.forms.form import Form, Subject, title_of
+from fuzz.report.forms.form import Form, ReportedFinding, title_of
 from fuzz.servers.regress import run_script
 from fuzz.triage.blame import tries_for
 from fuzz.triage.reproducer.markers import unmarked
@@ -24,24 +24,24 @@ class Regress(Form):
     name: ClassVar[str] = "regress"
     one_file: ClassVar[bool] = False
 
-    def files(self, subject: Subject) -> Mapping[str, str]:
+    def files(self, reported: ReportedFinding) -> Mapping[str, str]:
         """Return script and expected output. Raises CaseError where a test of this kind cannot tell the arms apart."""
-        sound, suspect = subject.arms
+        sound, suspect = reported.arms
         if sound == suspect:
-            raise CaseError(f"finding {subject.fingerprint} shows on all arms: none is left to expect the right from")
-        name = f"duel_{subject.fingerprint}"
-        with subject.opened() as opened, Executor(opened.arms, "show") as stage:
-            builds = {arm: subject.arm(opened, arm).build for arm in subject.arms}
-            smallest = subject.look(stage, opened.arms)
+            raise CaseError(f"finding {reported.fingerprint} shows on all arms: none is left to expect the right from")
+        name = f"duel_{reported.fingerprint}"
+        with reported.opened() as opened, Executor(opened.arms, "show") as executor:
+            builds = {arm: reported.arm(opened, arm).build for arm in reported.arms}
+            smallest = reported.look(executor, opened.arms)
         if not smallest.shown:
-            raise CaseError(f"finding {subject.fingerprint} {smallest.how_often} on these arms")
+            raise CaseError(f"finding {reported.fingerprint} {smallest.how_often} on these arms")
         script = regress_script(smallest.case, smallest.finding)
         expected = run_script(builds[sound], name, script)
         if run_script(builds[sound], name, script) != expected:
             raise CaseError(f"{sound} does not print the same twice, so this cannot be a test of pg_regress")
         if all(run_script(builds[suspect], name, script) == expected for _ in range(tries_for(smallest))):
             raise CaseError(
-                f"{suspect} prints what {sound} does: what the oracle {subject.oracle} saw is nothing that psql shows"
+                f"{suspect} prints what {sound} does: what the oracle {reported.oracle} saw is nothing that psql shows"
             )
         return {f"sql/{name}.sql": script, f"expected/{name}.out": expected}
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from fuzz.report.forms.form import Form, Subject
+from fuzz.report.forms.form import Form, ReportedFinding
 
 
 class Sql(Form):
@@ -11,6 +11,6 @@ class Sql(Form):
 
     name: ClassVar[str] = "sql"
 
-    def files(self, subject: Subject) -> Mapping[str, str]:
+    def files(self, reported: ReportedFinding) -> Mapping[str, str]:
         """Return the reproducer as it is."""
-        return {f"{subject.fingerprint}.sql": subject.script}
+        return {f"{reported.fingerprint}.sql": reported.script}

@@ -3,7 +3,7 @@
 So each case gives its roles names that no other case has. That is done in the whole text, in strings and data as well:
 privileges are asked for by name, and rows compared with current_user. It takes names that stand for nothing else, as
 those of PostgreSQL's tests do by its own rule (ENFORCE_REGRESSION_TEST_NAME_RESTRICTIONS). Who drops the roles of a
-case is the stage that plays it.
+case is the executor that runs it.
 """
 
 import random

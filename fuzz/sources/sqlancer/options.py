@@ -15,7 +15,7 @@ ENTRY_DATABASE: Final = "test"  # it connects there to make others
 LOGS: Final = "logs/postgres"  # below its working directory
 ASKED: Final = re.compile(r"Executed (\d+) queries")  # so far, it says every now and then
 SEEDS: Final = 1 << 31
-REPORTS: Final = 20  # of a hunt, each from a database with the next seed
+REPORTS: Final = 20  # of a search, each from a database with the next seed
 _HUNTED: Final = 1000  # queries in each of its databases
 
 
@@ -31,7 +31,7 @@ class Call:
     seconds: int = 300
 
     @classmethod
-    def hunt(cls, oracle: str, seed: int, seconds: int) -> "Call":
+    def search(cls, oracle: str, seed: int, seconds: int) -> "Call":
         """Return a call that goes from database to database, until that many have failed or the time is up."""
         return cls(oracle, seed, _HUNTED, databases=-1, reports=REPORTS, seconds=seconds)
 

@@ -37,22 +37,22 @@ def aggregate(rng: random.Random, scope: Scope) -> tuple[str, DataType | None]:
     """Return an aggregate over the rows of the scope, and its type (None: one of no expressions)."""
     if chance(rng, 5):
         return _json(rng, scope)
-    options = [each for each in scope.offer.aggregates if each.kind != "w"]
+    options = [each for each in scope.catalog.aggregates if each.kind != "w"]
     for _ in range(_TRIES):
         chosen = pick(rng, options)
         form = _resolved(rng, scope, chosen.form)
         if form is not None and (call := _MAKERS[chosen.kind](rng, scope, chosen, form)):
             condition_sql = f" FILTER (WHERE {condition(rng, scope)})" if chance(rng, 20) else ""
-            return call + condition_sql, scope.offer.types.get(form.result)
-    return "count(*)", scope.offer.types["int8"]
+            return call + condition_sql, scope.catalog.types.get(form.result)
+    return "count(*)", scope.catalog.types["int8"]
 
 
 def _resolved(rng: random.Random, scope: Scope, form: Signature) -> Signature | None:
     """Return the form with types that are there, those of columns for polymorphic ones."""
-    types, some = scope.offer.types, some_type(rng, scope)
+    types, some = scope.catalog.types, some_type(rng, scope)
     wanted = types.get(form.result)
     for guess in (wanted,) if wanted else (some, types["int4"]):
-        if guess and (found := scope.offer.polymorphism.resolved(form, guess, some)):
+        if guess and (found := scope.catalog.polymorphism.resolved(form, guess, some)):
             form = found
             break
     arguments = tuple(some_type(rng, scope).key if key == "any" else key for key in form.arguments)
@@ -61,7 +61,7 @@ def _resolved(rng: random.Random, scope: Scope, form: Signature) -> Signature | 
 
 def _normal(rng: random.Random, scope: Scope, chosen: Aggregate, form: Signature) -> str | None:
     """Return count(a), sum(DISTINCT a), string_agg(a, b ORDER BY a DESC, b) and so on."""
-    types = [scope.offer.types[key] for key in form.arguments]
+    types = [scope.catalog.types[key] for key in form.arguments]
     if not types:
         return f"{chosen.name}(*)"
     if not all(map(is_comparable, types)) and not (chosen.name == "count" and chosen.fit):
@@ -98,7 +98,7 @@ def _order(rng: random.Random, keys: Sequence[str]) -> str:
 
 
 def _ordered_set(rng: random.Random, scope: Scope, chosen: Aggregate, form: Signature) -> str | None:
-    types = [scope.offer.types[key] for key in form.arguments[chosen.direct :]]
+    types = [scope.catalog.types[key] for key in form.arguments[chosen.direct :]]
     if len(types) != 1 or not is_comparable(types[0]):
         return None
     direct = {"float8": pick(rng, _FRACTIONS), "_float8": "'{0,0.5,1}'::float8[]"}
@@ -121,7 +121,7 @@ def _json(rng: random.Random, scope: Scope) -> tuple[str, DataType]:
     made = _expressions(rng, scope, [some_type(rng, scope)])
     nulls = pick(rng, ("ABSENT ON NULL", "NULL ON NULL"))
     sql = f"JSON_ARRAYAGG({made[0][0]}{_order(rng, _keys(made))} {nulls} RETURNING jsonb)"
-    return sql, scope.offer.types["jsonb"]
+    return sql, scope.catalog.types["jsonb"]
 
 
 _MAKERS: Final = {"n": _normal, "o": _ordered_set, "h": _hypothetical}
@@ -135,12 +135,12 @@ def windowed(rng: random.Random, scope: Scope) -> str | None:
     names = [column.name for column in scope.columns]
     count = between(rng, 1, len(names))
     is_total = count == len(names) or chance(rng, 50)
-    chosen = pick(rng, [each for each in scope.offer.aggregates if _suits(each, is_total=is_total)])
+    chosen = pick(rng, [each for each in scope.catalog.aggregates if _suits(each, is_total=is_total)])
     form = _resolved(rng, scope, chosen.form)
-    if form is None or not all(is_comparable(scope.offer.types[key]) for key in form.arguments):
+    if form is None or not all(is_comparable(scope.catalog.types[key]) for key in form.arguments):
         return None
     made = [
-        _window_argument(rng, scope, scope.offer.types[key], fixed=chosen.kind == "w" and key == declared)
+        _window_argument(rng, scope, scope.catalog.types[key], fixed=chosen.kind == "w" and key == declared)
         for key, declared in zip(form.arguments, chosen.form.arguments, strict=True)
     ]
     frame = pick(rng, _FRAMES + _PEER_FRAMES if is_total else _PEER_FRAMES)

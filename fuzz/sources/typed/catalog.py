@@ -231,15 +231,15 @@ class ServerCatalog:
 
 
 @lru_cache(maxsize=5_000)
-def _near(offer: ServerCatalog, wanted: str, keys: frozenset[str]) -> Sequence[Signature]:
-    total, _ = offer.by_result.get(wanted, ([], []))
+def _near(catalog: ServerCatalog, wanted: str, keys: frozenset[str]) -> Sequence[Signature]:
+    total, _ = catalog.by_result.get(wanted, ([], []))
     return [form for form in total if keys.issuperset(form.arguments)]
 
 
 _offers: WeakKeyDictionary[SourceContext, ServerCatalog] = WeakKeyDictionary()  # reading one takes a second
 
 
-def offer_of(target: SourceContext) -> ServerCatalog:
+def catalog_of(target: SourceContext) -> ServerCatalog:
     """Return what a target's arm offers, without a scene. Raises ServerError."""
     if target not in _offers:
         with target.played(()) as connection:
@@ -249,55 +249,55 @@ def offer_of(target: SourceContext) -> ServerCatalog:
 
 def _read_offer(connection: psycopg.Connection[Any]) -> ServerCatalog:
     """Read it. Raises psycopg.Error."""
-    catalog, types = Catalog.of(connection), read_types(connection, {})
+    functions, types = Catalog.of(connection), read_types(connection, {})
     forms: list[Signature] = [syntax(*each) for each in SYNTAX]
     sets: list[Signature] = []
     known = types.keys() | POLYMORPHIC
     for oid, name, form, arguments, result in connection.execute(_CALLS):
-        if (not oid or catalog.fit(oid)) and known.issuperset((result, *arguments)):
+        if (not oid or functions.fit(oid)) and known.issuperset((result, *arguments)):
             made = call(name, form, tuple(arguments), result, types.get(result))
             (sets if form == "set" else forms).append(made)
     forms += [
         Signature("({})::text", (key,), "text") for key in types if key not in ("text", "varchar", "bpchar", "name")
     ]
-    aggregates = tuple(_aggregates(connection, catalog))
+    aggregates = tuple(_aggregates(connection, functions))
     collations = tuple(name for (name,) in connection.execute(_COLLATIONS))
-    offer = ServerCatalog(types, (), frozenset(), (), aggregates, collations, connection.info.server_version)
-    states = _probed(connection, offer, forms)
+    catalog = ServerCatalog(types, (), frozenset(), (), aggregates, collations, connection.info.server_version)
+    states = _probed(connection, catalog, forms)
     return replace(
-        offer,
+        catalog,
         forms=tuple(form for form in forms if states.get(form, "")[:2] in UNDERSTOOD),
         partial=frozenset(form for form in forms if states.get(form)),
-        sets=tuple(form for form, state in _probed(connection, offer, sets).items() if not state),
+        sets=tuple(form for form, state in _probed(connection, catalog, sets).items() if not state),
     )
 
 
-def _aggregates(connection: psycopg.Connection[Any], catalog: Catalog) -> Iterator[Aggregate]:
+def _aggregates(connection: psycopg.Connection[Any], functions: Catalog) -> Iterator[Aggregate]:
     for oid, name, kind, direct, arguments, result in connection.execute(_AGGREGATES):
-        yield Aggregate(name, kind, direct, Signature("", tuple(arguments), result), catalog.fit(oid))
+        yield Aggregate(name, kind, direct, Signature("", tuple(arguments), result), functions.fit(oid))
 
 
 def _probed(
-    connection: psycopg.Connection[Any], offer: ServerCatalog, forms: Iterable[Signature]
+    connection: psycopg.Connection[Any], catalog: ServerCatalog, forms: Iterable[Signature]
 ) -> dict[Signature, str]:
     """Return for each form an SQLSTATE that it has for some values of its arguments; empty where there is none."""
-    probes = {form: probe for form in forms if (probe := _probe(offer, form))}
+    probes = {form: probe for form in forms if (probe := _probe(catalog, form))}
     return dict(zip(probes, attempted(connection, list(probes.values())), strict=True))
 
 
-def _probe(offer: ServerCatalog, form: Signature) -> str:
+def _probe(catalog: ServerCatalog, form: Signature) -> str:
     """Return a query of the form with many combinations of values; empty where types are lacking."""
     for wanted, some in product((form.result, "int4", "_int4", "int4range", "int4multirange"), ("int4", "text")):
-        if wanted not in offer.types:
+        if wanted not in catalog.types:
             continue
-        found = offer.polymorphism.resolved(form, offer.types[wanted], offer.types[some])
+        found = catalog.polymorphism.resolved(form, catalog.types[wanted], catalog.types[some])
         if found is not None and found.arguments:
             break
     else:
         return ""
     relations = []
     for n, key in enumerate(found.arguments):
-        type_ = offer.types[key]
+        type_ = catalog.types[key]
         values = BOUNDED if form.small and type_.category == "N" else type_.values
         listed = ", ".join(f"({value}::{type_.name})" for value in values[: _PROBED[len(found.arguments) - 1]])
         relations.append(f"(VALUES {listed}) AS x{n} (v)")

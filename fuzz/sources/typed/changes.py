@@ -45,7 +45,7 @@ class Indexes:
         A hash index gets as many buckets as the statistics have it, and those of a scene may be wrong on purpose.
         """
         column = pick(rng, relation.columns)
-        type_ = scope.offer.types[column.type.parts[0]] if column.type.kind == "d" else column.type
+        type_ = scope.catalog.types[column.type.parts[0]] if column.type.kind == "d" else column.type
         methods = self._methods.get(type_.key, []) + self._methods.get(_POLYMORPHIC.get(type_.kind, ""), [])
         method = pick(rng, methods) if methods else ""
         if not method or (method == "hash" and not is_quick(self._connection, f"TABLE {relation.name}")):
@@ -62,7 +62,7 @@ _VERSION_OF_RETURNING: Final = 170000  # in MERGE, and what it does with rows NO
 def change(rng: random.Random, scope: Scope, table: Table) -> tuple[str, str]:
     """Return a change of the table, and what it is."""
     maker = _CHANGES.pick(rng)
-    if maker is _merge and scope.offer.version < _VERSION_OF_MERGE:
+    if maker is _merge and scope.catalog.version < _VERSION_OF_MERGE:
         maker = _insert
     return maker(rng, scope, table), maker.__name__.strip("_").replace("_", " ")
 
@@ -187,7 +187,7 @@ def _merge(rng: random.Random, scope: Scope, table: Table) -> str:
         f"INSERT ({names((*table.key, *table.free))}) VALUES ({names(columns)})",
     ]
     returning = ""
-    if scope.offer.version >= _VERSION_OF_RETURNING:
+    if scope.catalog.version >= _VERSION_OF_RETURNING:
         actions.append(
             f"WHEN NOT MATCHED BY SOURCE AND {condition(rng, over)} THEN UPDATE SET {_assigned(rng, over, table)}"
         )

@@ -24,7 +24,7 @@ def where(rng: random.Random, scope: Scope, percent: int) -> str:
 
 
 def _any(rng: random.Random, scope: Scope) -> str:
-    return expression(rng, scope, scope.offer.types["bool"])
+    return expression(rng, scope, scope.catalog.types["bool"])
 
 
 def _compared(rng: random.Random, scope: Scope) -> str:

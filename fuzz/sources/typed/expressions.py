@@ -35,10 +35,10 @@ def leaf(rng: random.Random, scope: Scope, type_: DataType) -> str:
     columns = scope.of_type(type_)
     if columns and chance(rng, 85):
         return pick(rng, columns)
-    near = scope.columns and scope.offer.near(type_, scope.types)
+    near = scope.columns and scope.catalog.near(type_, scope.types)
     if near and chance(rng, 70):
         form = pick(rng, near)
-        types = [scope.offer.types[key] for key in form.arguments]
+        types = [scope.catalog.types[key] for key in form.arguments]
         return form.sql([argument(rng, scope, each, 0, small=form.small) for each in types])
     return value(rng, type_)
 
@@ -52,7 +52,7 @@ def value(rng: random.Random, type_: DataType, *, edges: int = 3) -> str:
 
 def some_type(rng: random.Random, scope: Scope) -> DataType:
     """Return a type, mostly of the columns there are."""
-    return pick(rng, scope.types) if chance(rng, 75) else pick(rng, list(scope.offer.types.values()))
+    return pick(rng, scope.types) if chance(rng, 75) else pick(rng, list(scope.catalog.types.values()))
 
 
 def is_comparable(type_: DataType) -> bool:
@@ -65,7 +65,7 @@ def some_exact_type(rng: random.Random, scope: Scope) -> DataType:
     own = [type_ for type_ in scope.types if is_comparable(type_)]
     if own and chance(rng, 80):
         return pick(rng, own)
-    return pick(rng, [type_ for type_ in scope.offer.types.values() if is_comparable(type_)])
+    return pick(rng, [type_ for type_ in scope.catalog.types.values() if is_comparable(type_)])
 
 
 def exact(rng: random.Random, scope: Scope, type_: DataType, depth: int = DEPTH) -> str:
@@ -84,10 +84,10 @@ def sort_key(sql: str, type_: DataType) -> str:
 
 
 def _called(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str | None:
-    form = scope.offer.form(rng, type_, scope.types)
+    form = scope.catalog.form(rng, type_, scope.types)
     if form is None:
         return None
-    types = [scope.offer.types[key] for key in form.arguments]
+    types = [scope.catalog.types[key] for key in form.arguments]
     return form.sql([argument(rng, scope, each, depth - 1, small=form.small) for each in types])
 
 
@@ -104,11 +104,11 @@ def argument(rng: random.Random, scope: Scope, type_: DataType, depth: int, *, s
 
 def _is_number(scope: Scope, type_: DataType) -> bool:
     """Tell whether a type is a number or an array of such."""
-    return (scope.offer.types[type_.parts[0]] if type_.kind == "a" else type_).category == "N"
+    return (scope.catalog.types[type_.parts[0]] if type_.kind == "a" else type_).category == "N"
 
 
 def _case(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str:
-    truth = scope.offer.types["bool"]
+    truth = scope.catalog.types["bool"]
     then, other = (expression(rng, scope, type_, depth - 1) for _ in range(2))
     if chance(rng, 25):
         compared = some_exact_type(rng, scope)
@@ -135,7 +135,7 @@ def _subquery(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> 
         return None
     _, inner, source = chosen
     made = expression(rng, inner, type_, depth - 1)
-    condition = f" WHERE {expression(rng, inner, scope.offer.types['bool'], depth - 1)}" if chance(rng, 70) else ""
+    condition = f" WHERE {expression(rng, inner, scope.catalog.types['bool'], depth - 1)}" if chance(rng, 70) else ""
     return f"(SELECT {made} FROM {source}{condition} ORDER BY {sort_key(made, type_)} LIMIT 1)"
 
 
@@ -156,12 +156,12 @@ def _collated(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> 
 
 
 def _element(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str | None:
-    array = scope.offer.polymorphism.array(type_)
+    array = scope.catalog.polymorphism.array(type_)
     return f"({expression(rng, scope, array, depth - 1)})[{between(rng, 0, 3)}]" if array else None
 
 
 def _field(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str | None:
-    holders = [each for each in scope.offer.types.values() if each.kind == "c" and type_.key in each.parts]
+    holders = [each for each in scope.catalog.types.values() if each.kind == "c" and type_.key in each.parts]
     if not holders:
         return None
     holder = pick(rng, holders)
@@ -171,10 +171,10 @@ def _field(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str
 
 def _constructed(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str | None:
     """Return an array or a row of expressions, or a slice of an array."""
-    parts = [scope.offer.types[part] for part in type_.parts]
+    parts = [scope.catalog.types[part] for part in type_.parts]
     if type_.kind == "c":
         return f"ROW({_listed(rng, scope, parts, depth)})::{type_.name}"
-    if type_.kind != "a" or scope.offer.types[type_.parts[0]].kind == "a":
+    if type_.kind != "a" or scope.catalog.types[type_.parts[0]].kind == "a":
         return None
     if chance(rng, 30):
         return f"({expression(rng, scope, type_, depth - 1)})[{between(rng, 0, 2)}:{between(rng, 1, 3)}]"

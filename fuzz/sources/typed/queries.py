@@ -89,7 +89,7 @@ def totalled(rng: random.Random, scope: Scope) -> Select:
 
 def _aggregates(rng: random.Random, scope: Scope) -> list[tuple[str, DataType]]:
     drawn = [aggregate(rng, scope) for _ in range(between(rng, 1, 3))]
-    text = scope.offer.types["text"]
+    text = scope.catalog.types["text"]
     return [(sql, type_) if type_ else (f"({sql})::text", text) for sql, type_ in drawn]
 
 
@@ -101,7 +101,7 @@ def grouped(rng: random.Random, scope: Scope) -> Select:
     made = _aggregates(rng, over)
     sets, is_set = grouping(rng, len(keys))
     if is_set and chance(rng, 50):
-        made.append((f"grouping({', '.join(keys)})", over.offer.types["int4"]))
+        made.append((f"grouping({', '.join(keys)})", over.catalog.types["int4"]))
     having = f" HAVING {_on_groups(rng, over)}" if chance(rng, 20) else ""
     columns = (*keys, *(sql for sql, _ in made))
     tags = ("grouping sets",) if is_set else ("grouped",)
@@ -125,7 +125,7 @@ def over_windows(rng: random.Random, scope: Scope) -> Select:
     columns = numbered(below.types)
     over = scope.only(under(alias, columns))
     made = [sql for _ in range(3) if (sql := windowed(rng, over.without_relations()))]
-    text = scope.offer.types["text"]
+    text = scope.catalog.types["text"]
     return Select(
         "SELECT",
         (*(column.name for column in over.columns), *(f"({sql})::text" for sql in made)),
@@ -205,8 +205,8 @@ def with_clause(rng: random.Random, scope: Scope) -> tuple[str, Scope, tuple[str
 
 def _recursive(rng: random.Random, scope: Scope) -> tuple[str, tuple[DataType, ...]]:
     """Return the body of a recursion that ends by its first column, which counts, and never branches out."""
-    count = scope.offer.types["int4"]
-    free = [type_ for type_ in scope.offer.types.values() if not type_.collated and type_.kind != "d"]
+    count = scope.catalog.types["int4"]
+    free = [type_ for type_ in scope.catalog.types.values() if not type_.collated and type_.kind != "d"]
     types = some(rng, free, between(rng, 1, 3))
     first = plain(rng, scope.inner(), types)
     own = scope.inner().only(under("w", numbered((count, *types))))

@@ -130,19 +130,19 @@ def table(rng: random.Random, scope: Scope, alias: str) -> Item:
 
 def function(rng: random.Random, scope: Scope, alias: str) -> Item | None:
     """Return a function that returns a set, of which the scope's columns are arguments."""
-    form = pick(rng, scope.offer.sets)
+    form = pick(rng, scope.catalog.sets)
     some = some_type(rng, scope)
-    wanted = scope.offer.types.get(form.result) or scope.offer.polymorphism.element(some)
-    found = scope.offer.polymorphism.resolved(form, wanted, some)
+    wanted = scope.catalog.types.get(form.result) or scope.catalog.polymorphism.element(some)
+    found = scope.catalog.polymorphism.resolved(form, wanted, some)
     if found is None:
         return None
-    types = [scope.offer.types[key] for key in found.arguments]
+    types = [scope.catalog.types[key] for key in found.arguments]
     if any(type_.category in "DT" for type_ in types):  # such a series may have any number of steps
         return None
     sql = found.sql([argument(rng, scope, type_, 1, small=True) for type_ in types])
     columns = (Column(f"{alias}.v", wanted),)
     if chance(rng, 40):
-        ordinal = Column(f"{alias}.o", scope.offer.types["int8"])
+        ordinal = Column(f"{alias}.o", scope.catalog.types["int8"])
         return Item(f"{sql} WITH ORDINALITY AS {alias} (v, o)", (*columns, ordinal), _SET_ROWS)
     return Item(f"{sql} AS {alias} (v)", columns, _SET_ROWS)
 
@@ -158,9 +158,9 @@ def values(rng: random.Random, scope: Scope, alias: str) -> Item:
 
 def json_table(rng: random.Random, scope: Scope, alias: str) -> Item | None:
     """Return a JSON_TABLE; PostgreSQL 17 has them."""
-    if scope.offer.version < 170000:
+    if scope.catalog.version < 170000:
         return None
-    types, document = scope.offer.types, expression(rng, scope, scope.offer.types["jsonb"], 1)
+    types, document = scope.catalog.types, expression(rng, scope, scope.catalog.types["jsonb"], 1)
     columns = tuple(Column(f"{alias}.{name}", types[key]) for name, key, _ in _JSON_COLUMNS)
     declared = ", ".join(declaration for _, _, declaration in _JSON_COLUMNS)
     path = pick(rng, ("$", "$[*]", "$.a.b[*]"))

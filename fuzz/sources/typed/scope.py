@@ -47,7 +47,7 @@ class Relation:
 class Scope:
     """What one level of a query sees. All of its text that has a collation is brought to the one named here."""
 
-    offer: ServerCatalog
+    catalog: ServerCatalog
     relations: tuple[Relation, ...]  # for FROM
     columns: tuple[Column, ...] = ()  # of this level and those around it
     collation: str = '"default"'
@@ -81,7 +81,7 @@ class Scope:
     @cached_property
     def types(self) -> tuple[DataType, ...]:
         """Return the types of its columns, most frequent ones repeated; some type where there are none."""
-        return tuple(column.type for column in self.columns) or (self.offer.types["int4"], self.offer.types["text"])
+        return tuple(column.type for column in self.columns) or (self.catalog.types["int4"], self.catalog.types["text"])
 
     def of_type(self, type_: DataType) -> list[str]:
         """Return its columns whose values are of the type, as SQL of exactly that type and the scope's collation."""

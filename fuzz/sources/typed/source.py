@@ -19,7 +19,7 @@ from fuzz.generators.generator import Scale, small_scene
 from fuzz.sources.context import UserInput
 from fuzz.sources.determinism.analysis import is_quick
 from fuzz.sources.source import Source
-from fuzz.sources.typed.catalog import ServerCatalog, offer_of
+from fuzz.sources.typed.catalog import ServerCatalog, catalog_of
 from fuzz.sources.typed.changes import Indexes, change
 from fuzz.sources.typed.datatypes import DataType
 from fuzz.sources.typed.queries import query
@@ -56,21 +56,23 @@ _TABLES: Final = 3
 _COLUMNS: Final = 10
 
 
-def scene(rng: random.Random, offer: ServerCatalog, rows: int) -> tuple[Step, ...]:
+def scene(rng: random.Random, catalog: ServerCatalog, rows: int) -> tuple[Step, ...]:
     """Return the steps that make and fill some tables of at most so many rows."""
     steps = [Step(sql) for sql in _TYPES]
-    keys = [key for key in _FAMILIES if key in offer.types]
+    keys = [key for key in _FAMILIES if key in catalog.types]
     common = some(rng, keys, _COLUMNS // 2)  # of which each table has some, so that tables can be joined
     for n in range(between(rng, 2, _TABLES)):
         chosen = (*some(rng, common, 3), *some(rng, keys, _COLUMNS - 3))
-        steps += _table(rng, offer, f"t{n + 1}", [offer.types[key] for key in chosen], between(rng, rows // 4, rows))
+        steps += _table(
+            rng, catalog, f"t{n + 1}", [catalog.types[key] for key in chosen], between(rng, rows // 4, rows)
+        )
     return tuple(steps)
 
 
-def _table(rng: random.Random, offer: ServerCatalog, name: str, types: list[DataType], rows: int) -> Iterator[Step]:
+def _table(rng: random.Random, catalog: ServerCatalog, name: str, types: list[DataType], rows: int) -> Iterator[Step]:
     declared, filled = ["id int4 PRIMARY KEY"], ["g"]
     for n, type_ in enumerate(types):
-        collation = f" COLLATE {pick(rng, offer.collations)}" if type_.collated and chance(rng, 50) else ""
+        collation = f" COLLATE {pick(rng, catalog.collations)}" if type_.collated and chance(rng, 50) else ""
         declared.append(f"c{n + 1} {type_.name}{collation}")
         filled.append(_cycle(rng, type_))
     for n, (type_name, sql) in enumerate(some(rng, _OWN, between(rng, 1, 4))):
@@ -121,20 +123,20 @@ class Typed(Source):
         raise CaseError(f"nothing could be composed, on {_TRIES} scenes")
 
     def _scene(self, rng: random.Random, scale: Scale) -> tuple[Step, ...]:
-        offer = offer_of(self.target)
+        catalog = catalog_of(self.target)
         if chance(rng, 60):
-            return scene(rng, offer, max(8, scale.rows // 5))
+            return scene(rng, catalog, max(8, scale.rows // 5))
         return small_scene(rng, scale)
 
     def _steps(self, rng: random.Random, connection: psycopg.Connection[Any], count: int) -> tuple[Step, ...]:
-        offer = offer_of(self.target).in_scene(connection)
-        relations, tables = read_tables(connection, offer.types)
+        catalog = catalog_of(self.target).in_scene(connection)
+        relations, tables = read_tables(connection, catalog.types)
         if not relations:
             return ()
         indexes = Indexes(connection)
         steps: list[Step] = []
         for _ in range(count * _DRAWN):
-            scope = Scope(offer, relations, collation=pick(rng, ('"default"', *offer.collations)))
+            scope = Scope(catalog, relations, collation=pick(rng, ('"default"', *catalog.collations)))
             step = _drawn(rng, scope, tables, indexes)
             if (done := _rehearsed(connection, step)) or (done is False and chance(rng, _REFUSED)):
                 steps.append(step)

@@ -25,7 +25,7 @@ from fuzz.triage.reduction.passes.shorten import (
     shorten_values,
 )
 from fuzz.triage.reduction.problem import Deceived, Problem, TimeUp
-from fuzz.triage.sequential_test import Occurrence, Question, SequentialTest
+from fuzz.triage.sequential_test import InterestingnessTest, Occurrence, SequentialTest
 from oracles.model.case import Case
 
 Pass = Callable[[Problem], None]
@@ -76,11 +76,11 @@ class Reduced:
 
 def reduce(
     case: Case,
-    is_interesting: Question,
+    is_interesting: InterestingnessTest,
     *,
     seconds: float,
     by_hand: str,
-    seems: Question | None = None,
+    seems: InterestingnessTest | None = None,
     on_better: Callable[[Case], Any] = lambda better: None,
     passes: Sequence[Pass] = PASSES,
 ) -> Reduced:

@@ -1,4 +1,4 @@
-"""Two arms of one build, and a stage on them."""
+"""Two arms of one build, and an executor on them."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -26,13 +26,13 @@ def twins(build: Build) -> Iterator[tuple[Arm, ...]]:
 
 
 @pytest.fixture(scope="package")
-def stage(twins: tuple[Arm, ...]) -> Iterator[Executor]:
-    with Executor(twins, "tests") as stage:
-        yield stage
+def executor(twins: tuple[Arm, ...]) -> Iterator[Executor]:
+    with Executor(twins, "tests") as executor:
+        yield executor
 
 
 @pytest.fixture
-def observe(stage: Executor) -> Observe:
+def observe(executor: Executor) -> Observe:
     """Run steps on both arms, which must do the same, and return what one did."""
 
     def run(
@@ -40,7 +40,7 @@ def observe(stage: Executor) -> Observe:
     ) -> CaseObservation:
         case = Case("test", scene, steps, modes)
         runs = [Run(arm, modes, **wanted) for arm in ("a", "b")]  # type: ignore[arg-type]
-        one, other = stage.observe(case, runs).values()
+        one, other = executor.observe(case, runs).values()
         if not wanted:
             assert replace(one, arm="") == replace(other, arm="")
         return replace(one, steps=one.steps[len(scene) :])

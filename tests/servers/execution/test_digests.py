@@ -35,8 +35,8 @@ def test_digests_tell_rows_partitions_and_sequences(observe: Observe) -> None:
 
 def test_digests_that_take_too_long_are_not_there(twins: tuple[object, ...]) -> None:
     case = Case("test", (), (Step("CREATE TABLE t (n int)"), Step("CREATE VIEW slow AS SELECT pg_sleep(5)::text")))
-    with Executor(twins, "hasty", statement_timeout_ms=200) as stage:  # type: ignore[arg-type]
-        (observed,) = stage.observe(case, [Run("a", ())]).values()
+    with Executor(twins, "hasty", statement_timeout_ms=200) as executor:  # type: ignore[arg-type]
+        (observed,) = executor.observe(case, [Run("a", ())]).values()
     assert (observed.digested, observed.digests) == (False, ())
     assert observed.residue is not None
 

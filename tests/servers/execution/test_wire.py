@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzz.execution import messages, wire
-from fuzz.execution.loop import Talk, converse
+from fuzz.execution.exchanges import Exchange, run_exchanges
 from fuzz.execution.wire import Reply, Wire
 from fuzz.servers.arm import Arm
 from fuzz.servers.recovery import await_connections
@@ -36,7 +36,7 @@ def connected(arm: Arm) -> Iterator[Wire]:
         yield connection
 
 
-def listen(connection: Wire) -> Talk[list[Reply]]:
+def listen(connection: Wire) -> Exchange[list[Reply]]:
     yield connection
     return connection.replies
 
@@ -74,7 +74,7 @@ def numbers(connection: Wire) -> list[str | None]:
 def test_what_came_before_a_connection_was_lost_is_kept(twins: tuple[Arm, ...]) -> None:
     with connected(twins[0]) as connection:
         connection.send(messages.query(MANY.format("pg_terminate_backend(pg_backend_pid())")), 1)
-        (replies,) = converse([listen(connection)], 60)
+        (replies,) = run_exchanges([listen(connection)], 60)
         assert connection.lost
     assert len(replies) == 1  # the startup's
     assert numbers(connection) == list(map(str, range(1, 900)))
@@ -87,10 +87,10 @@ def test_a_row_that_was_cut_is_left_out(twins: tuple[Arm, ...]) -> None:
     with connected(twins[0]) as connection:
         connection.send(messages.query(MANY.format("pg_sleep(60)")), 1)
         while len(connection.partial.rows) <= 800:
-            converse([listen(connection)], 0.5)
+            run_exchanges([listen(connection)], 0.5)
             assert not connection.lost
         os.kill(connection.pid, signal.SIGKILL)
-        converse([listen(connection)], 60)
+        run_exchanges([listen(connection)], 60)
         assert connection.lost
     came = numbers(connection)
     assert len(came) < 899
@@ -101,6 +101,6 @@ def test_a_row_that_was_cut_is_left_out(twins: tuple[Arm, ...]) -> None:
 def test_a_silent_server_is_given_up(twins: tuple[Arm, ...]) -> None:
     with connected(twins[0]) as connection:
         connection.send(messages.query("SELECT pg_sleep(2)"), 1)
-        converse([listen(connection)], 0.05)
+        run_exchanges([listen(connection)], 0.05)
         assert not connection.settled
         assert not connection.lost

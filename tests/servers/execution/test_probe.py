@@ -1,4 +1,4 @@
-"""The witness counts what COPY and resource owners did, where a session asks for it."""
+"""The probe counts what COPY and resource owners did, where a session asks for it."""
 
 import pytest
 

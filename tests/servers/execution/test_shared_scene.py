@@ -25,8 +25,8 @@ def ways(case: Case, *instead: tuple[tuple[int, str], ...]) -> list[Run]:
     return [Run("a", case.modes, instead=each) for each in instead]
 
 
-def by_themselves(stage: Executor, case: Case, runs: list[Run]) -> dict[Run, CaseObservation]:
-    return {run: seen for run in runs for seen in stage.observe(case, [run]).values()}
+def by_themselves(executor: Executor, case: Case, runs: list[Run]) -> dict[Run, CaseObservation]:
+    return {run: seen for run in runs for seen in executor.observe(case, [run]).values()}
 
 
 def shown(seen: CaseObservation) -> list[object]:
@@ -34,7 +34,7 @@ def shown(seen: CaseObservation) -> list[object]:
 
 
 @pytest.mark.parametrize("protocol", Protocol)
-def test_each_shows_what_it_does_by_itself(stage: Executor, protocol: Protocol) -> None:
+def test_each_shows_what_it_does_by_itself(executor: Executor, protocol: Protocol) -> None:
     steps = (
         query(WHOLE),
         Step("DELETE FROM numbers WHERE n > 15"),
@@ -48,31 +48,31 @@ def test_each_shows_what_it_does_by_itself(stage: Executor, protocol: Protocol) 
         ((2, "SELECT 1 / 0"), (4, "SELECT")),
         ((2, WHOLE + " LIMIT 3"),),
     )
-    together = stage.observe(case, runs)
+    together = executor.observe(case, runs)
     assert {run: shown(seen) for run, seen in together.items()} == {
-        run: shown(seen) for run, seen in by_themselves(stage, case, runs).items()
+        run: shown(seen) for run, seen in by_themselves(executor, case, runs).items()
     }
     assert len({seen.digests for seen in together.values()}) == 1
 
 
-def test_the_scene_is_made_once(stage: Executor) -> None:
+def test_the_scene_is_made_once(executor: Executor) -> None:
     case = Case("test", SCENE, (query("SELECT by FROM made"), query("SELECT by, 1 FROM made")))
-    seen = stage.observe(case, ways(case, (), ((2, "SELECT by, 2 FROM made"),)))
+    seen = executor.observe(case, ways(case, (), ((2, "SELECT by, 2 FROM made"),)))
     assert len({values_of(each.steps[2].rows[0])[0] for each in seen.values()}) == 1
 
 
-def test_what_aborts_a_transaction_does_not_do_so_for_others(stage: Executor) -> None:
+def test_what_aborts_a_transaction_does_not_do_so_for_others(executor: Executor) -> None:
     case = Case("test", SCENE, (Step("BEGIN"), query(WHOLE), query(WHOLE), Step("COMMIT")))
     runs = ways(case, (), ((3, "SELECT 1 / 0"),), ((4, "SELECT n + 1 FROM numbers"),))
-    for run, seen in stage.observe(case, runs).items():
+    for run, seen in executor.observe(case, runs).items():
         failed = run == runs[1]
         assert [step.outcome for step in seen.steps[3:5]] == [Outcome.ERROR if failed else Outcome.OK] * 2
 
 
-def test_what_ends_the_session_does_not_do_so_for_others(stage: Executor) -> None:
+def test_what_ends_the_session_does_not_do_so_for_others(executor: Executor) -> None:
     case = Case("test", SCENE, (query(WHOLE), query("SELECT count(*) FROM numbers")))
     runs = ways(case, (), ((2, "SELECT pg_terminate_backend(pg_backend_pid())"),))
-    whole, ended = stage.observe(case, runs).values()
+    whole, ended = executor.observe(case, runs).values()
     assert [step.outcome for step in whole.steps] == [Outcome.OK] * 4
     assert [step.outcome for step in ended.steps[2:]] == [Outcome.LOST, Outcome.SKIPPED]
 

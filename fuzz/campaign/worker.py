@@ -1,4 +1,4 @@
-"""What a worker process does: run the cases of a range on its own stage, and reduce findings."""
+"""What a worker process does: run the cases of a range on its own executor, and reduce findings."""
 
 import gc
 import time
@@ -12,18 +12,18 @@ from typing import Protocol
 
 from fuzz import workdir
 from fuzz.campaign.attached import attached, running
+from fuzz.campaign.counters import Counters
 from fuzz.campaign.crashed import as_it_crashed
 from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
 from fuzz.campaign.reach import reach
 from fuzz.campaign.schedule import Range
 from fuzz.campaign.store import Store
-from fuzz.campaign.tally import Tally
 from fuzz.engines.seeded import case_of
 from fuzz.errors import PgduelError, ServerError, StorageError
+from fuzz.execution.exchanges import Abandoned
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import assignments, judge_case
-from fuzz.execution.loop import Abandoned
 from fuzz.execution.source_database import SourceDatabase
 from fuzz.generators.generator import Scale
 from fuzz.servers.arm import Arm, fresh_servers
@@ -96,7 +96,7 @@ class CaseWork:
 
     @contextmanager
     def __call__(self, number: int, stop: Event) -> Iterator[Callable[[Job], Result]]:
-        """Set up worker `number`; its stage is made with its first job."""
+        """Set up worker `number`; its executor is made with its first job."""
         gc.set_threshold(_YOUNG)
         worker = _Worker(self, f"w{number}", stop)
         try:
@@ -113,26 +113,26 @@ class _Worker:
         self._name = name
         self._stop = stop
         self._store = Store(work.directory)
-        self._seats = assignments(all_oracles(), work.arms)
+        self._assigned = assignments(all_oracles(), work.arms)
         self._arms = tuple(arm.name for arm in work.arms)
-        self._stage: Executor | None = None
+        self._executor: Executor | None = None
         self._target = SourceDatabase(work.arms[0], name, work.given)
         self._cpu = 0.0
 
     def close(self) -> None:
-        self._leave_stage()
+        self._leave_executor()
         self._store.close()
 
-    def _leave_stage(self) -> None:
-        if self._stage is not None:
-            self._stage.close()
-        self._stage = None
+    def _leave_executor(self) -> None:
+        if self._executor is not None:
+            self._executor.close()
+        self._executor = None
         self._target.close()
 
     def _entered(self) -> Executor:
-        if self._stage is None:
-            self._stage = Executor(self._work.arms, self._name, stop=self._stop.is_set)
-        return self._stage
+        if self._executor is None:
+            self._executor = Executor(self._work.arms, self._name, stop=self._stop.is_set)
+        return self._executor
 
     def do(self, job: Job) -> Result:
         return self._reduce(job) if isinstance(job, Reduction) else self._run(job)
@@ -151,11 +151,11 @@ class _Worker:
             pass
         except ServerError as error:
             result.trouble = str(error)
-            self._leave_stage()
+            self._leave_executor()
         except StorageError as error:
             result.fatal = str(error)
         spent = time.process_time()
-        result.tally.client_cpu += spent - self._cpu
+        result.counters.client_cpu += spent - self._cpu
         self._cpu = spent
         return result
 
@@ -170,32 +170,32 @@ class _Worker:
             with workdir.writing(log), log.open("a") as lines:
                 lines.write(f"case {case_id}\n{traceback.format_exc()}\n")
             result.notes.append(f"pgduel failed on case {case_id}: {error!r} (see {log})")
-            result.tally.failed(case_id.generator, type(error).__name__)
+            result.counters.failed(case_id.generator, type(error).__name__)
 
     def _judge(self, case_id: CaseId, case: Case, result: RangeResult) -> None:
-        stage = self._entered()
+        executor = self._entered()
         servers = self._postmasters()
-        trial = judge_case(stage, self._seats, case)
+        judged = judge_case(executor, self._assigned, case)
         self._require(servers, case_id)
-        for found in trial.findings:
-            played, finding = as_it_crashed(case, found, trial.observations)
+        for found in judged.findings:
+            played, finding = as_it_crashed(case, found, judged.observations)
             if self._store.add_finding(finding, str(case_id), played):
                 write_script(finding.fingerprint, self._store, self._work.reducer)
                 result.found.append(finding.fingerprint)
-        if not trial.complete:
+        if not judged.complete:
             raise Abandoned
         explained = Run(self._arms[-1], case.modes, explain=True)
-        seen = trial.observations.get(explained)  # where an oracle asked for it
+        seen = judged.observations.get(explained)  # where an oracle asked for it
         if seen is None and case_id.index % EXPLAINED == 0:
-            seen = stage.observe(case, [explained])[explained]
+            seen = executor.observe(case, [explained])[explained]
         self._require(servers, case_id)
         reference, *_ = duel(case, self._arms)
-        result.tally.count_steps(case_id.generator, case, trial.observations[reference])
-        result.tally.count_verdicts(case_id.generator, trial)
+        result.counters.count_steps(case_id.generator, case, judged.observations[reference])
+        result.counters.count_verdicts(case_id.generator, judged)
         if case.part:
-            result.tally.count_part(case, trial)
+            result.counters.count_part(case, judged)
         if seen is not None:
-            _count_plans(case_id.generator, seen, result.tally)
+            _count_plans(case_id.generator, seen, result.counters)
 
     def _require(self, servers: list[int], case_id: CaseId) -> None:
         """Raise ServerError if one of these servers is gone: backends that lose their postmaster may do anything."""
@@ -220,9 +220,9 @@ class _Worker:
         return ReductionResult(f"finding {job.fingerprint}: {found.reproducer}{often}")
 
 
-def _count_plans(generator: str, seen: CaseObservation, tally: Tally) -> None:
+def _count_plans(generator: str, seen: CaseObservation, counters: Counters) -> None:
     for step in seen.steps:
         if step.plan is not None:
-            tally.reach.update(reach(step.plan))
-            tally.count_plan(generator, plan_shape(step.plan))
-    tally.reach.update(seen.reach)
+            counters.reach.update(reach(step.plan))
+            counters.count_plan(generator, plan_shape(step.plan))
+    counters.reach.update(seen.reach)

@@ -7,8 +7,8 @@ from typing import ClassVar
 import pytest
 
 from fuzz.campaign.canaries import Sabotaged
+from fuzz.execution.exchanges import Abandoned
 from fuzz.execution.judging import JudgedCase, judge_case
-from fuzz.execution.loop import Abandoned
 from oracles.model.case import Case
 from oracles.model.mode import Mode
 from oracles.model.observation import CaseObservation, Run
@@ -41,15 +41,15 @@ class Stuck(Curious):
         return More((Run(arms[0], case.modes),))
 
 
-def stage() -> ByHand:
+def executor() -> ByHand:
     return ByHand(lambda run: seen(ok("1")))
 
 
 def test_runs_go_on_until_no_oracle_asks_for_more() -> None:
-    played = stage()
-    trial = judge_case(played, seated((Curious(1), Curious(3)), ARMS), CASE)
-    assert trial.verdicts == (("curious", Agree(3)), ("curious", Agree(3)))
-    assert set(trial.observations) == set(played.asked)
+    played = executor()
+    judged = judge_case(played, seated((Curious(1), Curious(3)), ARMS), CASE)
+    assert judged.verdicts == (("curious", Agree(3)), ("curious", Agree(3)))
+    assert set(judged.observations) == set(played.asked)
 
 
 def test_what_was_certain_when_a_trial_was_abandoned_stands() -> None:
@@ -58,34 +58,34 @@ def test_what_was_certain_when_a_trial_was_abandoned_stands() -> None:
             raise Abandoned
         return seen(ok("1"))
 
-    trial = judge_case(ByHand(respond), seated((Curious(1), Curious(3)), ARMS), CASE)
-    assert (trial.verdicts, trial.complete) == ((("curious", Agree(1)),), False)
-    assert judge_case(stage(), seated((Curious(3),), ARMS), CASE).complete
+    judged = judge_case(ByHand(respond), seated((Curious(1), Curious(3)), ARMS), CASE)
+    assert (judged.verdicts, judged.complete) == ((("curious", Agree(1)),), False)
+    assert judge_case(executor(), seated((Curious(3),), ARMS), CASE).complete
 
 
 def test_equal_runs_are_executed_once() -> None:
-    played = stage()
+    played = executor()
     judge_case(played, seated((Curious(3), Curious(3)), ARMS), CASE)
     assert len(played.asked) == len(set(played.asked)) == 4
 
 
 def test_what_is_known_is_judged_but_not_executed_again() -> None:
     known = {run: seen(ok("1")) for run in (Run(ARMS[0], CASE.modes), Run(ARMS[0], (Mode("look 1"),)))}
-    played = stage()
-    trial = judge_case(played, seated((Curious(3),), ARMS), CASE, known)
-    assert trial.verdicts == (("curious", Agree(3)),)
+    played = executor()
+    judged = judge_case(played, seated((Curious(3),), ARMS), CASE, known)
+    assert judged.verdicts == (("curious", Agree(3)),)
     assert set(played.asked) == {Run(ARMS[1], CASE.modes), Run(ARMS[0], (Mode("look 2"),))}
 
 
 def test_every_oracle_sees_all_in_the_end() -> None:
     content = Curious(1)
-    judge_case(stage(), seated((content, Curious(3)), ARMS), CASE)
+    judge_case(executor(), seated((content, Curious(3)), ARMS), CASE)
     assert content.judged == [2, 3, 4]
 
 
 def test_an_oracle_that_asks_for_what_it_has_is_an_error() -> None:
     with pytest.raises(ValueError, match="curious asks for runs that it was given"):
-        judge_case(stage(), seated((Stuck(1),), ARMS), CASE)
+        judge_case(executor(), seated((Stuck(1),), ARMS), CASE)
 
 
 def test_statements_compared_by_several_oracles_count_once() -> None:
@@ -94,7 +94,7 @@ def test_statements_compared_by_several_oracles_count_once() -> None:
 
 
 def test_sabotage_is_hidden_from_whoever_judges() -> None:
-    played = stage()
+    played = executor()
     runs = [Run(arm, (), repeats) for arm in ARMS for repeats in (1, 6)]
     observed = Sabotaged(played, "patched", "drop_row").observe(CASE, runs)
     assert list(observed) == runs

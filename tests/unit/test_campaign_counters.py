@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from fuzz.campaign.tally import Plans, Tally
+from fuzz.campaign.counters import Counters, Plans
 from fuzz.execution.judging import JudgedCase
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Finding
@@ -24,10 +24,10 @@ def test_errors_on_purpose_do_not_count_as_invalid() -> None:
             Step("SELECT 2", Kind.QUERY, tags=("never run",)),
         ),
     )
-    tally = Tally()
-    tally.count_steps("a", case, CaseObservation("master", (OK, OK, ERROR, ERROR, SKIPPED)))
-    assert (tally.steps["a"], tally.valid["a"]) == (3, 2)
-    assert tally.tags == {("a", "plain"): 2, ("a", "error"): 1}
+    counters = Counters()
+    counters.count_steps("a", case, CaseObservation("master", (OK, OK, ERROR, ERROR, SKIPPED)))
+    assert (counters.steps["a"], counters.valid["a"]) == (3, 2)
+    assert counters.tags == {("a", "plain"): 2, ("a", "error"): 1}
 
 
 def test_a_statement_that_several_oracles_compared_is_judged_once() -> None:
@@ -40,40 +40,40 @@ def test_a_statement_that_several_oracles_compared_is_judged_once() -> None:
         ("leak", Unstable("moody")),
         ("leak", Inconclusive("timeout")),
     )
-    tally = Tally()
-    tally.count_verdicts("a", JudgedCase(verdicts, {}))
-    assert tally.statements_judged == 9
-    assert tally.compared == {"result": 7, "crash": 0}
-    assert tally.judged_by == {("result", "a"): 9, ("crash", "a"): 5, ("leak", "a"): 1}
-    assert [tally.of_kind(kind) for kind in ("agree", "finding", "unstable", "inconclusive")] == [3, 1, 1, 1]
-    assert tally.reasons == {("leak", "a", "unstable", "moody"): 1, ("leak", "a", "inconclusive", "timeout"): 1}
+    counters = Counters()
+    counters.count_verdicts("a", JudgedCase(verdicts, {}))
+    assert counters.statements_judged == 9
+    assert counters.compared == {"result": 7, "crash": 0}
+    assert counters.judged_by == {("result", "a"): 9, ("crash", "a"): 5, ("leak", "a"): 1}
+    assert [counters.of_kind(kind) for kind in ("agree", "finding", "unstable", "inconclusive")] == [3, 1, 1, 1]
+    assert counters.reasons == {("leak", "a", "unstable", "moody"): 1, ("leak", "a", "inconclusive", "timeout"): 1}
 
 
 def test_plans_of_a_generator_are_counted_by_shape() -> None:
-    tally = Tally()
+    counters = Counters()
     for shape in ("Seq Scan", "Seq Scan", "Sort(Seq Scan)"):
-        tally.count_plan("a", shape)
-    tally.count_plan("b", "Result")
-    assert (tally.plans("a"), tally.plans("c")) == (Plans(explained=3, shapes=2, once=1), Plans(0, 0, 0))
-    tally.add(Tally.from_json(tally.to_json()))
-    assert tally.plans("a") == Plans(explained=6, shapes=2, once=0)
+        counters.count_plan("a", shape)
+    counters.count_plan("b", "Result")
+    assert (counters.plans("a"), counters.plans("c")) == (Plans(explained=3, shapes=2, once=1), Plans(0, 0, 0))
+    counters.add(Counters.from_json(counters.to_json()))
+    assert counters.plans("a") == Plans(explained=6, shapes=2, once=0)
 
 
 def test_tallies_add_up_and_survive_json() -> None:
-    one = Tally(cases=Counter(a=1), tags=Counter({("a", "x"): 2}), seconds=1.5)
-    one.add(Tally(cases=Counter(a=1, b=2), tags=Counter({("a", "x"): 1}), seconds=0.5, client_cpu=3.0))
-    assert one == Tally(cases=Counter(a=2, b=2), tags=Counter({("a", "x"): 3}), seconds=2.0, client_cpu=3.0)
-    assert Tally.from_json(one.to_json()) == one
+    one = Counters(cases=Counter(a=1), tags=Counter({("a", "x"): 2}), seconds=1.5)
+    one.add(Counters(cases=Counter(a=1, b=2), tags=Counter({("a", "x"): 1}), seconds=0.5, client_cpu=3.0))
+    assert one == Counters(cases=Counter(a=2, b=2), tags=Counter({("a", "x"): 3}), seconds=2.0, client_cpu=3.0)
+    assert Counters.from_json(one.to_json()) == one
 
 
 def test_a_part_is_counted_under_its_modes() -> None:
     case = Case("regress", (Step("SELECT 1"),), (Step("SELECT 2"),), (Mode("parallel"), Mode("cursor")), "sql/int4")
     verdicts = (("result", Agree(2)), ("result", Agree(1)), ("result", Inconclusive("timeout")), ("crash", Agree(9)))
-    trial = JudgedCase(verdicts, {})
-    tally = Tally()
+    judged = JudgedCase(verdicts, {})
+    counters = Counters()
     for _ in range(2):
-        tally.count_part(case, trial)
+        counters.count_part(case, judged)
     key = ("regress", "parallel+cursor", "sql/int4")
     expected = {"cases": 2, "statements": 4, "compared": 6, "inconclusive: timeout": 2}
-    assert tally.parts == {(*key, what): count for what, count in expected.items()}
-    assert Tally.from_json(tally.to_json()).parts == tally.parts
+    assert counters.parts == {(*key, what): count for what, count in expected.items()}
+    assert Counters.from_json(counters.to_json()).parts == counters.parts

@@ -1,7 +1,7 @@
-"""Hunting: another program looks for bugs on the last arm, and what it comes across is judged here, on all arms.
+"""Runs of an external fuzzer (SQLancer, SQLsmith) on the last arm.
 
-What it comes across are cases. Only what our own oracles find in them is a finding, stored at once, written as a script
-and reduced, in a campaign of its own; so `list` and `replay` know it.
+Its statements become cases, which our own oracles judge on all arms. Only what those report is a finding. It is stored
+at once, written as a script and reduced, in a campaign of its own, so `list` and `replay` know it.
 """
 
 import time
@@ -14,16 +14,16 @@ import typer
 
 from fuzz.campaign.campaign import REDUCTIONS
 from fuzz.campaign.catalog import new_campaign, opened
+from fuzz.campaign.counters import Counters, nested
 from fuzz.campaign.findings import StoredFinding, unsettled
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.stop import Interrupt, interruptible
 from fuzz.campaign.store import Store
-from fuzz.campaign.tally import Tally, nested
-from fuzz.campaign.work import look_into, write_script
+from fuzz.campaign.worker import look_into, write_script
 from fuzz.cli.app import console, say
-from fuzz.cli.conduct import plant_canaries
 from fuzz.cli.options import ArmOptions, arms_json
 from fuzz.cli.reducing import Reducing
+from fuzz.cli.run_campaign import plant_canaries
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import assignments, judge_case
 from fuzz.execution.source_database import SourceDatabase
@@ -35,22 +35,22 @@ from oracles.model.oracle import all_oracles
 
 
 @dataclass(slots=True)
-class Hunt:
-    """A hunt that is going on."""
+class ExternalRun:
+    """A run under way."""
 
     arms: Sequence[Arm]
     target: SourceDatabase
     shown: Display
     program: str
     _store: Store
-    _stage: Executor
+    _executor: Executor
     _reducing: Reducing
     _until: float
     _interrupt: Interrupt
     judged: int = 0
     confirmed: int = 0
-    tally: Tally = field(default_factory=Tally)
-    counts: dict[str, Any] = field(default_factory=dict)  # what else the hunt tells
+    counters: Counters = field(default_factory=Counters)
+    counts: dict[str, Any] = field(default_factory=dict)  # what else --json has
 
     @property
     def seconds(self) -> float:
@@ -64,16 +64,16 @@ class Hunt:
 
     def judge(self, case: Case, origin: str) -> bool:
         """Have all oracles judge a case, and keep what they find; `origin` says how the program came across it."""
-        trial = judge_case(self._stage, assignments(all_oracles(), self.arms), case)
+        judged = judge_case(self._executor, assignments(all_oracles(), self.arms), case)
         self.judged += 1
-        self.confirmed += bool(trial.findings)
-        for finding in trial.findings:
+        self.confirmed += bool(judged.findings)
+        for finding in judged.findings:
             if self._store.add_finding(finding, origin, case):
                 self.shown.say(f"finding {finding.fingerprint}, {finding.oracle}: {finding.summary}")
                 write_script(finding.fingerprint, self._store, self._reducing)
-        self.tally.count_verdicts(self.program, trial)
-        self._store.progress(self.tally, {})
-        return bool(trial.findings)
+        self.counters.count_verdicts(self.program, judged)
+        self._store.progress(self.counters, {})
+        return bool(judged.findings)
 
     @property
     def findings(self) -> tuple[StoredFinding, ...]:
@@ -102,39 +102,41 @@ class Hunt:
             "judged": self.judged,
             "confirmed": self.confirmed,
             "canaries": self._store.canaries,
-            "judged_by_oracle": nested(self.tally.judged_by),
+            "judged_by_oracle": nested(self.counters.judged_by),
             "findings": findings,
         }
 
 
 @contextmanager
-def hunting(plan: Plan) -> Iterator[Hunt]:
-    """Open the arms of a plan for a hunt, and reduce what it found in the end. Raises PgduelError."""
+def external_run(plan: Plan) -> Iterator[ExternalRun]:
+    """Open the arms of a plan for an external fuzzer; reduce its findings in the end. Raises PgduelError."""
     options = ArmOptions.from_json(plan.arms)
     with display(console, plan.limits.seconds) as shown:
         specs = options.specs(shown.progress)
         with open_arms(specs, shown.progress, allow_same_build=options.same_build_wanted) as arms:
             facts = arms_json(specs, [arm.build.key for arm in arms])
-            with opened(new_campaign()) as store, interruptible() as interrupt, Executor(arms, "hunt") as stage:
+            with opened(new_campaign()) as store, interruptible() as interrupt, Executor(arms, "external") as executor:
                 store.begin(plan.to_json(), facts)
-                plant_canaries(store, stage, arms, shown)
-                with closing(SourceDatabase(arms[-1], "hunt", plan.given)) as target:
+                plant_canaries(store, executor, arms, shown)
+                with closing(SourceDatabase(arms[-1], "external", plan.given)) as target:
                     until = time.monotonic() + (plan.limits.seconds or 0.0)
                     (program,) = plan.generators
-                    hunt = Hunt(arms, target, shown, program, store, stage, Reducing(options, facts), until, interrupt)
-                    yield hunt
-                    hunt.reduce()
+                    external = ExternalRun(
+                        arms, target, shown, program, store, executor, Reducing(options, facts), until, interrupt
+                    )
+                    yield external
+                    external.reduce()
 
 
-def told(hunt: Hunt, headline: str) -> typer.Exit:
+def told(external: ExternalRun, headline: str) -> typer.Exit:
     """Say what came of it, and return how the command ends."""
     say(headline)
-    for found in hunt.findings:
+    for found in external.findings:
         say(f"finding {found.finding.fingerprint}, {found.finding.oracle}: {found.finding.summary}")
         say(f"  {found.case_id}, in {found.count} cases")
         say(f"  replay: ./pgduel replay {found.reproducer}")
-    if unreduced := len(unsettled(hunt.findings)):
+    if unreduced := len(unsettled(external.findings)):
         say(f"not reduced: {unreduced}; one run reduces {REDUCTIONS} at most")
-    if not hunt.findings:
+    if not external.findings:
         say("No finding.")
-    return typer.Exit(1 if hunt.findings else 0)
+    return typer.Exit(1 if external.findings else 0)

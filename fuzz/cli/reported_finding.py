@@ -15,7 +15,7 @@ from fuzz.campaign.plan import Plan
 from fuzz.cli.options import ArmOptions, arms_json
 from fuzz.errors import CaseError
 from fuzz.report.console import Console
-from fuzz.report.forms.form import Opened, Subject
+from fuzz.report.forms.form import Opened, ReportedFinding
 from fuzz.servers import Report
 from fuzz.servers.arm import open_arms
 from fuzz.triage.reproducer.load import load
@@ -27,7 +27,7 @@ Named = Annotated[
 progress = Console(stderr=True)  # what a command says of itself is no part of what it was asked for
 
 
-def subject_of(named: str, given: ArmOptions, report: Report) -> Subject:
+def reported_finding(named: str, given: ArmOptions, report: Report) -> ReportedFinding:
     """Return the finding. It brings its own arms, where it comes from a campaign. Raises CaseError."""
     if Path(named).is_file():
         return _in_script(Path(named), given, report)
@@ -44,7 +44,7 @@ def subject_of(named: str, given: ArmOptions, report: Report) -> Subject:
     return replace(left, campaign=directory, blame=known.blame)
 
 
-def _in_script(path: Path, options: ArmOptions, report: Report) -> Subject:
+def _in_script(path: Path, options: ArmOptions, report: Report) -> ReportedFinding:
     loaded = load(str(path))
     about = loaded.about
     if about is None or len(about.arms) != 2:
@@ -52,18 +52,18 @@ def _in_script(path: Path, options: ArmOptions, report: Report) -> Subject:
     arms = (about.arms[0], about.arms[1])
     script = path.read_text(encoding="utf-8")
     opener = partial(_opened, options, report)
-    return Subject(
+    return ReportedFinding(
         about.fingerprint, about.oracle, arms, loaded.case, script, options.command_line(), opener, reproducer=path
     )
 
 
-def _stored(found: StoredFinding, facts: Mapping[str, Any], options: ArmOptions, report: Report) -> Subject:
+def _stored(found: StoredFinding, facts: Mapping[str, Any], options: ArmOptions, report: Report) -> ReportedFinding:
     finding, case = found.least.finding, found.least.case
     fingerprint = found.finding.fingerprint
     script = render(case, finding, facts, found.case_id, f"./pgduel replay {fingerprint}")
     notes = {} if found.smallest is None else {"shows": found.smallest.how_often}
     blame = "" if found.blame is None else str(found.blame)
-    return Subject(
+    return ReportedFinding(
         fingerprint,
         finding.oracle,
         finding.arms,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.synchronize import Event
 
-from fuzz.campaign.workers import Died, Done, Pool
+from fuzz.campaign.pool import Died, Done, Pool
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * pgduel_witness.c
+ * pgduel_probe.c
  *		See what a server does where nothing else tells.
  *
  * Preloaded into every server of pgduel, on all arms alike.  It has two parts:
@@ -10,15 +10,15 @@
  * assertion has printed its own backtrace, so only the first line is written
  * then.  Sanitizers have handlers of their own, which stay.
  *
- * While pgduel_witness.reach is on, a session counts which paths of COPY FROM
- * and of the resource owners it took.  SHOW pgduel_witness.counters lists all
+ * While pgduel_probe.reach is on, a session counts which paths of COPY FROM
+ * and of the resource owners it took.  SHOW pgduel_probe.counters lists all
  * counters as name=number; each can be summed over sessions.  No hook exists
  * around table_multi_insert, so the entry of heap's table access method is
  * replaced.  ResourceOwnerData is private to resowner.c; its definition is
  * copied from the tree of this very build when this file is compiled, and
  * where that is not possible, the owners' counters are missing.
  *
- * fuzz/servers/modules/pgduel_witness.c
+ * fuzz/servers/modules/pgduel_probe.c
  *
  *-------------------------------------------------------------------------
  */
@@ -93,7 +93,7 @@ testify(int number)
 
 	if (IsUnderPostmaster && MyProc != NULL && MyProc->lockGroupLeader != NULL)
 		leader = MyProc->lockGroupLeader->pid;
-	length = snprintf(line, sizeof(line), "pgduel_witness: signal %d in process %d led by %d\n",
+	length = snprintf(line, sizeof(line), "pgduel_probe: signal %d in process %d led by %d\n",
 					  number, (int) getpid(), leader);
 	if (write(STDERR_FILENO, line, length) == length &&
 		count > OWN_FRAMES && !assertion_failed(frames, count))
@@ -305,7 +305,7 @@ replace_multi_insert(void)
 
 	if (mprotect((void *) start, page_size, PROT_READ | PROT_WRITE) != 0)
 	{
-		elog(LOG, "pgduel_witness cannot count flushes: mprotect failed: %m");
+		elog(LOG, "pgduel_probe cannot count flushes: mprotect failed: %m");
 		return;
 	}
 	real_multi_insert = heap->multi_insert;
@@ -372,12 +372,12 @@ show_counters(void)
 void
 _PG_init(void)
 {
-	DefineCustomBoolVariable("pgduel_witness.reach", "Counts paths taken in this session.", NULL,
+	DefineCustomBoolVariable("pgduel_probe.reach", "Counts paths taken in this session.", NULL,
 							 &reach, false, PGC_USERSET, 0, NULL, NULL, NULL);
-	DefineCustomStringVariable("pgduel_witness.counters", "Shows the counters as name=number.", NULL,
+	DefineCustomStringVariable("pgduel_probe.counters", "Shows the counters as name=number.", NULL,
 							   &counters_value, "", PGC_INTERNAL, GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
 							   NULL, NULL, show_counters);
-	MarkGUCPrefixReserved("pgduel_witness");
+	MarkGUCPrefixReserved("pgduel_probe");
 
 	install_handlers();
 	replace_multi_insert();

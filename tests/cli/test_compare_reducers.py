@@ -17,8 +17,8 @@ CASE = Case("by_hand", (*SCENE, *(Step(f"CREATE TABLE t{number} (a int)") for nu
 def test_reducers_are_held_against_each_other(pgduel: Command, bugged: tuple[str, ...], tmp_path: Path) -> None:
     unreduced(pgduel, bugged, CASE)
     file = tmp_path / "told.json"
-    (contest,) = told(pgduel("bench", "reduction", "1", "--seconds", "60", "--json", file), file, 0)
-    outcomes = {each["name"]: each for each in contest["outcomes"]}
+    (comparison,) = told(pgduel("bench", "reduction", "1", "--seconds", "60", "--json", file), file, 0)
+    outcomes = {each["name"]: each for each in comparison["outcomes"]}
     sizes = {name: each["size"] for name, each in outcomes.items() if each["size"] is not None}
     whole, ours, lines = (sizes[name] for name in ("the whole case", "pgduel", "picire"))
     assert whole["statements"] == len(CASE.all_steps)

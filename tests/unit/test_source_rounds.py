@@ -18,7 +18,7 @@ PARTS = ("a", "b", "c", "d", "e")
 class Replaying(Source):
     name = "replaying"
     modes = ("plain", "cursor")
-    laps = ("plain", "hash_spilling+filter_forced")
+    rounds = ("plain", "hash_spilling+filter_forced")
 
     @classmethod
     def lacks(cls, given: UserInput) -> str:
@@ -46,7 +46,7 @@ def cases(seed: int, count: int) -> list[Case]:
 def test_each_part_comes_once_in_each_lap_and_any_afterwards() -> None:
     found = cases(1, 12)
     seen = Counter(("+".join(mode.name for mode in case.modes), case.part) for case in found[:10])
-    assert seen == Counter((modes, part) for modes in Replaying.laps for part in PARTS)
+    assert seen == Counter((modes, part) for modes in Replaying.rounds for part in PARTS)
     assert {case.modes[0].name for case in found[:5]} == {"plain"}
     assert {case.part for case in found[10:]} == {"drawn"}
 

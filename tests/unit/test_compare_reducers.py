@@ -5,14 +5,14 @@ from typing import ClassVar
 
 import pytest
 
-from fuzz.bench.reduction import contest as module
-from fuzz.bench.reduction.contest import WHOLE, Outcome, contest
-from fuzz.bench.reduction.contestant import Asked, Contestant, Task
+from fuzz.bench.reduction import comparison as module
+from fuzz.bench.reduction.comparison import WHOLE, Outcome, comparison
+from fuzz.bench.reduction.reducer import Asked, Reducer, Task
 from fuzz.bench.reduction.size import Size
 from fuzz.campaign.findings import StoredFinding
 from fuzz.errors import ServerError
 from fuzz.report.console import Console
-from fuzz.report.contest_table import contests_json, print_contests
+from fuzz.report.reducers_table import contests_json, print_contests
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Finding
 
@@ -21,7 +21,7 @@ FINDING = Finding("result", ("master", "patched"), "rows", 1, "", "", "")
 TASK = Task(StoredFinding(FINDING, "1/g/0", CASE, 1, None, reduced=False), "", ())
 
 
-class Named(Contestant):
+class Named(Reducer):
     name: ClassVar[str] = "x"
 
     def reduce(self, task: Task, asked: Asked) -> Case:
@@ -34,8 +34,8 @@ def size(characters: int) -> Size:
 
 def held(monkeypatch: pytest.MonkeyPatch, *came: Callable[[], Outcome]) -> list[Outcome]:
     results = iter(came)
-    monkeypatch.setattr(module, "_reduced", lambda task, contestant, seconds: next(results)())
-    return contest(TASK, [Named() for _ in came], 60, print)
+    monkeypatch.setattr(module, "_reduced", lambda task, reducer, seconds: next(results)())
+    return comparison(TASK, [Named() for _ in came], 60, print)
 
 
 def refuse() -> Outcome:

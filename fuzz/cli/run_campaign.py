@@ -7,16 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from fuzz.campaign.branches import expected
-from fuzz.campaign.campaign import Campaign, Surroundings
+from fuzz.campaign.campaign import Campaign, Environment
 from fuzz.campaign.canaries import counts, plant_all, require_caught
 from fuzz.campaign.catalog import new_campaign, opened
 from fuzz.campaign.health import complaints
 from fuzz.campaign.plan import Plan
+from fuzz.campaign.pool import Pool
 from fuzz.campaign.schedule import Schedule
 from fuzz.campaign.stop import interruptible
 from fuzz.campaign.store import Store
-from fuzz.campaign.work import CaseWork
-from fuzz.campaign.workers import Pool
+from fuzz.campaign.worker import CaseWork
 from fuzz.cli.options import ArmOptions, arms_json
 from fuzz.cli.reducing import Reducing
 from fuzz.errors import CanaryMissed, PgduelError
@@ -50,16 +50,16 @@ def conduct(directory: Path | None, plan: Plan, workers: int, console: Console) 
 
 
 def _conduct(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Display) -> Summary:
-    with Executor(arms, "canaries") as stage:
-        branches = expected(stage.settings)
+    with Executor(arms, "canaries") as executor:
+        branches = expected(executor.settings)
         missed = ""
         try:
-            plant_canaries(store, stage, arms, shown)
+            plant_canaries(store, executor, arms, shown)
         except CanaryMissed as error:
             missed = str(error)
     parts = _parts(plan, arms[0])
     why = "a canary was missed" if missed else run(store, plan, arms, workers, shown)
-    tally = store.tally
+    counters = store.counters
     return Summary(
         campaign=store.directory.name,
         why=why,
@@ -67,11 +67,11 @@ def _conduct(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown:
         arms=store.arms,
         canaries=store.canaries,
         missed=missed,
-        tally=tally,
+        counters=counters,
         findings=store.findings(),
-        unreached=[branch for branch in branches if not tally.reach[branch]],
+        unreached=[branch for branch in branches if not counters.reach[branch]],
         not_compared=tuple(absences(all_oracles(), arms)),
-        complaints=complaints(tally),
+        complaints=complaints(counters),
         parts=parts,
     )
 
@@ -80,13 +80,13 @@ def _parts(plan: Plan, arm: Arm) -> dict[str, int]:
     """Return how many parts each source has that replays any."""
     with closing(SourceDatabase(arm, "parts", plan.given)) as target:
         named = (workload_named(name, target) for name in plan.generators)
-        return {each.name: len(each.parts()) for each in named if isinstance(each, Source) and each.laps}
+        return {each.name: len(each.parts()) for each in named if isinstance(each, Source) and each.rounds}
 
 
-def plant_canaries(store: Store, stage: Executor, arms: Sequence[Arm], shown: Display) -> None:
+def plant_canaries(store: Store, executor: Executor, arms: Sequence[Arm], shown: Display) -> None:
     """Plant a bug for each oracle, and record what came of it. Raises CanaryMissed."""
     outcomes = []
-    for outcome in plant_all(assignments(all_oracles(), arms), stage, arms):
+    for outcome in plant_all(assignments(all_oracles(), arms), executor, arms):
         outcomes.append(outcome)
         shown.progress(f"planting bugs to prove the oracles: {outcome.oracle}, {outcome.sabotage}")
     store.canaries_tried(counts(outcomes))
@@ -96,7 +96,7 @@ def plant_canaries(store: Store, stage: Executor, arms: Sequence[Arm], shown: Di
 def run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Display) -> str:
     """Run the plan on open arms into a store that was begun; return why it ended. Raises PgduelError."""
     number = store.directory.name
-    around = Surroundings(
+    around = Environment(
         revive=lambda: _revive(arms),
         server_cpu=lambda: sum(arm.cluster.cpu_seconds() for arm in arms),
         client_cpu=time.process_time,

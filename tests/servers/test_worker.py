@@ -11,13 +11,13 @@ from threading import Timer
 
 import pytest
 
-from fuzz.campaign import work
+from fuzz.campaign import worker
 from fuzz.campaign.catalog import opened
 from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.jobs import RangeResult
 from fuzz.campaign.schedule import Range
 from fuzz.campaign.store import Store
-from fuzz.campaign.work import CaseWork
+from fuzz.campaign.worker import CaseWork
 from fuzz.generators.generator import Scale
 from fuzz.servers.arm import Arm
 from fuzz.servers.build import Build
@@ -61,7 +61,7 @@ def cases(monkeypatch: pytest.MonkeyPatch, *made: Case) -> Range:
     def case_of(case_id: CaseId, _: Scale, __: SourceContext) -> Case:
         return made[case_id.index]
 
-    monkeypatch.setattr(work, "case_of", case_of)
+    monkeypatch.setattr(worker, "case_of", case_of)
     return Range(0, "test", 0, len(made))
 
 
@@ -80,13 +80,13 @@ def run(arms: tuple[Arm, ...], directory: Path, stop: Event, job: Range) -> Rang
 def test_a_case_under_way_is_abandoned_and_not_counted(
     arms: tuple[Arm, ...], tmp_path: Path, stop: Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(work, "REPORTED", 600.0)
+    monkeypatch.setattr(worker, "REPORTED", 600.0)
     slow = cases(monkeypatch, queries("SELECT 1"), queries(*20 * ["SELECT pg_sleep(4)"]))
     Timer(10, stop.set).start()
     started = time.monotonic()
     result = run(arms, tmp_path, stop, slow)
     assert time.monotonic() - started < 20
-    assert (result.done, result.tally.cases["test"], result.found) == (1, 1, [])
+    assert (result.done, result.counters.cases["test"], result.found) == (1, 1, [])
 
 
 def test_a_finding_of_a_case_that_is_abandoned_is_kept(
@@ -96,7 +96,7 @@ def test_a_finding_of_a_case_that_is_abandoned_is_kept(
     locking = "SELECT count(pg_advisory_lock(7)) WHERE current_setting('data_directory') LIKE '%/b-%'"
     Timer(10, stop.set).start()
     result = run(arms, tmp_path, stop, cases(monkeypatch, queries(locking, *3 * ["SELECT pg_sleep(2)"])))
-    assert (result.done, result.tally.cases["test"]) == (0, 0)
+    assert (result.done, result.counters.cases["test"]) == (0, 0)
     with opened(tmp_path) as store:
         assert [found.finding.fingerprint for found in store.findings()] == result.found
     assert len(result.found) == 1

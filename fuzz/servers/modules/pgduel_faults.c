@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
- * pgduel_saboteur.c
+ * pgduel_faults.c
  *		Misbehave on purpose, so that an oracle can be seen to notice.
  *
  * An oracle that has gone blind looks exactly like a server without bugs.
  * So every run first plants bugs: this module is loaded into one session of
- * one arm, and pgduel_saboteur.action names the harm to do there.
+ * one arm, and pgduel_faults.action names the harm to do there.
  *
  * The action is "NAME" or "NAME:RELATION".  Harm is done only by statements
  * that mention the relation, which is "canary" unless another is named, and
@@ -23,7 +23,7 @@
  * resource owner still exists: a query, a COPY or an ANALYZE of the relation.
  * Besides, change_sqlstate alters errors as they pass through.
  *
- * fuzz/servers/modules/pgduel_saboteur.c
+ * fuzz/servers/modules/pgduel_faults.c
  *
  *-------------------------------------------------------------------------
  */
@@ -98,7 +98,7 @@ typedef struct Sabotage
 	int			sqlstate;		/* 0, or what errors are changed to */
 } Sabotage;
 
-/* The parsed value of pgduel_saboteur.action. */
+/* The parsed value of pgduel_faults.action. */
 typedef struct Order
 {
 	const Sabotage *sabotage;	/* NULL: do no harm */
@@ -530,7 +530,7 @@ grow_context(Oid relid)
 	static MemoryContext context = NULL;
 
 	if (context == NULL)
-		context = AllocSetContextCreate(TopMemoryContext, "pgduel_saboteur",
+		context = AllocSetContextCreate(TopMemoryContext, "pgduel_faults",
 										ALLOCSET_DEFAULT_SIZES);
 	(void) MemoryContextAlloc(context, GROWTH);
 }
@@ -838,7 +838,7 @@ replace_node(QueryDesc *queryDesc)
 }
 
 static PlannedStmt *
-saboteur_planner(Query *parse, const char *query_string, int cursorOptions,
+injector_planner(Query *parse, const char *query_string, int cursorOptions,
 				 ParamListInfo boundParams)
 {
 	planner_hook_type planner = plan_as_usual;
@@ -856,7 +856,7 @@ saboteur_planner(Query *parse, const char *query_string, int cursorOptions,
 }
 
 static void
-saboteur_ExecutorStart(QueryDesc *queryDesc, int eflags)
+injector_ExecutorStart(QueryDesc *queryDesc, int eflags)
 {
 	if (prev_ExecutorStart)
 		prev_ExecutorStart(queryDesc, eflags);
@@ -868,7 +868,7 @@ saboteur_ExecutorStart(QueryDesc *queryDesc, int eflags)
 }
 
 static void
-saboteur_ExecutorRun(QueryDesc *queryDesc, ScanDirection direction, uint64 count
+injector_ExecutorRun(QueryDesc *queryDesc, ScanDirection direction, uint64 count
 #if PG_VERSION_NUM < 180000
 					 ,bool execute_once
 #define RUN_ARGUMENTS	queryDesc, direction, count, execute_once
@@ -900,7 +900,7 @@ saboteur_ExecutorRun(QueryDesc *queryDesc, ScanDirection direction, uint64 count
 }
 
 static void
-saboteur_ExecutorFinish(QueryDesc *queryDesc)
+injector_ExecutorFinish(QueryDesc *queryDesc)
 {
 	bool		falsifies = OidIsValid(sabotaged_relation(queryDesc)) && order->sabotage->account != NULL;
 	int			save_depth = depth++;
@@ -922,7 +922,7 @@ saboteur_ExecutorFinish(QueryDesc *queryDesc)
 }
 
 static void
-saboteur_ExecutorEnd(QueryDesc *queryDesc)
+injector_ExecutorEnd(QueryDesc *queryDesc)
 {
 	Oid			relid = sabotaged_relation(queryDesc);
 
@@ -962,7 +962,7 @@ after_utility(Oid relid, bool is_from)
 }
 
 static void
-saboteur_ProcessUtility(PlannedStmt *pstmt, const char *queryString,
+injector_ProcessUtility(PlannedStmt *pstmt, const char *queryString,
 						bool readOnlyTree, ProcessUtilityContext context,
 						ParamListInfo params, QueryEnvironment *queryEnv,
 						DestReceiver *dest, QueryCompletion *qc)
@@ -1031,7 +1031,7 @@ assign_action(const char *newval, void *extra)
 void
 _PG_init(void)
 {
-	DefineCustomStringVariable("pgduel_saboteur.action",
+	DefineCustomStringVariable("pgduel_faults.action",
 							   "Harm to do, as NAME or NAME:RELATION.",
 							   NULL,
 							   &action,
@@ -1041,18 +1041,18 @@ _PG_init(void)
 							   check_action,
 							   assign_action,
 							   NULL);
-	MarkGUCPrefixReserved("pgduel_saboteur");
+	MarkGUCPrefixReserved("pgduel_faults");
 
 	prev_planner = planner_hook;
-	planner_hook = saboteur_planner;
+	planner_hook = injector_planner;
 	prev_ExecutorStart = ExecutorStart_hook;
-	ExecutorStart_hook = saboteur_ExecutorStart;
+	ExecutorStart_hook = injector_ExecutorStart;
 	prev_ExecutorRun = ExecutorRun_hook;
-	ExecutorRun_hook = saboteur_ExecutorRun;
+	ExecutorRun_hook = injector_ExecutorRun;
 	prev_ExecutorFinish = ExecutorFinish_hook;
-	ExecutorFinish_hook = saboteur_ExecutorFinish;
+	ExecutorFinish_hook = injector_ExecutorFinish;
 	prev_ExecutorEnd = ExecutorEnd_hook;
-	ExecutorEnd_hook = saboteur_ExecutorEnd;
+	ExecutorEnd_hook = injector_ExecutorEnd;
 	prev_ProcessUtility = ProcessUtility_hook;
-	ProcessUtility_hook = saboteur_ProcessUtility;
+	ProcessUtility_hook = injector_ProcessUtility;
 }

@@ -1,15 +1,15 @@
-"""A contest: each contestant reduces the same finding, alone, and what it leaves is measured and asked about again."""
+"""A comparison of reducers: each reduces the same finding alone. What it leaves is measured, and tried again."""
 
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from fuzz.bench.reduction.contestant import Asked, Contestant, Task
+from fuzz.bench.reduction.reducer import Asked, Reducer, Task
 from fuzz.bench.reduction.size import Size, size_of
 from fuzz.errors import PgduelError
 from fuzz.execution.executor import Executor
 from fuzz.servers import Report
-from fuzz.triage.interestingness import Question
+from fuzz.triage.interestingness import InterestingnessTest
 from fuzz.triage.question_timeout import QuestionTimeout
 from fuzz.triage.sequential_test import ASKED
 
@@ -18,9 +18,9 @@ WHOLE = "the whole case"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a contestant came to: the size of what is left, or None and `why` it could not try or lost the finding.
+    """What a reducer came to: the size of what is left, or None and `why` it could not try or lost the finding.
 
-    `overtaken` is after how many seconds the first contestant had less, or as much, left; None where it never had.
+    `overtaken` is after how many seconds the first reducer had less, or as much, left; None where it never had.
     """
 
     name: str
@@ -32,18 +32,18 @@ class Outcome:
     overtaken: float | None = None
 
 
-def contest(task: Task, contestants: Sequence[Contestant], seconds: float, report: Report) -> list[Outcome]:
-    """Let all contestants reduce a finding, so many seconds at most each; the first outcome is the whole case's."""
+def comparison(task: Task, reducers: Sequence[Reducer], seconds: float, report: Report) -> list[Outcome]:
+    """Let all reducers reduce a finding, so many seconds at most each; the first outcome is the whole case's."""
     outcomes = [Outcome(WHOLE, size_of(task.found.case, task.found.finding.step))]
-    for contestant in contestants:
-        if why := contestant.lacks() or contestant.unfit(task):
-            outcomes.append(Outcome(contestant.name, None, why))
+    for reducer in reducers:
+        if why := reducer.lacks() or reducer.unfit(task):
+            outcomes.append(Outcome(reducer.name, None, why))
             continue
-        report(f"{task.found.finding.fingerprint}: {contestant.name} reduces")
+        report(f"{task.found.finding.fingerprint}: {reducer.name} reduces")
         try:
-            outcomes.append(_reduced(task, contestant, seconds))
+            outcomes.append(_reduced(task, reducer, seconds))
         except PgduelError as error:
-            outcomes.append(Outcome(contestant.name, None, str(error)))
+            outcomes.append(Outcome(reducer.name, None, str(error)))
     whole, first, *others = outcomes
     return [whole, first, *(replace(other, overtaken=_overtaken(first, other)) for other in others)]
 
@@ -54,21 +54,21 @@ def _overtaken(first: Outcome, other: Outcome) -> float | None:
     return next((seconds for seconds, characters in first.progress if characters <= left), None)
 
 
-def _reduced(task: Task, contestant: Contestant, seconds: float) -> Outcome:
-    """Let a contestant reduce the finding, which must show before and after. Raises PgduelError."""
+def _reduced(task: Task, reducer: Reducer, seconds: float) -> Outcome:
+    """Let a reducer reduce the finding, which must show before and after. Raises PgduelError."""
     limit = QuestionTimeout()
-    with Executor(task.arms, "contest", stop=limit.passed) as stage:
-        question = Question(stage, limit, task.arms, task.found.case, task.found.finding)
+    with Executor(task.arms, "comparison", stop=limit.passed) as executor:
+        question = InterestingnessTest(executor, limit, task.arms, task.found.case, task.found.finding)
         if not question.shows(question.whole):
-            return Outcome(contestant.name, None, "the finding did not show again")
+            return Outcome(reducer.name, None, "the finding did not show again")
         asked = Asked(question, seconds)
         began = time.monotonic()
-        left = contestant.reduce(task, asked)
+        left = reducer.reduce(task, asked)
         spent = time.monotonic() - began
         shows = any(question.shows(left) for _ in range(ASKED))
         size = size_of(left, question.shown[left].step) if shows else None
         return Outcome(
-            contestant.name,
+            reducer.name,
             size,
             "" if shows else "what it left does not show it",
             asked.tries,

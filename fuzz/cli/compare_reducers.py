@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from fuzz.bench.reduction.contest import Outcome, contest
-from fuzz.bench.reduction.contestant import Contestant, Task, all_contestants
+from fuzz.bench.reduction.comparison import Outcome, comparison
+from fuzz.bench.reduction.reducer import Reducer, Task, all_reducers
 from fuzz.campaign.catalog import campaign_named, find_finding, opened
 from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.plan import Plan
@@ -16,7 +16,7 @@ from fuzz.cli import options
 from fuzz.cli.app import console, write_json
 from fuzz.cli.options import ArmOptions
 from fuzz.errors import CaseError
-from fuzz.report.contest_table import contests_json, print_contests
+from fuzz.report.reducers_table import contests_json, print_contests
 from fuzz.report.terminal import display
 from fuzz.servers import Report
 from fuzz.servers.arm import open_arms
@@ -33,28 +33,28 @@ def reduction(
         ),
     ] = None,
     by: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Contestant (repeat the option). Default: all.")
+        list[str] | None, typer.Option(metavar="NAME", help="Reducer (repeat the option). Default: all.")
     ] = None,
-    seconds: Annotated[float, typer.Option(min=1, help="That each contestant has for a finding.")] = 300,
+    seconds: Annotated[float, typer.Option(min=1, help="That each reducer has for a finding.")] = 300,
     json_file: options.JsonFile = None,
 ) -> None:
     """Reduce findings by pgduel, by picire on lines, by C-Vise on text, and by sqlreduce: sizes, tries and time.
 
     Each starts with the case as it was found, and asks the same question of the same servers, one try at a time;
-    sqlreduce alone has its own, whether one statement raises one error. What a contestant left is asked about again.
+    sqlreduce alone has its own, whether one statement raises one error. What a reducer left is asked about again.
     Without WHAT, the findings of the last campaign are taken.
     """
-    contestants = _named(by)
+    reducers = _named(by)
     contests: dict[str, Sequence[Outcome]] = {}
     with display(console, None) as shown:
         for directory, findings in _chosen(what or ["last"]).items():
-            contests |= _contests(directory, findings, contestants, seconds, shown.progress)
+            contests |= _contests(directory, findings, reducers, seconds, shown.progress)
     print_contests(console, contests)
     write_json(json_file, contests_json(contests))
 
 
-def _named(names: Sequence[str] | None) -> list[Contestant]:
-    known = all_contestants()
+def _named(names: Sequence[str] | None) -> list[Reducer]:
+    known = all_reducers()
     for name in names or ():
         if name not in known:
             raise CaseError(f"--by {name}: there are {', '.join(known)}")
@@ -82,7 +82,7 @@ def _chosen(what: Sequence[str]) -> dict[Path, dict[str, StoredFinding]]:
 def _contests(
     directory: Path,
     findings: dict[str, StoredFinding],
-    contestants: Sequence[Contestant],
+    reducers: Sequence[Reducer],
     seconds: float,
     report: Report,
 ) -> dict[str, list[Outcome]]:
@@ -97,5 +97,5 @@ def _contests(
             found = replace(as_found, case=case)
             script = render(found.case, found.finding, facts, found.case_id, f"./pgduel replay {fingerprint}")
             name = f"{directory.name}/{fingerprint}, {found.finding.oracle}"
-            contests[name] = contest(Task(found, script, arms), contestants, seconds, report)
+            contests[name] = comparison(Task(found, script, arms), reducers, seconds, report)
     return contests

@@ -1,4 +1,4 @@
-"""The table of a contest between reducers, for people and for programs."""
+"""The table of a comparison of reducers, for people and for programs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
-from fuzz.bench.reduction.contest import Outcome
+from fuzz.bench.reduction.comparison import Outcome
 from fuzz.bench.reduction.size import Size
 from fuzz.report.console import Console
 
@@ -18,7 +18,7 @@ _OVERTAKEN = "seconds of {} to get there"  # to what the other has left in the e
 
 
 def print_contests(console: Console, contests: Contests) -> None:
-    """Print a table for each finding, and for each contestant one of medians over those that it and the first did."""
+    """Print a table for each finding, and for each reducer one of medians over those that it and the first did."""
     for finding, outcomes in contests.items():
         _print(console, finding, outcomes)
     whole, first, *others = zip(*contests.values(), strict=True)

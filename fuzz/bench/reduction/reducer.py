@@ -1,4 +1,4 @@
-"""Contestant: a way to reduce a finding's case. One a file; `all_contestants` finds them."""
+"""Reducer: a way to reduce a finding's case. One a file; `all_reducers` finds them."""
 
 import shutil
 import time
@@ -12,7 +12,7 @@ from fuzz.bench.reduction.size import characters_of
 from fuzz.campaign.findings import StoredFinding
 from fuzz.errors import CaseError
 from fuzz.servers.arm import Arm
-from fuzz.triage.interestingness import Question
+from fuzz.triage.interestingness import InterestingnessTest
 from fuzz.triage.reduction.problem import TimeUp
 from fuzz.triage.reproducer.reproducer import parse
 from oracles.model.case import Case
@@ -29,9 +29,9 @@ class Task:
 
 
 class Asked:
-    """The question that all contestants ask: how often, and when a smaller case was found to show the finding."""
+    """The question that all reducers ask: how often, and when a smaller case was found to show the finding."""
 
-    def __init__(self, question: Question, seconds: float) -> None:
+    def __init__(self, question: InterestingnessTest, seconds: float) -> None:
         """There are so many seconds from now on."""
         self.question = question
         self._began = time.monotonic()
@@ -68,7 +68,7 @@ class Asked:
         return self.case(case)
 
 
-class Contestant(ABC):
+class Reducer(ABC):
     """A reducer."""
 
     name: ClassVar[str]
@@ -88,7 +88,7 @@ class Contestant(ABC):
         """Return the smallest case that it finds. Raises PgduelError."""
 
 
-def all_contestants() -> dict[str, Contestant]:
-    """Return name -> contestant, pgduel's own first."""
-    found = {each.name: each for each in instances(Contestant, reduction)}  # type: ignore[type-abstract]
+def all_reducers() -> dict[str, Reducer]:
+    """Return name -> reducer, pgduel's own first."""
+    found = {each.name: each for each in instances(Reducer, reduction)}  # type: ignore[type-abstract]
     return dict(sorted(found.items(), key=lambda item: (item[0] != "pgduel", item[0])))

@@ -1,4 +1,4 @@
-"""Tally: what a campaign has counted. Tallies of ranges add up to the campaign's, and survive as JSON."""
+"""The counters of a campaign. Those of its ranges add up to the campaign's; the store keeps them as JSON."""
 
 import hashlib
 from collections import Counter
@@ -33,7 +33,7 @@ class Plans:
 
 
 @dataclass(slots=True)
-class Tally:
+class Counters:
     """Counters by name; times are seconds, `seconds` of the wall clock, the others of CPU."""
 
     cases: Counter[str] = field(default_factory=Counter)  # generator
@@ -52,8 +52,8 @@ class Tally:
     client_cpu: float = 0.0
     server_cpu: float = 0.0
 
-    def add(self, other: "Tally") -> None:
-        """Add another tally to this one."""
+    def add(self, other: "Counters") -> None:
+        """Add other counters to this one."""
         for each in fields(self):
             mine = getattr(self, each.name)
             if isinstance(mine, Counter):
@@ -72,9 +72,9 @@ class Tally:
                 self.steps[generator] += 1
                 self.valid[generator] += seen.outcome is Outcome.OK
 
-    def count_verdicts(self, generator: str, trial: JudgedCase) -> None:
+    def count_verdicts(self, generator: str, judged: JudgedCase) -> None:
         """Count what the oracles said of a case. A statement that several oracles compared is judged once."""
-        for oracle, verdict in trial.verdicts:
+        for oracle, verdict in judged.verdicts:
             kind = KINDS[type(verdict)]
             self.verdicts[oracle, generator, kind] += 1
             self.judged_by[oracle, generator] += _statements_judged(verdict)
@@ -82,17 +82,17 @@ class Tally:
                 self.compared[oracle] += verdict.answers
             if isinstance(verdict, Inconclusive | Unstable):
                 self.reasons[oracle, generator, kind, verdict.reason] += 1
-        self.judged[generator] += trial.statements
+        self.judged[generator] += judged.statements
 
-    def count_part(self, case: Case, trial: JudgedCase) -> None:
+    def count_part(self, case: Case, judged: JudgedCase) -> None:
         """Count a case that is a part of what its source replays: its statements, those compared, and the verdicts.
 
         Compared are those whose results were, once for each arm but the first.
         """
-        results = (verdict for oracle, verdict in trial.verdicts if oracle == Result.name)
+        results = (verdict for oracle, verdict in judged.verdicts if oracle == Result.name)
         compared = sum(verdict.statements for verdict in results if isinstance(verdict, Agree))
         what = Counter({"cases": 1, "statements": len(case.all_steps), "compared": compared})
-        what.update(_words(verdict) for _, verdict in trial.verdicts if not isinstance(verdict, Agree))
+        what.update(_words(verdict) for _, verdict in judged.verdicts if not isinstance(verdict, Agree))
         modes = "+".join(mode.name for mode in case.modes)
         self.parts.update({(case.generator, modes, case.part, name): count for name, count in what.items()})
 
@@ -139,16 +139,16 @@ class Tally:
         return found
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Tally":
-        """Return the tally that `to_json` wrote."""
-        tally = cls()
+    def from_json(cls, data: Mapping[str, Any]) -> "Counters":
+        """Return the counters that `to_json` wrote."""
+        counters = cls()
         for name, value in data.items():
             if isinstance(value, list):
                 keys = ((row[0] if len(row) == 2 else tuple(row[:-1]), row[-1]) for row in value)
-                getattr(tally, name).update(dict(keys))
+                getattr(counters, name).update(dict(keys))
             else:
-                setattr(tally, name, value)
-        return tally
+                setattr(counters, name, value)
+        return counters
 
 
 def nested(counter: Counter[Any]) -> dict[str, Any]:

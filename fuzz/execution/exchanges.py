@@ -1,4 +1,4 @@
-"""One loop that drives conversations with several servers at once, so that arms work while others are read."""
+"""A loop that runs exchanges with several servers at once, so that all arms work at the same time."""
 
 import select
 import time
@@ -9,14 +9,14 @@ from fuzz.execution.wire import Wire
 
 T = TypeVar("T")
 
-Talk = Generator[Wire | float, None, T]
-"""A conversation, written as straight code: it yields a Wire to wait until that is settled, or seconds to pause."""
+Exchange = Generator[Wire | float, None, T]
+"""A coroutine that exchanges messages with one server. It yields a Wire to wait for, or seconds to pause."""
 
 _LOOK: Final = 0.2  # seconds between two looks at whether to stop, where no server says anything
 
 
 class Abandoned(Exception):
-    """Conversations were broken off because they were asked to stop: there is no result."""
+    """Exchanges were cancelled, so there is no result."""
 
 
 def never() -> bool:
@@ -25,10 +25,10 @@ def never() -> bool:
 
 
 class _Turn:
-    """A conversation and what it waits for."""
+    """An exchange and what it waits for."""
 
-    def __init__(self, talk: "Talk[T]", slot: int) -> None:
-        self.talk = talk
+    def __init__(self, exchange: "Exchange[T]", slot: int) -> None:
+        self.exchange = exchange
         self.slot = slot
         self.wire: Wire | None = None
         self.until = 0.0  # when to resume at the latest
@@ -37,14 +37,16 @@ class _Turn:
         return now >= self.until or (self.wire is not None and self.wire.settled)
 
 
-def converse(talks: "Sequence[Talk[T]]", silence_seconds: float, stop: Callable[[], bool] = never) -> list[T]:
-    """Run conversations concurrently and return their results in the order given.
+def run_exchanges(
+    exchanges: "Sequence[Exchange[T]]", silence_seconds: float, stop: Callable[[], bool] = never
+) -> list[T]:
+    """Run exchanges concurrently and return their results in the order given.
 
-    A server that stays silent for `silence_seconds` makes its conversation resume with the Wire unsettled.
-    Raises Abandoned, and closes the conversations, soon after `stop` tells to.
+    A server that stays silent for `silence_seconds` makes its exchange resume with the Wire unsettled.
+    Raises Abandoned, and closes the exchanges, soon after `stop` returns true.
     """
     results: dict[int, T] = {}
-    turns = [_Turn(talk, slot) for slot, talk in enumerate(talks)]
+    turns = [_Turn(exchange, slot) for slot, exchange in enumerate(exchanges)]
     try:
         while turns:
             if stop():
@@ -53,16 +55,16 @@ def converse(talks: "Sequence[Talk[T]]", silence_seconds: float, stop: Callable[
             turns = [turn for turn in turns if not turn.ready(now) or _resume(turn, results, silence_seconds)]
             _wait(turns, silence_seconds)
     finally:
-        for talk in talks:
-            talk.close()
-    return [results[slot] for slot in range(len(talks))]
+        for exchange in exchanges:
+            exchange.close()
+    return [results[slot] for slot in range(len(exchanges))]
 
 
 def _resume(turn: _Turn, results: dict[int, T], silence_seconds: float) -> bool:
-    """Let the conversation go on until it has to wait; tell whether it is still under way."""
+    """Resume an exchange until it has to wait; tell whether it goes on."""
     while True:
         try:
-            waited_for = next(turn.talk)
+            waited_for = next(turn.exchange)
         except StopIteration as stop:
             results[turn.slot] = stop.value
             return False

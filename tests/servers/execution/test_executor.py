@@ -75,12 +75,12 @@ def test_optional_modes_leave_out_what_an_arm_does_not_know(observe: Observe) ->
     assert (values(observed), observed.lacking) == (["77kB"], ("enable_telepathy",))
 
 
-def test_what_is_only_about_a_setting_that_an_arm_does_not_know_is_not_played(stage: Executor) -> None:
+def test_what_is_only_about_a_setting_that_an_arm_does_not_know_is_not_played(executor: Executor) -> None:
     unknown = Mode("unknown", (("enable_telepathy", "off"),), optional=True)
     both = Mode("both", (("enable_telepathy", "off"), ("work_mem", "77kB")), optional=True)
     case = Case("test", NUMBERS, (query("SHOW work_mem"),))
     runs = [Run("a", modes) for modes in ((), (unknown,), (both,))]
-    seen = stage.observe(case, runs)
+    seen = executor.observe(case, runs)
     usual, skipped, played = (seen[run] for run in runs)
     assert {step.outcome for step in skipped.steps} == {Outcome.SKIPPED}
     assert len(skipped.steps) == len(usual.steps)
@@ -147,10 +147,10 @@ def test_messages_come_with_their_step_and_sqlstate(observe: Observe) -> None:
 
 
 def test_a_timeout_is_none_when_a_statement_only_pretends(twins: tuple[object, ...]) -> None:
-    with Executor(twins, "hasty", statement_timeout_ms=200) as stage:  # type: ignore[arg-type]
+    with Executor(twins, "hasty", statement_timeout_ms=200) as executor:  # type: ignore[arg-type]
         raised = Step("DO $$BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '57014'; END$$")
         case = Case("test", (), (query("SELECT pg_sleep(5)"), raised, query("SELECT 1")))
-        (observed,) = stage.observe(case, [Run("a", ())]).values()
+        (observed,) = executor.observe(case, [Run("a", ())]).values()
     assert [step.outcome for step in observed.steps] == [Outcome.TIMEOUT, Outcome.ERROR, Outcome.OK]
 
 
@@ -186,9 +186,9 @@ def test_the_loopback_server_leads_to_the_cases_own_tables(observe: Observe) -> 
     assert list(dict(observed.digests)) == ["numbers"]
 
 
-def test_repetitions_show_what_a_backend_holds_after_each(stage: Executor) -> None:
+def test_repetitions_show_what_a_backend_holds_after_each(executor: Executor) -> None:
     case = Case("test", NUMBERS, (query("SELECT n FROM numbers"),))
-    (observed,) = stage.observe(case, [Run("a", (), repeats=3)]).values()
+    (observed,) = executor.observe(case, [Run("a", (), repeats=3)]).values()
     assert len(observed.resources) == 3
     for resources in observed.resources:
         assert resources.open_files > 5
@@ -197,30 +197,30 @@ def test_repetitions_show_what_a_backend_holds_after_each(stage: Executor) -> No
     assert [step.outcome for step in observed.steps] == [Outcome.OK] * 2
 
 
-def test_equal_runs_are_executed_once_and_all_are_answered(stage: Executor) -> None:
+def test_equal_runs_are_executed_once_and_all_are_answered(executor: Executor) -> None:
     case = Case("test", (), (query("SELECT pg_backend_pid()"),))
     runs = [Run("a", ()), Run("a", ()), Run("b", ()), Run("a", (MODES["extended"],))]
-    assert set(stage.observe(case, runs)) == set(runs)
+    assert set(executor.observe(case, runs)) == set(runs)
 
 
 def test_databases_are_renewed_and_dropped(twins: tuple[object, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fuzz.execution.worker_database.RENEW_AFTER", 2)
     case = Case("test", NUMBERS, (query("SELECT oid FROM pg_database WHERE datname = current_database()"),))
-    with Executor(twins, "mayfly") as stage:  # type: ignore[arg-type]
-        (first,) = stage.observe(case, [Run("a", ())]).values()
-        stage.observe(case, [Run("a", (), repeats=2)])
-        (second,) = stage.observe(case, [Run("a", ())]).values()
+    with Executor(twins, "mayfly") as executor:  # type: ignore[arg-type]
+        (first,) = executor.observe(case, [Run("a", ())]).values()
+        executor.observe(case, [Run("a", (), repeats=2)])
+        (second,) = executor.observe(case, [Run("a", ())]).values()
     assert first.steps[1].rows != second.steps[1].rows
-    with Executor(twins, "tests2") as stage:  # type: ignore[arg-type]
+    with Executor(twins, "tests2") as executor:  # type: ignore[arg-type]
         count = Case("test", (), (query("SELECT count(*) FROM pg_database WHERE datname LIKE 'duel_mayfly%'"),))
-        (observed,) = stage.observe(count, [Run("a", ())]).values()
+        (observed,) = executor.observe(count, [Run("a", ())]).values()
     assert values(observed) == ["0"]
 
 
-def test_settings_that_the_server_refuses_are_named(stage: Executor) -> None:
+def test_settings_that_the_server_refuses_are_named(executor: Executor) -> None:
     mode = Mode("nonsense", (("work_mem", "plenty"),))
     with pytest.raises(ServerError, match="work_mem"):
-        stage.observe(Case("test", (), ()), [Run("a", (mode,))])
+        executor.observe(Case("test", (), ()), [Run("a", (mode,))])
 
 
 def test_messages_do_not_tell_where_an_arm_lives(observe: Observe) -> None:
