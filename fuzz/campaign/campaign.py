@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from fuzz.campaign.counters import Counters
-from fuzz.campaign.findings import StoredFinding, unsettled
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
 from fuzz.campaign.pool import Died, Done, Pool
 from fuzz.campaign.schedule import Range, Schedule
 from fuzz.campaign.stop import INTERRUPTED, Interrupt, Limits
 from fuzz.campaign.store import Store
 from fuzz.errors import ServerError, StorageError
+from fuzz.triage.stored_finding import StoredFinding, unsettled
 
 REDUCTIONS = 10  # findings reduced at most: more of them have few causes, and time is better spent on new cases
 TRIES = 3  # times that a job may kill its worker, or a case meet servers that go away, before it is given up

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from fuzz import workdir
-from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.spec_findings import SpecFinding, spec_findings
 from fuzz.campaign.store import FILE, Store
 from fuzz.errors import CaseError
+from fuzz.triage.stored_finding import StoredFinding
 
 _Found = TypeVar("_Found", StoredFinding, SpecFinding)
 

@@ -1,7 +1,6 @@
-"""Findings as the store has them: each with its case, and with what was found out about it since."""
+"""Reading of findings from the store."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,42 +11,12 @@ from fuzz.campaign.finding_json import beside_of, finding_of
 from fuzz.campaign.tables import BESIDE, BLAME, EFFORT, FINDING, OCCURRENCE, REDUCTION, SMALLEST, VOTE
 from fuzz.triage.blame import Blame
 from fuzz.triage.reduced_case import ReducedCase
-from oracles.model.case import Case
+from fuzz.triage.stored_finding import StoredFinding
 from oracles.model.finding import Finding, Vote
 
 _SMALLEST = [
     column.label(f"smallest_{column.name}") for column in SMALLEST.columns if column is not SMALLEST.c.fingerprint
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class StoredFinding:
-    """A finding with the first case that showed it, how many cases did, and its reproducer."""
-
-    finding: Finding
-    case_id: str
-    case: Case
-    count: int
-    reproducer: Path | None  # None only where pgduel was killed before it was written
-    reduced: bool
-    smallest: ReducedCase | None = None  # so far, unless it is `reduced`
-    blame: Blame | None = None
-    seconds: float | None = None  # that its reduction took
-
-    @property
-    def least(self) -> ReducedCase:
-        """Return the smallest case known: the whole one, in no run yet, where reduction found no other."""
-        return self.smallest or ReducedCase(self.case, self.finding, 0, 0)
-
-    @property
-    def settled(self) -> bool:
-        """Tell whether it was looked into to the end: reduced, and blamed, if it showed again for that."""
-        return self.reduced and (self.blame is not None or not self.least.shown)
-
-
-def unsettled(findings: Sequence[StoredFinding]) -> list[StoredFinding]:
-    """Return the findings that a resumed campaign has to reduce or to blame yet."""
-    return [found for found in findings if not found.settled]
 
 
 def read_findings(connection: Connection) -> tuple[StoredFinding, ...]:

@@ -17,7 +17,7 @@ from sqlalchemy.schema import CreateTable
 
 from fuzz.campaign import case_json
 from fuzz.campaign.counters import Counters
-from fuzz.campaign.findings import StoredFinding, read_findings
+from fuzz.campaign.findings import read_findings
 from fuzz.campaign.tables import (
     BESIDE,
     BLAME,
@@ -34,6 +34,7 @@ from fuzz.campaign.tables import (
 from fuzz.errors import StorageError, first_line
 from fuzz.triage.blame import Blame
 from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.stored_finding import StoredFinding
 from oracles.model.case import Case
 from oracles.model.finding import Finding
 
@@ -181,6 +182,10 @@ class Store:
         with self.transaction() as connection:
             kept = insert(BLAME).values(fingerprint=fingerprint, **told)
             connection.execute(kept.on_conflict_do_update(["fingerprint"], set_=told))
+
+    def finding(self, fingerprint: str) -> StoredFinding:
+        """Return a finding that is in the store."""
+        return next(each for each in self.findings() if each.finding.fingerprint == fingerprint)
 
     def findings(self) -> tuple[StoredFinding, ...]:
         """Return all findings, in the order in which they came."""

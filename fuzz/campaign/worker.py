@@ -3,18 +3,16 @@
 import gc
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from multiprocessing.synchronize import Event
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 from fuzz import workdir
-from fuzz.campaign.attached import attached, running
+from fuzz.campaign.attached import running
 from fuzz.campaign.counters import Counters
-from fuzz.campaign.crashed import as_it_crashed
-from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
 from fuzz.campaign.reach import reach
 from fuzz.campaign.schedule import Range
@@ -28,8 +26,8 @@ from fuzz.execution.source_database import SourceDatabase
 from fuzz.generators.generator import Scale
 from fuzz.servers.arm import Arm, fresh_servers
 from fuzz.sources.context import UserInput
-from fuzz.triage.blame import Blame
-from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.crashing_run import as_it_crashed
+from fuzz.triage.triage import Triage
 from oracles.explain.shape import plan_shape
 from oracles.model.case import Case, CaseId
 from oracles.model.observation import CaseObservation, Run
@@ -41,42 +39,6 @@ ERRORS = "errors.log"
 _YOUNG = 50_000  # objects after which Python looks for cycles: syntax trees are of many objects, and have none
 
 
-class Reducer(Protocol):
-    """Makes reproducers. Pickles."""
-
-    def write(self, found: StoredFinding, directory: Path) -> Path:
-        """Write the script of the smallest case known into the directory and return its path."""
-
-    def reduce(self, arms: Sequence[Arm], found: StoredFinding, store: Store) -> ReducedCase:
-        """Have that script, and the store, hold smaller and smaller cases that show the finding; return the last."""
-
-    def blame(self, arms: Sequence[Arm], found: StoredFinding, smallest: ReducedCase) -> Blame:
-        """Find what is to blame, as far as that takes no build; add it to the script."""
-
-
-def write_script(fingerprint: str, store: Store, reducer: Reducer) -> StoredFinding:
-    """Write the script of a finding, and record where it is; return the finding. Raises StorageError."""
-    found = next(each for each in store.findings() if each.finding.fingerprint == fingerprint)
-    path = reducer.write(found, store.directory)
-    store.written(fingerprint, path)
-    return replace(found, reproducer=path)
-
-
-def look_into(found: StoredFinding, arms: Sequence[Arm], store: Store, reducer: Reducer) -> ReducedCase:
-    """Reduce a finding, find what is to blame, and record both; return what is left. Raises PgduelError.
-
-    What was done of that before stays done.
-    """
-    smallest = found.least
-    if not found.reduced:
-        began = time.monotonic()
-        smallest = reducer.reduce(arms, found, store)
-        store.reduced(found.finding.fingerprint, smallest, time.monotonic() - began)
-    if smallest.shown:
-        store.blamed(found.finding.fingerprint, reducer.blame(arms, found, smallest))
-    return smallest
-
-
 @dataclass(frozen=True, slots=True)
 class CaseWork:
     """How worker processes set themselves up. Pickles."""
@@ -84,15 +46,9 @@ class CaseWork:
     arms: tuple[Arm, ...]
     directory: Path
     seed: int
-    reducer: Reducer
-    given: UserInput
-
-    @classmethod
-    def on(
-        cls, arms: Sequence[Arm], directory: Path, seed: int, reducer: Reducer, given: UserInput | None = None
-    ) -> "CaseWork":
-        """Return the work of a campaign on arms that this process owns."""
-        return cls(attached(arms), directory, seed, reducer, given or UserInput())
+    options: str  # of a command line, with which `pgduel replay` opens the same arms
+    records: Mapping[str, Any]  # arm → what is recorded of it
+    given: UserInput = field(default_factory=UserInput)
 
     @contextmanager
     def __call__(self, number: int, stop: Event) -> Iterator[Callable[[Job], Result]]:
@@ -113,6 +69,7 @@ class _Worker:
         self._name = name
         self._stop = stop
         self._store = Store(work.directory)
+        self._triage = Triage(work.options, work.records, self._store)
         self._assigned = assignments(all_oracles(), work.arms)
         self._arms = tuple(arm.name for arm in work.arms)
         self._executor: Executor | None = None
@@ -180,7 +137,7 @@ class _Worker:
         for found in judged.findings:
             played, finding = as_it_crashed(case, found, judged.observations)
             if self._store.add_finding(finding, str(case_id), played):
-                write_script(finding.fingerprint, self._store, self._work.reducer)
+                self._triage.write(self._store.finding(finding.fingerprint))
                 result.found.append(finding.fingerprint)
         if not judged.complete:
             raise Abandoned
@@ -211,8 +168,8 @@ class _Worker:
         try:
             with fresh_servers(self._work.arms) as arms:
                 # The script is written again, as pgduel may have been killed before it could.
-                found = write_script(job.fingerprint, self._store, self._work.reducer)
-                smallest = look_into(found, arms, self._store, self._work.reducer)
+                found = self._triage.write(self._store.finding(job.fingerprint))
+                smallest = self._triage.investigate(found, arms)
         except PgduelError as error:
             later = f"./pgduel fuzz --resume {self._work.directory.name} tries again"
             return ReductionResult(f"finding {job.fingerprint} is not reduced: {error} ({later})")

@@ -3,12 +3,12 @@
 from fuzz.campaign.catalog import opened
 from fuzz.cli import options
 from fuzz.cli.app import app, say, write_json
-from fuzz.cli.reducing import note
 from fuzz.cli.reported_finding import Named, progress, reported_finding
 from fuzz.errors import CaseError
 from fuzz.execution.executor import Executor
 from fuzz.report.terminal import display
 from fuzz.triage.blame import suspicion
+from fuzz.triage.triage import note
 
 
 @app.command()

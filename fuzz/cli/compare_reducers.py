@@ -10,7 +10,6 @@ import typer
 from fuzz.bench.reduction.comparison import Outcome, comparison
 from fuzz.bench.reduction.reducer import Reducer, Task, all_reducers
 from fuzz.campaign.catalog import campaign_named, find_finding, opened
-from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.plan import Plan
 from fuzz.cli import options
 from fuzz.cli.app import console, write_json
@@ -22,6 +21,7 @@ from fuzz.servers import Report
 from fuzz.servers.arm import open_arms
 from fuzz.triage.interestingness import oracle_of, sampled_by_name
 from fuzz.triage.reproducer.reproducer import render
+from fuzz.triage.stored_finding import StoredFinding
 
 
 def reduction(

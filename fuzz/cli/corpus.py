@@ -1,21 +1,19 @@
 """`pgduel corpus`: reproducers that are kept, so that what was found once is not found again by users."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from fuzz import workdir
 from fuzz.campaign.catalog import opened
-from fuzz.campaign.findings import StoredFinding
 from fuzz.cli import options
 from fuzz.cli.app import app, say, write_json
 from fuzz.cli.options import ArmOptions, arms_json
-from fuzz.cli.reducing import Reducing, judged_by
 from fuzz.cli.reported_finding import Named, progress, reported_finding
 from fuzz.errors import PgduelError
 from fuzz.execution.executor import Executor
@@ -24,6 +22,8 @@ from fuzz.servers.arm import Arm, open_arms
 from fuzz.triage.corpus import Entry, entries, needless, place_for, shown
 from fuzz.triage.reduction.problem import sort_key
 from fuzz.triage.reproducer.load import load
+from fuzz.triage.stored_finding import StoredFinding
+from fuzz.triage.triage import Triage, with_replay_command
 
 corpora = typer.Typer(help="Keep reproducers: of what was fixed, and of what all arms show alike.")
 app.add_typer(corpora, name="corpus")
@@ -38,10 +38,10 @@ CORPUS = workdir.CHECKOUT / "corpus"
 class _Arms:
     """The arms asked for, running, and an executor on them."""
 
-    options: ArmOptions
+    options: str  # of a command line that opens them
     arms: tuple[Arm, ...]
     executor: Executor
-    reducing: Reducing
+    records: Mapping[str, Any]  # arm → what is recorded of it
 
 
 @contextmanager
@@ -52,8 +52,8 @@ def _opened(given: ArmOptions) -> Iterator[_Arms]:
             open_arms(specs, shown_there.progress, allow_same_build=True) as arms,
             Executor(arms, "corpus") as executor,
         ):
-            facts = arms_json(specs, [arm.build.key for arm in arms])
-            yield _Arms(given, arms, executor, Reducing(given, facts))
+            records = arms_json(specs, [arm.build.key for arm in arms])
+            yield _Arms(given.command_line(), arms, executor, records)
 
 
 @corpora.command()
@@ -105,7 +105,7 @@ def add(
     with _opened(given) as there:
         place = place_for(reported.fingerprint, shown(there.executor, there.arms, reported.case))
     path = corpus / place / f"{reported.fingerprint}.sql"
-    _write(path, judged_by(reported.script, path, given))
+    _write(path, with_replay_command(reported.script, path, given.command_line()))
     say(f"{path}: {place}")
 
 
@@ -138,11 +138,12 @@ def _smaller(there: _Arms, entry: Entry) -> Entry:
         return entry
     with tempfile.TemporaryDirectory() as directory, opened(Path(directory)) as store:
         found = StoredFinding(entry.findings[0], about.case_id, entry.case, 1, None, reduced=False)
-        path = there.reducing.write(found, store.directory)
-        smallest = there.reducing.reduce(there.arms, found, store)
+        triage = Triage(there.options, there.records, store)
+        smallest = triage.reduce(found, there.arms)
         if not smallest.shown or sort_key(smallest.case) >= sort_key(entry.case):
             return entry
-        _write(entry.path, judged_by(path.read_text(encoding="utf-8"), entry.path, there.options))
+        script = triage.path(found).read_text(encoding="utf-8")
+        _write(entry.path, with_replay_command(script, entry.path, there.options))
     say(f"{entry.path}: {len(entry.case.all_steps)} statements are {len(smallest.case.all_steps)} now")
     return replace(entry, case=smallest.case, findings=(smallest.finding,))
 

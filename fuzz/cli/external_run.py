@@ -15,14 +15,11 @@ import typer
 from fuzz.campaign.campaign import REDUCTIONS
 from fuzz.campaign.catalog import new_campaign, opened
 from fuzz.campaign.counters import Counters, nested
-from fuzz.campaign.findings import StoredFinding, unsettled
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.stop import Interrupt, interruptible
 from fuzz.campaign.store import Store
-from fuzz.campaign.worker import look_into, write_script
 from fuzz.cli.app import console, say
 from fuzz.cli.options import ArmOptions, arms_json
-from fuzz.cli.reducing import Reducing
 from fuzz.cli.run_campaign import plant_canaries
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import assignments, judge_case
@@ -30,6 +27,8 @@ from fuzz.execution.source_database import SourceDatabase
 from fuzz.report.terminal import Display, display
 from fuzz.servers.arm import Arm, fresh_servers, open_arms
 from fuzz.servers.recovery import await_connections
+from fuzz.triage.stored_finding import StoredFinding, unsettled
+from fuzz.triage.triage import Triage
 from oracles.model.case import Case
 from oracles.model.oracle import all_oracles
 
@@ -44,7 +43,7 @@ class ExternalRun:
     program: str
     _store: Store
     _executor: Executor
-    _reducing: Reducing
+    _triage: Triage
     _until: float
     _interrupt: Interrupt
     judged: int = 0
@@ -70,7 +69,7 @@ class ExternalRun:
         for finding in judged.findings:
             if self._store.add_finding(finding, origin, case):
                 self.shown.say(f"finding {finding.fingerprint}, {finding.oracle}: {finding.summary}")
-                write_script(finding.fingerprint, self._store, self._reducing)
+                self._triage.write(self._store.finding(finding.fingerprint))
         self.counters.count_verdicts(self.program, judged)
         self._store.progress(self.counters, {})
         return bool(judged.findings)
@@ -85,7 +84,7 @@ class ExternalRun:
         for found in self.findings[:REDUCTIONS]:
             self.shown.progress(f"reducing finding {found.finding.fingerprint}")
             with fresh_servers(self.arms) as arms:
-                look_into(found, arms, self._store, self._reducing)
+                self._triage.investigate(found, arms)
 
     def to_json(self) -> dict[str, Any]:
         """Return what --json writes."""
@@ -121,9 +120,8 @@ def external_run(plan: Plan) -> Iterator[ExternalRun]:
                 with closing(SourceDatabase(arms[-1], "external", plan.given)) as target:
                     until = time.monotonic() + (plan.limits.seconds or 0.0)
                     (program,) = plan.generators
-                    external = ExternalRun(
-                        arms, target, shown, program, store, executor, Reducing(options, facts), until, interrupt
-                    )
+                    triage = Triage(options.command_line(), facts, store)
+                    external = ExternalRun(arms, target, shown, program, store, executor, triage, until, interrupt)
                     yield external
                     external.reduce()
 

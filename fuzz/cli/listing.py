@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from fuzz.campaign.bugs import bug_key
 from fuzz.campaign.catalog import all_campaigns, opened
 from fuzz.campaign.spec_findings import SpecFinding, spec_findings
 from fuzz.cli import options
@@ -17,6 +16,7 @@ from fuzz.generators.generator import all_generators
 from fuzz.report.terminal import clock
 from fuzz.servers.build import list_builds
 from fuzz.sources.source import all_sources
+from fuzz.triage.bugs import bug_key
 from oracles.model.oracle import all_oracles
 
 Rows = list[dict[str, str]]

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 
 from fuzz.campaign.catalog import find_finding, opened
-from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.plan import Plan
 from fuzz.cli.options import ArmOptions, arms_json
 from fuzz.errors import CaseError
@@ -20,6 +19,7 @@ from fuzz.servers import Report
 from fuzz.servers.arm import open_arms
 from fuzz.triage.reproducer.load import load
 from fuzz.triage.reproducer.reproducer import noted, render
+from fuzz.triage.stored_finding import StoredFinding
 
 Named = Annotated[
     str, typer.Argument(metavar="FINDING", help="A finding, [CAMPAIGN/]FINGERPRINT, or the path of its reproducer.")

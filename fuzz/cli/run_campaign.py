@@ -6,6 +6,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+from fuzz.campaign.attached import attached
 from fuzz.campaign.branches import expected
 from fuzz.campaign.campaign import Campaign, Environment
 from fuzz.campaign.canaries import counts, plant_all, require_caught
@@ -18,7 +19,6 @@ from fuzz.campaign.stop import interruptible
 from fuzz.campaign.store import Store
 from fuzz.campaign.worker import CaseWork
 from fuzz.cli.options import ArmOptions, arms_json
-from fuzz.cli.reducing import Reducing
 from fuzz.errors import CanaryMissed, PgduelError
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import absences, assignments
@@ -104,8 +104,8 @@ def run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Disp
         show=shown.show,
     )
     schedule = Schedule(plan.generators, plan.cases, store.done())
-    reducing = Reducing(ArmOptions.from_json(plan.arms), store.arms)
-    work = CaseWork.on(arms, store.directory, plan.seed, reducing, plan.given)
+    options = ArmOptions.from_json(plan.arms).command_line()
+    work = CaseWork(attached(arms), store.directory, plan.seed, options, store.arms, plan.given)
     try:
         with interruptible() as interrupt, Pool(work, workers) as pool:
             shown.say(f"campaign {number}: {_who(arms)}, seed {plan.seed}")

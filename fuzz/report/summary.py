@@ -7,13 +7,13 @@ from typing import Any
 
 from rich.table import Table
 
-from fuzz.campaign.bugs import Bug, bug_key, bugs
 from fuzz.campaign.campaign import REDUCTIONS
 from fuzz.campaign.counters import Counters, nested
-from fuzz.campaign.findings import StoredFinding, unsettled
 from fuzz.campaign.stop import INTERRUPTED
 from fuzz.report.console import Console, plain
 from fuzz.report.terminal import clock, plan_lines
+from fuzz.triage.bugs import Bug, bug_key, bugs
+from fuzz.triage.stored_finding import StoredFinding, unsettled
 
 KINDS = ("agree", "finding", "unstable", "inconclusive")
 LISTED_REASONS = 12

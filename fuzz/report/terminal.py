@@ -14,9 +14,9 @@ from rich.table import Table
 
 from fuzz.campaign.branches import BRANCHES
 from fuzz.campaign.counters import Counters
-from fuzz.campaign.findings import StoredFinding
 from fuzz.output import guard
 from fuzz.report.console import Console, plain
+from fuzz.triage.stored_finding import StoredFinding
 
 INTERVAL = 15.0  # seconds between two lines where there is no terminal
 REFRESH = 4  # times a second that a terminal is redrawn

@@ -1,15 +1,16 @@
 """The patch to blame is found on real builds, and told from a fault of PostgreSQL's own."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fuzz import workdir
-from fuzz.campaign.findings import StoredFinding
+from fuzz.campaign.store import Store
 from fuzz.cli.options import ArmOptions, arms_json
-from fuzz.cli.reducing import Reducing
 from fuzz.execution.executor import Executor
 from fuzz.servers.arm import Arm, open_arms
 from fuzz.servers.known_good import newer_than_known
@@ -18,6 +19,8 @@ from fuzz.triage.interestingness import look
 from fuzz.triage.reduced_case import ReducedCase
 from fuzz.triage.reproducer.load import load
 from fuzz.triage.reproducer.reproducer import parse
+from fuzz.triage.stored_finding import StoredFinding
+from fuzz.triage.triage import Triage
 from oracles.model.case import Case
 from oracles.model.finding import Finding
 from tests.cli.bug import BUG, JOIN_AT_BOUNDS, bugged_arms
@@ -69,8 +72,10 @@ def test_what_all_arms_show_is_upstream_s(opened: tuple[dict[str, Arm], Facts]) 
 
 def test_what_the_smallest_case_does_not_show_any_more_is_blamed_by_the_whole_one(
     opened: tuple[dict[str, Arm], Facts],
+    tmp_path: Path,
 ) -> None:
     arms, smallest = looked_at(opened, parse(JOIN_AT_BOUNDS), "result", ("patched", "bugged"))
     found = StoredFinding(smallest.finding, "1/partitioned_joins/1", smallest.case, 1, None, reduced=True)
-    reducing = Reducing(ArmOptions.given(None, None, None, None, None, "assert"), opened[1])
-    assert reducing.blame(arms, found, replace(smallest, case=parse("SELECT 1;\n"))).key == BUG.name
+    with closing(Store(tmp_path)) as store:
+        blame = Triage("", opened[1], store).blame(found, replace(smallest, case=parse("SELECT 1;\n")), arms)
+    assert blame.key == BUG.name

@@ -9,13 +9,12 @@ import pytest
 
 from fuzz.campaign.catalog import opened
 from fuzz.campaign.store import Store
-from fuzz.cli.options import ArmOptions
-from fuzz.cli.reducing import Reducing
 from fuzz.errors import ServerError
 from fuzz.servers.arm import Arm
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
 from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.triage import Triage
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Finding
 from tests.servers.disk import fill, of_limited_size
@@ -50,7 +49,6 @@ class Filling(Store):
 
 
 def test_a_reduction_goes_on_once_servers_have_room_again(build: Build, disk: Path, tmp_path: Path) -> None:
-    reducing = Reducing(ArmOptions(), {})
     with ExitStack() as stack:
         store = stack.enter_context(closing(Filling(tmp_path)))
         store.disk = disk
@@ -58,13 +56,13 @@ def test_a_reduction_goes_on_once_servers_have_room_again(build: Build, disk: Pa
         arms = [Arm(name, build, stack.enter_context(Cluster(build, name, directory=disk)), ()) for name in ("a", "b")]
         (found,) = store.findings()
         with pytest.raises(ServerError, match=r"the disk of server \w is full; make room for|make room there"):
-            reducing.reduce(arms, found, store)
+            Triage("", {}, store).reduce(found, arms)
         (best,) = store.findings()
         assert not best.reduced
         assert len(best.least.case.all_steps) < len(CASE.all_steps)
         (disk / "filling").unlink()
         for arm in arms:
             arm.cluster.restart()
-        left = reducing.reduce(arms, best, stack.enter_context(opened(tmp_path)))
+        left = Triage("", {}, stack.enter_context(opened(tmp_path))).reduce(best, arms)
     assert left.shown
     assert len(left.case.all_steps) <= len(best.least.case.all_steps)

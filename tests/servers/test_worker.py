@@ -1,9 +1,8 @@
 """What a worker does when it is asked to stop in the middle of a case: it ends at once, and what was found is kept."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -12,19 +11,16 @@ from threading import Timer
 import pytest
 
 from fuzz.campaign import worker
+from fuzz.campaign.attached import attached
 from fuzz.campaign.catalog import opened
-from fuzz.campaign.findings import StoredFinding
 from fuzz.campaign.jobs import RangeResult
 from fuzz.campaign.schedule import Range
-from fuzz.campaign.store import Store
 from fuzz.campaign.worker import CaseWork
 from fuzz.generators.generator import Scale
 from fuzz.servers.arm import Arm
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
 from fuzz.sources.context import SourceContext
-from fuzz.triage.blame import Blame
-from fuzz.triage.reduced_case import ReducedCase
 from oracles.model.case import Case, CaseId, Kind, Step
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(120)]
@@ -39,20 +35,6 @@ def arms(build: Build) -> Iterator[tuple[Arm, ...]]:
 @pytest.fixture
 def stop() -> Event:
     return get_context("spawn").Event()
-
-
-@dataclass
-class WritesNothing:
-    """A reducer that leaves findings as they are."""
-
-    def write(self, found: StoredFinding, directory: Path) -> Path:
-        return directory / "script.sql"
-
-    def reduce(self, arms: Sequence[Arm], found: StoredFinding, store: Store) -> ReducedCase:
-        raise AssertionError
-
-    def blame(self, arms: Sequence[Arm], found: StoredFinding, smallest: ReducedCase) -> Blame:
-        raise AssertionError
 
 
 def cases(monkeypatch: pytest.MonkeyPatch, *made: Case) -> Range:
@@ -70,7 +52,7 @@ def queries(*sql: str) -> Case:
 
 
 def run(arms: tuple[Arm, ...], directory: Path, stop: Event, job: Range) -> RangeResult:
-    with CaseWork.on(arms, directory, 1, WritesNothing())(0, stop) as do:
+    with CaseWork(attached(arms), directory, 1, "", {})(0, stop) as do:
         result = do(job)
     assert isinstance(result, RangeResult)
     assert (result.trouble, result.fatal, result.notes) == (None, None, [])

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from fuzz.campaign.bugs import bug_key, bugs
-from fuzz.campaign.findings import StoredFinding
 from fuzz.triage.blame import Blame
+from fuzz.triage.bugs import bug_key, bugs
 from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.stored_finding import StoredFinding
 from oracles.model.case import Case
 from oracles.model.finding import Finding
 from tests.unit.test_summary import CLEAN, printed

@@ -9,10 +9,10 @@ from fuzz.bench.reduction import comparison as module
 from fuzz.bench.reduction.comparison import WHOLE, Outcome, comparison
 from fuzz.bench.reduction.reducer import Asked, Reducer, Task
 from fuzz.bench.reduction.size import Size
-from fuzz.campaign.findings import StoredFinding
 from fuzz.errors import ServerError
 from fuzz.report.console import Console
 from fuzz.report.reducers_table import contests_json, print_contests
+from fuzz.triage.stored_finding import StoredFinding
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Finding
 

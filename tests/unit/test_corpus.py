@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from fuzz.cli.options import ArmOptions
-from fuzz.cli.reducing import judged_by
 from fuzz.errors import CaseError
 from fuzz.servers.known_good import known_good
 from fuzz.triage.corpus import Entry, Folder, needless, newer_version, place_for
+from fuzz.triage.triage import with_replay_command
 from oracles.model.case import Case, Step
 from oracles.model.finding import Finding
 from tests.reduction.test_reproducer import script
@@ -83,4 +83,6 @@ def test_of_those_that_show_nothing_only_a_copy_goes() -> None:
 
 def test_a_script_that_was_moved_says_how_it_is_judged_there() -> None:
     arms = ArmOptions(arms=("a=\\1",))
-    assert "\n--   Judge it: ./pgduel replay /x/y.sql --arm 'a=\\1'\n" in judged_by(script(), Path("/x/y.sql"), arms)
+    assert "\n--   Judge it: ./pgduel replay /x/y.sql --arm 'a=\\1'\n" in with_replay_command(
+        script(), Path("/x/y.sql"), arms.command_line()
+    )

@@ -65,7 +65,7 @@ def test_a_part_that_makes_no_sense_is_refused(part: str) -> None:
 
 
 def test_the_tests_of_a_file_share_a_process() -> None:
-    files = [f"tests/unit/test_{name}.py" for name in ("bugs", "majority", "sampling", "tally")]
+    files = [f"tests/unit/test_{name}.py" for name in ("bugs", "majority", "sampling", "summary")]
     told = run_pytest("--numprocesses", "2", "--dist", "loadscope", "--verbose", *files)
     processes = defaultdict(set)
     for process, file in re.findall(r"^\[(gw\d)\].* (tests/\S+)::", told, re.MULTILINE):

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from fuzz.campaign.counters import Counters
-from fuzz.campaign.findings import StoredFinding
 from fuzz.report.console import Console
 from fuzz.report.summary import Summary, print_summary
 from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.stored_finding import StoredFinding
 from oracles.model.case import Case
 from oracles.model.finding import Finding
 

@@ -9,12 +9,12 @@ from typing import ClassVar
 
 from fuzz.bench import reduction
 from fuzz.bench.reduction.size import characters_of
-from fuzz.campaign.findings import StoredFinding
 from fuzz.errors import CaseError
 from fuzz.servers.arm import Arm
 from fuzz.triage.interestingness import InterestingnessTest
 from fuzz.triage.reduction.problem import TimeUp
 from fuzz.triage.reproducer.reproducer import parse
+from fuzz.triage.stored_finding import StoredFinding
 from oracles.model.case import Case
 from oracles.model.discovery import instances
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from fuzz.campaign.crashed import as_it_crashed
+from fuzz.triage.crashing_run import as_it_crashed
 from oracles.crash import Crash
 from oracles.model.case import Kind
 from oracles.model.finding import Finding

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fuzz.campaign.findings import StoredFinding
+from fuzz.triage.stored_finding import StoredFinding
 
 
 @dataclass(frozen=True, slots=True)

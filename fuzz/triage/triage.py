@@ -1,0 +1,166 @@
+"""Triage of a finding: reduce it, find the patch to blame, write its reproducer.
+
+Each step is recorded before the next one begins, so an interrupted triage goes on where it stopped.
+"""
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any, Protocol
+
+from fuzz import workdir
+from fuzz.errors import PgduelError
+from fuzz.execution.executor import Executor
+from fuzz.servers.arm import Arm
+from fuzz.triage.blame import Blame, suspicion
+from fuzz.triage.interestingness import FindingCheck, InterestingnessTest, same_arms
+from fuzz.triage.question_timeout import QuestionTimeout
+from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.reduction.problem import SECONDS
+from fuzz.triage.reduction.reducer import Uninteresting, reduce
+from fuzz.triage.reproducer.reproducer import noted, render
+from fuzz.triage.stored_finding import StoredFinding
+from oracles.model.case import Case
+from oracles.model.finding import Finding
+
+DIRECTORY = "reproducers"
+
+
+class Log(Protocol):
+    """What records the results of triage: the store of a campaign. All methods raise StorageError."""
+
+    directory: Path  # of the campaign; reproducers go to a directory below
+
+    def written(self, fingerprint: str, reproducer: Path) -> None:
+        """Record the path of a reproducer."""
+
+    def came_to(self, fingerprint: str, smallest: ReducedCase) -> None:
+        """Record the smallest case so far."""
+
+    def reduced(self, fingerprint: str, smallest: ReducedCase, seconds: float) -> None:
+        """Record the end of a reduction."""
+
+    def blamed(self, fingerprint: str, blame: Blame) -> None:
+        """Record the patch to blame."""
+
+
+@dataclass(frozen=True, slots=True)
+class Triage:
+    """Triage of the findings of one campaign."""
+
+    options: str  # of a command line, with which `pgduel replay` opens the same arms
+    records: Mapping[str, Any]  # arm → what is recorded of it
+    log: Log
+
+    def write(self, found: StoredFinding) -> StoredFinding:
+        """Write the script of the smallest known case, and return the finding with its path. Raises StorageError."""
+        path = self._write(found)
+        self.log.written(found.finding.fingerprint, path)
+        return replace(found, reproducer=path)
+
+    def path(self, found: StoredFinding) -> Path:
+        """Return the path of a finding's reproducer."""
+        return self.log.directory / DIRECTORY / f"{found.finding.fingerprint}.sql"
+
+    def investigate(self, found: StoredFinding, arms: Sequence[Arm]) -> ReducedCase:
+        """Reduce a finding and find the patch to blame, unless that is done; return the reduced case.
+
+        Raises BuildError, ServerError, StorageError.
+        """
+        smallest = found.least
+        if not found.reduced:
+            began = time.monotonic()
+            smallest = self.reduce(found, arms)
+            self.log.reduced(found.finding.fingerprint, smallest, time.monotonic() - began)
+        if smallest.shown:
+            self.log.blamed(found.finding.fingerprint, self.blame(found, smallest, arms))
+        return smallest
+
+    def reduce(self, found: StoredFinding, arms: Sequence[Arm]) -> ReducedCase:
+        """Reduce a case, recording each smaller one; return the smallest. Raises ServerError, StorageError.
+
+        It starts from the smallest case of an interrupted reduction. A finding that shows only under another symptom (a
+        crash at another site) is reduced by any finding of the same oracle and arms. One that does not show again
+        keeps its case.
+        """
+        smallest = self._smallest(found, arms)
+        self._write(replace(found, smallest=smallest))
+        return smallest
+
+    def _smallest(self, found: StoredFinding, arms: Sequence[Arm]) -> ReducedCase:
+        runs = 0
+        limit = QuestionTimeout()
+        with Executor(arms, "reduction", stop=limit.passed) as executor:
+            for alike, case in product((Finding.resembles, same_arms), dict.fromkeys((found.least.case, found.case))):
+                question = InterestingnessTest(executor, limit, arms, case, found.finding)
+                try:
+                    least = reduce(
+                        question.whole,
+                        partial(question.shows, alike=alike),
+                        seconds=SECONDS,
+                        by_hand=replay_command(found.case_id, self.options),
+                        seems=question.seems_to_show if alike == Finding.resembles else None,
+                        on_better=partial(self._keep, found, question),
+                    )
+                except Uninteresting as never:
+                    runs += never.runs
+                    continue
+                shown = FindingCheck(executor, arms, found.finding).voted(least.case, question.shown[least.case])
+                return ReducedCase(least.case, shown, least.showing.shown, least.showing.runs)
+        return ReducedCase(found.case, found.finding, 0, runs)
+
+    def _keep(self, found: StoredFinding, question: InterestingnessTest, better: Case) -> None:
+        """Record a smaller case, which has shown the finding once."""
+        smaller = ReducedCase(better, question.shown[better], 1, 1)
+        self.log.came_to(found.finding.fingerprint, smaller)
+        self._write(replace(found, smallest=smaller))
+
+    def _write(self, found: StoredFinding) -> Path:
+        path = self.path(found)
+        with workdir.writing(path.parent):
+            path.parent.mkdir(exist_ok=True)
+        least = found.least
+        command = replay_command(path, self.options)
+        workdir.write(path, render(least.case, least.finding, self.records, found.case_id, command))
+        return path
+
+    def blame(self, found: StoredFinding, smallest: ReducedCase, arms: Sequence[Arm]) -> Blame:
+        """Find the patch to blame without new builds, and note it in the script.
+
+        Tries the whole case where the smallest one does not show the finding again: that may depend on what was in
+        shared buffers. Raises BuildError, ServerError, StorageError.
+        """
+        whole = replace(smallest, case=found.case, finding=found.finding)
+        for known in dict.fromkeys((smallest, whole)):
+            blame = suspicion(known, arms, lambda line: None, built_only=True).blame(self.records)
+            if blame.first is not None:
+                break
+        if found.reproducer is not None:
+            note(found.reproducer, {"shows": smallest.how_often, "blame": str(blame)})
+        return blame
+
+
+def note(path: Path, notes: Mapping[str, str]) -> None:
+    """Add notes to the header of a reproducer. Raises PgduelError."""
+    try:
+        script = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise PgduelError(f"cannot read {path} ({error.strerror})") from error
+    workdir.write(path, noted(script, notes))
+
+
+def with_replay_command(script: str, path: Path, options: str) -> str:
+    """Return a script whose header has the command that replays it from a path."""
+    path = path.resolve()
+    near = path.relative_to(workdir.CHECKOUT) if path.is_relative_to(workdir.CHECKOUT) else path
+    line = f"--   Judge it: {replay_command(near, options)}"
+    return re.sub(r"^--   Judge it: .*$", lambda _: line, script, count=1, flags=re.MULTILINE)
+
+
+def replay_command(what: Path | str, options: str) -> str:
+    """Return the command that replays a case or a reproducer."""
+    return f"./pgduel replay {what}{options}"
