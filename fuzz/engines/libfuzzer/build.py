@@ -29,6 +29,7 @@ _FLAGS = (
     "-fno-sanitize=function",  # tree walkers are called through pointers of another type
     *("-fprofile-instr-generate", "-fcoverage-mapping"),
     *("-Wall", "-Wno-ignored-attributes", "-Werror"),  # the headers were configured for gcc
+    "-Wno-unused-function",  # an injected bug may leave out the only call
     "-ffile-compilation-dir=.",  # names of files hold for each harness that an object is linked into
 )
 _LINKING = ("-no-pie", "-lm", "-pthread")
