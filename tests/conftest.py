@@ -10,6 +10,8 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 from tests.parts import Times, note_times, noted_times, parts_of, seconds_of
 
+pytest_plugins = ["tests.fixtures"]
+
 # How fast a test is depends on the machine, and on what else it does.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")

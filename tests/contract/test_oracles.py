@@ -25,7 +25,7 @@ from oracles.model.finding import Finding
 from oracles.model.observation import CaseObservation, Column, Message, Observation, Outcome, Residue, Resources, Run
 from oracles.model.oracle import Agree, Oracle, all_oracles
 from oracles.model.sampling import BY_NAME, Sample
-from tests.unit.observed import ByHand, ok, row, seated
+from tests.oracles.observed import ByHand, ok, row, seated
 
 CHECKOUT = Path(__file__).parents[2]
 ORACLES = all_oracles()

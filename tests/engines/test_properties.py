@@ -1,0 +1,42 @@
+"""Each generator as a property on real servers: whatever it generates, arms agree. A failing case shrinks."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, note
+from hypothesis import strategies as st
+
+from fuzz.engines.property_based import cases, load_profile
+from fuzz.execution.executor import Executor
+from fuzz.execution.judging import judge_case
+from fuzz.generators.generator import Generator, all_generators
+from fuzz.servers.arm import ArmSpec, open_arms, shipped_series
+from fuzz.servers.base import Base
+from fuzz.servers.flavor import FLAVORS
+from oracles.model.oracle import Oracle, all_oracles
+from tests.oracles.observed import seated
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
+
+GENERATORS = all_generators()
+ORACLES: tuple[Oracle, ...] = all_oracles()
+ARMS = ("master", "patched")
+
+load_profile()
+
+
+@pytest.fixture(scope="module")
+def executor(base: Base) -> Iterator[Executor]:
+    specs = [ArmSpec(name, base, shipped_series(name, base), FLAVORS["assert"]) for name in ARMS]
+    with open_arms(specs, print) as arms, Executor(arms, "properties") as executor:
+        yield executor
+
+
+@pytest.mark.parametrize("generator", GENERATORS.values(), ids=list(GENERATORS))
+@given(data=st.data())
+def test_arms_agree(generator: Generator, executor: Executor, data: st.DataObject) -> None:
+    case = data.draw(cases(generator))
+    judged = judge_case(executor, seated(ORACLES, ARMS), case)
+    for finding in judged.findings:
+        note(f"{finding.oracle}: {finding.summary} ({finding.origin})")
+    assert judged.findings == ()

@@ -1,0 +1,230 @@
+"""What a stage observes of statements, under each protocol, and of what a case leaves behind."""
+
+import pytest
+
+from fuzz.errors import ServerError
+from fuzz.execution.executor import Executor
+from fuzz.execution.messages import values_of
+from fuzz.execution.modes import MODES
+from oracles.explain.nodes import PLANNER_CPU, planning_time
+from oracles.model.case import Case, Kind, Step
+from oracles.model.mode import Mode, Protocol
+from oracles.model.observation import CaseObservation, Column, Outcome, Run
+from tests.execution.conftest import PROTOCOLS, Observe, query
+
+pytestmark = pytest.mark.servers
+
+NUMBERS = (Step("CREATE TABLE numbers AS SELECT n FROM generate_series(1, 20) n"),)
+
+
+def values(observed: CaseObservation, step: int = 0) -> list[str | None]:
+    return [values_of(row)[0] for row in observed.steps[step].rows]
+
+
+@pytest.mark.parametrize("protocol", Protocol)
+def test_a_query_gives_its_rows_under_each_protocol(observe: Observe, protocol: Protocol) -> None:
+    modes = (PROTOCOLS[protocol],)
+    observed = observe(query("SELECT n FROM numbers WHERE n > 12 ORDER BY n"), modes=modes, scene=NUMBERS)
+    once = [str(n) for n in range(13, 21)]
+    expected = {Protocol.PREPARED: once + once, Protocol.CLOSED_EARLY: once[:5]}.get(protocol, once)
+    assert values(observed) == expected
+    assert observed.steps[0].columns == (Column("n", "23"),)
+    assert observed.steps[0].outcome is Outcome.OK
+
+
+@pytest.mark.parametrize("protocol", Protocol)
+def test_parameters_reach_the_query_under_each_protocol(observe: Observe, protocol: Protocol) -> None:
+    step = query("SELECT n FROM numbers WHERE n = $1::int OR $2::text IS NOT NULL", "7", None)
+    assert set(values(observe(step, modes=(PROTOCOLS[protocol],), scene=NUMBERS))) == {"7"}
+
+
+@pytest.mark.parametrize("protocol", Protocol)
+def test_a_query_neither_ends_nor_survives_its_transaction(observe: Observe, protocol: Protocol) -> None:
+    steps = (
+        *(Step("BEGIN"), query("SELECT 1"), query("SELECT 1/0"), query("SELECT 2")),
+        *(Step("ROLLBACK"), query("SELECT 3")),
+    )
+    observed = observe(*steps, modes=(PROTOCOLS[protocol],))
+    assert [step.sqlstate for step in observed.steps] == ["", "", "22012", "25P02", "", ""]
+    assert [step.transaction for step in observed.steps] == list("TTEEII")
+
+
+@pytest.mark.parametrize("protocol", Protocol)
+def test_explain_gives_the_plan_under_each_protocol(observe: Observe, protocol: Protocol) -> None:
+    steps = (query("SELECT n FROM numbers"), query("SELECT n FROM numbers WHERE n < $1", "5"))
+    observed = observe(*steps, modes=(PROTOCOLS[protocol],), scene=NUMBERS, explain=True)
+    for step, rows in zip(observed.steps, (20, 4), strict=True):
+        assert step.plan is not None
+        assert step.plan["Plan"]["Node Type"] == "Seq Scan"
+        assert step.plan["Plan"]["Actual Rows"] == rows
+
+
+@pytest.mark.parametrize("protocol", Protocol)
+def test_a_run_may_have_another_query_instead(observe: Observe, protocol: Protocol) -> None:
+    steps = (query("SELECT n FROM numbers"), query("SELECT 7"), query("SELECT 1"))
+    instead = ((1, "SELECT 8"), (3, "SELECT"))  # positions count the scene
+    observed = observe(*steps, modes=(PROTOCOLS[protocol],), scene=NUMBERS, instead=instead)
+    assert set(values(observed)) == {"8"}
+    assert set(values(observed, 1)) == {"7"}
+    assert set(observed.steps[2].rows) == {b"\0\0"}
+
+
+def test_optional_modes_leave_out_what_an_arm_does_not_know(observe: Observe) -> None:
+    mode = Mode("new", (("enable_telepathy", "off"), ("WORK_MEM", "77kB")), optional=True)
+    observed = observe(query("SHOW work_mem"), modes=(mode,))
+    assert (values(observed), observed.lacking) == (["77kB"], ("enable_telepathy",))
+
+
+def test_what_is_only_about_a_setting_that_an_arm_does_not_know_is_not_played(executor: Executor) -> None:
+    unknown = Mode("unknown", (("enable_telepathy", "off"),), optional=True)
+    both = Mode("both", (("enable_telepathy", "off"), ("work_mem", "77kB")), optional=True)
+    case = Case("test", NUMBERS, (query("SHOW work_mem"),))
+    runs = [Run("a", modes) for modes in ((), (unknown,), (both,))]
+    seen = executor.observe(case, runs)
+    usual, skipped, played = (seen[run] for run in runs)
+    assert {step.outcome for step in skipped.steps} == {Outcome.SKIPPED}
+    assert len(skipped.steps) == len(usual.steps)
+    assert skipped.lacking == played.lacking == ("enable_telepathy",)
+    assert values(played, len(NUMBERS)) == ["77kB"]
+
+
+def test_explain_tells_blocks_and_settings(observe: Observe) -> None:
+    observed = observe(query("SELECT 1"), modes=(Mode("small", (("work_mem", "64kB"),)),), explain=True)
+    plan = observed.steps[0].plan
+    assert plan is not None
+    assert (plan["Settings"]["work_mem"], plan["Plan"]["Temp Written Blocks"]) == ("64kB", 0)
+
+
+@pytest.mark.parametrize("protocol", Protocol)
+def test_planning_tells_its_processor_time(observe: Observe, protocol: Protocol) -> None:
+    observed = observe(query("SELECT n FROM numbers"), modes=(PROTOCOLS[protocol],), scene=NUMBERS, plannings=3)
+    plan = observed.steps[0].plan
+    assert plan is not None
+    assert 0 < planning_time(plan) <= plan["Planning Time"] + 0.1
+    assert planning_time(plan) == plan[PLANNER_CPU]
+
+
+def test_copy_is_pipelined_even_where_the_server_never_reads_the_data(observe: Observe) -> None:
+    observed = observe(
+        Step("COPY numbers FROM STDIN", Kind.COPY_IN, b"21\n22\n"),
+        Step("COPY nowhere FROM STDIN", Kind.COPY_IN, b"1\n" * 100_000),
+        Step("COPY numbers FROM STDIN", Kind.COPY_IN, b"23\nx\n" + b"24\n" * 100_000),
+        Step("COPY (SELECT n FROM numbers WHERE n > 20) TO STDOUT", Kind.COPY_OUT),
+        Step("COPY numbers FROM STDIN", Kind.COPY_IN),
+        scene=NUMBERS,
+    )
+    assert [step.outcome.value for step in observed.steps] == ["ok", "error", "error", "ok", "ok"]
+    assert observed.steps[0].tags == ("COPY 2",)
+    assert [step.sqlstate for step in observed.steps[1:3]] == ["42P01", "22P02"]
+    assert 'COPY numbers, line 2, column n: "x"' in observed.steps[2].messages[0].text
+    assert observed.steps[3].rows == (b"21\n", b"22\n")
+
+
+def test_large_data_in_both_directions_at_once_does_not_block(observe: Observe) -> None:
+    flood = query("SELECT repeat('x', 1000) FROM generate_series(1, 5000)")
+    copies = [Step("COPY texts FROM STDIN", Kind.COPY_IN, (b"y" * 1000 + b"\n") * 5000) for _ in range(2)]
+    observed = observe(flood, *copies, flood, scene=(Step("CREATE TABLE texts (t text)"),))
+    assert [len(step.rows) for step in observed.steps] == [5000, 0, 0, 5000]
+    assert dict(observed.digests)["texts"].startswith("10000 ")
+
+
+def test_types_of_the_case_have_names(observe: Observe) -> None:
+    scene = (Step("CREATE TYPE mood AS ENUM ('fine')"), Step("CREATE TABLE moods (m mood, ms mood[])"))
+    observed = observe(query("SELECT *, moods FROM moods"), scene=scene)
+    assert [column.type for column in observed.steps[0].columns] == ["mood", "_mood", "moods"]
+
+
+def test_messages_come_with_their_step_and_sqlstate(observe: Observe) -> None:
+    observed = observe(
+        Step("DO $$BEGIN RAISE WARNING 'look' USING ERRCODE = '01007', DETAIL = 'here', HINT = 'there'; END$$"),
+        query("SELECT 1"),
+    )
+    warning = observed.steps[0].messages[0]
+    assert (warning.severity, warning.sqlstate) == ("WARNING", "01007")
+    assert warning.text.split("\n")[:3] == ["look", "DETAIL: here", "HINT: there"]
+    assert not observed.steps[1].messages
+    assert any(line.startswith("WARNING:  look") for line in observed.log)
+
+
+def test_a_timeout_is_none_when_a_statement_only_pretends(twins: tuple[object, ...]) -> None:
+    with Executor(twins, "hasty", statement_timeout_ms=200) as executor:  # type: ignore[arg-type]
+        raised = Step("DO $$BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '57014'; END$$")
+        case = Case("test", (), (query("SELECT pg_sleep(5)"), raised, query("SELECT 1")))
+        (observed,) = executor.observe(case, [Run("a", ())]).values()
+    assert [step.outcome for step in observed.steps] == [Outcome.TIMEOUT, Outcome.ERROR, Outcome.OK]
+
+
+def test_what_a_case_sets_and_leaves_open_does_not_reach_the_next(observe: Observe) -> None:
+    steps = (
+        Step("SET search_path = pg_catalog"),
+        Step("SET statement_timeout = '1s'"),
+        Step("PREPARE p AS SELECT 1"),
+        Step("CREATE SERVER mine FOREIGN DATA WRAPPER postgres_fdw"),
+        Step("BEGIN"),
+        Step("DECLARE c CURSOR WITH HOLD FOR SELECT 1"),
+        Step("CREATE TABLE duel.t (n int)"),
+    )
+    for _ in range(2):
+        observed = observe(*steps)
+        assert {step.outcome for step in observed.steps} == {Outcome.OK}
+        assert observed.residue is not None
+        assert not any((observed.residue.pins, observed.residue.locks, observed.residue.cursors))
+        assert not any((observed.residue.temp_files, observed.residue.prepared))
+        assert observed.digests == ()
+
+
+def test_residue_shows_locks_that_outlive_the_case(observe: Observe) -> None:
+    residue = observe(query("SELECT pg_advisory_lock(7)")).residue
+    assert residue is not None
+    assert residue.locks == ("advisory ExclusiveLock 0/7/1",)
+
+
+def test_the_loopback_server_leads_to_the_cases_own_tables(observe: Observe) -> None:
+    scene = (*NUMBERS, Step("CREATE FOREIGN TABLE far (n int) SERVER loopback OPTIONS (table_name 'numbers')"))
+    observed = observe(query("SELECT count(*) FROM far"), scene=scene)
+    assert values(observed) == ["20"]
+    assert list(dict(observed.digests)) == ["numbers"]
+
+
+def test_repetitions_show_what_a_backend_holds_after_each(executor: Executor) -> None:
+    case = Case("test", NUMBERS, (query("SELECT n FROM numbers"),))
+    (observed,) = executor.observe(case, [Run("a", (), repeats=3)]).values()
+    assert len(observed.resources) == 3
+    for resources in observed.resources:
+        assert resources.open_files > 5
+        assert resources.contexts["TopMemoryContext"][0] == 1
+        assert "CacheMemoryContext" not in resources.contexts
+    assert [step.outcome for step in observed.steps] == [Outcome.OK] * 2
+
+
+def test_equal_runs_are_executed_once_and_all_are_answered(executor: Executor) -> None:
+    case = Case("test", (), (query("SELECT pg_backend_pid()"),))
+    runs = [Run("a", ()), Run("a", ()), Run("b", ()), Run("a", (MODES["extended"],))]
+    assert set(executor.observe(case, runs)) == set(runs)
+
+
+def test_databases_are_renewed_and_dropped(twins: tuple[object, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fuzz.execution.worker_database.RENEW_AFTER", 2)
+    case = Case("test", NUMBERS, (query("SELECT oid FROM pg_database WHERE datname = current_database()"),))
+    with Executor(twins, "mayfly") as executor:  # type: ignore[arg-type]
+        (first,) = executor.observe(case, [Run("a", ())]).values()
+        executor.observe(case, [Run("a", (), repeats=2)])
+        (second,) = executor.observe(case, [Run("a", ())]).values()
+    assert first.steps[1].rows != second.steps[1].rows
+    with Executor(twins, "tests2") as executor:  # type: ignore[arg-type]
+        count = Case("test", (), (query("SELECT count(*) FROM pg_database WHERE datname LIKE 'duel_mayfly%'"),))
+        (observed,) = executor.observe(count, [Run("a", ())]).values()
+    assert values(observed) == ["0"]
+
+
+def test_settings_that_the_server_refuses_are_named(executor: Executor) -> None:
+    mode = Mode("nonsense", (("work_mem", "plenty"),))
+    with pytest.raises(ServerError, match="work_mem"):
+        executor.observe(Case("test", (), ()), [Run("a", (mode,))])
+
+
+def test_messages_do_not_tell_where_an_arm_lives(observe: Observe) -> None:
+    lacking = Step("CREATE FUNCTION f() RETURNS int LANGUAGE c AS '$libdir/plpgsql', 'nobody'")
+    said = observe(lacking, Step("DO $$BEGIN RAISE NOTICE '%', current_setting('data_directory'); END$$")).steps
+    assert 'in file "INSTALLATION/lib/postgresql/plpgsql.so"' in said[0].messages[0].text
+    assert said[1].messages[0].text.startswith("DATA\n")

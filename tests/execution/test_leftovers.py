@@ -1,0 +1,69 @@
+"""What a case makes outside of its schema is seen, and gone before the next run."""
+
+import pytest
+
+from oracles.model.case import Step
+from oracles.model.observation import Outcome
+from tests.execution.conftest import Observe
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(300)]
+
+LEFT = (
+    "CREATE SCHEMA elsewhere",
+    "CREATE TABLE public.thing (a int)",
+    "CREATE TYPE public.colour AS ENUM ('red')",
+    "CREATE FUNCTION public.f() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+    "CREATE CAST (money AS text) WITH INOUT",
+    "CREATE PUBLICATION everything FOR ALL TABLES",
+    "CREATE EXTENSION pg_trgm SCHEMA public",
+    "CREATE LANGUAGE mine HANDLER plpgsql_call_handler",
+    "CREATE EVENT TRIGGER nothing ON ddl_command_end EXECUTE FUNCTION public.g()",
+    "SELECT lo_create(4711)",
+    "DO $$BEGIN EXECUTE format('ALTER DATABASE %I SET work_mem = 64', current_database()); END$$",
+)
+
+
+@pytest.mark.parametrize("sql", LEFT)
+def test_what_is_made_elsewhere_does_not_reach_the_next_run(observe: Observe, sql: str) -> None:
+    made = Step("CREATE FUNCTION public.g() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END'")
+    first, second = (observe(made, Step(sql), Step("SHOW work_mem")) for _ in range(2))
+    assert [step.outcome for step in first.steps] == ["ok", "ok", "ok"], first.steps
+    assert second.steps == first.steps
+
+
+def test_a_case_within_its_schema_keeps_its_database(observe: Observe) -> None:
+    database = Step("SELECT oid FROM pg_database WHERE datname = current_database()")
+    own = Step("CREATE TABLE t (a serial PRIMARY KEY, b text)"), Step("CREATE TEMP TABLE u (a int)")
+    first, second = (observe(database, *own, repeats=1).steps[0].rows for _ in range(2))  # arms have other OIDs
+    assert first == second
+
+
+def test_digests_tell_of_all_schemas_but_not_of_extensions(observe: Observe) -> None:
+    seen = observe(
+        Step("CREATE SCHEMA elsewhere"),
+        Step("CREATE TABLE elsewhere.t AS SELECT 1 AS a"),
+        Step("CREATE EXTENSION pg_buffercache SCHEMA public"),
+    )
+    assert [name for name, _ in seen.digests] == ["elsewhere.t"]
+
+
+MADE = (
+    Step("CREATE ROLE duel_one"),
+    Step("CREATE USER duel_two IN ROLE duel_one"),
+    Step("ALTER ROLE duel_two RENAME TO duel_three"),
+    Step("GRANT ALL ON SCHEMA duel, public TO PUBLIC"),
+    Step("SET ROLE duel_three"),
+    Step("CREATE TABLE public.t AS SELECT 1 AS a"),
+    Step("GRANT SELECT ON public.t TO duel_one"),
+)
+
+
+def test_roles_do_not_reach_the_next_run(observe: Observe) -> None:
+    for _ in range(2):
+        assert {step.outcome for step in observe(*MADE).steps} == {Outcome.OK}
+
+
+def test_roles_do_not_outlive_a_run_that_was_cut_short(observe: Observe) -> None:
+    cut = observe(*MADE, Step("RESET ROLE"), Step("SELECT pg_terminate_backend(pg_backend_pid())"))
+    assert cut.steps[-1].outcome is Outcome.LOST
+    assert {step.outcome for step in observe(*MADE).steps} == {Outcome.OK}

@@ -1,0 +1,141 @@
+"""Crashes are reported with the case that caused them, and only with that; afterwards all goes on."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import LiteralString
+
+import psycopg
+import pytest
+
+from fuzz.errors import ServerError
+from fuzz.execution.exchanges import Abandoned
+from fuzz.execution.executor import Executor
+from fuzz.servers import modules
+from fuzz.servers.arm import Arm
+from oracles.model.case import Case, Step
+from oracles.model.mode import Mode
+from oracles.model.observation import CaseObservation, Outcome, Run
+from tests.execution.conftest import query
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(120)]
+
+SLOW = Case("test", (), (query("SELECT pg_sleep(1)"), query("SELECT 1")))
+CANARY = Case("test", (Step("CREATE TABLE canary (n int)"),), (query("SELECT n FROM canary"), query("SELECT 1")))
+
+
+def play(executor: Executor, case: Case, *modes: Mode, sabotage: str = "") -> CaseObservation:
+    (observed,) = executor.observe(case, [Run("a", modes, sabotage=sabotage)]).values()
+    return observed
+
+
+@contextmanager
+def meanwhile(action: Callable[[], object]) -> Iterator[None]:
+    """Do something a moment later, in a thread of its own."""
+    thread = threading.Timer(0.3, action)
+    thread.start()
+    yield
+    thread.join()
+
+
+def kill(arm: Arm, which: LiteralString, number: int) -> Callable[[], None]:
+    def strike() -> None:
+        kwargs = arm.cluster.connect_kwargs
+        with psycopg.connect(host=str(kwargs["host"]), port=arm.cluster.port, user="postgres") as connection:
+            rows = connection.execute(b"SELECT pid FROM pg_stat_activity WHERE " + which.encode()).fetchall()
+        assert rows
+        for (pid,) in rows:
+            os.kill(pid, number)
+
+    return strike
+
+
+@pytest.mark.parametrize(("sabotage", "origin"), [("assert", "TRAP: failed Assert("), ("segv", "signal 11 in process")])
+def test_a_crash_is_reported_with_its_backtrace_once(
+    twins: tuple[Arm, ...], executor: Executor, sabotage: str, origin: str
+) -> None:
+    modules.ensure_module(twins[0].build, "pgduel_faults")
+    started = time.monotonic()
+    observed = play(executor, CANARY, sabotage=sabotage)
+    assert time.monotonic() - started < 5
+    assert observed.crash is not None
+    assert observed.crash.startswith(("TRAP: ", "pgduel_probe: "))
+    assert origin in observed.crash
+    assert observed.crash.count("(PostgresMain+") == 1
+    for static in ("exec_simple_query at postgres.c:", "at pgduel_faults.c:"):
+        assert static in observed.crash
+    assert "was terminated by signal" in observed.crash
+    assert [step.outcome for step in observed.steps] == [Outcome.OK, Outcome.LOST, Outcome.SKIPPED]
+    assert observed.residue is None
+    assert play(executor, CANARY).crash is None
+
+
+def test_a_crash_of_a_parallel_worker_is_its_leaders(twins: tuple[Arm, ...], executor: Executor) -> None:
+    always = Mode("in a worker", (("debug_parallel_query", "on"),))
+    with meanwhile(kill(twins[0], "backend_type = 'parallel worker'", signal.SIGSEGV)):
+        observed = play(executor, SLOW, always)
+    assert observed.crash is not None
+    assert "ParallelWorkerMain" in observed.crash
+    assert observed.steps[0].outcome is Outcome.LOST
+
+
+def test_somebody_elses_crash_is_not_the_cases_own(twins: tuple[Arm, ...], executor: Executor) -> None:
+    modules.ensure_module(twins[0].build, "pgduel_faults")
+    with Executor(twins, "neighbour") as neighbour:
+        seen: list[CaseObservation] = []
+        with meanwhile(lambda: seen.append(play(neighbour, CANARY, sabotage="segv"))):
+            observed = play(executor, SLOW)
+    assert seen[0].crash is not None
+    assert observed.crash is None
+    assert [step.outcome for step in observed.steps] == [Outcome.OK, Outcome.OK]  # played again
+
+
+def test_a_killed_postmaster_is_started_again(twins: tuple[Arm, ...], executor: Executor) -> None:
+    with meanwhile(lambda: os.kill(twins[0].cluster.pid, signal.SIGKILL)):
+        observed = play(executor, SLOW)
+    assert observed.crash is None
+    assert [step.outcome for step in observed.steps] == [Outcome.OK, Outcome.OK]
+
+
+def test_a_stage_goes_on_after_a_run_that_could_not_be_had(executor: Executor) -> None:
+    case = Case("test", (Step("CREATE TABLE t (n int)"),), (query("SELECT pg_sleep(0.2)"),))
+    refused = Run("b", (Mode("nonsense", (("work_mem", "plenty"),)),))
+    with pytest.raises(ServerError, match="work_mem"):
+        executor.observe(case, [Run("a", ()), refused])  # on the other arm, the case is left where it was
+    assert [step.outcome for step in play(executor, case).steps] == [Outcome.OK, Outcome.OK]
+
+
+def test_a_session_ended_by_its_own_statement_is_lost_not_crashed(executor: Executor) -> None:
+    unfed = Case("test", (Step("CREATE TABLE t (n int)"),), (Step("COPY t FROM STDIN"), query("SELECT 1")))
+    observed = play(executor, unfed)
+    assert observed.crash is None
+    assert [step.outcome for step in observed.steps] == [Outcome.OK, Outcome.LOST, Outcome.SKIPPED]
+    assert observed.steps[1].sqlstate == "08P01"
+
+
+def test_a_backend_that_hangs_is_a_timeout_and_killed(twins: tuple[Arm, ...]) -> None:
+    case = Case("test", (), (query("SELECT 1"), query("SELECT pg_sleep(9)"), query("SELECT 2")))
+    with Executor(twins, "hanging", statement_timeout_ms=1000) as executor:
+        with meanwhile(kill(twins[0], "query LIKE 'SELECT pg_sleep(9)%'", signal.SIGSTOP)):
+            observed = play(executor, case)
+        assert [step.outcome for step in observed.steps] == [Outcome.OK, Outcome.TIMEOUT, Outcome.SKIPPED]
+        assert observed.crash is not None
+        assert play(executor, CANARY).crash is None
+
+
+def test_a_stage_that_is_asked_to_stop_abandons_the_case_at_once_and_can_be_used_again(twins: tuple[Arm, ...]) -> None:
+    asked = threading.Event()
+    endless = Case("test", (Step("CREATE TABLE t (n int)"),), (query("SELECT pg_sleep(60)"),))
+    with Executor(twins, "stopped", statement_timeout_ms=60_000, stop=asked.is_set) as executor:
+        started = time.monotonic()
+        with meanwhile(asked.set), pytest.raises(Abandoned):
+            executor.observe(endless, [Run("a", ()), Run("b", ())])
+        assert time.monotonic() - started < 2
+        asked.clear()
+        assert [step.outcome for step in play(executor, CANARY).steps] == [Outcome.OK] * 3
+        asked.set()
+        started = time.monotonic()
+    assert time.monotonic() - started < 2

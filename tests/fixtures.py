@@ -1,0 +1,41 @@
+"""Fixtures for tests on real servers: one build, upstream with assertions, shared through the cache."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from fuzz.execution.executor import Executor
+from fuzz.servers.arm import Arm
+from fuzz.servers.base import Base, resolve_base
+from fuzz.servers.build import Build, ensure_build
+from fuzz.servers.cluster import Cluster
+from fuzz.servers.flavor import FLAVORS
+
+
+@pytest.fixture(scope="session")
+def base() -> Base:
+    return resolve_base("pg17", print)
+
+
+@pytest.fixture(scope="session")
+def build(base: Base) -> Build:
+    return ensure_build(base.tree, FLAVORS["assert"], print)
+
+
+@pytest.fixture
+def cluster(build: Build) -> Iterator[Cluster]:
+    with Cluster(build, "test") as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def arms(build: Build) -> Iterator[tuple[Arm, ...]]:
+    """One arm alone."""
+    with Cluster(build, "only") as cluster:
+        yield (Arm("only", build, cluster, ()),)
+
+
+@pytest.fixture(scope="module")
+def executor(arms: tuple[Arm, ...]) -> Iterator[Executor]:
+    with Executor(arms) as executor:
+        yield executor

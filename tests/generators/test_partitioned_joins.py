@@ -1,0 +1,136 @@
+"""The joins' generator without servers: its scenes have all that is asked for, its sizes stay within the scale."""
+
+import random
+import re
+from collections.abc import Iterator
+
+import pglast
+import pytest
+from pglast.ast import JoinExpr, Node, RangeFunction, RangeSubselect, RangeVar, SelectStmt
+from pglast.visitors import Visitor
+
+from fuzz.generators.generator import Scale
+from fuzz.generators.partitioned_joins import PartitionedJoins
+from oracles.model.case import Case, Step
+from tests.generators.shrinking import assert_shrinks
+
+SMALL = Scale(rows=30, relations=3, partitions=4, queries=5)
+
+
+def drawn(count: int, scale: Scale | None = None) -> list[Case]:
+    return [PartitionedJoins().generate(random.Random(f"unit/{n}"), scale or Scale()) for n in range(count)]
+
+
+@pytest.fixture(scope="module")
+def scenes() -> str:
+    return "\n".join(step.sql for case in drawn(150) for step in case.scene)
+
+
+@pytest.fixture(scope="module")
+def queries() -> list[Step]:
+    return [step for case in drawn(60) for step in case.steps]
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"PARTITION BY RANGE \(\w+\)",
+        r"PARTITION BY LIST \(\w+\)",
+        r"PARTITION BY HASH \(\w+\)",
+        r"PARTITION BY RANGE \(\w+, \w+\)",
+        r"PARTITION BY HASH \(\w+, \w+\)",
+        r"PARTITION BY \w+ \(\(\(i\d % \d+\)\)\)",
+        r"PARTITION BY \w+ \(\(lower\(t\d\)\)\)",
+        r"PARTITION OF r\d (DEFAULT|FOR VALUES .*) PARTITION BY",  # more levels
+        r"PARTITION OF r\d_\d (DEFAULT|FOR VALUES)",
+        r"PARTITION OF r\d DEFAULT",
+        r"FOR VALUES IN \(([^()]*, )?NULL",
+        r"ATTACH PARTITION",
+        r"ALTER TABLE r\d_\d DROP COLUMN",  # partitions with another layout
+        r"ALTER TABLE r\d DROP COLUMN",
+        r"PRIMARY KEY \(\w+",
+        r"generate_series\(1, 0\)",  # empty
+        r"CASE WHEN g % \d+ = 0 THEN g % \d+ ELSE \d+ END",  # skew
+        r"CASE WHEN g % \d+ <> \d+ THEN .* END",  # NULLs
+        r"CREATE INDEX ON r\d_\d",  # on one partition only
+        r"ANALYZE r\d_\d",
+        r"UPDATE r\d",
+        r"DELETE FROM r\d",
+    ],
+)
+def test_scenes_have_it(scenes: str, pattern: str) -> None:
+    assert re.search(pattern, scenes)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *("LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "CROSS JOIN", "LATERAL", "NATURAL", r"USING \(\w+, \w+\)"),
+        *(r"\bEXISTS \(", r"NOT EXISTS \(", r"\w IN \(SELECT", r"NOT IN \(SELECT", r"= ANY \(SELECT"),
+        *("IS NOT DISTINCT FROM", r"= \(SELECT (max|min)\(", r"= ANY \(ARRAY\(SELECT", r"\) (NOT )?IN \(SELECT"),
+        *(r"c AS MATERIALIZED", r"c AS NOT MATERIALIZED", "UNION ALL", "INTERSECT", "EXCEPT"),
+        *("GROUP BY", "HAVING", "ROLLUP", "CUBE", "GROUPING SETS", "DISTINCT", r"OVER \(PARTITION BY", "LIMIT"),
+        *(r"\$1::", "tableoid", r"JOIN \(\w+ AS \w+ (LEFT |FULL |RIGHT )?JOIN"),
+    ],
+)
+def test_queries_have_it(queries: list[Step], pattern: str) -> None:
+    assert any(re.search(pattern, step.sql) for step in queries)
+
+
+def test_rows_are_cut_off_under_a_total_order_only(queries: list[Step]) -> None:
+    for step in queries:
+        (statement,) = pglast.parse_sql(step.sql)
+        top = statement.stmt
+        assert isinstance(top, SelectStmt)
+        assert step.ordered == (top.sortClause is not None), step.sql
+        assert top.limitCount is None or step.ordered, step.sql
+
+
+def test_nothing_is_volatile(scenes: str, queries: list[Step]) -> None:
+    text = scenes + "\n".join(step.sql for step in queries)
+    assert not re.search(r"\b(random|now|clock_timestamp|nextval|ctid|xmin|pg_\w+|current_\w+|float\d)\b", text)
+
+
+class _FromLists(Visitor):
+    """Counts the items of each FROM list."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    def visit_SelectStmt(self, _: object, select: Node) -> None:
+        assert isinstance(select, SelectStmt)
+        self.sizes.append(sum(map(_items, select.fromClause or ())))
+
+
+def _items(item: Node | None) -> int:
+    if isinstance(item, JoinExpr):
+        return _items(item.larg) + _items(item.rarg)
+    assert isinstance(item, RangeVar | RangeSubselect | RangeFunction)
+    return 1
+
+
+@pytest.mark.parametrize("scale", [SMALL, Scale(), Scale(relations=8, partitions=40)], ids=["small", "default", "more"])
+def test_sizes_stay_within_the_scale(scale: Scale) -> None:
+    largest = 0
+    for case in drawn(40, scale):
+        assert 1 <= len(case.steps) <= scale.queries
+        for table in range(1, 6):
+            leaves = [name for name in _leaves(case) if name.startswith(f"r{table}_")]
+            assert len(leaves) <= scale.partitions + 1  # a default may be added to a scheme that others share
+        for step in case.scene:
+            for last in re.findall(r"generate_series\(\d+, (\d+)\)", step.sql):
+                assert int(last) <= scale.rows * 10
+        for step in case.steps:
+            lists = _FromLists()
+            lists(pglast.parse_sql(step.sql))
+            largest = max(largest, *lists.sizes)
+    assert largest == scale.relations
+
+
+def _leaves(case: Case) -> Iterator[str]:
+    made = re.compile(r"CREATE TABLE (r\d(?:_\d+)+)\b(?!.* PARTITION BY )")
+    return (found[1] for step in case.scene if (found := made.match(step.sql)))
+
+
+def test_a_failing_case_shrinks_to_little() -> None:
+    assert_shrinks(PartitionedJoins(), scene=12, characters=150)

@@ -1,0 +1,135 @@
+"""EXPLAIN's figures, made by hand: which contradict each other, and which only look as if they did."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from oracles.counters import Counters
+from oracles.model.oracle import Agree, Inconclusive, Verdict
+from oracles.model.sampling import EXPLAINED
+from tests.oracles.explained import Node, explained_case, hash_join, node
+from tests.oracles.observed import LOST, case, finding, judged, query, seen
+
+CASE = case(query(), modes=(EXPLAINED.mode,))
+FILTER = {
+    "Bits": 8192,
+    "Probes": 100,
+    "Rows Discarded": 0,
+    "Rows Emitted At Once": 0,
+    "Rows Passed": 100,
+    "False Positives": 3,
+    "False Positive Rate": 0.03,
+    "Rows Not Probed": 20,
+}
+
+
+def duel(plan: Node | None, other: Node | None = None) -> tuple[Verdict, ...]:
+    """Judge an arm with this plan; the one it is held against has another, or none."""
+    return judged(Counters(), CASE, lambda run: explained_case(plan if run.arm == "patched" else other))
+
+
+def filtered(kind: str, rows: float, outer: float, **told: Any) -> Node:
+    figures = FILTER | {name.replace("_", " "): value for name, value in told.items()}
+    return hash_join(kind, rows, outer, 50, Bloom_Filter=figures)
+
+
+@pytest.mark.parametrize(
+    ("join", "identity"),
+    [
+        (hash_join("Inner", 51, 10, 5), "inner join returns no more than all pairs"),
+        (hash_join("Semi", 11, 10, 50), "no row is returned twice"),
+        (hash_join("Anti", 11, 10, 50), "no row is returned twice"),
+        (hash_join("Right Anti", 6, 10, 5), "no inner row is returned twice"),
+        (hash_join("Left", 9, 10, 5), "every outer row is kept"),
+        (hash_join("Full", 9, 10, 5), "every outer row is kept"),
+        (hash_join("Full", 10, 3, 11), "every inner row is kept"),
+        (hash_join("Right", 4, 10, 5), "every inner row is kept"),
+        (hash_join("Inner", 5, 10, 5, read=4), "hash table holds no more than was read"),
+        (hash_join("Inner", 5, 10, 5, table={"Hash Batches": 6}), "batches are a power of two"),
+        (hash_join("Inner", 5, 10, 5, table={"Original Hash Batches": 8}), "batches never become fewer"),
+        (filtered("Inner", 90, 120, Rows_Passed=99), "every probe has an outcome"),
+        (filtered("Inner", 90, 120, False_Positives=101), "false positives have passed"),
+        (filtered("Inner", 90, 120, False_Positive_Rate=1.5), "false positive rate is a share"),
+        (filtered("Left", 120, 120, Rows_Passed=90, Rows_Discarded=10), "no row is discarded"),
+        (filtered("Right", 90, 120, Rows_Passed=90, Rows_Emitted_At_Once=10), "no row is emitted at once"),
+        (
+            filtered("Anti", 9, 120, Rows_Passed=90, Rows_Emitted_At_Once=10),
+            "rows emitted at once are returned or filtered",
+        ),
+        (filtered("Inner", 90, 119), "no outer row is probed twice"),
+        (filtered("Inner", 90, 120, Bits=8191), "filter's bits are a power of two"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_contradiction_is_a_finding(join: Node, identity: str) -> None:
+    found = finding(duel(join))
+    assert found.origin.startswith(identity)
+    assert found.arms == ("master", "patched")
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        hash_join("Left", 10, 10, 5),
+        hash_join("Left", 30, 10, 5),
+        hash_join("Left", 2, 10, 5, Rows_Removed_by_Filter=8),  # WHERE b.x IS NULL
+        hash_join("Right", 5, 10, 5),
+        hash_join("Full", 12, 10, 5),
+        hash_join("Anti", 0, 10, 5),
+        hash_join("Semi", 10, 10, 5),
+        hash_join("Left", 4, 3, 5, loops=3),  # 10 rows of 3 loops told as 3 of each, and 11 as 4
+        hash_join("Left", 3, 3, 5, loops=3),
+        hash_join("Left", 3.33, 3.34, 5, loops=3),  # told with decimals since PostgreSQL 18
+        node("Limit", 1, hash_join("Left", 1, 10, 5)),  # not run to its end
+        node("Limit", 1, node("Subquery Scan", 1, hash_join("Right", 1, 10, 5))),
+        node("Nested Loop", 1, node("Result", 1), hash_join("Left", 1, 10, 5) | {"Parent Relationship": "Inner"})
+        | {"Join Type": "Semi"},
+        node("Merge Join", 1, hash_join("Left", 1, 10, 5) | {"Parent Relationship": "Outer"}),
+        node("Result", 1, hash_join("Left", 1, 10, 5) | {"Parent Relationship": "InitPlan"}),  # EXISTS
+        hash_join("Inner", 0, 0, 0, loops=0, table={"Hash Batches": 0}),  # never ran
+        filtered("Inner", 90, 120),
+        filtered("Semi", 90, 120, Rows_Passed=60, Rows_Discarded=40),
+        filtered("Left", 120, 120, Rows_Passed=60, Rows_Emitted_At_Once=40),
+        filtered("Anti", 40, 120, Rows_Passed=60, Rows_Emitted_At_Once=40),
+        filtered("Anti", 30, 120, Rows_Passed=60, Rows_Emitted_At_Once=40) | {"Rows Removed by Filter": 10},
+        node("Merge Join", 5, node("Hash", 5)),
+        None,
+    ],
+)
+def test_what_adds_up_is_none(plan: Node | None) -> None:
+    assert duel(plan) == (Agree(0 if plan is None else 1),)
+
+
+def test_a_sort_reads_all_however_few_rows_are_wanted() -> None:
+    assert finding(duel(node("Limit", 1, node("Sort", 1, hash_join("Left", 9, 10, 5))))).step == 0
+
+
+def test_the_outer_side_is_not_read_to_its_end_when_the_hash_table_is_empty() -> None:
+    above = hash_join("Inner", 0, 1, 0)
+    above["Plans"][0] = hash_join("Left", 1, 10, 5) | {"Parent Relationship": "Outer"}
+    assert duel(above) == (Agree(1),)
+    above["Plans"][1]["Actual Rows"] = above["Plans"][1]["Plans"][0]["Actual Rows"] = 1
+    assert finding(duel(above)).origin == "every outer row is kept: Hash Left Join"
+
+
+def test_what_all_arms_tell_wrongly_is_about_the_base() -> None:
+    wrong = hash_join("Left", 9, 10, 5)
+    verdicts = duel(wrong, wrong)
+    assert finding(verdicts).arms == ("master", "master")
+    assert verdicts[1:] == (Agree(1),)
+
+
+def test_figures_of_the_first_arm_are_judged_too() -> None:
+    assert finding(duel(None, hash_join("Left", 9, 10, 5))).arms == ("patched", "master")
+
+
+def test_a_lost_connection_tells_nothing() -> None:
+    lost = replace(seen(LOST), residue=None)
+    assert judged(Counters(), CASE, lambda run: lost) == (Inconclusive("connection lost"),)
+
+
+def test_other_cases_are_not_explained() -> None:
+    runs = [Counters().runs(case(query(f"SELECT {number}")), ("a", "b")) for number in range(1200)]
+    share = sum(len(each) == 4 for each in runs) / len(runs)
+    assert 0.6 < share * EXPLAINED.share < 1.4

@@ -1,0 +1,239 @@
+"""Leaks, on observations made by hand: what must be found, and what must not be taken for a leak."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import count
+
+import pytest
+
+from oracles.leak import CONFIRMING_REPEATS, Leak
+from oracles.model.case import Case
+from oracles.model.finding import Finding
+from oracles.model.observation import CaseObservation, Remote, Residue, Resources, Run
+from oracles.model.oracle import Agree, Inconclusive, Verdict
+from oracles.model.sampling import REPEATED as SAMPLE
+from oracles.model.sampling import REPEATS
+from tests.oracles.observed import LOST, case, error, finding, judged, ok, query, seen, timeout, warning
+
+NOT_CLOSED = "resource was not closed: TupleDesc 0x7fd41a577b68 (16393,-1)"
+ONCE = next(made for made in (case(query(f"SELECT {n}")) for n in count()) if made not in SAMPLE)
+REPEATED = next(made for made in (case(query(f"SELECT {n}")) for n in count()) if made in SAMPLE)
+
+
+def duel(master: CaseObservation, patched: CaseObservation, played: Case = ONCE) -> tuple[Verdict, ...]:
+    return judged(Leak(), played, lambda run: master if run.arm == "master" else patched)
+
+
+CLEAN = seen(ok("1"))
+
+
+def test_nothing_left_is_agreement() -> None:
+    assert duel(CLEAN, CLEAN) == (Agree(1),)
+
+
+def test_the_servers_own_leak_warning_is_a_finding() -> None:
+    found = finding(duel(CLEAN, seen(ok("1", messages=[warning(NOT_CLOSED)]))))
+    assert found.origin == "warning: resource was not closed: TupleDesc N (N,-N)"
+    assert found.actual == NOT_CLOSED
+
+
+def test_a_leak_warning_that_only_the_log_has_is_a_finding() -> None:
+    logged = ("LOG:  connection authorized", f"WARNING:  {NOT_CLOSED}\n\tCONTEXT:  parallel worker")
+    assert finding(duel(CLEAN, replace(CLEAN, log=logged))).actual == NOT_CLOSED
+
+
+def test_one_leak_told_through_both_channels_is_one_finding() -> None:
+    told = seen(ok("1", messages=[warning(NOT_CLOSED), warning(NOT_CLOSED)]))
+    assert finding(duel(CLEAN, replace(told, log=(f"WARNING:  {NOT_CLOSED}",))))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'resource was not closed: relation "duel.t"',
+        "resource was not closed: [036] (rel=base/5/16384, blockNum=0, flags=0x83800000, refcount=1 1)",
+        "buffer refcount leak: [036] (rel=base/5/16384, blockNum=0, flags=0x83800000, refcount=1 1)",
+        "2 temporary files and directories not closed at end-of-transaction",
+        "leaked parallel context",
+        'cannot remove relcache entry for "t" because it has nonzero refcount',
+    ],
+)
+def test_the_origin_of_a_leak_names_no_object(text: str) -> None:
+    origin = finding(duel(CLEAN, seen(ok("1", messages=[warning(text)])))).origin
+    assert not any(digit in origin for digit in "0123456789")
+    assert '"' not in origin
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        warning("resource was not closed: says a function", sqlstate="01004"),
+        warning("the canary is unwell"),
+        replace(warning(NOT_CLOSED), severity="NOTICE"),  # RAISE NOTICE of the same words
+    ],
+)
+def test_other_messages_are_no_leaks(message: object) -> None:
+    assert duel(CLEAN, seen(ok("1", messages=[message]))) == (Agree(1),)  # type: ignore[list-item]
+
+
+def test_a_leak_of_all_arms_is_about_the_base() -> None:
+    leaking = seen(ok("1", messages=[warning(NOT_CLOSED)]))
+    verdicts = duel(leaking, leaking)
+    assert finding(verdicts).arms == ("master", "master")
+    assert verdicts[1:] == (Agree(1),)
+
+
+def test_a_leak_of_the_first_arm_alone_is_its_own() -> None:
+    leaking = seen(ok("1", messages=[warning(NOT_CLOSED)]))
+    assert finding(duel(leaking, CLEAN)).arms == ("patched", "master")
+
+
+@pytest.mark.parametrize(
+    ("left", "origin"),
+    [
+        (Residue(temp_files=("0.0",)), "left: temp files"),
+        (Residue(pins=1), "left: pins"),
+        (Residue(locks=("relation AccessShareLock",)), "left: locks"),
+        (Residue(locks=("advisory ExclusiveLock 0/1/1",)), "left: locks"),
+        (Residue(cursors=("c",)), "left: cursors"),
+        (Residue(prepared=("p",)), "left: prepared"),
+        (Residue(remote=("idle in transaction session",)), "left: remote"),
+    ],
+)
+def test_what_stays_behind_is_a_finding(left: Residue, origin: str) -> None:
+    assert finding(duel(CLEAN, replace(CLEAN, residue=left))).origin == origin
+
+
+def behind(*statements: str) -> CaseObservation:
+    """Return a case behind whose foreign server a session logged this."""
+    return replace(CLEAN, remote=tuple(Remote(1, 1, f"LOG:  {statement}") for statement in statements))
+
+
+BEGIN, COMMIT = "statement: START TRANSACTION ISOLATION LEVEL REPEATABLE READ", "statement: COMMIT TRANSACTION"
+DECLARE = "statement: DECLARE c1 CURSOR FOR\nSELECT a FROM duel.t"
+EXECUTE = "execute pgsql_fdw_prep_3: INSERT INTO duel.t(a) VALUES ($1)"
+
+
+@pytest.mark.parametrize(
+    ("statements", "origin"),
+    [
+        ((BEGIN, DECLARE, COMMIT), "left: remote cursor"),
+        ((BEGIN, DECLARE, "statement: CLOSE c2", COMMIT), "left: remote cursor"),
+        ((BEGIN, EXECUTE, EXECUTE, COMMIT), "left: remote prepared statement"),
+    ],
+)
+def test_what_stays_open_behind_a_foreign_server_is_a_finding(statements: Sequence[str], origin: str) -> None:
+    assert finding(duel(CLEAN, behind(*statements))).origin == origin
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        (BEGIN, DECLARE, "statement: FETCH 100 FROM c1", "statement: CLOSE c1", COMMIT),
+        (BEGIN, DECLARE, "statement: ABORT TRANSACTION"),
+        (BEGIN, DECLARE, "statement: ROLLBACK TO SAVEPOINT s2; RELEASE SAVEPOINT s2", COMMIT),
+        (BEGIN, EXECUTE, "statement: DEALLOCATE pgsql_fdw_prep_3", COMMIT),
+        (BEGIN, EXECUTE, "statement: ABORT TRANSACTION", "statement: DEALLOCATE ALL", BEGIN, COMMIT),
+        (BEGIN, DECLARE),  # the session that it serves has not ended its transaction
+    ],
+)
+def test_what_is_closed_in_time_is_no_leak(statements: Sequence[str]) -> None:
+    assert duel(CLEAN, behind(*statements)) == (Agree(1),)
+
+
+def test_a_leak_warning_of_a_session_behind_a_foreign_server_is_a_finding() -> None:
+    told = replace(CLEAN, remote=(Remote(1, 0, f"WARNING:  {NOT_CLOSED}"),))
+    assert finding(duel(CLEAN, told)).actual == NOT_CLOSED
+
+
+def test_an_advisory_lock_that_all_arms_keep_is_the_cases_own() -> None:
+    kept = replace(CLEAN, residue=Residue(locks=("advisory ExclusiveLock 0/1/1",)))
+    assert duel(kept, kept) == (Agree(1),)
+
+
+def test_another_lock_that_all_arms_keep_is_a_finding() -> None:
+    kept = replace(CLEAN, residue=Residue(locks=("relation AccessShareLock",)))
+    assert finding(duel(kept, kept)).arms == ("master", "master")
+
+
+@pytest.mark.parametrize("patched", [seen(timeout()), seen(error("40P01")), replace(seen(LOST), residue=None)])
+def test_an_advisory_lock_that_the_other_arm_never_got_to_take_is_no_leak(patched: CaseObservation) -> None:
+    kept = replace(CLEAN, residue=Residue(locks=("advisory ExclusiveLock 0/1/1",)))
+    assert not any(isinstance(verdict, Finding) for verdict in duel(kept, patched))
+
+
+def test_a_lost_connection_cannot_be_looked_at() -> None:
+    assert duel(CLEAN, replace(seen(LOST), residue=None)) == (Inconclusive("connection lost"),)
+
+
+def test_a_leak_warning_before_the_connection_was_lost_counts() -> None:
+    told = replace(seen(ok("1", messages=[warning(NOT_CLOSED)])), residue=None)
+    assert finding(duel(CLEAN, told))
+
+
+def growing(master: Callable[[int], int], patched: Callable[[int], int]) -> tuple[Verdict, ...]:
+    """Judge a case after whose n-th repetition (from 0) a session holds so many bytes."""
+
+    def respond(run: Run) -> CaseObservation:
+        held = master if run.arm == "master" else patched
+        return replace(CLEAN, resources=tuple(holding(held(n)) for n in range(run.repeats)) if run.repeats > 1 else ())
+
+    return judged(Leak(), REPEATED, respond)
+
+
+def holding(context_bytes: int, open_files: int = 30) -> Resources:
+    return Resources(open_files, 3, {"ExecutorState": (1, context_bytes)})
+
+
+def test_growth_of_one_arm_is_a_finding() -> None:
+    found = finding(growing(lambda n: 8192, lambda n: 8192 + 100 * n))
+    assert (found.origin, found.arms) == ("growth: memory context ExecutorState", ("master", "patched"))
+    assert found.actual.count(",") == CONFIRMING_REPEATS - 1
+
+
+def test_growth_of_the_first_arm_is_its_own() -> None:
+    assert finding(growing(lambda n: 100 * n, lambda n: 0)).arms == ("patched", "master")
+
+
+def test_faster_growth_than_the_other_arms_is_a_finding() -> None:
+    assert finding(growing(lambda n: 100 * n, lambda n: 150 * n)).arms == ("master", "patched")
+
+
+@pytest.mark.parametrize(
+    ("master", "patched"),
+    [
+        ([8] * 18, [8] * 18),
+        ([n * 100 for n in range(18)], [n * 120 for n in range(18)]),  # both grow: caches
+        ([8] * 18, [8, 16, 24] + [32] * 15),  # warming up
+        ([8] * 18, [8, 8, 16, 16, 32, 32] * 3),  # by doubling, now and then
+        ([8] * 18, [8, 16, 8, 16, 8, 16] * 3),
+    ],
+)
+def test_what_sessions_do_anyway_is_no_growth(master: Sequence[int], patched: Sequence[int]) -> None:
+    assert growing(lambda n: master[n], lambda n: patched[n]) == (Agree(1),)
+
+
+def test_growth_that_stops_is_no_finding() -> None:
+    assert growing(lambda n: 8, lambda n: min(n, REPEATS) * 100) == (Agree(1),)
+
+
+def test_open_files_that_grow_are_a_finding() -> None:
+    def respond(run: Run) -> CaseObservation:
+        leak = run.arm == "patched"
+        return replace(CLEAN, resources=tuple(holding(8, 30 + n * leak) for n in range(run.repeats)))
+
+    assert finding(judged(Leak(), REPEATED, respond)).origin == "growth: open files"
+
+
+def test_repetitions_that_were_cut_short_show_no_growth() -> None:
+    def respond(run: Run) -> CaseObservation:
+        short = run.arm == "patched" and run.repeats > 1
+        resources = tuple(holding(100 * n) for n in range(run.repeats - short)) if run.arm == "patched" else ()
+        return replace(CLEAN, resources=resources, residue=None if short else Residue())
+
+    assert judged(Leak(), REPEATED, respond) == (Inconclusive("connection lost"),)
+
+
+def test_the_share_of_repeated_cases_is_as_announced() -> None:
+    repeated = sum(case(query(f"SELECT {n} AS x")) in SAMPLE for n in range(3200))
+    assert 0.7 < repeated * SAMPLE.share / 3200 < 1.3

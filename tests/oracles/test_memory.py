@@ -1,0 +1,242 @@
+"""Memory and temporary files, on plans made by hand: what is too much, and what only looks like it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from oracles.explain.hash_memory import allowance, roomier
+from oracles.memory.oracle import Memory
+from oracles.model.case import Step
+from oracles.model.observation import CaseObservation, Run
+from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
+from oracles.model.sampling import EXPLAINED
+from tests.oracles.explained import Node, explained_case, hash_join, node
+from tests.oracles.observed import LOST, case, finding, judged, query, seen, way
+
+CASE = case(query(), modes=(EXPLAINED.mode,))
+SMALL = {"work_mem": "64kB", "hash_mem_multiplier": "1"}
+WRITTEN = "Temp Written Blocks"
+
+
+def join(peak: int = 40, written: int = 100, *, batches: int = 4, **more: Any) -> Node:
+    table = {"Peak Memory Usage": peak, "Hash Batches": batches}
+    return hash_join("Inner", 10, 10, 5, table=table, **more) | {WRITTEN: written}
+
+
+def gathered(below: Node, workers: int = 2) -> Node:
+    return node("Gather", 10, below, Workers_Planned=workers, **{WRITTEN: below[WRITTEN]})
+
+
+def duel(master: Node, patched: Node, *otherwise: tuple[str, str, Node]) -> tuple[Verdict, ...]:
+    """Judge the plans; `otherwise` tells arm and way of runs in which the plan is another."""
+    others = {(arm, name): plan for arm, name, plan in otherwise}
+    plain = {"master": master, "patched": patched}
+    return judged(Memory(), CASE, lambda run: explained_case(others.get((run.arm, way(run)), plain[run.arm]), SMALL))
+
+
+def test_more_than_is_allowed_is_a_finding() -> None:
+    found = finding(duel(join(), join(peak=65)))
+    assert found.origin == "Peak Memory Usage of Hash under plan Hash Join, Seq Scan"
+    assert found.summary.startswith("step 0: Peak Memory Usage of Hash: 65 kB, at most 64 kB")
+
+
+def test_more_than_the_reference_took_beyond_the_allowance_is_a_finding() -> None:
+    assert finding(duel(join(peak=80), join(peak=81))).expected.startswith("at most 80 kB")
+
+
+def test_more_blocks_than_files_can_explain_are_a_finding() -> None:
+    found = finding(duel(join(), join(written=109)))  # 2 files for each of 4 batches
+    assert (found.origin.partition(" under")[0], found.actual.partition("\n")[0]) == (WRITTEN, "109")
+
+
+def test_what_writes_although_the_other_does_not_is_a_finding() -> None:
+    single = join(written=0, batches=1)
+    assert finding(duel(single, join(written=9)))
+    assert finding(duel(single, single | {WRITTEN: 1}))
+
+
+@pytest.mark.parametrize(
+    ("master", "patched"),
+    [
+        (join(), join(peak=64)),
+        (join(peak=20), join(peak=60)),  # more, yet allowed
+        (join(peak=900), join(peak=900)),  # one key's tuples cannot be split
+        (join(), join(written=108)),  # the last block of each file
+        (join(batches=1, written=0), join(batches=2, written=4)),
+        (gathered(join(shared=True)), gathered(join(peak=190, shared=True))),  # each participant's share
+        (gathered(join(shared=True)), gathered(join(written=132, shared=True))),  # chunks of four blocks
+        (join(loops=3), join(written=124, loops=3)),  # files of each loop
+        (join(peak=90, written=900), join()),  # less
+        (node("Aggregate", 1, Peak_Memory_Usage=70), node("Aggregate", 1, Peak_Memory_Usage=70)),
+    ],
+)
+def test_what_is_allowed_is_no_finding(master: Node, patched: Node) -> None:
+    assert duel(master, patched) == (Agree(1),)
+
+
+def test_a_private_table_of_a_worker_has_one_share_only() -> None:
+    assert finding(duel(gathered(join()), gathered(join(peak=65))))
+
+
+def test_what_did_other_work_is_not_compared() -> None:
+    fewer = join(peak=65)
+    fewer["Plans"][0]["Actual Rows"] = 9
+    assert duel(join(), fewer) == (Inconclusive("other plans or other work"),)
+    assert duel(join(), node("Result", 10)) == (Inconclusive("other plans or other work"),)
+
+
+def test_how_many_workers_wrote_is_a_matter_of_timing() -> None:
+    assert duel(gathered(join(loops=2)), gathered(join(written=900, loops=3))) == (Agree(1),)
+    assert finding(duel(gathered(join(loops=2)), gathered(join(peak=65, loops=3))))
+
+
+def test_what_one_run_alone_shows_is_no_finding() -> None:
+    large = join(peak=65)
+    assert duel(join(), large, ("patched", "again 2", join())) == (
+        Unstable("Peak Memory Usage of Hash: not in all runs"),
+    )
+
+
+def test_what_the_reference_takes_now_and_then_is_no_finding() -> None:
+    large = gathered(join(written=300, shared=True))
+    once = ("master", "again 3", large)
+    assert duel(gathered(join(shared=True)), large, once) == (Unstable(f"{WRITTEN}: not in all runs"),)
+
+
+def test_a_wide_tuple_on_the_edge_is_no_finding() -> None:
+    roomier = "work_mem * 1.25"
+    verdicts = duel(join(), join(peak=70), ("patched", roomier, join(peak=60)))
+    assert verdicts == (Unstable("Peak Memory Usage of Hash: not with a little more memory"),)
+
+
+def test_another_plan_under_more_memory_says_nothing() -> None:
+    other = node("Merge Join", 10)
+    ways = [(arm, name, other) for arm in ("master", "patched") for name in ("work_mem * 1.125", "work_mem * 1.25")]
+    assert finding(duel(join(), join(peak=70), *ways))
+
+
+def test_a_table_that_fits_under_more_memory_says_nothing() -> None:
+    fits = join(peak=70, batches=1)
+    ways = [(arm, name, fits) for arm in ("master", "patched") for name in ("work_mem * 1.125", "work_mem * 1.25")]
+    assert finding(duel(join(), join(peak=70), *ways))
+
+
+def test_more_memory_is_given_in_terms_of_what_the_statement_had() -> None:
+    asked: list[Run] = []
+
+    def respond(run: Run) -> CaseObservation:
+        asked.append(run)
+        return explained_case(join() if run.arm == "master" else join(peak=70), SMALL)
+
+    judged(Memory(), CASE, respond)
+    assert {"72kB", "80kB"} == {value for run in asked for mode in run.modes for _, value in mode.settings}
+
+
+def beside_a_table_of_one_tuple(peak: int, master: Node, patched: Node) -> tuple[Verdict, ...]:
+    """Judge the plans; such a table takes that much in the arm that the other is held against."""
+    plain = {"master": master, "patched": patched}
+    return judged(
+        Memory(), CASE, lambda run: explained_case(join(peak, batches=1) if run.instead else plain[run.arm], SMALL)
+    )
+
+
+def test_buckets_on_top_of_what_does_not_count_them_are_no_finding() -> None:
+    verdicts = beside_a_table_of_one_tuple(1, join(peak=900), join(peak=908))
+    assert verdicts == (Inconclusive("the reference does not count buckets"),)
+    assert finding(beside_a_table_of_one_tuple(9, join(peak=900), join(peak=908)))
+    assert finding(beside_a_table_of_one_tuple(1, join(peak=900), join(peak=910)))
+
+
+def test_batches_that_buckets_need_are_no_finding() -> None:
+    ways = [("patched", name, join()) for name in ("work_mem * 1.125", "work_mem * 1.25")]
+    verdicts = duel(join(), join(written=300), *ways)
+    assert verdicts == (Unstable(f"{WRITTEN}: not with a little more memory"),)
+
+
+def bordering(peak: int, batches: int, buckets: int, written: int, *, rows: int = 30, originally: int = 0) -> Node:
+    """Return a join whose table has so many batches and buckets, 2 kB a row expected, over one that has none."""
+    table = {"Peak Memory Usage": peak, "Hash Batches": batches, "Original Hash Batches": originally or batches}
+    table |= {"Hash Buckets": buckets, "Original Hash Buckets": buckets, "Plan Rows": rows, "Plan Width": 2000}
+    plan = hash_join("Inner", 10, 10, 5, table=table) | {WRITTEN: written}
+    plan["Plans"][0]["Plan Width"] = 2000
+    return plan
+
+
+OTHER = [
+    (arm, name, node("Merge Join", 10))
+    for arm in ("master", "patched")
+    for name in ("work_mem * 1.125", "work_mem * 1.25")
+]
+FOR_BUCKETS = (Inconclusive("joins need other batches for their buckets"),)
+
+
+def test_batches_that_expected_tuples_need_beside_buckets_are_no_finding_though_more_memory_changes_the_plan() -> None:
+    fits = bordering(58, 1, 1024, 0)
+    assert duel(fits, bordering(33, 2, 32, 15), *OTHER) == FOR_BUCKETS
+    fewer = bordering(48, 1, 1024, 0, rows=25)  # there is room for 1024 buckets beside these
+    assert finding(duel(fewer, bordering(33, 2, 32, 15, rows=25), *OTHER))
+
+
+def test_batches_doubled_when_memory_was_full_are_no_finding_though_more_memory_changes_the_plan() -> None:
+    fits = bordering(60, 2, 1024, 20)
+    assert duel(fits, bordering(63, 4, 256, 40, originally=2), *OTHER) == FOR_BUCKETS
+    assert finding(duel(fits, bordering(61, 4, 256, 40, originally=2), *OTHER))
+
+
+def test_another_join_must_not_write_more_beside_one_that_needs_batches() -> None:
+    def beside(first: Node, second: Node) -> Node:
+        return node("Append", 10, first, second, **{WRITTEN.replace(" ", "_"): first[WRITTEN] + second[WRITTEN]})
+
+    before, after = bordering(60, 2, 1024, 20), bordering(63, 4, 256, 40, originally=2)
+    assert duel(beside(before, before), beside(after, before), *OTHER) == FOR_BUCKETS
+    assert finding(duel(beside(before, before), beside(after, before | {WRITTEN: 25}), *OTHER))
+
+
+def test_which_tuples_are_in_as_many_batches_depends_on_buckets() -> None:
+    before, after = bordering(60, 2, 1024, 5), bordering(60, 2, 32, 17)
+    assert duel(before, after) == FOR_BUCKETS
+    assert finding(duel(before, bordering(60, 2, 1024, 17)))  # the same buckets: the same tuples
+    assert finding(duel(before, bordering(60, 2, 32, 18)))  # 5 were written, 8 were in memory, 4 may be partial
+    assert finding(duel(before, bordering(60, 4, 32, 17)))
+
+
+def test_where_a_key_that_cannot_be_divided_is_written_is_up_to_the_server() -> None:
+    (verdict,) = duel(join(peak=900), join(peak=900, written=300))
+    assert isinstance(verdict, Inconclusive)
+    assert "larger than memory" in verdict.reason
+    assert finding(duel(join(peak=64), join(peak=64, written=300)))
+
+
+def test_what_else_is_in_a_batch_that_cannot_be_divided_is_up_to_the_server() -> None:
+    def divided(peak: int, others: int) -> Node:
+        plan = join(peak=peak)
+        plan["Plans"][1][WRITTEN] = others
+        return plan
+
+    why = "a batch is larger than memory, and what else is in it is up to the arm"
+    assert duel(divided(313, 35), divided(365, 28)) == (Inconclusive(why),)
+    assert finding(duel(divided(313, 35), divided(365, 35)))
+    assert finding(duel(divided(60, 35), divided(65, 28)))
+
+
+def test_a_lost_connection_tells_nothing() -> None:
+    lost: Callable[[Run], CaseObservation] = lambda run: replace(seen(LOST), residue=None)  # noqa: E731
+    assert judged(Memory(), CASE, lost) == (Inconclusive("connection lost"),)
+
+
+@pytest.mark.parametrize(
+    ("settings", "kilobytes"),
+    [({}, 8192), ({"work_mem": "64kB"}, 128), ({"work_mem": "1MB", "hash_mem_multiplier": "1.5"}, 1536)],
+)
+def test_the_allowance_is_as_the_server_counts_it(settings: dict[str, str], kilobytes: float) -> None:
+    assert allowance(settings) == kilobytes
+
+
+def test_more_memory_is_given_where_statements_set_it() -> None:
+    sets = (Step("SET work_mem = '64kB'"), Step("set local WORK_MEM to '1MB'"), Step("SET work_mem_x = '1MB'"), query())
+    assert roomier(case(*sets), 64, 9 / 8).instead == (
+        (0, "SET work_mem = '72kB'"),
+        (1, "set local WORK_MEM = '1152kB'"),
+    )

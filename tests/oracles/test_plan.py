@@ -1,0 +1,142 @@
+"""Plans made by hand: what is another plan, and what only looks like one."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from oracles.model.case import Case
+from oracles.model.observation import CaseObservation, Observation, Run
+from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
+from oracles.model.sampling import PLANNED
+from oracles.plan import Plan
+from tests.oracles.observed import ARMS, LOST, ByHand, case, error, finding, judged, ok, query, seen, way
+
+CASE = case(query(), modes=(PLANNED.mode,))
+
+Node = dict[str, Any]
+
+
+def node(kind: str, *below: Node, cost: float = 10.0, **more: Any) -> Node:
+    figures = {"Startup Cost": 0.0, "Total Cost": cost, "Plan Rows": 5, "Plan Width": 8}
+    return {"Node Type": kind, **figures, **{key.replace("_", " "): value for key, value in more.items()}} | (
+        {"Plans": list(below)} if below else {}
+    )
+
+
+def planned(plan: Node, **beside: Any) -> Observation:
+    return replace(ok(), plan={"Plan": plan, **{key.replace("_", " "): value for key, value in beside.items()}})
+
+
+def duel(master: Node, patched: Node, *otherwise: tuple[str, str, Node]) -> tuple[Verdict, ...]:
+    """Judge the plans; `otherwise` tells arm and way of runs in which the plan is another."""
+    others = {(arm, name): plan for arm, name, plan in otherwise}
+    plain = {"master": master, "patched": patched}
+    return judged(Plan(), CASE, lambda run: seen(planned(others.get((run.arm, way(run)), plain[run.arm]))))
+
+
+def join(kind: str = "Hash Join", cost: float = 50.0, scan: float = 10.0) -> Node:
+    return node(kind, node("Seq Scan", Alias="a"), node("Seq Scan", cost=scan, Alias="b"), cost=cost)
+
+
+def test_equal_plans_agree() -> None:
+    assert duel(join(), join()) == (Agree(1),)
+
+
+def test_figures_are_blamed_on_the_lowest_node() -> None:
+    found = finding(duel(join(), join(cost=51.0, scan=11.0)))
+    assert found.summary == "step 0: another plan: figures of Seq Scan"
+    assert found.expected == "Hash Join > Seq Scan\nTotal Cost: 10.0"
+    assert found.actual == "Hash Join > Seq Scan\nTotal Cost: 11.0"
+
+
+def test_another_kind_of_node_is_blamed_on_the_highest() -> None:
+    found = finding(duel(node("Limit", join()), node("Limit", join("Merge Join", scan=11.0))))
+    assert found.summary == "step 0: another plan: Merge Join instead of Hash Join"
+    assert found.expected.splitlines()[0] == "Limit > Hash Join"
+
+
+@pytest.mark.parametrize(
+    ("other", "what"),
+    [
+        (node("Append", node("Seq Scan")), "nodes below of Append"),
+        (node("Append", node("Seq Scan"), node("Seq Scan"), Filter="(a = 2)"), "Filter of Append"),
+        (node("Append", node("Seq Scan"), node("Seq Scan"), Workers_Planned=2), "Workers Planned of Append"),
+        (node("Append", node("Seq Scan"), node("Seq Scan", cost=10.01)), "figures of Seq Scan"),
+    ],
+)
+def test_whatever_a_node_tells_is_compared(other: Node, what: str) -> None:
+    assert finding(duel(node("Append", node("Seq Scan"), node("Seq Scan")), other)).summary.endswith(what)
+
+
+def test_one_cause_has_one_fingerprint_over_literals() -> None:
+    one, other = (finding(duel(join(), join(scan=cost))).fingerprint for cost in (11.0, 12.0))
+    assert one == other
+
+
+def test_time_memory_and_compilation_are_no_plan() -> None:
+    told: list[dict[str, Any]] = [
+        {"Planning_Time": 0.1},
+        {"Planning_Time": 9.9, "Planning": {"Memory Used": 12}, "JIT": {"Functions": 3}},
+    ]
+    plans = {arm: seen(planned(join(), **more)) for arm, more in zip(ARMS, told, strict=True)}
+    assert judged(Plan(), CASE, lambda run: plans[run.arm]) == (Agree(1),)
+
+
+def test_temporary_tables_have_a_schema_of_their_session() -> None:
+    ours, theirs = (
+        node("Seq Scan", Schema=f"pg_temp_{number}", Output=[f"pg_temp_{number}.f(a)"]) for number in (3, 12)
+    )
+    assert duel(ours, theirs) == (Agree(1),)
+
+
+def test_what_the_reference_does_not_repeat_is_no_finding() -> None:
+    runs: list[Run] = []
+
+    def respond(run: Run) -> CaseObservation:
+        runs.append(run)
+        varies = run.arm == "master" and way(run) == "again 1"
+        return seen(planned(join(cost=52.0 if varies else 51.0 if run.arm == "patched" else 50.0)))
+
+    assert judged(Plan(), CASE, respond) == (Unstable("plans: not in all runs"),)
+    assert {way(run) for run in runs if run.plannings} == {"planned", "again 1"}  # no more are needed
+
+
+def test_what_the_suspect_does_now_and_then_is_no_finding() -> None:
+    assert duel(join(), join(cost=51.0), ("patched", "again 4", join())) == (Unstable("plans: not in all runs"),)
+
+
+@pytest.mark.parametrize("cut", [LOST, error("57014"), ok()])
+def test_a_repetition_that_was_cut_proves_nothing(cut: Observation) -> None:
+    def respond(run: Run) -> CaseObservation:
+        if way(run) == "again 2":
+            return seen(cut)
+        return seen(planned(join(cost=51.0 if run.arm == "patched" else 50.0)))
+
+    assert judged(Plan(), CASE, respond) == (Unstable("plans: not in all runs"),)
+
+
+def test_a_lost_connection_tells_nothing() -> None:
+    lost: Callable[[Run], CaseObservation] = lambda run: replace(seen(LOST), residue=None)  # noqa: E731
+    assert judged(Plan(), CASE, lost) == (Inconclusive("connection lost"),)
+
+
+def test_what_follows_a_step_that_ended_otherwise_is_not_compared() -> None:
+    steps = case(query(), query(), query(), modes=(PLANNED.mode,))
+
+    def respond(run: Run) -> CaseObservation:
+        middle = error("40P01") if run.arm == "patched" else ok()
+        return seen(planned(join()), middle, planned(join(cost=51.0 if run.arm == "patched" else 50.0)))
+
+    assert judged(Plan(), steps, respond) == (Inconclusive("a step ended otherwise"), Agree(1))
+
+
+def test_queries_are_planned_and_not_run_in_a_share_of_cases() -> None:
+    def asked(played: Case) -> set[bool]:
+        executor = ByHand(lambda run: seen(planned(join())))
+        executor.observe(played, Plan().runs(played, ARMS))
+        return {run.plannings > 0 for run in executor.asked}
+
+    assert asked(CASE) == {False, True}
+    assert sum(True in asked(case(query(f"SELECT {number}"))) for number in range(400)) in range(50, 110)

@@ -1,0 +1,83 @@
+"""Which rows are picked, how a query is made to let them through, and what is not said of it."""
+
+from collections.abc import Callable
+
+import pytest
+
+from oracles.model.observation import CaseObservation, Observation, Run
+from oracles.model.oracle import Agree
+from oracles.model.sampling import PIVOTED
+from oracles.pqs import Pqs, pivots
+from tests.oracles.observed import case, error, finding, judged, ok, query, seen
+
+SQL = "SELECT max(a.x) FROM a LEFT JOIN b ON a.k = b.k WHERE a.x > 3 AND NOT b.y IN (1, 2) GROUP BY a.y"
+ROWS = ["'(1,2)'", "'(3,4)'"]
+
+
+def test_conditions_are_turned_into_true_ones() -> None:
+    made = pivots(SQL)
+    assert made is not None
+    assert made.pick().endswith("AND (a.k = b.k) IS TRUE")
+    assert made.truths(ROWS) == (
+        "SELECT (a.x > 3), (NOT b.y IN (1, 2)) FROM "
+        """(SELECT ('(1,2)'::"a").*) AS "a", (SELECT ('(3,4)'::"b").*) AS "b\""""
+    )
+    rectified = made.rectified(ROWS, ["f", "NULL"])
+    assert "LEFT JOIN b ON a.k = b.k WHERE NOT (a.x > 3) AND (NOT b.y IN (1, 2)) IS NULL OFFSET 0" in rectified
+    assert rectified.endswith("WHERE p0 = '(1,2)' AND p1 = '(3,4)'")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT x FROM a",
+        "SELECT x FROM (SELECT x FROM a) AS q JOIN b ON q.x = b.x WHERE q.x > 1",
+        "SELECT x FROM a JOIN b USING (x) WHERE x > 1",
+        "SELECT x FROM ONLY a WHERE x > 1",
+        "SELECT x FROM a AS c (x) WHERE x > 1",
+        "SELECT x FROM generate_series(1, 3) AS a (x) WHERE x > 1",
+        "WITH a AS (TABLE b) SELECT x FROM a WHERE x > 1",
+        "SELECT x FROM a WHERE x > random()",
+        "SELECT x FROM a TABLESAMPLE system (50) WHERE x > 1",
+    ],
+)
+def test_what_has_no_rows_of_its_own_is_left_alone(sql: str) -> None:
+    assert pivots(sql) is None
+
+
+def answering(picked: Observation, truths: Observation, found: Observation) -> Callable[[Run], CaseObservation]:
+    """Return what answers the three queries."""
+
+    def respond(run: Run) -> CaseObservation:
+        asked = dict(run.instead).get(0, "")
+        return seen(found if "DISTINCT" in asked else picked if "ORDER BY" in asked else truths)
+
+    return respond
+
+
+ONE = case(query("SELECT a.x FROM a WHERE a.x > 3"), modes=(PIVOTED.mode,))
+
+
+def test_a_row_that_is_found_agrees() -> None:
+    assert judged(Pqs(), ONE, answering(ok("'(5)'"), ok("t"), ok("'(5)'"))) == (Agree(1),)
+
+
+def test_a_row_that_is_not_found_is_a_finding() -> None:
+    found = finding(judged(Pqs(), ONE, answering(ok("'(5)'"), ok("t"), ok())))
+    assert found.origin == "a row is not found that all conditions hold for"
+    assert "WHERE (a.x > 3) OFFSET 0" in found.actual
+
+
+def test_a_reader_is_shown_all_that_was_asked() -> None:
+    picked, truths, rectified = finding(judged(Pqs(), ONE, answering(ok("'(5)'"), ok("t"), ok()))).beside
+    assert "ORDER BY" in picked.sql
+    assert truths.sql.startswith("SELECT (a.x > 3) FROM")
+    assert "DISTINCT" in rectified.sql
+
+
+def test_an_empty_table_has_no_row_to_find() -> None:
+    assert judged(Pqs(), ONE, answering(ok(), ok("t"), ok())) == (Agree(0),)
+
+
+def test_a_condition_that_cannot_be_worked_out_says_nothing() -> None:
+    assert judged(Pqs(), ONE, answering(ok("'(5)'"), error("22012"), ok())) == (Agree(0),)

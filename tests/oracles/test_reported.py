@@ -1,0 +1,77 @@
+"""What another program reports: two queries, of which the second bears a tag, have the same rows, or not."""
+
+from dataclasses import replace
+
+from oracles.model.case import Case, Step
+from oracles.model.observation import CaseObservation, Column, Observation, Run
+from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
+from oracles.reported import AS_BEFORE, OF_THIS_SCENE, Reported
+from tests.oracles.observed import case, error, finding, judged, ok, query, seen
+
+LEFT, RIGHT = "SELECT a FROM t", "SELECT b FROM t"
+
+
+def tagged(sql: str) -> Step:
+    return replace(query(sql), tags=(AS_BEFORE,))
+
+
+PLAYED = case(query(LEFT), tagged(RIGHT))
+
+
+def duel(answers: dict[str, Observation], played: Case = PLAYED) -> tuple[Verdict, ...]:
+    def respond(run: Run) -> CaseObservation:
+        instead = dict(run.instead)
+        sqls = [instead.get(position, step.sql) for position, step in enumerate(played.all_steps)]
+        return seen(*(answers.get(sql, ok()) for sql in sqls))
+
+    return judged(Reported(), played, respond)
+
+
+def test_equal_rows_in_any_order_agree() -> None:
+    assert duel({LEFT: ok("1", "2"), RIGHT: ok("2", "1")}) == (Agree(1),)
+
+
+def test_other_rows_are_a_finding_that_shows_both_queries() -> None:
+    found = finding(duel({LEFT: ok("1", "2"), RIGHT: ok("1")})[:1])
+    assert (found.oracle, found.step, found.shown_by_all) == ("reported", 1, True)
+    assert [each.sql for each in found.beside] == [LEFT, RIGHT]
+
+
+def test_queries_without_a_tag_are_not_held_against_each_other() -> None:
+    assert duel({LEFT: ok("1"), RIGHT: ok("2")}, case(query(LEFT), query(RIGHT))) == (Agree(0),)
+
+
+def test_a_query_that_fails_says_nothing() -> None:
+    assert duel({LEFT: error("22012"), RIGHT: ok("2")}) == (Agree(0),)
+    assert not any(isinstance(each, Inconclusive) for each in duel({LEFT: ok("1"), RIGHT: error("22012")}))
+
+
+def test_sums_of_floating_point_numbers_are_not_compared() -> None:
+    rounded = replace(ok("0.1"), columns=(Column("sum", "701"),))
+    assert duel({LEFT: rounded, RIGHT: replace(rounded, rows=ok("0.2").rows)}) == (Agree(0),)
+
+
+def test_what_differs_once_is_no_finding() -> None:
+    def respond(run: Run) -> CaseObservation:
+        again = run.modes and run.modes[-1].name == "again 1"
+        wrong = dict(run.instead).get(1) == RIGHT and not again
+        return seen(ok(), ok("2" if wrong else "1"))
+
+    assert isinstance(judged(Reported(), PLAYED, respond)[0], Unstable)
+
+
+def test_a_reduced_case_claims_nothing_that_was_not_reported() -> None:
+    whole = Case(
+        "by_hand", (Step("CREATE TABLE t (a int, b int)"), Step("ANALYZE")), (query(), query(LEFT), tagged(RIGHT))
+    )
+    fewer = replace(whole, scene=whole.scene[:1], steps=whole.steps[1:])
+    assert Reported().may_become(whole, fewer)
+    assert not Reported().may_become(whole, replace(whole, steps=(query(LEFT), tagged("SELECT 1"))))
+    assert not Reported().may_become(whole, replace(whole, steps=(query(), tagged(RIGHT))))
+
+
+def test_a_claim_about_the_rows_of_a_scene_keeps_the_scene() -> None:
+    there = replace(query("SELECT true"), tags=(AS_BEFORE, OF_THIS_SCENE))
+    whole = Case("by_hand", (Step("CREATE TABLE t (a int)"), Step("INSERT INTO t VALUES (1)")), (query(LEFT), there))
+    assert Reported().may_become(whole, replace(whole, modes=()))
+    assert not Reported().may_become(whole, replace(whole, scene=whole.scene[:1]))

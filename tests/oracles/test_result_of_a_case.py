@@ -1,0 +1,134 @@
+"""Result equality over a whole case: what one step's end means for the steps after it, and for what tables hold."""
+
+from dataclasses import replace
+
+import pytest
+
+from oracles.model.case import Step
+from oracles.model.observation import CaseObservation, Observation, Run
+from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
+from oracles.result import Result
+from tests.oracles.observed import LOST, SKIPPED, case, error, finding, judged, ok, query, seen, timeout, way
+
+COMMAND = Step("INSERT")
+
+
+def cases(master: CaseObservation, patched: CaseObservation, *steps: Step) -> tuple[Verdict, ...]:
+    return judged(Result(), case(*steps), lambda run: master if run.arm == "master" else patched)
+
+
+def test_an_unstable_query_does_not_hide_what_follows() -> None:
+    def respond(run: Run) -> CaseObservation:
+        first = ok("x" if run.arm == "master" and way(run) != "hashed" else "y")
+        return seen(first, ok("1" if run.arm == "master" else "2"))
+
+    verdicts = judged(Result(), case(query(), query()), respond)
+    assert verdicts[0] == Unstable("rows: master differs from itself, hashed")
+    assert finding(verdicts).step == 1
+
+
+def test_nothing_is_compared_once_the_data_may_differ() -> None:
+    master = seen(ok(tag="INSERT 0 2"), ok("1", "2"), digests={"t": "2 77"})
+    patched = seen(ok(tag="INSERT 0 1"), ok("1"), digests={"t": "1 66"})
+    verdicts = cases(master, patched, COMMAND, query())
+    assert (len(verdicts), finding(verdicts).step) == (1, 0)
+    assert finding(verdicts).origin == "command tags: INSERT"
+
+
+def test_an_error_whose_text_alone_differs_leaves_equal_data() -> None:
+    def respond(run: Run) -> CaseObservation:
+        other = run.arm == "patched" or way(run) == "indexed"
+        return seen(error("23505", "that" if other else "this"), ok("2" if run.arm == "patched" else "1"))
+
+    verdicts = judged(Result(), case(COMMAND, query()), respond)
+    assert isinstance(verdicts[0], Unstable)
+    assert finding(verdicts).step == 1
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_after_a_query_timed_out_the_rest_is_compared(both: bool) -> None:  # noqa: FBT001
+    master, patched = seen(timeout() if both else ok("1"), ok("1")), seen(timeout(), ok("1"))
+    assert cases(master, patched, query(), query()) == (Inconclusive("timeout"), Agree(1))
+    different = seen(timeout(), ok("2"))
+    assert finding(cases(master, different, query(), query())).step == 1
+
+
+@pytest.mark.parametrize(
+    ("step", "master", "patched"),
+    [
+        (COMMAND, ok(tag="INSERT 0 1"), timeout()),  # the row is there, or not
+        (COMMAND, timeout(), timeout()),  # values of a sequence were used up, more or less of them
+        (query(), ok("1", transaction="T"), timeout("E")),  # a later COMMIT keeps what went before, or not
+        (query(), ok("1", transaction=""), timeout("")),
+        (query(), LOST, ok("1")),
+    ],
+)
+def test_after_an_end_that_may_have_changed_the_data_nothing_is_compared(
+    step: Step, master: Observation, patched: Observation
+) -> None:
+    verdicts = cases(seen(master, ok("1"), digests={"t": "1 1"}), seen(patched, ok("2"), digests={}), step, query())
+    assert len(verdicts) == 1
+    assert isinstance(verdicts[0], Inconclusive)
+
+
+def test_a_lost_connection_is_inconclusive() -> None:
+    lost = replace(seen(ok("1"), LOST, SKIPPED), residue=None)
+    steps = (query(), query(), query())
+    verdicts = cases(seen(ok("1"), ok("1"), ok("1")), lost, *steps)
+    assert verdicts == (Inconclusive("connection lost"), Agree(1))
+
+
+def test_a_connection_lost_after_the_last_step_leaves_no_digests_to_compare() -> None:
+    lost = replace(seen(ok("1")), residue=None)
+    assert cases(seen(ok("1"), digests={"t": "1 1"}), lost, query()) == (Inconclusive("connection lost"), Agree(1))
+
+
+def test_tables_that_could_not_be_read_in_time_are_not_taken_to_be_gone() -> None:
+    hasty = replace(seen(ok("1")), digested=False)
+    assert cases(seen(ok("1"), digests={"t": "1 1"}), hasty, query()) == (Inconclusive("timeout"), Agree(1))
+
+
+@pytest.mark.parametrize(
+    ("name", "master", "patched", "origin"),
+    [
+        ("t", "2 77", "2 78", "stored: table"),
+        ("t", "2 77", "1 77", "stored: table"),
+        ("t", "0 0", None, "stored: table"),
+        ("t_id_seq", "7", "8", "stored: sequence"),  # a failed statement used up one more
+        ("t_id_seq", "1 unused", "1", "stored: sequence"),
+    ],
+)
+def test_what_is_stored_counts(name: str, master: str, patched: str | None, origin: str) -> None:
+    failed = error("23505")
+    gone = {} if patched is None else {name: patched}
+    found = finding(cases(seen(failed, digests={name: master}), seen(failed, digests=gone), COMMAND))
+    assert (found.origin, found.step) == (origin, None)
+    assert name in found.summary
+
+
+def stored(master: str, otherwise: str, patched: str) -> tuple[Verdict, ...]:
+    """Judge a case after which table t holds this; `otherwise` is what the reference stores under another plan."""
+
+    def respond(run: Run) -> CaseObservation:
+        held = patched if run.arm == "patched" else otherwise if way(run) == "workers" else master
+        return seen(ok(tag="INSERT 0 2"), digests={"a": "1 1", "t": held})
+
+    return judged(Result(), case(COMMAND), respond)
+
+
+def test_ids_given_in_the_plans_order_are_unstable() -> None:
+    assert stored("2 77", "2 55", "2 66")[0] == Unstable("contents stored: master differs from itself, workers")
+
+
+def test_lost_rows_are_found_even_where_ids_depend_on_the_plan() -> None:
+    assert finding(stored("2 77", "2 55", "1 66")).summary == "after the case: t differs in number of rows stored"
+
+
+def test_a_wavering_sequence_does_not_hide_a_table() -> None:
+    def respond(run: Run) -> CaseObservation:
+        drawn = "9" if way(run) == "workers" or run.arm == "patched" else "7"
+        return seen(error("23505"), digests={"s": drawn, "t": "1 1" if run.arm == "master" else "1 2"})
+
+    verdicts = judged(Result(), case(COMMAND), respond)
+    assert isinstance(verdicts[0], Unstable)
+    assert finding(verdicts).origin == "stored: table"

@@ -1,0 +1,155 @@
+"""Analyses made by hand: what must be found, and what only looks like it."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+
+from oracles.model.case import Case, Kind, Step
+from oracles.model.finding import Finding
+from oracles.model.observation import CaseObservation, Message, Observation, Remote, Residue, Run
+from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
+from oracles.statistics.oracle import Statistics
+from tests.oracles.observed import LOST, error, judged, ok, row
+
+ROWS = 1000
+CASE = Case(
+    "by_hand",
+    (Step("CREATE FOREIGN TABLE far (n integer) SERVER loop"),),
+    (Step("ANALYZE far"), Step("SELECT count(*) FROM near", Kind.QUERY)),
+)
+BERNOULLI = "DECLARE c1 CURSOR FOR SELECT n FROM duel.near TABLESAMPLE BERNOULLI(25)"
+EVERYTHING = "DECLARE c1 CURSOR FOR SELECT n FROM duel.near"
+
+
+def analyzed(
+    kept: int = 260,
+    total: float | None = None,
+    asked: Sequence[str] = (BERNOULLI,),
+    *,
+    method: str | None = "bernoulli",
+    null_frac: float = 0.0,
+    quoted: float = ROWS,
+    stored: float | None = None,
+) -> CaseObservation:
+    """Return what a run of the oracle's own sees of 1000 rows without NULLs, of which 300 are wanted."""
+    total = kept * 4 if total is None else total
+    facts = {
+        "remote": "duel.near",
+        "method": method,
+        "wanted": 300,
+        "current": True,
+        "estimate": total if stored is None else stored,
+        "quoted": quoted,
+        "quoted_parts": quoted,
+    }
+    column = {
+        "name": "n", "widest": 1, "ranks": [1] * ROWS, "values": ["7"], "null_frac": null_frac, "n_distinct": 1,
+        "common": ["7"], "frequencies": [1 - null_frac], "bounds": None, "correlation": 1,
+    }  # fmt: skip
+    seen = {"rows": ROWS, "members": None, "blocks": [1] * ROWS, "columns": [column]}
+    said = (
+        Message("INFO", "00000", 'analyzing "duel.far"'),
+        Message("INFO", "00000", f'"far": table contains {total:.0f} rows, {kept} rows in sample'),
+    )
+    told = replace(ok(), rows=(row(json.dumps(facts), json.dumps(seen)),))
+    return CaseObservation(
+        "",
+        (ok(), ok(messages=said), told),
+        residue=Residue(),
+        log=(
+            "LOG:  statement: CREATE SCHEMA duel",
+            "LOG:  statement: ANALYZE VERBOSE far",
+            "LOG:  statement: SELECT 1",
+        ),
+        remote=tuple(Remote(1, 2, f"LOG:  statement: {statement}") for statement in asked),
+    )
+
+
+def respond(suspect: CaseObservation, reference: CaseObservation | None = None) -> Callable[[Run], CaseObservation]:
+    return lambda run: suspect if run.arm == "patched" else reference or analyzed()
+
+
+def verdicts(suspect: CaseObservation, reference: CaseObservation | None = None) -> tuple[Verdict, ...]:
+    return judged(Statistics(), CASE, respond(suspect, reference))
+
+
+def origins(found: Sequence[Verdict]) -> set[str]:
+    return {each.origin for each in found if isinstance(each, Finding)}
+
+
+def test_a_sound_sample_is_agreement() -> None:
+    assert verdicts(analyzed()) == (Agree(1),)
+
+
+@pytest.mark.parametrize(
+    ("suspect", "origin"),
+    [
+        (analyzed(total=4160), "row estimate: bernoulli"),  # scaled twice
+        (analyzed(stored=520), "row estimate: bernoulli"),
+        (analyzed(kept=100), "rows sampled: bernoulli"),
+        (analyzed(null_frac=0.5), "null fraction: bernoulli"),
+        (analyzed(asked=[EVERYTHING], kept=300, total=ROWS), "remote SQL: bernoulli"),
+        (analyzed(asked=[BERNOULLI.replace("25", "0.003")], kept=0, total=0), "remote SQL: bernoulli"),
+        (analyzed(method="off"), "remote SQL: off"),
+        (analyzed(method="random"), "remote SQL: random"),
+    ],
+)
+def test_what_no_sample_says_is_found(suspect: CaseObservation, origin: str) -> None:
+    assert origin in origins(verdicts(suspect))
+
+
+@pytest.mark.parametrize(
+    "suspect",
+    [
+        analyzed(kept=230),  # chance
+        analyzed(asked=[EVERYTHING], kept=300, total=ROWS, method="off"),
+        analyzed(asked=[EVERYTHING], kept=300, total=ROWS, method=None),  # an arm without the option
+        analyzed(asked=[EVERYTHING], kept=300, total=ROWS, quoted=-1),  # nobody knew
+        analyzed(total=80_000, quoted=80_000),  # a bad estimate, but the remote server's
+        analyzed(asked=[BERNOULLI.replace("25", "90"), BERNOULLI]),  # the first was given up
+    ],
+)
+def test_what_may_well_be_is_no_finding(suspect: CaseObservation) -> None:
+    assert verdicts(suspect) == (Agree(1),)
+
+
+def test_a_suspicion_that_other_samples_do_not_share_is_none() -> None:
+    def once(run: Run) -> CaseObservation:
+        again = run.modes[-1].name.startswith("again") if run.modes else False
+        return analyzed(total=4160) if run.arm == "patched" and not again else analyzed()
+
+    assert judged(Statistics(), CASE, once) == (Unstable("row estimate: not in all samples"),)
+
+
+def test_where_the_reference_is_as_far_off_nothing_is_said() -> None:
+    found = verdicts(analyzed(total=4160), analyzed(total=4200))
+    assert found == (Unstable("row estimate: master is as far off"),)
+
+
+def test_without_the_servers_log_nothing_is_known() -> None:
+    assert verdicts(analyzed(asked=[])) == (Inconclusive("remote SQL not seen"),)
+
+
+def test_a_lost_connection_proves_nothing() -> None:
+    lost = CaseObservation("", (ok(), LOST, LOST))
+    assert verdicts(lost) == (Inconclusive("connection lost"),)
+
+
+def test_what_was_not_analyzed_is_not_judged() -> None:
+    sound = analyzed()
+    failed = replace(sound, steps=(ok(), error("42501"), error("42501")))
+    assert verdicts(failed) == (Agree(0),)
+    skipped = replace(sound, steps=(ok(), replace(ok(), messages=()), Observation(ok().outcome)))
+    assert verdicts(skipped) == (Agree(0),)
+
+
+def test_only_cases_with_foreign_tables_are_looked_at() -> None:
+    local = replace(CASE, scene=(Step("CREATE TABLE far (n integer)"),))
+    assert Statistics().looks(local, ("master", "patched")) == ()
+
+
+def test_statistics_are_read_where_the_query_stands() -> None:
+    (run, _) = Statistics().looks(CASE, ("master", "patched"))
+    assert run.instead == ((1, "ANALYZE VERBOSE far"), (2, "SELECT * FROM pgduel_tools.analyzed('far')"))

@@ -1,0 +1,120 @@
+"""A source tree comes out of the repository of trees byte by byte as it went in, wherever it came from."""
+
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fuzz.errors import SourceError
+from fuzz.servers import git
+from fuzz.servers.base import resolve_base
+from tests.servers import sources
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PGDUEL_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return sources.plant(tmp_path / "postgresql-17.99")
+
+
+def silent(_line: str) -> None:
+    """Report to nobody."""
+
+
+def contents(directory: Path) -> dict[str, tuple[bytes, bool]]:
+    files = (path for path in directory.rglob("*") if path.is_file() and ".git" not in path.parts)
+    return {str(path.relative_to(directory)): (path.read_bytes(), path.stat().st_mode & 0o100 > 0) for path in files}
+
+
+def packed(tree: Path, name: str) -> Path:
+    archive = tree.parent / name
+    mode: Any = f"w:{name.rpartition('.')[2].removeprefix('tar')}"
+    with tarfile.open(archive, mode) as written:
+        written.add(tree, tree.name)
+    return archive
+
+
+def test_directory_is_stored_as_it_is(tree: Path, tmp_path: Path) -> None:
+    base = resolve_base(str(tree), silent)
+    out = tmp_path / "out"
+    out.mkdir()
+    git.extract(base.tree, out)
+    assert contents(out) == contents(tree)
+    assert (base.version, base.major) == ("17.99", 17)
+
+
+@pytest.mark.parametrize("name", ["source.tar", "source.tar.gz", "source.tar.bz2", "source.tar.xz"])
+def test_archive_is_the_same_base_as_its_directory(tree: Path, name: str) -> None:
+    base = resolve_base(str(packed(tree, name)), silent)
+    assert base.tree == resolve_base(str(tree), silent).tree
+    assert len(base.sha256) == 64
+
+
+def test_revision_is_the_tree_that_was_committed(tree: Path) -> None:
+    before = resolve_base(str(tree), silent).tree
+    (tree / ".gitattributes").unlink()
+    stored = resolve_base(str(tree), silent).tree
+    sources.git(tree, "init", "--quiet", "--initial-branch=main")
+    sources.commit(tree, "one")
+    sources.git(tree, "tag", "first")
+    (tree / "src" / "long.c").write_text("changed\n")
+    sources.commit(tree, "two")
+    assert resolve_base(f"{tree}@first", silent).tree == stored != before
+    assert resolve_base(f"{tree}@main", silent).tree != stored
+    assert resolve_base(f"{tree}@main~1", silent).tree == stored
+
+
+def test_ignored_files_of_a_checkout_do_not_count(tree: Path) -> None:
+    sources.git(tree, "init", "--quiet")
+    base = resolve_base(str(tree), silent)
+    assert git.show(base.tree, "src/long.c") is not None
+    assert git.show(base.tree, "built.so") is None
+
+
+def test_configuration_of_the_user_changes_nothing(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = resolve_base(str(tree), silent).tree
+    config = tmp_path / "config"
+    config.write_text("[core]\n\tautocrlf = input\n\tfileMode = false\n\texcludesFile = /dev/stdin\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
+    monkeypatch.setenv("GIT_DIR", "/nonexistent")
+    assert resolve_base(str(tree), silent).tree == expected
+
+
+def test_missing_source_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"no source found for '.*/nowhere': give pg17, pg18, a directory"):
+        resolve_base(str(tmp_path / "nowhere"), silent)
+
+
+def test_missing_revision_is_named(tree: Path) -> None:
+    sources.git(tree, "init", "--quiet")
+    sources.commit(tree, "one")
+    with pytest.raises(SourceError, match=r"has no revision 'nothing'"):
+        resolve_base(f"{tree}@nothing", silent)
+
+
+def test_other_projects_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "meson.build").write_text("project('other', version: '1')\n")
+    with pytest.raises(SourceError, match="is no PostgreSQL 16 or newer"):
+        resolve_base(str(tmp_path / "other"), silent)
+
+
+@pytest.mark.parametrize("name", ["source.tar", "source.tar.gz", "source.tar.bz2", "source.tar.xz"])
+def test_an_archive_without_its_end_is_named(tree: Path, name: str) -> None:
+    archive = packed(tree, name)
+    archive.write_bytes(archive.read_bytes()[: archive.stat().st_size // 3])
+    with pytest.raises(SourceError, match=rf"cannot unpack .*{name}: \w+"):
+        resolve_base(str(archive), silent)
+
+
+@pytest.mark.parametrize("name", ["broken.tar", "broken.tar.gz", "broken.tar.bz2", "broken.tar.xz"])
+def test_what_is_no_archive_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"not a tarball" * 100_000)
+    with pytest.raises(SourceError, match=rf"cannot unpack .*{name}: \w+"):
+        resolve_base(str(tmp_path / name), silent)

@@ -1,0 +1,150 @@
+"""A series applies prefix by prefix; what does not apply is named by patch, file and hunk."""
+
+from pathlib import Path
+
+import pytest
+
+from fuzz.errors import SourceError
+from fuzz.servers import git
+from fuzz.servers.series import (
+    Patch,
+    Series,
+    apply_series,
+    series_from_directory,
+    series_from_files,
+    series_from_range,
+)
+from tests.servers import sources
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGDUEL_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A repository with three commits: base, first (adds a file), second (changes two places of long.c)."""
+    checkout = sources.plant(tmp_path / "checkout")
+    sources.git(checkout, "init", "--quiet", "--initial-branch=topic")
+    sources.commit(checkout, "base")
+    sources.git(checkout, "tag", "base")
+    (checkout / "added.bin").write_bytes(bytes(range(256)))
+    sources.commit(checkout, "Add a file that is not text")
+    text = sources.LINES.replace("line 3\n", "third\n").replace("line 35\n", "thirty-fifth\n")
+    (checkout / "src" / "long.c").write_text(text)
+    sources.commit(checkout, "Change two places")
+    return checkout
+
+
+def test_range_yields_a_patch_a_commit_and_its_trees(checkout: Path) -> None:
+    series = series_from_range(checkout, "base..topic")
+    base = git.import_revision(checkout, "base")
+    trees = apply_series(base, series)
+    assert [patch.name.partition("-")[2] for patch in series.patches] == [
+        "Add-a-file-that-is-not-text",
+        "Change-two-places",
+    ]
+    assert trees == (base, git.import_revision(checkout, "topic~1"), git.import_revision(checkout, "topic"))
+
+
+def test_range_does_not_depend_on_the_users_configuration(
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = series_from_range(checkout, "base..topic")
+    config = tmp_path / "config"
+    config.write_text("[diff]\n\tnoprefix = true\n\tcontext = 0\n[format]\n\tnumbered = true\n\tattach = x\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
+    assert series_from_range(checkout, "base..topic") == expected
+
+
+def test_range_with_a_merge_is_refused(checkout: Path) -> None:
+    sources.git(checkout, "checkout", "--quiet", "-b", "side", "base")
+    (checkout / "side.c").write_text("side\n")
+    sources.commit(checkout, "side")
+    sources.git(checkout, "merge", "--quiet", "--no-edit", "topic")
+    with pytest.raises(SourceError, match="contains the merge"):
+        series_from_range(checkout, "base..side")
+
+
+def test_unknown_range_is_named(checkout: Path) -> None:
+    with pytest.raises(SourceError, match=r"cannot read 'base\.\.nothing' in"):
+        series_from_range(checkout, "base..nothing")
+
+
+def test_directory_follows_its_series_file(tmp_path: Path) -> None:
+    (tmp_path / "series").write_text("# order matters\n\n2.patch\n1.patch  # last\n")
+    (tmp_path / "1.patch").write_bytes(b"one")
+    (tmp_path / "2.patch").write_bytes(b"two")
+    assert series_from_directory(tmp_path).patches == (Patch("2.patch", b"two"), Patch("1.patch", b"one"))
+
+
+def test_directory_with_an_empty_series_is_legal(tmp_path: Path) -> None:
+    (tmp_path / "series").write_text("# nothing yet\n")
+    assert series_from_directory(tmp_path).patches == ()
+
+
+def test_directory_without_series_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="has no file called series"):
+        series_from_directory(tmp_path)
+
+
+def test_missing_patch_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"there is no patch .*absent\.patch"):
+        series_from_files([tmp_path / "absent.patch"])
+
+
+def test_failure_names_patch_file_and_hunk(checkout: Path) -> None:
+    good, changing = series_from_range(checkout, "base..topic").patches
+    stale = Patch("0002-stale.patch", changing.content.replace(b" line 36\n", b" line thirty-six\n"))
+    base = git.import_revision(checkout, "base")
+    with pytest.raises(
+        SourceError, match=r"patch 0002-stale\.patch does not apply: src/long\.c, hunk 2 of 2 at line 32"
+    ):
+        apply_series(base, Series("stale", (good, stale)))
+
+
+def test_failure_for_a_file_that_is_not_there(checkout: Path) -> None:
+    _, changing = series_from_range(checkout, "base..topic").patches
+    lost = Patch("lost.patch", changing.content.replace(b"src/long.c", b"src/gone.c"))
+    with pytest.raises(SourceError, match=r"patch lost\.patch does not apply: src/gone\.c: .*not exist"):
+        apply_series(git.import_revision(checkout, "base"), Series("lost", (lost,)))
+
+
+def test_something_that_is_no_patch_is_named(checkout: Path) -> None:
+    with pytest.raises(SourceError, match=r"patch README does not apply: "):
+        apply_series(git.import_revision(checkout, "base"), Series("x", (Patch("README", b"hello\n"),)))
+
+
+NEUTRAL = b"From: dev <dev@example.org>\nSubject: [PATCH] Faster\n\nAs it was.\n\nPlan-neutral: yes\nDiscussion: none\n"
+DIFF = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "neutral"),
+    [
+        (NEUTRAL + b"---\n x | 2 +-\n\n" + DIFF, True),
+        (b"What it does.\n\nPlan-neutral: yes\n" + DIFF, True),
+        (NEUTRAL.replace(b"yes", b"no") + b"---\n" + DIFF, False),
+        (b"Plan-neutral: yes is what it is not,\nin this text.\n\nDiscussion: none\n---\n" + DIFF, False),
+        (b"Subject: x\n\nText.\n---\n" + DIFF + b"+\n+Plan-neutral: yes\n", False),
+        (DIFF, False),
+        (b"", False),
+    ],
+)
+def test_a_trailer_says_that_a_patch_is_plan_neutral(content: bytes, neutral: bool) -> None:  # noqa: FBT001
+    assert Patch("x", content).plan_neutral is neutral
+
+
+def test_plan_neutral_patches_at_the_end_of_a_series_do_not_decide_on_plans() -> None:
+    neutral, other = Patch("a", NEUTRAL), Patch("b", DIFF)
+    assert Series("none").deciding == 0
+    assert Series("one", (neutral,)).deciding == 0
+    assert Series("two", (neutral, other)).deciding == 2
+    assert Series("three", (other, neutral, neutral)).deciding == 1
+
+
+def test_a_commit_of_a_range_says_so_too(checkout: Path) -> None:
+    (checkout / "lf.txt").write_text("three\n")
+    sources.commit(checkout, "Say it\n\nWhy.\n\nPlan-neutral: yes")
+    assert [patch.plan_neutral for patch in series_from_range(checkout, "base..topic").patches] == [False, False, True]

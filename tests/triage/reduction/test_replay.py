@@ -1,0 +1,58 @@
+"""What can be replayed, and what is said of what cannot."""
+
+from pathlib import Path
+
+import pytest
+
+from fuzz.errors import CaseError
+from fuzz.triage.reproducer.load import load
+from oracles.model.case import Step
+from tests.triage.reduction.test_reproducer import CASE, script
+
+
+def test_a_reproducer_is_its_case_and_knows_its_finding(tmp_path: Path) -> None:
+    path = tmp_path / "x.sql"
+    path.write_text(script(), encoding="utf-8")
+    replay = load(str(path))
+    assert replay.case == CASE
+    assert replay.about is not None
+    assert replay.about.oracle == "result"
+
+
+def test_a_plain_script_is_a_case_for_every_oracle(tmp_path: Path) -> None:
+    path = tmp_path / "x.sql"
+    path.write_text("VACUUM", encoding="utf-8")
+    replay = load(str(path))
+    assert replay.case.all_steps == (Step("VACUUM"),)
+    assert replay.about is None
+
+
+def test_a_seed_is_a_case() -> None:
+    first, again, other = (load(f"1/partitioned_joins/{index}").case for index in (3, 3, 4))
+    assert first == again != other
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"SELECT 'x", "x.sql, line 1: what ' opens"),
+        (b"\xff", "x.sql cannot be read .*UTF-8"),
+        (b"-- nothing", "x.sql holds no statement"),
+    ],
+)
+def test_an_unreadable_file_is_named(tmp_path: Path, content: bytes, told: str) -> None:
+    path = tmp_path / "x.sql"
+    path.write_bytes(content)
+    with pytest.raises(CaseError, match=told):
+        load(str(path))
+
+
+@pytest.mark.parametrize("what", ["nowhere.sql", "1/2", "", "1/no such/2"])
+def test_what_is_neither_file_nor_case_is_refused(what: str) -> None:
+    with pytest.raises(CaseError, match="SEED/GENERATOR/INDEX"):
+        load(what)
+
+
+def test_an_unknown_generator_is_refused_with_those_there_are() -> None:
+    with pytest.raises(CaseError, match=r"no generator is called 'nosuch'; there are: .*partitioned_joins"):
+        load("1/nosuch/2")

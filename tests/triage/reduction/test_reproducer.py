@@ -1,0 +1,163 @@
+"""A reproducer holds exactly its case, whatever is in it, and an edited one holds the edit."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from fuzz.errors import CaseError
+from fuzz.triage.reproducer.reproducer import About, parse, read_about, render
+from oracles.model.case import Case, Kind, Step
+from oracles.model.finding import Evidence, Finding
+from oracles.model.mode import Mode, Protocol
+from tests.triage.reduction.cases import cases, characters
+
+ARMS = {"master": {"build": "abc", "series": []}, "patched": {"build": "def", "series": ["0001.patch"]}}
+FINDING = Finding("result", ("master", "patched"), "rows", 1, "rows differ", "1\n2", "1")
+CASE = Case(
+    "copy_batches",
+    (Step("CREATE TABLE t (a int, b text)"),),
+    (
+        Step("COPY t FROM STDIN", Kind.COPY_IN, b"1\tone\n2\t\\N\n"),
+        Step("COPY t FROM STDIN", Kind.COPY_IN, b"bad\t\xff\n", may_fail=True),
+        Step("SELECT * FROM t ORDER BY a", Kind.QUERY, ordered=True),
+        Step("SELECT a FROM t WHERE b = $1", Kind.QUERY, params=("one",)),
+    ),
+    (Mode("small", (("work_mem", "64kB"),)),),
+)
+
+
+def script(case: Case = CASE, finding: Finding = FINDING) -> str:
+    return render(case, finding, ARMS, "42/copy_batches/7", "./pgduel replay x.sql")
+
+
+@given(cases)
+@example(CASE)
+def test_a_script_holds_exactly_its_case(case: Case) -> None:
+    assert parse(script(case)) == case
+
+
+@given(st.text(characters), st.text(characters), st.text(characters))
+@example("step 1: query", "-- end\n-- step 2: command", "\r\\q 'never closed")
+def test_what_is_told_of_the_finding_changes_nothing(summary: str, expected: str, actual: str) -> None:
+    told = Finding("result", ("master", "patched"), "rows", None, summary, expected, actual)
+    assert parse(script(finding=told)) == CASE
+
+
+def test_it_says_what_and_where_and_how_to_replay() -> None:
+    text = script()
+    head = text[: text.index("-- pgduel: ")]
+    told = ("rows differ", "0001.patch", "42/copy_batches/7", "./pgduel replay x.sql", FINDING.fingerprint)
+    assert all(each in head for each in told)
+    assert read_about(text) == About("copy_batches", "42/copy_batches/7", "result", FINDING.fingerprint, FINDING.arms)
+
+
+@given(case=cases, sql=st.text(characters), step=st.integers(0, 9), explained=st.booleans())
+@example(case=CASE, sql="SELECT '\n-- step 9: command\n'", step=4, explained=False)
+@example(case=CASE, sql="SELECT b FROM t WHERE a = $1", step=4, explained=True)
+def test_what_stands_beside_a_step_is_no_part_of_the_case(case: Case, sql: str, step: int, *, explained: bool) -> None:
+    beside = (Evidence(sql, (("work_mem", "'"),), explained), Evidence("SELECT 2"))
+    told = replace(FINDING, step=step, beside=beside)
+    if step < len(case.all_steps) and case.all_steps[step].kind is Kind.QUERY:
+        assert parse(script(case, told)) == case
+
+
+def test_what_stands_beside_a_step_runs_as_the_step_does() -> None:
+    beside = (Evidence("SELECT b FROM t", (("enable_hashjoin", "off"), ("work_mem", "1MB"))),)
+    text = script(finding=replace(FINDING, step=4, beside=beside))
+    block = text[text.index("-- beside") : text.index("-- end")].split("\n")
+    assert block[:3] == ["-- beside 5: query executed", "SET enable_hashjoin = 'off';", "SET work_mem = '1MB';"]
+    assert block[3:5] == ["PREPARE duel_statement_5 AS SELECT b FROM t;", "EXECUTE duel_statement_5('one');"]
+    assert block[5:7] == ["RESET enable_hashjoin;", "SET work_mem = '64kB';"]
+    explained = script(finding=replace(FINDING, step=4, beside=(Evidence("SELECT b FROM t", explained=True),)))
+    assert "\nEXPLAIN (ANALYZE, BUFFERS, SETTINGS, TIMING OFF) EXECUTE duel_statement_5('one');" in explained
+    planned = script(finding=replace(FINDING, step=4, beside=(Evidence("SELECT b FROM t", planned=True),)))
+    assert "\nEXPLAIN (VERBOSE, SETTINGS, SUMMARY, MEMORY) EXECUTE duel_statement_5('one');" in planned
+
+
+def test_what_was_asked_plainly_stands_there_plainly() -> None:
+    cursor = replace(CASE, modes=(Mode("cursor", protocol=Protocol.CURSOR),))
+    changed = "BEGIN;DELETE FROM t;ROLLBACK"
+    text = script(cursor, replace(FINDING, step=3, beside=(Evidence(changed, plainly=True), Evidence("SELECT 2"))))
+    first, second = text[text.index("-- beside") : text.index("-- step 4")].split("\n\n")[:2]
+    assert "DECLARE" not in first
+    assert "DECLARE" in second
+    assert parse(text) == cursor
+
+
+def test_data_that_should_load_stand_inline() -> None:
+    assert "COPY t FROM STDIN;\n1\tone\n2\t\\N\n\\.\n" in script()
+
+
+def test_an_edit_is_replayed() -> None:
+    edited = script().replace("ORDER BY a", "ORDER BY a DESC").replace("2\t\\N\n", "3\tthree\n4\tfour\n")
+    edited = edited.replace("EXECUTE duel_statement_4('one')", "EXECUTE duel_statement_4('two')")
+    steps = parse(edited).steps
+    assert steps[0].copy_data == b"1\tone\n3\tthree\n4\tfour\n"
+    assert steps[2].sql == "SELECT * FROM t ORDER BY a DESC"
+    assert steps[3].params == ("two",)
+
+
+def test_a_statement_may_be_removed_or_added_below_a_marker() -> None:
+    text = script()
+    start = text.index("-- step 2:")
+    shorter = text[:start] + text[text.index("-- step 3:") :]
+    assert parse(shorter).steps == CASE.steps[:1] + CASE.steps[2:]
+    longer = text.replace("CREATE TABLE t (a int, b text);", "CREATE TABLE t (a int, b text);\nCREATE INDEX ON t (a);")
+    assert [step.sql for step in parse(longer).scene] == ["CREATE TABLE t (a int, b text)", "CREATE INDEX ON t (a)"]
+
+
+def test_any_psql_script_is_a_case() -> None:
+    text = "\\set x 1\nCREATE TABLE t (a int);\nCOPY t FROM STDIN;\n1\n\\.\n"
+    text += "SELECT ';' FROM t\n;\nCOPY t TO STDOUT;\nTABLE t"
+    assert parse(text).steps == (
+        Step("CREATE TABLE t (a int)"),
+        Step("COPY t FROM STDIN", Kind.COPY_IN, b"1\n"),
+        Step("SELECT ';' FROM t", Kind.QUERY),
+        Step("COPY t TO STDOUT", Kind.COPY_OUT),
+        Step("TABLE t", Kind.QUERY),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("SELECT 1;\nSELECT 'a;\n", "line 2: what ' opens is never closed"),
+        ("SELECT 1;\n\\i other.sql\n", "line 2: .i cannot be replayed"),
+        ("COPY t FROM STDIN;\n1\n", "line 1: the COPY data below this statement"),
+        ("-- step 1: qery\nSELECT 1;", "line 1: 'qery' is no kind of step"),
+        ('-- step 1: query {"tags": }\nSELECT 1;', "line 1: what stands in braces is not JSON"),
+        ("-- step 1: query prepared\nSELECT 1;", "line 2: this step needs PREPARE"),
+        ("-- step 1: query cursor\nSELECT 1;", "line 2: this step needs DECLARE"),
+        ('-- mode {"name": "x"}\nSELECT 1;', "line 2: below a mode"),
+        ("-- pgduel: {}\nSELECT 1;", "line 1: .* is damaged"),
+    ],
+)
+def test_what_cannot_be_read_is_said_with_its_line(text: str, told: str) -> None:
+    with pytest.raises(CaseError, match=told):
+        parse(text)
+
+
+def test_a_zero_character_is_refused() -> None:
+    with pytest.raises(CaseError, match="zero character"):
+        script(Case("g", (), (Step("SELECT '\0'"),)))
+
+
+def test_protocols_are_said_in_sql() -> None:
+    query = Step("SELECT 1", Kind.QUERY)
+    written = {
+        protocol: script(Case("g", (), (query,), (Mode("m", protocol=protocol),)))
+        for protocol in (Protocol.PREPARED, Protocol.CURSOR, Protocol.CLOSED_EARLY)
+    }
+    assert written[Protocol.PREPARED].count("EXECUTE duel_statement_0;") == 2
+    assert "FETCH ALL FROM duel_cursor\\;\nCLOSE duel_cursor;" in written[Protocol.CURSOR]
+    assert "FETCH 5 FROM duel_cursor\\;\nCLOSE duel_cursor;" in written[Protocol.CLOSED_EARLY]
+
+
+def test_where_all_arms_have_the_fault_none_is_said_to_have_done_as_expected() -> None:
+    crash = Finding("crash", ("a", "a"), "assertion", 3, "a crashes (as all arms do)", "the server stays up", "TRAP")
+    head = script(finding=crash).partition("\n-- pgduel: ")[0]
+    assert "--   expected:\n--     the server stays up\n" in head
+    assert "--   actual:\n--     TRAP\n" in head
+    assert "--   expected, as master did:\n" in script()

@@ -1,0 +1,126 @@
+"""What is to blame: which questions are asked for it, and what the answers mean."""
+
+from collections.abc import Set
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fuzz.triage.blame import ALWAYS, MOST, PROBES, Blame, first_to_begin_it, tries_for, try_prefixes
+from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.reproducer.reproducer import noted, parse
+from oracles.model.case import Case
+from oracles.model.finding import Finding
+from tests.triage.reduction.test_reproducer import CASE, script
+
+SERIES = tuple(f"000{number}.patch" for number in range(1, 6))
+FINDING = Finding("result", ("master", "patched"), "rows", 0, "", "", "")
+
+
+def blame(showing: Set[int], length: int = 5, *, among: Set[int] | None = None, sound: int | None = None) -> Blame:
+    """Return what is blamed where prefixes of these lengths show it."""
+    lengths = sorted(among if among is not None else range(length + 1))
+    tried = try_prefixes(lambda each: each in showing, lengths, sound)
+    return Blame("patched", tuple(f"000{number}.patch" for number in range(1, length + 1)), tuple(tried.items()))
+
+
+@given(st.data())
+def test_the_first_patch_with_which_it_shows_is_to_blame(data: st.DataObject) -> None:
+    length = data.draw(st.integers(1, 300))
+    first = data.draw(st.integers(0, length))
+    sound = data.draw(st.none() | st.integers(0, length))
+    found = blame(set(range(first, length + 1)), length, sound=sound)
+    assert found.first == first
+    assert found.patches == (() if first == 0 else (f"000{first}.patch",))
+    assert not found.exceptions
+    assert len(found.tried) <= 3 + length.bit_length() + PROBES
+
+
+@given(st.data())
+def test_whatever_shows_it_what_is_said_was_tried(data: st.DataObject) -> None:
+    showing = data.draw(st.sets(st.integers(0, 8)))
+    among = data.draw(st.sets(st.integers(0, 8), min_size=1))
+    found = blame(showing, 8, among=among)
+    assert all(shows == (length in showing) for length, shows in found.tried)
+    assert found.first is None or found.first in showing & among
+    assert Blame.from_json(found.to_json()) == found
+
+
+def test_what_does_not_show_again_has_nothing_to_blame() -> None:
+    found = blame(set())
+    assert found.tried == ((5, False),)
+    assert str(found) == "not known, it did not show again"
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        (blame({3, 4, 5}), "0003.patch, number 3 of the 5 patches of patched"),
+        (blame({0, 1, 2, 3, 4, 5}), "upstream, patched shows it without any patch"),
+        (blame({3, 5}), "0005.patch, number 5 of the 5 patches of patched; but it shows with the first 3 alone, too"),
+        (blame({1, 5}), "but it shows with the first 1 alone, too"),
+        (blame({3, 4, 5}, among={0, 5}), "one of the patches 1 to 5 of patched, pgduel blame finds which"),
+        (blame({3, 4, 5}, among={2, 5}), "one of the patches 3 to 5 of patched, pgduel blame finds which"),
+        (blame({5}, among={4, 5}, sound=4), "0005.patch, number 5 of the 5 patches of patched"),
+    ],
+)
+def test_it_says_how_sure_it_is(found: Blame, told: str) -> None:
+    assert told in str(found)
+
+
+def test_the_sound_arms_own_tree_is_tried_first() -> None:
+    asked: list[int] = []
+
+    def shows(length: int) -> bool:
+        asked.append(length)
+        return length == 6
+
+    try_prefixes(shows, range(7), sound=5)
+    assert asked[:2] == [6, 5]
+    assert len(asked) == 2
+
+
+def never() -> dict[int, bool]:
+    raise AssertionError
+
+
+def test_a_patch_of_the_arm_held_against_is_blamed_where_the_suspect_needs_none() -> None:
+    def own() -> dict[int, bool]:
+        return {0: True, 5: True}
+
+    def not_own() -> dict[int, bool]:
+        return {0: False, 5: True}
+
+    assert first_to_begin_it(own, not_own) == (1, not_own())
+    assert first_to_begin_it(own, own) == (0, own())  # neither needs any: upstream
+    assert first_to_begin_it(own, None) == (0, own())  # there is but one arm
+    assert first_to_begin_it(own, lambda: {5: True}) == (0, own())  # the other's base is not built: not known
+    assert first_to_begin_it(not_own, never) == (0, not_own())
+
+
+def test_who_differs_without_patches_but_not_with_all_but_the_last_is_to_blame() -> None:
+    tried = {0: True, 9: False, 10: True}
+    assert first_to_begin_it(lambda: tried, never) == (0, tried)
+
+
+def test_what_hardly_ever_shows_is_tried_more_often() -> None:
+    case = Case("g", (), ())
+    always, half, hardly = (tries_for(ReducedCase(case, FINDING, shown, 100)) for shown in (100, 50, 1))
+    assert always == ALWAYS
+    assert 0.5**half <= 0.01 < 0.5 ** (half - 1)
+    assert hardly == MOST
+
+
+def test_a_script_says_what_is_to_blame_and_holds_the_same_case() -> None:
+    first = noted(script(), {"shows": "shows in 2 of 7 runs", "blame": f"one of the patches {'1 and ' * 40} 5"})
+    again = noted(first, {"blame": "0003.patch"})
+    assert "\n--   shows     shows in 2 of 7 runs\n" in again
+    assert again.count("--   blame     ") == 1
+    assert "\n--   blame     0003.patch\n" in again
+    assert "1 and" not in again
+    assert parse(first) == parse(again) == CASE
+    assert again.startswith(script().partition("\n--   arm")[0])
+
+
+def test_a_script_of_nobody_stays_as_it_is() -> None:
+    assert noted("SELECT 1;\n", {"blame": "0003.patch"}) == "SELECT 1;\n"

@@ -1,0 +1,88 @@
+"""What belongs where in the corpus, what is not as expected there, and what says nothing new."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fuzz.cli.options import ArmOptions
+from fuzz.errors import CaseError
+from fuzz.servers.known_good import known_good
+from fuzz.triage.corpus import Entry, Folder, needless, newer_version, place_for
+from fuzz.triage.triage import with_replay_command
+from oracles.model.case import Case, Step
+from oracles.model.finding import Finding
+from tests.triage.reduction.test_reproducer import script
+
+CASE = Case("g", (), (Step("SELECT 1"),))
+OWN = Finding("crash", ("master", "master"), "assertion", 0, "master crashes", "", "")
+BUG = replace(OWN, arms=("master", "patched"), summary="patched crashes")
+
+
+def entry(name: str, place: Folder, *findings: Finding, case: Case = CASE) -> Entry:
+    return Entry(Path(f"{name}.sql"), place, case, findings)
+
+
+@pytest.mark.parametrize(
+    ("found", "complaint"),
+    [
+        (entry("a", Folder.FIXED), ""),
+        (entry("a", Folder.UPSTREAM, OWN), ""),
+        (entry("a", Folder.FIXED, OWN), "all arms show it: master crashes"),
+        (entry("a", Folder.FIXED, BUG), "patched shows it: patched crashes"),
+        (entry("a", Folder.UPSTREAM, OWN, BUG), "patched shows it: patched crashes"),
+        (entry("a", Folder.UPSTREAM), "no arm shows it any more: it belongs to what is fixed"),
+    ],
+)
+def test_what_is_not_as_expected_is_said(found: Entry, complaint: str) -> None:
+    assert found.complaint == complaint
+
+
+def test_what_a_newer_release_has_mended_is_fixed_upstream() -> None:
+    mended = replace(entry("a", Folder.UPSTREAM), newer="17.99")
+    assert (mended.complaint, mended.remark) == ("", "fixed upstream: 17.99 does not show it")
+    assert replace(entry("a", Folder.UPSTREAM, OWN), newer="17.99").remark == "as expected"
+    assert replace(entry("a", Folder.FIXED, OWN), newer="17.99").complaint == "all arms show it: master crashes"
+    assert replace(entry("a", Folder.UPSTREAM, OWN, BUG), newer="17.99").complaint
+    known = known_good(17)
+    assert newer_version([f"{known}0", f"{known}0"]) == f"{known}0"
+    assert newer_version([f"{known}0", known]) == newer_version([known]) == ""
+
+
+def test_a_reproducer_belongs_where_what_it_shows_puts_it() -> None:
+    assert place_for("0123", ()) is Folder.FIXED
+    assert place_for("0123", (OWN,)) is Folder.UPSTREAM
+    with pytest.raises(CaseError, match="0123 can be kept once it is mended: patched still shows 'patched crashes'"):
+        place_for("0123", (OWN, BUG))
+
+
+def test_of_those_that_show_the_same_the_smallest_stays() -> None:
+    larger = replace(CASE, steps=CASE.steps * 2)
+    small, large = entry("small", Folder.UPSTREAM, OWN), entry("large", Folder.UPSTREAM, OWN, case=larger)
+    both = entry("both", Folder.UPSTREAM, OWN, replace(OWN, origin="another"), case=larger)
+    assert needless([large, small]) == (large,)
+    assert needless([small, both]) == ()
+    assert needless([small, entry("fixed", Folder.FIXED, OWN)]) == ()
+
+
+def test_two_faults_may_break_the_same_claim() -> None:
+    claim = replace(OWN, oracle="tlp", origin="a query is not its three parts")
+    small, large = (
+        entry(str(size), Folder.UPSTREAM, claim, case=replace(CASE, steps=CASE.steps * size)) for size in (1, 2)
+    )
+    assert needless([small, large]) == ()
+    assert needless([small, replace(small, path=Path("copy.sql"))]) != ()
+
+
+def test_of_those_that_show_nothing_only_a_copy_goes() -> None:
+    fixed, other = entry("fixed", Folder.FIXED), entry("other", Folder.FIXED, case=replace(CASE, steps=CASE.steps * 2))
+    copy = entry("copy", Folder.FIXED, case=replace(CASE, generator="another"))
+    assert needless([fixed, other]) == ()
+    assert len(needless([fixed, copy, other])) == 1
+
+
+def test_a_script_that_was_moved_says_how_it_is_judged_there() -> None:
+    arms = ArmOptions(arms=("a=\\1",))
+    assert "\n--   Judge it: ./pgduel replay /x/y.sql --arm 'a=\\1'\n" in with_replay_command(
+        script(), Path("/x/y.sql"), arms.command_line()
+    )

@@ -1,0 +1,46 @@
+"""Which case shows a crash by itself."""
+
+from dataclasses import replace
+
+from fuzz.triage.crashing_run import as_it_crashed
+from oracles.crash import Crash
+from oracles.model.case import Kind
+from oracles.model.finding import Finding
+from oracles.model.mode import Mode
+from oracles.model.observation import Run
+from tests.oracles.observed import LOST, case, ok, query, seen
+from tests.oracles.test_crash import ASSERTION
+
+CASE = case(query("SELECT 1"), query("SELECT 2"), modes=(Mode("own"),))
+PLAIN = Run("patched", CASE.modes)
+BRIEF = Mode("brief")
+OTHER = Run("patched", (*CASE.modes, BRIEF), instead=((0, "SET a = 'b';SELECT;RESET a"), (1, "SELECT 2.0")))
+WELL = seen(ok("1"), ok("2"))
+CRASHED = replace(seen(ok("1"), LOST), crash=ASSERTION)
+ORIGIN = "assertion owner->nhash == 0 in src/backend/utils/resowner/resowner.c"
+
+
+def found(oracle: str = Crash.name, origin: str = ORIGIN) -> Finding:
+    return Finding(oracle, ("master", "patched"), origin, 1, "", "", "")
+
+
+def test_a_crash_of_another_way_of_asking_is_a_case_that_asks_this_way() -> None:
+    played, finding = as_it_crashed(CASE, found(), {PLAIN: WELL, OTHER: CRASHED})
+    kinds = [(step.sql, step.kind) for step in played.all_steps]
+    assert kinds == [
+        ("SET a = 'b'", Kind.COMMAND),
+        ("SELECT", Kind.QUERY),
+        ("RESET a", Kind.COMMAND),
+        ("SELECT 2.0", Kind.QUERY),
+    ]
+    assert played.modes == (*CASE.modes, BRIEF)
+    assert finding == replace(found(), step=3)
+
+
+def test_a_crash_of_the_case_itself_is_the_case() -> None:
+    assert as_it_crashed(CASE, found(), {PLAIN: CRASHED, OTHER: CRASHED}) == (CASE, found())
+
+
+def test_other_findings_are_of_the_case_as_it_is() -> None:
+    for finding in (found("result"), found(origin="assertion x in y.c")):
+        assert as_it_crashed(CASE, finding, {PLAIN: WELL, OTHER: CRASHED}) == (CASE, finding)

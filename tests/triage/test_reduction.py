@@ -1,0 +1,111 @@
+"""A bug in a real server, shown by a large case, is reduced to the few statements that show it, and replays."""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from fuzz.campaign.canaries import Sabotaged
+from fuzz.engines.seeded import case_of
+from fuzz.execution.executor import Executor
+from fuzz.execution.judging import judge_case
+from fuzz.execution.modes import MODES
+from fuzz.generators.generator import Scale
+from fuzz.servers.arm import Arm
+from fuzz.servers.build import Build
+from fuzz.servers.cluster import Cluster
+from fuzz.servers.modules import FAULT_INJECTOR, ensure_module
+from fuzz.triage.reduction.reducer import Uninteresting, reduce
+from fuzz.triage.reproducer.reproducer import parse, render
+from oracles.model.case import Case, CaseId, Kind, Step
+from oracles.model.finding import Finding
+from oracles.result import Result
+from tests.oracles.observed import seated
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(300)]
+
+NAMES = ("sound", "sabotaged")
+SECONDS = 90
+FLOCK = (
+    Step("CREATE TABLE flock (n int, name text)"),
+    Step("INSERT INTO flock VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, 'd')"),
+    Step("CREATE VIEW canary AS TABLE flock"),
+)
+COPY = Step("COPY flock FROM STDIN", Kind.COPY_IN, b"5\te\n6\tf\n7\tg\n")
+QUERY = Step("SELECT * FROM canary WHERE n > 2", Kind.QUERY)
+
+
+@pytest.fixture(scope="module")
+def executor(build: Build) -> Iterator[Executor]:
+    ensure_module(build, FAULT_INJECTOR)
+    with ExitStack() as stack:
+        arms = [Arm(name, build, stack.enter_context(Cluster(build, name)), ()) for name in NAMES]
+        yield stack.enter_context(Executor(arms))
+
+
+def large_case() -> Case:
+    """Return a generated case with statements about the canary spread over it."""
+    case = case_of(CaseId(5, "partitioned_joins", 1), Scale(rows=40, queries=20))
+    middle = len(case.steps) // 2
+    steps = (*case.steps[:middle], COPY, QUERY, *case.steps[middle:])
+    return replace(case, scene=FLOCK + case.scene, steps=steps, modes=(MODES["merge_only"], MODES["cursor"]))
+
+
+def found_in(executor: Executor, case: Case, sabotage: str = "drop_row") -> Finding | None:
+    findings = judge_case(Sabotaged(executor, NAMES[1], sabotage), seated((Result(),), NAMES), case).findings
+    return findings[0] if findings else None
+
+
+def test_a_large_case_is_reduced_to_what_matters(executor: Executor) -> None:
+    case = large_case()
+    first = found_in(executor, case)
+    assert first is not None
+    better: list[Case] = []
+    started = time.monotonic()
+
+    def shows_it(tried: Case) -> bool:
+        found = found_in(executor, tried)
+        return found is not None and found.resembles(first)
+
+    small = reduce(case, shows_it, seconds=SECONDS, by_hand="", on_better=better.append).case
+    assert len(case.all_steps) > 20
+    assert len(small.all_steps) <= len(("CREATE TABLE", "INSERT or COPY", "CREATE VIEW", "SELECT"))
+    assert small.modes == ()
+    assert "), (" not in "".join(step.sql for step in small.all_steps)
+    assert all((step.copy_data or b"").count(b"\n") <= 1 for step in small.all_steps)
+    assert better[-1] == small
+    assert time.monotonic() - started < SECONDS
+
+    finding = found_in(executor, small)
+    assert finding is not None
+    script = render(small, finding, {}, "5/partitioned_joins/1", "./pgduel replay FILE")
+    again = found_in(executor, parse(script))
+    assert again == finding
+    assert judge_case(executor, seated((Result(),), NAMES), parse(script)).findings == ()
+
+
+def test_what_shows_in_half_of_the_tries_is_reduced_and_not_lost(executor: Executor) -> None:
+    case = large_case()
+    first = found_in(executor, case)
+    assert first is not None
+    rng = Random(1)
+
+    def shows_it(tried: Case) -> bool:
+        found = found_in(executor, tried) if rng.random() < 0.5 else None
+        return found is not None and found.resembles(first)
+
+    small = reduce(case, shows_it, seconds=SECONDS / 2, by_hand="")
+    again = found_in(executor, small.case)
+    assert again is not None
+    assert again.resembles(first)
+    assert 0 < small.showing.shown < small.showing.runs
+    assert len(small.case.all_steps) < len(case.all_steps) / 2  # all the way, on a machine with nothing else to do
+
+
+def test_a_case_that_shows_nothing_is_refused(executor: Executor) -> None:
+    with pytest.raises(Uninteresting, match="1/g/2"):
+        reduce(Case("g", FLOCK, (QUERY,)), lambda case: found_in(executor, case, "drop_row:elsewhere") is not None,
+               seconds=SECONDS, by_hand="./pgduel replay 1/g/2")  # fmt: skip
