@@ -26,7 +26,7 @@ from fuzz.execution.source_database import SourceDatabase
 from fuzz.generators.generator import Scale
 from fuzz.servers.arm import Arm, fresh_servers
 from fuzz.sources.context import UserInput
-from fuzz.triage.crashing_run import as_it_crashed
+from fuzz.triage.executed_case import as_executed
 from fuzz.triage.triage import Triage
 from oracles.explain.shape import plan_shape
 from oracles.model.case import Case, CaseId
@@ -135,7 +135,7 @@ class _Worker:
         judged = judge_case(executor, self._assigned, case)
         self._require(servers, case_id)
         for found in judged.findings:
-            played, finding = as_it_crashed(case, found, judged.observations)
+            played, finding = as_executed(case, found, judged.observations)
             if self._store.add_finding(finding, str(case_id), played):
                 self._triage.write(self._store.finding(finding.fingerprint))
                 result.found.append(finding.fingerprint)

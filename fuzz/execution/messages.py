@@ -94,7 +94,7 @@ def message_of(payload: bytes) -> Message:
     parts = [fields.get("M", "")]
     parts += [f"{label}: {fields[code]}" for code, label in (("D", "DETAIL"), ("H", "HINT")) if code in fields]
     parts += [f"CONTEXT: {line}" for line in context]
-    return Message(fields.get("V", fields.get("S", "")), fields.get("C", ""), "\n".join(parts))
+    return Message(fields.get("V", fields.get("S", "")), fields.get("C", ""), "\n".join(parts), fields.get("R", ""))
 
 
 def columns_of(payload: bytes) -> Iterator[tuple[str, int]]:

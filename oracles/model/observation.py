@@ -25,6 +25,7 @@ class Message:
     severity: str  # never translated: ERROR, WARNING, NOTICE, ...
     sqlstate: str
     text: str
+    routine: str = field(default="", compare=False)  # the C function that raised it, which patches may rename
 
 
 @dataclass(frozen=True, slots=True)

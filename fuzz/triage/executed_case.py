@@ -1,4 +1,7 @@
-"""A case as it was played when it crashed: some crashes show only in runs that other oracles asked for."""
+"""The case as one of its runs executed it.
+
+Crashes and internal errors may show only in a run that another oracle asked for, with other queries or modes.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -7,6 +10,7 @@ from typing import Final
 import pglast
 
 from oracles.crash import Crash, crash_origin, crash_report
+from oracles.internal_error import InternalError, internal_errors
 from oracles.model.case import Case, Step
 from oracles.model.finding import Finding
 from oracles.model.observation import CaseObservation, Run
@@ -15,9 +19,9 @@ from oracles.model.oracle import Observations
 _AROUND: Final = ("SET ", "RESET ", "BEGIN", "ROLLBACK")  # a query
 
 
-def as_it_crashed(case: Case, finding: Finding, observations: Observations) -> tuple[Case, Finding]:
-    """Return a case that shows a crash by itself: this one, unless only other queries, or other modes, do."""
-    runs = [run for run, seen in observations.items() if finding.oracle == Crash.name and _shows(finding, run, seen)]
+def as_executed(case: Case, finding: Finding, observations: Observations) -> tuple[Case, Finding]:
+    """Return a case that shows the finding by itself: this one, unless only other queries or other modes do."""
+    runs = [run for run, seen in observations.items() if _shows(finding, run, seen)]
     if not runs or any(run.modes == case.modes and not run.instead for run in runs):
         return case, finding
     played = min(runs, key=lambda run: (run.explain or run.plannings > 0, len(run.modes), repr(run)))
@@ -33,11 +37,18 @@ def as_it_crashed(case: Case, finding: Finding, observations: Observations) -> t
 
 
 def _shows(finding: Finding, run: Run, seen: CaseObservation) -> bool:
-    report = crash_report(seen)
-    return run.arm == finding.arms[1] and bool(report) and crash_origin(report) == finding.origin
+    return run.arm == finding.arms[1] and finding.origin in _origins(finding.oracle, seen)
+
+
+def _origins(oracle: str, seen: CaseObservation) -> Iterator[str]:
+    """Yield the origins of the findings of an oracle that judges the runs of all oracles."""
+    if oracle == Crash.name and (report := crash_report(seen)):
+        yield crash_origin(report)
+    if oracle == InternalError.name:
+        yield from (error.origin for error in internal_errors(seen))
 
 
 def _statements(step: Step, sql: str) -> Iterator[Step]:
-    """Yield what is asked in the place of a step: a query, and settings around it, which reduction may drop."""
+    """Yield the steps that replace one: a query and settings around it, which reduction may drop."""
     for statement in pglast.split(sql):
         yield Step(statement) if statement.startswith(_AROUND) else replace(step, sql=statement)

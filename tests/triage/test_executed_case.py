@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from fuzz.triage.crashing_run import as_it_crashed
+from fuzz.triage.executed_case import as_executed
 from oracles.crash import Crash
 from oracles.model.case import Kind
 from oracles.model.finding import Finding
@@ -25,7 +25,7 @@ def found(oracle: str = Crash.name, origin: str = ORIGIN) -> Finding:
 
 
 def test_a_crash_of_another_way_of_asking_is_a_case_that_asks_this_way() -> None:
-    played, finding = as_it_crashed(CASE, found(), {PLAIN: WELL, OTHER: CRASHED})
+    played, finding = as_executed(CASE, found(), {PLAIN: WELL, OTHER: CRASHED})
     kinds = [(step.sql, step.kind) for step in played.all_steps]
     assert kinds == [
         ("SET a = 'b'", Kind.COMMAND),
@@ -38,9 +38,9 @@ def test_a_crash_of_another_way_of_asking_is_a_case_that_asks_this_way() -> None
 
 
 def test_a_crash_of_the_case_itself_is_the_case() -> None:
-    assert as_it_crashed(CASE, found(), {PLAIN: CRASHED, OTHER: CRASHED}) == (CASE, found())
+    assert as_executed(CASE, found(), {PLAIN: CRASHED, OTHER: CRASHED}) == (CASE, found())
 
 
 def test_other_findings_are_of_the_case_as_it_is() -> None:
     for finding in (found("result"), found(origin="assertion x in y.c")):
-        assert as_it_crashed(CASE, finding, {PLAIN: WELL, OTHER: CRASHED}) == (CASE, finding)
+        assert as_executed(CASE, finding, {PLAIN: WELL, OTHER: CRASHED}) == (CASE, finding)

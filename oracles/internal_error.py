@@ -1,0 +1,111 @@
+"""Internal error: no statement may end in an error of SQLSTATE class XX.
+
+PostgreSQL raises these where its own state contradicts itself ("could not find pathkey item to sort", "cache lookup
+failed"): elog(ERROR) has SQLSTATE XX000 (src/backend/utils/errcodes.txt, class XX). Errors of all runs count, on any
+arm, in steps that may fail too. Functions that raise one legally are listed in LEGAL, with the reason.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final
+
+from oracles.framework.canaries import canary_case, query
+from oracles.model.case import Case
+from oracles.model.finding import Finding, as_all_do, pairs_of
+from oracles.model.observation import CaseObservation, Message, Outcome, Run
+from oracles.model.oracle import Agree, Canary, Inconclusive, Observations, Oracle, Verdict, accused
+
+CLASS: Final = "XX"
+
+# C function that raises the error → why it is legal.
+LEGAL: Final[Mapping[str, str]] = {
+    "intervaltypmodout": "called from SQL with a type modifier that no type has",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """An internal error: the position of its step, and the message."""
+
+    step: int
+    message: Message
+
+    @property
+    def origin(self) -> str:
+        """Return the message without names and numbers, and the C function."""
+        template = re.sub(r'"[^"]*"', '"…"', self.message.text.partition("\n")[0])
+        template = re.sub(r"0x[0-9a-f]+|\d+", "N", template)
+        return f"{self.message.sqlstate} {template} in {self.message.routine or 'an unnamed function'}"
+
+
+class InternalError(Oracle):
+    """Statements must not end in internal errors."""
+
+    name: ClassVar[str] = "internal_error"
+    needs_another_arm: ClassVar[bool] = False
+    canaries: ClassVar[tuple[Canary, ...]] = (
+        Canary("change_sqlstate", canary_case(query("SELECT 1 / (n - 1) FROM canary", may_fail=True))),
+    )
+
+    def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...]:
+        """Return a finding for each origin; where all arms raise it, it is about the base (the first arm twice)."""
+        findings: dict[str, Finding] = {}
+        for finding in _findings(arms, observations):
+            findings.setdefault(finding.fingerprint, finding)
+        suspects = {finding.arms[1] for finding in findings.values()}
+        others = [_without(arm, self.runs(case, arms), observations) for arm in accused(arms) if arm not in suspects]
+        legal = {reason for observed in observations.values() for reason in _legal(observed)}
+        return (*findings.values(), *others, *(Inconclusive(reason) for reason in sorted(legal)))
+
+
+def _findings(arms: Sequence[str], observations: Observations) -> Iterator[Finding]:
+    """Yield the findings of each run, those of plain runs first."""
+    alike: dict[Run, dict[str, CaseObservation]] = defaultdict(dict)  # runs that differ in the arm only
+    for run in sorted(observations, key=lambda run: (len(run.modes), run.repeats, repr(run))):
+        alike[replace(run, arm="")][run.arm] = observations[run]
+    for same_runs in alike.values():
+        raised: dict[str, dict[str, Raised]] = defaultdict(dict)
+        for arm, observed in same_runs.items():
+            for error in internal_errors(observed):
+                raised[error.origin].setdefault(arm, error)
+        for origin, errors in raised.items():
+            for pair in pairs_of([arm for arm in arms if arm in same_runs], errors):
+                yield _finding(pair, origin, errors[pair[1]])
+
+
+def _finding(pair: tuple[str, str], origin: str, error: Raised) -> Finding:
+    return Finding(
+        oracle=InternalError.name,
+        arms=pair,
+        origin=origin,
+        step=error.step,
+        summary=f"step {error.step}: {pair[1]} raises an internal error: {origin}{as_all_do(pair)}",
+        expected="no error of SQLSTATE class XX",
+        actual=f"{error.message.severity}: {error.message.sqlstate}: {error.message.text}",
+    )
+
+
+def _all_errors(observed: CaseObservation) -> Iterator[Raised]:
+    for position, step in enumerate(observed.steps):
+        for message in step.messages:
+            if message.sqlstate.startswith(CLASS) and message.severity in ("ERROR", "FATAL", "PANIC"):
+                yield Raised(position, message)
+
+
+def internal_errors(observed: CaseObservation) -> Iterator[Raised]:
+    """Yield the internal errors of a run that are not legal, in order."""
+    return (error for error in _all_errors(observed) if error.message.routine not in LEGAL)
+
+
+def _legal(observed: CaseObservation) -> Iterator[str]:
+    """Yield a reason for each legal internal error."""
+    for error in _all_errors(observed):
+        if reason := LEGAL.get(error.message.routine):
+            yield f"legal internal error in {error.message.routine}: {reason}"
+
+
+def _without(arm: str, runs: Sequence[Run], observations: Observations) -> Verdict:
+    seen = [observations[run] for run in runs if run.arm == arm]
+    return Agree(sum(step.outcome in (Outcome.OK, Outcome.ERROR) for step in seen[0].steps))

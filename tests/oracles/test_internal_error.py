@@ -1,0 +1,74 @@
+"""Internal errors, on messages as servers send them."""
+
+from dataclasses import replace
+
+import pytest
+
+from oracles.internal_error import LEGAL, InternalError
+from oracles.model.finding import Finding
+from oracles.model.observation import CaseObservation, Message, Observation, Outcome
+from oracles.model.oracle import Agree, Inconclusive, Verdict
+from tests.oracles.observed import case, error, finding, judged, ok, query, seen
+
+CASE = case(query(), query(may_fail=True))
+SOUND = seen(ok("1"), error("22012"))
+
+
+def raised(text: str, routine: str = "make_sort", sqlstate: str = "XX000") -> Observation:
+    return replace(error(sqlstate), messages=(Message("ERROR", sqlstate, text, routine),))
+
+
+PATHKEY = raised("could not find pathkey item to sort")
+
+
+def duel(master: CaseObservation, patched: CaseObservation) -> tuple[Verdict, ...]:
+    return judged(InternalError(), CASE, lambda run: master if run.arm == "master" else patched)
+
+
+def test_an_internal_error_is_a_finding_also_where_a_step_may_fail() -> None:
+    found = finding(duel(SOUND, seen(ok("1"), PATHKEY)))
+    assert (found.arms, found.step) == (("master", "patched"), 1)
+    assert found.origin == "XX000 could not find pathkey item to sort in make_sort"
+
+
+def test_an_internal_error_of_all_arms_is_about_the_base() -> None:
+    assert finding(duel(seen(PATHKEY, ok("1")), seen(PATHKEY, ok("1")))).arms == ("master", "master")
+
+
+def test_an_internal_error_of_the_reference_is_its_own() -> None:
+    assert finding(duel(seen(PATHKEY, ok("1")), SOUND)).arms == ("patched", "master")
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "same"),
+    [
+        ("cache lookup failed for type 16390", "cache lookup failed for type 16411", True),
+        ('type "a" is gone', 'type "b" is gone', True),
+        ("cache lookup failed for type 16390", "cache lookup failed for relation 16390", False),
+    ],
+)
+def test_names_and_numbers_do_not_tell_errors_apart(text: str, other: str, same: bool) -> None:  # noqa: FBT001
+    one, another = (finding(duel(SOUND, seen(raised(each), ok("1")))) for each in (text, other))
+    assert (one.fingerprint == another.fingerprint) is same
+
+
+def test_where_it_is_raised_tells_errors_apart() -> None:
+    verdicts = duel(SOUND, seen(raised("no such thing", "one"), raised("no such thing", "other")))
+    assert len({verdict.fingerprint for verdict in verdicts if isinstance(verdict, Finding)}) == 2
+
+
+@pytest.mark.parametrize("routine", LEGAL)
+def test_a_legal_one_is_counted_with_its_reason(routine: str) -> None:
+    verdicts = duel(SOUND, seen(ok("1"), raised("it cannot be", routine)))
+    assert verdicts == (Agree(2), Inconclusive(f"legal internal error in {routine}: {LEGAL[routine]}"))
+
+
+def test_other_errors_and_notices_are_none() -> None:
+    notice = ok("1", messages=(Message("WARNING", "XX000", "it looks odd"),))
+    assert duel(SOUND, seen(notice, error("42P01"))) == (Agree(2),)
+
+
+def test_a_connection_lost_to_an_internal_error_is_a_finding() -> None:
+    message = Message("FATAL", "XX000", "unexpected state", "ProcessStartupPacket")
+    fatal = Observation(Outcome.LOST, "XX000", messages=(message,))
+    assert finding(duel(SOUND, seen(ok("1"), fatal))).step == 1
