@@ -1,1 +1,1 @@
-"""Workloads: each file turns randomness into cases."""
+"""Generators of test cases. Each file or folder is one generator."""

@@ -1,4 +1,7 @@
-"""Weighted picks. Everything is drawn by `randrange`, whose zero means the simplest: so a shrinking rng simplifies."""
+"""Weighted random choices.
+
+All randomness comes from `randrange`. Zero always selects the simplest option, so a shrinking rng simplifies the case.
+"""
 
 import random
 from bisect import bisect_right
@@ -9,7 +12,7 @@ from typing import Generic, ParamSpec, TypeVar
 T = TypeVar("T")
 P = ParamSpec("P")
 
-_TRIES = 3  # constructors drawn before the leaf is taken
+_TRIES = 3  # attempts of `first_made`
 
 
 class Weighted(Generic[T]):
@@ -22,27 +25,27 @@ class Weighted(Generic[T]):
         self._steps = tuple(accumulate(weight for weight, _ in weighted))
 
     def pick(self, rng: random.Random) -> T:
-        """Return one option, each as often as its weight says."""
+        """Return one option with a probability proportional to its weight."""
         return self.options[bisect_right(self._steps, rng.randrange(self._steps[-1]))]
 
 
 def chance(rng: random.Random, percent: int) -> bool:
-    """Return True in so many of a hundred draws; shrinks to False."""
+    """Return True with a probability of `percent`; shrinks to False."""
     return rng.randrange(100) >= 100 - percent
 
 
 def pick(rng: random.Random, options: Sequence[T]) -> T:
-    """Return one option, all equally likely."""
+    """Return one option; all are equally likely."""
     return options[rng.randrange(len(options))]
 
 
 def between(rng: random.Random, low: int, high: int) -> int:
-    """Return an integer from low to high, both included."""
+    """Return an integer between `low` and `high`, both inclusive."""
     return low + rng.randrange(high - low + 1)
 
 
 def shuffled(rng: random.Random, options: Sequence[T]) -> tuple[T, ...]:
-    """Return the options in another order; shrinks to the one given."""
+    """Return the options in random order; shrinks to the given order."""
     rest = list(options)
     result: list[T] = []
     while rest:
@@ -51,7 +54,7 @@ def shuffled(rng: random.Random, options: Sequence[T]) -> tuple[T, ...]:
 
 
 def some(rng: random.Random, options: Sequence[T], count: int) -> tuple[T, ...]:
-    """Return `count` of the options (all, if there are fewer), each at most once, in any order."""
+    """Return `count` different options in random order, or all options if there are fewer."""
     rest = list(options)
     result: list[T] = []
     while rest and len(result) < count:
@@ -62,7 +65,10 @@ def some(rng: random.Random, options: Sequence[T], count: int) -> tuple[T, ...]:
 def first_made(
     rng: random.Random, makers: Weighted[Callable[P, T | None]], *args: P.args, **kwargs: P.kwargs
 ) -> T | None:
-    """Draw constructors until one fits the arguments, a few times at most; None: take your leaf."""
+    """Return the result of a random constructor that accepts the arguments, or None after three attempts.
+
+    A constructor refuses its arguments by returning None. Callers then use a fallback that always succeeds.
+    """
     for _ in range(_TRIES):
         made = makers.pick(rng)(*args, **kwargs)
         if made is not None:

@@ -1,4 +1,4 @@
-"""Generator: turns randomness into cases. One workload a file; `all_generators` finds them."""
+"""Base class of generators, their scale, and the registry `all_generators`."""
 
 import random
 from abc import ABC, abstractmethod
@@ -13,7 +13,7 @@ from oracles.model.discovery import instances
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How large a case may get: rows in a table, relations in a join, partitions of a table, queries on a scene."""
+    """Upper bounds of a case's size: rows per table, relations per join, partitions per table, queries per scene."""
 
     rows: int = 300
     relations: int = 8
@@ -22,23 +22,24 @@ class Scale:
 
     @classmethod
     def of_arms(cls, count: int) -> Self:
-        """Return the scale of a campaign on so many arms.
+        """Return the scale of a campaign on `count` arms.
 
-        What a single one answers is held against what else it answers: so more queries, over fewer rows.
+        On a single arm, oracles compare queries with each other. They need more queries, and get fewer rows in
+        exchange.
         """
         return cls(rows=100, queries=90) if count == 1 else cls()
 
 
 class Generator(ABC):
-    """A workload. Uses only the `rng` it is given, so that a seed or Hypothesis can drive it."""
+    """A generator of cases. It draws only from the given `rng`, so a seed or Hypothesis can drive it."""
 
     name: ClassVar[str]
-    # Under which its cases make sense: names from fuzz/execution/modes.py, or several joined by + (a composition).
+    # Suitable modes: names from fuzz/execution/modes.py, or compositions of them (joined by +).
     modes: ClassVar[tuple[str, ...]]
 
     @abstractmethod
     def generate(self, rng: random.Random, scale: Scale) -> Case:
-        """Return a case that is a function of the arguments alone, legal by construction."""
+        """Return a case that is legal by construction and depends on the arguments alone."""
 
 
 def all_generators() -> dict[str, Generator]:
@@ -47,6 +48,9 @@ def all_generators() -> dict[str, Generator]:
 
 
 def small_scene(rng: random.Random, scale: Scale) -> tuple[Step, ...]:
-    """Return the scene of any generator with a fifth of the rows, for statements that join them without conditions."""
+    """Return the scene of a random generator with a fifth of the rows.
+
+    It suits statements that join tables without conditions.
+    """
     small = replace(scale, rows=scale.rows // 5, queries=1)
     return pick(rng, list(all_generators().values())).generate(rng, small).scene

@@ -1,21 +1,22 @@
-"""A foreign server that leads back to the same database.
+"""A loopback foreign server: postgres_fdw connects to its own database.
 
-What lies behind its tables is another backend of the same server, so a session never touches those itself where it
-may hold locks: it would wait for itself, unseen by the deadlock detector.
+The remote session is another backend of the same server. A session must not access tables behind its foreign tables
+itself while it may hold locks. It would wait for its own remote session, and the deadlock detector does not see that.
 
-The remote session's name says who opened it, and it logs what it is asked, for oracles to see.
+The application_name of the remote session contains the process number of the session that opened it. The remote session
+logs its statements, which oracles read.
 """
 
 from typing import Final
 
-LED_BY: Final = "duel led by "  # starts the remote session's application_name; the process that opened it follows
+LED_BY: Final = "duel led by "  # prefix of the remote session's application_name, before the process number
 GUEST: Final = "duel_guest"  # a role without privileges of its own
 
 _SERVER = "duel_loop"
-_SCHEMA = "duel"  # where every case runs
+_SCHEMA = "duel"  # the schema of every case
 _LOGGING = "-c log_statement=all -c log_parameter_max_length=0"
 
-# The options have the same text on all arms: the server itself knows where it listens.
+# The server computes the host and port itself, so the options' text is equal on all arms.
 _EXTENSION = "CREATE EXTENSION IF NOT EXISTS postgres_fdw"
 _MADE = (
     f"DO $$ BEGIN {{}}EXECUTE format('CREATE SERVER {_SERVER} FOREIGN DATA WRAPPER postgres_fdw"
@@ -26,14 +27,16 @@ _MADE = (
 )
 PROLOGUE: Final = (_EXTENSION, _MADE.format("", "CURRENT_USER", "user %L", "current_user"))
 
-# Roles belong to all databases of a server, and cases run in several at once: the first makes it, for good. It is made
-# with the foreign server, so that no smaller case does without it because an earlier one left it there.
+# Roles are global, and cases run in several databases at once. So the first case creates the role, and it stays.
+#
+# CREATE ROLE is part of the block that creates the server. Otherwise reduction could drop it as superfluous, because an
+# earlier case left the role behind.
 _GUEST_MADE = (
     f"BEGIN CREATE ROLE {GUEST} LOGIN;"
     f" GRANT SET ON PARAMETER log_statement, log_parameter_max_length TO {GUEST};"
     " EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END; "
 )
-# The same, but whoever asks is the guest over there, who may read what it was granted.
+# The same as PROLOGUE, but the remote session runs as the guest role, with the privileges granted to it.
 GUEST_PROLOGUE: Final = (
     _EXTENSION,
     _MADE.format(_GUEST_MADE, "PUBLIC", "user %L, password_required %L", f"'{GUEST}', 'false'"),
@@ -42,23 +45,29 @@ GUEST_PROLOGUE: Final = (
 
 
 def foreign_table(name: str, shape: str, there: str, *options: str) -> str:
-    """Return the statement that makes a foreign table, after PROLOGUE; `shape` is its columns, or whose partition."""
+    """Return the CREATE FOREIGN TABLE statement, to run after PROLOGUE.
+
+    `shape` is a list of columns or a PARTITION OF clause; `there` is the name of the remote table.
+    """
     given = ", ".join((f"schema_name '{_SCHEMA}'", f"table_name '{there}'", *options))
     return f"CREATE FOREIGN TABLE {name} {shape} SERVER {_SERVER} OPTIONS ({given})"
 
 
 def server_option(option: str, value: str) -> str:
-    """Return the statement that sets an option of the server, if the arm's postgres_fdw knows it."""
+    """Return a statement that sets an option of the server, if the arm's postgres_fdw supports the option."""
     return _if_known(f"ALTER SERVER {_SERVER} OPTIONS", option, value)
 
 
 def table_option(table: str, option: str, value: str) -> str:
-    """Return the statement that sets an option of a foreign table, if the arm's postgres_fdw knows it."""
+    """Return a statement that sets an option of a foreign table, if the arm's postgres_fdw supports the option."""
     return _if_known(f"ALTER FOREIGN TABLE {table} OPTIONS", option, value)
 
 
 def _if_known(alter: str, option: str, value: str) -> str:
-    """Return a block that sets an option, whether it has a value or none; a value that is refused is an error."""
+    """Return a DO block that adds or changes an option.
+
+    It ignores an unknown option; an invalid value raises an error on the server.
+    """
     return (
         f"DO $$ BEGIN {alter} (ADD {option} '{value}');"
         f" EXCEPTION WHEN duplicate_object THEN {alter} (SET {option} '{value}');"

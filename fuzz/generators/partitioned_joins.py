@@ -1,4 +1,4 @@
-"""Random joins over random partitioned tables: planner and executor under as many plans as there are modes."""
+"""Generator `partitioned_joins`: random joins of random partitioned tables, under modes that force different plans."""
 
 import random
 from typing import ClassVar
@@ -16,11 +16,11 @@ from oracles.model.case import Case
 
 _TABLES = Weighted((35, 2), (30, 3), (25, 4), (10, 5))
 _SCHEMES = Weighted((16, "none"), (60, "shared"), (15, "varied"), (9, "own"))
-_LARGE = 10  # at most one table of a case may have so many times scale.rows
+_LARGE = 10  # upper bound of the factor by which one table of a case may exceed scale.rows
 
 
 class PartitionedJoins(Generator):
-    """A few tables that share a partition scheme, or nearly, and queries that join them."""
+    """Joins of a few tables whose partition schemes are equal or nearly equal."""
 
     name: ClassVar[str] = "partitioned_joins"
     modes: ClassVar[tuple[str, ...]] = (
@@ -30,7 +30,7 @@ class PartitionedJoins(Generator):
         "hash_spilling+partitionwise",
         "hash_spilling+parallel",
         "hash_only+small_memory+partitionwise",
-        "hash_only+parallel+partitionwise",  # a nested loop might start workers anew for each row
+        "hash_only+parallel+partitionwise",  # without nested loops, which might restart the workers for each row
         "hash_spilling+indexes",
         "hash_only+small_memory",
         "hash_spilling+no_pruning",
@@ -49,7 +49,7 @@ class PartitionedJoins(Generator):
         scene = tuple(step for table in drawn for step in steps_of(rng, table))
         sources = tuple(table.source for table in drawn)
         steps = [query(rng, sources, scale.relations)]
-        while len(steps) < scale.queries and rng.randrange(100):  # a shrinking rng stops here
+        while len(steps) < scale.queries and rng.randrange(100):  # a shrinking rng ends the loop
             steps.append(query(rng, sources, scale.relations))
         return Case(self.name, scene, tuple(steps))
 

@@ -1,1 +1,1 @@
-"""Random SQL that generators share: scope, types, expressions, joins, queries, tables."""
+"""Random SQL shared by generators: scopes, types, expressions, joins, queries and tables."""

@@ -1,4 +1,4 @@
-"""Columns and the data in them: what a name means in a case, and how integers are spread over the rows of a table."""
+"""Columns and their data: the vocabulary of a case, and distributions of integers over a table's rows."""
 
 import random
 from collections.abc import Callable
@@ -8,13 +8,13 @@ from fuzz.generators.choices import Weighted, chance, pick
 from fuzz.generators.sql.scope import Column
 from fuzz.generators.sql.sqltypes import FAMILIES, TEXT, Type
 
-# Primes, so that products and squares modulo one of them spread evenly.
+# Primes, so that products and squares modulo one of them are spread evenly.
 _DOMAINS = Weighted((30, 53), (25, 23), (15, 11), (10, 5), (2, 2), (15, 101), (10, 211))
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How integers lie over rows: SQL over the row number g, and how many rows may share one."""
+    """A distribution of integers: SQL over the row number g, and an upper bound of the rows with equal values."""
 
     sql: str
     fan: int
@@ -22,18 +22,18 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """What a column name means in one case: in every table that has it, types of one family and the same domain."""
+    """A column name and its meaning in one case. All tables use it with one type family and one domain."""
 
     name: str
     type: Type
     domain: int
-    percent: int  # of the tables have it
-    serial: bool = False  # values are nearly unique
+    percent: int  # percentage of tables with this column
+    serial: bool = False  # whether values are nearly unique
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A column of one table and the SQL over g that fills it."""
+    """A column of one table, and the SQL over g that computes its values."""
 
     column: Column
     value: str
@@ -41,7 +41,7 @@ class Content:
 
 
 def vocabulary(rng: random.Random, rows: int) -> tuple[Word, ...]:
-    """Return the columns of a case."""
+    """Return the column names that tables of a case may use."""
 
     def word(name: str, family: str, percent: int) -> Word:
         return Word(name, pick(rng, FAMILIES[family]), _DOMAINS.pick(rng), percent)
@@ -61,7 +61,7 @@ def vocabulary(rng: random.Random, rows: int) -> tuple[Word, ...]:
 
 
 def content(rng: random.Random, word: Word, rows: int, *, exact: bool) -> Content:
-    """Return a column for a table of so many rows; `exact` asks for the word's own type."""
+    """Return a column for a table of `rows` rows; with `exact`, it has the word's own type."""
     if word.name == "w1":
         return _wide(rng, rows)
     type_ = word.type if exact or chance(rng, 85) else pick(rng, FAMILIES[word.type.family])
@@ -78,7 +78,7 @@ def content(rng: random.Random, word: Word, rows: int, *, exact: bool) -> Conten
 
 
 def _wide(rng: random.Random, rows: int) -> Content:
-    """Return a text column that fills a small work_mem, or, beyond 2 kB a row, is compressed."""
+    """Return a column of long text, which exceeds a small work_mem; values beyond 2 kB are compressed."""
     times = pick(rng, (30, 50, 40, 20, 90))
     column = Column("@w1", "w1", TEXT, rows, rows, nullable=True, wide=True)
     return Content(column, f"repeat(md5(g::text), {times} - g % 3)", unique=False)

@@ -1,7 +1,7 @@
-"""Typed scalar expressions: weight tables of small constructors, a depth budget, a leaf that always succeeds.
+"""Typed scalar expressions, from weighted constructors with a depth limit and a leaf that always succeeds.
 
-None can fail or overflow: integers stay below some ten thousands, and divisors are constants. None depends on the
-order of rows, and a numeric has one digit after the point, so that equal ones are the same.
+No expression raises an error: integers stay below about 100,000, and divisors are constants other than zero. No result
+depends on the order of rows. A numeric always has one decimal digit, so equal values print equally.
 """
 
 import random
@@ -17,7 +17,7 @@ _DEPTH = 2
 
 
 def scalar(rng: random.Random, scope: Scope, family: str, depth: int = _DEPTH) -> Expr:
-    """Return an expression of a family over the scope, which may be empty."""
+    """Return an expression of a type family over the scope, which may be empty."""
     if depth > 0 and chance(rng, 35):
         made = first_made(rng, SCALARS[family], rng, scope, depth)
         if made is not None:
@@ -26,7 +26,7 @@ def scalar(rng: random.Random, scope: Scope, family: str, depth: int = _DEPTH) -
 
 
 def leaf(rng: random.Random, scope: Scope, family: str) -> Expr:
-    """Return a column of the family, or, where there is none, a constant."""
+    """Return a column of the family, or a constant if there is none."""
     column = any_column(rng, scope, family)
     if column is not None:
         return Expr(f"md5({column.sql})", TEXT) if column.wide else column.expr()
@@ -34,13 +34,13 @@ def leaf(rng: random.Random, scope: Scope, family: str) -> Expr:
 
 
 def any_column(rng: random.Random, scope: Scope, family: str) -> Column | None:
-    """Return one of this level's columns of the family."""
+    """Return a random column of this level in the family, or None."""
     columns = scope.columns(family)
     return pick(rng, columns) if columns else None
 
 
 def constant(rng: random.Random, scope: Scope, family: str, near: Column | None = None) -> Expr:
-    """Return a literal or a parameter, preferably one at which a partition begins or that the column holds."""
+    """Return a literal or a parameter, preferably a partition bound or a value of the column `near`."""
     params = [param for param in scope.params if param.type.family == family]
     if params and chance(rng, 40):
         return pick(rng, params)
@@ -154,7 +154,7 @@ def _negated(rng: random.Random, scope: Scope, depth: int) -> Expr:
     return Expr(f"(NOT {scalar(rng, scope, 'bool', depth - 1).sql})", BOOL)
 
 
-# A family's constructors; a new one is a function and a line here.
+# Constructors of each type family. A new one is a function, and a line here.
 SCALARS: dict[str, Weighted[Maker]] = {
     "int": Weighted(
         (30, _arithmetic), (15, _quotient), (10, _product), (10, _length), (10, _days), (8, _case("int")),

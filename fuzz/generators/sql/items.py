@@ -1,4 +1,4 @@
-"""Items of FROM: tables, and small subqueries over one of them. Their columns keep the names that joins go by."""
+"""FROM items: tables, and small subqueries over one table. Their columns keep the names used in join conditions."""
 
 import random
 from collections.abc import Callable, Iterable
@@ -12,29 +12,29 @@ from fuzz.generators.sql.sqltypes import INT4, INT8, TEXT
 
 Maker = Callable[[random.Random, Scope, str], Relation | None]
 
-RESCANS = 40_000  # rows that a subquery may read over all its evaluations
+RESCANS = 40_000  # upper bound of the rows read by a subquery over all its rescans
 
 
 def item(rng: random.Random, scope: Scope, alias: str) -> Relation:
-    """Return an item of FROM that refers to no other item."""
+    """Return a FROM item without references to other items."""
     return first_made(rng, ITEMS, rng, scope, alias) or table(rng, scope, alias)
 
 
 def table(rng: random.Random, scope: Scope, alias: str) -> Relation:
-    """Return a table or common table expression."""
+    """Return a table or a common table expression."""
     return pick(rng, scope.sources).relation(alias)
 
 
 def derived(
     alias: str, body: str, columns: Iterable[Column], rows: int, *, read: int = 0, prefix: str = ""
 ) -> Relation:
-    """Return a subquery as an item; the columns' own SQL is replaced by a reference to their names."""
+    """Return a subquery as a FROM item. Its columns refer to the subquery's output names."""
     renamed = tuple(replace(column, sql=f"{alias}.{column.name}") for column in columns)
     return Relation(f"{prefix}({body}) AS {alias}", alias, renamed, rows, read=read)
 
 
 def base(rng: random.Random, scope: Scope) -> tuple[Scope, Relation]:
-    """Return one table and the scope inside a subquery over it."""
+    """Return a random table, and the scope of a subquery over it."""
     inner = scope.inner()
     relation = table(rng, inner, inner.alias(0))
     return inner.over((relation,), relation.rows), relation
@@ -46,7 +46,7 @@ def listed(columns: Iterable[Column]) -> str:
 
 
 def ordered(columns: Iterable[Column]) -> str:
-    """Return an ORDER BY clause over the columns, all of the select list."""
+    """Return an ORDER BY clause over all columns of the select list."""
     return "ORDER BY " + ", ".join(str(n) for n, _ in enumerate(columns, 1))
 
 
@@ -61,7 +61,7 @@ def _filtered(rng: random.Random, scope: Scope, alias: str) -> Relation:
 def _grouped(rng: random.Random, scope: Scope, alias: str) -> Relation:
     inner, relation = base(rng, scope)
     key = pick(rng, [column for column in relation.columns if not column.wide])
-    if key.family == "int" and chance(rng, 30):  # of a product, the number of groups is misjudged
+    if key.family == "int" and chance(rng, 30):  # the planner misestimates the number of groups of such an expression
         other = pick(rng, [column for column in relation.columns if column.family == "int"])
         key = replace(key, sql=f"({key.sql}::int4 * 3 + {other.sql}::int4)", domain=key.domain * 3 + other.domain)
     rows = min(relation.rows, key.domain + 1)
@@ -95,7 +95,7 @@ def _united(rng: random.Random, scope: Scope, alias: str) -> Relation | None:
 
 
 def _widened(rng: random.Random, scope: Scope, alias: str) -> Relation:
-    """Return a subquery with a text of unknown width, so that a hash table outgrows what was planned."""
+    """Return a subquery with a text column of unknown width, so that a hash table outgrows the planner's estimate."""
     inner, relation = base(rng, scope)
     source = scalar(rng, inner, pick(rng, ("int", "text")), 1)
     wide = f"repeat(md5({source.sql}::text), {between(rng, 10, 60)})"
@@ -133,19 +133,25 @@ def _series(rng: random.Random, scope: Scope, alias: str) -> Relation:
 
 
 def _long_series(rng: random.Random, scope: Scope, alias: str) -> Relation:
-    """Return more numbers than the thousand that the planner supposes where it cannot see how many."""
+    """Return generate_series() with an end that the planner cannot see.
+
+    The planner then assumes 1000 rows; the series has 300 to 2500.
+    """
     last = between(rng, 300, 2500)
     column = Column(f"{alias}.i1", "i1", INT4, 1, last)
     return Relation(f"generate_series(1, (SELECT {last})) AS {alias} (i1)", alias, (column,), last)
 
 
 def lateral(rng: random.Random, scope: Scope, alias: str) -> Relation | None:
-    """Return an item that refers to the scope's relations."""
+    """Return a LATERAL item, or None."""
     return LATERALS.pick(rng)(rng, scope, alias)
 
 
 def _correlated(rng: random.Random, scope: Scope) -> tuple[Scope, Relation, Column, str] | None:
-    """Return a table, one of its columns, and the condition that it equals one of the outer columns."""
+    """Return an inner scope, a table, one of its columns, and a condition that equates it to an outer column.
+
+    Return None if there is no such outer column, or if the table is too large for a rescan per outer row.
+    """
     inner, relation = base(rng, scope)
     column = pick(rng, [column for column in relation.columns if not column.wide])
     outer = scope.columns(column.family)

@@ -1,4 +1,4 @@
-"""Trees of joins: each relation is joined to those before it by a condition that keeps the result small enough."""
+"""Join trees. Each relation is joined to the previous ones by a condition that limits the size of the result."""
 
 import random
 from collections.abc import Callable
@@ -9,35 +9,35 @@ from fuzz.generators.sql.items import item, lateral
 from fuzz.generators.sql.predicates import predicate
 from fuzz.generators.sql.scope import Column, Relation, Scope
 
-PAIRS = 800_000  # rows of one side times rows of the other: what a nested loop would compare
-LIMITS = Weighted((75, 3_000), (20, 10_000), (5, 30_000))  # rows of a tree, as an upper bound
+PAIRS = 800_000  # upper bound of the pairs of rows that a nested loop compares
+LIMITS = Weighted((75, 3_000), (20, 10_000), (5, 30_000))  # upper bounds of the rows of a tree
 _TRIES = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A FROM list: its SQL, relations in scope, an upper bound of rows, and the kinds of its joins."""
+    """A FROM list: SQL, relations in scope, upper bound of rows, and kinds of joins."""
 
     sql: str
     relations: tuple[Relation, ...]
     rows: int
     kinds: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()  # columns whose IS NULL makes a left join an anti join
+    missing: tuple[str, ...] = ()  # columns whose IS NULL turns a left join into an anti join
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A join condition; at most `fan` rows of the new relation match one row of the tree."""
+    """A join condition. At most `fan` rows of the new relation match one row of the tree."""
 
-    sql: str  # with its keyword: ON ... or USING ...
+    sql: str  # including ON or USING
     fan: int
-    prefix: str = ""  # NATURAL
-    hashable: bool = True  # a full join is possible
-    column: str = ""  # of the new relation, compared strictly
+    prefix: str = ""  # NATURAL or empty
+    hashable: bool = True  # whether a full join is possible
+    column: str = ""  # column of the new relation under a strict operator
 
 
 def join_tree(rng: random.Random, scope: Scope, count: int) -> Joined:
-    """Return a tree of `count` relations, or fewer where every way to add one would give too many rows."""
+    """Return a tree of up to `count` relations; it has fewer if every attempt to add one exceeds the limit of rows."""
     first = item(rng, scope, scope.alias(0))
     tree = Joined(first.sql, (first,), first.rows)
     limit = LIMITS.pick(rng)
@@ -101,7 +101,10 @@ def _cross(rng: random.Random, scope: Scope, tree: Joined, alias: str) -> Joined
 
 
 def _pair(rng: random.Random, tree: Joined, new: Relation) -> tuple[Column, Column] | None:
-    """Return a column of the tree and one of the new relation that compare: of one name, preferably a key."""
+    """Return a column of the tree and a comparable column of the new relation.
+
+    Columns of the same name are preferred, and so are partition keys. Return None if there is no pair.
+    """
     relation = pick(rng, tree.relations)
     candidates = new.keys if new.keys and chance(rng, 45) else new.columns
     column = pick(rng, candidates)
@@ -128,7 +131,7 @@ def _equals(rng: random.Random, scope: Scope, tree: Joined, new: Relation) -> Co
 
 
 def _keys(rng: random.Random, scope: Scope, tree: Joined, new: Relation) -> Condition | None:
-    """Return equality of all partition keys: what a partition-wise join needs."""
+    """Return an equality of all partition keys, which partitionwise joins require."""
     shapes = [_shape(key, new) for key in new.keys]
     for relation in shuffled(rng, tree.relations):
         if shapes and [_shape(key, relation) for key in relation.keys] == shapes:
@@ -160,7 +163,7 @@ def _natural(rng: random.Random, scope: Scope, tree: Joined, new: Relation) -> C
 
 
 def _computed(rng: random.Random, scope: Scope, tree: Joined, new: Relation) -> Condition | None:
-    """Return an equality of a column with an expression over the tree."""
+    """Return an equality of a column and an expression over the tree."""
     columns = [column for column in new.columns if column.family == "int"]
     others = scope.over(tree.relations, 1).columns("int")
     if not columns or not others:
@@ -171,7 +174,7 @@ def _computed(rng: random.Random, scope: Scope, tree: Joined, new: Relation) -> 
 
 
 def _restricted(rng: random.Random, scope: Scope, tree: Joined, new: Relation) -> Condition | None:
-    """Return an equality and a condition beyond it, on one side or both."""
+    """Return an equality and an additional condition on one or both sides."""
     equality = _equal(rng, scope, tree, new)
     if equality is None:
         return None

@@ -1,7 +1,7 @@
-"""Partition schemes: keys, bounds, levels; and which rows a scheme has a place for.
+"""Partition schemes: keys, bounds, levels, and conditions for rows that fit a partition.
 
-A scheme is text over the table's columns (@ stands for the relation), so it can be shared by tables, which makes
-their bounds match, or varied for one, which makes them nearly match.
+A scheme is SQL over column names, with @ in place of the relation. Tables that share a scheme have equal bounds. Tables
+with a varied scheme have nearly equal bounds.
 """
 
 import random
@@ -13,12 +13,12 @@ from fuzz.generators.sql.scope import Column
 from fuzz.generators.sql.sqltypes import INT4, INT8, TEXT
 
 DEFAULT = "DEFAULT"
-_SPREAD = Weighted((50, 4), (35, 6), (15, 12))  # partitions of one level, at most
+_SPREAD = Weighted((50, 4), (35, 6), (15, 12))  # upper bound of the partitions on one level
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One partition: its bound, and a condition that its rows fulfil ("" where SQL has no short one)."""
+    """One partition: its bound, and the condition that its rows meet ("" if there is no short one in SQL)."""
 
     bound: str
     rows: str = ""
@@ -27,7 +27,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """How a table is partitioned, all levels. Below the first, every row has a place."""
+    """Partitioning of a table on all levels. Only the first level may lack a partition for some rows."""
 
     method: str
     keys: tuple[Column, ...]
@@ -40,20 +40,20 @@ class Scheme:
 
     @property
     def accepts(self) -> str:
-        """Return a condition on rows that have a place, over unqualified columns; "" if all have."""
+        """Return a condition for rows that fit a partition, over unqualified columns; "" if all rows do."""
         if any(not partition.rows for partition in self.partitions):
             return ""
         return "(" + " OR ".join(partition.rows for partition in self.partitions).replace("@", "") + ")"
 
     @property
     def all_keys(self) -> tuple[Column, ...]:
-        """Return the keys of all levels."""
+        """Return the partition keys of all levels."""
         subs = (partition.sub.all_keys for partition in self.partitions if partition.sub)
         return tuple(dict.fromkeys(self.keys + tuple(key for keys in subs for key in keys)))
 
 
 def key_of(rng: random.Random, column: Column) -> Column:
-    """Return the column as a partition key, sometimes an expression over it."""
+    """Return a partition key: the column, or sometimes an expression over it."""
     modulus = pick(rng, (7, 3, 12))
     wider = INT8 if column.type is INT8 else INT4
     expressions = {
@@ -70,7 +70,7 @@ def key_of(rng: random.Random, column: Column) -> Column:
 
 
 def draw_scheme(rng: random.Random, columns: tuple[Column, ...], limit: int) -> Scheme:
-    """Return a scheme over some of the columns with at most `limit` leaves (two at the least)."""
+    """Return a scheme over some of the columns with two to `limit` leaf partitions."""
     top = min(limit, between(rng, 2, _SPREAD.pick(rng)))
     scheme = _METHODS.pick(rng)(rng, columns, top)
     left = limit - len(scheme.partitions)
@@ -85,7 +85,7 @@ def draw_scheme(rng: random.Random, columns: tuple[Column, ...], limit: int) -> 
 
 
 def vary(rng: random.Random, scheme: Scheme) -> Scheme:
-    """Return a scheme whose bounds nearly match: a partition less, or a default more."""
+    """Return a scheme with nearly the same bounds: one partition fewer, or an additional default partition."""
     has_default = any(partition.bound == DEFAULT for partition in scheme.partitions)
     if scheme.method == "HASH":
         return scheme
@@ -97,14 +97,14 @@ def vary(rng: random.Random, scheme: Scheme) -> Scheme:
 
 
 def whole(scheme: Scheme) -> Scheme:
-    """Return the scheme with a place for every row."""
+    """Return the scheme with a partition for every row."""
     if not scheme.accepts:
         return scheme
     return replace(scheme, partitions=(*scheme.partitions[:-1], Partition(DEFAULT)))
 
 
 def _default(rng: random.Random, partitions: list[Partition], percent: int) -> tuple[Partition, ...]:
-    """Return the partitions, sometimes with a default in place of the last."""
+    """Return the partitions; with a probability of `percent`, a default partition replaces the last one."""
     return (*partitions[:-1], Partition(DEFAULT)) if chance(rng, percent) else tuple(partitions)
 
 
@@ -146,7 +146,7 @@ def _list(rng: random.Random, columns: tuple[Column, ...], count: int) -> Scheme
     groups = [values[n::count] for n in range(count) if values[n::count]]
     partitions = [_list_partition(key, group) for group in groups]
     hints = tuple(value for value in values if value is not None)
-    sparse = len(values) * 2 < domain  # without a default, most rows would have no place
+    sparse = len(values) * 2 < domain  # without a default partition, most rows would fit nowhere
     return Scheme("LIST", (replace(key, hints=hints),), _default(rng, partitions, 100 if sparse else 40))
 
 
@@ -162,7 +162,7 @@ def _list_partition(key: Column, values: list[int | None]) -> Partition:
 def _hash(rng: random.Random, columns: tuple[Column, ...], count: int) -> Scheme:
     keys = tuple(key_of(rng, column) for column in some(rng, columns, 2 if chance(rng, 25) else 1))
     bounds = [(count, n) for n in range(count)]
-    if count > 2 and chance(rng, 20):  # one remainder split under the double modulus
+    if count > 2 and chance(rng, 20):  # split one remainder, with twice the modulus
         modulus, remainder = bounds.pop()
         bounds += [(2 * modulus, remainder), (2 * modulus, remainder + modulus)]
     return Scheme("HASH", keys, tuple(Partition(f"FOR VALUES WITH (MODULUS {m}, REMAINDER {r})") for m, r in bounds))

@@ -1,4 +1,4 @@
-"""Conditions without subqueries: such as prune partitions, and such as the planner estimates badly."""
+"""Conditions without subqueries, some of which prune partitions or mislead the planner's estimates."""
 
 import random
 from collections.abc import Callable
@@ -11,17 +11,17 @@ Maker = Callable[[random.Random, Scope], str | None]
 
 
 def predicate(rng: random.Random, scope: Scope) -> str:
-    """Return a condition over the scope's relations, an operand of AND and NOT."""
+    """Return a condition over the scope's relations, usable as an operand of AND and NOT."""
     return first_made(rng, PREDICATES, rng, scope) or scalar(rng, scope, "bool").sql
 
 
 def where(conditions: list[str]) -> str:
-    """Return a WHERE clause with a leading space, or nothing."""
+    """Return a WHERE clause with a leading space; "" without conditions."""
     return f" WHERE {' AND '.join(conditions)}" if conditions else ""
 
 
 def likely_key(rng: random.Random, scope: Scope) -> Column | None:
-    """Return a column, as often as not one that a table is partitioned by."""
+    """Return a random column, a partition key in half of the cases; None if there is none."""
     if not scope.relations:
         return None
     relation = pick(rng, scope.relations)
@@ -61,7 +61,7 @@ def _null(rng: random.Random, scope: Scope) -> str | None:
 
 
 def _hidden(rng: random.Random, scope: Scope) -> str | None:
-    """Return a condition true of most rows which the planner, without statistics on it, believes rare."""
+    """Return a condition that holds for most rows, although the planner, without statistics for it, assumes few."""
     columns = scope.columns("int")
     if not columns:
         return None

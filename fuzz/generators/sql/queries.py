@@ -1,7 +1,4 @@
-"""SELECTs: what stands above a tree of joins. Results are small: few rows, or one digest of many.
-
-Aggregates whose value does not depend on the order of rows, by the family of their argument.
-"""
+"""SELECT statements over join trees. Results are small: few rows, or one digest of many rows."""
 
 import random
 import re
@@ -17,6 +14,7 @@ from fuzz.generators.sql.sqltypes import FAMILIES
 from fuzz.generators.sql.subqueries import subquery
 from oracles.model.case import Kind, Step
 
+# Aggregates by type family of their argument. None depends on the order of rows.
 _TEMPLATES: dict[str, Weighted[str]] = {
     "int": Weighted(
         (20, "sum({})"), (15, "count({})"), (12, "max({})"), (12, "min({})"), (6, "count(DISTINCT {})"),
@@ -31,7 +29,7 @@ _TEMPLATES: dict[str, Weighted[str]] = {
     "uuid": Weighted((10, "count({})"), (5, "max({}::text)")),
     "bool": Weighted((10, "bool_or({})"), (10, "bool_and({})"), (5, "count({})")),
 }  # fmt: skip
-_WRAPPED = ("round", "md5", "array_length")  # functions around an aggregate take no FILTER
+_WRAPPED = ("round", "md5", "array_length")  # functions around an aggregate, which then takes no FILTER
 _AGGREGATED_FAMILIES = Weighted((45, "int"), (25, "text"), (12, "numeric"), (8, "date"), (4, "uuid"), (6, "bool"))
 
 
@@ -46,14 +44,14 @@ def aggregate(rng: random.Random, scope: Scope) -> str:
     return call
 
 
-_SHOWN = 60  # rows that may be shown as they are
+_SHOWN = 60  # upper bound of result rows; larger results become a digest
 _RELATIONS = Weighted((34, 2), (30, 3), (16, 4), (8, 5), (6, 1), (3, 6), (2, 7), (2, 8))
 _FAMILIES = Weighted((40, "int"), (25, "text"), (12, "numeric"), (10, "date"), (5, "uuid"), (8, "bool"))
 
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A query without ORDER BY, its number of columns, and an upper bound of rows."""
+    """A query without ORDER BY: its SQL, number of columns, upper bound of rows, and kinds of joins."""
 
     sql: str
     width: int
@@ -64,7 +62,7 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A FROM list with its WHERE, and the scope above it."""
+    """A FROM list with its WHERE clause, and the scope of expressions above it."""
 
     scope: Scope
     joined: Joined
@@ -72,7 +70,7 @@ class Level:
 
 
 def query(rng: random.Random, sources: tuple[Source, ...], relations: int) -> Step:
-    """Return a query step over the sources, with at most so many relations in a FROM list."""
+    """Return a query step over the sources, with at most `relations` relations per FROM list."""
     params, values = _parameters(rng, sources)
     scope = Scope(sources, params=params)
     prefix = ""
@@ -85,7 +83,7 @@ def query(rng: random.Random, sources: tuple[Source, ...], relations: int) -> St
 
 
 def _parameters(rng: random.Random, sources: tuple[Source, ...]) -> tuple[tuple[Expr, ...], tuple[str, ...]]:
-    """Return parameters that constants may be, most of them of the types of partition keys, and their values."""
+    """Return parameters that may replace constants, preferably of the types of partition keys, and their values."""
     if not chance(rng, 30):
         return (), ()
     columns = [column for source in sources for column in source.keys + source.columns[:2] if not column.wide]
@@ -99,7 +97,10 @@ def _near(rng: random.Random, column: Column) -> int:
 
 
 def _renumbered(sql: str, values: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """Drop the parameters that were not used: the server could not tell their types."""
+    """Return the SQL without gaps in the parameter numbers, and the values of its parameters.
+
+    The server cannot determine the type of an unused parameter.
+    """
     used = sorted({int(n) for n in re.findall(r"\$(\d)", sql)}) if values else []
     if used != list(range(1, len(used) + 1)):
         sql = re.sub(r"\$(\d)", lambda found: f"${used.index(int(found[1])) + 1}", sql)
@@ -107,7 +108,7 @@ def _renumbered(sql: str, values: tuple[str, ...]) -> tuple[str, tuple[str, ...]
 
 
 def _with(rng: random.Random, scope: Scope, relations: int) -> tuple[str, Scope]:
-    """Return a WITH clause and the scope after it."""
+    """Return a WITH clause, and the scope after it."""
     level = _level(rng, scope, min(2, relations))
     families = [_FAMILIES.pick(rng) for _ in range(between(rng, 2, 4))]
     columns = []
@@ -145,7 +146,7 @@ def _families(rng: random.Random, low: int, high: int) -> list[str]:
 
 
 def _wide(rng: random.Random, scope: Scope, form: str) -> list[str]:
-    """Return outputs of wide columns, if there are any, so that joins have to carry them."""
+    """Return output expressions over wide columns, if there are any, so that joins carry them."""
     wide = some(rng, scope.wide_columns(), 4) if chance(rng, 85) else ()
     return [form.format(column.sql) for column in wide]
 
@@ -154,7 +155,7 @@ def _plain(rng: random.Random, level: Level) -> Select:
     outputs = _outputs(rng, level.scope, _families(rng, 1, 4)) + _wide(rng, level.scope, "{}")
     stored = [relation.alias for relation in level.joined.relations if relation.stored]
     if stored and chance(rng, 15):
-        forms = ("{}.tableoid::regclass::text", "{}::text")  # the latter has the wide columns
+        forms = ("{}.tableoid::regclass::text", "{}::text")  # the latter includes wide columns
         outputs.append(pick(rng, forms if level.joined.rows <= WIDE_ROWS else forms[:1]).format(pick(rng, stored)))
     distinct = "DISTINCT " if chance(rng, 15) else ""
     sql = f"SELECT {distinct}{', '.join(outputs)}{level.sql}"
@@ -177,7 +178,7 @@ def _grouped(rng: random.Random, level: Level) -> Select:
     sql = f"SELECT {', '.join(keys + outputs)}{level.sql} GROUP BY {sets}"
     if chance(rng, 15):
         sql += f" HAVING count(*) {pick(rng, ('>', '>', '<'))} {between(rng, 1, 3)}"
-    # Before PostgreSQL 18 the planner takes a key that equals a constant for sorted, though grouping sets null it.
+    # Before PostgreSQL 18, the planner considers a key that equals a constant sorted. Grouping sets may set it to NULL.
     sortable = sets == positions
     return Select(sql, len(keys) + len(outputs), level.joined.rows, (*level.joined.kinds, "grouped"), sortable)
 
@@ -187,7 +188,7 @@ _SETS = Weighted((85, "{}"), (5, "ROLLUP ({})"), (4, "CUBE ({})"), (6, "GROUPING
 
 
 def _windowed(rng: random.Random, level: Level) -> Select:
-    """Return rows with a window function that does not depend on the order of peers."""
+    """Return a query with a window function whose result does not depend on the order of peers."""
     outputs = _outputs(rng, level.scope, _families(rng, 1, 3))
     by = leaf(rng, level.scope, _FAMILIES.pick(rng)).sql
     partition = f"PARTITION BY {by} " if chance(rng, 70) else ""
@@ -217,7 +218,7 @@ def _combined(rng: random.Random, scope: Scope, count: int) -> Select:
 
 
 def ended(rng: random.Random, select: Select) -> tuple[str, bool]:
-    """Return the query made small and comparable, and whether its rows come in a total order."""
+    """Return a small, comparable form of the query, and whether its rows have a total order."""
     if select.rows <= _SHOWN and not chance(rng, 25):
         return select.sql, False
     if select.sortable and chance(rng, 40):

@@ -1,4 +1,4 @@
-"""A table's part of a scene: when it is filled, changed, indexed and analyzed, so that statistics may be stale."""
+"""The steps of a scene for one table: load, change, index and analyze, in an order that may leave statistics stale."""
 
 import random
 from collections.abc import Iterator
@@ -11,11 +11,12 @@ from fuzz.generators.sql.tables import Table
 from oracles.model.case import Step
 
 _ANALYZED = Weighted((45, "last"), (20, "early"), (20, "partly"), (15, "never"))
-_SHIFTED = {"int": "{} + 1", "numeric": "{} + 0.5", "date": "{} + 1", "bool": "NOT {}"}  # as many equal as before
+# Updates that keep equal values equal.
+_SHIFTED = {"int": "{} + 1", "numeric": "{} + 0.5", "date": "{} + 1", "bool": "NOT {}"}
 
 
 def steps_of(rng: random.Random, table: Table, indexes: int = 2) -> Iterator[Step]:
-    """Yield the steps that make a table with at most so many indexes, fill, change and analyze it, in some order."""
+    """Yield the steps that create, fill, change and analyze a table with at most `indexes` indexes, in random order."""
     analyzed = _ANALYZED.pick(rng)
     yield from tables.create(rng, table)
     wanted = [tables.index(rng, table) for _ in range(rng.randrange(indexes + 1))]
@@ -40,7 +41,7 @@ def steps_of(rng: random.Random, table: Table, indexes: int = 2) -> Iterator[Ste
 
 
 def _change(rng: random.Random, table: Table) -> Step:
-    """Return the step that deletes rows, or changes them, which may move them to another partition."""
+    """Return a step that deletes or updates rows. An update may move rows to another partition."""
     source = table.source
     relation = source.relation("a1")
     scope = Scope((source,)).over((relation,), 1)

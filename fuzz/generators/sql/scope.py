@@ -1,19 +1,19 @@
-"""Scope: what an expression may refer to. Immutable, extended for each level of a query.
+"""Immutable scopes: the relations and parameters that an expression may reference at one level of a query.
 
-Row counts travel with it as upper bounds, so that no statement explodes: `fan` is how many rows of a relation
-may hold one value of a column, and a join on that column multiplies by at most that.
+Scopes carry upper bounds of rows, so that no result grows too large. The `fan` of a column is the maximum number of
+rows with one value. A join on that column multiplies the rows by at most its fan.
 """
 
 from dataclasses import dataclass, replace
 
 from fuzz.generators.sql.sqltypes import Type
 
-WIDE_ROWS = 4_000  # that may each carry long text
+WIDE_ROWS = 4_000  # upper bound of rows for output of long text
 
 
 @dataclass(frozen=True, slots=True)
 class Expr:
-    """SQL of a value, safe to use as an operand; `type` is exact for columns, and right up to its family else."""
+    """SQL of a value, safe as an operand. `type` is exact for columns; for other expressions only its family is."""
 
     sql: str
     type: Type
@@ -21,16 +21,16 @@ class Expr:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column, or an expression that a table is partitioned by. In a Source's `sql`, @ stands for the relation."""
+    """A column or a partition key expression. In the `sql` of a `Source`'s column, @ stands for the relation."""
 
     sql: str
-    name: str  # columns of one name have types of one family in all tables; empty for an expression
+    name: str  # columns of equal names have types of one family in all tables; empty for an expression
     type: Type
     fan: int
-    domain: int  # its values embed integers from 0 to about here
+    domain: int  # approximate maximum of the embedded integers, which start at 0
     nullable: bool = False
-    wide: bool = False  # long text: shown as a digest only
-    hints: tuple[int, ...] = ()  # integers at which something happens: partition bounds
+    wide: bool = False  # long text, output only as a digest
+    hints: tuple[int, ...] = ()  # special integers, such as partition bounds
 
     @property
     def family(self) -> str:
@@ -44,17 +44,17 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a relation can be made of by name: a table, or a common table expression."""
+    """A named source of rows: a table, or a common table expression."""
 
     name: str
     columns: tuple[Column, ...]
     rows: int
-    keys: tuple[Column, ...] = ()  # what it is partitioned by: columns or expressions
-    partitions: tuple[str, ...] = ()  # tables that are its leaves
-    stored: bool = True  # a table, so that it has a tableoid
+    keys: tuple[Column, ...] = ()  # partition keys: columns or expressions
+    partitions: tuple[str, ...] = ()  # names of leaf partitions
+    stored: bool = True  # whether it is a table, which has a tableoid
 
     def relation(self, alias: str) -> "Relation":
-        """Return the source as an item of FROM."""
+        """Return the source as a FROM item."""
         return Relation(
             f"{self.name} AS {alias}",
             alias,
@@ -71,7 +71,7 @@ def _of(column: Column, alias: str) -> Column:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """An item of FROM, under its alias."""
+    """A FROM item with its alias."""
 
     sql: str
     alias: str
@@ -79,48 +79,51 @@ class Relation:
     rows: int
     keys: tuple[Column, ...] = ()
     stored: bool = False
-    read: int = 0  # rows that it reads to return its own, where these are more
+    read: int = 0  # rows read by one scan, if more than it returns
 
     @property
     def cost(self) -> int:
-        """Return how many rows one scan of it touches, at most."""
+        """Return an upper bound of the rows that one scan reads."""
         return max(self.rows, self.read)
 
     def named(self, name: str) -> Column | None:
-        """Return the column of that name."""
+        """Return the column of that name, or None."""
         return next((column for column in self.columns if column.name == name), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What may be used at one level of a query: sources for FROM, relations that are there, parameters."""
+    """The names usable at one level of a query: sources for FROM, relations in FROM, and parameters."""
 
     sources: tuple[Source, ...]
     relations: tuple[Relation, ...] = ()
-    outer: tuple[Relation, ...] = ()  # of the levels around: a reference correlates
+    outer: tuple[Relation, ...] = ()  # relations of outer levels; references to them correlate
     params: tuple[Expr, ...] = ()
     level: int = 0
-    rows: int = 1  # how often an expression is evaluated, at most
+    rows: int = 1  # upper bound of the evaluations of an expression
 
     def over(self, relations: tuple[Relation, ...], rows: int) -> "Scope":
-        """Return the scope of a select list or WHERE over these relations."""
+        """Return the scope of a select list or WHERE clause over these relations."""
         return replace(self, relations=relations, rows=rows)
 
     def inner(self, *, correlated: bool = True) -> "Scope":
-        """Return the scope of a subquery, which sees this level's relations if it may be correlated."""
+        """Return the scope of a subquery. It includes this level's relations if `correlated`."""
         outer = self.outer + self.relations if correlated else ()
         return replace(self, relations=(), outer=outer, level=self.level + 1)
 
     def with_sources(self, sources: tuple[Source, ...]) -> "Scope":
-        """Return the scope after WITH."""
+        """Return the scope after a WITH clause."""
         return replace(self, sources=self.sources + sources)
 
     def alias(self, index: int) -> str:
-        """Return an alias that no level around uses."""
+        """Return an alias that no outer level uses."""
         return f"{'abcdefgh'[self.level]}{index + 1}"
 
     def columns(self, family: str) -> list[Column]:
-        """Return this level's columns of a family, partition key expressions included."""
+        """Return this level's columns of a family, including partition key expressions.
+
+        Long text is left out beyond `WIDE_ROWS` rows.
+        """
         return [
             column
             for relation in self.relations
@@ -129,5 +132,5 @@ class Scope:
         ]
 
     def wide_columns(self) -> list[Column]:
-        """Return this level's columns of long text, unless there would be megabytes of them."""
+        """Return this level's columns of long text, or none beyond `WIDE_ROWS` rows."""
         return [column for column in self.columns("text") if column.wide]

@@ -1,7 +1,7 @@
 """SQL types as embeddings of small integers.
 
-Data, partition bounds and constants are drawn as integers and embedded into a type, in order (a bool apart): so
-one distribution serves all types, and a constant meets data and bounds. Integers run from 0 to 9999.
+Data, partition bounds and constants are integers from 0 to 9999, embedded into a type. So one distribution serves all
+types, and constants hit data and bounds. Embeddings keep the order, except for bool.
 """
 
 from collections.abc import Callable
@@ -13,26 +13,26 @@ EPOCH = date(2024, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A type. Those of one family compare with each other, and share the constructors of expressions."""
+    """A type. Types of one family are comparable, and share the constructors of expressions."""
 
     name: str  # as in a cast
     family: str
     declaration: str  # as in CREATE TABLE
-    embedding: str  # SQL; {} is an integer expression
-    text: Callable[[int], str]  # the value that embeds n, in text form
+    embedding: str  # SQL template; {} is an integer expression
+    text: Callable[[int], str]  # returns the text form of the value for n
 
     def literal(self, n: int) -> str:
-        """Return SQL of the value that embeds n, typed."""
+        """Return a typed SQL literal for the integer n."""
         if self.family == "int":
             return str(n) if self.name == "int4" else f"{n}::{self.name}"
         return f"'{self.text(n)}'::{self.name}"
 
     def embed(self, sql: str) -> str:
-        """Return SQL that embeds an integer expression."""
+        """Return SQL that converts an integer expression to this type."""
         return self.embedding.format(sql)
 
     def collated(self, collation: str) -> "Type":
-        """Return the type under another collation, whose name is quoted as need be."""
+        """Return the type with another collation, given as a quoted identifier."""
         return replace(self, declaration=self.declaration.replace('"C"', collation))
 
 
@@ -41,7 +41,7 @@ def _key(n: int) -> str:
 
 
 def _half(n: int) -> str:
-    # One digit always: equal numerics of different scale would make min(), DISTINCT and GROUP BY ambiguous.
+    # Always one digit. With equal numerics of different scale, min(), DISTINCT and GROUP BY would be ambiguous.
     return f"{n // 2}.{n % 2 * 5}"
 
 
@@ -71,10 +71,10 @@ NUMERIC = Type("numeric", "numeric", "numeric(10,1)", "({}) * 0.5", _half)
 TEXT = Type("text", "text", 'text COLLATE "C"', _KEY, _key)
 VARCHAR = Type("varchar", "text", 'varchar(200) COLLATE "C"', _KEY, _key)
 DATE = Type("date", "date", "date", f"DATE '{EPOCH}' + ({{}})", _day)
-# Compares with a date, but is no other type of it for most expressions, so it is in no family below.
+# Comparable with date, but in no family below, because most expressions over dates do not accept it.
 TIMESTAMP = Type("timestamp", "date", "timestamp", f"TIMESTAMP '{EPOCH}' + ({{}}) * INTERVAL '1 day'", _day)
 UUID = Type("uuid", "uuid", "uuid", "lpad(({})::text, 32, '0')::uuid", _uuid)
-# A composite type that the scene makes: CREATE TYPE pair AS (a int4, b int4).
+# A composite type that the scene creates: CREATE TYPE pair AS (a int4, b int4).
 PAIR = Type("pair", "pair", "pair", "CASE WHEN ({0}) IS NOT NULL THEN ROW(({0}) / 10, ({0}) % 10)::pair END", _pair)
 BOOL = Type("bool", "bool", "bool", "(({}) % 2 = 0)", _parity)
 
@@ -87,4 +87,4 @@ FAMILIES: dict[str, tuple[Type, ...]] = {
     "bool": (BOOL,),
     "pair": (PAIR,),
 }
-UNORDERED = ("uuid", "bool", "pair")  # families for which there is no min() and max()
+UNORDERED = ("uuid", "bool", "pair")  # families without min() and max()

@@ -1,4 +1,4 @@
-"""Conditions with subqueries: semi and anti joins, hashed and correlated subplans, initplans that prune at run time."""
+"""Conditions with subqueries: semi and anti joins, hashed and correlated subplans, initplans for run-time pruning."""
 
 import random
 from collections.abc import Callable
@@ -11,11 +11,11 @@ from fuzz.generators.sql.sqltypes import UNORDERED
 
 Maker = Callable[[random.Random, Scope], str | None]
 
-_COMPARISONS = 300_000  # rows inside times rows outside, where a subplan may end up comparing them all
+_COMPARISONS = 300_000  # upper bound of inner rows times outer rows, because a subplan may compare them all
 
 
 def subquery(rng: random.Random, scope: Scope) -> str:
-    """Return a condition with a subquery, or a plain one where none fits."""
+    """Return a condition with a subquery, or without one if no subquery fits."""
     return first_made(rng, SUBQUERIES, rng, scope) or predicate(rng, scope)
 
 
@@ -26,7 +26,7 @@ def _inside(rng: random.Random, scope: Scope, limit: int) -> tuple[Scope, Relati
 
 
 def _matching(rng: random.Random, scope: Scope, relation: Relation) -> tuple[Column, Column] | None:
-    """Return a column of the scope, and one of the relation that compares with it, preferably of its name."""
+    """Return a column of the scope and a comparable column of the relation, preferably of the same name."""
     column = likely_key(rng, scope)
     if column is None:
         return None
@@ -112,13 +112,13 @@ def _correlated(rng: random.Random, scope: Scope) -> str | None:
 
 
 def _either(rng: random.Random, scope: Scope) -> str | None:
-    """Return a subquery below OR, which stays a subplan."""
+    """Return a subquery below OR, which remains a subplan."""
     condition = first_made(rng, _SUBPLANS, rng, scope.over(scope.relations, scope.rows * 4))
     return condition and f"({condition} OR {predicate(rng, scope)})"
 
 
 def _several(rng: random.Random, scope: Scope) -> str | None:
-    """Return a semi join with two relations inside."""
+    """Return a semi or anti join with two inner relations."""
     inner = scope.inner()
     left, right = item(rng, inner, inner.alias(0)), item(rng, inner, inner.alias(1))
     common = some(rng, [column for column in right.columns if left.named(column.name) and not column.wide], 1)

@@ -1,4 +1,4 @@
-"""Tables: drawn within a case's vocabulary, and the steps that make, fill, index and analyze them."""
+"""Random tables over the vocabulary of a case, and the steps that create, fill and index them."""
 
 import random
 from collections.abc import Iterator
@@ -11,14 +11,15 @@ from fuzz.generators.sql.scope import Column, Source
 from oracles.model.case import Step
 
 _EDGES = 6
-_ALIKE = 2  # edges that are equal in a column, or hardly ever more
+_ALIKE = 2  # upper bound, with rare exceptions, of edge rows with one value in a column
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of a scene. `rows` is an upper bound: rows without a place in the scheme are not inserted.
+    """A table of a scene.
 
-    `edges` are rows besides, at the bounds of partitions or beside them.
+    `rows` is an upper bound, because rows that fit no partition are not inserted. `edges` are additional rows at or
+    next to partition bounds.
     """
 
     name: str
@@ -30,12 +31,12 @@ class Table:
 
     @property
     def leaves(self) -> tuple[str, ...]:
-        """Return the names of its partitions that hold rows."""
+        """Return the names of the leaf partitions."""
         return tuple(_leaves(self.name, self.scheme)) if self.scheme else ()
 
     @property
     def source(self) -> Source:
-        """Return the table as expressions see it."""
+        """Return the table as a source for queries."""
         hints: dict[str, tuple[int, ...]] = {}
         for key in self.scheme.all_keys if self.scheme else ():
             hints[key.sql] = key.hints + hints.get(key.sql, ())
@@ -57,7 +58,7 @@ class Table:
 
 
 def draw_table(rng: random.Random, name: str, words: tuple[Word, ...], rows: int, scheme: Scheme | None) -> Table:
-    """Return a table with the columns that the scheme needs, and others."""
+    """Return a table with the columns that the scheme needs, and random others."""
     needed = "".join(key.sql for key in scheme.all_keys) if scheme else ""
     contents = tuple(
         content(rng, word, rows, exact=f"@{word.name}" in needed)
@@ -69,7 +70,10 @@ def draw_table(rng: random.Random, name: str, words: tuple[Word, ...], rows: int
 
 
 def _primary(rng: random.Random, contents: tuple[Content, ...], scheme: Scheme | None) -> tuple[str, ...]:
-    """Return the columns of a primary key: a unique one, and the partition key, which must be among them."""
+    """Return the columns of a primary key: the partition keys, which it must include, and a unique column.
+
+    Return () if there is no such column, a partition key is nullable, or by chance.
+    """
     unique = next((c.column.name for c in contents if c.unique), "")
     filled = {c.column.name for c in contents if not c.column.nullable}
     keys = [key.name for key in scheme.all_keys] if scheme else []
@@ -87,7 +91,10 @@ def _leaves(name: str, scheme: Scheme) -> Iterator[str]:
 
 
 def create(rng: random.Random, table: Table) -> Iterator[Step]:
-    """Yield the steps that make a table and its partitions, some attached with another layout of columns."""
+    """Yield the steps that create a table and its partitions.
+
+    Some partitions are attached, with their columns in a different order.
+    """
     contents = table.contents
     declared = [_declaration(c.column) for c in contents]
     gone = chance(rng, 15)
@@ -123,7 +130,7 @@ def _partitions(rng: random.Random, table: Table, parent: str, scheme: Scheme) -
 
 
 def load(table: Table, first: int, last: int) -> Step:
-    """Return the step that inserts the rows first to last, as far as the scheme has a place for them."""
+    """Return the step that inserts the rows `first` to `last` that fit a partition."""
     names = ", ".join(c.column.name for c in table.contents)
     values = ", ".join(f"{c.value} AS {c.column.name}" for c in table.contents)
     rows = f"SELECT {values} FROM generate_series({first}, {last}) AS g"
@@ -131,7 +138,10 @@ def load(table: Table, first: int, last: int) -> Step:
 
 
 def load_edges(rng: random.Random, table: Table) -> Step:
-    """Return the step that inserts a few rows at bounds and with NULLs; unique columns count on behind the others."""
+    """Return the step that inserts the edge rows: partition bounds, neighbors of bounds, and NULLs.
+
+    Unique columns continue after the values of the other rows.
+    """
     source = table.source
     listed = []
     for n in range(table.edges):
@@ -161,10 +171,10 @@ def _placed(table: Table, rows: str) -> str:
 
 
 def index(rng: random.Random, table: Table) -> Step:
-    """Return the step that makes an index, on the table or on one of its partitions only."""
+    """Return the step that creates an index or statistics object on the table or on one of its first partitions."""
     template = _INDEXES.pick(rng)
     columns = [c.column for c in table.contents if not c.column.wide]
-    if "brin" in template:  # has no operator class for these
+    if "brin" in template:  # these types have no operator class for BRIN
         columns = [column for column in columns if column.family not in ("bool", "pair")]
     keys = some(rng, columns, _INDEXED.pick(rng))
     on = pick(rng, (table.name, table.name, *table.leaves[:2]))
