@@ -212,7 +212,7 @@ class Tester:
             dbname=DATABASE,
             options=start_options(settings_of(modes) | self._sabotage),
         )
-        environment = self.arm.cluster.environment() | {"PG_TEST_TIMEOUT_DEFAULT": _STEP_SECONDS}
+        variables = {"PG_TEST_TIMEOUT_DEFAULT": _STEP_SECONDS} | self.arm.build.library_path
         try:
             done = subprocess.run(
                 [self._program, server],
@@ -220,7 +220,7 @@ class Tester:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 timeout=_SECONDS,
-                env=environment,
+                env=self.arm.cluster.environment() | variables,
                 **server_account().options(),
             )
         except subprocess.TimeoutExpired as error:

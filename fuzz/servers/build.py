@@ -13,10 +13,11 @@ from filelock import FileLock, Timeout
 
 from fuzz import workdir
 from fuzz.errors import BuildError
-from fuzz.servers import Report, git
+from fuzz.servers import Report
 from fuzz.servers.compile import compiled_files, compiler_version, meson_build
 from fuzz.servers.flavor import FLAVORS, Flavor
-from fuzz.servers.processes import kill_all_in, runs_from
+from fuzz.servers.objects import workplace
+from fuzz.servers.processes import runs_from
 
 # Whatever is not named is off, so that a machine's libraries do not decide what is built.
 _OPTIONS = (
@@ -26,7 +27,7 @@ _OPTIONS = (
     "-Dtap_tests=disabled",
     "-Ddocs=disabled",
 )
-_RECIPE = 2  # raise it when what a build contains changes
+_RECIPE = 3  # raise it when what a build contains changes
 _NOTE = "build.json"
 
 
@@ -46,11 +47,16 @@ class Build:
         """Return the directory of postgres, initdb, psql ..."""
         return self.prefix / "bin"
 
+    @property
+    def library_path(self) -> dict[str, str]:
+        """Return the environment in which isolationtester finds libpq: it lies too deep for a run path."""
+        return {"LD_LIBRARY_PATH": str(self.prefix / "lib")}
+
 
 def ensure_build(tree: str, flavor: Flavor, report: Report, *, label: str = "") -> Build:
     """Return the build of a tree, from the cache or by compiling it (minutes). Raises BuildError.
 
-    A build that was killed is made again; ccache makes that, and builds of similar trees, fast.
+    A build that was killed is made again. Object files of a similar tree, and ccache, make that fast.
     """
     configure = _configure(flavor)
     home = _home(tree, configure)
@@ -88,8 +94,6 @@ def _clear(home: Path) -> None:
     """
     if home.is_symlink():
         raise BuildError(f"{home} leads to {home.resolve()}, but builds work only where they were made: remove it")
-    for place in (home, home / "build"):
-        kill_all_in(place.resolve())
     shutil.rmtree(home, ignore_errors=True)
 
 
@@ -119,13 +123,10 @@ def _compile(home: Path, tree: str, flavor: Flavor, configure: tuple[str, ...], 
             f"where {free >> 20} MB are free; make room (pgduel build --prune) or set PGDUEL_HOME"
         )
     started = time.monotonic()
-    source = home / "source"
-    source.mkdir(parents=True)
-    git.extract(tree, source)
-    version = meson_build(home, [*_OPTIONS, *flavor.options], flavor, report)
-    cached, compiled = compiled_files(home)
-    for leftover in ("source", "build"):
-        shutil.rmtree(home / leftover)
+    home.mkdir()
+    with workplace(tree, (str(_RECIPE), *configure)) as place:
+        version = meson_build(place, home, (*_OPTIONS, *flavor.options), flavor, report)
+        cached, compiled = compiled_files(place)
     note = {
         "version": version,
         "tree": tree,

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import IO
@@ -20,13 +20,17 @@ from fuzz.errors import BuildError, first_line
 from fuzz.servers import Report
 from fuzz.servers.account import Account, server_account
 from fuzz.servers.flavor import Flavor
+from fuzz.servers.objects import Workplace
 
 _TOOLS = ("meson", "ninja", "ccache", "bison", "flex", "perl", "pkg-config")
 _STATISTICS = "build/ccache.log"
 _PROGRESS = re.compile(r"^\[(\d+)/(\d+)\]")
 _ERRORS = ("error:", "undefined reference", "ERROR:", "FAILED:", "fatal:")  # the most telling first
+_MESON_FAILED = "ninja: error: rebuilding 'build.ninja'"  # meson says why
 _NO_SPACE = "No space left on device"
 _KEPT_VARIABLES = ("PATH",)  # not CFLAGS and the like: the key does not know them
+# Of programs in bin, and of libraries in lib/postgresql, to lib. All of it is in the installation.
+_RUN_PATH = "-Wl,-rpath,$ORIGIN/../lib:$ORIGIN/.."
 
 
 @cache
@@ -38,31 +42,34 @@ def compiler_version(compiler: str) -> str:
     return subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
 
 
-def meson_build(home: Path, options: list[str], flavor: Flavor, report: Report) -> str:
-    """Compile home/source and install it into home/install; return PostgreSQL's version. Raises BuildError.
+def meson_build(place: Workplace, home: Path, options: Sequence[str], flavor: Flavor, report: Report) -> str:
+    """Compile a workplace's source and install it into home/install; return PostgreSQL's version. Raises BuildError.
 
-    All paths in compile lines are relative to home/build, so that ccache finds equal files in any home. The account
-    of servers owns home/build and home/install; it can only read the source.
+    All paths in compile lines are relative to the build directory, so that ccache finds equal files anywhere. Installed
+    files contain no path of `home`: programs find each other from where they are.
     """
     account = server_account()
     account.require_entry(home)
-    for written in ("build", "install"):
-        (home / written).mkdir()
-        account.give(home / written)
+    (home / "install").mkdir()
+    account.give(home / "install")
     log = workdir.logs() / f"build-{home.name}.log"
     log.unlink(missing_ok=True)
-    flags = [f"-Dc_args={flavor.compiler_flags}", f"-Dc_link_args={flavor.compiler_flags}"]
-    setup = ["meson", "setup", "build", "source", f"--prefix={home / 'install'}", "--libdir=lib", *options]
-    _run([*setup, *(flags if flavor.compiler_flags else [])], home, flavor, log, report)
-    ninja = ["ninja", "-C", "build"]
-    _run([*ninja, "all", "testprep"], home, flavor, log, report)
-    _run(["meson", "install", "-C", "build", "--no-rebuild", "--quiet"], home, flavor, log, report)
-    _run([*ninja, "install-test-files"], home, flavor, log, report)
+
+    def run(*command: str) -> None:
+        _run(command, place.home, _environment(place.home, home, flavor, account), log, report)
+
+    if not place.configured:
+        linking = f"{flavor.compiler_flags} {_RUN_PATH}".strip()
+        flags = [f"-Dc_link_args={linking}", *([f"-Dc_args={flavor.compiler_flags}"] if flavor.compiler_flags else [])]
+        run("meson", "setup", "build", "source", "--prefix=/install", "--libdir=lib", *options, *flags)
+    run("ninja", "-C", "build", "world")  # all that is installed, and no other test
+    run("meson", "install", "-C", "build", "--no-rebuild", "--quiet")
+    run("ninja", "-C", "build", "install-test-files")
     shown = subprocess.run(
         [home / "install/bin/postgres", "--version"],
         capture_output=True,
         text=True,
-        env=_environment(home, flavor, account),
+        env=_environment(place.home, home, flavor, account),
         **account.options(),
     )
     if shown.returncode:
@@ -90,10 +97,18 @@ def compile_file(command: list[str], product: Path) -> subprocess.CompletedProce
     return done
 
 
-def compiled_files(home: Path) -> tuple[int, int]:
-    """Return how many files of a build came from the compiler's cache, and how many were compiled."""
-    with server_account().file_access():
-        events = (home / _STATISTICS).read_text().split()
+def compiled_files(place: Workplace) -> tuple[int, int]:
+    """Return how many files of a build came from the compiler's cache, and how many were compiled.
+
+    Ends the count: builds that start from these object files do not go on with it.
+    """
+    statistics = place.home / _STATISTICS
+    try:
+        with server_account().file_access():
+            events = statistics.read_text().split()
+            statistics.unlink()
+    except FileNotFoundError:
+        return 0, 0
     return sum(event.endswith("_cache_hit") for event in events), events.count("cache_miss")
 
 
@@ -107,36 +122,36 @@ def _compiler_cache(account: Account) -> Path:
     return path
 
 
-def _environment(home: Path, flavor: Flavor, account: Account) -> dict[str, str]:
+def _environment(place: Path, home: Path, flavor: Flavor, account: Account) -> dict[str, str]:
     kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     caching = {
         "CCACHE_DIR": str(_compiler_cache(account)),
-        "CCACHE_BASEDIR": str(home),
+        "CCACHE_BASEDIR": str(place),
         "CCACHE_NOHASHDIR": "1",
+        "CCACHE_DEPEND": "1",  # included files are those that the compiler names: it need not preprocess twice
         "CCACHE_MAXSIZE": "5G",
-        "CCACHE_STATSLOG": str(home / _STATISTICS),
+        "CCACHE_STATSLOG": str(place / _STATISTICS),
         # Sources are unpacked afresh for each build: all headers are newer than ccache likes.
         "CCACHE_SLOPPINESS": "include_file_mtime,include_file_ctime",
     }
-    own = {"HOME": str(home / "build"), "CC": f"ccache {flavor.compiler}", "LC_ALL": "C"}
+    own = {"HOME": str(place / "build"), "CC": f"ccache {flavor.compiler}", "DESTDIR": str(home), "LC_ALL": "C"}
     return kept | caching | flavor.environment | own
 
 
-def _run(command: list[str], home: Path, flavor: Flavor, log: Path, report: Report) -> None:
+def _run(command: Sequence[str], place: Path, environment: Mapping[str, str], log: Path, report: Report) -> None:
     """Run one step as the account of servers, its output into the log, its progress to `report`."""
-    account = server_account()
     with (
         log.open("a") as output,
         subprocess.Popen(
             command,
-            cwd=home,
-            env=_environment(home, flavor, account),
+            cwd=place,
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            **account.options(),
+            **server_account().options(),
         ) as process,
     ):
         output.write(f"$ {' '.join(command)}\n")
@@ -164,6 +179,7 @@ def _why(tool: str, log: Path) -> str:
     text = log.read_text(errors="replace")
     if _NO_SPACE in text:
         return f"no space left on the disk of {workdir.builds()} during a build; make room or set PGDUEL_HOME"
-    telling = (line for sign in _ERRORS for line in text.splitlines() if sign in line)
+    lines = [line for line in text.splitlines() if not line.startswith(_MESON_FAILED)]
+    telling = (line for sign in _ERRORS for line in lines if sign in line)
     first = next(telling, f"{tool} failed")
     return f"the source does not compile: {first.strip()} (all of it: {log})"

@@ -124,7 +124,7 @@ def extract(tree: str, directory: Path, *paths: str) -> None:
     archive = subprocess.Popen(
         ["git", "--git-dir", str(repository()), "archive", tree, *paths], env=environment(), stdout=subprocess.PIPE
     )
-    unpacked = subprocess.run(["tar", "-xf", "-", "-C", str(directory)], stdin=archive.stdout, capture_output=True)
+    unpacked = subprocess.run(["tar", "-xf", "-"], cwd=directory, stdin=archive.stdout, capture_output=True)
     if archive.stdout is not None:
         archive.stdout.close()
     if archive.wait() or unpacked.returncode:

@@ -105,6 +105,7 @@ def _drive(build: Build, driver: str, source: Path, output: Path, chosen: Sequen
             f"--expecteddir={source}",
             f"--outputdir={output}",
             *(choice.format(source=source) for choice in chosen),
+            variables=build.library_path,
         )
     return done.stdout + done.stderr
 

@@ -1,6 +1,7 @@
 """Builds: cached by content, cheap for the second arm, safe against kills, clear about what went wrong."""
 
 import dataclasses
+import hashlib
 import json
 import os
 import shutil
@@ -17,6 +18,7 @@ import pytest
 from fuzz import workdir
 from fuzz.errors import BuildError
 from fuzz.servers import compile as compiling
+from fuzz.servers.arm import shipped_series
 from fuzz.servers.base import Base
 from fuzz.servers.build import Build, ensure_build, list_builds, prune_builds
 from fuzz.servers.cluster import Cluster
@@ -68,29 +70,58 @@ def test_a_build_is_made_once(base: Base, build: Build) -> None:
     assert build.version == base.version
 
 
-def test_second_arm_is_cheap_and_a_killed_build_harmless(base: Base, build: Build, elsewhere: Path) -> None:
-    """Needs `build` only so that the compiler's cache is warm."""
-    tree = prefixed(base, CHANGED_FILE, "/* another arm */")
+def compiled(build: Build) -> int:
+    """Return how many files were compiled for a build, or came from the compiler's cache."""
+    note = json.loads((build.prefix.parent / "build.json").read_text())
+    return int(note["cached"]) + int(note["compiled"])
+
+
+def contents(build: Build) -> dict[str, str]:
+    """Return what each installed file is: the digest of its bytes, or where a link leads."""
+    return {
+        str(path.relative_to(build.prefix)): str(path.readlink())
+        if path.is_symlink()
+        else hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in build.prefix.rglob("*")
+        if not path.is_dir()
+    }
+
+
+def kill_while_it_compiles(tree: str, cache: Path) -> None:
     killed = os.fork()
     if killed == 0:
         try:
             ensure_build(tree, ASSERT, print)
         finally:
             os._exit(1)  # whatever happens: this process must not go on as a second pytest
-    while not list(elsewhere.glob("*/build/build.ninja")):
+    while not list(cache.glob("*/build/build.ninja")):
         assert os.waitpid(killed, os.WNOHANG) == (0, 0), "the build ended before it was killed"
         time.sleep(0.1)
     os.kill(killed, signal.SIGKILL)
     os.waitpid(killed, 0)
+
+
+def test_the_second_arm_compiles_what_its_patch_touches_and_a_killed_build_is_harmless(
+    base: Base, build: Build, elsewhere: Path
+) -> None:
+    """Needs `build` only so that the compiler's cache is warm."""
+    another = prefixed(base, CHANGED_FILE, "/* another arm */")
+    patched = apply_series(base.tree, shipped_series("patched", base))[-1]
+    kill_while_it_compiles(base.tree, elsewhere)
     assert list_builds() == ()
-    made = ensure_build(tree, ASSERT, print)
-    assert made.key != build.key
-    assert list_builds() == (made,)
-    note = json.loads((elsewhere / made.key / "build.json").read_text())
-    assert note["cached"] > 1000
-    assert note["compiled"] < 0.05 * note["cached"]
-    assert prune_builds() == (made,)
+    first = ensure_build(base.tree, ASSERT, print)
+    assert compiled(first) > 1000
+    kill_while_it_compiles(another, elsewhere)
+    assert list_builds() == (first,)
+    second = ensure_build(another, ASSERT, print)
+    assert compiled(second) == 1
+    third = ensure_build(patched, ASSERT, print)
+    assert compiled(third) < 0.5 * compiled(first)
+    incremental = contents(third)
+    assert {pruned.key for pruned in prune_builds()} == {first.key, second.key, third.key}
     assert not [path for path in elsewhere.iterdir() if path.is_dir()]
+    assert compiled(ensure_build(patched, ASSERT, print)) > 1000
+    assert contents(third) == incremental
 
 
 def test_a_link_to_another_s_build_is_refused(build: Build, elsewhere: Path) -> None:
