@@ -1,4 +1,4 @@
-"""Batches of rows: how many, which values, and how many bytes, around the limits of copyfrom.c and resowner.c."""
+"""Batches of rows whose number and size in bytes are near the limits of copyfrom.c and resowner.c."""
 
 import random
 from itertools import cycle, islice
@@ -8,12 +8,12 @@ from fuzz.generators.copy_batches.formats import Absent, Batch, Cell, Options, r
 from fuzz.generators.copy_batches.table import REFERENCES, Column, Family, Role, Scope, Table
 from fuzz.generators.copy_batches.values import int4, int4range, noise, text
 
-BUFFERED_TUPLES = 1000  # MAX_BUFFERED_TUPLES
-BUFFERED_BYTES = 65535  # MAX_BUFFERED_BYTES
-LARGEST = 7  # a batch has at most this many times Scale.rows rows
+BUFFERED_TUPLES = 1000  # MAX_BUFFERED_TUPLES of copyfrom.c
+BUFFERED_BYTES = 65535  # MAX_BUFFERED_BYTES of copyfrom.c
+LARGEST = 7  # upper bound of a batch's rows, as a multiple of Scale.rows
 
-# A resource owner's array holds 32 references; its hash of capacity c takes min(c - 32, 3/4 c), counted with the
-# array: it grows at these numbers of references, of which a COPY has one for each row buffered, and a few more.
+# Numbers of references at which a resource owner grows. Its array holds 32 references. In addition, a hash table of
+# capacity c holds min(c - 32, 3/4 c). A COPY has one reference per buffered row, and a few more.
 OWNER_LIMITS = (32, 64, 96, 192, 384, 768)
 SIZES = (
     (2, 0),
@@ -32,18 +32,20 @@ SIZES = (
     (1, 2 * BUFFERED_TUPLES),
 )
 KEY_ORDERS = Weighted((5, "turns"), (3, "runs"), (2, "skewed"), (1, "same"))
-# References that a COPY has besides those of its rows. Measured on 17.11: 4 for a plain table, one more an index, about
-# two more a partition; so owners grow that many rows before their limits.
+# References of a COPY other than those of its rows, at most. Owners grow that many rows before their limits.
+#
+# Measured on 17.11: 4 for a plain table, one per index, and about two per partition.
 ALLOWANCE = 12
 PAD_LENGTHS = ((10, 0), (20, 1), (20, 12), (12, 60), (8, 250), (6, 1900), (5, 2100), (4, 9000), (1, 70000))
-PAD_BUDGET = 500  # bytes of padding in a batch, more or less, for each row that Scale.rows allows in a table
+PAD_BUDGET = 500  # approximate bytes of padding per batch, for each row of Scale.rows
 
 
 def make_size(rng: random.Random, scope: Scope, table: Table) -> int:
-    """Return a number of rows."""
+    """Return a number of rows for a batch."""
     limit = LARGEST * scope.scale.rows
     if table.family is Family.VIEW or (table.slow and not chance(rng, 8)):
-        limit = min(limit, 100)  # behind a view, each row is a statement, before and after which triggers may count
+        # Each row of a view is a statement of its own. Statement triggers may count the table before and after it.
+        limit = min(limit, 100)
     base = Weighted(*(entry for entry in SIZES if entry[1] <= limit)).pick(rng)
     if base < OWNER_LIMITS[0]:
         return base
@@ -52,15 +54,15 @@ def make_size(rng: random.Random, scope: Scope, table: Table) -> int:
 
 
 def spill_size(table: Table) -> int:
-    """Return a number of rows that, with keys in turn, reaches each partition of a table."""
-    hashed = len(table.keys) < table.leaves  # then chance alone leads to each partition
+    """Return a number of rows that reaches each partition of a table if keys alternate."""
+    hashed = len(table.keys) < table.leaves  # rows are then distributed by hash, not by key
     return 7 * table.leaves if hashed else 2 * table.leaves + 5
 
 
 def make_batch(
     rng: random.Random, scope: Scope, table: Table, columns: tuple[Column, ...], rows: int, *, spread: bool = False
 ) -> Batch:
-    """Return rows that the table takes; their numbers start at scope.next_id. `spread` asks for keys in turn."""
+    """Return rows that the table accepts, numbered from `scope.next_id`. With `spread`, keys alternate."""
     numbers = range(scope.next_id, scope.next_id + rows)
     padding = PAD_BUDGET * scope.scale.rows // max(rows, 1)
     return Batch(columns, tuple(_cells(rng, table, column, numbers, padding, spread=spread) for column in columns))
@@ -79,7 +81,7 @@ def _cells(
 
 
 def _keys(rng: random.Random, table: Table, rows: int, order: str) -> tuple[Cell, ...]:
-    """Return keys in turn (each row another partition), in runs, skewed, or all the same."""
+    """Return partition keys: alternating ("turns"), in runs, skewed, or all equal ("same")."""
     keys: list[Cell] = [Absent.NULL if key is None else int4(key) for key in table.keys]
     if order == "runs":
         length = pick(rng, (2, 3, 7, 33))
@@ -95,7 +97,7 @@ def _keys(rng: random.Random, table: Table, rows: int, order: str) -> tuple[Cell
 
 
 def _pool(rng: random.Random, column: Column, padding: int) -> list[Cell]:
-    """Return the few values that a column takes in turn; few, so that large batches are quickly made."""
+    """Return the values that a column repeats. There are few, so that large batches are generated fast."""
     if column.role is Role.REFERENCE:
         pool: list[Cell] = [int4(number) for number in some(rng, range(1, REFERENCES + 1), 2)]
     elif column.role is Role.PAD:
@@ -108,7 +110,7 @@ def _pool(rng: random.Random, column: Column, padding: int) -> list[Cell]:
 
 
 def make_pad(rng: random.Random, longest: int) -> Cell:
-    """Return a string, long and incompressible ones among them, of at most some bytes (at least 60)."""
+    """Return a string, possibly incompressible, of at most `longest` bytes (or 60 if that is more)."""
     length = Weighted(*(entry for entry in PAD_LENGTHS if entry[1] <= max(longest, 60))).pick(rng)
     if chance(rng, 50):
         return noise(rng.randrange(1000), length)
@@ -116,9 +118,10 @@ def make_pad(rng: random.Random, longest: int) -> Cell:
 
 
 def pad_to_bytes(batch: Batch, options: Options, first: int, total: int) -> Batch | None:
-    """Return the batch with `pad` filled so that its first lines have `total` bytes, as COPY counts: no line ends.
+    """Return the batch with `pad` extended, so that its first `first` lines have `total` bytes in all.
 
-    None if it has no `pad`, or if there is more already. Binary data has no lines, so COPY counts nothing.
+    COPY does not count line ends. Return None without a column `pad`, or if the lines are longer already. The binary
+    format has no lines, so COPY counts no bytes.
     """
     if all(column.role is not Role.PAD for column in batch.columns) or not 0 < first <= batch.rows:
         return None

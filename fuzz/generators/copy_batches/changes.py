@@ -1,4 +1,4 @@
-"""INSERT, UPDATE, DELETE and MERGE: changes by rows that do not come from a COPY."""
+"""INSERT, UPDATE, DELETE and MERGE statements: changes of rows without COPY."""
 
 import random
 from collections.abc import Callable
@@ -9,19 +9,19 @@ from oracles.model.case import Step
 
 
 def literal_key(key: int | None) -> str:
-    """Return a key as SQL."""
+    """Return a partition key as a SQL literal."""
     return "NULL" if key is None else str(key)
 
 
 def insert_columns(table: Table) -> tuple[tuple[str, str], ...]:
-    """Return (column, expression of the row's number {id}) for columns with a role, the key's too."""
+    """Return the columns with a role, each with an SQL expression over the row number {id}."""
     keys = ", ".join(literal_key(key) for key in table.keys)
     expressions = ROLE_EXPRESSIONS | {Role.KEY: f"(ARRAY[{keys}]::int4[])[1 + {{id}} % {len(table.keys)}]"}
     return tuple((column.name, expressions[column.role]) for column in table.columns if column.role in expressions)
 
 
 def insert_select(table: Table, first: str, last: str) -> str:
-    """Return an INSERT of rows numbered from first to last, two SQL expressions."""
+    """Return an INSERT of the rows numbered from `first` to `last`, which are SQL expressions."""
     columns = insert_columns(table)
     values = ", ".join(expression.format(id="g") for _, expression in columns)
     names = ", ".join(name for name, _ in columns)
@@ -29,7 +29,7 @@ def insert_select(table: Table, first: str, last: str) -> str:
 
 
 def insert_values(table: Table, first: int, count: int) -> str:
-    """Return an INSERT of `count` rows, each written out."""
+    """Return an INSERT with a VALUES list of `count` rows."""
     columns = insert_columns(table)
     names = ", ".join(name for name, _ in columns)
     rows = (
@@ -52,7 +52,7 @@ def _series_insert(rng: random.Random, scope: Scope, table: Table) -> Made:
 
 
 def _update(rng: random.Random, scope: Scope, table: Table) -> Made:
-    if table.family is Family.VIEW or table.remote:  # a row must not move to a foreign partition
+    if table.family is Family.VIEW or table.remote:  # an update must not move rows to a foreign partition
         return _wide_insert(rng, scope, table)
     change = pick(rng, ("pad = 'u' || left(pad, 50)", "pad = NULL", _new_key(rng, table)))
     return (Step(f"UPDATE {table.name} SET {change} WHERE id % {between(rng, 2, 9)} = 1"),), scope
@@ -116,7 +116,7 @@ def make_returning(rng: random.Random, scope: Scope, table: Table) -> tuple[str,
 
 
 def refused_insert(table: Table, first: int) -> str | None:
-    """Return an INSERT that fails at its last row, or None if the table refuses nothing at once."""
+    """Return an INSERT whose last row is refused, or None if the table has no immediate check."""
     if table.skips_rows:
         return None
     if "check" in table.checked or not table.takes_any_key:

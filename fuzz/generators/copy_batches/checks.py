@@ -1,4 +1,4 @@
-"""Queries between the changes: counts and sums of integers, ordered samples, rows by partition, the audit trail."""
+"""Queries between the changes: counts, sums of integers, ordered samples, rows per partition, the audit table."""
 
 import random
 from collections.abc import Callable
@@ -73,5 +73,5 @@ CHECKS: Weighted[Callable[[random.Random, Scope, Table], Step]] = Weighted(
 
 
 def make_check(rng: random.Random, scope: Scope, table: Table) -> Step:
-    """Return a query over the table or the audit trail."""
+    """Return a query over the table or the audit table."""
     return CHECKS.pick(rng)(rng, scope, table)

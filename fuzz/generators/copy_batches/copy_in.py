@@ -1,4 +1,4 @@
-"""COPY FROM STDIN: one step, right or with one deliberate mistake."""
+"""COPY FROM STDIN steps, valid or with one deliberate mistake."""
 
 import random
 from dataclasses import dataclass, replace
@@ -26,11 +26,11 @@ WHERES = ("id % 3 <> 1", "id > 0", "k IS NOT NULL OR id % 2 = 0", "length(pad) <
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """What a COPY shall be like; what is None or false is left to chance, or to the table."""
+    """Requirements for a COPY. None and False leave the choice to chance or to the table."""
 
     rows: int | None = None
     mistaken: bool = False
-    deferred: bool = False  # the mistake shall show at the end of the transaction only
+    deferred: bool = False  # the mistake must raise its error at the end of the transaction
     freeze: bool = False
 
 
@@ -39,18 +39,21 @@ RIGHT = Requirements()
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A COPY before it is written down."""
+    """A COPY before its data is formatted."""
 
     table: Table
     batch: Batch
     options: Options
-    listed: bool  # the statement names its columns
+    listed: bool  # whether the statement has a column list
     where: str = ""
     tags: tuple[str, ...] = ()
 
 
 def make_copy(rng: random.Random, scope: Scope, table: Table, required: Requirements = RIGHT) -> tuple[Step, Scope]:
-    """Return a COPY into the table; if a mistake was wished but none fits, it is a right one (see may_fail)."""
+    """Return a COPY into the table, and the scope after it.
+
+    If a mistake is required but none fits, the COPY is valid; `may_fail` of the step tells which.
+    """
     draft = _draft(rng, scope, table, required)
     after = scope.after_rows(draft.batch.rows)
     if required.mistaken or required.deferred:
@@ -78,7 +81,7 @@ def _draft(rng: random.Random, scope: Scope, table: Table, required: Requirement
 def _draft_by_bytes(
     rng: random.Random, scope: Scope, table: Table, columns: tuple[Column, ...], *, listed: bool
 ) -> Draft:
-    """Return a COPY whose first rows have just as many bytes as COPY buffers, or one more or less; others follow."""
+    """Return a COPY whose first rows have as many bytes as COPY buffers, or one more or less. More rows may follow."""
     first = pick(rng, (1, 2, 33, 64, spill_size(table) if table.leaves >= MANY_PARTITIONS else 48))
     rows = min(first + pick(rng, (0, 1, 5, 40)), LARGEST * scope.scale.rows)
     batch = make_batch(rng, scope, table, columns, rows)
@@ -91,7 +94,7 @@ def _draft_by_bytes(
 
 
 def _column_list(rng: random.Random, table: Table) -> tuple[tuple[Column, ...], bool]:
-    """Return the columns to send, and whether they must be named."""
+    """Return the columns to send, and whether the statement needs a column list."""
     if not chance(rng, 35):
         return table.copied, False
     kept = [column for column in table.copied if column.required or column.role is Role.KEY or chance(rng, 60)]
@@ -103,7 +106,7 @@ def _column_list(rng: random.Random, table: Table) -> tuple[tuple[Column, ...], 
 
 
 def _varied(rng: random.Random, draft: Draft) -> Draft:
-    """Return a right COPY with WHERE, DEFAULT or ON_ERROR added now and then."""
+    """Return the valid COPY, sometimes with WHERE, DEFAULT or ON_ERROR."""
     tags = draft.tags
     where = pick(rng, WHERES) if chance(rng, 18) else ""
     if "pad" in where and not any(column.name == "pad" for column in draft.batch.columns):
@@ -127,7 +130,7 @@ def _place(rng: random.Random, rows: int) -> tuple[str, int]:
 
 
 def _write(draft: Draft, mistake: Mistake | None = None, place: tuple[str, int] = ("", 0)) -> Step:
-    """Return the COPY as a step, with the mistake in its place."""
+    """Return the COPY as a step, with the mistake in the row of `place`."""
     where, row = place
     batch, options = draft.batch, draft.options
     if mistake and mistake.spoil_cells:

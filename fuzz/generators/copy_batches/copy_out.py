@@ -1,4 +1,4 @@
-"""COPY TO STDOUT: of a table, its columns, a query, a partition, or the rows that a change returns."""
+"""COPY TO STDOUT of a table, some of its columns, a query, a partition, or a change with RETURNING."""
 
 import random
 from collections.abc import Callable
@@ -21,7 +21,7 @@ def _query(rng: random.Random, table: Table, names: tuple[str, ...]) -> str:
 
 def _of_table(rng: random.Random, scope: Scope, table: Table) -> tuple[str, tuple[str, ...], bool]:
     names = _names(table)
-    if table.family is not Family.PLAIN:  # PostgreSQL 17 copies others from a query only
+    if table.family is not Family.PLAIN:  # PostgreSQL 17 copies other relations from a query only
         return _query(rng, table, names), names, True
     if chance(rng, 50):
         return table.name, names, False
@@ -61,7 +61,7 @@ SOURCES: Weighted[Callable[[random.Random, Scope, Table], tuple[str, tuple[str, 
 
 
 def make_copy_out(rng: random.Random, scope: Scope, table: Table) -> tuple[Step, Scope]:
-    """Return a COPY TO STDOUT, and the scope after it (a change that returns rows may use row numbers)."""
+    """Return a COPY TO STDOUT, and the scope after it. A change with RETURNING uses row numbers of the scope."""
     if chance(rng, 15) and (returning := make_returning(rng, scope, table)):
         query, scope = returning
         options = make_output_options(rng, ("id",), ordered=False)

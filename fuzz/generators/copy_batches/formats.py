@@ -1,4 +1,4 @@
-"""COPY's options, and writing a batch in its text, CSV and binary formats."""
+"""Options of COPY, and formatting of batches as text, CSV or binary data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ from fuzz.generators.copy_batches.values import Value, field
 
 SIGNATURE = b"PGCOPY\n\xff\r\n\0"
 TRAILER = b"\xff\xff"
-EVERY = ("*",)  # columns of FORCE_NULL
+EVERY = ("*",)  # FORCE_NULL of all columns
 
 
 class Format(StrEnum):
-    """COPY's formats."""
+    """Formats of COPY."""
 
     TEXT = "text"
     CSV = "csv"
@@ -21,7 +21,7 @@ class Format(StrEnum):
 
 
 class Absent(Enum):
-    """What a cell holds instead of a value."""
+    """Markers that a cell holds in place of a value."""
 
     NULL = 0
     DEFAULT = 1
@@ -32,7 +32,7 @@ Cell = Value | Absent
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Rows to send, column by column."""
+    """Rows to send, stored by column."""
 
     columns: tuple[Column, ...]
     cells: tuple[tuple[Cell, ...], ...]
@@ -43,23 +43,23 @@ class Batch:
         return len(self.cells[0])
 
     def position(self, name: str) -> int:
-        """Return where a column is."""
+        """Return the position of a column."""
         return [column.name for column in self.columns].index(name)
 
     def with_column(self, name: str, cells: Sequence[Cell]) -> "Batch":
-        """Return the batch with other values in a column."""
+        """Return the batch with other cells in one column."""
         at = self.position(name)
         return Batch(self.columns, (*self.cells[:at], tuple(cells), *self.cells[at + 1 :]))
 
     def with_cell(self, name: str, row: int, cell: Cell) -> "Batch":
-        """Return the batch with another value in one place."""
+        """Return the batch with one other cell."""
         column = self.cells[self.position(name)]
         return self.with_column(name, (*column[:row], cell, *column[row + 1 :]))
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How data is written, and how COPY is told; None stands for COPY's default."""
+    """Options of a COPY statement and its data. None stands for the default of COPY."""
 
     format: Format = Format.TEXT
     delimiter: str | None = None
@@ -68,26 +68,26 @@ class Options:
     quote: str | None = None
     escape: str | None = None
     header: str | None = None  # true or match
-    encoding: str | None = None  # its name, the same for PostgreSQL and Python
+    encoding: str | None = None  # name, the same in PostgreSQL and Python
     newline: str = "\n"
     end_marker: bool = False
-    closed: bool = True  # the last line ends in a newline, binary data in its trailer
+    closed: bool = True  # whether the last line ends in a newline, or binary data in its trailer
     force_not_null: tuple[str, ...] = ()
     force_null: tuple[str, ...] = ()
-    clauses: tuple[str, ...] = ()  # any further options, as written
+    clauses: tuple[str, ...] = ()  # further options as SQL
 
     @property
     def field_delimiter(self) -> str:
-        """Return the delimiter in force."""
+        """Return the delimiter, or the format's default."""
         return self.delimiter or ("," if self.format is Format.CSV else "\t")
 
     @property
     def null_marker(self) -> str:
-        """Return what stands for NULL."""
+        """Return the string for NULL, or the format's default."""
         return self.null if self.null is not None else ("" if self.format is Format.CSV else "\\N")
 
     def sql(self) -> str:
-        """Return the parenthesized list that follows WITH, or nothing if all is default."""
+        """Return the WITH clause, or "" if all options have their defaults."""
         told = [f"FORMAT {self.format}"] if self.format is not Format.TEXT else []
         named = ("delimiter", "null", "default", "quote", "escape", "encoding")
         told += [f"{name.upper()} {_literal(given)}" for name in named if (given := getattr(self, name)) is not None]
@@ -109,18 +109,19 @@ def _literal(string: str) -> str:
 
 
 def text_cell(cell: Cell, options: Options) -> str:
-    """Return a cell as COPY's text format has it."""
+    """Return a cell in COPY's text format."""
     if isinstance(cell, Absent):
         return _marker(cell, options)
     string = cell.text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
-    string = string.replace("\x7f", "\\177").replace("\u00fc", "\\xc3\\xbc")  # octal, and a character by its bytes
+    # An octal escape, and a character as its two bytes.
+    string = string.replace("\x7f", "\\177").replace("\u00fc", "\\xc3\\xbc")
     if options.delimiter is None:
         return string.replace("\t", "\\t")
     return string.replace(options.delimiter, "\\" + options.delimiter)
 
 
 def csv_cell(cell: Cell, options: Options) -> str:
-    """Return a cell as COPY's CSV format has it: quoted where it must be, or where a marker would be meant."""
+    """Return a cell in COPY's CSV format, quoted if necessary. A value equal to a marker is quoted, too."""
     if isinstance(cell, Absent):
         return _marker(cell, options)
     quote = options.quote or '"'
@@ -138,7 +139,7 @@ def _marker(cell: Absent, options: Options) -> str:
 
 
 def records(batch: Batch, options: Options) -> list[bytes]:
-    """Return each row as it is sent, without line ends."""
+    """Return the formatted rows, without line ends."""
     if options.format is Format.BINARY:
         count = len(batch.columns).to_bytes(2, "big")
         fields = [[field(None if isinstance(cell, Absent) else cell) for cell in column] for column in batch.cells]
@@ -154,7 +155,7 @@ def records(batch: Batch, options: Options) -> list[bytes]:
 
 
 def stream(rows: Sequence[bytes], batch: Batch, options: Options) -> bytes:
-    """Return all that the client sends: rows with what comes before, between and after them."""
+    """Return all data that the client sends: header, rows, line ends, and end marker or trailer."""
     if options.format is Format.BINARY:
         return SIGNATURE + bytes(8) + b"".join(rows) + (TRAILER if options.closed else b"")
     newline = options.newline.encode()

@@ -1,6 +1,6 @@
-"""COPY in batches with duplicate descriptors, into tables of all kinds, and all that may surround a COPY.
+"""Generator `copy_batches`: COPY in batches around the limits of buffers and resource owners, and its surroundings.
 
-What scenes have besides their tables: types, sequences, functions, the audit trail. Each only where it is used.
+A scene has tables, and of types, sequences, functions and the audit table only those that it uses.
 """
 
 import random
@@ -38,7 +38,7 @@ _NAME = re.compile(r"(?:CREATE (?:OR REPLACE )?\w+|INSERT INTO) (\w+)")
 
 
 def needed(steps: Iterable[Step]) -> tuple[Step, ...]:
-    """Return those steps of the prologue whose object is named in the steps, or in what they need in turn."""
+    """Return the statements of PROLOGUE whose objects these steps use, directly or indirectly."""
     words = {word for step in steps for word in re.findall(r"\w+", step.sql)}
     kept = []
     for statement in reversed(PROLOGUE):
@@ -51,7 +51,7 @@ def needed(steps: Iterable[Step]) -> tuple[Step, ...]:
 
 TABLES = Weighted((6, 1), (4, 2), (1, 3))
 FEWEST_STEPS = 10
-# Under the mode `parallel` each index of each partition would wait for workers to build it, though it is empty.
+# In the mode `parallel`, each index build on an empty partition would wait for workers to start.
 LONE_BUILDS = ("SET max_parallel_maintenance_workers = 0",)
 
 
@@ -80,7 +80,7 @@ ACTS: Weighted[Callable[[random.Random, Scope, Table], Made]] = Weighted(
 
 
 class CopyBatches(Generator):
-    """COPY FROM STDIN around every limit of copyfrom.c and of resource owners, right and wrong."""
+    """COPY FROM STDIN, valid and invalid, around every limit of copyfrom.c and of resource owners."""
 
     name: ClassVar[str] = "copy_batches"
     modes: ClassVar[tuple[str, ...]] = (
@@ -97,7 +97,7 @@ class CopyBatches(Generator):
     )
 
     def generate(self, rng: random.Random, scale: Scale) -> Case:
-        """Return a scene of one to three tables, perhaps a view, and 10 to about `scale.queries` + 10 steps more."""
+        """Return a scene of one to three tables, perhaps with views, and 10 to about `scale.queries` + 10 steps."""
         scope, scene = _scene(rng, Scope(scale))
         steps: tuple[Step, ...] = ()
         wanted = between(rng, FEWEST_STEPS, FEWEST_STEPS + scale.queries)
@@ -128,7 +128,8 @@ def _scene(rng: random.Random, scope: Scope) -> tuple[Scope, tuple[Step, ...]]:
 
 def _local(rng: random.Random, scope: Scope, name: str) -> tuple[Table, tuple[Step, ...]]:
     table, steps = make_table(rng, scope, name)
-    if not chance(rng, 15 if table.leaves >= MANY_PARTITIONS else 45):  # many triggers keep COPY from batching
+    # Frequent triggers would prevent COPY from batching.
+    if not chance(rng, 15 if table.leaves >= MANY_PARTITIONS else 45):
         return table, steps
     table, triggers = make_triggers(rng, table)
     return table, steps + triggers

@@ -1,7 +1,7 @@
-"""Statements that take many references to one resource without COPY: portals, plans, relations, descriptors, pins.
+"""Statements without COPY that hold many references: to portals, plans, relations, tuple descriptors or buffer pins.
 
-Counts lie around those at which a resource owner's array is full and its hash grows. Where each reference means a scan,
-partitions, rows and parallel workers are bounded too, so that no statement takes seconds.
+The number of references is near the sizes at which a resource owner's array is full and its hash table grows. If each
+reference is a scan, limits of partitions, rows and parallel workers keep the statement below seconds.
 """
 
 import random
@@ -16,12 +16,12 @@ from oracles.model.case import Kind, Step
 
 COUNTS = Weighted((6, 8), (8, 31), (8, 33), (5, 66), (4, 97), (2, 193), (1, 385))
 FEWEST = 5
-SCANNED_PARTITIONS = 1_000  # by all scans of a statement together
+SCANNED_PARTITIONS = 1_000  # upper bound of the partitions in all scans of a statement
 SCANNED_ROWS = 200_000
-GATHERED = 33  # scans of a statement that may each start workers of their own
+GATHERED = 33  # upper bound of scans in one statement that may start parallel workers
 
-# Functions of the scene, each calling itself: `sunk` with an exception block in each call, `walked` inside an open
-# loop. None but `called` is declared stable, so that none is inlined.
+# Recursive functions of the scene. `sunk` has an exception block in each call; `walked` recurses inside an open loop.
+# Only `called` is declared stable, so none of them is inlined.
 HELPERS = (
     "CREATE FUNCTION sunk(n int4) RETURNS int4 LANGUAGE plpgsql AS $$ BEGIN"
     " IF n <= 0 THEN RETURN 0; END IF; BEGIN RETURN 1 + sunk(n - 1); EXCEPTION WHEN no_data_found THEN RETURN -1; END;"
@@ -33,7 +33,8 @@ HELPERS = (
     " IF n <= 0 THEN RETURN 0; END IF;"
     " FOR r IN SELECT id FROM ref ORDER BY id LIMIT 2 LOOP total := total + r.id;"
     " IF r.id = 1 THEN total := total + walked(n - 1); END IF; END LOOP; RETURN total; END $$",
-    "CREATE FUNCTION chained(n int4) RETURNS int8 LANGUAGE sql AS 'SELECT 0::int8'",  # so that it can call itself
+    # A first definition, which the recursive one replaces.
+    "CREATE FUNCTION chained(n int4) RETURNS int8 LANGUAGE sql AS 'SELECT 0::int8'",
     "CREATE OR REPLACE FUNCTION chained(n int4) RETURNS int8 LANGUAGE sql AS"
     " $$ SELECT CASE WHEN n <= 0 THEN (SELECT count(*) FROM ref) ELSE chained(n - 1) + 1 END $$",
     "CREATE FUNCTION listed(low int4) RETURNS SETOF ref LANGUAGE sql AS"
@@ -50,19 +51,19 @@ def _growth(count: int) -> tuple[str, ...]:
 
 
 def _scans(rng: random.Random, scope: Scope, table: Table) -> int:
-    """Return how many scans of the table a statement may have."""
+    """Return the number of scans of the table that a statement may have."""
     return min(COUNTS.pick(rng), max(FEWEST, min(SCANNED_PARTITIONS // table.leaves, SCANNED_ROWS // scope.next_id)))
 
 
 def _gathered(step: Step, scans: int) -> tuple[Step, ...]:
-    """Return the step, without parallel workers if there are too many scans that might start some."""
+    """Return the step, surrounded by SET and RESET without parallel workers if it has more than `GATHERED` scans."""
     if scans <= GATHERED:
         return (step,)
     return Step("SET max_parallel_workers_per_gather = 0"), step, Step("RESET max_parallel_workers_per_gather")
 
 
 def portals(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return many cursors on one table in one transaction, some fetched from; a COPY amid them; perhaps an error."""
+    """Return a transaction with many open cursors on one table, some FETCHes, a COPY, and perhaps an error."""
     count = _scans(rng, scope, table)
     names = f"many_{scope.next_name}_"
     query = pick(rng, ("SELECT id, k FROM {0} ORDER BY id", "SELECT id, pad FROM {0}", "SELECT count(*) FROM {0}"))
@@ -75,7 +76,7 @@ def portals(rng: random.Random, scope: Scope, table: Table) -> Made:
     steps += (Step("SAVEPOINT s1"),) if inner else ()
     steps += (_tagged(opening, "portals", count),)
     ordered = "ORDER" in query
-    fetch = "FETCH 3 FROM" if ordered else "MOVE 3 IN"  # without an order, each plan has its own first rows
+    fetch = "FETCH 3 FROM" if ordered else "MOVE 3 IN"  # without ORDER BY, the first rows depend on the plan
     steps += (Step(f"{fetch} {names}{between(rng, 1, count)}", ordered=ordered),)
     copy, scope = make_copy(rng, scope.named(), table, Requirements(mistaken=chance(rng, 25)))
     steps += (copy,)
@@ -89,7 +90,7 @@ def portals(rng: random.Random, scope: Scope, table: Table) -> Made:
 
 
 def plans(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return many prepared statements of one text, run in a loop, invalidated, run again, dropped."""
+    """Return many prepared statements of one text, executed in between, invalidated, executed again and deallocated."""
     count = COUNTS.pick(rng)
     names = f"many_{scope.next_name}_"
     text = f"SELECT count(*) FROM {table.name} WHERE k = 1 OR id < $1"
@@ -109,7 +110,7 @@ def plans(rng: random.Random, scope: Scope, table: Table) -> Made:
 
 
 def union(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return one query with many scans of one table, merged in order, so that all pins are held at once."""
+    """Return one query with many scans of one table. A merge of their sorted outputs holds all pins at once."""
     count = min(_scans(rng, scope, table), 200)
     branches = " UNION ALL ".join(f"(SELECT id, k FROM {table.name} ORDER BY id LIMIT 4)" for _ in range(count))
     outer = pick(
@@ -125,17 +126,17 @@ def union(rng: random.Random, scope: Scope, table: Table) -> Made:
 
 
 def subqueries(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return one query with a sub-select of the same table in each of many output columns."""
+    """Return one query whose output columns are many sub-selects of the same table."""
     count = min(_scans(rng, scope, table), 100)
     items = ", ".join(f"(SELECT max(id) + {number} FROM {table.name})" for number in range(count))
     return _gathered(_tagged(f"SELECT {items}", "subqueries", count, Kind.QUERY), count), scope
 
 
 def self_joins(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return a chain of joins of a table with itself by its unique number, each a reference to one relation.
+    """Return a self-join of a table over its unique column `id`; each join is a reference to the relation.
 
-    Where the planner does not know that the number is unique, it expects each join to multiply the rows, and prepares
-    a hash join in parallel for as many batches as it has memory for: that takes it minutes.
+    If the planner does not know that `id` is unique, it expects that each join multiplies the rows. It then prepares
+    parallel hash joins with as many batches as memory permits, which takes minutes. Such tables get three joined scans.
     """
     known = table.family in (Family.PLAIN, Family.PARTITIONED) and not table.remote
     count = pick(rng, (3, 5, 7)) if known else 3
@@ -146,14 +147,14 @@ def self_joins(rng: random.Random, scope: Scope, table: Table) -> Made:
 
 
 def recursion(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return functions nested deeply: subtransactions, snapshots, open loops and plans, one of each a call."""
+    """Return a deeply recursive call. Each level holds a subtransaction, snapshot, open loop or plan."""
     count = min(COUNTS.pick(rng), 97)
     function = pick(rng, ("sunk", "called", "walked", "chained"))
     return (_tagged(f"SELECT {function}({count})", f"recursion_{function}", count, Kind.QUERY),), scope
 
 
 def set_functions(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return many scans of a set-returning function whose rows have a table's row type."""
+    """Return many scans of a set-returning function that returns a table's row type."""
     count = min(COUNTS.pick(rng), 100)
     calls = " UNION ALL ".join(f"SELECT id, note FROM listed({number % 6})" for number in range(count))
     step = _tagged(f"SELECT count(*), sum(id) FROM ({calls}) u", "set_functions", count, Kind.QUERY)
@@ -161,7 +162,7 @@ def set_functions(rng: random.Random, scope: Scope, table: Table) -> Made:
 
 
 def row_values(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return whole rows built, compared and taken apart many times: references to one tuple descriptor."""
+    """Return many field accesses of whole-row values, which are references to one tuple descriptor."""
     count = min(COUNTS.pick(rng), 100)
     fields = ", ".join(f"(t).id + {number}" for number in range(count))
     sql = f"SELECT {fields} FROM (SELECT t FROM {table.name} t ORDER BY t.id LIMIT 5 OFFSET 0) q"
@@ -169,7 +170,7 @@ def row_values(rng: random.Random, scope: Scope, table: Table) -> Made:
 
 
 def spilling_cursors(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return several open cursors whose sorts are on disk, closed by the transaction's end."""
+    """Return several open cursors with sorts on disk, which the end of the transaction closes."""
     count = pick(rng, (2, 5, 12))
     opening = (
         f"DO $$ DECLARE c refcursor; r record; BEGIN FOR i IN 1..{count} LOOP c := 'spill_' || i;"
@@ -186,7 +187,7 @@ def spilling_cursors(rng: random.Random, scope: Scope, table: Table) -> Made:
 
 
 def subtransactions(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return one transaction with many savepoints, never released, each with a row of its own."""
+    """Return one transaction with many subtransactions, each of which inserts a row. Some are rolled back."""
     count = min(COUNTS.pick(rng), 97)
     body = (
         f"FOR i IN 1..{count} LOOP BEGIN INSERT INTO audit VALUES ('kept', i, 0);"
@@ -212,5 +213,5 @@ REFERENCES: Weighted[Callable[[random.Random, Scope, Table], Made]] = Weighted(
 
 
 def make_references(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return statements that take many references."""
+    """Return statements that hold many references."""
     return REFERENCES.pick(rng)(rng, scope, table)

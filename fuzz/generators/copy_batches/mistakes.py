@@ -1,4 +1,4 @@
-"""Rows and streams that COPY must refuse, each kind a small change to a good batch."""
+"""Rows and streams that COPY must refuse. Each kind of mistake is a small change to a valid batch."""
 
 import random
 import struct
@@ -16,24 +16,24 @@ EVERY = LINES | BINARY
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a mistake must fit: the table, the columns and values sent, and how they are written."""
+    """The input of a mistake: the table, the batch, and the options of its format."""
 
     table: Table
     batch: Batch
     options: Options
 
     def has(self, name: str) -> bool:
-        """Return whether a column is sent."""
+        """Return whether the batch has the column."""
         return any(column.name == name for column in self.batch.columns)
 
     def refuses(self, kind: str) -> bool:
-        """Return whether the table refuses such rows, now or at the end of the transaction."""
+        """Return whether the table refuses rows of that kind, immediately or at the end of the transaction."""
         return kind in self.table.checked or kind in self.table.deferred
 
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """A kind of mistake: where it fits, and its change to cells, to one row as written, or to the whole stream."""
+    """A kind of mistake: its precondition, and its change to cells, to one formatted row, or to the whole stream."""
 
     name: str
     formats: frozenset[Format]
@@ -41,10 +41,10 @@ class Mistake:
     spoil_cells: Callable[[Target, int], Batch] | None = None
     spoil_row: Callable[[bytes, Options], bytes] | None = None
     spoil_stream: Callable[[bytes], bytes] | None = None
-    kind: str = ""  # of Table.checked or Table.deferred, where the refusal is a constraint's or a trigger's
+    kind: str = ""  # of Table.checked or Table.deferred, if a constraint or trigger refuses the row
 
     def deferred(self, table: Table) -> bool:
-        """Return whether the error comes at the end of the transaction only."""
+        """Return whether the error is raised only at the end of the transaction."""
         return self.kind in table.deferred and self.kind not in table.checked
 
 
@@ -57,7 +57,7 @@ def _in_column(name: str, cell: Cell) -> Callable[[Target, int], Batch]:
 
 
 def _seen(kind: str, column: str, rows: int = 1) -> Callable[[Target], bool]:
-    """Fits where the table refuses the kind, rows reach the check, and there are enough of them."""
+    """Return a precondition: the table refuses the kind, its triggers skip no rows, and the batch has enough rows."""
 
     def fits(target: Target) -> bool:
         enough = target.batch.rows >= rows and target.has(column)
@@ -89,7 +89,10 @@ def _neighbour(row: int) -> int:
 
 
 def _twice(target: Target, row: int) -> Batch:
-    """Give a row the number of its neighbour, and both a key: unique constraints let NULLs pass."""
+    """Return the batch with a duplicate: the row's number equals its neighbor's, and both have the same key.
+
+    The key must not be NULL, because unique constraints permit NULLs.
+    """
     keys = [int4(key) for key in target.table.keys if key is not None]
     batch, other = target.batch, _neighbour(row)
     for name, cell in (("id", batch.cells[batch.position("id")][other]), ("k", keys[0])):
@@ -164,7 +167,7 @@ MISTAKES: tuple[tuple[int, Mistake], ...] = (
 
 
 def mistakes_for(target: Target, *, deferred: bool = False) -> list[tuple[int, Mistake]]:
-    """Return the weighted mistakes that fit and whose error comes at once, or (`deferred`) at the very end."""
+    """Return the weighted mistakes that fit, with immediate errors, or with errors at commit if `deferred`."""
     return [
         (weight, mistake)
         for weight, mistake in MISTAKES
@@ -175,7 +178,7 @@ def mistakes_for(target: Target, *, deferred: bool = False) -> list[tuple[int, M
 
 
 def misspell(target: Target, rng: random.Random, count: int) -> Batch:
-    """Return the batch with values in some rows that ON_ERROR ignore leaves out."""
+    """Return the batch with invalid values in up to `count` rows, which ON_ERROR ignore skips."""
     batch = target.batch
     for _ in range(count):
         batch = _misspelt(replace(target, batch=batch), rng.randrange(batch.rows))

@@ -1,4 +1,4 @@
-"""Drawing COPY's options for a batch, so that what is written means what the batch holds."""
+"""Random options of COPY that preserve the values of a batch."""
 
 import random
 from dataclasses import replace
@@ -22,7 +22,7 @@ STRINGS = frozenset({"text", "varchar(12)", "char(6)"})
 
 
 def make_options(rng: random.Random, batch: Batch) -> Options:
-    """Return options for a good batch. Binary has none but the format."""
+    """Return options for a valid batch. The binary format has no other options."""
     form = FORMATS.pick(rng)
     if form is Format.BINARY:
         return Options(form, closed=chance(rng, 85))
@@ -44,7 +44,7 @@ def make_options(rng: random.Random, batch: Batch) -> Options:
 
 
 def make_output_options(rng: random.Random, columns: tuple[str, ...], *, ordered: bool) -> Options:
-    """Return options for COPY TO. Binary data begins with a header, so it can be compared in order only."""
+    """Return options for COPY TO. Binary data starts with a header, so only ordered output is comparable."""
     form = FORMATS.pick(rng) if ordered else LINE_FORMATS.pick(rng)
     if form is Format.BINARY:
         return Options(form)
@@ -62,7 +62,7 @@ def make_output_options(rng: random.Random, columns: tuple[str, ...], *, ordered
 
 
 def _null_marker(rng: random.Random, batch: Batch, form: Format) -> str | None:
-    """Return a marker that no value is written as; CSV quotes such values, text cannot."""
+    """Return a NULL marker. In the text format it must differ from all values; CSV quotes equal values."""
     marker = NULL_MARKERS.pick(rng)
     texts = (cell.text for column in batch.cells for cell in dict.fromkeys(column) if not isinstance(cell, Absent))
     return None if form is Format.TEXT and marker is not None and marker in texts else marker
@@ -86,7 +86,7 @@ def _csv(rng: random.Random, options: Options, columns: tuple[Column, ...]) -> O
 
 
 def with_defaults(rng: random.Random, batch: Batch, options: Options) -> tuple[Batch, Options]:
-    """Return batch and options in which some values are left to their defaults by a marker (DEFAULT)."""
+    """Return batch and options where some cells are the DEFAULT marker."""
     defaulted = [column for column in batch.columns if column.role is Role.DEFAULTED]
     if options.format is Format.BINARY or not defaulted or not chance(rng, 60):
         return batch, options

@@ -1,4 +1,4 @@
-"""Partition layouts: list, range and hash, several levels, default partitions, more partitions than buffers."""
+"""Partition layouts: list, range and hash, several levels, default partitions, more partitions than COPY buffers."""
 
 import random
 from collections.abc import Callable
@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from fuzz.generators.choices import Weighted, between, chance, pick, shuffled
 from fuzz.generators.copy_batches.table import Column, Family, Table
 
-MANY_PARTITIONS = 33  # copyfrom.c keeps 32 buffers when it flushes (MAX_PARTITION_BUFFERS)
+MANY_PARTITIONS = 33  # one more than MAX_PARTITION_BUFFERS: copyfrom.c keeps 32 buffers after a flush
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a table is partitioned: the clause, the statements that follow, and which rows have a partition."""
+    """A partitioning: PARTITION BY clause, further statements, and keys of rows that have a partition."""
 
     by: str
     statements: tuple[str, ...]
@@ -23,12 +23,12 @@ class Layout:
 
 
 def loop(count: int, statement: str) -> str:
-    """Return a DO block that runs a statement for 0 to count - 1; `%1$s` in it stands for the number."""
+    """Return a DO block that runs a statement for each number from 0 to `count` - 1, which replaces `%1$s`."""
     return f"DO $$ BEGIN FOR i IN 0..{count - 1} LOOP EXECUTE format('{statement}', i); END LOOP; END $$"
 
 
 def _children(table: Table, count: int, bound: str, by: str = "") -> tuple[str, ...]:
-    """Return statements that make `count` partitions; `%1$s` in their bound stands for the number."""
+    """Return statements that create `count` partitions. In `bound`, `%1$s` stands for the number of the partition."""
     clause = f" PARTITION BY {by}" if by else ""
     statement = f"{table.create} {table.name}_%1$s PARTITION OF {table.name} {bound}{clause}"
     if count > 4:
@@ -45,7 +45,7 @@ def _names(table: Table, count: int) -> tuple[str, ...]:
 
 
 def make_list(rng: random.Random, table: Table, count: int) -> Layout:
-    """Return one partition a key, perhaps a default one, which then takes NULL too."""
+    """Return one list partition per key, and perhaps a default partition, which accepts NULL."""
     other = chance(rng, 50)
     statements = _children(table, count, "FOR VALUES IN (%1$s)")
     keys: tuple[int | None, ...] = tuple(range(count))
@@ -55,9 +55,10 @@ def make_list(rng: random.Random, table: Table, count: int) -> Layout:
 
 
 def make_range(rng: random.Random, table: Table, count: int) -> Layout:
-    """Return partitions of ten keys each, perhaps a default one."""
+    """Return range partitions of nine keys each, and perhaps a default partition."""
     other = chance(rng, 50)
-    statements = _children(table, count, "FOR VALUES FROM (%1$s0) TO (%1$s9)")  # a gap at each 9: default or error
+    # Keys that end in 9 are in the default partition, or refused.
+    statements = _children(table, count, "FOR VALUES FROM (%1$s0) TO (%1$s9)")
     keys: tuple[int | None, ...] = tuple(10 * number + rng.randrange(9) for number in range(count))
     if other:
         statements, keys = (*statements, _default(table)), (*keys, -5, 9, None)
@@ -65,7 +66,7 @@ def make_range(rng: random.Random, table: Table, count: int) -> Layout:
 
 
 def make_hash(rng: random.Random, table: Table, count: int) -> Layout:
-    """Return partitions by a hash of the row's number, which take any key."""
+    """Return hash partitions of `id`, which accept any key."""
     statements = _children(table, count, f"FOR VALUES WITH (MODULUS {count}, REMAINDER %1$s)")
     return Layout(
         "HASH (id)", statements, (rng.randrange(9), 3, None), count, takes_any_key=True, partitions=_names(table, count)
@@ -73,7 +74,7 @@ def make_hash(rng: random.Random, table: Table, count: int) -> Layout:
 
 
 def make_levels(rng: random.Random, table: Table, count: int) -> Layout:
-    """Return list partitions, each split by hash of the number, and a default one split by range of it."""
+    """Return list partitions, each split by hash of `id`, and a default partition split by range of `id`."""
     width, splits = max(1, count // 2), 2
     of = f"{table.create} {table.name}"
     statements = _children(table, width, "FOR VALUES IN (%1$s)", "HASH (id)")
@@ -91,7 +92,7 @@ def make_levels(rng: random.Random, table: Table, count: int) -> Layout:
 
 
 def make_deep(rng: random.Random, table: Table, count: int) -> Layout:
-    """Return a chain of four levels with one leaf aside of each, so that routing goes down to the last."""
+    """Return four levels of partitions. Each level has one more leaf, so routing may descend to the last level."""
     of, name = f"{table.create} {table.name}", table.name
     statements = (
         f"{of}_0 PARTITION OF {name} FOR VALUES FROM (0) TO (100) PARTITION BY LIST (k)",
@@ -108,7 +109,7 @@ def make_deep(rng: random.Random, table: Table, count: int) -> Layout:
 
 
 def make_attached(rng: random.Random, table: Table, count: int) -> Layout:
-    """Return list partitions made apart and attached: columns in another order, one dropped before."""
+    """Return list partitions created separately and attached: columns in other orders, and one dropped."""
     statements: tuple[str, ...] = ()
     for child in _names(table, min(count, 4)):
         columns = [_apart(column) for column in table.columns]
@@ -125,7 +126,7 @@ def make_attached(rng: random.Random, table: Table, count: int) -> Layout:
 
 
 def _apart(column: Column) -> str:
-    """Return a definition that ATTACH accepts: no identity, which the parent brings."""
+    """Return a column definition that ATTACH accepts. The identity property comes from the parent."""
     if "IDENTITY" in column.suffix:
         column = replace(column, suffix="", nullable=False)
     return column.definition
@@ -142,10 +143,10 @@ LAYOUTS: Weighted[Callable[[random.Random, Table, int], Layout]] = Weighted(
 
 
 def make_partitioned(rng: random.Random, table: Table, limit: int) -> tuple[Table, str, tuple[str, ...]]:
-    """Return the table partitioned, its PARTITION BY clause and the statements that make its partitions.
+    """Return the table as partitioned, its PARTITION BY clause, and the statements that create its partitions.
 
-    `limit` is the ordinary maximum of direct partitions; now and then there are more than COPY has buffers: mostly
-    just one more, since each takes as long to make as to fill.
+    `limit` is the usual maximum of direct partitions. Sometimes there are more than COPY has buffers, mostly just one
+    more, because creating a partition takes as long as filling it.
     """
     many = chance(rng, 38) and 4 * limit > MANY_PARTITIONS
     most = MANY_PARTITIONS if chance(rng, 70) else min(4 * limit, MANY_PARTITIONS + 9)

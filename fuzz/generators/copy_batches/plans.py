@@ -1,4 +1,4 @@
-"""Cursors and prepared statements that hold plans, snapshots and pins while COPYs and definitions go on."""
+"""Cursors and prepared statements that hold plans, snapshots and pins during COPYs and DDL."""
 
 import random
 from collections.abc import Callable
@@ -34,7 +34,7 @@ def _fetch(rng: random.Random, cursor: str, *, scroll: bool) -> Step:
 
 
 def cursors(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return a transaction with open cursors on a table that COPY writes to; perhaps an error ends them."""
+    """Return a transaction with open cursors on the target of a COPY. Sometimes an error ends the transaction."""
     count = between(rng, 1, 3)
     names = [f"cursor_{scope.next_name + number}" for number in range(count)]
     scope = scope.named(count)
@@ -62,7 +62,7 @@ def cursors(rng: random.Random, scope: Scope, table: Table) -> Made:
 
 
 def held_cursor(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return a cursor that outlives its transaction, and COPYs after it."""
+    """Return a cursor WITH HOLD that outlives its transaction, and a COPY after the commit."""
     name = f"cursor_{scope.next_name}"
     query = pick(rng, CURSOR_QUERIES).format(name=table.name)
     steps: tuple[Step, ...] = (
@@ -85,7 +85,7 @@ PREPARED = (
 
 
 def prepared(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return prepared statements executed before and after COPYs and changes of definitions."""
+    """Return prepared statements executed before and after COPYs and DDL."""
     name = f"plan_{scope.next_name}"
     text, arguments = pick(rng, PREPARED)
     execute = Step(f"EXECUTE {name}{arguments}", ordered=True, tags=("prepared.execute",))
@@ -103,7 +103,7 @@ def prepared(rng: random.Random, scope: Scope, table: Table) -> Made:
 
 
 def prepared_insert(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return a prepared INSERT executed around a COPY, often enough for a generic plan."""
+    """Return a prepared INSERT executed before and after a COPY, sometimes often enough for a generic plan."""
     name = f"plan_{scope.next_name}"
     insert = insert_select(table, "$1", "$2")
     steps: tuple[Step, ...] = (Step(f"PREPARE {name} (int4, int4) AS {insert}", tags=("prepared",)),)
@@ -118,7 +118,7 @@ def prepared_insert(rng: random.Random, scope: Scope, table: Table) -> Made:
 
 
 def changed_result(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return a prepared SELECT * whose result changes its type under it: a deliberate error."""
+    """Return a prepared SELECT * whose result type changes. Its execution then fails, which is intended."""
     made, after = make_definition(rng, scope.named(), table)
     name = f"plan_{scope.next_name}"
     same = after.tables == scope.tables

@@ -1,4 +1,4 @@
-"""DO blocks: rows inserted inside exception blocks, which are subtransactions, nested and in loops."""
+"""DO blocks with inserts inside exception blocks (subtransactions), nested and in loops."""
 
 import random
 from collections.abc import Callable
@@ -23,7 +23,7 @@ def _one_row(table: Table, number: str) -> str:
 
 
 def caught(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return an insert that is undone by an error after it, or by one of its own, and caught."""
+    """Return an exception block that catches an error of its own INSERT, or one raised after it."""
     count = pick(rng, (1, 31, 32, 33, 97))
     rows = insert_select(table, str(scope.next_id), str(scope.next_id + count - 1))
     fatal = refused_insert(table, scope.next_id + count) or "RAISE division_by_zero"
@@ -33,7 +33,7 @@ def caught(rng: random.Random, scope: Scope, table: Table) -> Made:
 
 
 def loop_of_blocks(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return a loop whose body is a subtransaction each time; some fail, more than are cached per backend."""
+    """Return a loop with a subtransaction per iteration. Some fail, and there may be more than a backend caches."""
     count = pick(rng, (8, 33, 70))
     fails = pick(rng, (2, 3, 5))
     body = (
@@ -45,7 +45,7 @@ def loop_of_blocks(rng: random.Random, scope: Scope, table: Table) -> Made:
 
 
 def nested_blocks(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return blocks inside blocks, an error in the innermost, caught at some level between."""
+    """Return nested blocks with an error in the innermost block, caught at a random level."""
     depth = between(rng, 2, 6)
     body = f"{_one_row(table, str(scope.next_id))} RAISE division_by_zero;"
     catches = rng.randrange(depth)
@@ -58,7 +58,7 @@ def nested_blocks(rng: random.Random, scope: Scope, table: Table) -> Made:
 
 
 def escaping(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return a block whose error nobody catches: the statement fails and leaves nothing."""
+    """Return a block without a matching handler: the statement fails and leaves no rows."""
     rows = insert_select(table, str(scope.next_id), str(scope.next_id + 32))
     body = f"BEGIN {rows}; RAISE division_by_zero; EXCEPTION WHEN no_data_found THEN NULL; END;"
     scope = scope.after_rows(33)

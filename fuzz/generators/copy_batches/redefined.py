@@ -1,6 +1,6 @@
-"""COPY into tables whose definition has just changed, or changes in the same transaction and perhaps back again.
+"""COPY into tables after DDL, or after DDL in the same transaction, which may be rolled back.
 
-Definitions changed between COPYs: what they do to a table, and to plans that somebody still holds.
+Cursors and prepared statements may hold plans that this DDL invalidates.
 """
 
 import random
@@ -66,7 +66,7 @@ def _analyze(rng: random.Random, scope: Scope, table: Table) -> Made:
 
 
 def _detach(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Detach a partition and drop it, so that plans lose one; keys that it took are kept out from then on."""
+    """Detach and drop a partition, so that plans lose one. The scope's table no longer has its key."""
     one_key_each = len(table.partitions) == len(table.keys) >= 2
     if table.fixed or table.takes_any_key or not one_key_each:
         return _truncate(rng, scope, table)
@@ -88,13 +88,13 @@ DEFINITIONS: Weighted[Callable[[random.Random, Scope, Table], Made]] = Weighted(
 
 
 def make_definition(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return a change of a table's definition. Views are left as they are, and what has a remote counterpart."""
+    """Return DDL on a table. Views and tables with a remote counterpart stay unchanged."""
     if table.family is Family.VIEW or table.remote:
         return (), scope
     return DEFINITIONS.pick(rng)(rng, scope, table)
 
 
-NOT_IN_TRANSACTIONS = ("VACUUM", "REINDEX")  # the latter of partitioned tables
+NOT_IN_TRANSACTIONS = ("VACUUM", "REINDEX")  # REINDEX only for partitioned tables
 
 
 def _copy(rng: random.Random, scope: Scope, table: Table, required: Requirements = RIGHT) -> tuple[Step, Scope]:
@@ -103,7 +103,7 @@ def _copy(rng: random.Random, scope: Scope, table: Table, required: Requirements
 
 
 def afterwards(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return a changed definition, and a COPY into what it left."""
+    """Return DDL, and a COPY into the changed table."""
     made, scope = make_definition(rng, scope, table)
     current = scope.table(table.name)
     copy, scope = _copy(rng, scope, current)
@@ -111,7 +111,7 @@ def afterwards(rng: random.Random, scope: Scope, table: Table) -> Made:
 
 
 def taken_back(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return a transaction that changes a definition, copies, and is rolled back (or the change alone is)."""
+    """Return a transaction with DDL and COPY that is rolled back, entirely or to a savepoint."""
     made, inside = make_definition(rng, scope, table)
     if any(step.sql.startswith(NOT_IN_TRANSACTIONS) for step in made):
         return alone(rng, scope, table)
@@ -128,7 +128,7 @@ def taken_back(rng: random.Random, scope: Scope, table: Table) -> Made:
 
 
 def without_triggers(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return a COPY while the table's triggers are off."""
+    """Return a COPY while the table's triggers are disabled."""
     if table.family is Family.VIEW or not table.slow:
         return afterwards(rng, scope, table)
     quiet = replace(
@@ -144,7 +144,10 @@ def without_triggers(rng: random.Random, scope: Scope, table: Table) -> Made:
 
 
 def fresh(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return a transaction that makes a table like another, copies into it (frozen, perhaps), and ends either way."""
+    """Return a transaction that creates a table like another, copies into it (perhaps with FREEZE), and ends.
+
+    It commits or rolls back.
+    """
     if table.family is not Family.PLAIN or table.remote:
         return alone(rng, scope, table)
     name = f"fresh_{scope.next_name}"
@@ -166,7 +169,7 @@ def fresh(rng: random.Random, scope: Scope, table: Table) -> Made:
         first,
         make_check(rng, scope, made),
     )
-    if not made.deferred:  # with checks pending, a table cannot be changed
+    if not made.deferred:  # ALTER TABLE fails while deferred checks are pending
         steps += (Step(f"ALTER TABLE {name} ALTER COLUMN pad SET DEFAULT 'later'"),)
     end = ENDS.pick(rng)
     dropped = (Step(f"DROP TABLE {name}"),) if end == "COMMIT" else ()
@@ -182,5 +185,5 @@ REDEFINED: Weighted[Callable[[random.Random, Scope, Table], Made]] = Weighted(
 
 
 def make_redefined(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return changes of definitions with COPYs around them."""
+    """Return DDL and COPYs before or after it."""
     return REDEFINED.pick(rng)(rng, scope, table)

@@ -1,6 +1,6 @@
-"""Tables to copy into: plain, partitioned, temporary, unlogged, wide; with constraints, indexes and defaults.
+"""Tables as targets of COPY: plain, partitioned, temporary, unlogged, wide or foreign.
 
-Foreign tables and partitions to copy into.
+They have constraints, indexes, defaults and generated columns.
 """
 
 import random
@@ -19,7 +19,7 @@ BATCH_SIZES = Weighted((3, 10), (3, 33), (2, 1), (2, 2), (1, 1000))
 
 
 def make_foreign(rng: random.Random, name: str) -> tuple[Table, tuple[Step, ...]]:
-    """Return a foreign table, or a table with foreign partitions, and the steps that make it."""
+    """Return a foreign table, or a table with foreign partitions, and the steps that create it."""
     columns = (
         Column("id", INT4, Role.ID, nullable=False),
         Column("k", INT4, Role.KEY),
@@ -40,7 +40,7 @@ def _foreign_table(rng: random.Random, table: Table) -> tuple[Table, tuple[str, 
 
 
 def _foreign_partitions(rng: random.Random, table: Table) -> tuple[Table, tuple[str, ...]]:
-    """Return list partitions: some local, some foreign, each with a batch size of its own."""
+    """Return list partitions, some local and some foreign, each with its own batch size."""
     statements: tuple[str, ...] = (f"CREATE TABLE {table.name} ({_foreign_columns(table)}) PARTITION BY LIST (k)",)
     count = rng.randint(2, 4)
     for key in range(count):
@@ -55,7 +55,7 @@ def _foreign_partitions(rng: random.Random, table: Table) -> tuple[Table, tuple[
 
 
 def _remote(table: Table, name: str, batch_size: int, partition: str) -> tuple[str, ...]:
-    """Return statements for a local table, and for a foreign table that leads to it."""
+    """Return statements that create a local table, and a foreign table that refers to it."""
     shape = partition or f"({_foreign_columns(table)})"
     return (
         f"CREATE TABLE {name}_there ({_foreign_columns(table)})",
@@ -71,7 +71,7 @@ DEFERRING = Weighted((6, ""), (2, " DEFERRABLE"), (3, " DEFERRABLE INITIALLY DEF
 STORAGE = Weighted((6, ""), (2, "STORAGE EXTERNAL"), (1, "STORAGE MAIN COMPRESSION pglz"), (1, 'COLLATE "C"'))
 PERSISTENCE = Weighted((7, ""), (2, "UNLOGGED"), (2, "TEMPORARY"))
 
-# Constraints: (percent of tables, kind, clause, whether it can be deferred). `raise` is a trigger's: see triggers.py.
+# Constraints: (percentage of tables, kind, clause). The kind `raise` belongs to triggers; see triggers.py.
 CHECKS = (
     (35, "check", "CHECK (k < 900000)"),
     (25, "not null", "CHECK (pad IS NOT NULL OR id > 0)"),
@@ -88,8 +88,8 @@ INDEXES = (
     'CREATE INDEX ON {name} (left(pad, 20) COLLATE "C") WITH (fillfactor = 50)',
 )
 
-# Defaults, all the same on every run. `ticks` and `counted` are functions of the scene that are declared
-# volatile: with them, COPY inserts row by row.
+# Deterministic defaults. The functions `volatile_tick` and `volatile_keep` of the scene are declared volatile, so that
+# COPY does not batch its inserts.
 DEFAULTS = Weighted(
     (6, "DEFAULT 7"),
     (3, "DEFAULT length('seven') + 2"),
@@ -109,7 +109,7 @@ GENERATED = ("id::int8 * 2", "coalesce(k, 0)::int8 + id", "length(pad)::int8")
 
 
 def make_table(rng: random.Random, scope: Scope, name: str) -> tuple[Table, tuple[Step, ...]]:
-    """Return a table and the steps that make it."""
+    """Return a table, and the steps that create it."""
     persistence = PERSISTENCE.pick(rng)
     table = Table(name, _columns(rng, persistence), persistence=persistence)
     by: str = ""
@@ -121,7 +121,7 @@ def make_table(rng: random.Random, scope: Scope, name: str) -> tuple[Table, tupl
         table = replace(table, keys=tuple(key for key in table.keys if key is not None))
     table, constraints = _constraints(rng, table)
     attached = any("ATTACH" in statement for statement in following)
-    if attached:  # a partition that is attached must have the same constraints already, so they come afterwards
+    if attached:  # an attached partition would need the same constraints before, so they are added afterwards
         following += tuple(f"ALTER TABLE {name} ADD {clause}" for clause in constraints)
         constraints = ()
     if not by and chance(rng, 10):
@@ -134,7 +134,10 @@ def make_table(rng: random.Random, scope: Scope, name: str) -> tuple[Table, tupl
 
 
 def _logged_parent(statement: str) -> str:
-    """Leave UNLOGGED to partitions with rows: it means nothing to those with partitions, and 18 refuses it there."""
+    """Return the statement without UNLOGGED if it creates a table that has partitions.
+
+    UNLOGGED has no effect on such a table, and PostgreSQL 18 refuses it.
+    """
     return statement.replace("UNLOGGED ", "") if "PARTITION BY" in statement else statement
 
 
@@ -172,7 +175,7 @@ EXTRAS: tuple[tuple[int, Callable[[random.Random], Column]], ...] = (
 
 
 def _constraints(rng: random.Random, table: Table) -> tuple[Table, tuple[str, ...]]:
-    """Return the table with what refuses its rows, and the constraints' clauses."""
+    """Return the table with its kinds of checks, and the clauses of the constraints."""
     clauses = [clause for percent, _, clause in CHECKS if chance(rng, percent)]
     at_once = {kind for _, kind, clause in CHECKS if clause in clauses}
     late: set[str] = set()

@@ -1,4 +1,4 @@
-"""COPY inside transactions: savepoints, nested and rolled-back subtransactions, deferred checks, FREEZE."""
+"""COPY in transactions: savepoints, nested and rolled-back subtransactions, deferred checks, FREEZE."""
 
 import random
 from collections.abc import Callable
@@ -20,12 +20,12 @@ MISTAKEN = Requirements(mistaken=True)
 
 
 def doomed(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Return steps that run in a transaction that has failed already."""
+    """Return the steps as steps of a failed transaction, which may fail."""
     return tuple(replace(step, may_fail=True) for step in steps)
 
 
 def make_work(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return one good step: mostly a COPY, else a query, a change or a COPY out."""
+    """Return a valid step: mostly a COPY FROM, otherwise a query, a change or a COPY TO."""
     kind = WORK.pick(rng)
     if kind == "copy":
         step, scope = make_copy(rng, scope, table)
@@ -39,13 +39,13 @@ def make_work(rng: random.Random, scope: Scope, table: Table) -> Made:
 
 
 def alone(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return a COPY in a transaction of its own, with a mistake now and then, and a look at what it left."""
+    """Return a COPY in a transaction of its own, sometimes with a mistake, and a query of the result."""
     step, scope = make_copy(rng, scope, table, MISTAKEN if chance(rng, 25) else Requirements())
     return (step, make_check(rng, scope, table)), scope
 
 
 def block(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return a transaction of several steps; if one fails, those after it do too."""
+    """Return a transaction of several steps. After an error, the remaining ones fail, too."""
     steps: tuple[Step, ...] = (Step(BEGINS.pick(rng)),)
     failed = False
     for _ in range(between(rng, 1, 4)):
@@ -62,7 +62,7 @@ def block(rng: random.Random, scope: Scope, table: Table) -> Made:
 
 
 def savepoints(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return a transaction that walks up and down nested savepoints, with COPYs right and wrong on the way."""
+    """Return a transaction that opens, releases and rolls back nested savepoints, with valid and invalid COPYs."""
     steps: tuple[Step, ...] = (Step(BEGINS.pick(rng)),)
     depth = 0
     for _ in range(between(rng, 3, 9)):
@@ -84,7 +84,7 @@ def savepoints(rng: random.Random, scope: Scope, table: Table) -> Made:
 
 
 def _fail(rng: random.Random, scope: Scope, table: Table, depth: int) -> tuple[tuple[Step, ...], Scope, int]:
-    """Return a COPY that fails, perhaps a step that fails with it, and the way back to a savepoint."""
+    """Return a failing COPY, perhaps a step in the failed transaction, and a rollback to a savepoint."""
     step, scope = make_copy(rng, scope, table, MISTAKEN)
     steps: tuple[Step, ...] = (_inside(step),)
     if step.may_fail and chance(rng, 40):
@@ -100,7 +100,7 @@ def _inside(step: Step) -> Step:
 
 
 def deferred(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return a transaction whose constraints are checked at its end, or when they are made immediate."""
+    """Return a transaction with constraints checked at its end, or when SET CONSTRAINTS makes them immediate."""
     wrong = chance(rng, 60)
     copy, scope = make_copy(rng, scope, table, Requirements(rows=pick(rng, (2, 33, 65)), deferred=wrong))
     refused = copy.may_fail
@@ -115,7 +115,10 @@ def deferred(rng: random.Random, scope: Scope, table: Table) -> Made:
 
 
 def freeze(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return a COPY FREEZE into a table emptied in the same transaction, which fails where rows may be seen."""
+    """Return a COPY FREEZE into a table truncated in the same transaction.
+
+    It fails without the truncation, after a savepoint, and on partitioned tables.
+    """
     if table.family in (Family.VIEW, Family.FOREIGN):
         return block(rng, scope, table)
     routed = table.family is Family.PARTITIONED
@@ -131,7 +134,7 @@ def freeze(rng: random.Random, scope: Scope, table: Table) -> Made:
 
 
 def refused_options(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return a COPY that is refused before any data is read, though the client sends some."""
+    """Return a COPY that fails before it reads data, although the client sends some."""
     statement = pick(rng, REFUSED).format(name=table.name)
     kind, data = (Kind.COPY_OUT, None) if "STDOUT" in statement else (Kind.COPY_IN, b"1\t2\n")
     step = Step(statement, kind, copy_data=data, may_fail=True, tags=("copy.error.options",))

@@ -1,4 +1,4 @@
-"""Triggers of each kind, and views that take rows through INSTEAD OF. What they do is written to the table `audit`."""
+"""Triggers of all kinds, and views with INSTEAD OF triggers. They record their calls in the table `audit`."""
 
 import random
 from dataclasses import dataclass, replace
@@ -14,9 +14,9 @@ COUNT = "INSERT INTO audit SELECT '{name} {what}', count(*), sum(id) FROM {sourc
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """A trigger: when it fires, what its function does, and what that means for the table.
+    """A trigger: its event, the body of its function, and the consequences for the table.
 
-    `{name}` in the texts stands for the table's name.
+    In these texts, `{name}` stands for the table's name.
     """
 
     tag: str
@@ -123,12 +123,12 @@ TRIGGERS: Weighted[Trigger] = Weighted(
 
 
 def make_triggers(rng: random.Random, table: Table) -> tuple[Table, tuple[Step, ...]]:
-    """Return the table with some triggers, and the steps that make them."""
+    """Return the table with some triggers, and the steps that create them."""
     steps: tuple[Step, ...] = ()
     for number in range(NUMBERS.pick(rng)):
         trigger = TRIGGERS.pick(rng)
         if table.family is Family.PARTITIONED and trigger.tag == "transition_row":
-            continue  # PostgreSQL has none on partitioned tables
+            continue  # PostgreSQL refuses them on partitioned tables
         table = _with(table, trigger)
         steps += _create(trigger, table.name, f"{table.name}_trigger_{number}")
     if table.partitions and chance(rng, 30):
@@ -138,7 +138,7 @@ def make_triggers(rng: random.Random, table: Table) -> tuple[Table, tuple[Step, 
 
 
 def make_plain_trigger(rng: random.Random, table: Table) -> tuple[Table, tuple[Step, ...]]:
-    """Return the table with a trigger of a kind that foreign tables may have too: no transition tables, no deferral."""
+    """Return the table with a trigger that foreign tables support: no transition tables, no deferral."""
     plain = [trigger for trigger in TRIGGERS.options if trigger.tag in PLAIN_KINDS]
     trigger = pick(rng, plain)
     return _with(table, trigger), _create(trigger, table.name, f"{table.name}_trigger")
@@ -168,7 +168,7 @@ def _create(trigger: Trigger, table: str, name: str) -> tuple[Step, ...]:
 
 
 def make_view(rng: random.Random, table: Table, name: str) -> tuple[Table, Table, tuple[Step, ...]]:
-    """Return the table (now fixed), a view of it that takes rows through an INSTEAD OF trigger, and their steps."""
+    """Return the table (now `fixed`), a view of it with an INSTEAD OF trigger, and the steps that create the view."""
     shown: tuple[Column, ...] = tuple(
         column
         for column in table.copied

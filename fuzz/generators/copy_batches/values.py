@@ -14,7 +14,7 @@ INT4_OID, TEXT_OID = 23, 25
 
 
 class Value(NamedTuple):
-    """A datum as its type's output function writes it, and as its send function does."""
+    """A datum: the results of its type's output function and send function."""
 
     text: str
     binary: bytes
@@ -22,7 +22,7 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ColumnType:
-    """A type that columns may have. `bad` is text that its input function refuses; none refuses nothing."""
+    """A column type. `bad` is input that it refuses, or None if it accepts any text."""
 
     sql: str
     draw: Callable[[random.Random], Value]
@@ -30,7 +30,7 @@ class ColumnType:
 
 
 def int4(number: int) -> Value:
-    """Return an integer; also what a domain over integer takes."""
+    """Return an integer, also for domains over integer."""
     return Value(str(number), struct.pack("!i", number))
 
 
@@ -45,13 +45,13 @@ def int4range(low: int, high: int) -> Value:
 
 
 def noise(seed: int, length: int) -> Value:
-    """Return a string of `length` hexadecimal digits that no compression shortens below half."""
+    """Return a string of `length` hexadecimal digits; compression saves at most half."""
     digits = hashlib.shake_128(str(seed).encode()).hexdigest((length + 1) // 2)
     return text(digits[:length])
 
 
 def numeric(number: str) -> Value:
-    """Return a decimal number, written plainly: digits, perhaps a sign and a point."""
+    """Return a decimal number given as digits with an optional sign and point."""
     sign, digits = (0x4000, number[1:]) if number.startswith("-") else (0, number)
     whole, _, fraction = digits.partition(".")
     whole = whole.rjust(-(-len(whole) // 4) * 4, "0")
@@ -73,7 +73,7 @@ def _array(oid: int, elements: tuple[Value | None, ...]) -> Value:
 
 
 def field(value: Value | None) -> bytes:
-    """Return a datum with its length before it, as in binary COPY, arrays and composites."""
+    """Return a datum after its length, as in binary COPY, arrays and composites."""
     if value is None:
         return struct.pack("!i", -1)
     return struct.pack("!i", len(value.binary)) + value.binary
@@ -141,7 +141,7 @@ def _boolean(string: str) -> Value:
     return Value(string, b"\x01" if string == "t" else b"\x00")
 
 
-# Characters with a meaning in one of the formats, besides ordinary ones; all exist in LATIN1 too.
+# Strings with characters that are special in a format, and ordinary ones. All exist in LATIN1.
 STRINGS = (
     *("", "a", "plain text", "comma,semi;pipe|tab\there", 'say "hi"', "it's", "back\\slash", "two\nlines"),
     *(
@@ -186,7 +186,7 @@ TYPES: Weighted[ColumnType] = Weighted(
     (3, ColumnType("pair", _pair, "(1")),
 )
 
-# Types of our own that a scene creates before its tables.
+# User-defined types that a scene creates before its tables.
 USER_TYPES = (
     "CREATE TYPE mood AS ENUM ('sad', 'so-so', 'happy')",
     "CREATE DOMAIN small AS int4 CHECK (VALUE < 1000)",
