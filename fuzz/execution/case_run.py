@@ -12,6 +12,7 @@ from typing import Final
 from fuzz.errors import ServerError
 from fuzz.execution import messages, residue
 from fuzz.execution.exchanges import Exchange
+from fuzz.execution.hanging import hang_report
 from fuzz.execution.observing import Reader
 from fuzz.execution.serverlog import Entry, about, crash_of, deaths, remote
 from fuzz.execution.session import frames_of, lacking, startup_parameters
@@ -111,6 +112,8 @@ class CaseRun:
         yield session
         if not session.settled:
             self._silent = True
+            if self._run.patience:
+                self._seen = replace(self._seen, hang=(yield from hang_report(self._place, session.pid)))
             yield from self._end(session)
         if session.lost:
             if playing:

@@ -13,7 +13,7 @@ from typing import Final, Self
 from fuzz.errors import ServerError
 from fuzz.execution.case_run import CaseRun
 from fuzz.execution.exchanges import Exchange, never, run_exchanges
-from fuzz.execution.session import adds_nothing, not_played
+from fuzz.execution.session import adds_nothing, not_played, seconds_allowed
 from fuzz.execution.shared_scene import alike, joint
 from fuzz.execution.worker_database import WorkerDatabase
 from fuzz.servers.arm import Arm
@@ -64,10 +64,14 @@ class Executor:
         queues: dict[str, list[Run]] = defaultdict(list)
         for run in dict.fromkeys(runs):
             queues[run.arm].append(run)
-        silence = self._timeout_ms / 1000 + _GRACE_SECONDS
+        silence = max((self._silence(run) for run in runs), default=0.0)
         exchanges = [self._play_all(self._places[arm], case, queue) for arm, queue in queues.items()]
         observed = run_exchanges(exchanges, silence, self._stop)
         return {run: observation for part in observed for run, observation in part.items()}
+
+    def _silence(self, run: Run) -> float:
+        """Return after how many seconds of silence a run is ended."""
+        return seconds_allowed(run, self._timeout_ms) + (0 if run.patience else _GRACE_SECONDS)
 
     def _play_all(self, place: WorkerDatabase, case: Case, runs: Sequence[Run]) -> Exchange[dict[Run, CaseObservation]]:
         observed: dict[Run, CaseObservation] = {}

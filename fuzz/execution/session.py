@@ -57,6 +57,12 @@ def not_played(case: Case, run: Run, known: AbstractSet[str]) -> CaseObservation
     return CaseObservation(run.arm, skipped, lacking=lacking(run, known))
 
 
+def seconds_allowed(run: Run, statement_timeout_ms: int) -> float:
+    """Return how long a server may take for one step of a run, in seconds: its own limit, or the client's."""
+    own = settings_of(run.modes).get("statement_timeout", f"{statement_timeout_ms}ms")
+    return int(own.removesuffix("ms")) / 1000 * max(run.patience, 1)
+
+
 def startup_parameters(
     run: Run, database: str, statement_timeout_ms: int, without: Sequence[str] = ()
 ) -> dict[str, str]:
@@ -69,6 +75,8 @@ def startup_parameters(
         "search_path": SEARCH_PATH,
         "statement_timeout": str(statement_timeout_ms),
     } | {name: value for name, value in settings_of(run.modes).items() if name not in without}
+    if run.patience:
+        parameters["statement_timeout"] = "0"
     if run.explain:
         parameters["pgduel_probe.reach"] = "on"
     if run.plannings:

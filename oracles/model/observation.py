@@ -91,6 +91,7 @@ class CaseObservation:
     resources: tuple[Resources, ...] = ()  # one for each repetition, where the run repeats
     log: tuple[str, ...] = ()  # the server's log lines about this backend
     remote: tuple[Remote, ...] = ()  # and those about sessions that it opened through foreign servers
+    hang: tuple[str, ...] = ()  # waits and stacks, where a run with `patience` was not answered in time
     crash: str | None = None  # signal, assertion, PANIC or sanitizer report, with its backtrace
     reach: Mapping[str, int] = field(default_factory=dict)  # counters read inside the server
     lacking: tuple[str, ...] = ()  # settings of optional modes that the arm does not know: it ran without them, or not
@@ -107,4 +108,5 @@ class Run:
     explain: bool = False  # QUERY steps run as EXPLAIN (ANALYZE, FORMAT JSON) instead
     plannings: int = 0  # QUERY steps are planned so many times, and not run: EXPLAIN (VERBOSE, FORMAT JSON)
     instead: tuple[tuple[int, str], ...] = ()  # what steps at these positions of `case.all_steps` run instead
+    patience: int = 0  # the client waits so many times the statement timeout, which the server does not enforce
     sabotage: str = ""  # an action of the sabotage module (canaries and injected bugs only)

@@ -1,0 +1,88 @@
+"""Hang: a statement must end where it ends on the reference.
+
+A statement that meets statement_timeout on the suspect only runs again, twice on each arm, under a limit several times
+as long. It is a finding if it never ends on the suspect within that limit, and always on the reference. A statement
+that ends after all is slow: that is not decided here.
+"""
+
+from collections.abc import Iterator
+from typing import ClassVar, Final
+
+from oracles.explain.shape import plan_kinds
+from oracles.framework.canaries import canary_case, query
+from oracles.framework.pairwise import AGAIN, Pair, Pairwise
+from oracles.model.case import Kind
+from oracles.model.finding import UNDER_PLAN, Finding
+from oracles.model.mode import Mode
+from oracles.model.observation import CaseObservation, Outcome, Run
+from oracles.model.oracle import Agree, Canary, Inconclusive, More, Verdict
+
+PATIENCE: Final = 6  # times the statement timeout
+_ENDED: Final = frozenset({Outcome.OK, Outcome.ERROR})
+_SYMPTOM: Final = "statement does not end"
+_SHORT: Final = Mode("short timeout", (("statement_timeout", "200ms"),))
+
+
+class _HangPair(Pair):
+    def judge(self) -> tuple[Verdict, ...] | More:
+        step, ended = self._cut_step()
+        if step is None:
+            return (Agree(ended),)
+        for again in ((), AGAIN[:1]):
+            if missing := self.missing(self._patient_runs(*again)):
+                return More(missing, frozenset({_SYMPTOM}))
+            ours, theirs = (self.observations[run].steps[step].outcome for run in self._patient_runs(*again))
+            if ours not in _ENDED:
+                return (Agree(ended), Inconclusive(f"{self.reference} does not always end a statement either"))
+            if theirs is not Outcome.TIMEOUT:
+                return (Agree(ended), Inconclusive("a statement ends under a longer limit only"))
+        if missing := self.missing([self._planned_run()]):
+            return More(missing, frozenset({_SYMPTOM}))
+        return (self._finding(step),)
+
+    def _cut_step(self) -> tuple[int | None, int]:
+        """Return the step that timed out on the suspect only, if any, and how many steps before ended on both."""
+        ours, theirs = (self.observations[Run(arm, self.case.modes)] for arm in (self.reference, self.suspect))
+        for position, (one, other) in enumerate(zip(ours.steps, theirs.steps, strict=True)):
+            if one.outcome in _ENDED and other.outcome is Outcome.TIMEOUT:
+                return position, position
+            if not {one.outcome, other.outcome} <= _ENDED:  # the arms may hold different data from here on
+                return None, position
+        return None, len(ours.steps)
+
+    def _patient_runs(self, *again: Mode) -> Iterator[Run]:
+        modes = (*self.case.modes, *again)
+        return (Run(arm, modes, patience=PATIENCE) for arm in (self.reference, self.suspect))
+
+    def _planned_run(self) -> Run:
+        return Run(self.suspect, self.case.modes, plannings=1)
+
+    def _finding(self, step: int) -> Finding:
+        _, patient = self._patient_runs()
+        hung = self.observations[patient]
+        return Finding(
+            oracle=Hang.name,
+            arms=(self.reference, self.suspect),
+            origin=_SYMPTOM + self._under_plan(step),
+            step=step,
+            summary=f"step {step}: {self.suspect} does not end within {PATIENCE} times the statement timeout",
+            expected=f"{self.observations[Run(self.reference, self.case.modes)].steps[step].outcome}",
+            actual="\n".join(("no answer", *hung.hang)),
+        )
+
+    def _under_plan(self, step: int) -> str:
+        if self.case.all_steps[step].kind is not Kind.QUERY:
+            return f": {' '.join(self.case.all_steps[step].sql.split()[:1]).upper()}"
+        planned: CaseObservation = self.observations[self._planned_run()]
+        return UNDER_PLAN + plan_kinds(planned.steps[step].plan)
+
+
+class Hang(Pairwise):
+    """Statements must end on each arm if they end on the reference."""
+
+    name: ClassVar[str] = "hang"
+    canaries: ClassVar[tuple[Canary, ...]] = (
+        Canary("slow", canary_case(query("SELECT n FROM canary"), modes=(_SHORT,))),
+    )
+    reference_is_steady: ClassVar[bool] = True
+    pair = _HangPair
