@@ -1,4 +1,4 @@
-"""`pgduel sqlsmith`: SQLsmith in its own way, executing against one arm, for crashes."""
+"""`pgduel sqlsmith`: SQLsmith in its own way, executing against one arm, for crashes and internal errors."""
 
 import random
 from typing import Annotated, Final
@@ -31,23 +31,24 @@ def sqlsmith(
     flavor: options.FlavorOption = options.DEFAULT_FLAVOR,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Have SQLsmith execute what it draws on the last arm, over scenes of the generators, and wait for crashes.
+    """Run SQLsmith on the last arm, over scenes of the generators, for crashes and internal errors.
 
-    What a server was sent before it crashed is played on all arms. `pgduel fuzz --generator sqlsmith` has SQLsmith's
-    statements judged by all oracles.
+    The statements before a crash, and those that end in an internal error, run again on all arms. With
+    `pgduel fuzz --generator sqlsmith`, all oracles judge SQLsmith's statements.
     """
     arms = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
     given = options.given()
     require_workload("sqlsmith", given)
     plan = Plan(seed, ("sqlsmith",), minutes, None, stop_at_first=False, arms=arms.to_json(), given=given)
     with external_run(plan) as external:
-        external.counts = {"seed": seed, "scenes": 0, "statements": 0, "crashes": 0}
+        external.counts = {"seed": seed, "scenes": 0, "statements": 0, "crashes": 0, "internal_errors": 0}
         while external.seconds:
             _round(external)
     write_json(json_file, external.to_json())
     counts = external.counts
     told_of = f"SQLsmith, seed {seed}: {counts['statements']} statements on {counts['scenes']} scenes"
-    raise told(external, f"{told_of}, {counts['crashes']} crashes, {external.confirmed} of them confirmed")
+    seen = f"{counts['crashes']} crashes, {counts['internal_errors']} internal errors"
+    raise told(external, f"{told_of}, {seen}, {external.confirmed} of them confirmed")
 
 
 def _round(external: ExternalRun) -> None:
@@ -63,9 +64,10 @@ def _round(external: ExternalRun) -> None:
     found = run(smith, external.arms[-1].cluster, database, min(_ROUND, max(1.0, external.seconds)))
     counts["scenes"] += 1
     counts["statements"] += found.statements
-    for sent in found.deaths:
-        counts["crashes"] += 1
+    counts["crashes"] += len(found.deaths)
+    counts["internal_errors"] += len(found.errors)
+    for sent in (*found.deaths, *((statement,) for statement in found.errors)):
         external.await_servers()
         origin = f"sqlsmith --seed={smith.seed} on {drawn}"
         if not any(external.judge(case, origin) for case in cases(scene, sent)):
-            external.shown.say(f"not confirmed, {origin}: it crashed after {sent[-1][:100]!r}")
+            external.shown.say(f"not confirmed, {origin}: after {sent[-1][:100]!r}")

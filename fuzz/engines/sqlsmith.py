@@ -1,7 +1,8 @@
-"""Engine: SQLsmith in its own way, executing against one arm, for crashes.
+"""Engine: SQLsmith in its own way, executing against one arm, for crashes and internal errors.
 
-The server logs each statement of its sessions before it runs it. A process that died tells by that what it ran last,
-and before: of this a case is made, to be judged again, since whoever dies of what others did will not die of it here.
+The server logs each statement of its sessions before it runs it. So the log has the statements of a process that died,
+and the statement that ended in an internal error. They become cases, which are judged again: a process may have died of
+what another one did.
 """
 
 import re
@@ -18,10 +19,12 @@ from fuzz.errors import CaseError, last_line
 from fuzz.execution.serverlog import Entry, deaths, split
 from fuzz.servers.cluster import Cluster
 from fuzz.sources.sqlsmith import PROGRAM
+from oracles.internal_error import CLASS, template_of
 from oracles.model.case import Case, Kind, Step
 
-_LOGGED: Final = "-c log_statement=all"
-_SAID: Final = ("LOG:  statement: ", "LOG:  execute <unnamed>: ")
+_LOGGED: Final = "-c log_statement=all -c log_error_verbosity=verbose"
+_STATEMENT: Final = re.compile(r"LOG:  00000: (?:statement|execute <unnamed>): (.*)", re.DOTALL)
+_INTERNAL: Final = re.compile(rf"ERROR:  {CLASS}[0-9A-Z]{{3}}: (.*)")
 _AROUND: Final = re.compile(r"(begin|commit|rollback|set)\b", re.IGNORECASE)  # what it sends besides
 _KEPT: Final = (1, 10, 300)  # statements before a crash, of which a case is made: the first that shows it will do
 
@@ -48,10 +51,14 @@ class Smith:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What came of it: how many statements it drew, and of each process that died, all that it was sent, in order."""
+    """The results of one start.
+
+    `deaths` has all statements of each process that died, in order; `errors` has a statement for each internal error.
+    """
 
     statements: int
     deaths: tuple[tuple[str, ...], ...]
+    errors: tuple[str, ...] = ()
 
 
 def run(smith: Smith, cluster: Cluster, database: str, seconds: float, options: str = "") -> Ran:
@@ -84,14 +91,16 @@ def execute(smith: Smith, cluster: Cluster, database: str, seconds: float, optio
 def ran(entries: Sequence[Entry]) -> Ran:
     """Return what a server's log tells of SQLsmith's sessions."""
     sent: dict[int, list[str]] = {}
+    errors: dict[str, str] = {}
     for entry in entries:
-        for word in _SAID:
-            if entry.text.startswith(word):
-                sent.setdefault(entry.pid, []).append(_unindented(entry.text.removeprefix(word)))
+        if logged := _STATEMENT.match(entry.text):
+            sent.setdefault(entry.pid, []).append(_unindented(logged[1]))
+        elif (internal := _INTERNAL.match(entry.text)) and entry.pid in sent:
+            errors.setdefault(template_of(internal[1]), sent[entry.pid][-1])
     dead = deaths(entries)
     died = [dead.leaders.get(pid, pid) for pid in dead.lines]
     drawn = sum(not _AROUND.match(sql) for statements in sent.values() for sql in statements)
-    return Ran(drawn, tuple(tuple(sent[pid]) for pid in dict.fromkeys(died) if pid in sent))
+    return Ran(drawn, tuple(tuple(sent[pid]) for pid in dict.fromkeys(died) if pid in sent), tuple(errors.values()))
 
 
 def _unindented(text: str) -> str:
@@ -100,7 +109,7 @@ def _unindented(text: str) -> str:
 
 
 def cases(scene: Sequence[Step], sent: Sequence[str]) -> Iterator[Case]:
-    """Yield cases of what a process was sent before it died: of its last statement, then of more and more."""
+    """Yield cases of the statements of a process: of the last one, then of more and more."""
     steps = [_step(sql.strip().rstrip(";")) for sql in sent]
     asked = [step for step in steps if step is not None]
     for count in dict.fromkeys(min(count, len(asked)) for count in _KEPT if asked):

@@ -5,15 +5,15 @@ from fuzz.execution.serverlog import split
 from oracles.model.case import Kind, Step
 
 LOG = """\
-11|sqlsmith::dut|LOG:  statement: set statement_timeout to '1s';
-11|sqlsmith::dut|LOG:  statement: select 1
+11|sqlsmith::dut|LOG:  00000: statement: set statement_timeout to '1s';
+11|sqlsmith::dut|LOG:  00000: statement: select 1
 \tfrom t;
-12|other|LOG:  statement: select 'of another session';
-11|sqlsmith::dut|ERROR:  division by zero
-11|sqlsmith::dut|LOG:  statement: update t set a = 2;
+12|other|LOG:  00000: statement: select 'of another session';
+11|sqlsmith::dut|ERROR:  22012: division by zero
+11|sqlsmith::dut|LOG:  00000: statement: update t set a = 2;
 TRAP: failed Assert("false"), File: "x.c", Line: 1, PID: 11
 9||LOG:  server process (PID 11) was terminated by signal 6: Aborted
-13|sqlsmith::dut|LOG:  statement: select 3;
+13|sqlsmith::dut|LOG:  00000: statement: select 3;
 """
 
 
@@ -21,6 +21,14 @@ def test_who_died_is_told_with_all_that_it_was_sent() -> None:
     found = ran(split(LOG))
     assert found.statements == 4
     assert found.deaths == (("set statement_timeout to '1s';", "select 1\nfrom t;", "update t set a = 2;"),)
+
+
+def test_a_statement_that_ends_in_an_internal_error_is_returned_once_for_each_message() -> None:
+    failed = "11|s|ERROR:  XX000: cache lookup failed for type {}\n11|s|LOCATION:  lookup, x.c:1\n"
+    select = "11|s|LOG:  00000: statement: select {};\n"
+    log = "".join(select.format(number) + failed.format(number) for number in (1, 2))
+    found = ran(split(log + select.format(3)))
+    assert (found.statements, found.errors, found.deaths) == (3, ("select 1;",), ())
 
 
 def test_nobody_died() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from oracles.internal_error import LEGAL, InternalError
+from oracles.internal_error import LEGAL, InternalError, Legal
 from oracles.model.finding import Finding
 from oracles.model.observation import CaseObservation, Message, Observation, Outcome
 from oracles.model.oracle import Agree, Inconclusive, Verdict
@@ -57,10 +57,11 @@ def test_where_it_is_raised_tells_errors_apart() -> None:
     assert len({verdict.fingerprint for verdict in verdicts if isinstance(verdict, Finding)}) == 2
 
 
-@pytest.mark.parametrize("routine", LEGAL)
-def test_a_legal_one_is_counted_with_its_reason(routine: str) -> None:
-    verdicts = duel(SOUND, seen(ok("1"), raised("it cannot be", routine)))
-    assert verdicts == (Agree(2), Inconclusive(f"legal internal error in {routine}: {LEGAL[routine]}"))
+@pytest.mark.parametrize("legal", LEGAL, ids=lambda legal: legal.routine)
+def test_a_legal_one_is_counted_with_its_reason(legal: Legal) -> None:
+    verdicts = duel(SOUND, seen(ok("1"), raised(f"{legal.message}: 1", legal.routine)))
+    assert verdicts == (Agree(2), Inconclusive(f"legal internal error in {legal.routine}: {legal.reason}"))
+    finding(duel(SOUND, seen(ok("1"), raised("something else", legal.routine))))
 
 
 def test_other_errors_and_notices_are_none() -> None:
