@@ -17,10 +17,10 @@ from oracles.model.mode import Mode
 from oracles.model.observation import CaseObservation, Outcome, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, More, Verdict
 
-PATIENCE: Final = 6  # times the statement timeout
+PATIENCE: Final = 4  # times the statement timeout
 _ENDED: Final = frozenset({Outcome.OK, Outcome.ERROR})
 _SYMPTOM: Final = "statement does not end"
-_SHORT: Final = Mode("short timeout", (("statement_timeout", "200ms"),))
+_SHORT: Final = Mode("short timeout", (("statement_timeout", "400ms"),))
 
 
 class _HangPair(Pair):

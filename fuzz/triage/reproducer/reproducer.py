@@ -36,6 +36,7 @@ _REMOVE_ROLES = """\
 SELECT format('DROP OWNED BY %1$I CASCADE; DROP ROLE %1$I', rolname) FROM pg_roles WHERE rolname IN ({0})
 \\gexec"""
 _CURSOR_PLANS = "SET cursor_tuple_fraction = 1;  -- pgduel fetched by protocol, which plans for all rows"
+_TIMEOUT = "SET statement_timeout = '30s';  -- a statement below does not end"
 _EXTENSION = "CREATE EXTENSION IF NOT EXISTS {0} SCHEMA public;"
 _LOOPBACK = f"""\
 {_EXTENSION.format("postgres_fdw")}
@@ -84,6 +85,7 @@ def body(case: Case, finding: Finding) -> Sequence[str]:
         _SEARCH_PATH,
         _MAKE_SPOOL if spool else "",
         _CURSOR_PLANS if protocol_of(case.modes) is Protocol.CLOSED_EARLY else "",
+        _TIMEOUT if finding.oracle == "hang" else "",
         *write_modes(case),
         steps,
         "ROLLBACK;" if any(_OPENS_BLOCK.match(step.sql) for step in case.all_steps) else "",

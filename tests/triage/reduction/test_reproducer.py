@@ -161,3 +161,9 @@ def test_where_all_arms_have_the_fault_none_is_said_to_have_done_as_expected() -
     assert "--   expected:\n--     the server stays up\n" in head
     assert "--   actual:\n--     TRAP\n" in head
     assert "--   expected, as master did:\n" in script()
+
+
+def test_a_script_of_a_hang_ends() -> None:
+    text = script(finding=replace(FINDING, oracle="hang"))
+    assert "\nSET statement_timeout = '30s';" in text
+    assert parse(text) == CASE
