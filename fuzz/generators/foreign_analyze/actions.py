@@ -1,7 +1,7 @@
-"""What happens to foreign tables and what is behind them: ANALYZE after ANALYZE, and what may come between.
+"""Actions on foreign tables and the relations behind them: ANALYZE, and changes between two ANALYZEs.
 
-Behind each ANALYZE stands a count of the remote relation: it is the same on all arms, while what a sample says is not.
-So is no error's text, which quotes what was sent: errors that are made on purpose are caught by the session.
+A count of the remote relation follows each ANALYZE. Its result is equal on all arms, unlike the result of a sample.
+Error messages differ as well, because they quote the remote query. So intended errors are caught by the session.
 """
 
 import random
@@ -20,7 +20,7 @@ class Far:
 
     name: str
     remote: Remote
-    foreign: str  # the foreign table itself
+    foreign: str  # name of the foreign table itself
     is_tree: bool = False
 
 
@@ -28,9 +28,9 @@ Act = Callable[[random.Random, Far], tuple[Step, ...]]
 
 
 def analyzed(far: Far, *tags: str) -> tuple[Step, ...]:
-    """Return ANALYZE, and a query that stands in for what oracles want to know then.
+    """Return ANALYZE, and a query that makes oracles observe the state.
 
-    It reads no foreign table, whose plans rest on what a sample said.
+    The query reads no foreign table, because the plan would depend on the sample.
     """
     named = (f"remote.{far.remote.sort}", *tags)
     counted = far.remote.table.name if far.remote.sort is Sort.FOREIGN else far.remote.name
@@ -45,7 +45,7 @@ def _again(rng: random.Random, far: Far) -> tuple[Step, ...]:
 
 
 def method_chosen(rng: random.Random, far: Far) -> tuple[Step, ...]:
-    """Return the steps that choose a method for a foreign table, or one for all and, perhaps, none for this."""
+    """Return a step that sets the option analyze_sampling of the foreign table."""
     method = pick(rng, far.remote.methods)
     tags = (f"method.{method}",)
     return (Step(loopback.table_option(far.foreign, "analyze_sampling", method), tags=tags),)
@@ -64,12 +64,12 @@ def _other_target(rng: random.Random, far: Far) -> tuple[Step, ...]:
 
 
 def target(rng: random.Random) -> tuple[Step, ...]:
-    """Return the step that sets the statistics target: mostly so small that tables are larger than samples."""
+    """Return a step that sets the statistics target, mostly so low that tables exceed their samples."""
     return (Step(f"SET default_statistics_target = {_TARGETS.pick(rng)}"),)
 
 
 def changed(rng: random.Random, remote: Remote) -> tuple[Step, ...]:
-    """Return steps that change the rows of a remote relation: more of them, fewer, or dead ones."""
+    """Return steps that change the rows of a remote relation: more rows, fewer rows, or dead rows."""
     table = remote.table
     more = between(rng, table.rows // 4, 2 * table.rows) if table.rows < 2000 else table.rows // 2
     return pick(
@@ -83,13 +83,13 @@ def changed(rng: random.Random, remote: Remote) -> tuple[Step, ...]:
 
 
 def _same(remote: Remote) -> str:
-    """Return an assignment that makes a new version of a row, and leaves it where it is."""
+    """Return an assignment that creates a new row version in the same partition."""
     column = remote.table.contents[-1].column.name
     return f"{column} = {column}"
 
 
 def stale(rng: random.Random, remote: Remote) -> tuple[Step, ...]:
-    """Return a step that makes the remote catalogs wrong: too many rows or too few, none, or unknown."""
+    """Return a step that falsifies reltuples of the remote relation: ten times, a tenth, 0, unknown (-1) or 1e9."""
     wrong = pick(rng, ("reltuples * 10", "reltuples / 10", "0", "-1", "1e9"))
     where = f"oid = '{remote.name}'::regclass OR oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent ="
     sql = f"UPDATE pg_class SET reltuples = {wrong} WHERE {where} '{remote.name}'::regclass)"
@@ -114,7 +114,10 @@ def _in_transaction(rng: random.Random, far: Far) -> tuple[Step, ...]:
 
 
 def _caught(far: Far, condition: str, tag: str) -> Step:
-    """Return ANALYZE that fails, in a subtransaction; not of a tree, to which a child without pages adds nothing."""
+    """Return an ANALYZE that fails, in a subtransaction.
+
+    It names the foreign table: an ANALYZE of a tree would skip a child without pages, so no error would occur.
+    """
     return Step(
         f"DO $$ BEGIN ANALYZE {far.foreign}; RAISE 'it went well';"
         f" EXCEPTION WHEN {condition} THEN RAISE NOTICE '%', SQLSTATE; END $$",
@@ -143,7 +146,7 @@ def _missing(rng: random.Random, far: Far) -> tuple[Step, ...]:
 
 
 def _view(far: Far, condition: str) -> tuple[Step, ...]:
-    """Return the steps that put a view in the place of the remote relation, which runs into trouble at any row."""
+    """Return steps that replace the remote relation by a view whose condition fails or sleeps on any row."""
     name = far.remote.name
     return (
         Step(f"CREATE VIEW {name}_bad AS SELECT * FROM {name} WHERE {condition}"),
@@ -184,7 +187,8 @@ def _cancelled(rng: random.Random, far: Far) -> tuple[Step, ...]:
 
 
 def _queried(rng: random.Random, far: Far) -> tuple[Step, ...]:
-    return (Step(f"SELECT count(*), min(i1), max(i1) FROM {far.foreign}"),)  # no QUERY, whose plans are compared
+    # No Kind.QUERY, because oracles compare the plans of queries.
+    return (Step(f"SELECT count(*), min(i1), max(i1) FROM {far.foreign}"),)
 
 
 ACTS: Weighted[Act] = Weighted(

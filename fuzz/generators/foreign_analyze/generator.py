@@ -1,6 +1,7 @@
-"""ANALYZE of foreign tables by all methods of sampling: relations of each kind, whose catalogs are right, old or wrong.
+"""Generator `foreign_analyze`: ANALYZE of foreign tables with all sampling methods.
 
-What an arm's postgres_fdw does not know, it does not get: an option is set by a block that catches its refusal.
+Remote relations are of all kinds. Their catalog entries are correct, outdated or wrong. A DO block sets each option,
+and catches the error of a postgres_fdw that does not support it.
 """
 
 import random
@@ -16,13 +17,13 @@ from oracles.model.case import Case, Step
 
 
 class ForeignAnalyze(Generator):
-    """A few relations, foreign tables and trees of tables that lead to them, and one ANALYZE after another."""
+    """Repeated ANALYZE of foreign tables, and of inheritance trees with foreign children."""
 
     name: ClassVar[str] = "foreign_analyze"
     modes: ClassVar[tuple[str, ...]] = ("plain", "extended", "prepared_generic", "cursor")
 
     def generate(self, rng: random.Random, scale: Scale) -> Case:
-        """Return a case: a scene of up to three relations and what leads to them, then acts."""
+        """Return a case: up to three remote relations with their foreign tables, then actions on them."""
         count = min(_RELATIONS.pick(rng), max(1, scale.relations // 2))
         far = [_far(rng, draw_remote(rng, f"r{number + 1}", scale)) for number in range(count)]
         scene = [Step(sql) for sql in loopback.GUEST_PROLOGUE]
@@ -32,7 +33,7 @@ class ForeignAnalyze(Generator):
             scene += _made(rng, each)
         steps = [*target(rng), *(step for each in far for step in analyzed(each))]
         acts = 0
-        while acts < max(1, scale.queries // 4) and rng.randrange(100):  # a shrinking rng stops here
+        while acts < max(1, scale.queries // 4) and rng.randrange(100):  # a shrinking rng ends the loop
             steps += ACTS.pick(rng)(rng, pick(rng, far))
             acts += 1
         return Case(self.name, tuple(scene), tuple(steps))
@@ -50,7 +51,7 @@ def _far(rng: random.Random, remote: Remote) -> Far:
 
 
 def _made(rng: random.Random, far: Far) -> Iterator[Step]:
-    """Yield the steps that make a remote relation, fill it, let its server know of that or not, and lead to it."""
+    """Yield the steps that create and fill a remote relation, analyze it or not, and create its foreign table."""
     remote = far.remote
     known = _KNOWN.pick(rng)
     yield from made(rng, remote)
@@ -60,7 +61,7 @@ def _made(rng: random.Random, far: Far) -> Iterator[Step]:
         yield Step(f"ANALYZE {remote.table.name}")
     if known == "old":
         yield from filled(remote, half + 1, remote.table.rows)
-    if chance(rng, 70):  # else, the cumulative statistics know of the rows a second later
+    if chance(rng, 70):  # otherwise the cumulative statistics receive the counts a second later
         yield Step("SELECT pg_stat_force_next_flush()", tags=("counted",))
     if chance(rng, 15):
         yield from changed(rng, remote)
@@ -76,7 +77,10 @@ def _made(rng: random.Random, far: Far) -> Iterator[Step]:
 
 
 def _foreign(rng: random.Random, far: Far) -> Iterator[Step]:
-    """Yield the steps that make the foreign table, as a child of a local one with rows of its own perhaps."""
+    """Yield the steps that create the foreign table, sometimes as a child of a local table.
+
+    That table then has a local child, too.
+    """
     remote, shape = far.remote, far.remote.shape
     if far.is_tree:
         yield Step(f"CREATE TABLE {far.name} {shape}")

@@ -1,7 +1,7 @@
-"""Remote relations: what a foreign table stands for. A table of any kind, or a view, with rows of uneven values.
+"""Remote relations behind foreign tables: tables of all kinds, or views, with skewed values.
 
-Some 60 times scale.rows are enough for samples, since the smallest statistics target wants 300 rows. A table stays
-below the size from which scans of a server synchronize, and so begin anywhere: rows have an order.
+About 60 times scale.rows suffice for samples, because the lowest statistics target needs 300 rows. Tables stay too
+small for synchronized scans, which may start anywhere. So rows have a fixed order.
 """
 
 import random
@@ -20,12 +20,12 @@ from fuzz.generators.sql.sqltypes import TEXT
 from fuzz.generators.sql.tables import Table
 from oracles.model.case import Step
 
-_BYTES = 4 << 20  # of a table, somewhat more than half of what is synchronized
+_BYTES = 4 << 20  # size of a table in bytes, slightly more than half of the threshold of synchronized scans
 _BLOCK = 8192
 
 
 class Sort(StrEnum):
-    """What a remote relation is."""
+    """Kinds of remote relations."""
 
     TABLE = "table"
     PARTITIONED = "partitioned"
@@ -37,13 +37,13 @@ class Sort(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A remote relation and the table that holds its rows; that may be itself."""
+    """A remote relation, and the table that stores its rows. The two may be the same."""
 
     name: str
     sort: Sort
     table: Table
     fillfactor: int
-    children: int = 0  # that inherit from it
+    children: int = 0  # number of inheritance children
 
     @property
     def shape(self) -> str:
@@ -52,12 +52,15 @@ class Remote:
 
     @property
     def surely_filled(self) -> bool:
-        """Tell whether it has rows whatever was done to them: a scheme may have no place for any, a view none left."""
+        """Return whether it has rows after any of the actions.
+
+        A partition scheme may accept no row, and a view may filter out all rows.
+        """
         return self.table.rows > 100 and self.table.scheme is None and self.sort is not Sort.VIEW
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """Return the sampling methods that may be asked for: PostgreSQL 17's refuses TABLESAMPLE of a foreign table."""
+        """Return the valid sampling methods. PostgreSQL 17 refuses TABLESAMPLE on foreign tables."""
         return ("off", "random", "auto") if self.sort is Sort.FOREIGN else METHODS
 
 
@@ -72,7 +75,7 @@ _FILLED = Weighted((50, 100), (35, 10), (15, 40))
 
 
 def draw_remote(rng: random.Random, name: str, scale: Scale) -> Remote:
-    """Return a remote relation with a few columns, of which i1 numbers the rows, or nearly."""
+    """Return a remote relation with a few columns; i1 numbers the rows, with possible duplicates."""
     sort, width = _SORTS.pick(rng), _WIDTHS.pick(rng)
     fillfactor = _FILLED.pick(rng) if sort in (Sort.TABLE, Sort.MATERIALIZED) else 100
     times = _TIMES.pick(rng)
@@ -87,7 +90,7 @@ def draw_remote(rng: random.Random, name: str, scale: Scale) -> Remote:
     holder = f"{name}_base" if sort in (Sort.MATERIALIZED, Sort.VIEW, Sort.FOREIGN) else name
     table = tables.draw_table(rng, holder, words, min(rows, most), scheme)
     contents = (*table.contents, _padding(width)) if width else table.contents
-    table = replace(table, contents=contents, primary=(), edges=0)  # rows may come twice
+    table = replace(table, contents=contents, primary=(), edges=0)  # rows may be inserted twice
     if sort is Sort.INHERITED:
         return Remote(name, sort, table, fillfactor, between(rng, 1, 3))
     return Remote(name, sort, table, fillfactor)
@@ -99,7 +102,7 @@ def _padding(width: int) -> Content:
 
 
 def made(rng: random.Random, remote: Remote) -> Iterator[Step]:
-    """Yield the steps that make a remote relation, without its rows."""
+    """Yield the steps that create a remote relation without rows."""
     yield from tables.create(rng, remote.table)
     if remote.fillfactor < 100:
         yield Step(f"ALTER TABLE {remote.table.name} SET (fillfactor = {remote.fillfactor})")
@@ -116,7 +119,7 @@ def made(rng: random.Random, remote: Remote) -> Iterator[Step]:
 
 
 def filled(remote: Remote, first: int, last: int) -> Iterator[Step]:
-    """Yield the steps that insert rows: of an inherited table into itself and its children in turn."""
+    """Yield the steps that insert rows. An inheritance parent and its children take turns."""
     load = tables.load(remote.table, first, last)
     if not remote.children:
         yield load

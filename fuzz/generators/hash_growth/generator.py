@@ -1,4 +1,4 @@
-"""Hash tables of other sizes than the planner expects, at the sizes where buckets are added, or memory is full."""
+"""Generator `hash_growth`: hash tables of misestimated size, near the sizes where they grow or spill."""
 
 import random
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from oracles.model.case import Case, Step
 
 
 class HashGrowth(Generator):
-    """A table of a number of rows at which something doubles, joined with others while the planner is misled."""
+    """Joins of a table whose number of rows is near a doubling of its hash table, with wrong estimates."""
 
     name: ClassVar[str] = "hash_growth"
     modes: ClassVar[tuple[str, ...]] = (
@@ -32,11 +32,11 @@ class HashGrowth(Generator):
     )
 
     def generate(self, rng: random.Random, scale: Scale) -> Case:
-        """Return a case: a scene whose sources are misjudged, then joins of them."""
+        """Return a case: a scene with misestimated sources, then joins of them."""
         growth = draw_growth(rng, scale)
         most = max(2, scale.relations // 2)
         acts = [joined(rng, growth.scene, most)]
-        while len(acts) < max(1, scale.queries // 6) and rng.randrange(100):  # a shrinking rng stops here
+        while len(acts) < max(1, scale.queries // 6) and rng.randrange(100):  # a shrinking rng ends the loop
             acts.append(_act(rng, growth, most))
         grown = (*growth.grown, growth.generic)
         return Case(self.name, growth.scene.steps, tuple(_tagged(step, grown) for steps in acts for step in steps))
@@ -50,6 +50,6 @@ def _act(rng: random.Random, growth: Growth, most: int) -> tuple[Step, ...]:
 
 
 def _tagged(step: Step, grown: Iterable[Grown]) -> Step:
-    """Return the step with the tags of the sources that it mentions."""
+    """Return the step with the tags of the sources that it uses."""
     tags = {tag: None for each in grown if each.source.name in step.sql for tag in each.tags}
     return replace(step, tags=(*step.tags, *tags))

@@ -1,17 +1,13 @@
-"""The scene: a table whose rows are hashed, some or all of them, and two that are joined with it.
+"""Scene of `hash_growth`: a table that is hashed, entirely or in part, and two tables joined to it.
 
-Its statistics may be of a tenth of its rows, of many that are gone since, or missing. Another table is larger in half
-of the scenes, or the planner would hash that instead of what it expects many rows of.
+Statistics cover a tenth of its rows or rows that were deleted later, or are missing. In half of the scenes another
+table is larger. Otherwise, the planner would hash that table in place of a source with a high estimate.
 
-Sizes: numbers of rows at which a hash table has one bucket more, or twice as many, than with a row less.
+Sizes are numbers of rows at which a hash table gets an additional bucket or doubles. With one or two rows per bucket
+that is a power of two; with ten rows per bucket, ten times a power of two. Other sizes just fill a memory (`snug`).
 
-That is a power of two where there is a bucket for each row, or for each two of them; ten times one where there is a
-bucket for ten rows; and what a memory just holds, which `snug` has a memory for.
-
-Ways to have so many rows of a table, while the planner expects fewer, more, or as many.
-
-A way is SQL of an item of FROM without its alias. All give rows by their number i1, so how many they give is known,
-whatever their keys are.
+Selections return a chosen number of rows while the planner expects fewer, more or as many. Each is SQL of a FROM item
+without its alias. It selects rows by their number i1, so the number of rows does not depend on their keys.
 """
 
 import random
@@ -35,7 +31,7 @@ _FUNCTION = f"CREATE FUNCTION {{name}}() RETURNS SETOF {{table}} LANGUAGE plpgsq
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """A table that has rows 1 to `last`, of which ANALYZE saw `seen`."""
+    """A table with the rows 1 to `last`, of which ANALYZE read the first `seen`."""
 
     table: Table
     last: int
@@ -44,7 +40,7 @@ class Filled:
 
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """A source of `size` rows, what has to be made for it, and tags that say how it misleads the planner."""
+    """A source of `size` rows, the steps that it needs, and tags that name the misestimate."""
 
     source: Source
     size: int
@@ -55,10 +51,10 @@ class Grown:
 @dataclass(frozen=True, slots=True)
 class _Way:
     name: str
-    expected: str  # fewer, more, or right: what the planner makes of the number of rows
+    expected: str  # the planner's estimate, relative to the rows: fewer, more, or right
     item: str
     needs: str = ""
-    rows: tuple[int, ...] = (0,)  # that a function claims to return
+    rows: tuple[int, ...] = (0,)  # ROWS clauses of a function
 
 
 _OF_TABLE = "(SELECT * FROM {table} WHERE {condition})"
@@ -72,7 +68,7 @@ def _where(condition: str) -> str:
     return _OF_TABLE.replace("{condition}", condition)
 
 
-# The planner takes each condition over an expression for one that holds of 0.5 % of the rows, or not of 99.5 %.
+# The planner assumes that an equality over an expression holds for 0.5 % of the rows, and an inequality for 99.5 %.
 _ALWAYS = (
     (14, _Way("counted", "right", _where("i1 <= {size}"))),
     (20, _Way("implied", "fewer", _where("i1 <= {size} AND (i1 - 1) / {divisor} = 0"))),
@@ -85,17 +81,18 @@ _ALWAYS = (
 )
 _BEYOND = _Way("beyond", "fewer", _where("i1 > {seen} AND i1 <= {seen} + {size}"))
 _WAYS = Weighted(*_ALWAYS)
-_WAYS_STALE = Weighted(*_ALWAYS, (30, _BEYOND))  # where statistics end with what ANALYZE saw
+# for tables whose statistics end with the rows that ANALYZE read
+_WAYS_STALE = Weighted(*_ALWAYS, (30, _BEYOND))
 _GENERIC = _Way("parameter", "right", _where(f"i1 <= {PARAMETER}::int4"))
 
 
 def grown(rng: random.Random, filled: Filled, size: int, number: int) -> Grown:
-    """Return a source of so many rows of the table: fewer only where the table has not that many."""
+    """Return a misestimated source of `size` rows, or of all rows of the table if there are fewer."""
     return _made(rng, filled, size, f"grown{number}", (_WAYS_STALE if filled.seen else _WAYS).pick(rng))
 
 
 def parameterized(rng: random.Random, filled: Filled, size: int) -> Grown:
-    """Return a source of as many rows as PARAMETER says: a generic plan expects a third of the table."""
+    """Return a source with as many rows as the value of PARAMETER. A generic plan expects a third of the table."""
     return _made(rng, filled, size, "", _GENERIC)
 
 
@@ -118,15 +115,16 @@ def _made(rng: random.Random, filled: Filled, size: int, name: str, way: _Way) -
     return Grown(source, size, steps, (f"way.{way.name}", f"expected.{way.expected}"))
 
 
-FEWEST = 1024  # buckets that there are at least
-_LOADS = (1, 10)  # rows in a bucket, as planned
-_ROW = (40, 56, 48, 80, 120)  # bytes of a row in the hash table: a key, some numbers, and perhaps a short text
+FEWEST = 1024  # minimum number of buckets
+_LOADS = (1, 10)  # rows per bucket, as planned
+# Bytes of a row in the hash table: a key, some integers, and perhaps a short text.
+_ROW = (40, 56, 48, 80, 120)
 _POINTER = 8
 _LEAST_WORK_MEM = 64
 
 
 def draw_size(rng: random.Random, most: int) -> int:
-    """Return a number of rows, at most so many, that is or neighbours one at which something doubles."""
+    """Return a number of rows up to `most` that equals a doubling of the hash table, or differs from it by one."""
     edges = [load << power for load in _LOADS for power in range(1, most.bit_length()) if load << power <= most]
     growing = [edge for edge in edges if edge >= FEWEST]
     edge = pick(rng, growing if growing and chance(rng, 80) else edges or [most])
@@ -134,14 +132,15 @@ def draw_size(rng: random.Random, most: int) -> int:
 
 
 def snug(rng: random.Random, rows: int) -> Memory:
-    """Return a memory that so many rows and buckets for them nearly fill, or need a little more than."""
+    """Return a work_mem that these rows and their buckets nearly fill, or exceed slightly."""
     tuples = rows * pick(rng, _ROW)
     buckets = _POINTER << max(FEWEST, rows // pick(rng, (1, 2))).bit_length()
     kilobytes = (tuples + buckets) // 1024 + between(rng, -2, 2)
     return Memory(max(_LEAST_WORK_MEM, kilobytes))
 
 
-_TIMES = Weighted((25, 8), (10, 4), (30, 16), (22, 32), (13, 56))  # rows that are hashed at most, times the scale's
+# Upper bound of hashed rows, as a multiple of the scale's rows.
+_TIMES = Weighted((25, 8), (10, 4), (30, 16), (22, 32), (13, 56))
 _SKEWS = Weighted((40, "unique"), (25, "repeated"), (15, "single"), (20, "unsplittable"))
 _COPIES = (2, 3, FEW, 10, 50)
 _MATCHING = Weighted((50, 1), (30, 2), (20, 10))
@@ -150,13 +149,14 @@ _MEMORIES = Weighted(
     (34, Memory(4096, 2)), (24, Memory(1024)), (12, Memory(64)), (8, Memory(64, 2)), (12, Memory(256)),
     (10, Memory(128, 3)),
 )  # fmt: skip
-_POOLED = 4200  # rows, some of which take a while to read where processes are to take turns
-_SOURCES = 5  # besides the tables
+# upper bound of rows for slow scans, which make the processes of a parallel plan take turns
+_POOLED = 4200
+_SOURCES = 5  # sources in addition to the tables
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """A scene and its misjudged sources; and the same with one of as many rows as a parameter says in their place."""
+    """A scene with misestimated sources, and a variant in which one source has as many rows as a parameter's value."""
 
     scene: Scene
     grown: tuple[Grown, ...]
@@ -165,7 +165,7 @@ class Growth:
 
 
 def draw_growth(rng: random.Random, scale: Scale) -> Growth:
-    """Return the scene of a case, with sources of other sizes than are expected."""
+    """Return the scene of a case, with misestimated sources."""
     most = scale.rows * _TIMES.pick(rng)
     rows = draw_size(rng, most)
     axes = _axes(rng, rows)
@@ -205,7 +205,7 @@ def _axes(rng: random.Random, rows: int) -> Axes:
 
 
 def _keys(rng: random.Random, axes: Axes, rows: int) -> Spread:
-    """Return the integers behind the keys of the hashed table."""
+    """Return the distribution of the integers behind the keys of the hashed table."""
     once = Spread(f"g % {LAST_KEY}", 1 + rows // LAST_KEY)
     if axes.skew == "repeated":
         copies = pick(rng, _COPIES)
@@ -228,7 +228,7 @@ def _other(rng: random.Random, axes: Axes, number: int, rows: int) -> Table:
 
 
 def _filled(rng: random.Random, table: Table) -> tuple[tuple[Step, ...], Filled]:
-    """Return the steps that fill the table, with statistics of some time, and what it has then."""
+    """Return the steps that fill and analyze the table, and the rows that it then has."""
     analyze = Step(f"ANALYZE {table.name}")
     create, load = tuple(tables.create(rng, table)), tables.load(table, 1, table.rows)
     analyzed = _ANALYZED.pick(rng)

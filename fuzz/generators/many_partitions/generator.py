@@ -1,8 +1,7 @@
-"""Joins of tables with up to a thousand children by classes of equal keys, whose members a planner has to find.
+"""Generator `many_partitions`: joins of tables with up to 1024 children over equivalence classes with many members.
 
-Changes of a table's children, made and unmade: what invalidates the plans that a session keeps.
-
-What stands above the joins: order, groups and windows by members of a class, and row locks.
+DDL on children, done and undone, invalidates cached plans. Queries sort, group, partition windows and lock rows by
+members of a class.
 """
 
 import random
@@ -22,7 +21,7 @@ Top = Callable[[random.Random, Tree], Select]
 
 
 def _keys(rng: random.Random, tree: Tree, most: int) -> list[str]:
-    """Return keys of the tree's relations, each at most once."""
+    """Return up to `most` different keys of the tree's relations."""
     columns = [column.sql for relation in tree.relations for column in relation.columns[:2]]
     return list(shuffled(rng, columns)[: between(rng, 1, most)])
 
@@ -32,14 +31,14 @@ def _numbers(tree: Tree) -> list[Column]:
 
 
 def _totals(rng: random.Random, tree: Tree) -> list[str]:
-    """Return aggregates that each row, and each key in it, counts for."""
+    """Return aggregates that depend on each row, and on a key of each row."""
     sums = [f"sum({pick(rng, _numbers(tree)).sql})" for _ in range(between(rng, 1, 3))]
     key = pick(rng, tree.relations).columns[0].sql
     return ["count(*)", *sums, pick(rng, (f"count({key})", f"count(DISTINCT {key})", f"max({key}::text)"))]
 
 
 def totalled(rng: random.Random, tree: Tree) -> Select:
-    """Return one row."""
+    """Return a query with one row of aggregates."""
     outputs = _totals(rng, tree)
     return Select(f"SELECT {', '.join(outputs)}{tree.where()}", len(outputs), 1, (*tree.kinds, "total"))
 
@@ -47,7 +46,8 @@ def totalled(rng: random.Random, tree: Tree) -> Select:
 def _rows(rng: random.Random, tree: Tree) -> Select:
     distinct = "DISTINCT " if chance(rng, 25) else ""
     outputs = [*_keys(rng, tree, 4), *(column.sql for column in _numbers(tree)[:2])]
-    if chance(rng, 30):  # of two relations: a class of one member, which has children where they are joined by those
+    # A sum over two relations is a class with one member. It has child members if the two are joined child by child.
+    if chance(rng, 30):
         first, last = _numbers(tree)[0], _numbers(tree)[-1]
         outputs.insert(0, f"{first.sql} + {last.sql}")
     return Select(
@@ -64,7 +64,7 @@ def _grouped(rng: random.Random, tree: Tree) -> Select:
 
 
 def _windowed(rng: random.Random, tree: Tree) -> Select:
-    """Return rows with a window function that does not depend on the order of peers."""
+    """Return a query with a window function that does not depend on the order of peers."""
     keys = _keys(rng, tree, 3)
     function = pick(rng, ("rank()", "count(*)", f"sum({pick(rng, _numbers(tree)).sql})"))
     window = f"PARTITION BY {pick(rng, keys)} ORDER BY {', '.join(shuffled(rng, keys))}"
@@ -73,7 +73,7 @@ def _windowed(rng: random.Random, tree: Tree) -> Select:
 
 
 def _locked(rng: random.Random, tree: Tree) -> Select:
-    """Return rows that are locked, if any may be."""
+    """Return a query with FOR UPDATE or a weaker lock; without one if no table of the tree is lockable."""
     select = _rows(rng, tree)
     if not tree.lockable or "DISTINCT" in select.sql:
         return select
@@ -85,11 +85,11 @@ def _locked(rng: random.Random, tree: Tree) -> Select:
 TOPS: Weighted[Top] = Weighted((30, totalled), (34, _rows), (18, _grouped), (10, _windowed), (8, _locked))
 
 
-_FEW = 24  # children, at most, of a table that is changed
+_FEW = 24  # upper bound of the children of a table whose partitions are detached
 
 
 def change(rng: random.Random, parent: Parent) -> tuple[str, str]:
-    """Return a statement that changes the table or one of its children, and the one that undoes that."""
+    """Return DDL on the table or one of its children, and the statement that reverts it."""
     form, name = parent.form, parent.name
     if form.method == "INHERITS" and not form.nested:
         child = f"{name}_{between(rng, 1, form.children)}"
@@ -107,7 +107,7 @@ _RELATIONS = Weighted((26, 2), (26, 3), (16, 4), (10, 5), (5, 1), (6, 6), (4, 7)
 
 
 class ManyPartitions(Generator):
-    """A table with few or many children, its twin, and others, joined with themselves and with each other."""
+    """Self-joins and joins of a table with many children, a table with the same partitions, and others."""
 
     name: ClassVar[str] = "many_partitions"
     modes: ClassVar[tuple[str, ...]] = (
@@ -132,11 +132,11 @@ class ManyPartitions(Generator):
     )
 
     def generate(self, rng: random.Random, scale: Scale) -> Case:
-        """Return a case: a scene of three to five tables, then queries, and plans that are kept across changes."""
+        """Return a case: a scene of three to five tables, then queries, and prepared statements executed around DDL."""
         scene = draw_scene(rng, scale)
         most = scale.relations + scale.relations // 2
         acts = [_asked(rng, scene, most)]
-        while len(acts) < max(1, scale.queries // 3) and rng.randrange(100):  # a shrinking rng stops here
+        while len(acts) < max(1, scale.queries // 3) and rng.randrange(100):  # a shrinking rng ends the loop
             acts.append(ACTS.pick(rng)(rng, scene, most))
         return Case(self.name, scene.steps, tuple(step for steps in acts for step in steps))
 
@@ -152,7 +152,7 @@ def _asked(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
 
 
 def _kept(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
-    """Return executions of one prepared statement before, during and after a change of a table."""
+    """Return executions of one prepared statement before, between and after DDL and its reversal."""
     type_ = scene.key.types[0]
     tree = draw_tree(rng, scene, min(most, 3), pick(rng, (f"$1::{type_.name}", "")))
     needed = f" ({type_.name})" if any("$1" in condition for condition in tree.conditions) else ""

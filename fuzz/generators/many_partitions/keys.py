@@ -1,4 +1,4 @@
-"""Keys: the types by which tables are joined, and expressions over one key that equal those over another."""
+"""Join keys: their types, and expressions that preserve the equality of keys."""
 
 import random
 from dataclasses import dataclass
@@ -6,28 +6,28 @@ from dataclasses import dataclass
 from fuzz.generators.choices import Weighted, chance, pick
 from fuzz.generators.sql.sqltypes import DATE, INT2, INT4, INT8, NUMERIC, TEXT, TIMESTAMP, UUID, VARCHAR, Type
 
-VOLATILE = "same"  # a function that returns its argument, though the planner must not rely on it
+VOLATILE = "same"  # function that returns its argument, although the planner must not rely on that
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """The types that keys have, one table's beside another's, and forms of them; in a form, {} is the key."""
+    """A kind of join key: its types, one per table, and expressions in which {} stands for the key."""
 
     types: tuple[Type, ...]
     forms: tuple[str, ...]
-    collation: str = ""  # one that makes another class of the same columns
+    collation: str = ""  # a collation that puts the same columns into another class
 
     def form(self, rng: random.Random) -> str:
-        """Return the form of both sides of an equality: mostly the bare keys."""
+        """Return an expression for both sides of an equality, mostly the key itself."""
         return pick(rng, self.forms) if chance(rng, 15) else "{}"
 
     def volatile(self, column_type: Type) -> str:
-        """Return a form that is volatile, and equal to the key."""
+        """Return a volatile expression that equals the key."""
         return f"{VOLATILE}({{}})::{column_type.name}"
 
     @property
     def function(self) -> str:
-        """Return the statement that makes the volatile function."""
+        """Return the statement that creates the volatile function."""
         name = self.types[0].name if len(self.types) == 1 else _WIDEST[self.types[0].family]
         return f"CREATE FUNCTION {VOLATILE}({name}) RETURNS {name} LANGUAGE plpgsql VOLATILE AS 'BEGIN RETURN $1; END'"
 

@@ -1,7 +1,7 @@
-"""Tables with children: by partitions of each method and depth, by inheritance, behind a foreign server; or with none.
+"""Tables with children: partitions of all methods and depths, inheritance, foreign partitions; or without children.
 
-All tables of a case hold the same integers, embedded into the types of their keys, so that joins find matches. A
-key k1 occurs once in a table, so no join by it explodes.
+All tables of a case hold the same integers, embedded into the types of their keys, so joins find matches. A value of k1
+occurs once per table, so joins over k1 do not multiply rows.
 """
 
 import random
@@ -15,44 +15,46 @@ from fuzz.generators.sql.scope import Column, Source
 from fuzz.generators.sql.sqltypes import INT4, Type
 from oracles.model.case import Step
 
-_SINGLY = 24  # children that are made one statement each, so that a reduction can do without some
-_BULK = 128  # that are made by one statement otherwise, so that none takes long
+# upper bound of children created by one statement each, so that reduction can drop them one by one
+_SINGLY = 24
+# children per DO block otherwise, so that no statement takes long
+_BULK = 128
 
 
 @dataclass(frozen=True, slots=True)
 class ChildLayout:
-    """How a table has children: tables of one form may be joined child by child."""
+    """Partitioning or inheritance of a table. Tables of equal layouts may be joined child by child."""
 
-    method: str  # RANGE, LIST, HASH, INHERITS, or "" for no children
+    method: str  # RANGE, LIST, HASH, INHERITS, or "" without children
     children: int
-    step: int  # distance of neighbouring keys
+    step: int  # distance between neighboring keys
     rows: int
-    nested: bool = False  # its first child has children in turn
+    nested: bool = False  # whether the first child has children
 
     @property
     def width(self) -> int:
-        """Return how many integers a child of ranges has a place for."""
+        """Return the number of integers in one range partition."""
         return self.rows * self.step // self.children + 1
 
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """A table of a scene; `foreign` are the numbers of the children behind the foreign server."""
+    """A table of a scene. `foreign` contains the numbers of the foreign children."""
 
     name: str
     form: ChildLayout
-    types: tuple[Type, Type]  # of k1, by which it is partitioned, and of k2
+    types: tuple[Type, Type]  # types of k1, the partition key, and of k2
     foreign: frozenset[int] = frozenset()
-    primary: bool = False  # k1 is a primary key
+    primary: bool = False  # whether k1 is a primary key
 
     @property
     def members(self) -> int:
-        """Return how many members it adds to a class that it is in."""
+        """Return the number of members that the table adds to an equivalence class."""
         return 1 + self.form.children + (2 if self.form.nested else 0)
 
     @property
     def source(self) -> Source:
-        """Return the table as expressions see it."""
+        """Return the table as a source for queries."""
         rows, top = self.form.rows, max(2, self.form.rows * self.form.step)
         return Source(
             self.name,
@@ -67,7 +69,7 @@ class Parent:
 
 
 def draw_parent(rng: random.Random, name: str, key: Key, form: ChildLayout, twin: Parent | None = None) -> Parent:
-    """Return a table of the form, some of whose children may be foreign; keys have the type of its twin's."""
+    """Return a table of that layout. Some children may be foreign. Its k1 has the type of the twin's k1."""
     ours = twin.types[0] if twin else pick(rng, key.types)
     foreign: frozenset[int] = frozenset()
     if form.method in ("RANGE", "LIST") and form.children <= _SINGLY and chance(rng, 15):
@@ -77,7 +79,7 @@ def draw_parent(rng: random.Random, name: str, key: Key, form: ChildLayout, twin
 
 
 def steps_of(rng: random.Random, parent: Parent) -> Iterator[Step]:
-    """Yield the steps that make a table with its children, fill, index and analyze it."""
+    """Yield the steps that create a table with its children, and fill, index and analyze it."""
     clause = f" PARTITION BY {parent.form.method} (k1)" if _partitioned(parent) else ""
     yield Step(f"CREATE TABLE {parent.name} ({_declared(parent)}){clause}")
     yield from _inheriting(rng, parent) if parent.form.method == "INHERITS" else _partitions(rng, parent)
@@ -102,7 +104,7 @@ def _declared(parent: Parent) -> str:
 
 
 def children(parent: Parent) -> list[tuple[str, str]]:
-    """Return names and bounds of the partitions of the first level."""
+    """Return names and bounds of the partitions on the first level."""
     return [(f"{parent.name}_{n + 1}", bound(parent, n)) for n in range(parent.form.children)]
 
 
@@ -113,7 +115,8 @@ def bound(parent: Parent, number: int) -> str:
         return f"FOR VALUES WITH (MODULUS {form.children}, REMAINDER {number})"
     last = number == form.children - 1
     if form.method == "LIST":
-        values = range(number, max(number, form.rows) + 1, form.children)  # of keys in order: neighbours are apart
+        # Neighboring keys are in different partitions.
+        values = range(number, max(number, form.rows) + 1, form.children)
         return "DEFAULT" if last else f"FOR VALUES IN ({', '.join(type_.literal(n * form.step) for n in values)})"
     low = type_.literal(number * form.width) if number else "MINVALUE"
     high = "MAXVALUE" if last else type_.literal((number + 1) * form.width)
@@ -133,7 +136,7 @@ def _partitions(rng: random.Random, parent: Parent) -> Iterator[Step]:
         elif number in parent.foreign:
             yield Step(f"CREATE TABLE {name}_there ({_declared(parent)})")
             yield Step(loopback.foreign_table(name, f"PARTITION OF {parent.name} {its_bound}", f"{name}_there"))
-        elif chance(rng, 10):  # with another layout of columns
+        elif chance(rng, 10):  # columns in another order
             yield Step(f"CREATE TABLE {name} (gone int4, {', '.join(shuffled(rng, _declared(parent).split(', ')))})")
             yield Step(f"ALTER TABLE {name} DROP COLUMN gone")
             yield Step(f"ALTER TABLE {parent.name} ATTACH PARTITION {name} {its_bound}")
@@ -142,7 +145,7 @@ def _partitions(rng: random.Random, parent: Parent) -> Iterator[Step]:
 
 
 def _in_bulk(parent: Parent) -> Iterator[Step]:
-    """Yield the steps that make very many partitions. Of a list there is one key in each, and a default."""
+    """Yield the steps that create many partitions. A list partition has one key; the last one is the default."""
     form = parent.form
     listed = form.children - (form.method == "LIST")
     name, its_bound = parent.name, _bulk_bound(parent)
@@ -155,7 +158,7 @@ def _in_bulk(parent: Parent) -> Iterator[Step]:
 
 
 def _bulk_bound(parent: Parent) -> str:
-    """Return SQL of the bound of the partition with the number n."""
+    """Return a SQL expression for the bound of partition n."""
     form, embed = parent.form, parent.types[0].embed
     if form.method == "HASH":
         return f"format('WITH (MODULUS {form.children}, REMAINDER %s)', n)"
@@ -173,14 +176,15 @@ def _inheriting(rng: random.Random, parent: Parent) -> Iterator[Step]:
     last = parent.form.children - 1
     for number in range(parent.form.children):
         of = f"{parent.name}_1" if parent.form.nested and number == last > 0 else parent.name
-        has_child = parent.form.nested and number == 0 < last  # whose rows are others, and which would inherit a check
+        # The rows of its child are different, and the child would inherit the check.
+        has_child = parent.form.nested and number == 0 < last
         check = "" if has_child else f"CHECK (i3 % {parent.form.children} = {number})"
         more = pick(rng, ("", "", f"more{number} int4", check))
         yield Step(f"CREATE TABLE {parent.name}_{number + 1} ({more}) INHERITS ({of})")
 
 
 def _filled(rng: random.Random, parent: Parent) -> Iterator[Step]:
-    """Yield what inserts the rows: each child of an inheriting table gets its own."""
+    """Yield the steps that insert the rows. Each inheritance child gets its own rows."""
     form = parent.form
     key = parent.types[0].embed(f"g * {form.step}")
     nulls = pick(rng, ("g % 7 <> 0", "true", "g % 2 <> 0"))

@@ -1,4 +1,4 @@
-"""The scene: tables with few children and with very many, some of which may be joined child by child."""
+"""Scene of `many_partitions`: tables with few and with many children, some with equal layouts."""
 
 import random
 from collections.abc import Iterator
@@ -11,14 +11,15 @@ from fuzz.generators.many_partitions.keys import KEYS, Key
 from fuzz.generators.many_partitions.parents import ChildLayout, Parent, draw_parent, steps_of
 from oracles.model.case import Step
 
-_MANY = Weighted((40, 5), (20, 12), (20, 40), (12, 150), (5, 500), (3, 1024))  # children of the table with most
+# Upper bounds of the children of the largest table.
+_MANY = Weighted((40, 5), (20, 12), (20, 40), (12, 150), (5, 500), (3, 1024))
 _METHODS = Weighted((40, "RANGE"), (20, "LIST"), (22, "HASH"), (18, "INHERITS"))
-_FORKS = 24  # children of an inheriting table, at most
+_FORKS = 24  # upper bound of inheritance children
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The tables of a case, the one with most children first, and the steps that make them."""
+    """The tables of a case, that with most children first, and the steps that create them."""
 
     key: Key
     parents: tuple[Parent, ...]
@@ -40,7 +41,7 @@ def draw_scene(rng: random.Random, scale: Scale) -> Scene:
 
 
 def _form(rng: random.Random, scale: Scale, rows: int, most: int) -> ChildLayout:
-    """Return a form with at most so many children, and often as many if these are many."""
+    """Return a layout with at most `most` children. Above `_FORKS`, it has exactly that many."""
     method = _METHODS.pick(rng)
     most = max(2, min(most, scale.partitions * 90, _FORKS if method == "INHERITS" else most))
     children = most if most > _FORKS else between(rng, 1, most)

@@ -1,4 +1,4 @@
-"""FROM lists whose relations are joined by few classes of equal keys, with all that makes a class or spoils it."""
+"""FROM lists joined over few equivalence classes, and conditions that form, merge or prevent such classes."""
 
 import random
 from collections.abc import Callable
@@ -10,10 +10,10 @@ from fuzz.generators.many_partitions.parents import Parent
 from fuzz.generators.many_partitions.scene import Scene
 from fuzz.generators.sql.scope import Column, Relation
 
-_ROWS = 3_000  # of a FROM list, as an upper bound
-_PAIRS = 400_000  # rows of one side times rows of the other: what a nested loop would compare
-# Children of all relations together: planning on the side that searches for them grows with their square, and with
-# the number of orders in which so many relations can be joined.
+_ROWS = 3_000  # upper bound of the rows of a FROM list
+_PAIRS = 400_000  # upper bound of the pairs of rows that a nested loop compares
+# Upper bounds of the children of all relations together, by number of relations. A planner that searches members
+# linearly takes time quadratic in them, multiplied by the number of join orders.
 _MEMBERS = {1: 2100, 2: 2100, 3: 900, 4: 500, 5: 260, 6: 160, 7: 110}
 _MEMBERS_OF_MORE = 100
 _TRIES = 5
@@ -21,23 +21,24 @@ _TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A FROM list and the WHERE conditions that go with it. What stands above it refers to `relations` only."""
+    """A FROM list, and its WHERE conditions. Outer levels reference `relations` only."""
 
     sql: str
     relations: tuple[Relation, ...]
     rows: int
     conditions: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
-    lockable: tuple[str, ...] = ()  # aliases of tables that no outer join extends by NULLs
+    # aliases of tables on no nullable side of an outer join
+    lockable: tuple[str, ...] = ()
 
     def where(self) -> str:
-        """Return the FROM list with its WHERE."""
+        """Return the FROM clause, and the WHERE clause if there are conditions."""
         return f" FROM {self.sql}" + (f" WHERE {' AND '.join(self.conditions)}" if self.conditions else "")
 
 
 @dataclass
 class _Drawing:
-    """What is left of the allowance while a tree is drawn."""
+    """The remaining budget of members while a tree is drawn."""
 
     rng: random.Random
     scene: Scene
@@ -49,7 +50,7 @@ class _Drawing:
         return f"a{self.aliases}"
 
     def parent(self) -> Parent:
-        """Return a table, preferably one of those that fill what is left."""
+        """Return a table within the remaining budget, or the table with fewest members if none is."""
         fitting = [parent for parent in self.scene.parents if parent.members <= self.members]
         chosen = pick(self.rng, fitting) if fitting else min(self.scene.parents, key=lambda parent: parent.members)
         self.members -= chosen.members
@@ -57,7 +58,7 @@ class _Drawing:
 
 
 def draw_tree(rng: random.Random, scene: Scene, count: int, parameter: str = "") -> Tree:
-    """Return a tree of up to so many relations. `parameter` is SQL of a value that a key may be compared with."""
+    """Return a tree of up to `count` relations. `parameter` is SQL of a value that a key may be compared with."""
     drawing = _Drawing(rng, scene, _MEMBERS.get(count, _MEMBERS_OF_MORE))
     first, locked = _item(drawing)
     tree = Tree(first.sql, (first,), first.rows, lockable=locked)
@@ -75,7 +76,7 @@ def _extended(drawing: _Drawing, tree: Tree) -> Tree:
 
 
 def _item(drawing: _Drawing) -> tuple[Relation, tuple[str, ...]]:
-    """Return an item of FROM, and the alias under which it may be locked."""
+    """Return a FROM item, and its alias if rows of it can be locked."""
     return ITEMS.pick(drawing.rng)(drawing, drawing.alias())
 
 
@@ -84,7 +85,7 @@ def _table(drawing: _Drawing, alias: str) -> tuple[Relation, tuple[str, ...]]:
 
 
 def _pulled_up(drawing: _Drawing, alias: str) -> tuple[Relation, tuple[str, ...]]:
-    """Return a subquery that becomes part of the query around it."""
+    """Return a subquery that the planner pulls up."""
     relation = drawing.parent().source.relation(alias)
     inside = drawing.parent().source.relation(f"{alias}i") if chance(drawing.rng, 25) else None
     shown = ", ".join(f"{alias}.{column.name}" for column in relation.columns)
@@ -96,7 +97,7 @@ def _pulled_up(drawing: _Drawing, alias: str) -> tuple[Relation, tuple[str, ...]
 
 
 def _united(drawing: _Drawing, alias: str) -> tuple[Relation, tuple[str, ...]]:
-    """Return UNION ALL of tables, which has their children too, or children's children."""
+    """Return UNION ALL of tables. The planner makes an append relation of it, whose children may have children."""
     rng = drawing.rng
     sides = [drawing.parent().source.relation(alias) for _ in range(between(rng, 2, 3))]
     last = pick(rng, ("k1", "k1", "k2"))
@@ -119,7 +120,10 @@ def _named(relation: Relation, name: str) -> Column:
 
 
 def _equal(rng: random.Random, key: Key, tree: Tree, new: Relation) -> tuple[str, int]:
-    """Return an equality of a key in the tree and one of the new relation, and how many of its rows one may match."""
+    """Return an equality of a key in the tree and a key of the new relation, and its fan.
+
+    The fan is the maximum number of rows of the new relation that match one row.
+    """
     ours = _named(pick(rng, tree.relations), _KEYS.pick(rng))
     theirs = _named(new, _KEYS.pick(rng))
     form = key.form(rng)
@@ -143,7 +147,7 @@ def _joined(drawing: _Drawing, tree: Tree) -> Tree | None:
         return None
     kind = KINDS.pick(rng)
     condition, fan = _equal(rng, drawing.scene.key, tree, new)
-    if kind == "FULL" and VOLATILE in condition:  # neither merged nor hashed
+    if kind == "FULL" and VOLATILE in condition:  # it supports neither merge nor hash join
         return None
     if kind != "FULL" and chance(rng, 18):
         condition += f" AND {_equal(rng, drawing.scene.key, tree, new)[0]}"
@@ -159,7 +163,7 @@ KINDS = Weighted((64, ""), (24, "LEFT"), (6, "RIGHT"), (6, "FULL"))
 
 
 def _crossed(drawing: _Drawing, tree: Tree) -> Tree | None:
-    """Return the tree with an item whose condition is in WHERE, where it is met after those of other joins."""
+    """Return the tree with a CROSS JOIN whose condition is in WHERE, where it follows those of other joins."""
     new, locked = _item(drawing)
     if tree.rows * new.rows > _PAIRS or not {"inner", "semi"}.issuperset(tree.kinds):
         return None
@@ -171,7 +175,7 @@ def _crossed(drawing: _Drawing, tree: Tree) -> Tree | None:
 
 
 def _unused(drawing: _Drawing, tree: Tree) -> Tree | None:
-    """Return the tree with left joins to unique keys that nothing refers to: the planner removes them."""
+    """Return the tree with left joins to unique keys whose columns are unused, so that the planner removes them."""
     unique = [parent for parent in drawing.scene.parents if parent.primary and parent.members <= drawing.members]
     if not unique:
         return None
@@ -191,7 +195,7 @@ def _unused(drawing: _Drawing, tree: Tree) -> Tree | None:
 
 
 def _semi(drawing: _Drawing, tree: Tree) -> Tree:
-    """Return the tree with a condition that another table has a key, or that it has not."""
+    """Return the tree with a semi or anti join condition."""
     rng, alias = drawing.rng, drawing.alias()
     inside = drawing.parent().source.relation(alias)
     ours = _named(pick(rng, tree.relations), "k1").sql
@@ -207,7 +211,7 @@ def _semi(drawing: _Drawing, tree: Tree) -> Tree:
 
 
 def _lateral(drawing: _Drawing, tree: Tree) -> Tree:
-    """Return the tree with a subquery that refers to it, pulled up or run for each row."""
+    """Return the tree with a LATERAL subquery, which is pulled up or executed per row."""
     rng, alias = drawing.rng, drawing.alias()
     relation = drawing.parent().source.relation(alias)
     ours = _named(pick(rng, tree.relations), "k1").sql
@@ -231,7 +235,10 @@ EXTENSIONS: Weighted[Callable[[_Drawing, Tree], Tree | None]] = Weighted(
 
 
 def _conditions(rng: random.Random, key: Key, tree: Tree, parameter: str) -> tuple[str, ...]:
-    """Return conditions that merge classes, give them constants, or are of no class: in any order, which matters."""
+    """Return conditions that merge classes, add constants to them, or belong to no class.
+
+    They are shuffled, because the order of conditions matters to equivalence classes.
+    """
     drawn: list[str] = []
     a, b, c = (_named(pick(rng, tree.relations), _KEYS.pick(rng)) for _ in range(3))
     if chance(rng, 24) and a.sql != b.sql:

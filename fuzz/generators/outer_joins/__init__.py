@@ -1,1 +1,1 @@
-"""The generator `outer_joins` and its parts, some of which `hash_growth` takes over."""
+"""The generator `outer_joins` and its parts, some of which `hash_growth` uses."""

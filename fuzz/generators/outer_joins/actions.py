@@ -1,11 +1,11 @@
-"""Acts: the steps of one thing that is done with joins of a scene: a query, a cursor's walk, an error in the middle.
+"""Actions on joins of a scene: a query, a cursor, or an error in the middle of a join.
 
-Cursors over joins: left in the middle of a batch, read to and fro, kept beyond their transaction, or cut off.
+A cursor stops within a batch, moves in both directions, outlives its transaction (WITH HOLD), or is closed by a
+rollback to a savepoint.
 
-Errors in the middle of a join: met where rows are joined, projected or hashed, and left to the client or caught.
-
-Whether one is met depends on the rows alone, since all are read, and no row is sent before. Which row meets it first
-does not matter: all would say the same.
+Errors occur in joining, projection or hashing. The client receives them, or a block catches them. Whether an error
+occurs depends on the rows alone, because all rows are read before the first is sent. The row that raises the error does
+not matter, because the message is the same for all.
 """
 
 import random
@@ -23,9 +23,9 @@ _NAME = "walk"
 
 
 def cursor(rng: random.Random, select: Select, tags: tuple[str, ...]) -> tuple[Step, ...]:
-    """Return the steps of a transaction with a cursor over the query.
+    """Return a transaction with a cursor over the query.
 
-    Rows are fetched where they come in a total order. Otherwise a move tells how many there are, and all are fetched.
+    Under a total order, rows are fetched. Otherwise MOVE returns numbers of rows, and finally all rows may be fetched.
     """
     if select.sortable and chance(rng, 40):
         order = ", ".join(map(str, shuffled(rng, range(1, select.width + 1))))
@@ -54,7 +54,7 @@ def _walked_over(rng: random.Random, sql: str, how: str, moves: list[Step], tags
     declared = f"DECLARE {_NAME} {how}CURSOR{{}} FOR {sql}"
     begin, close = Step("BEGIN", tags=tags), Step(f"CLOSE {_NAME}")
     end = _ENDS.pick(rng)
-    if end == "hold":  # its rows are stored when the transaction commits
+    if end == "hold":  # the commit stores the remaining rows
         first, rest = moves[:1], moves[1:]
         return begin, Step(declared.format(" WITH HOLD")), *first, Step("COMMIT"), *rest, close
     steps = (Step(declared.format("")), *moves)
@@ -67,11 +67,11 @@ _ENDS = Weighted((40, "close"), (15, "commit"), (15, "rollback"), (15, "savepoin
 
 
 _TIMEOUT = "150ms"
-_SLEEP = "pg_sleep(2)"  # far more than the timeout; it ends with it
+_SLEEP = "pg_sleep(2)"  # much longer than the timeout, which interrupts it
 
 
 def failure(rng: random.Random, scene: Scene, kind: str, most: int, tags: tuple[str, ...]) -> tuple[Step, ...]:
-    """Return the steps of a join that fails, unless it happens to have none of the rows that do."""
+    """Return the steps of a join that fails on some rows. It succeeds if there are none of them."""
     inner = level(rng, scene, Scope(()), kind, most)
     return _WAYS.pick(rng)(rng, inner, tags)
 
@@ -82,7 +82,7 @@ def _numbers(inner: Level) -> list[str]:
 
 
 def _dividing(rng: random.Random, inner: Level) -> str:
-    """Return a query, without its first word, that divides by zero for some of the rows."""
+    """Return a query without SELECT that divides by zero for some of the rows."""
     numbers = _numbers(inner)
     divisor = pick(rng, (f"{pick(rng, numbers)} - {between(rng, 0, 25)}", f"{pick(rng, numbers)} - {numbers[-1]} - 3"))
     aggregate = pick(
@@ -102,7 +102,7 @@ def _caught(rng: random.Random, inner: Level, tags: tuple[str, ...]) -> tuple[St
 
 
 def _cancelled(rng: random.Random, inner: Level, tags: tuple[str, ...]) -> tuple[Step, ...]:
-    """Return a join that cancels itself at some of the rows."""
+    """Return a join that cancels its own backend on some of the rows."""
     cancel = (
         f"CASE WHEN {pick(rng, _numbers(inner))} = {between(rng, 0, 6)} THEN pg_cancel_backend(pg_backend_pid()) END"
     )
@@ -110,9 +110,9 @@ def _cancelled(rng: random.Random, inner: Level, tags: tuple[str, ...]) -> tuple
 
 
 def _timed_out(rng: random.Random, inner: Level, tags: tuple[str, ...]) -> tuple[Step, ...]:
-    """Return a join that sleeps at some of the rows until its time is up.
+    """Return a join that sleeps on some of the rows until statement_timeout.
 
-    Without such rows, its time may be up all the same on a busy machine, so it does not say how it ended.
+    Without such rows, a busy machine may still exceed the timeout. So the step does not report how the join ended.
     """
     sleep = f"CASE WHEN {pick(rng, _numbers(inner))} = {between(rng, 0, 4)} THEN {_SLEEP}::text END"
     return (
@@ -126,7 +126,7 @@ def _timed_out(rng: random.Random, inner: Level, tags: tuple[str, ...]) -> tuple
 
 
 def _block(query: str, condition: str, tags: tuple[str, ...]) -> Step:
-    """Return a step that runs a query, given without its first word, and says how it ended."""
+    """Return a step that runs a query, given without SELECT, and reports as a notice how it ended."""
     told = f"EXCEPTION WHEN {condition} THEN RAISE NOTICE 'ended by %', SQLSTATE"
     return Step(f"DO $run$BEGIN PERFORM {query}; RAISE NOTICE 'ended'; {told}; END$run$", tags=tags)
 
@@ -136,11 +136,11 @@ _WAYS: Weighted[Callable[[random.Random, Level, tuple[str, ...]], tuple[Step, ..
 )
 
 
-Act = Callable[[random.Random, Scene, int], tuple[Step, ...]]  # scene, most relations
+Act = Callable[[random.Random, Scene, int], tuple[Step, ...]]  # arguments: randomness, scene, upper bound of relations
 
 
 def joined(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
-    """Return a query over joins, rescanned in some way."""
+    """Return a query over joins, with a random kind of rescan."""
     kind, rescan = draw_kind(rng, scene.axes), draw_rescan(rng, scene)
     select = SHAPES[rescan](rng, scene, kind, most)
     if select is None:
@@ -162,7 +162,7 @@ def _failing(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
 
 
 def _any(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
-    """Return any query at all over the scene, unless it could show one of several equal keys."""
+    """Return a random query over the scene. Keys that are equal but distinguishable get a join query instead."""
     if not scene.axes.key.mixes:
         return joined(rng, scene, most)
     return (query(rng, scene.sources, most),)

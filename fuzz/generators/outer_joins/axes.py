@@ -1,9 +1,7 @@
-"""Axes: what is crossed with what. Each is drawn by itself, so that all pairs, and most triples, soon occur.
+"""Axes of variation, drawn independently, so that all pairs and most triples of values occur soon.
 
-The planner's own axes (parallel or not, by partitions or not) are modes, so that the reference can be held against
-itself without them.
-
-Kinds of join key: the types that meet, the collation they are compared under, and expressions to join by.
+The planner's axes (parallel, partitionwise) are modes, so that an oracle can compare the reference with itself without
+them. An axis of this file is the kind of join key: its types, collation and expressions.
 """
 
 import random
@@ -17,10 +15,11 @@ _ROOT = '"und-x-icu"'
 _FOLDING = "folding"
 _MAKE_FOLDING = f"CREATE COLLATION {_FOLDING} (provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
 _MAKE_PAIR = "CREATE TYPE pair AS (a int4, b int4)"
-_LONG = 60  # times that a long key repeats itself: 300 bytes, far more than the planner's usual guess
+# repetitions in a long key: 300 bytes, far more than the planner's default estimate
+_LONG = 60
 
 _LONG_TEXT = replace(TEXT, embedding=f"repeat({TEXT.embedding}, {_LONG})", text=lambda n: TEXT.text(n) * _LONG)
-# Of a family of their own: what makes text of them might not treat equal ones alike.
+# A family of its own, because functions that return text may distinguish equal values.
 _LOWER = replace(TEXT, family="folded").collated(_FOLDING)
 _UPPER = replace(_LOWER, embedding=f"upper({TEXT.embedding})", text=lambda n: TEXT.text(n).upper())
 
@@ -30,22 +29,26 @@ _TEXT_FORMS = ("lower({})", "{} || '.'", "md5({})", "{}::varchar")
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A kind of join key. Tables of a case have its types in turn; equal integers embed into equal values of all."""
+    """A kind of join key.
+
+    Tables of a case use its types in turn; equal integers embed into equal values of all types.
+    """
 
     name: str
     types: tuple[Type, ...]
-    forms: tuple[str, ...]  # expressions that differ where keys differ, and never fail
-    needs: tuple[str, ...] = ()  # statements that make what the types need
-    text: Type = TEXT  # of the other texts in the case: two collations must not meet
+    # expressions that differ if the keys differ, and never fail
+    forms: tuple[str, ...]
+    needs: tuple[str, ...] = ()  # statements that create what the types need
+    text: Type = TEXT  # type of other text columns, because two collations must not meet
 
     @property
     def crosses(self) -> bool:
-        """Tell whether unlike types meet."""
+        """Return whether keys of different types are compared."""
         return len(self.types) > 1
 
     @property
     def mixes(self) -> bool:
-        """Tell whether keys may be shown, grouped and merged at will: equal ones are the same bytes."""
+        """Return whether keys may be output, grouped and merged without restriction: equal keys have equal bytes."""
         return self.types[0].family != "folded"
 
 
@@ -68,24 +71,24 @@ KEYS = Weighted(
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What a hash table may take: work_mem in kB, times hash_mem_multiplier."""
+    """Memory of a hash table: work_mem in kB, and hash_mem_multiplier."""
 
     kilobytes: int
     multiplier: int = 1
 
     @property
     def name(self) -> str:
-        """Return work_mem as it is set."""
+        """Return the value of work_mem."""
         return f"{self.kilobytes // 1024}MB" if self.kilobytes % 1024 == 0 else f"{self.kilobytes}kB"
 
     @property
     def tag(self) -> str:
-        """Return the name of a round amount; others are many, and made for a number of rows."""
+        """Return a tag: the amount if it is a power of two, otherwise `snug`, which fits a number of rows."""
         return f"memory.{self.name if self.kilobytes & (self.kilobytes - 1) == 0 else 'snug'}"
 
     @property
     def bytes(self) -> int:
-        """Return the allowance."""
+        """Return the memory in bytes."""
         return self.kilobytes * self.multiplier * 1024
 
 
@@ -94,17 +97,22 @@ class Axes:
     """The axes of a case."""
 
     key: Key
-    nulls: int  # per cent of a table's keys
+    nulls: int  # percentage of a table's keys
     skew: str
-    matching: int  # one in so many keys of the large table has a match, about; 0: none
+    # about one in so many keys of the large table has a match; 0: none has
+    matching: int
     memory: Memory
     partitioned: bool
     pooled: bool  # so large that the memory of several processes is too small as well
-    sized: bool = False  # of numbers of rows that matter, which the planner is wrong about already
+    # numbers of rows matter, and other means already mislead the planner
+    sized: bool = False
 
     @property
     def bare(self) -> bool:
-        """Tell whether tables are best joined as they are: by partitions, by what statistics know of hot keys, ..."""
+        """Return whether plain tables are preferred.
+
+        Subqueries would hide partitions and the statistics of frequent keys.
+        """
         return self.partitioned or self.sized or self.skew == "hot"
 
     @property
@@ -124,10 +132,11 @@ NULLS = Weighted((40, 0), (24, 1), (24, 50), (12, 100))
 SKEWS = Weighted((40, "uniform"), (30, "hot"), (30, "unsplittable"))
 _MATCHING = Weighted((35, 1), (25, 2), (25, 10), (15, 0))
 MEMORIES = Weighted((46, Memory(64)), (12, Memory(64, 2)), (14, Memory(256)), (15, Memory(1024)), (13, Memory(4096)))
-# Once there are several batches, all participants of a Parallel Hash share this, and each has 32 kB of it at hand.
+# With several batches, the participants of a Parallel Hash share this memory. Each reserves 32 kB of it.
 _MEMORIES_POOLED = Weighted((15, Memory(64, 2)), (35, Memory(256)), (50, Memory(512)))
-_WORKERS_ONLY = "SET parallel_leader_participation = off"  # or the leader has done all before they start
-# Each makes the planner do without what would hide a rescan, or share differently. Not among other_plans.py's settings.
+_WORKERS_ONLY = "SET parallel_leader_participation = off"  # otherwise the leader may finish before workers start
+# Settings that make the planner avoid nodes which hide a rescan, or share hash tables differently. None of them is
+# among the settings in other_plans.py.
 _LEANINGS = (
     "SET enable_material = off",
     "SET enable_parallel_hash = off",
@@ -151,7 +160,7 @@ def draw_axes(rng: random.Random) -> Axes:
 
 
 def settings_of(rng: random.Random, axes: Axes) -> tuple[Step, ...]:
-    """Return the steps that set memory, and perhaps a leaning of the planner."""
+    """Return the steps that set the memory of hash tables, and perhaps one more planner setting."""
     steps = (
         Step(f"SET work_mem = '{axes.memory.name}'"),
         Step(f"SET hash_mem_multiplier = {axes.memory.multiplier}"),

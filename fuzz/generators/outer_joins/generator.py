@@ -1,4 +1,4 @@
-"""Hash joins of all kinds in several batches: what a filter over the hashed side may drop, and what it must emit."""
+"""Generator `outer_joins`: hash joins of all kinds in several batches, with and without a filter."""
 
 import random
 from typing import ClassVar
@@ -10,7 +10,7 @@ from oracles.model.case import Case
 
 
 class OuterJoins(Generator):
-    """A large, a middling and a small table, joined by one kind of key, in memory that is too small for most."""
+    """Joins of a large, a medium and a small table over one kind of key; most exceed the memory of a hash table."""
 
     name: ClassVar[str] = "outer_joins"
     modes: ClassVar[tuple[str, ...]] = (
@@ -35,10 +35,10 @@ class OuterJoins(Generator):
     )
 
     def generate(self, rng: random.Random, scale: Scale) -> Case:
-        """Return a case: a scene of three tables, and perhaps a function, then joins of them."""
+        """Return a case: a scene of three tables, and perhaps a function, then actions on joins of them."""
         scene = draw_scene(rng, scale)
         most = max(2, scale.relations // 2)
         acts = [joined(rng, scene, most)]
-        while len(acts) < max(1, scale.queries // 7) and rng.randrange(100):  # a shrinking rng stops here
+        while len(acts) < max(1, scale.queries // 7) and rng.randrange(100):  # a shrinking rng ends the loop
             acts.append(ACTS.pick(rng)(rng, scene, most))
         return Case(self.name, scene.steps, tuple(step for steps in acts for step in steps))

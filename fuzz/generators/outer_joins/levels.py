@@ -1,6 +1,6 @@
-"""FROM lists around one join of a given kind by the case's key, and other joins nested in one of its sides.
+"""FROM lists with one join of a given kind over the case's key, and other joins nested in one of its sides.
 
-Sides of a join: tables, and subqueries over them whose rows or widths the planner misjudges.
+Sides of a join are tables, and subqueries over them whose rows or width the planner misestimates.
 """
 
 import random
@@ -18,14 +18,16 @@ from fuzz.generators.sql.queries import Level
 from fuzz.generators.sql.scope import Column, Relation, Scope
 from fuzz.generators.sql.sqltypes import TEXT
 
-_TABLES_FILL = 256  # kB
-_MOST_FILLED = 1_000_000  # bytes, of as many rows as an outgrown table has
-_LONGEST = 400  # times 32 bytes: a row longer than that would cost more time than it is worth
+_TABLES_FILL = 256  # kB of memory that plain tables exceed
+# upper bound in bytes of the rows of a hash table that outgrows its estimate
+_MOST_FILLED = 1_000_000
+# upper bound of a row's width, in units of 32 bytes, because wider rows take too much time
+_LONGEST = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of a join: its SQL, its relations, and upper bounds of its rows and of those that share a key."""
+    """One side of a join: SQL, relations, and upper bounds of rows and of rows per key."""
 
     sql: str
     relations: tuple[Relation, ...]
@@ -35,7 +37,7 @@ class Side:
 
 
 def side_of(rng: random.Random, axes: Axes, relation: Relation) -> Side:
-    """Return a side of one relation: as it is, or within a subquery."""
+    """Return a side of one relation, plain or in a subquery."""
     made = _makers(axes).pick(rng)(rng, axes, relation)
     return Side(made.sql, (made,), made.rows, key_of(made.columns).fan)
 
@@ -45,13 +47,16 @@ def _table(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
 
 
 def _subquery(relation: Relation, columns: tuple[Column, ...], conditions: list[str]) -> Relation:
-    """Return a subquery that is not pulled up, so that what it computes is carried through joins above it."""
+    """Return a subquery that is not pulled up, so joins above it carry its computed columns."""
     body = f"SELECT {listed(columns)} FROM {relation.sql}{where(conditions)} OFFSET 0"
     return derived(relation.alias, body, columns, relation.rows)
 
 
 def _misjudged(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
-    """Return more rows than the planner expects: by conditions that imply each other, or that it knows nothing of."""
+    """Return a relation with more rows than estimated.
+
+    Its conditions are correlated, or have no statistics.
+    """
     numbers = {name: column.sql for name in ("i1", "i2", "i3") if (column := relation.named(name))}
     condition = pick(
         rng,
@@ -67,7 +72,7 @@ def _misjudged(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
 
 
 def _widened(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
-    """Return rows with a text whose width the planner does not know, which fills memory once or twice if it can."""
+    """Return a relation with a text column of unknown width, which fills memory once or twice if possible."""
     if relation.named("w2"):
         return relation
     filled = min(axes.memory.bytes, _MOST_FILLED) if axes.sized else axes.memory.bytes
@@ -78,7 +83,7 @@ def _widened(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
 
 
 def _pulled_up(relation: Relation, condition: str) -> Relation:
-    """Return some of the rows, by a subquery that leaves no trace in the plan."""
+    """Return some of the rows, by a subquery that the planner pulls up."""
     body = f"SELECT {listed(relation.columns)} FROM {relation.sql} WHERE {condition}"
     return derived(relation.alias, body, relation.columns, relation.rows)
 
@@ -88,15 +93,15 @@ def _restricted(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
 
 
 def _halting(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
-    """Return rows some of which take a while to read, so that processes which read them together take turns."""
+    """Return a relation with slow rows, so that processes of a parallel scan take turns."""
     return _slow(relation, "i2", between(rng, 0, 19), "0.0005")
 
 
 def _stuck(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
-    """Return rows one of which takes long to read, so that one process is late with the rest of the first page.
+    """Return a relation with one very slow row, so that one process is late with the rest of the first page.
 
-    The others have read all other rows by then, even those processes that started late. On the first page are rows
-    whose keys are small: that others match, if any does.
+    Meanwhile the others read all other rows, even processes that start late. The first page has rows with small keys,
+    which have matches if any row has.
     """
     return _slow(relation, "i1", between(rng, 1, 9), "0.03")
 
@@ -116,9 +121,10 @@ _BARE: Weighted[_Maker] = Weighted((70, _table), (12, _widened), (8, _misjudged)
 
 
 def _makers(axes: Axes) -> Weighted[_Maker]:
-    """Return what suits the axes: subqueries hide partitions and hot keys, but tables do not fill much memory.
+    """Return weighted constructors of sides for the axes.
 
-    Parallel Hash is for what several processes can scan together.
+    Subqueries hide partitions and frequent keys, but plain tables do not fill much memory. For Parallel Hash, most
+    relations are such that several processes can scan them together.
     """
     if axes.pooled:
         return _PARTIAL
@@ -132,20 +138,21 @@ KINDS = Weighted(
 )  # fmt: skip
 _KINDS_POOLED = Weighted((14, "left"), (30, "inner"), (4, "full"), (28, "right"), (16, "semi"), (8, "anti"))
 _NESTED = Weighted((60, 2), (30, 3), (10, 4))
-_MOST = 20_000  # rows of a FROM list, as an upper bound
-_COMPARED = 200_000  # pairs of rows that NOT IN may compare, since its subplan is not hashed in little memory
+_MOST = 20_000  # upper bound of the rows of a FROM list
+# upper bound of the pairs of rows that NOT IN compares, because with little memory its subplan is not hashed
+_COMPARED = 200_000
 _SQL = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN"}
 
 
 def draw_kind(rng: random.Random, axes: Axes) -> str:
-    """Return the kind of a join: in a pooled scene mostly one that may share a filter."""
+    """Return a kind of join. In a pooled scene, mostly one whose filter processes may share."""
     return (_KINDS_POOLED if axes.pooled else KINDS).pick(rng)
 
 
 def level(rng: random.Random, scene: Scene, scope: Scope, kind: str, most: int, parameter: str = "") -> Level:
-    """Return a FROM list of two to `most` relations whose last join is of this kind, with its WHERE.
+    """Return a FROM list of two to `most` relations whose last join has this kind, with its WHERE.
 
-    `parameter`, SQL of an integer from an outer level, is compared with somewhere, so that each value needs a rescan.
+    `parameter` is SQL of an integer of an outer level. Some condition uses it, so that each value needs a rescan.
     """
     inside = kind in ("semi", "anti", "not_in") and not (kind == "anti" and chance(rng, 25))
     left, right = _sides(rng, scene, scope, min(most, _NESTED.pick(rng)), inside=inside)
@@ -167,9 +174,9 @@ def _conditions(rng: random.Random, scope: Scope, parameter: str) -> list[str]:
 
 
 def _sides(rng: random.Random, scene: Scene, scope: Scope, count: int, *, inside: bool) -> tuple[Side, Side]:
-    """Return the two sides of a join, one of them a join in turn where there are more than two relations.
+    """Return the two sides of a join. With more than two relations, one side is a join.
 
-    At most one is of a heavy table. What stands inside EXISTS or IN takes its aliases from the level below.
+    At most one relation is a heavy table. Relations inside EXISTS or IN have aliases of the level below.
     """
     heavy = [source for source in scene.sources if source not in scene.light]
     first = pick(rng, heavy) if heavy and chance(rng, 60) else pick(rng, scene.sources)
@@ -192,7 +199,7 @@ def _nested(rng: random.Random, axes: Axes, left: Side, right: Side) -> Side:
 
 
 def _attached(rng: random.Random, axes: Axes, left: Side, right: Side, kind: str, parameter: str) -> tuple[Side, str]:
-    """Return the sides joined, and the column that must be NULL if they are joined for an anti join."""
+    """Return the joined sides, and the column whose IS NULL makes an anti join ("" for other kinds)."""
     condition, column = _condition(rng, axes, left.relations, right.relations, parameter)
     words = _SQL["left" if kind == "anti" else kind]
     matched = min(left.rows * right.fan, right.rows * left.fan)
@@ -210,7 +217,7 @@ def _attached(rng: random.Random, axes: Axes, left: Side, right: Side, kind: str
 def _filtered(
     rng: random.Random, axes: Axes, scope: Scope, kind: str, sides: tuple[Side, Side], parameter: str
 ) -> Level:
-    """Return the left side without those rows that have a match in the right one, or without the others."""
+    """Return the rows of the left side with a match in the right side (semi), or without one."""
     left, right = sides
     above = scope.over(left.relations, left.rows)
     if kind == "not_in":
@@ -221,7 +228,7 @@ def _filtered(
     else:
         condition, _ = _condition(rng, axes, left.relations, right.relations, parameter)
         wide = [column.sql for relation in right.relations for column in relation.columns if column.wide]
-        if wide and chance(rng, 45):  # so that the hashed rows are wide, though none of them is shown
+        if wide and chance(rng, 45):  # makes hashed rows wide although none is output
             condition += f" AND length({wide[0]}) > {pick(rng, _integers(left.relations)).sql}"
         matching = f"{'NOT ' if kind == 'anti' else ''}EXISTS (SELECT 1 FROM {right.sql} WHERE {condition})"
     conditions = [*_conditions(rng, above, parameter), matching]
@@ -230,7 +237,7 @@ def _filtered(
 
 
 def _in(rng: random.Random, axes: Axes, scope: Scope, left: Side, right: Side, *, negated: bool) -> str:
-    """Return IN or = ANY; negated it is an anti join only where it is written as NOT EXISTS."""
+    """Return IN or = ANY. Negated, return NOT EXISTS, because only that is planned as an anti join."""
     outer, inner = (key_of(pick(rng, side.relations).columns) for side in (left, right))
     extra = [predicate(rng, scope.over(right.relations, right.rows))] if chance(rng, 40) else []
     if negated:
@@ -239,7 +246,7 @@ def _in(rng: random.Random, axes: Axes, scope: Scope, left: Side, right: Side, *
 
 
 def _listed(rng: random.Random, left: Side, right: Side) -> tuple[str, str]:
-    """Return a short list of keys, perhaps with a NULL in it, and the key that it is for."""
+    """Return a short list of keys, perhaps with a NULL, and the key compared with it."""
     relation = right.relations[0]
     inner = key_of(relation.columns)
     numbers = relation.named("i1")
@@ -257,7 +264,7 @@ def _integers(relations: tuple[Relation, ...]) -> list[Column]:
 def _condition(
     rng: random.Random, axes: Axes, left: tuple[Relation, ...], right: tuple[Relation, ...], parameter: str
 ) -> tuple[str, str]:
-    """Return a join condition, and its column on the right, which is strict."""
+    """Return a join condition, and its right column, under a strict operator."""
     ours, theirs = pick(rng, left), pick(rng, right)
     a, b = key_of(ours.columns).sql, key_of(theirs.columns).sql
     form = pick(rng, axes.key.forms) if chance(rng, 8 if axes.bare else 20) else "{}"
@@ -274,7 +281,7 @@ def _condition(
 
 
 def _beyond(rng: random.Random, left: tuple[Relation, ...], right: tuple[Relation, ...]) -> str:
-    """Return a condition that is no hash clause: over both sides, or one."""
+    """Return a condition over one or both sides that is no hash clause."""
     if chance(rng, 40):
         return predicate(rng, Scope(()).over(pick(rng, (left, right)), 1))
     a, b = pick(rng, _integers(left)), pick(rng, _integers(right))

@@ -1,7 +1,7 @@
-"""The scene: a large, a middling and a small table that share keys, and a function whose rows the planner misjudges.
+"""Scene of `outer_joins`: a large, a medium and a small table with common keys, and a misestimated function.
 
-Rows per key are bounded, of all tables but one, so that no join of different tables explodes: hot keys are in the
-large table, and keys that no number of batches would split are in the middling one.
+All tables but one have few rows per key, so joins of different tables do not multiply rows. The large table has
+frequent keys ("hot"). The medium table has keys that no number of batches splits ("unsplittable").
 """
 
 import random
@@ -18,18 +18,19 @@ from fuzz.generators.sql.sqltypes import INT4, Type
 from fuzz.generators.sql.tables import Table
 from oracles.model.case import Step
 
-FEW = 4  # rows of one key, at most, in a table that is not heavy
+FEW = 4  # maximum number of rows per key in a table that is not heavy
 LAST_KEY = 9973  # prime; keys embed integers below it
 _DOMAINS = (53, 211, 503, 997, 1999, 4999)
-_WIDE_BYTES = 300_000  # that the wide column of one table takes, about
-_PARTICIPANTS = 6  # of a Parallel Hash for which a table is made so large that the memory of all is too small
+_WIDE_BYTES = 300_000  # approximate bytes of the wide column of a table
+# processes of a Parallel Hash whose combined memory a pooled table exceeds
+_PARTICIPANTS = 6
 _MISJUDGED = "few"
-ALONE = "SET max_parallel_maintenance_workers = 0"  # or each small index waits for workers to build it
+ALONE = "SET max_parallel_maintenance_workers = 0"  # otherwise each build of a small index waits for workers to start
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A case's axes, the steps that make its scene, and what is there to be joined. At most two sources are heavy."""
+    """The axes of a case, the steps of its scene, and sources for joins. At most two sources are heavy."""
 
     axes: Axes
     steps: tuple[Step, ...]
@@ -55,7 +56,7 @@ def draw_scene(rng: random.Random, scale: Scale) -> Scene:
         *(step for table in tables for step in steps_of(rng, table, indexes=1)),
     ]
     if axes.skew == "hot" and chance(rng, 60):
-        steps.append(Step(f"ANALYZE {tables[0].name}"))  # or the planner does not know which keys are hot
+        steps.append(Step(f"ANALYZE {tables[0].name}"))  # otherwise the planner does not know the most common keys
     sources = tuple(table.source for table in tables)
     if not axes.pooled and chance(rng, 40):
         body = f"BEGIN RETURN QUERY SELECT * FROM {tables[1].name}; END"
@@ -96,15 +97,19 @@ def _small(rng: random.Random, scale: Scale, axes: Axes) -> int:
     return rng.randrange(3) if chance(rng, 8) else between(rng, scale.rows // 4, scale.rows)
 
 
-# Rows of the tables, times the scale's: large so that hot keys are probed with, and enough that cannot be split; now
-# and then so large that a join can find out what pays.
+# Rows of the tables, as multiples of the scale's rows. The large table is probed with frequent keys, and the medium one
+# has enough rows of unsplittable keys. A few tables are so large that a join can measure whether a filter pays.
 _SIZES = Weighted((48, 4), (24, 5), (16, 8), (8, 16), (4, 40))
 _MIDDLING = {"uniform": (1, 5), "hot": (2, 4), "unsplittable": (4, 6)}
-_POOLED = (4, 12)  # instead, of both smaller tables: the smallest one would be hashed, and fit
+# for both smaller tables instead; otherwise the smallest one would be hashed, and fit into memory
+_POOLED = (4, 12)
 
 
 def _keys(rng: random.Random, counts: tuple[int, ...], axes: Axes) -> tuple[Spread, ...]:
-    """Return the spreads of the integers behind the keys: the large table's in a domain, the others' in and beyond."""
+    """Return the distributions of the integers behind the keys.
+
+    Keys of the large table are in a domain; those of the others are in and beyond it.
+    """
     large, middling, small = counts
     domains = [prime for prime in _DOMAINS if prime * (FEW - 1) >= large] or [LAST_KEY]
     covered = [prime for prime in domains if prime <= middling]
@@ -113,7 +118,7 @@ def _keys(rng: random.Random, counts: tuple[int, ...], axes: Axes) -> tuple[Spre
     hot = axes.matching * between(rng, 1, 9)
     often = pick(rng, (3, 2, 10))
     drawn = [Spread(f"g * {pick(rng, (1, 7, 13))} % {domain}", large // domain + 1)]
-    # Of a hot key more rows than the planner sees room for among those that never leave memory.
+    # A frequent key has more rows than the planner's estimate for the skew hash table, which stays in memory.
     copied = (2, FEW) if axes.skew == "hot" else (1, 2)
     for rows in (middling, small):
         copies = 1 if covers else between(rng, *copied)
@@ -135,13 +140,13 @@ def _keys(rng: random.Random, counts: tuple[int, ...], axes: Axes) -> tuple[Spre
 def contents(rng: random.Random, axes: Axes, number: int, rows: int, spread: Spread, nulls: int) -> tuple[Content, ...]:
     """Return the columns: two keys, the row's number, two correlated columns, and long text."""
     key = axes.key.types[number % len(axes.key.types)]
-    twisted = pick(rng, ("0", "0", "g % 3 / 2"))  # so that the second key tells rows apart that agree in the first
+    twisted = pick(rng, ("0", "0", "g % 3 / 2"))  # so that the second key distinguishes rows with equal first keys
     wanted = _PARTICIPANTS * axes.memory.bytes if axes.pooled else _WIDE_BYTES
-    if axes.skew == "hot" and not axes.pooled:  # rows so narrow that the keys which are kept apart have room
+    if axes.skew == "hot" and not axes.pooled:  # narrow rows, so that the skew hash table fits into memory
         wanted = min(wanted, 2 * axes.memory.bytes)
     times = max(1, min(90, wanted // (32 * max(1, rows))))
     long = f"repeat(md5(g::text), {times} + g % 3)"
-    if times < 90 and chance(rng, 40):  # every tenth row goes to the toast table, or is compressed
+    if times < 90 and chance(rng, 40):  # every tenth row is toasted or compressed
         long = f"CASE WHEN g % 10 = 0 THEN repeat(md5(g::text), 90) ELSE {long} END"
     return (
         _content("k1", key, _with_nulls(spread.sql, nulls), spread.fan, LAST_KEY, nullable=nulls > 0),
@@ -165,7 +170,7 @@ def _with_nulls(sql: str, percent: int) -> str:
 
 
 def _scheme(rng: random.Random, columns: tuple[Content, ...], axes: Axes, scale: Scale) -> Scheme:
-    """Return a scheme over a key that has one type in all tables: others' partitions would never be joined."""
+    """Return a scheme over a key with the same type in all tables; otherwise, partitions would never be joined."""
     name = "k2" if axes.key.crosses else "k1"
     column = next(content.column for content in columns if content.column.name == name)
     return whole(draw_scheme(rng, (column,), max(2, scale.partitions // 4)))

@@ -1,7 +1,7 @@
-"""Shapes of queries: how often the join in question is run within one of them, and what stands above it.
+"""Shapes of queries: rescans of the join under test, and the clauses above it.
 
-A shape is named after what makes the executor run a plan again; where the kind of join is not allowed in it, it
-gives None.
+A shape has the name of the construct that makes the executor rescan a plan. It returns None if it does not permit the
+kind of join.
 """
 
 import random
@@ -17,13 +17,14 @@ from fuzz.generators.sql.queries import LEVEL_TOPS, Level, Select, aggregate
 from fuzz.generators.sql.scope import Column, Relation, Scope, Source
 from fuzz.generators.sql.sqltypes import INT4, INT8
 
-Shape = Callable[[random.Random, Scene, str, int], Select | None]  # scene, kind of join, most relations
+# Arguments: randomness, scene, kind of join, upper bound of relations.
+Shape = Callable[[random.Random, Scene, str, int], Select | None]
 
-_SHOWN = 6  # columns of keyed rows
+_SHOWN = 6  # upper bound of the columns of keyed rows
 
 
 def keyed(rng: random.Random, level: Level) -> Select:
-    """Return rows of keys and row numbers of all relations, and the ends of wide columns: what a join must not mix."""
+    """Return a query for keys, row numbers and ends of wide columns, so that mixed-up rows differ."""
     outputs = [column.sql for relation in level.joined.relations for column in _telling(relation)][:_SHOWN]
     outputs += [f"right({column.sql}, 8)" for column in _wide(level)]
     return Select(f"SELECT {', '.join(outputs)}{level.sql}", len(outputs), level.joined.rows, level.joined.kinds)
@@ -39,7 +40,7 @@ def _wide(level: Level) -> list[Column]:
 
 
 def totalled(rng: random.Random, level: Level) -> Select:
-    """Return one row that all rows count for."""
+    """Return a query with one row of aggregates over all rows."""
     columns = [column for relation in level.joined.relations for column in relation.columns]
     numbers = [column for column in columns if column.family == "int" and column.name not in ("k1", "k2", "i3")]
     outputs = ["count(*)", *(f"sum({column.sql})" for column in numbers[: 2 * _SHOWN])]
@@ -48,7 +49,7 @@ def totalled(rng: random.Random, level: Level) -> Select:
 
 
 def _cut(rng: random.Random, level: Level) -> Select:
-    """Return how many rows there are up to a limit: which ones does not matter, so no sort reads them all."""
+    """Return the number of rows up to a LIMIT. It does not depend on which rows they are, so no sort reads them all."""
     if chance(rng, 30):
         return Select(f"SELECT EXISTS (SELECT{level.sql})", 1, 1, level.joined.kinds)
     wide = _wide(level)
@@ -71,7 +72,7 @@ def _once(rng: random.Random, scene: Scene, kind: str, most: int) -> Select:
 
 
 def _beside(driver: Relation, relation: Relation, kind: str, condition: str = "") -> Level:
-    """Return a FROM list in which the relation is run for each row of the driver."""
+    """Return a FROM list that rescans the relation for each row of the driver."""
     words = f"LEFT JOIN {relation.sql} ON {condition}" if condition else f"CROSS JOIN {relation.sql}"
     rows = driver.rows * (relation.rows + 1)
     sql = f"{driver.sql} {words}"
@@ -87,7 +88,7 @@ def _series(rng: random.Random, scope: Scope) -> Relation:
 
 
 def _result(rng: random.Random, inner: Level, alias: str, prefix: str) -> Relation:
-    """Return what a level gives, as an item of FROM: one row of totals, or its first few rows."""
+    """Return a query as a FROM item: one row of totals, or its first few rows."""
     numbers = [column for relation in inner.joined.relations for column in relation.columns if column.name == "i1"][:2]
     if chance(rng, 60):
         columns = (
@@ -111,7 +112,7 @@ def _lateral(rng: random.Random, scene: Scene, kind: str, most: int) -> Select:
 
 
 def _memoize(rng: random.Random, scene: Scene, kind: str, most: int) -> Select:
-    """Return a join for each of some rows that have few values between them, so that results may be kept."""
+    """Return a join executed for each row of a driver with few distinct values, so that Memoize may keep results."""
     table = pick(rng, [source for source in scene.sources if source.stored]).relation("a1")
     columns = tuple(column for column in table.columns if column.name in ("i1", "i3"))
     body = f"SELECT {listed(columns)} FROM {table.sql} WHERE a1.i1 <= {between(rng, 6, 16)}"
@@ -122,7 +123,8 @@ def _memoize(rng: random.Random, scene: Scene, kind: str, most: int) -> Select:
 def _per_row(rng: random.Random, scene: Scene, kind: str, most: int, driver: Relation, given: Column) -> Select:
     inner = level(rng, scene, Scope(()).inner(), kind, min(most, 3), given.sql)
     relation = _result(rng, inner, "a2", "LATERAL ")
-    top = pick(rng, (keyed, totalled))  # others might not ask for all columns, and a left join be left out for it
+    # Other queries might not use all columns, so the planner could remove a left join.
+    top = pick(rng, (keyed, totalled))
     return top(rng, _beside(driver, relation, kind, pick(rng, ("", "true", f"{given.sql} > 2"))))
 
 
@@ -137,7 +139,7 @@ def _subplan(rng: random.Random, scene: Scene, kind: str, most: int) -> Select:
 
 
 def _loop(rng: random.Random, scene: Scene, kind: str, most: int) -> Select:
-    """Return a join that is run again without anything new: what it hashed may serve once more."""
+    """Return a join rescanned without a changed parameter, so that its hash table may be reused."""
     driver = _series(rng, Scope(()))
     inner = level(rng, scene, Scope(()).inner(), kind, min(most, 3))
     numbers = [column for relation in inner.joined.relations for column in relation.columns if column.name == "i2"]
@@ -151,7 +153,7 @@ def _loop(rng: random.Random, scene: Scene, kind: str, most: int) -> Select:
 
 
 def _recursive(rng: random.Random, scene: Scene, kind: str, most: int) -> Select | None:
-    """Return a join that is run once for each level of a recursion, against what the level before found."""
+    """Return a join executed once per level of a recursion, over the rows of the previous level."""
     if kind not in _RECURSIVE:
         return None
     first, second = pick(rng, scene.sources).relation("a1"), pick(rng, scene.light).relation("a2")
@@ -173,7 +175,7 @@ _RECURSIVE = {
 
 
 def _cte(rng: random.Random, scene: Scene, kind: str, most: int) -> Select:
-    """Return a join of a join's stored result, which each of its readers reads from the beginning."""
+    """Return a join over a materialized join result, which each reference reads from its beginning."""
     inner = level(rng, scene, Scope(()).inner(), kind, 2)
     chosen = [
         column for column in inner.joined.relations[0].columns if column.name in ("k1", "i1", "i2", "i3", "w1", "w2")
@@ -187,7 +189,7 @@ def _cte(rng: random.Random, scene: Scene, kind: str, most: int) -> Select:
     return replace(select, sql=prefix + select.sql)
 
 
-# By how the join is rescanned.
+# By kind of rescan.
 SHAPES: dict[str, Shape] = {
     "none": _once,
     "lateral": _lateral,
@@ -204,5 +206,5 @@ _RESCANS_POOLED = Weighted((82, "none"), (4, "lateral"), (6, "loop"), (8, "cte")
 
 
 def draw_rescan(rng: random.Random, scene: Scene) -> str:
-    """Return the name of a shape: in a pooled scene mostly one that processes may run together."""
+    """Return the name of a shape. In a pooled scene, mostly one that parallel processes can execute together."""
     return (_RESCANS_POOLED if scene.axes.pooled else RESCANS).pick(rng)
