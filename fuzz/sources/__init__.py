@@ -1,1 +1,1 @@
-"""Statements that we did not write."""
+"""Sources: generators of cases with statements from elsewhere."""

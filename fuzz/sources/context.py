@@ -13,23 +13,23 @@ from oracles.model.case import Step
 
 @dataclass(frozen=True, slots=True)
 class UserInput:
-    """What sources take from the user, by options and the environment. Paths are absolute."""
+    """The user's input to sources, by options and the environment. Paths are absolute."""
 
-    sql: str | None = None  # a file or directory of SQL
+    sql: str | None = None  # file or directory of SQL
     sqlancer_jar: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return what the class takes as arguments."""
+        """Return the arguments of the class as a JSON object."""
         return asdict(self)
 
     @property
     def sql_path(self) -> Path | None:
-        """Return where the user's SQL is."""
+        """Return the path of the user's SQL, or None."""
         return None if self.sql is None else Path(self.sql)
 
 
 class SourceContext(Protocol):
-    """The arm that others are held against, as a source sees it."""
+    """The reference arm, as sources use it."""
 
     @property
     def tree(self) -> str:
@@ -37,14 +37,14 @@ class SourceContext(Protocol):
 
     @property
     def given(self) -> UserInput:
-        """What the user gave."""
+        """The user's input."""
 
     @property
     def extensions(self) -> frozenset[str]:
-        """The names of the extensions that can be made there. Raises ServerError."""
+        """The names of the available extensions. Raises ServerError."""
 
     def played(self, scene: Sequence[Step]) -> AbstractContextManager[psycopg.Connection[Any]]:
-        """Enter a session in a database as new as that of a case, in which the scene was played; at most one at once.
+        """Enter a session in a new database, like that of a case, in which the scene has been executed.
 
-        The session is in autocommit mode. Raises ServerError.
+        Only one session may be open at a time. It is in autocommit mode. Raises ServerError.
         """

@@ -1,14 +1,9 @@
-"""QPG, query plan guidance: the scene is mutated where queries bring no new shape of plan any more.
+"""Source `qpg`: query plan guidance, which mutates the scene when queries have no plans of new shapes.
 
-Ba and Rigger, "Testing Database Engines via Query Plan Guidance", ICSE 2023. Queries are those of our generators. The
-arm that others are held against plans each; those whose plan has a new shape are kept. Where several in a row have
-none, a mutation (an index, statistics, fewer rows) is drawn by how many shapes followed on those before.
-
-Bandit: which of several arms to pull, by what each brought so far; all are tried again now and then.
-
-Mutations of a scene: what may have the planner choose another plan for the same query.
-
-What they do to rows depends on the rows alone, so that all arms end up with the same ones.
+Source: Ba and Rigger, "Testing Database Engines via Query Plan Guidance", ICSE 2023. Generators make the queries. The
+reference plans each, and queries with a new plan shape are kept. After several queries without a new shape, a bandit
+selects a mutation of the scene: an index, statistics, fewer rows. It prefers mutations that led to more new shapes, and
+sometimes selects any. The effect of mutations on rows depends on the rows alone, so it is equal on all arms.
 """
 
 import random
@@ -28,24 +23,24 @@ from fuzz.sources.source import Source
 from oracles.explain.shape import plan_shape
 from oracles.model.case import Case, Kind, Step
 
-_EXPLORED: Final = 30  # percent of the pulls: any
-_NEWEST: Final = Fraction(1, 4)  # weight of what an arm brought last, against all that it brought before
+_EXPLORED: Final = 30  # percentage of random selections
+_NEWEST: Final = Fraction(1, 4)  # weight of the latest reward, relative to all earlier ones
 
 
 class Bandit:
-    """Arms by name, each with the average of what it brought, the newest weighing most."""
+    """A multi-armed bandit: options by name, each with an average reward in which recent rewards weigh more."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._rewards = dict.fromkeys(names, Fraction(1))  # hopeful: each is worth a try
+        self._rewards = dict.fromkeys(names, Fraction(1))  # optimistic, so that each option is tried
 
     def pull(self, rng: random.Random) -> str:
-        """Return the arm to try next."""
+        """Return the option to try next."""
         best = max(self._rewards.values())
         names = list(self._rewards) if chance(rng, _EXPLORED) else [n for n, r in self._rewards.items() if r == best]
         return pick(rng, names)
 
     def reward(self, name: str, amount: int) -> None:
-        """Take note of what an arm brought."""
+        """Record the reward of an option."""
         self._rewards[name] += (amount - self._rewards[name]) * _NEWEST
 
 
@@ -60,7 +55,7 @@ _COLUMNS: Final = """
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of the scene, names quoted where that is needed."""
+    """A table of the scene. Its names are quoted where necessary."""
 
     name: str
     columns: tuple[str, ...]
@@ -105,7 +100,7 @@ def _more(_rng: random.Random, table: Table) -> str:
 
 
 def _alike(rng: random.Random, table: Table) -> str:
-    """Give most rows the same value, which is then known as common, or NULL."""
+    """Return an UPDATE that makes one value, or NULL, the most common one."""
     column = pick(rng, table.columns)
     value = "NULL" if chance(rng, 30) else f"(SELECT max({column}) FROM {table.name})"
     return f"UPDATE {table.name} AS t SET {column} = {value} WHERE hashtextextended(t::text, 1) % 4 <> 0"
@@ -128,17 +123,17 @@ MUTATIONS: Final[Mapping[str, Callable[[random.Random, Table], str]]] = {
 }
 
 
-# Whose scenes are made quickly; most of the time for the one whose queries have the most shapes.
+# Generators whose scenes are created fast. Queries of the most frequent one have the most plan shapes.
 _GENERATORS: Final = Weighted((50, "partitioned_joins"), (20, "outer_joins"), (15, "hash_growth"), (15, "copy_batches"))
-_SMALLER: Final = 3  # a query runs often, so that time is better spent on more of them
-_DRAWN: Final = 3  # queries drawn for each that a case has
-_PATIENCE: Final = 5  # queries in a row without a new shape, until the scene is mutated
-_MUTATED: Final = 12  # times at most
-_TRIES: Final = 5  # scenes until one has queries
+_SMALLER: Final = 3  # divisor of the scale's rows: each query runs often, so more queries are better than more rows
+_DRAWN: Final = 3  # queries generated per query of a case
+_PATIENCE: Final = 5  # queries in a row without a new shape, before a mutation
+_MUTATED: Final = 12  # upper bound of mutations
+_TRIES: Final = 5  # scenes to try until one has queries
 
 
 class Qpg(Source):
-    """Queries of our generators whose plans have new shapes, over scenes that are mutated for more of them."""
+    """Queries of generators whose plans have new shapes, over scenes that are mutated to get more of them."""
 
     name: ClassVar[str] = "qpg"
     modes: ClassVar[tuple[str, ...]] = (
@@ -154,7 +149,7 @@ class Qpg(Source):
 
     @classmethod
     def lacks(cls, given: UserInput) -> str:
-        """Return nothing: generators are there."""
+        """Return "", because generators are always available."""
         return ""
 
     def generate(self, rng: random.Random, scale: Scale) -> Case:
@@ -174,21 +169,21 @@ class Qpg(Source):
 
 @dataclass(slots=True)
 class Guide:
-    """The search for new shapes in one session."""
+    """The search for new plan shapes in one session."""
 
     connection: psycopg.Connection[Any]
     rng: random.Random
     shapes: set[str] = field(default_factory=set)
 
     def steps(self, queries: Sequence[Step], most: int) -> tuple[Step, ...]:
-        """Return queries with a plan of a new shape, and what was done to the scene between them."""
+        """Return up to `most` queries with new plan shapes, and the mutations between them."""
         bandit, waiting = Bandit(MUTATIONS), deque(queries)
         found: list[Step] = []
         barren = mutated = gained = 0
         last = ""
         while len(found) < most and mutated <= _MUTATED:
             query = waiting.popleft()
-            waiting.append(query)  # its plan may become another one
+            waiting.append(query)  # a mutation may change its plan
             if self._is_new(query.sql):
                 found.append(query)
                 barren, gained = 0, gained + 1
@@ -203,7 +198,7 @@ class Guide:
         return tuple(found)
 
     def _is_new(self, sql: str) -> bool:
-        """Tell whether a query has a plan, and of a shape that none had before."""
+        """Return whether the query has a plan of a new shape."""
         try:
             row = self.connection.execute(f"EXPLAIN (FORMAT JSON) {sql}".encode()).fetchone()
         except psycopg.Error:
@@ -216,7 +211,7 @@ class Guide:
         return not known
 
     def _mutated(self, name: str) -> list[Step]:
-        """Change the scene; what the server refuses is no step."""
+        """Mutate the scene, and return the step; return no step if the server refuses the mutation."""
         tables = tables_of(self.connection)
         if not tables:
             return []

@@ -1,7 +1,7 @@
-"""PostgreSQL's own tests: a file of src/test/regress or contrib, whole, after as much of others as it needs.
+"""Source `regress`: files of src/test/regress or contrib, with the statements of other files that they need.
 
-Arms are compared with one another instead of with expected files, so it runs under any settings. All files come once
-under each of a few, and from then on any of them under any.
+Arms are compared with each other, not with expected files, so any settings are possible. First each file runs once
+under each mode of `rounds`, later under random modes.
 """
 
 import random
@@ -19,11 +19,11 @@ from fuzz.sources.scripts.suites import REGRESS, Suite, file_of, parsed, set_up,
 from fuzz.sources.source import Source
 from oracles.model.case import Case, Step
 
-_STATEMENTS: Final = 100  # for each of scale.queries: at the usual scale, more than the longest file has
+_STATEMENTS: Final = 100  # statements per unit of scale.queries; at the default scale, more than in the longest file
 
 
 class Regress(Source):
-    """Files of PostgreSQL's own regression tests, under perturbed settings."""
+    """Files of PostgreSQL's own regression tests, under various settings."""
 
     name: ClassVar[str] = "regress"
     modes: ClassVar[tuple[str, ...]] = (
@@ -56,15 +56,15 @@ class Regress(Source):
 
     @classmethod
     def lacks(cls, given: UserInput) -> str:
-        """Return nothing: each base brings its tests."""
+        """Return "", because each base has its tests."""
         return ""
 
     def generate(self, rng: random.Random, scale: Scale) -> Case:
-        """Return the case of any test. Raises CaseError where the base has none, ServerError."""
+        """Return the case of a random test. Raises CaseError if the base has none, ServerError."""
         return self.replay(pick(rng, self.parts()), rng, scale)
 
     def parts(self) -> tuple[str, ...]:
-        """Return the files of tests, without suffix, of the modules that are there. Raises CaseError, ServerError."""
+        """Return the test files, without suffix, whose modules are installed. Raises CaseError, ServerError."""
         return tuple(f"{suite.directory}/{test}" for suite in self._suites() for test in suite.tests)
 
     def _suites(self) -> tuple[Suite, ...]:

@@ -1,6 +1,7 @@
-"""Source: a generator whose statements come from elsewhere: a program, PostgreSQL's own tests, the user's files.
+"""Base class of sources: generators with statements of another program, PostgreSQL's own tests or the user's files.
 
-A case is a function of the target, the source and the seed. One source a file; `all_sources` finds them.
+A case depends on the source context (`target`), the source and the seed. Each file or folder has one source;
+`all_sources` finds them.
 """
 
 import random
@@ -16,10 +17,10 @@ from oracles.model.discovery import instances
 
 
 class Source(Generator):
-    """A workload for a target: `on` one, it generates as any generator does."""
+    """A generator that needs a source context. `on` returns the source for one."""
 
     name: ClassVar[str]
-    # For statements that were written with none in mind.
+    # Modes for statements of any kind.
     modes: ClassVar[tuple[str, ...]] = (
         "plain",
         "partitionwise",
@@ -39,24 +40,25 @@ class Source(Generator):
         "cursor",
         "closed_early",
     )
-    rounds: ClassVar[tuple[str, ...]] = ()  # modes, as in `modes`, under each of which all parts run once to begin with
+    # modes under each of which all parts run once at the start; names as in `modes`
+    rounds: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, target: SourceContext | None = None) -> None:
         self._target = target
 
     def on(self, target: SourceContext | None) -> Self:
-        """Return this source, taking statements for a target."""
+        """Return this source for a source context."""
         return type(self)(target)
 
     @property
     def target(self) -> SourceContext:
-        """The target. Raises CaseError where there is none."""
+        """Return the source context. Raises CaseError if there is none."""
         if self._target is None:
             raise CaseError(f"{self.name} takes its statements for a running arm: name it to `pgduel fuzz` or `replay`")
         return self._target
 
     def parts(self) -> tuple[str, ...]:
-        """Return what the source replays whole, by name; nothing if it only draws. Raises CaseError, ServerError."""
+        """Return the names of items that are replayed as a whole, or (). Raises CaseError, ServerError."""
         return ()
 
     def replay(self, part: str, rng: random.Random, scale: Scale) -> Case:
@@ -66,9 +68,9 @@ class Source(Generator):
     @classmethod
     @abstractmethod
     def lacks(cls, given: UserInput) -> str:
-        """Return in a few words what there must be for this source and is not; nothing if all is there."""
+        """Return a short text about a missing prerequisite of this source, or "" if nothing is missing."""
 
 
 def all_sources() -> dict[str, Source]:
-    """Return an instance of each source in this package, without a target, by name, sorted."""
+    """Return an instance of each source in this package, without a source context, by name, sorted."""
     return {source.name: source for source in instances(Source, sources)}  # type: ignore[type-abstract]

@@ -1,8 +1,8 @@
-"""SQLsmith: random queries over the scene of a generator, from the program of that name (Debian's package sqlsmith).
+"""Source `sqlsmith`: random queries of SQLsmith (Debian's package sqlsmith) over the scene of a generator.
 
-It reads the catalogs of a server and prints what it would execute there. It calls whatever there is with whatever type
-fits; of that, what is not determined by the data is repaired or left out. Half of its statements the parser refuses,
-so they are not worth a case's time. Those that the planner expects to take long would end in a time-out.
+SQLsmith reads a server's catalogs and prints statements instead of executing them. It calls any function with suitable
+types, so its statements are repaired, or dropped if they stay nondeterministic. The parser refuses half of them; these
+are dropped, too. Statements with high cost estimates are dropped, because they would time out.
 """
 
 import random
@@ -28,23 +28,23 @@ from oracles.model.case import Case, Kind, Step
 
 PROGRAM: Final = "sqlsmith"
 SEEDS: Final = 1 << 31
-_DRAWN: Final = 5  # statements drawn for each that a case has
-_LARGEST: Final = 8_000  # characters
-_SECONDS: Final = 600  # it takes one
+_DRAWN: Final = 5  # statements generated per statement of a case
+_LARGEST: Final = 8_000  # upper bound of a statement's length, in characters
+_SECONDS: Final = 600  # timeout; it usually needs one second
 
 
 class SqlSmith(Source):
-    """SQLsmith's queries and changes, over the scenes of our generators."""
+    """SQLsmith's queries and changes, over the scenes of generators."""
 
     name: ClassVar[str] = "sqlsmith"
 
     @classmethod
     def lacks(cls, given: UserInput) -> str:
-        """Return what to install, if that is not there."""
+        """Return a message if SQLsmith is not installed, otherwise ""."""
         return "" if shutil.which(PROGRAM) else "SQLsmith is not installed; as root, run: apt-get install sqlsmith"
 
     def generate(self, rng: random.Random, scale: Scale) -> Case:
-        """Return a case: the scene of a generator, and what SQLsmith would do there. Raises CaseError, ServerError."""
+        """Return a case: the scene of a generator, and statements of SQLsmith. Raises CaseError, ServerError."""
         scene = small_scene(rng, scale)
         with self.target.played(scene) as connection:
             drawn = draw(connection, rng.randrange(SEEDS), scale.queries * _DRAWN)
@@ -57,7 +57,7 @@ class SqlSmith(Source):
 
 
 def draw(connection: psycopg.Connection[Any], seed: int, count: int) -> tuple[str, ...]:
-    """Return so many statements of SQLsmith for the tables of a database. Raises CaseError."""
+    """Return `count` statements of SQLsmith for the tables of a database. Raises CaseError."""
     info = connection.info
     server = make_conninfo(host=info.host, port=info.port, user=info.user, dbname=info.dbname)
     command = [PROGRAM, f"--target={server}", "--dry-run", "--exclude-catalog"]
@@ -70,12 +70,12 @@ def draw(connection: psycopg.Connection[Any], seed: int, count: int) -> tuple[st
 
 
 def _fit(connection: psycopg.Connection[Any], drawn: Iterable[str], rng: random.Random) -> Iterator[Step]:
-    """Yield a step for each of the statements that may be compared, after repair."""
+    """Yield a step for each statement that is comparable after repair."""
     catalog = Catalog.of(connection)
     for sql in drawn:
         try:
             if len(sql) <= _LARGEST:
-                doubts(connection, catalog, sql)  # most of what is refused is refused as it stands, and this is cheap
+                doubts(connection, catalog, sql)  # cheap, and finds most statements that the parser refuses
                 step = _step(sql, catalog, widened=chance(rng, 50))
                 if not doubts(connection, catalog, step.sql) and is_quick(connection, step.sql):
                     yield step
@@ -84,7 +84,7 @@ def _fit(connection: psycopg.Connection[Any], drawn: Iterable[str], rng: random.
 
 
 def _step(sql: str, catalog: Catalog, *, widened: bool) -> Step:
-    """Return the repaired statement; `widened`, a query loses its topmost condition, which is seldom true."""
+    """Return the repaired statement. If `widened`, a query loses its WHERE clause, which is rarely true."""
     tree = pglast.parse_sql(sql)[0].stmt
     repair(tree, catalog, without_calls=True)
     if widened and isinstance(tree, ast.SelectStmt):

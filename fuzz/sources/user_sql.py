@@ -1,11 +1,8 @@
-"""The user's SQL: queries of an application over its own schema and data, as they are and changed a little.
+"""Source `user_sql`: queries of an application over its own schema and data, unchanged or mutated.
 
-What scripts and dumps do other than to read makes the scene, in order; each file ends with RESET ALL, as it would be
-a session of its own. Queries of theirs, and statements that a server recorded, are drawn from.
-
-Mutation: changes to a statement's syntax tree that keep it a statement: constants, comparisons, kinds of join.
-
-Files of a user's SQL: scripts and dumps as psql reads them, and statements that a server has recorded as CSV.
+Statements of scripts and dumps that do not only read make the scene, in order. Each file ends with RESET ALL, as if it
+were a session of its own. Cases draw from the queries in these files, and from statements that a server recorded as
+CSV. Mutations change constants, comparisons and kinds of joins in the syntax tree.
 """
 
 import csv
@@ -38,8 +35,8 @@ from oracles.model.case import Case, Kind, Step
 
 _JOINS: Final = (JoinType.JOIN_INNER, JoinType.JOIN_LEFT, JoinType.JOIN_RIGHT, JoinType.JOIN_FULL)
 _COMPARISONS: Final = ("=", "<", "<=", ">", ">=", "<>")
-_CHANGED: Final = 40  # percent of the places where something might change
-_KEPT: Final = 20  # values of each column
+_CHANGED: Final = 40  # percentage of changed places
+_KEPT: Final = 20  # values read per column
 _COLUMNS: Final = """
     SELECT format('%I.%I', n.nspname, c.relname), quote_ident(a.attname), t.typcategory::text
     FROM pg_attribute AS a
@@ -57,7 +54,7 @@ Values = Mapping[str, Sequence[str]]
 
 
 def values_of(connection: psycopg.Connection[Any]) -> Values:
-    """Return what columns hold, as text by category of type: N numbers, S strings, D dates. Raises psycopg.Error."""
+    """Return values of columns as text, by type category: N numbers, S strings, D dates. Raises psycopg.Error."""
     found: dict[str, dict[str, None]] = {"N": dict.fromkeys(("0", "1", "-1", "2147483647")), "S": {"": None}, "D": {}}
     for table, column, category in connection.execute(_COLUMNS).fetchall():
         asked = _VALUES.format(column, table, _KEPT)
@@ -67,7 +64,7 @@ def values_of(connection: psycopg.Connection[Any]) -> Values:
 
 
 def mutate(statement: Any, rng: random.Random, values: Values) -> None:
-    """Change a syntax tree in its place."""
+    """Mutate a syntax tree in place."""
     _Mutation(rng, values)(statement)
 
 
@@ -108,16 +105,16 @@ def _number(text: str) -> Any:
     return ast.Integer(value) if abs(value) < 1 << 31 else ast.Float(text)
 
 
-MOST_BYTES: Final = 32 << 20  # each case loads them, several times
+MOST_BYTES: Final = 32 << 20  # each case loads them several times
 _SUFFIXES: Final = (".sql", ".csv", ".psql", ".dump")
-_MESSAGE: Final = 13  # the column of csvlog
-_CSVLOG_COLUMNS: Final = range(23, 30)  # of PostgreSQL 13 and later ones
+_MESSAGE: Final = 13  # index of the column `message` in csvlog
+_CSVLOG_COLUMNS: Final = range(23, 30)  # numbers of columns, since PostgreSQL 13
 _STATEMENT: Final = re.compile(r"(?:duration: \S+ ms  )?(?:statement|execute [^:]*): (.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """What scripts send, a file each, and statements that a server has seen, for which no order is known."""
+    """The messages of each script, and recorded statements, whose order is unknown."""
 
     scripts: tuple[tuple[Sent, ...], ...]
     recorded: tuple[str, ...]
@@ -125,7 +122,7 @@ class Files:
 
 @lru_cache(maxsize=1)
 def read_files(path: Path) -> Files:
-    """Read a file, or a directory's in the order of their names. Raises CaseError."""
+    """Return the content of a file, or of a directory's files in order of their names. Raises CaseError."""
     found = sorted(each for each in path.rglob("*") if each.suffix in _SUFFIXES) if path.is_dir() else [path]
     if not found:
         raise CaseError(f"{path} has no files ending in {', '.join(_SUFFIXES)}")
@@ -147,7 +144,7 @@ def _text(file: Path) -> str:
 
 
 def _recorded(file: Path, text: str) -> Iterator[str]:
-    """Yield the statements of pg_stat_statements, which has a column `query`, or of a log in CSV."""
+    """Yield the statements of pg_stat_statements (with a column `query`), or of a server log, both as CSV."""
     csv.field_size_limit(sys.maxsize)
     rows = list(csv.reader(text.splitlines(keepends=True)))
     if rows and "query" in rows[0]:
@@ -164,34 +161,34 @@ def _split(text: str) -> Iterator[str]:
     try:
         yield from pglast.split(text)
     except pglast.Error:
-        return  # truncated by the server, most likely
+        return  # probably truncated by the server
 
 
-_TRIES: Final = 6  # statements drawn for each that a case has, at most
-_AS_IT_IS: Final = 30  # percent of them
+_TRIES: Final = 6  # upper bound of attempts per statement of a case
+_AS_IT_IS: Final = 30  # percentage of unmutated statements
 _READ: Final = (ast.DeleteStmt, ast.InsertStmt, ast.MergeStmt, ast.SelectStmt, ast.UpdateStmt)
 
 
 @dataclass(frozen=True, slots=True)
 class _Play:
-    """What the user's files come down to."""
+    """The scene and the statements from the user's files."""
 
     scene: tuple[Step, ...]
     drawn_from: tuple[str, ...]
 
 
 class UserSql(Source):
-    """Queries from the user's files (--sql) over the schema and data in them, as they are and mutated."""
+    """Queries from the user's files (--sql) over the schema and data in them, unchanged and mutated."""
 
     name: ClassVar[str] = "user_sql"
 
     @classmethod
     def lacks(cls, given: UserInput) -> str:
-        """Return what option to give, unless it was."""
+        """Return a message if --sql is missing, otherwise ""."""
         return "" if given.sql is not None else "say where your SQL is with --sql"
 
     def generate(self, rng: random.Random, scale: Scale) -> Case:
-        """Return a case. Raises CaseError where the files are of no use, ServerError."""
+        """Return a case. Raises CaseError if no statement of the files can be used, ServerError."""
         path = self.target.given.sql_path
         if path is None:
             raise CaseError(f"{self.name}: {self.lacks(self.target.given)}")
@@ -223,7 +220,7 @@ def _play(files: Files, catalog: Catalog) -> _Play:
 
 
 class _Drawing:
-    """Draws statements that may be compared on the scene that was played in a session."""
+    """A sampler of comparable statements over the scene in a session."""
 
     def __init__(self, connection: psycopg.Connection[Any], rng: random.Random) -> None:
         self._connection = connection
@@ -258,7 +255,10 @@ class _Drawing:
 
 
 class _Placeholders(Visitor):
-    """Puts values for $1, $2 ...: of any kind, since nobody knows what they were; quoted, so that they find a type."""
+    """A replacement of $1, $2 ... by values of any type, because the original ones are unknown.
+
+    Quoted values adopt the required type.
+    """
 
     def __init__(self, rng: random.Random, values: Values) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Workloads: generators and sources by name, for whoever does not mind where statements come from."""
+"""Generators and sources by name, for callers that treat both alike."""
 
 from typing import Final
 
@@ -11,12 +11,12 @@ USER_SQL: Final = "user_sql"  # the source of --sql
 
 
 def all_workloads() -> dict[str, Generator]:
-    """Return all generators, then all sources (without a target), by name."""
+    """Return all generators, then all sources (without a source context), by name."""
     return {**all_generators(), **all_sources()}
 
 
 def workload_named(name: str, target: SourceContext | None = None) -> Generator:
-    """Return one workload, a source for the target. Raises CaseError, naming those there are."""
+    """Return the generator or source of that name, a source for `target`. Raises CaseError with the valid names."""
     found = all_workloads()
     if name not in found:
         raise CaseError(f"no generator is called {name!r}; there are: {', '.join(found)}")
@@ -25,15 +25,15 @@ def workload_named(name: str, target: SourceContext | None = None) -> Generator:
 
 
 def workloads_for(given: UserInput) -> tuple[str, ...]:
-    """Return the names of what runs where the user names nothing: SQL of the user's, or all generators.
+    """Return the default workloads: the user's SQL if given, otherwise all generators.
 
-    A case of a source takes many times as long as one of a generator: among those it would take most of the time.
+    Sources are not included, because their cases take many times as long and would use up most of the time.
     """
     return tuple(all_generators()) if given.sql is None else (USER_SQL,)
 
 
 def require_workload(name: str, given: UserInput) -> str:
-    """Return the name of a workload that can be had. Raises CaseError that says what is lacking."""
+    """Return the name of an available workload. Raises CaseError about a missing prerequisite."""
     workload = workload_named(name)
     if isinstance(workload, Source) and (lacking := workload.lacks(given)):
         raise CaseError(f"no statements can be had from {name}: {lacking}")

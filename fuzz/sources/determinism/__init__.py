@@ -1,1 +1,1 @@
-"""Whether the data determine what a foreign statement returns, and repair where they do not."""
+"""Determinism of foreign statements: whether the data determine their results, and repair if they do not."""

@@ -1,15 +1,14 @@
-"""Analysis: what the arm itself makes of a statement, and whether it returns the same each time.
+"""Analysis of a statement by the arm's own parser: whether the data determine its result, and its estimated cost.
 
-The statement becomes the body of an SQL function that is never kept: what the server's parser then has in its catalogs
-names each function, operator and relation by OID, with all overloading resolved, which no reading of the text could.
-As everywhere, rows that compare as equal are taken to be identical. What cannot be told here (an update that meets a
-row twice, an error that one plan meets and another does not) is left to the re-checking on the reference.
+The statement becomes the body of an SQL function that is rolled back. The catalogs then contain its node tree
+(pg_node_tree), which names each function, operator and relation by OID. Overloading is resolved, which a parser without
+catalogs cannot do.
 
-Node trees: how PostgreSQL writes what its parser made of a statement (pg_node_tree), read back as objects.
+Rows that compare as equal are assumed to be identical, as elsewhere in pgduel. Two cases are not detected here: an
+update that finds a row twice, and an error that only one plan raises. The reference's second run settles these.
 
-Cost: whether a statement is quick enough to be worth a case's time, by the planner's estimate.
-
-An estimate is the same on every machine; a time is not, and what takes longer than statement_timeout proves nothing.
+Cost is the planner's estimate. It is equal on every machine, unlike a time, and a statement that exceeds
+statement_timeout is wasted.
 """
 
 import re
@@ -21,12 +20,15 @@ import psycopg
 
 from fuzz.sources.determinism.catalog import Catalog
 
-MOST_COST: Final = 500_000  # some seconds on a server with assertions
+MOST_COST: Final = 500_000  # a few seconds on an assert build
 MOST_ROWS: Final = 20_000
 
 
 def is_quick(connection: psycopg.Connection[Any], sql: str) -> bool:
-    """Tell what the planner expects; what it refuses takes no time. Raises psycopg.OperationalError."""
+    """Return whether the planner's estimates are within limits; True for statements that EXPLAIN refuses.
+
+    Raises psycopg.OperationalError.
+    """
     try:
         row = connection.execute(f"EXPLAIN (FORMAT JSON) {sql}".encode()).fetchone()
     except psycopg.Error:
@@ -43,26 +45,29 @@ _TOKEN = re.compile(r"[(){}]|(?:\\.|[^\s(){}\\])+", re.DOTALL)
 
 @dataclass(slots=True)
 class Node:
-    """A node: its kind, as QUERY or OPEXPR, and its fields, each a list of words and nodes. Lists are flattened."""
+    """A node of a node tree: its kind (such as QUERY or OPEXPR), and its fields.
+
+    A field is a list of words and nodes, with nested lists flattened.
+    """
 
     kind: str
     fields: dict[str, list["str | Node"]] = field(default_factory=dict)
 
     def word(self, name: str) -> str:
-        """Return the first word of a field; empty where there is none, or the field is null."""
+        """Return the first word of a field; "" if the field is absent or null."""
         first = next(iter(self.fields.get(name, ())), "")
         return first if isinstance(first, str) and first != "<>" else ""
 
     def number(self, name: str) -> int:
-        """Return a field that is an integer; 0 where there is no such field."""
+        """Return an integer field; 0 if it is absent."""
         return int(self.word(name) or 0)
 
     def children(self, name: str) -> list["Node"]:
-        """Return the nodes of a field, those of lists within it too."""
+        """Return the nodes of a field, including those in its lists."""
         return [value for value in self.fields.get(name, ()) if isinstance(value, Node)]
 
     def walk(self) -> Iterator["Node"]:
-        """Yield this node and all below it."""
+        """Yield this node and all nodes below it."""
         yield self
         for name in self.fields:
             for child in self.children(name):
@@ -70,7 +75,7 @@ class Node:
 
 
 def read_nodes(text: str) -> list[Node]:
-    """Return the nodes at the top of a node tree."""
+    """Return the topmost nodes of a node tree."""
     top = Node("")
     stack = [top]
     current: list[str | Node] = top.fields.setdefault("", [])
@@ -93,8 +98,8 @@ def read_nodes(text: str) -> list[Node]:
 
 
 FIRST_USER_OID: Final = 16384
-_UPDATE, _INSERT = 2, 3  # CmdType
-_FRAME_ROWS: Final = 0x4  # windowapi: peers are told apart
+_UPDATE, _INSERT = 2, 3  # values of CmdType
+_FRAME_ROWS: Final = 0x4  # FRAMEOPTION_ROWS, where peers are distinguished
 _BODY: Final = """
     SELECT prosqlbody FROM pg_proc WHERE oid = 'pg_temp.pgduel_analysed'::regproc
 """
@@ -105,18 +110,19 @@ _VIEWS: Final = """
 
 
 class Unanalysable(Exception):
-    """The server's parser refuses the statement."""
+    """Raised if the server's parser refuses the statement."""
 
 
 def doubts(connection: psycopg.Connection[Any], catalog: Catalog, sql: str) -> frozenset[str]:
-    """Return what in a SELECT, INSERT, UPDATE, DELETE or MERGE may differ from one time to the next, in a word each.
+    """Return the reasons why a SELECT, INSERT, UPDATE, DELETE or MERGE is nondeterministic, as short texts.
 
     Raises Unanalysable, psycopg.OperationalError.
     """
     with connection.transaction(force_rollback=True):
         try:
             made = f"CREATE FUNCTION pg_temp.pgduel_analysed() RETURNS void LANGUAGE sql BEGIN ATOMIC {sql}\n; END"
-            connection.execute(made.encode(), prepare=True)  # so that it can be only one statement
+            # The extended protocol refuses several statements.
+            connection.execute(made.encode(), prepare=True)
             row = connection.execute(_BODY).fetchone()
         except psycopg.Error as error:
             if connection.broken:
@@ -127,7 +133,7 @@ def doubts(connection: psycopg.Connection[Any], catalog: Catalog, sql: str) -> f
 
 
 def _with_views(connection: psycopg.Connection[Any], catalog: Catalog, trees: list[Node]) -> Iterator[str]:
-    """Yield doubts of the trees and of all views that they read."""
+    """Yield the reasons in the trees, and in all views that they read."""
     known: set[int] = set()
     while trees:
         nodes = [node for tree in trees for node in tree.walk()]
@@ -172,7 +178,7 @@ def _of_relation(_: Catalog, node: Node) -> str:
 
 
 def _of_query(_: Catalog, node: Node) -> str:
-    """An update by several relations may meet a row more than once; so may rows that conflict with each other."""
+    """Return a reason if an UPDATE of joined relations may find a row twice, or if inserted rows may conflict."""
     sources = [each for tree in node.children("jointree") for each in tree.children("fromlist")]
     if node.number("commandType") == _UPDATE and len(sources) > 1:
         return "update by a join"

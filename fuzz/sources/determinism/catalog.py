@@ -1,4 +1,4 @@
-"""Catalog: what an arm itself says of its functions, operators and relations, as far as fitness depends on it."""
+"""Functions and operators of a database, with the properties that decide about determinism."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -15,31 +15,31 @@ _OPERATORS: Final = "SELECT oid::int, oprcode::oid::int FROM pg_operator"
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function or aggregate. `fit`: what it returns depends on arguments, data and settings alone."""
+    """A function or aggregate. If it is `fit`, its result depends only on arguments, data and settings."""
 
     oid: int
     name: str
     arguments: int
     kind: str  # pg_proc.prokind: f, a, w or p
     fit: bool
-    returns: str  # a type as SQL has it
+    returns: str  # type name in SQL
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """Functions by OID, and operators' functions by the operators' OIDs, of one database."""
+    """The functions of a database by OID, and the functions of its operators by the operators' OIDs."""
 
     functions: Mapping[int, Function]
     operators: Mapping[int, int]
 
     @classmethod
     def of(cls, connection: psycopg.Connection[Any]) -> "Catalog":
-        """Read it (some 10 ms). Raises psycopg.Error."""
+        """Read the catalogs (about 10 ms). Raises psycopg.Error."""
         found = (Function(*row) for row in connection.execute(_FUNCTIONS))
         return cls({each.oid: each for each in found}, dict(connection.execute(_OPERATORS).fetchall()))
 
     def fit(self, oid: int) -> bool:
-        """Tell whether the function may be called in what is compared; unknown ones may not."""
+        """Return whether the function is deterministic. Unknown functions are not."""
         return oid in self.functions and self.functions[oid].fit
 
     @cached_property
@@ -51,10 +51,10 @@ class Catalog:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The names of all functions."""
+        """Return the names of all functions."""
         return frozenset(name for name, _ in self._by_name)
 
     def unfit(self, name: str, arguments: int) -> list[Function]:
-        """Return the functions that a call may mean, if none of them is fit; else nothing."""
+        """Return the functions that a call may resolve to, if none of them is fit; otherwise an empty list."""
         named = self._by_name.get((name, arguments), [])
         return [] if any(function.fit for function in named) else named

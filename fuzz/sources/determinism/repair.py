@@ -1,8 +1,8 @@
-"""Repair: changes to a statement's syntax tree after which it returns the same rows each time, where that can be had.
+"""Repair: changes of a statement's syntax tree that remove nondeterminism, where possible.
 
-LIMIT and DISTINCT ON get a total order: all output columns are added to ORDER BY. An aggregate that depends on the
-order of rows gets one, too: that of its arguments. TABLESAMPLE, whose sample is random, gives way to the table. A call
-of a function that is not fit may become NULL of its type.
+LIMIT and DISTINCT ON get a total order: ORDER BY with all output columns. An aggregate that depends on the order of
+rows gets an ORDER BY of its arguments. TABLESAMPLE is dropped. A call of an unfit function may become a NULL of the
+same type.
 """
 
 from functools import cache
@@ -15,11 +15,15 @@ from pglast.visitors import Visitor
 
 from fuzz.sources.determinism.catalog import Catalog
 
-_TYPELESS: Final = ("any", "void", "trigger", "event_trigger", "internal", "record")  # NULL cannot be of these
+# Pseudo-types that NULL cannot be cast to.
+_TYPELESS: Final = ("any", "void", "trigger", "event_trigger", "internal", "record")
 
 
 def repair(statement: Any, catalog: Catalog, *, without_calls: bool) -> bool:
-    """Repair a syntax tree in its place, `without_calls` of unfit functions; tell whether that changed anything."""
+    """Repair a syntax tree in place, and return whether it changed.
+
+    With `without_calls`, calls of unfit functions become NULL.
+    """
     visitor = _Repair(catalog, without_calls=without_calls)
     visitor(statement)
     return visitor.changed
@@ -75,7 +79,7 @@ class _Repair(Visitor):
 
 
 def _columns(select: Any) -> int | None:
-    """Return how many columns a query returns, or None if its text does not tell."""
+    """Return the number of columns of a query, or None if its text does not determine it."""
     while select.larg is not None:
         select = select.larg
     if select.valuesLists:
@@ -99,6 +103,6 @@ def _sorted_by(expression: Any) -> Any:
 
 @cache
 def _null_of(returns: str) -> Any:
-    """Return the syntax of NULL of a type, which nobody may change."""
+    """Return the syntax tree of a NULL of this type. It is shared, so callers must not change it."""
     statement: Any = pglast.parse_sql(f"SELECT CAST(NULL AS {returns})")[0].stmt
     return statement.targetList[0].val

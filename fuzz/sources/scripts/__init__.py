@@ -1,1 +1,1 @@
-"""Reading and replaying SQL scripts, for the sources `regress` and `user_sql`."""
+"""Reading and replaying of SQL scripts, for the sources `regress` and `user_sql`."""

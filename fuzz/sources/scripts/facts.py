@@ -1,4 +1,4 @@
-"""Facts of a statement that its syntax tree tells: what it makes, changes, drops and refers to, by name."""
+"""Facts from the syntax tree of a statement: names of objects that it creates, changes, drops and references."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,7 +11,7 @@ _SYSTEM_COLUMNS: Final = frozenset({"cmax", "cmin", "ctid", "tableoid", "xmax", 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a function, by its name without schema."""
+    """A function call: name without schema, and number of arguments."""
 
     name: str
     arguments: int
@@ -19,13 +19,13 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Names are without schemas: statements that share one by chance are taken to be about one thing."""
+    """Names in a statement, without schemas. Objects with equal names are assumed to be the same object."""
 
     relations: frozenset[str]
     calls: frozenset[Call]
-    sources: frozenset[Call]  # those calls that rows come from
+    sources: frozenset[Call]  # calls in FROM
     uses: frozenset[str]  # names of relations, functions and types
-    identities: bool  # it shows what rows or objects are numbered by
+    identities: bool  # whether the result contains OIDs, ctids or transaction numbers
 
 
 def facts_of(statement: Any) -> Facts:
@@ -45,7 +45,7 @@ class _Facts(Visitor):
         self.sources: set[Call] = set()
         self.types: set[str] = set()
         self.identities = False
-        self._named: set[int] = set()  # tableoid::regclass
+        self._named: set[int] = set()  # column references in tableoid::regclass, by id()
 
     def visit_RangeVar(self, _ancestors: Any, node: Any) -> None:
         schema = node.schemaname
@@ -74,7 +74,7 @@ class _Facts(Visitor):
         if name == "regclass" and isinstance(node.arg, ast.ColumnRef):
             self._named.add(id(node.arg))
         if name == "oid" and isinstance(node.arg, ast.TypeCast) and _last(node.arg.typeName).startswith("reg"):
-            self.identities = True  # 't'::regclass::oid
+            self.identities = True  # such as 't'::regclass::oid
 
     def visit_ColumnRef(self, _ancestors: Any, node: Any) -> None:
         name = getattr(node.fields[-1], "sval", "")
@@ -87,7 +87,7 @@ def _call(node: Any) -> Call:
 
 
 def changed_by(statement: Any) -> frozenset[str]:
-    """Return the names of what a statement makes or changes, as far as later statements might need it."""
+    """Return the names of objects that a statement creates or changes, if later statements may need them."""
     names = {_last(getattr(statement, field, None)) for field in _MAKES.get(type(statement), ())}
     if isinstance(statement, ast.VacuumStmt):
         names |= {each.relation.relname for each in statement.rels or ()}
@@ -97,14 +97,14 @@ def changed_by(statement: Any) -> frozenset[str]:
 
 
 def dropped_by(statement: Any) -> frozenset[str]:
-    """Return the names of what a statement drops."""
+    """Return the names of objects that a statement drops."""
     if not isinstance(statement, ast.DropStmt):
         return frozenset()
     return frozenset(_last(getattr(each, "objname", each)) for each in statement.objects or ()) - {""}
 
 
 def _last(named: Any) -> str:
-    """Return the last part of a name, in whatever form the syntax tree has it."""
+    """Return the last component of a name, for each of its representations in a syntax tree."""
     if isinstance(named, ast.IntoClause):
         named = named.rel
     if isinstance(named, ast.RangeVar):

@@ -1,15 +1,13 @@
-r"""A script as psql would run it without a server: statements, with the data that follow a COPY FROM STDIN.
+r"""Reader of psql scripts without a server: statements, and the data after COPY FROM STDIN.
 
-Variables, conditions and ends of statements work as in psql. What only shows something (\d, \echo) is passed over. What
-takes its statements or values from a server's answer (\gexec, \gset) sends its query, and no more: a variable that was
-not set stands as it is, as in psql, and a condition that is not known to be true is false.
+Variables, conditions and ends of statements work as in psql. Commands that only print (\d, \echo) are skipped. For
+commands that use a result (\gexec, \gset), only their query is sent. So a variable may stay unset; it is then left as
+text, as in psql. A condition is false unless it is known to be true.
 
-psql's variables and conditions: \set, \unset, \getenv, \if, \elif, \else, \endif, \quit.
+Commands for variables and conditions: \set, \unset, \getenv, \if, \elif, \else, \endif, \quit.
 
-What psql would make of a text: tokens of SQL, backslash commands, variables, and where a statement ends.
-
-Only as much of SQL as decides whether psql sends a text as it stands. What psql would read otherwise (a quote without
-its end, a backslash, a variable) is called so and not guessed at.
+The tokens cover only the SQL that decides whether psql sends a text unchanged. Text that psql interprets (an unclosed
+quote, a backslash, a variable) has tokens of its own kind; its meaning is not guessed.
 """
 
 import re
@@ -38,12 +36,12 @@ _TOKENS = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _DEPTH = {"(": 1, ")": -1}
-_OTHERWISE = frozenset({"joint", "end", "command", "broken", "variable"})  # psql does more than pass these on
+_OTHERWISE = frozenset({"joint", "end", "command", "broken", "variable"})  # psql does not send these tokens unchanged
 BLANK = frozenset({"space", "comment"})
 
 
 class Token(NamedTuple):
-    """A piece of text: what it is, where it starts, and itself. Tokens, put together, give the whole text."""
+    """A token: kind, start, and text. Concatenated tokens give the whole text."""
 
     kind: str
     start: int
@@ -51,14 +49,14 @@ class Token(NamedTuple):
 
 
 def tokens(text: str, start: int = 0, stop: int | None = None) -> Iterator[Token]:
-    """Cut a text, or the part from `start` to `stop`, into tokens."""
+    """Yield the tokens of a text, or of its part from `start` to `stop`."""
     for match in _TOKENS.finditer(text, start, len(text) if stop is None else stop):
         yield Token(str(match.lastgroup), match.start(), match.group())
 
 
 def one_statement(sql: str) -> bool:
-    """Tell whether psql, given the text and a semicolon, sends exactly the text, and only it."""
-    if "\r" in sql or "\0" in sql:  # psql or an editor might change the one, and nobody can send the other
+    """Return whether psql, given the text and a semicolon, sends exactly this text as one statement."""
+    if "\r" in sql or "\0" in sql:  # an editor or psql may change \r, and the protocol cannot send \0
         return False
     found = list(tokens(sql))
     solid = [token for token in found if token.kind not in BLANK]
@@ -72,12 +70,12 @@ def one_statement(sql: str) -> bool:
 
 
 def depth_after(depth: int, token: Token) -> int:
-    """Return how many parentheses are open after the token, as psql counts: never less than none."""
+    """Return the number of open parentheses after the token. Like psql, never return less than 0."""
     return max(0, depth + _DEPTH.get(token.text, 0))
 
 
 def _has_atomic_body(solid: list[Token]) -> bool:
-    """Tell whether psql may count BEGIN and END to find the end of the statement."""
+    """Return whether psql may count BEGIN and END to find the end of the statement."""
     words = [token.text.lower() for token in solid if token.kind == "name"]
     return words[:1] == ["create"] and "begin" in words
 
@@ -91,21 +89,21 @@ _TRUE: Final = frozenset({"1", "on", "t", "true", "y", "yes"})
 
 
 class Words:
-    """The state of a script apart from its statements."""
+    """The variables and conditions of a script."""
 
     def __init__(self, variables: dict[str, str], environment: Mapping[str, str]) -> None:
         self._variables = variables
         self._environment = environment
-        self._branches: list[tuple[bool, bool]] = []  # taken now; one of this condition was taken
+        self._branches: list[tuple[bool, bool]] = []  # per \if: whether this branch is taken, and whether any was
         self.quit = False
 
     @property
     def active(self) -> bool:
-        """Whether statements here are run."""
+        """Return whether statements at this position are executed."""
         return all(taken for taken, _ in self._branches)
 
     def referred(self, found: re.Match[str]) -> str | None:
-        """Return what a reference in a statement stands for, or None if it is no variable that is set."""
+        """Return the value of a variable reference in a statement, or None if the variable is not set."""
         if asked := found["asked"]:
             return "TRUE" if asked in self._variables else "FALSE"
         value = self._variables.get(found["plain"] or found["literal"] or found["name"])
@@ -115,7 +113,7 @@ class Words:
         return mark + value.replace(mark, 2 * mark) + mark
 
     def command(self, name: str, arguments: str) -> None:
-        """Take a backslash command; one that is not known here does nothing."""
+        """Process a backslash command. Unknown commands have no effect."""
         if name in ("if", "elif", "else", "endif"):
             self._condition(name, arguments)
         elif self.active:
@@ -166,7 +164,7 @@ _ROUTINE = re.compile(r"create (or replace )?(function|procedure) ")
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What psql sends at once, and the COPY data that go with it."""
+    """A message that psql sends, its COPY data, and its line number in the script."""
 
     sql: str
     data: bytes | None
@@ -174,7 +172,10 @@ class Sent:
 
 
 def read_script(text: str, variables: Mapping[str, str], environment: Mapping[str, str]) -> list[Sent]:
-    r"""Return what psql would send. `environment` is what \getenv finds. What is not closed ends the script."""
+    r"""Return the messages that psql sends for a script; \getenv reads `environment`.
+
+    An unclosed quote or comment ends the script.
+    """
     return _Reader(text, dict(variables), environment).read()
 
 
@@ -188,8 +189,8 @@ class _Reader:
     def _begin(self, sql: str) -> None:
         self._sql = sql
         self._start = -1
-        self._depth = 0  # of parentheses
-        self._blocks = 0  # of BEGIN ATOMIC and CASE within it
+        self._depth = 0  # of open parentheses
+        self._blocks = 0  # open BEGIN ATOMIC, and CASE within it
         self._names: list[str] = []
 
     def read(self) -> list[Sent]:
@@ -210,7 +211,7 @@ class _Reader:
         if token.kind == "end" and not self._depth and not self._blocks:
             return self._send(end)
         if self._start < 0:
-            if token.kind in BLANK:  # comments before a statement are none of it
+            if token.kind in BLANK:  # comments before a statement are not part of it
                 return end
             self._start = token.start
         self._depth = depth_after(self._depth, token)
@@ -220,7 +221,7 @@ class _Reader:
         return end
 
     def _count_blocks(self, name: str) -> None:
-        """Count as psql does: BEGIN opens a block in the definition of a routine, and there CASE does as well."""
+        """Count blocks like psql: in the definition of a routine, BEGIN opens a block, and CASE within one does too."""
         self._names.append(name)
         if not _ROUTINE.match(" ".join(self._names[:4]) + " "):
             return
@@ -240,7 +241,7 @@ class _Reader:
         return found.end()
 
     def _send(self, end: int) -> int:
-        """Send what there is, with the data below it where it asks for any; return where to go on."""
+        """Append the message, with the COPY data below it, and return the position after both."""
         sql, line = self._sql.strip(), self._text.count("\n", 0, max(self._start, 0)) + 1
         asked, active = self._start >= 0, self._words.active
         self._begin("")
@@ -264,7 +265,7 @@ class _Reader:
             self._begin(f"COPY {copied[1].rstrip(';')}")
             self._start = token.start
             return self._send(end)
-        if word in ("bind", "gdesc", "r", "reset"):  # parameters that follow the statement; or it is not run at all
+        if word in ("bind", "gdesc", "r", "reset"):  # they discard the statement or give parameters for it
             self._begin("")
         elif word in ("c", "connect") and self._words.active:
             self._sent.append(Sent("DISCARD ALL", None, self._text.count("\n", 0, token.start) + 1))

@@ -1,9 +1,9 @@
-"""Roles: those that a script makes belong to all databases of a server, where other cases run at the same time.
+"""Renaming of the roles that a script creates, because roles are global and cases run in several databases at once.
 
-So each case gives its roles names that no other case has. That is done in the whole text, in strings and data as well:
-privileges are asked for by name, and rows compared with current_user. It takes names that stand for nothing else, as
-those of PostgreSQL's tests do by its own rule (ENFORCE_REGRESSION_TEST_NAME_RESTRICTIONS). Who drops the roles of a
-case is the executor that runs it.
+Each case gets unique role names. They replace the original names in the whole text, including strings and data.
+Privilege functions take names as strings, and rows are compared with current_user. Role names must therefore name
+nothing else. PostgreSQL's own tests ensure that (ENFORCE_REGRESSION_TEST_NAME_RESTRICTIONS). The executor drops the
+roles of a case.
 """
 
 import random
@@ -23,40 +23,40 @@ _MADE: Final = re.compile(
     r"(?:CREATE\s+(?:ROLE|GROUP|USER(?!\s+MAPPING))|ALTER\s+(?:ROLE|GROUP|USER)\s+\w+\s+RENAME\s+TO)\s+(\w+)", re.I
 )
 _NAMED: Final = re.compile(r"\bregress_\w+")
-_OPEN: Final = Step("GRANT ALL ON SCHEMA duel TO PUBLIC")  # as the tests' own schema is
+_OPEN: Final = Step("GRANT ALL ON SCHEMA duel TO PUBLIC")  # like the schema of PostgreSQL's own tests
 
 
 def role_made(sql: str) -> str:
-    """Return the role that a statement makes, or gives this name; empty if it does neither."""
+    """Return the role that a statement creates, or the new name of a renamed role; otherwise ""."""
     found = _MADE.match(sql)
     return found[1].lower() if found else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """The roles that a script makes, by their names there, and what all their names end in here."""
+    """The roles that a script creates, by original name, and the suffix of their new names."""
 
     made: frozenset[str]
     suffix: str
 
     @classmethod
     def of(cls, script: Iterable[Sent], rng: random.Random) -> "Roles":
-        """Return the roles that a script makes."""
+        """Return the roles that a script creates, with a random suffix."""
         made = {role_made(sent.sql) for sent in script}
         return cls(frozenset(filter(_NAMED.match, made)), f"_{rng.randrange(1 << 32):08x}")
 
     @property
     def names(self) -> frozenset[str]:
-        """Return the names that the roles have here."""
+        """Return the new names of the roles."""
         return frozenset(name + self.suffix for name in self.made)
 
     @property
     def scene(self) -> tuple[Step, ...]:
-        """Return what has to be done before roles can do anything in a case."""
+        """Return the steps that roles need in advance."""
         return (_OPEN,) if self.made else ()
 
     def named(self, sent: Sent) -> Sent:
-        """Return what is sent, with the names that the roles have here."""
+        """Return the message with the new names of the roles."""
         data = sent.data and self._named(sent.data.decode()).encode()
         return replace(sent, sql=self._named(sent.sql), data=data)
 
@@ -65,7 +65,7 @@ class Roles:
 
 
 def about_roles(tree: Any, roles: frozenset[str]) -> bool:
-    """Tell whether a statement about roles is about these alone, and so about nothing that other databases see."""
+    """Return whether a statement about roles concerns only these roles, so that no other database is affected."""
     if isinstance(tree, ast.CreateRoleStmt):
         return tree.role in roles
     if isinstance(tree, ast.AlterRoleSetStmt) and (tree.role is None or tree.database):
@@ -80,7 +80,7 @@ def about_roles(tree: Any, roles: frozenset[str]) -> bool:
 
 
 class _Named(Visitor):
-    """Who is named in a statement; whoever the session's user is has the name of its keyword."""
+    """Names of the roles in a statement. For CURRENT_USER and the like, the name of the enum value."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
-"""Steps: statements of a script, which only make sense one after another, as steps that arms can be compared by.
+"""Conversion of script statements, which depend on earlier ones, to steps whose results are comparable.
 
-What a statement does to the database must stay, or what follows fails. So a query whose rows say something about the
-server rather than the data (the time, its process, numbers of transactions, a plan) is run for its effect alone, and
-its rows are not seen. Left out is only what acts on more than its database, or on pgduel's own work.
+The effects of a statement must remain, because later statements need them. Some queries return facts about the server:
+times, process numbers, transaction numbers, plans. They run for their effect in a DO block, which discards their rows.
+Statements are left out only if they affect more than their database, or pgduel itself.
 """
 
 import re
@@ -30,8 +30,8 @@ _ABOUT_ROLES: Final = (
     *(ast.AlterRoleSetStmt, ast.AlterRoleStmt, ast.CreateRoleStmt, ast.DropRoleStmt, ast.GrantRoleStmt),
     *(ast.DropOwnedStmt, ast.ReassignOwnedStmt, ast.AlterOwnerStmt),
 )
-# Databases, tablespaces and replication belong to all databases of a server, as do its settings; event triggers fire
-# for what pgduel does, too; and who else notifies or checkpoints is chance.
+# Databases, tablespaces, replication and server settings are global. Event triggers would fire for pgduel's own
+# statements. The effects of LISTEN, NOTIFY and CHECKPOINT depend on other sessions.
 _BEYOND_THE_DATABASE: Final = (
     *(ast.AlterDatabaseSetStmt, ast.AlterDatabaseStmt, ast.CreatedbStmt, ast.DropdbStmt),
     *(ast.AlterTableMoveAllStmt, ast.AlterTableSpaceOptionsStmt, ast.CreateTableSpaceStmt, ast.DropTableSpaceStmt),
@@ -50,24 +50,32 @@ _SHARED_OBJECTS: Final = frozenset(
 _TWO_PHASES: Final = frozenset(
     {TransactionStmtKind.TRANS_STMT_COMMIT_PREPARED, TransactionStmtKind.TRANS_STMT_ROLLBACK_PREPARED}
 )
-_OURS: Final = frozenset({"statement_timeout", "transaction_timeout", "lock_timeout"})  # pgduel's own limit is one
+# pgduel sets a timeout of its own.
+_OURS: Final = frozenset({"statement_timeout", "transaction_timeout", "lock_timeout"})
 
 
 @dataclass(frozen=True, slots=True)
 class Stager:
-    """Makes steps of what a script sends; `file` returns what a path in it holds, or None; `roles` are the script's."""
+    """A converter of script messages to steps.
+
+    `file` returns the content of a path, or None. `roles` are the script's own roles.
+    """
 
     catalog: Catalog
     file: Callable[[str], bytes | None]
     roles: frozenset[str] = frozenset()
-    explaining: set[str] = field(default_factory=set)  # functions of the script so far that return what EXPLAIN says
+    explaining: set[str] = field(default_factory=set)  # functions of the script so far that return output of EXPLAIN
 
     def step(self, sent: Sent) -> Step | None:
-        """Return the step, or None for what is left out. Any of them may fail: that they do is often their point."""
+        """Return the step of a message, or None if it is left out.
+
+        Any step may fail, because errors are often the purpose of a test.
+        """
         try:
             statements = pglast.parse_sql(sent.sql)
         except pglast.parser.ParseError:
-            unset = any(token.kind == "variable" for token in tokens(sent.sql))  # by what a server answered
+            # The value of a variable came from a server's result.
+            unset = any(token.kind == "variable" for token in tokens(sent.sql))
             return None if unset or sent.data is not None else Step(sent.sql, may_fail=True)
         if len(statements) == 1:
             return self._step(sent, statements[0].stmt)
@@ -85,7 +93,7 @@ class Stager:
         if isinstance(tree, ast.CopyStmt):
             return self._copy(sent, tree)
         if isinstance(tree, ast.TransactionStmt) and tree.kind is TransactionStmtKind.TRANS_STMT_PREPARE:
-            return Step("ROLLBACK", may_fail=True)  # it would outlive its session
+            return Step("ROLLBACK", may_fail=True)  # a prepared transaction would outlive its session
         facts = facts_of(tree)
         if isinstance(tree, (*_REST_ON_ROWS, ast.ViewStmt)) and self._lists_the_server(tree, facts):
             return None
@@ -97,7 +105,7 @@ class Stager:
         return self._query(sql, tree, facts)
 
     def _explained(self, tree: Any) -> Step | None:
-        """Run what is explained, where that is what EXPLAIN does or changes nothing: plans may differ."""
+        """Return the explained statement as a step if EXPLAIN would run it, or if it is a SELECT. Plans may differ."""
         runs = any(option.defname == "analyze" for option in tree.options or ())
         known = isinstance(tree.query, (*_REST_ON_ROWS, ast.ExecuteStmt))
         if not known or not (runs or isinstance(tree.query, ast.SelectStmt)):
@@ -109,7 +117,7 @@ class Stager:
         return "explain" in words or not words.isdisjoint(self.explaining)
 
     def _lists_the_server(self, tree: Any, facts: Facts) -> bool:
-        """Tell whether rows are what an arm says of itself: its catalogs, or its settings, which are not all arms'."""
+        """Return whether rows come from system catalogs, or are stored from an unfit function in FROM."""
         stored = not isinstance(tree, ast.SelectStmt) or tree.intoClause is not None
         listed = stored and any(self._unfit(call.name, call.arguments) for call in facts.sources)
         return listed or any(name.startswith("pg_") for name in facts.relations)
@@ -119,7 +127,7 @@ class Stager:
             return Step(sql, may_fail=True)
         if facts.identities or any(self._unfit(call.name, call.arguments) for call in facts.calls):
             return Step(f"DO {_quoted(f'BEGIN EXECUTE {_quoted(sql)}; END')}", may_fail=True)
-        own = any(call.name not in self.catalog.names for call in facts.calls)  # who knows what they do
+        own = any(call.name not in self.catalog.names for call in facts.calls)  # unknown functions
         return Step(sql, Kind.COMMAND if own else Kind.QUERY, may_fail=True)
 
     def _unfit(self, name: str, arguments: int) -> bool:
@@ -143,7 +151,7 @@ class Stager:
 
 
 def left_out(tree: Any, roles: frozenset[str]) -> bool:
-    """Tell whether a statement acts on more than its database and these roles, or on pgduel's own work."""
+    """Return whether a statement affects more than its database and these roles, or pgduel itself."""
     if isinstance(tree, ast.VariableSetStmt):
         return tree.name in _OURS
     if isinstance(tree, ast.VariableShowStmt):
@@ -153,7 +161,7 @@ def left_out(tree: Any, roles: frozenset[str]) -> bool:
     if isinstance(tree, ast.ReindexStmt):
         return tree.kind in (ReindexObjectType.REINDEX_OBJECT_SYSTEM, ReindexObjectType.REINDEX_OBJECT_DATABASE)
     if isinstance(tree, _CHANGES) and any(name.startswith("pg_") for name in changed_by(tree)):
-        return True  # a superuser could
+        return True  # superusers may change system catalogs
     shared = {getattr(tree, field, None) for field in ("objtype", "objectType", "renameType")}
     if isinstance(tree, _BEYOND_THE_DATABASE) or not _SHARED_OBJECTS.isdisjoint(shared):
         return True

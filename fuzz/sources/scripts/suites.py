@@ -1,7 +1,4 @@
-"""Suites: PostgreSQL's own tests as its source tree has them: which there are, and what of others each needs.
-
-Needed: what of earlier statements has to run so that later ones find what they refer to.
-"""
+"""PostgreSQL's own test suites in its source tree, and the earlier statements that each test needs."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,15 +13,15 @@ from fuzz.servers import git
 from fuzz.sources.scripts.facts import changed_by, dropped_by, facts_of
 from fuzz.sources.scripts.psql import Sent, read_script
 
-# What others rest on without naming it.
+# Statements that others need without naming their object.
 _ALWAYS: Final = (ast.CreateExtensionStmt, ast.CreateCastStmt, ast.CreateSchemaStmt)
 
 
 def needed(earlier: Sequence[Any], later: Iterable[Any]) -> tuple[int, ...]:
-    """Return the positions of those of the earlier syntax trees that the later ones need, in order.
+    """Return the positions of the earlier syntax trees that the later ones need, in ascending order.
 
-    Going back from the last, a statement is needed if it makes or changes something that is named after it. What is
-    dropped is not what is named later.
+    From the last to the first, a statement is needed if it creates or changes an object that a later needed statement
+    names. A DROP ends the search for its object.
     """
     wanted = set().union(*(facts_of(tree).uses | changed_by(tree) | _inherited(tree) for tree in later))
     found = []
@@ -44,29 +41,29 @@ def _inherited(tree: Any) -> set[str]:
 REGRESS: Final = "src/test/regress"
 CONTRIB: Final = "contrib"
 _SETUP: Final = "test_setup"
-_INDEXES: Final = "create_index"  # "many of the tests in later groups depend on" it, the schedule says
+_INDEXES: Final = "create_index"  # according to the schedule, "many of the tests in later groups depend on" it
 _DEPENDS: Final = re.compile(r"^# ([\w, ]+?) depends? on ([\w, ]+)", re.MULTILINE)
 _MESON_TESTS: Final = re.compile(r"'regress': \{\s*'sql': \[(.*?)\]", re.DOTALL)
-_PARSED: Final = 64  # scripts kept parsed
-_SOURCE: Final = "@source@"  # in the place of the directory of a suite
+_PARSED: Final = 64  # parsed scripts in the cache
+_SOURCE: Final = "@source@"  # replaces the directory of a suite
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Tests in the order in which they run, and for each those whose results it may use."""
+    """The tests of a suite in schedule order, each with the tests whose results it may use."""
 
     directory: str
     tests: Mapping[str, tuple[str, ...]]
 
     @property
     def module(self) -> str:
-        """The name of the directory."""
+        """Return the name of the directory."""
         return self.directory.rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What a script sends, and the syntax tree of each; None where it has none."""
+    """The messages of a script, and their syntax trees (None if a message cannot be parsed as one statement)."""
 
     sent: Sequence[Sent]
     trees: Sequence[Any]
@@ -74,7 +71,10 @@ class Parsed:
 
 @lru_cache(maxsize=4)
 def suites(tree: str) -> tuple[Suite, ...]:
-    """Return the suites of a source tree: src/test/regress first, then those of contrib that are simple lists."""
+    """Return the suites of a source tree: src/test/regress first, then contrib modules.
+
+    Modules are included if their meson.build has a plain list of tests.
+    """
     schedule = git.show(tree, f"{REGRESS}/parallel_schedule") or ""
     found = [Suite(REGRESS, _scheduled(schedule))] if schedule else []
     listing = git.run("--git-dir", git.repository(), "ls-tree", "-d", "--name-only", f"{tree}:{CONTRIB}").stdout
@@ -87,7 +87,10 @@ def suites(tree: str) -> tuple[Suite, ...]:
 
 
 def _scheduled(schedule: str) -> dict[str, tuple[str, ...]]:
-    """Return the tests of a schedule; before each, in order, those that the schedule's comments say it depends on."""
+    """Return each test of a schedule with the tests that it depends on, in schedule order.
+
+    Comments in the schedule state the dependencies.
+    """
     lines = re.findall(r"^test: (.*)", schedule, re.MULTILINE)
     order = [test for line in lines for test in line.split()]
     direct: dict[str, set[str]] = {test: {_SETUP} for test in order}
@@ -111,7 +114,7 @@ def _closure(test: str, direct: Mapping[str, set[str]]) -> set[str]:
 
 @lru_cache(maxsize=_PARSED)
 def parsed(tree: str, directory: str, test: str) -> Parsed:
-    """Return a test's script; empty where the tree has none."""
+    """Return a parsed test script; it is empty if the tree has none."""
     environment = {"PG_ABS_SRCDIR": _SOURCE, "PG_LIBDIR": "$libdir", "PG_DLSUFFIX": ""}
     sent = read_script(git.show(tree, f"{directory}/sql/{test}.sql") or "", {}, environment)
     return Parsed(sent, [_tree(each.sql) for each in sent])
@@ -126,7 +129,7 @@ def _tree(sql: str) -> Any:
 
 
 def set_up(tree: str, suite: Suite, test: str) -> tuple[Sent, ...]:
-    """Return what of the tests before it a test needs, in order."""
+    """Return the messages of earlier tests that a test needs, in order."""
     earlier = [parsed(tree, suite.directory, other) for other in suite.tests[test]]
     sent = [each for script in earlier for each in script.sent]
     trees = [each for script in earlier for each in script.trees]
@@ -136,6 +139,6 @@ def set_up(tree: str, suite: Suite, test: str) -> tuple[Sent, ...]:
 
 
 def file_of(tree: str, suite: Suite, path: str) -> bytes | None:
-    """Return the data file that a script of the suite names, or None where there is none."""
+    """Return a data file that a script of the suite names, or None if it does not exist."""
     text = git.show(tree, f"{suite.directory}/{path.removeprefix(_SOURCE).lstrip('/')}")
     return None if text is None else text.encode()

@@ -1,4 +1,4 @@
-"""Where SQLancer is: a jar that the user names, or what Maven has fetched by its coordinates into the cache."""
+"""Location of SQLancer: a jar that the user names, or the artifact that Maven downloaded to the cache."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ from fuzz.errors import CaseError
 from fuzz.sources.sqlancer.options import ARTIFACT, COORDINATES, GROUP, VERSION
 
 VARIABLE: Final = "PGDUEL_SQLANCER_JAR"
-_SECONDS: Final = 900  # for Maven, which fetches a hundred megabytes
+_SECONDS: Final = 900  # for Maven, which downloads about 100 MB
 _PROJECT: Final = f"""\
 <project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -26,7 +26,7 @@ _PROJECT: Final = f"""\
 
 
 def lacking(jar: str | None) -> str:
-    """Return in a line what is not there to run SQLancer; nothing if all is. Fetches nothing."""
+    """Return a line about a missing prerequisite of SQLancer, or "". Downloads nothing."""
     if jar is not None and not Path(jar).is_file():
         return f"there is no jar {jar}; {VARIABLE} or --sqlancer-jar names SQLancer's"
     if not shutil.which("java"):
@@ -37,14 +37,14 @@ def lacking(jar: str | None) -> str:
 
 
 def class_path(jar: str | None) -> str:
-    """Return what Java is to load. Raises CaseError where there is no jar."""
+    """Return Java's class path. Raises CaseError if there is no jar."""
     if why := lacking(jar):
         raise CaseError(f"SQLancer cannot run: {why}")
     return jar or str(_fetched() / "*")
 
 
 def fetch() -> None:
-    """Have Maven fetch SQLancer, and all that it needs, unless that was done before. Raises CaseError."""
+    """Download SQLancer and its dependencies with Maven, unless they are in the cache. Raises CaseError."""
     directory = _fetched()
     with FileLock(f"{directory}.lock"):
         if directory.is_dir():

@@ -1,7 +1,7 @@
-"""SQLancer's logs: statements, one a line, and above them, where it reports something, what and why.
+"""SQLancer's log files: one statement per line, after a report if there is one.
 
-Line breaks within a statement are written as backslash and n, which nobody can tell from a backslash and n of its own;
-a statement is taken as it stands.
+A line break within a statement is logged as a backslash and "n". It cannot be distinguished from these characters, so
+it is left unchanged.
 """
 
 import re
@@ -18,7 +18,7 @@ _ENDING: Final = re.compile(r"(;|\\[nr]|\s)+$")
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A log file: `complaint` is why SQLancer stopped; empty in the log of what it does."""
+    """A log file. `complaint` is the reported error, "" in a log of executed statements."""
 
     seed: int
     statements: tuple[str, ...]
@@ -26,7 +26,7 @@ class Log:
 
 
 def read_log(text: str) -> Log:
-    """Read a log. Statements about whole databases are left out."""
+    """Return the parsed log, without statements about whole databases."""
     heads = list(_HEAD.finditer(text))
     top, rest = (text[: heads[0].start()], text[heads[-1].end() :]) if heads else ("", text)
     seed = _SEED.search(text)
@@ -34,7 +34,7 @@ def read_log(text: str) -> Log:
 
 
 def divided(log: Log) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what comes before the first query, and what follows."""
+    """Return the statements before the first query, and the rest."""
     first = next((n for n, sql in enumerate(log.statements) if sql.startswith("SELECT")), len(log.statements))
     return log.statements[:first], log.statements[first:]
 
@@ -47,6 +47,6 @@ def _statements(text: str) -> Iterator[str]:
 
 
 def _complaint(text: str) -> str:
-    """Return what was thrown and what caused it, without the traces; each of its lines is a comment in the log."""
+    """Return the exception and its causes, without stack traces. In the log, each line is a comment."""
     said = (line.removeprefix("--") for line in text.splitlines())
     return "\n".join(line for line in said if not _TRACE.match(line)).strip()

@@ -1,4 +1,4 @@
-"""SQLancer's options, as its version 2.0.0 has them: what there is to change for another version is here."""
+"""Command-line options of SQLancer 2.0.0. Only this file depends on the version."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -11,32 +11,32 @@ GROUP, ARTIFACT, VERSION = "com.sqlancer", "sqlancer", "2.0.0"
 COORDINATES: Final = f"{GROUP}:{ARTIFACT}:{VERSION}"
 MAIN: Final = "sqlancer.Main"
 ORACLES: Final = ("NOREC", "QUERY_PARTITIONING", "WHERE", "HAVING", "PQS", "CERT", "FUZZER")
-ENTRY_DATABASE: Final = "test"  # it connects there to make others
-LOGS: Final = "logs/postgres"  # below its working directory
-ASKED: Final = re.compile(r"Executed (\d+) queries")  # so far, it says every now and then
+ENTRY_DATABASE: Final = "test"  # SQLancer connects to it to create others
+LOGS: Final = "logs/postgres"  # relative to its working directory
+ASKED: Final = re.compile(r"Executed (\d+) queries")  # queries so far, which SQLancer prints regularly
 SEEDS: Final = 1 << 31
-REPORTS: Final = 20  # of a search, each from a database with the next seed
-_HUNTED: Final = 1000  # queries in each of its databases
+REPORTS: Final = 20  # per search, each from a database with the next seed
+_HUNTED: Final = 1000  # queries per database of a search
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What one start of SQLancer is to do. It ends with its databases, or its seconds, whichever is first."""
+    """A run of SQLancer. It ends after its databases or its seconds, whichever comes first."""
 
     oracle: str
     seed: int
-    queries: int  # that it tries in a database before it makes another
-    databases: int = 1  # -1: any number
+    queries: int  # queries per database
+    databases: int = 1  # number of databases; -1: unlimited
     reports: int = 1  # databases that may fail, each with a seed of its own
     seconds: int = 300
 
     @classmethod
     def search(cls, oracle: str, seed: int, seconds: int) -> "Call":
-        """Return a call that goes from database to database, until that many have failed or the time is up."""
+        """Return a run over any number of databases, until `REPORTS` of them failed or the time is up."""
         return cls(oracle, seed, _HUNTED, databases=-1, reports=REPORTS, seconds=seconds)
 
     def arguments(self, classpath: str, login: Login, prefix: str) -> list[str]:
-        """Return the arguments of Java: its databases are called `prefix`0, `prefix`1 ..."""
+        """Return the arguments of Java. SQLancer names its databases `prefix`0, `prefix`1 ..."""
         return [*_JAVA, "-cp", classpath, MAIN, *self._options(login, prefix), "postgres", *self._of_postgres()]
 
     def _options(self, login: Login, prefix: str) -> Iterator[str]:
@@ -53,10 +53,9 @@ class Call:
 
 
 def argument_file(arguments: Iterable[str]) -> str:
-    """Return arguments as a file for `java @file` has them, quoted, one a line."""
+    """Return the content of a file for `java @file`: one quoted argument per line."""
     return "".join('"' + re.sub(r'(["\\])', r"\\\1", each) + '"\n' for each in arguments)
 
 
-# It makes tablespaces, which belong to all databases of a server, where it takes the system for Linux; the option
-# against that is not heeded.
+# SQLancer creates tablespaces, which are global, if it detects Linux. It ignores its option against that.
 _JAVA: Final = ("-Dos.name=none", "-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")

@@ -1,7 +1,7 @@
-"""What SQLancer reports, as cases: what it did to make its database, then the queries that it holds against each other.
+"""Cases from reports of SQLancer: the statements that made its database, then the two queries that differ.
 
-Each of its oracles words what it finds in its own way. All come down to two queries that are to have the same rows; a
-report of anything else (an error that SQLancer does not know, a lost connection) is played for what our oracles see.
+Each oracle of SQLancer has its own wording. All reports of wrong results reduce to two queries that must have equal
+rows. Other reports (an error that SQLancer does not expect, a lost connection) are replayed for pgduel's oracles.
 """
 
 import re
@@ -33,13 +33,13 @@ _CONTENTS: Final = re.compile(
     re.DOTALL,
 )
 _PIVOT: Final = re.compile(r"SELECT \* FROM \(SELECT .*\) as result WHERE ", re.DOTALL)
-_FOUND: Final = "SELECT true"  # the result of a query for a pivot row that is there
+_FOUND: Final = "SELECT true"  # result of a query for an existing pivot row
 _THROWN: Final = re.compile(r"\AThrowable|\A[\w.]+(?:Error|Exception): (.*?)(?:\nCaused by: |\Z)", re.DOTALL)
 _EXPLAINED: Final = re.compile(r"EXPLAIN (?:\([^)]*\) )?(SELECT .*?); --\d+", re.DOTALL)
 
 
 def claim(log: Log) -> tuple[str, str] | None:
-    """Return the two queries that are to have the same rows, if the report says that there are any."""
+    """Return the two queries that must have equal rows according to the report, or None."""
     said = log.complaint
     if found := _COUNTS.search(said):
         return _counted(found[1]), f"SELECT coalesce(sum(count), 0)::bigint FROM ({found[2]}) AS q (count)"
@@ -54,13 +54,13 @@ def claim(log: Log) -> tuple[str, str] | None:
 
 
 def _counted(sql: str) -> str:
-    """Return the query for the number that NoREC takes from its optimized query: its count, or its number of rows."""
+    """Return a query for the number that NoREC reads from its optimized query: its count, or its number of rows."""
     counts = re.match(r"SELECT (ALL )?COUNT\(\*\)", sql, re.IGNORECASE)
     return f"SELECT {'sum(n)::bigint' if counts else 'count(*)'} FROM ({sql}) AS q{' (n)' if counts else ''}"
 
 
 def _together(sql: str) -> str:
-    """Return one query for the rows of several."""
+    """Return one query for the combined rows of several queries."""
     queries = _split(sql)
     return sql if len(queries) < 2 else " UNION ALL ".join(f"({each})" for each in queries)
 
@@ -73,7 +73,7 @@ def _split(sql: str) -> Sequence[str]:
 
 
 def named(log: Log) -> tuple[str, ...]:
-    """Return the statements that a report of something else names."""
+    """Return the statements in a report of an error or a lost connection."""
     thrown = _THROWN.search(log.complaint)
     found = [*_EXPLAINED.findall(log.complaint), *filter(None, [thrown[1] if thrown else ""])]
     return tuple(sql for text in found for sql in _split(text))

@@ -1,4 +1,4 @@
-"""Running SQLancer against a server, and what it logged there."""
+"""Execution of SQLancer on a server, and its logs."""
 
 import os
 import subprocess
@@ -17,35 +17,36 @@ from fuzz.servers.relay import relay
 from fuzz.sources.sqlancer.logs import Log, read_log
 from fuzz.sources.sqlancer.options import ASKED, ENTRY_DATABASE, LOGS, Call, argument_file
 
-_DOING: Final = "-cur"  # ends the name of the log of all statements
+_DOING: Final = "-cur"  # suffix of the names of logs of executed statements
 _OURS: Final = "SELECT datname FROM pg_database WHERE starts_with(datname, %s)"
-_DID_NOT_START: Final = 1  # Java's exit status; SQLancer has 0, or 255 where it reports something
-_GRACE: Final = 60  # seconds beyond its own limit until it counts as hung
+# Java's exit status. SQLancer's own status is 0, or 255 after a report.
+_DID_NOT_START: Final = 1
+_GRACE: Final = 60  # seconds after SQLancer's own time limit, before it is killed
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server's Unix socket, as PostgreSQL's clients name it."""
+    """A server's Unix socket, as libpq addresses it."""
 
     host: str
     port: int
 
     def connect(self) -> psycopg.Connection[Any]:
-        """Open an administrator's session. Raises psycopg.OperationalError."""
+        """Return a new superuser session. Raises psycopg.OperationalError."""
         return psycopg.connect(host=self.host, port=self.port, user="postgres", dbname="postgres", autocommit=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What came of a run: logs by database, of what it did in the last one of each name and of what it reports."""
+    """The results of a run: by database, the log of executed statements, and the log of each report."""
 
     doing: Mapping[str, Log]
     reports: Mapping[str, Log]
-    queries: int  # that its oracles asked, as far as it told
+    queries: int  # queries of SQLancer's oracles, according to its last message
 
 
 def run(server: Server, classpath: str, call: Call, prefix: str) -> Ran:
-    """Run SQLancer on a server, which it may crash, in databases of its own.
+    """Run SQLancer on a server, in databases of its own. It may crash the server.
 
     Raises CaseError, ServerError, psycopg.OperationalError.
     """
@@ -69,7 +70,7 @@ def run(server: Server, classpath: str, call: Call, prefix: str) -> Ran:
 
 
 def command_of(arguments: list[str], directory: Path) -> list[str]:
-    """Write the arguments to a file, as other users see command lines, and return the command that reads it."""
+    """Return a command that reads the arguments from a new file, because other users can see command lines."""
     path = directory / "arguments"
     path.touch(mode=0o600)
     path.write_bytes(os.fsencode(argument_file(arguments)))
@@ -77,7 +78,7 @@ def command_of(arguments: list[str], directory: Path) -> list[str]:
 
 
 def _ended(command: list[str], directory: str, seconds: int) -> tuple[int, str]:
-    """Return its exit status and what it printed, as far as it got: its logs are what counts."""
+    """Return the exit status and output. After a timeout, both are incomplete, but the logs are what matters."""
     with Path(directory, "output").open("w+", errors="replace") as output:
         with subprocess.Popen(command, cwd=directory, stdout=output, stderr=subprocess.STDOUT) as process:
             try:
@@ -94,13 +95,13 @@ def _ended(command: list[str], directory: str, seconds: int) -> tuple[int, str]:
 
 def _make_entry(server: Server) -> None:
     made = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(ENTRY_DATABASE))
-    there = suppress(psycopg.errors.DuplicateDatabase, psycopg.errors.UniqueViolation)  # from an earlier run
+    there = suppress(psycopg.errors.DuplicateDatabase, psycopg.errors.UniqueViolation)  # it exists from an earlier run
     with closing(server.connect()) as connection, there:
         connection.execute(made)
 
 
 def _drop(server: Server, prefix: str) -> None:
-    """Drop its databases, unless it crashed the server a moment ago."""
+    """Drop SQLancer's databases, unless the server just crashed."""
     with suppress(psycopg.OperationalError), closing(server.connect()) as connection:
         for (name,) in connection.execute(_OURS, [prefix]).fetchall():
             connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))

@@ -1,4 +1,4 @@
-"""What SQLancer did to make a database, as a scene: without what would not do the same each time."""
+"""Scenes from SQLancer's statements, without nondeterministic ones."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -16,14 +16,14 @@ _MAINTAINS: Final = (ast.ClusterStmt, ast.ReindexStmt, ast.VacuumStmt)
 
 
 def scene_of(statements: Iterable[str], catalog: Catalog) -> tuple[Step, ...]:
-    """Return the statements that make a database, as steps; any may fail, as many do."""
+    """Return the statements that create a database, as steps. Any may fail, and many do."""
     stager = Stager(catalog, lambda _: None)
     lasting = (Sent(sql, None, 0) for sql in statements if not depends_on_chance(sql, catalog))
     return tuple(step for sent in lasting if (step := stager.step(sent)) is not None)
 
 
 def depends_on_chance(sql: str, catalog: Catalog) -> bool:
-    """Tell whether a statement calls what returns something else each time, and so what it stores; or says that."""
+    """Return whether a statement calls a nondeterministic function, or prints times and counts (VERBOSE)."""
     try:
         trees = pglast.parse_sql(sql)
     except pglast.parser.ParseError:
@@ -33,6 +33,6 @@ def depends_on_chance(sql: str, catalog: Catalog) -> bool:
 
 
 def _tells(tree: Any) -> bool:
-    """Tell whether a statement says how long it took, and what it met."""
+    """Return whether a statement prints its duration and other figures."""
     options = getattr(tree, "options", None) or getattr(tree, "params", None) or ()
     return isinstance(tree, _MAINTAINS) and any(option.defname == "verbose" for option in options)

@@ -1,7 +1,7 @@
-"""SQLancer's statements, from its logs: the tables that it makes are the scene, the queries that it asks the steps.
+"""Source `sqlancer`: SQLancer's tables become a scene, and its queries steps.
 
-It draws what it does from a seed and from what the server answers, so it runs on the arm itself, in a database of its
-own. Queries that its oracles hold against each other stand beside each other; here they are compared between arms.
+SQLancer depends on a seed and on results of the server, so it runs on the reference, in a database of its own. Queries
+that its oracles compare with each other are neighbors; here they are compared between arms.
 """
 
 import random
@@ -28,9 +28,9 @@ from fuzz.sources.sqlancer.running import Server, run
 from fuzz.sources.sqlancer.scene import scene_of
 from oracles.model.case import Case, Kind, Step
 
-_ORACLES: Final = ("NOREC", "QUERY_PARTITIONING", "HAVING", "PQS", "FUZZER")  # those that ask for rows
-_DRAWN: Final = 4  # queries that it tries for each that a case has
-_TRIES: Final = 5  # seeds until one leads to queries: it often gives up a database
+_ORACLES: Final = ("NOREC", "QUERY_PARTITIONING", "HAVING", "PQS", "FUZZER")  # oracles of SQLancer that read rows
+_DRAWN: Final = 4  # queries of SQLancer per query of a case
+_TRIES: Final = 5  # seeds to try until one leads to queries, because SQLancer often gives up a database
 
 
 class SqLancer(Source):
@@ -40,11 +40,11 @@ class SqLancer(Source):
 
     @classmethod
     def lacks(cls, given: UserInput) -> str:
-        """Return what there must be to run SQLancer."""
+        """Return a missing prerequisite of SQLancer, or ""."""
         return lacking(given.sqlancer_jar)
 
     def generate(self, rng: random.Random, scale: Scale) -> Case:
-        """Return a case: what SQLancer makes, and asks. Raises CaseError, ServerError."""
+        """Return a case of SQLancer's tables and queries. Raises CaseError, ServerError."""
         path = class_path(self.target.given.sqlancer_jar)
         for _ in range(_TRIES):
             call = Call(pick(rng, _ORACLES), rng.randrange(SEEDS), scale.queries * _DRAWN)
@@ -66,7 +66,7 @@ class SqLancer(Source):
 
 
 def _fit(connection: psycopg.Connection[Any], catalog: Catalog, asked: tuple[str, ...]) -> Iterator[Step]:
-    """Yield a step for each query that may be compared, after repair."""
+    """Yield a step for each query that is comparable after repair."""
     for sql in asked:
         try:
             tree = pglast.parse_sql(sql)[0].stmt

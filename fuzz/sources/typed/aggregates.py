@@ -1,4 +1,4 @@
-"""Calls of aggregates and window functions, such that no order of rows that is not total has a say."""
+"""Calls of aggregates and window functions whose results do not depend on the order of peers."""
 
 import random
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _FRAMES: Final = (
     " ROWS BETWEEN 1 PRECEDING AND 2 FOLLOWING EXCLUDE CURRENT ROW",
     " ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
 )
-# Frames that have all peers of a row or none of them.
+# Frames that contain all peers of a row or none of them.
 _PEER_FRAMES: Final = (
     "",
     " RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
@@ -29,12 +29,12 @@ _PEER_FRAMES: Final = (
     " GROUPS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING EXCLUDE GROUP",
     " RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW EXCLUDE TIES",
 )
-# Of those that number rows: the same for all peers.
+# Ranking functions with equal results for all peers.
 _OF_PEERS: Final = ("rank", "dense_rank", "percent_rank", "cume_dist")
 
 
 def aggregate(rng: random.Random, scope: Scope) -> tuple[str, DataType | None]:
-    """Return an aggregate over the rows of the scope, and its type (None: one of no expressions)."""
+    """Return an aggregate over the rows of the scope, and its type (None if no expression can have that type)."""
     if chance(rng, 5):
         return _json(rng, scope)
     options = [each for each in scope.catalog.aggregates if each.kind != "w"]
@@ -48,7 +48,7 @@ def aggregate(rng: random.Random, scope: Scope) -> tuple[str, DataType | None]:
 
 
 def _resolved(rng: random.Random, scope: Scope, form: Signature) -> Signature | None:
-    """Return the form with types that are there, those of columns for polymorphic ones."""
+    """Return the signature with existing types, and with types of columns in place of polymorphic ones."""
     types, some = scope.catalog.types, some_type(rng, scope)
     wanted = types.get(form.result)
     for guess in (wanted,) if wanted else (some, types["int4"]):
@@ -60,7 +60,7 @@ def _resolved(rng: random.Random, scope: Scope, form: Signature) -> Signature | 
 
 
 def _normal(rng: random.Random, scope: Scope, chosen: Aggregate, form: Signature) -> str | None:
-    """Return count(a), sum(DISTINCT a), string_agg(a, b ORDER BY a DESC, b) and so on."""
+    """Return count(a), sum(DISTINCT a), string_agg(a, b ORDER BY a DESC, b) and the like."""
     types = [scope.catalog.types[key] for key in form.arguments]
     if not types:
         return f"{chosen.name}(*)"
@@ -87,7 +87,7 @@ def _expressions(rng: random.Random, scope: Scope, types: Sequence[DataType]) ->
 
 
 def _exact(rng: random.Random, scope: Scope, types: Sequence[DataType]) -> list[str]:
-    """Return expressions, exact ones where the type is comparable."""
+    """Return expressions, in canonical form if their type is comparable."""
     made = _expressions(rng, scope, types)
     return [as_exact(sql, type_) if is_comparable(type_) else sql for sql, type_ in made]
 
@@ -117,7 +117,7 @@ def _hypothetical(rng: random.Random, scope: Scope, chosen: Aggregate, _form: Si
 
 
 def _json(rng: random.Random, scope: Scope) -> tuple[str, DataType]:
-    """Return an aggregate of SQL/JSON. An arm that is older than they are refuses them."""
+    """Return a SQL/JSON aggregate. Arms before SQL/JSON refuse it."""
     made = _expressions(rng, scope, [some_type(rng, scope)])
     nulls = pick(rng, ("ABSENT ON NULL", "NULL ON NULL"))
     sql = f"JSON_ARRAYAGG({made[0][0]}{_order(rng, _keys(made))} {nulls} RETURNING jsonb)"
@@ -128,9 +128,9 @@ _MAKERS: Final = {"n": _normal, "o": _ordered_set, "h": _hypothetical}
 
 
 def windowed(rng: random.Random, scope: Scope) -> str | None:
-    """Return a window function over the columns of the scope, all of which are comparable and exact.
+    """Return a window function over the columns of the scope, which are all comparable and canonical.
 
-    Either its rows are in the order of all these columns, so that peers are alike, or it is the same for all peers.
+    Either the order covers all these columns, so that peers are identical, or the result is equal for all peers.
     """
     names = [column.name for column in scope.columns]
     count = between(rng, 1, len(names))
@@ -152,7 +152,7 @@ def windowed(rng: random.Random, scope: Scope) -> str | None:
 
 
 def _window_argument(rng: random.Random, scope: Scope, type_: DataType, *, fixed: bool) -> str:
-    """Return an argument; `fixed`: it is the number of rows or parts, of which there must be one."""
+    """Return an argument. If `fixed`, it is a number of rows or buckets, which must be constant."""
     return str(between(rng, 1, 3)) if fixed else as_exact(expression(rng, scope, type_, 1), type_)
 
 
@@ -163,7 +163,7 @@ def _suits(chosen: Aggregate, *, is_total: bool) -> bool:
 
 
 def grouping(rng: random.Random, keys: int) -> tuple[str, bool]:
-    """Return what stands behind GROUP BY for the first so many columns of the output, and whether that is a set."""
+    """Return the GROUP BY list for the first `keys` output columns, and whether it has grouping sets."""
     positions = ", ".join(str(n + 1) for n in range(keys))
     form = _SETS.pick(rng)
     return form.format(positions, first="1", last=str(keys)), form != "{}"

@@ -1,8 +1,7 @@
-"""ServerCatalog: what an arm's catalogs offer for expressions, as far as that may be compared, and what works at all.
+"""Functions, operators, casts and aggregates of an arm that are deterministic and work.
 
-Expressions that the grammar has and the catalogs do not list. An arm that does not know one goes without it.
-
-Polymorphism: which types a form's polymorphic ones stand for, given one of them.
+Expressions that the grammar has but the catalogs do not list are in SYNTAX. An arm that refuses one is not given it.
+`Polymorphism` resolves the polymorphic types of a signature.
 """
 
 import random
@@ -23,7 +22,7 @@ from fuzz.sources.typed.datatypes import UNDERSTOOD, DataType, attempted, read_t
 from fuzz.sources.typed.signatures import Signature, call, syntax
 from fuzz.sources.typed.values import BOUNDED
 
-# The key of the result's type, and a template whose holes name the types of arguments.
+# The result type's key, and a template whose placeholders name the types of arguments.
 SYNTAX: Final[tuple[tuple[str, str], ...]] = (
     ("numeric", "EXTRACT(year FROM {date})"),
     ("numeric", "EXTRACT(epoch FROM {interval})"),
@@ -94,7 +93,7 @@ POLYMORPHIC: Final = _ELEMENTS | _ARRAYS | _RANGES | _MULTIRANGES
 
 
 class Polymorphism:
-    """The types of an arm by what they are made of."""
+    """The types of an arm by their element types."""
 
     def __init__(self, types: Mapping[str, DataType]) -> None:
         self._types = types
@@ -104,19 +103,19 @@ class Polymorphism:
                 self._made.setdefault((type_.kind, type_.parts[0]), type_)
 
     def element(self, type_: DataType) -> DataType:
-        """Return what an array, range, multirange or domain is made of in the end; else the type itself."""
+        """Return the innermost element type of an array, range, multirange or domain; otherwise the type itself."""
         while type_.kind in "armd":
             type_ = self._types[type_.parts[0]]
         return type_
 
     def array(self, element: DataType) -> DataType | None:
-        """Return the type of arrays of such elements."""
+        """Return the array type of an element type, or None."""
         return self._made.get(("a", element.key))
 
     def resolved(self, form: Signature, wanted: DataType, some: DataType) -> Signature | None:
-        """Return the form with the result wanted; `some` type is what the others are made of, if that leaves it open.
+        """Return the signature for the wanted result type, or None if there are no suitable types.
 
-        None where there are no such types.
+        If the result leaves the element type open, it is that of `some`.
         """
         if POLYMORPHIC.isdisjoint((form.result, *form.arguments)):
             return form if form.result == wanted.key else None
@@ -148,7 +147,7 @@ class Polymorphism:
         return range_ if range_ is None or key in _RANGES else self._made.get(("m", range_.key))
 
     def _range(self, element: DataType, wanted: DataType) -> DataType | None:
-        """Return the range type that the result is, or is made of; else one over the element."""
+        """Return the result's own range type if it fits, otherwise a range type over the element."""
         if wanted.kind == "m":
             wanted = self._types[wanted.parts[0]]
         is_over = wanted.kind == "r" and wanted.parts[0] == element.key
@@ -163,14 +162,17 @@ _COLLATIONS: Final = """
       AND collencoding IN (-1, pg_char_to_encoding(getdatabaseencoding()))
     ORDER BY collprovider, left(collname, 1), collname COLLATE "C"
 """
-_PARTIAL: Final = 3  # percent of the calls: of what fails for some values
-_PROBED: Final = (12, 12, 6, 3)  # values of each argument, by their number
+_PARTIAL: Final = 3  # percentage of calls that fail for some values
+_PROBED: Final = (12, 12, 6, 3)  # probed values per argument, by number of arguments
 _TRIES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """An aggregate or window function. `fit`: it needs no order of rows, if equal arguments are the same."""
+    """An aggregate or window function.
+
+    If `fit`, it does not depend on the order of rows with identical equal values.
+    """
 
     name: str
     kind: str  # n: normal, o: ordered-set, h: hypothetical-set, w: window function
@@ -181,28 +183,28 @@ class Aggregate:
 
 @dataclass(frozen=True, eq=False)
 class ServerCatalog:
-    """What there is to compose expressions of. `partial` forms are those that fail for some values."""
+    """All building blocks of expressions. Signatures in `partial` fail for some values."""
 
     types: Mapping[str, DataType]
     forms: tuple[Signature, ...]
     partial: frozenset[Signature]
-    sets: tuple[Signature, ...]  # return sets, and fail for no value
+    sets: tuple[Signature, ...]  # set-returning functions that never fail
     aggregates: tuple[Aggregate, ...]
     collations: tuple[str, ...]
-    version: int  # as 170011
+    version: int  # such as 170011
 
     def in_scene(self, connection: psycopg.Connection[Any]) -> "ServerCatalog":
-        """Return the offer with the types of a scene. Raises psycopg.Error."""
+        """Return the catalog with the additional types of a scene. Raises psycopg.Error."""
         return replace(self, types=read_types(connection, self.types))
 
     @cached_property
     def polymorphism(self) -> Polymorphism:
-        """Return what its types are made of."""
+        """Return the element types of its types."""
         return Polymorphism(self.types)
 
     @cached_property
     def by_result(self) -> dict[str, tuple[list[Signature], list[Signature]]]:
-        """Return forms by the key of their result: those that never fail, and the others."""
+        """Return signatures by the key of their result: those that never fail, and the others."""
         found: dict[str, tuple[list[Signature], list[Signature]]] = {}
         for form in self.forms:
             found.setdefault(form.result, ([], []))[form in self.partial].append(form)
@@ -213,7 +215,7 @@ class ServerCatalog:
         return [form for form in self.forms if form.result in POLYMORPHIC and form not in self.partial]
 
     def form(self, rng: random.Random, wanted: DataType, some: Sequence[DataType]) -> Signature | None:
-        """Return a form of the type, preferably with arguments of `some` types; None where there is none."""
+        """Return a signature with the wanted result, preferably with arguments of `some` types, or None."""
         near = self.near(wanted, some)
         if near and chance(rng, 60):
             return pick(rng, near)
@@ -226,7 +228,7 @@ class ServerCatalog:
         return None
 
     def near(self, wanted: DataType, some: Sequence[DataType]) -> Sequence[Signature]:
-        """Return the forms of the type that never fail and whose arguments are all of `some` types."""
+        """Return the signatures with the wanted result that never fail and take only arguments of `some` types."""
         return _near(self, wanted.key, frozenset(type_.key for type_ in some))
 
 
@@ -236,11 +238,12 @@ def _near(catalog: ServerCatalog, wanted: str, keys: frozenset[str]) -> Sequence
     return [form for form in total if keys.issuperset(form.arguments)]
 
 
-_offers: WeakKeyDictionary[SourceContext, ServerCatalog] = WeakKeyDictionary()  # reading one takes a second
+# Cached, because reading a catalog takes a second.
+_offers: WeakKeyDictionary[SourceContext, ServerCatalog] = WeakKeyDictionary()
 
 
 def catalog_of(target: SourceContext) -> ServerCatalog:
-    """Return what a target's arm offers, without a scene. Raises ServerError."""
+    """Return the catalog of the arm, without a scene. Raises ServerError."""
     if target not in _offers:
         with target.played(()) as connection:
             _offers[target] = _read_offer(connection)
@@ -248,7 +251,7 @@ def catalog_of(target: SourceContext) -> ServerCatalog:
 
 
 def _read_offer(connection: psycopg.Connection[Any]) -> ServerCatalog:
-    """Read it. Raises psycopg.Error."""
+    """Return the catalog as read from the server. Raises psycopg.Error."""
     functions, types = Catalog.of(connection), read_types(connection, {})
     forms: list[Signature] = [syntax(*each) for each in SYNTAX]
     sets: list[Signature] = []
@@ -280,13 +283,13 @@ def _aggregates(connection: psycopg.Connection[Any], functions: Catalog) -> Iter
 def _probed(
     connection: psycopg.Connection[Any], catalog: ServerCatalog, forms: Iterable[Signature]
 ) -> dict[Signature, str]:
-    """Return for each form an SQLSTATE that it has for some values of its arguments; empty where there is none."""
+    """Return for each signature an SQLSTATE that some argument values cause, or "" if none does."""
     probes = {form: probe for form in forms if (probe := _probe(catalog, form))}
     return dict(zip(probes, attempted(connection, list(probes.values())), strict=True))
 
 
 def _probe(catalog: ServerCatalog, form: Signature) -> str:
-    """Return a query of the form with many combinations of values; empty where types are lacking."""
+    """Return a query that evaluates the signature for many combinations of values; "" if types are missing."""
     for wanted, some in product((form.result, "int4", "_int4", "int4range", "int4multirange"), ("int4", "text")):
         if wanted not in catalog.types:
             continue

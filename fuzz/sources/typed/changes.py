@@ -1,7 +1,4 @@
-"""INSERT, UPDATE, DELETE and MERGE, none of which meets a row twice, in whatever order rows come.
-
-Indexes of all kinds, by the operator classes that the arm has for the types of columns.
-"""
+"""INSERT, UPDATE, DELETE and MERGE statements that find no row twice, and CREATE INDEX of all access methods."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -17,7 +14,7 @@ from fuzz.sources.typed.queries import level
 from fuzz.sources.typed.relations import Table
 from fuzz.sources.typed.scope import Column, Relation, Scope, names, numbered, under
 
-# Access methods by what they take by default: types, also under another name, and polymorphic ones by their kind.
+# Access methods by type: types of default operator classes, binary-coercible types, and polymorphic types by kind.
 _CLASSES: Final = """
     SELECT DISTINCT t.typname::text, a.amname::text FROM pg_opclass AS c JOIN pg_am AS a ON a.oid = c.opcmethod
     JOIN pg_type AS t ON t.oid = c.opcintype OR EXISTS (
@@ -30,7 +27,7 @@ _POLYMORPHIC: Final = {"a": "anyarray", "e": "anyenum", "r": "anyrange", "m": "a
 
 
 class Indexes:
-    """What indexes an arm can make."""
+    """The indexes that an arm can create."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         """Read operator classes. Raises psycopg.Error."""
@@ -40,9 +37,10 @@ class Indexes:
             self._methods.setdefault(key, []).append(method)
 
     def draw(self, rng: random.Random, scope: Scope, relation: Relation) -> str | None:
-        """Return a CREATE INDEX on the relation; None where the column drawn cannot be indexed.
+        """Return a CREATE INDEX on the relation, or None if the chosen column cannot be indexed.
 
-        A hash index gets as many buckets as the statistics have it, and those of a scene may be wrong on purpose.
+        The size of a hash index depends on statistics, which a scene may falsify. So large estimates exclude hash
+        indexes.
         """
         column = pick(rng, relation.columns)
         type_ = scope.catalog.types[column.type.parts[0]] if column.type.kind == "d" else column.type
@@ -56,11 +54,11 @@ class Indexes:
 
 
 _VERSION_OF_MERGE: Final = 150000
-_VERSION_OF_RETURNING: Final = 170000  # in MERGE, and what it does with rows NOT MATCHED BY SOURCE
+_VERSION_OF_RETURNING: Final = 170000  # of RETURNING in MERGE, and of NOT MATCHED BY SOURCE
 
 
 def change(rng: random.Random, scope: Scope, table: Table) -> tuple[str, str]:
-    """Return a change of the table, and what it is."""
+    """Return a change of the table, and its name."""
     maker = _CHANGES.pick(rng)
     if maker is _merge and scope.catalog.version < _VERSION_OF_MERGE:
         maker = _insert
@@ -68,7 +66,7 @@ def change(rng: random.Random, scope: Scope, table: Table) -> tuple[str, str]:
 
 
 def _insert(rng: random.Random, scope: Scope, table: Table) -> str:
-    """Return an INSERT of values or of a query, mostly with what to do about rows that are there already."""
+    """Return an INSERT of values or of a query, mostly with ON CONFLICT."""
     columns = (*table.key, *table.free)
     source = _values(rng, columns) if chance(rng, 40) else _rows(rng, scope, table)
     conflict = _on_conflict(rng, scope, table) if chance(rng, 85) else ""
@@ -77,7 +75,7 @@ def _insert(rng: random.Random, scope: Scope, table: Table) -> str:
 
 
 def _values(rng: random.Random, columns: Sequence[Column]) -> str:
-    """Return one row: it conflicts with no other."""
+    """Return one row, so that no two inserted rows conflict."""
     return f"VALUES ({', '.join(_given(rng, column) for column in columns)})"
 
 
@@ -86,7 +84,7 @@ def _given(rng: random.Random, column: Column) -> str:
 
 
 def _rows(rng: random.Random, scope: Scope, table: Table) -> str:
-    """Return a query for all columns of a table in which no key occurs twice."""
+    """Return a query for all columns of a table, without duplicate keys."""
     rest, over = level(rng, scope.inner())
     columns = (*table.key, *table.free)
     made = [_filled(rng, expression(rng, over, column.type, 2), column) for column in columns]
@@ -96,7 +94,7 @@ def _rows(rng: random.Random, scope: Scope, table: Table) -> str:
 
 
 def _key(sql: str, column: Column) -> str:
-    """Return what is equal where values of a key are."""
+    """Return an expression that is equal exactly for equal values of a key."""
     return as_exact(sql, column.type) if is_comparable(column.type) else sort_key(sql, column.type)
 
 
@@ -113,7 +111,7 @@ def _on_conflict(rng: random.Random, scope: Scope, table: Table) -> str:
 
 
 def _assigned(rng: random.Random, scope: Scope, table: Table) -> str:
-    """Return assignments to some of the columns that no key has."""
+    """Return assignments to some of the columns outside the key."""
     made = []
     for column in some(rng, table.free, between(rng, 1, 2)):
         made.append(f"{column.name} = {_filled(rng, expression(rng, scope, column.type, 2), column)}")
@@ -125,7 +123,7 @@ def _of(table: Table, alias: str) -> tuple[Column, ...]:
 
 
 def _returning(rng: random.Random, scope: Scope, columns: tuple[Column, ...], first: str = "") -> str:
-    """Return a RETURNING clause or nothing; `first` stands before its expressions."""
+    """Return a RETURNING clause, with `first` before its expressions, or ""."""
     if not chance(rng, 50):
         return ""
     seen = scope.only(columns)
@@ -134,7 +132,7 @@ def _returning(rng: random.Random, scope: Scope, columns: tuple[Column, ...], fi
 
 
 def _matching(rng: random.Random, scope: Scope, table: Table) -> tuple[str, str, tuple[Column, ...]]:
-    """Return rows as an item of FROM, the condition by which each is that of one row at most, and their columns."""
+    """Return a FROM item, a condition under which each target row matches at most one of its rows, and its columns."""
     own = numbered([column.type for column in (*table.key, *table.free)])
     columns = under("s", own)
     pairs = zip(table.key, columns, strict=False)
@@ -197,7 +195,7 @@ def _merge(rng: random.Random, scope: Scope, table: Table) -> str:
 
 
 def _change_in_with(rng: random.Random, scope: Scope, table: Table) -> str:
-    """Return a query over what an UPDATE or DELETE in WITH returns."""
+    """Return a query over an UPDATE or DELETE with RETURNING in WITH."""
     made, _ = pick(rng, (_updated, _deleted))(rng, scope, table)
     key = table.key[0]
     shown = f"({_key(f'w.{key.name}', key)})::text"

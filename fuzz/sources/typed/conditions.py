@@ -1,4 +1,4 @@
-"""Conditions: comparisons by the arm's operators, what the grammar has besides, and subqueries of all kinds."""
+"""Conditions: comparisons, other predicates of the grammar, and subqueries of all kinds."""
 
 import random
 from collections.abc import Callable
@@ -19,7 +19,7 @@ def condition(rng: random.Random, scope: Scope) -> str:
 
 
 def where(rng: random.Random, scope: Scope, percent: int) -> str:
-    """Return a WHERE clause, in so many percent."""
+    """Return a WHERE clause with a probability of `percent`, otherwise ""."""
     return f" WHERE {condition(rng, scope)}" if chance(rng, percent) else ""
 
 
@@ -43,7 +43,7 @@ def _listed(rng: random.Random, scope: Scope) -> str:
     type_ = some_exact_type(rng, scope)
     values = ", ".join(leaf(rng, scope, type_) for _ in range(between(rng, 1, 5)))
     tested = expression(rng, scope, type_, 1)
-    if type_.kind == "a" or chance(rng, 50):  # an array of arrays has other elements
+    if type_.kind == "a" or chance(rng, 50):  # for arrays, because an array of arrays has other elements
         return f"({tested} {pick(rng, ('IN', 'NOT IN'))} ({values}))"
     return f"({tested} {pick(rng, _COMPARISONS)} {pick(rng, ('ANY', 'ALL'))} (ARRAY[{values}]))"
 
@@ -62,7 +62,10 @@ def _negated(rng: random.Random, scope: Scope) -> str:
 
 
 def _reading(make: Callable[[random.Random, Scope, Relation, Scope, str], str]) -> Maker:
-    """Return what makes a condition with a subquery: on a relation, the scope over it, and its SQL in FROM."""
+    """Return a maker of conditions with a subquery.
+
+    `make` gets the relation, the scope over it, and its SQL in FROM.
+    """
 
     def maker(rng: random.Random, scope: Scope) -> str | None:
         chosen = chosen_relation(rng, scope)

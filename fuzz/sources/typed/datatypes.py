@@ -1,6 +1,6 @@
-"""Types that an arm offers, those of a scene among them, each with values that are written as SQL.
+"""Types of an arm, including those of a scene, each with values as SQL.
 
-Probing: what becomes of many statements on an arm, each by itself.
+`attempted` executes many independent statements and returns their SQLSTATEs.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ import psycopg
 
 from fuzz.sources.typed.values import EDGES, VALUES
 
-UNDERSTOOD: Final = frozenset({"", "22"})  # classes of SQLSTATE: success, and errors that the data make
+UNDERSTOOD: Final = frozenset({"", "22"})  # classes of SQLSTATE: success, and data exceptions
 _ATTEMPTED: Final = """
     CREATE OR REPLACE FUNCTION pg_temp.pgduel_attempted(sql text) RETURNS text LANGUAGE plpgsql AS $$
     BEGIN EXECUTE sql; RETURN ''; EXCEPTION WHEN OTHERS THEN RETURN SQLSTATE; END $$
@@ -21,7 +21,7 @@ _STATES: Final = "SELECT pg_temp.pgduel_attempted(s) FROM unnest(%s::text[]) WIT
 
 
 def attempted(connection: psycopg.Connection[Any], statements: Sequence[str]) -> list[str]:
-    """Execute each and return its SQLSTATE, empty where it succeeds. Nothing of them stays. Raises psycopg.Error."""
+    """Execute and roll back each statement; return the SQLSTATEs, "" for success. Raises psycopg.Error."""
     with connection.transaction(force_rollback=True):
         connection.execute(_ATTEMPTED)
         return [state for (state,) in connection.execute(_STATES, [list(statements)])]
@@ -32,9 +32,9 @@ _TYPES: Final = Path(__file__).with_name("types.sql").read_text()
 
 @dataclass(frozen=True, slots=True)
 class DataType:
-    """A type; see types.sql. `values` are SQL, ascending where that has a meaning, and `edges` are more of them."""
+    """A type; see types.sql. `values` are SQL, ascending if the type has an order; `edges` are extreme values."""
 
-    key: str  # its name in pg_type
+    key: str  # name in pg_type
     name: str  # as in a cast
     kind: str  # b: base, e: enum, d: domain, a: array, r: range, m: multirange, c: composite
     category: str  # pg_type.typcategory
@@ -51,7 +51,7 @@ class DataType:
 
 
 def read_types(connection: psycopg.Connection[Any], known: Mapping[str, DataType]) -> dict[str, DataType]:
-    """Return what there is, by key: what is known already, and new types as far as there are values of them."""
+    """Return the types of the server by key: the known ones, and new ones for which there are values."""
     rows = [DataType(*map(_frozen, row)) for row in connection.execute(_TYPES)]
     found = {row.key: known[row.key] for row in rows if row.key in known}
     waiting = [row for row in rows if row.key not in found and (row.parts or row.key in VALUES or row.labels)]
@@ -77,7 +77,7 @@ def _made(row: DataType, types: Mapping[str, DataType]) -> DataType:
 
 
 def _accepted(connection: psycopg.Connection[Any], made: Sequence[DataType]) -> Iterator[DataType]:
-    """Yield the types with those of their values that the arm takes; it may be older than a value, or have a check."""
+    """Yield the types with the values that the arm accepts. It may be older than a value, or have a check."""
     drawn = [(each.key, value) for each in made for value in each.values + each.edges]
     states = attempted(connection, [f"SELECT {value}" for _, value in drawn])
     refused = {pair for pair, state in zip(drawn, states, strict=True) if state}
@@ -108,7 +108,7 @@ def _values(row: DataType, parts: Sequence[DataType]) -> Iterator[str]:
 
 
 def _collections(row: DataType, values: tuple[str, ...]) -> Iterator[str]:
-    """Yield arrays, ranges or multiranges of such values."""
+    """Yield arrays, ranges or multiranges of these values."""
     low, middle, high = values[0], values[len(values) // 2], values[-1]
     if row.kind == "a":
         yield f"'{{}}'::{row.name}"

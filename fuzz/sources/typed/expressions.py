@@ -1,6 +1,6 @@
-"""Typed expressions: a column, a value, a call of what the arm offers, or what the grammar has for any type.
+"""Typed expressions: columns, values, calls of the arm's functions, and constructs that work for any type.
 
-`exact` ones are such that equal values are the same in every bit, so that they may be grouped, sorted and compared.
+In canonical (`exact`) expressions, equal values have equal bits. They can therefore be grouped, sorted and compared.
 """
 
 import random
@@ -15,14 +15,14 @@ from fuzz.sources.typed.values import BOUNDED
 Maker = Callable[[random.Random, Scope, DataType, int], str | None]
 
 DEPTH: Final = 3
-EVALUATED: Final = 20_000  # rows of a subquery times how often it is evaluated, at most
-# How values of types that are not exact are made so without a change of type.
+EVALUATED: Final = 20_000  # upper bound of a subquery's rows times its evaluations
+# Conversions to the canonical form of a value, which keep the type.
 _CANONICAL: Final = {"numeric": "trim_scale({})", "float4": "({} + '0'::float4)", "float8": "({} + '0'::float8)"}
 _NUMBERS: Final = ("int2", "int4", "int8", "numeric")
 
 
 def expression(rng: random.Random, scope: Scope, type_: DataType, depth: int = DEPTH) -> str:
-    """Return SQL of exactly the type, safe as an operand."""
+    """Return an expression of exactly this type, safe as an operand."""
     if depth > 0 and chance(rng, 62):
         made = first_made(rng, _MAKERS, rng, scope, type_, depth)
         if made is not None:
@@ -31,7 +31,7 @@ def expression(rng: random.Random, scope: Scope, type_: DataType, depth: int = D
 
 
 def leaf(rng: random.Random, scope: Scope, type_: DataType) -> str:
-    """Return a column of the type, a call with columns only, or a value."""
+    """Return a column of the type, a call over columns, or a value."""
     columns = scope.of_type(type_)
     if columns and chance(rng, 85):
         return pick(rng, columns)
@@ -44,24 +44,27 @@ def leaf(rng: random.Random, scope: Scope, type_: DataType) -> str:
 
 
 def value(rng: random.Random, type_: DataType, *, edges: int = 3) -> str:
-    """Return a value of the type; NULL, or in `edges` percent one that may make errors."""
+    """Return a value of the type, rarely NULL.
+
+    With a probability of `edges` percent, it is an extreme value, which may cause errors.
+    """
     if type_.edges and chance(rng, edges):
         return pick(rng, type_.edges)
     return f"NULL::{type_.name}" if chance(rng, 4) else pick(rng, type_.values)
 
 
 def some_type(rng: random.Random, scope: Scope) -> DataType:
-    """Return a type, mostly of the columns there are."""
+    """Return a type, mostly that of a column in the scope."""
     return pick(rng, scope.types) if chance(rng, 75) else pick(rng, list(scope.catalog.types.values()))
 
 
 def is_comparable(type_: DataType) -> bool:
-    """Tell whether there are exact expressions of the type that can be sorted."""
+    """Return whether the type is sortable and has canonical expressions."""
     return type_.ordered and (type_.exact or type_.key in _CANONICAL)
 
 
 def some_exact_type(rng: random.Random, scope: Scope) -> DataType:
-    """Return a type that `exact` takes, mostly of the columns there are."""
+    """Return a type that `exact` accepts, mostly that of a column in the scope."""
     own = [type_ for type_ in scope.types if is_comparable(type_)]
     if own and chance(rng, 80):
         return pick(rng, own)
@@ -69,17 +72,17 @@ def some_exact_type(rng: random.Random, scope: Scope) -> DataType:
 
 
 def exact(rng: random.Random, scope: Scope, type_: DataType, depth: int = DEPTH) -> str:
-    """Return an expression of a comparable type whose equal values are the same."""
+    """Return a canonical expression of a comparable type."""
     return as_exact(expression(rng, scope, type_, depth), type_)
 
 
 def as_exact(sql: str, type_: DataType) -> str:
-    """Return an expression of a comparable type made such that its equal values are the same."""
+    """Return the canonical form of an expression of a comparable type."""
     return sql if type_.exact else _CANONICAL[type_.key].format(sql)
 
 
 def sort_key(sql: str, type_: DataType) -> str:
-    """Return what tells apart all values of an expression of any type, to sort by."""
+    """Return a sort key that differs for all distinguishable values of an expression of any type."""
     return sql if type_.exact and type_.ordered else f'(({sql})::text COLLATE "C")'
 
 
@@ -92,7 +95,7 @@ def _called(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> st
 
 
 def argument(rng: random.Random, scope: Scope, type_: DataType, depth: int, *, small: bool) -> str:
-    """Return an argument; `small`, numbers are."""
+    """Return an argument. If `small`, numbers are small."""
     if not small or not _is_number(scope, type_):
         return expression(rng, scope, type_, depth)
     if type_.kind == "a":
@@ -103,7 +106,7 @@ def argument(rng: random.Random, scope: Scope, type_: DataType, depth: int, *, s
 
 
 def _is_number(scope: Scope, type_: DataType) -> bool:
-    """Tell whether a type is a number or an array of such."""
+    """Return whether a type is a number, or an array of numbers."""
     return (scope.catalog.types[type_.parts[0]] if type_.kind == "a" else type_).category == "N"
 
 
@@ -129,7 +132,7 @@ def _compared(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> 
 
 
 def _subquery(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str | None:
-    """Return the first in a total order of the values that a relation gives."""
+    """Return a subquery for the first value of a relation under a total order."""
     chosen = chosen_relation(rng, scope)
     if chosen is None:
         return None
@@ -140,7 +143,7 @@ def _subquery(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> 
 
 
 def chosen_relation(rng: random.Random, scope: Scope) -> tuple[Relation, Scope, str] | None:
-    """Return a relation that is small enough to be read at each evaluation, the scope over it, and its SQL in FROM."""
+    """Return a relation small enough for repeated evaluation, the scope over it, and its SQL in FROM; or None."""
     small = [each for each in scope.relations if each.rows * scope.rows <= EVALUATED]
     if not small or scope.level > 3:
         return None
@@ -170,7 +173,7 @@ def _field(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str
 
 
 def _constructed(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str | None:
-    """Return an array or a row of expressions, or a slice of an array."""
+    """Return an array or a row constructor, or a slice of an array."""
     parts = [scope.catalog.types[part] for part in type_.parts]
     if type_.kind == "c":
         return f"ROW({_listed(rng, scope, parts, depth)})::{type_.name}"

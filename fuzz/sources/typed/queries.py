@@ -1,4 +1,4 @@
-"""SELECT: what stands above FROM, subqueries within it, set operations, WITH, and an end that is a total order."""
+"""SELECT statements: output, grouping and windows, subqueries, set operations, WITH, and a total order at the end."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -14,30 +14,30 @@ from fuzz.sources.typed.relations import Item, joined, plain_item
 from fuzz.sources.typed.scope import Relation, Scope, names, numbered, under
 
 _RELATIONS: Final = Weighted((45, 1), (35, 2), (15, 3), (5, 4))
-_DEEPEST: Final = 3  # levels of queries within queries
-_CUT: Final = 50  # rows that a subquery hands on, at most
+_DEEPEST: Final = 3  # levels of nested queries
+_CUT: Final = 50  # upper bound of a subquery's rows
 
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A query without ORDER BY: its columns as SQL and their types, from what it selects, and constructs in it."""
+    """A query without ORDER BY: columns as SQL, their types, the FROM clause, and tags of its constructs."""
 
-    head: str  # SELECT, perhaps DISTINCT
+    head: str  # SELECT or SELECT DISTINCT
     columns: tuple[str, ...]
     types: tuple[DataType, ...]
-    rest: str  # FROM and what follows
+    rest: str  # FROM and following clauses
     tags: tuple[str, ...] = ()
-    exact: bool = False  # equal columns are the same
-    sortable: bool = True  # its columns may be sorted by here; else only outside of it
+    exact: bool = False  # whether equal columns are identical
+    sortable: bool = True  # whether its own ORDER BY is safe; otherwise only that of an outer query
 
     @property
     def sql(self) -> str:
-        """Return it whole."""
+        """Return the complete query."""
         return f"{self.head} {', '.join(self.columns)}{self.rest}"
 
 
 def level(rng: random.Random, scope: Scope, *, alone: bool = False) -> tuple[str, Scope]:
-    """Return FROM and WHERE, and the scope over them; `alone`, without the columns of levels around."""
+    """Return FROM and WHERE, and the scope over them; with `alone`, without columns of outer levels."""
     items: list[Item] = []
     seen = scope
     for n in range(_RELATIONS.pick(rng)):
@@ -60,12 +60,12 @@ def _item(rng: random.Random, scope: Scope, alias: str) -> Item:
 
 
 def small(rng: random.Random, scope: Scope) -> Select:
-    """Return a query for use within another."""
+    """Return a query for use in another one."""
     return _SMALL.pick(rng)(rng, scope)
 
 
 def plain(rng: random.Random, scope: Scope, types: Sequence[DataType] = ()) -> Select:
-    """Return expressions over rows, of such types if any are named."""
+    """Return a query for expressions over rows, of the given types if any."""
     rest, over = level(rng, scope)
     wanted = tuple(types) or tuple(some_type(rng, over) for _ in range(between(rng, 1, 4)))
     columns = tuple(expression(rng, over, type_) for type_ in wanted)
@@ -73,7 +73,7 @@ def plain(rng: random.Random, scope: Scope, types: Sequence[DataType] = ()) -> S
 
 
 def distinct(rng: random.Random, scope: Scope, types: Sequence[DataType] = ()) -> Select:
-    """Return exact expressions over rows, which may be distinct ones."""
+    """Return a query for canonical expressions over rows, sometimes with DISTINCT."""
     rest, over = level(rng, scope)
     wanted = tuple(types) or tuple(some_exact_type(rng, over) for _ in range(between(rng, 1, 3)))
     columns = tuple(exact(rng, over, type_) for type_ in wanted)
@@ -81,7 +81,10 @@ def distinct(rng: random.Random, scope: Scope, types: Sequence[DataType] = ()) -
 
 
 def totalled(rng: random.Random, scope: Scope) -> Select:
-    """Return aggregates over all rows. One with columns of a level around alone would be that level's."""
+    """Return aggregates over all rows.
+
+    The scope excludes outer columns, because an aggregate over outer columns alone would belong to the outer query.
+    """
     rest, over = level(rng, scope, alone=True)
     made = _aggregates(rng, over)
     return Select("SELECT", tuple(sql for sql, _ in made), tuple(type_ for _, type_ in made), rest, ("total",))
@@ -94,7 +97,7 @@ def _aggregates(rng: random.Random, scope: Scope) -> list[tuple[str, DataType]]:
 
 
 def grouped(rng: random.Random, scope: Scope) -> Select:
-    """Return aggregates over groups, which may be sets of groups."""
+    """Return aggregates over groups, or over grouping sets."""
     rest, over = level(rng, scope, alone=True)
     types = [some_exact_type(rng, over) for _ in range(between(rng, 1, 3))]
     keys = [exact(rng, over.without_relations(), type_, 1) for type_ in types]
@@ -106,7 +109,7 @@ def grouped(rng: random.Random, scope: Scope) -> Select:
     columns = (*keys, *(sql for sql, _ in made))
     tags = ("grouping sets",) if is_set else ("grouped",)
     all_types = (*types, *(type_ for _, type_ in made))
-    # Before PostgreSQL 18 the planner takes a key that equals a constant for sorted, though grouping sets null it.
+    # Before PostgreSQL 18, the planner considers a key that equals a constant sorted. Grouping sets may set it to NULL.
     return Select("SELECT", columns, all_types, f"{rest} GROUP BY {sets}{having}", tags, sortable=not is_set)
 
 
@@ -137,7 +140,7 @@ def over_windows(rng: random.Random, scope: Scope) -> Select:
 
 
 def combined(rng: random.Random, scope: Scope) -> Select:
-    """Return a set operation of queries with exact columns of the same types."""
+    """Return a set operation of queries with canonical columns of equal types."""
     types = tuple(some_exact_type(rng, scope) for _ in range(between(rng, 1, 3)))
     operators = ("UNION ALL", "UNION", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL")
     sides = [f"({distinct(rng, scope.inner(), types).sql})" for _ in range(between(rng, 2, 3))]
@@ -157,9 +160,9 @@ _TOPS: Final[Weighted[Callable[[random.Random, Scope], Select]]] = Weighted(
 
 
 def ended(rng: random.Random, select: Select, *, most: int = 0) -> tuple[str, bool, Select]:
-    """Return the query with ORDER BY and LIMIT, or without; whether its rows are in a total order; and itself.
+    """Return the query with or without ORDER BY and LIMIT, whether its rows have a total order, and the `Select`.
 
-    `most`: it returns at most so many rows.
+    `most` is an upper bound of its rows; 0: none.
     """
     if not select.sortable or (not most and chance(rng, 45)):
         return select.sql, False, select
@@ -181,14 +184,14 @@ def _key(select: Select, n: int) -> str:
 
 
 def query(rng: random.Random, scope: Scope) -> tuple[str, bool, tuple[str, ...]]:
-    """Return a query, whether its rows come in a total order, and the constructs in it."""
+    """Return a query, whether its rows have a total order, and tags of its constructs."""
     prefix, scope, tags = with_clause(rng, scope) if chance(rng, 25) else ("", scope, ())
     sql, ordered, select = ended(rng, _TOPS.pick(rng)(rng, scope))
     return prefix + sql, ordered, tags + select.tags
 
 
 def with_clause(rng: random.Random, scope: Scope) -> tuple[str, Scope, tuple[str, ...]]:
-    """Return WITH, the scope after it, and the construct that it is."""
+    """Return a WITH clause, the scope after it, and its tag."""
     if chance(rng, 40):
         body, types = _recursive(rng, scope)
         named, how, tag = "WITH RECURSIVE w", "", "recursive"
@@ -204,7 +207,10 @@ def with_clause(rng: random.Random, scope: Scope) -> tuple[str, Scope, tuple[str
 
 
 def _recursive(rng: random.Random, scope: Scope) -> tuple[str, tuple[DataType, ...]]:
-    """Return the body of a recursion that ends by its first column, which counts, and never branches out."""
+    """Return the body of a recursive query.
+
+    Its first column counts and ends the recursion; each step has one row per row.
+    """
     count = scope.catalog.types["int4"]
     free = [type_ for type_ in scope.catalog.types.values() if not type_.collated and type_.kind != "d"]
     types = some(rng, free, between(rng, 1, 3))

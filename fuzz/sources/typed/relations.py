@@ -1,7 +1,4 @@
-"""Items of FROM that are no subqueries, and joins.
-
-The tables of a scene as expressions see them.
-"""
+"""The tables of a scene, FROM items other than subqueries, and joins."""
 
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -16,7 +13,7 @@ from fuzz.sources.typed.datatypes import DataType
 from fuzz.sources.typed.expressions import argument, expression, some_type, value
 from fuzz.sources.typed.scope import Column, Relation, Scope, names, numbered, under
 
-# A change of rows that a trigger or a rule sees, one after another, may depend on their order.
+# Tables with triggers or rules may be read only: a trigger or rule sees rows one after another, so their order matters.
 _TABLES: Final = """
     SELECT c.oid::int, quote_ident(c.relname), c.relhastriggers OR c.relhasrules,
            json_agg(json_build_object(
@@ -30,7 +27,7 @@ _TABLES: Final = """
     WHERE c.relnamespace = 'duel'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
     GROUP BY c.oid ORDER BY c.relname COLLATE "C"
 """
-_WIDEST: Final = 500  # bytes; as a pattern, for one, longer text takes seconds
+_WIDEST: Final = 500  # upper bound of a column's width in bytes; longer text takes seconds, for example as a pattern
 _KEYS: Final = """
     SELECT indrelid::int, indkey::int[], indpred IS NULL AND indexprs IS NULL AND indimmediate AND NOT indisexclusion
     FROM pg_index WHERE indisunique OR indisexclusion
@@ -40,7 +37,7 @@ _KEYS: Final = """
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table that may be changed: of its columns, those that no unique index knows, and its one key."""
+    """A table that may be changed: its columns outside unique indexes, and its only key."""
 
     relation: Relation
     free: tuple[Column, ...]
@@ -50,9 +47,9 @@ class Table:
 def read_tables(
     connection: psycopg.Connection[Any], types: Mapping[str, DataType]
 ) -> tuple[tuple[Relation, ...], tuple[Table, ...]]:
-    """Return the tables of a scene that have columns of known types, and which of them may be changed.
+    """Return the tables of a scene with columns of known types, and those that may be changed.
 
-    Columns of long text are not taken. Raises psycopg.Error.
+    Columns of long text are left out. Raises psycopg.Error.
     """
     keys: dict[int, list[tuple[list[int], bool]]] = {}
     for oid, numbers, plain in connection.execute(_KEYS):
@@ -79,7 +76,7 @@ def read_tables(
 
 
 def _measured(connection: psycopg.Connection[Any], table: str, columns: Sequence[str]) -> list[int]:
-    """Return the number of rows of a table, and the length of the longest value, as text, of each column."""
+    """Return the number of rows of a table, and the maximum length of each column's values as text."""
     widths = (f"coalesce(max(octet_length({column}::text)), 0)" for column in columns)
     row = connection.execute(f"SELECT {', '.join(('count(*)::int', *widths))} FROM {table}".encode()).fetchone()
     assert row is not None
@@ -93,16 +90,16 @@ def _column(row: Mapping[str, Any], types: Mapping[str, DataType], unique: Colle
 def _changeable(
     relation: Relation, columns: Mapping[int, Column], keys: list[tuple[list[int], bool]]
 ) -> Iterator[Table]:
-    """Yield the table, if it has one key, of columns that are never null."""
+    """Yield the table if it has exactly one key, without nullable columns."""
     if len(keys) == 1 and keys[0][1]:
         key = tuple(columns[number] for number in keys[0][0])
         if not any(column.nullable for column in key):
             yield Table(relation, tuple(column for column in relation.columns if column not in key), key)
 
 
-_SET_ROWS: Final = 5  # what a function returns, about
-_MOST_ROWS: Final = 4_000  # of a join
-_DISTINCT: Final = 4  # values in a column, about
+_SET_ROWS: Final = 5  # estimated rows of a set-returning function
+_MOST_ROWS: Final = 4_000  # upper bound of the estimated rows of a join
+_DISTINCT: Final = 4  # estimated distinct values of a column
 _KINDS: Final = ("JOIN", "LEFT JOIN", "FULL JOIN", "RIGHT JOIN")
 _JSON_COLUMNS: Final = (
     ("n", "int8", "n FOR ORDINALITY"),
@@ -115,7 +112,7 @@ _JSON_COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An item of FROM: its SQL with its alias, its columns under it, and its number of rows, about."""
+    """A FROM item: SQL with alias, columns, and estimated rows."""
 
     sql: str
     columns: tuple[Column, ...]
@@ -129,7 +126,7 @@ def table(rng: random.Random, scope: Scope, alias: str) -> Item:
 
 
 def function(rng: random.Random, scope: Scope, alias: str) -> Item | None:
-    """Return a function that returns a set, of which the scope's columns are arguments."""
+    """Return a set-returning function whose arguments may use columns of the scope, or None."""
     form = pick(rng, scope.catalog.sets)
     some = some_type(rng, scope)
     wanted = scope.catalog.types.get(form.result) or scope.catalog.polymorphism.element(some)
@@ -137,7 +134,7 @@ def function(rng: random.Random, scope: Scope, alias: str) -> Item | None:
     if found is None:
         return None
     types = [scope.catalog.types[key] for key in found.arguments]
-    if any(type_.category in "DT" for type_ in types):  # such a series may have any number of steps
+    if any(type_.category in "DT" for type_ in types):  # such a series may have any number of rows
         return None
     sql = found.sql([argument(rng, scope, type_, 1, small=True) for type_ in types])
     columns = (Column(f"{alias}.v", wanted),)
@@ -157,7 +154,7 @@ def values(rng: random.Random, scope: Scope, alias: str) -> Item:
 
 
 def json_table(rng: random.Random, scope: Scope, alias: str) -> Item | None:
-    """Return a JSON_TABLE; PostgreSQL 17 has them."""
+    """Return a JSON_TABLE, or None before PostgreSQL 17."""
     if scope.catalog.version < 170000:
         return None
     types, document = scope.catalog.types, expression(rng, scope, scope.catalog.types["jsonb"], 1)
@@ -173,14 +170,14 @@ ITEMS: Final[Weighted[Callable[[random.Random, Scope, str], Item | None]]] = Wei
 
 
 def plain_item(rng: random.Random, scope: Scope, alias: str) -> Item:
-    """Return an item that is no subquery."""
+    """Return an item other than a subquery."""
     return first_made(rng, ITEMS, rng, scope, alias) or table(rng, scope, alias)
 
 
 def joined(rng: random.Random, scope: Scope, items: Sequence[Item]) -> tuple[str, Scope]:
-    """Return a FROM list of the items, each of which may see those before it, and the scope over them.
+    """Return a FROM list of the items, each of which may refer to earlier ones, and the scope over them.
 
-    Those that would make too many rows are left out.
+    Items that would yield too many rows are left out.
     """
     sql, columns, rows = items[0].sql, items[0].columns, items[0].rows
     for item in items[1:]:
@@ -192,7 +189,7 @@ def joined(rng: random.Random, scope: Scope, items: Sequence[Item]) -> tuple[str
         if not pair and chance(rng, 30):
             sql += f" CROSS JOIN {item.sql}"
         elif pair and chance(rng, 85):
-            kind = pick(rng, _KINDS[:2] if _is_lateral(item) else _KINDS)  # the grammar forbids others
+            kind = pick(rng, _KINDS[:2] if _is_lateral(item) else _KINDS)  # the grammar forbids other kinds
             further = f" AND {condition(rng, seen)}" if chance(rng, 30) and "FULL" not in kind else ""
             sql += f" {kind} {item.sql} ON {pair[0].name} = {pair[1].name}{further}"
         else:
@@ -205,7 +202,7 @@ def joined(rng: random.Random, scope: Scope, items: Sequence[Item]) -> tuple[str
 
 
 def _grown(left: int, right: int, pair: tuple[Column, Column] | None) -> int:
-    """Return how many rows a join has, about: values that are no keys are taken to occur often."""
+    """Return the estimated rows of a join. Values outside of keys are assumed to be frequent."""
     if pair and (pair[0].unique or pair[1].unique):
         return max(left, right)
     return left * right // (_DISTINCT if pair else 1)
@@ -216,7 +213,7 @@ def _is_lateral(item: Item) -> bool:
 
 
 def _equal(rng: random.Random, left: Sequence[Column], right: Sequence[Column]) -> tuple[Column, Column] | None:
-    """Return two columns of one type and collation, preferably a key; None where there are no such."""
+    """Return two columns of equal type and collation, preferably a key, or None."""
     pairs = [(a, b) for a in left for b in right if a.type is b.type and a.type.ordered and a.collation == b.collation]
     keys = [pair for pair in pairs if pair[0].unique or pair[1].unique]
     return pick(rng, keys if keys and chance(rng, 50) else pairs) if pairs else None

@@ -1,4 +1,4 @@
-"""Scope: what an expression may refer to. Immutable, extended for each level of a query."""
+"""Immutable scopes: the relations and columns that an expression may reference at one level of a query."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from fuzz.sources.typed.datatypes import DataType
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column. `collation` is one that it was declared with, other than the default. `unique`: it is a key."""
+    """A column. `collation` is its declared collation, "" for the default. `unique`: it is a key."""
 
     name: str
     type: DataType
@@ -20,23 +20,23 @@ class Column:
 
 
 def numbered(types: Sequence[DataType], letter: str = "c") -> tuple[Column, ...]:
-    """Return columns of such types, called c1, c2 and so on."""
+    """Return columns of these types, named c1, c2 and so on."""
     return tuple(Column(f"{letter}{n}", type_) for n, type_ in enumerate(types, start=1))
 
 
 def under(alias: str, columns: Sequence[Column]) -> tuple[Column, ...]:
-    """Return the columns of an item of FROM as its level sees them."""
+    """Return the columns of a FROM item, qualified with its alias."""
     return tuple(replace(column, name=f"{alias}.{column.name}") for column in columns)
 
 
 def names(columns: Sequence[Column]) -> str:
-    """Return a list of columns as SQL."""
+    """Return a list of column names as SQL."""
     return ", ".join(column.name for column in columns)
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """What FROM takes by name: a table or a common table expression."""
+    """A table or common table expression."""
 
     name: str
     columns: tuple[Column, ...]
@@ -45,17 +45,17 @@ class Relation:
 
 @dataclass(frozen=True)
 class Scope:
-    """What one level of a query sees. All of its text that has a collation is brought to the one named here."""
+    """The names usable at one level of a query. All collatable text gets the scope's collation."""
 
     catalog: ServerCatalog
     relations: tuple[Relation, ...]  # for FROM
-    columns: tuple[Column, ...] = ()  # of this level and those around it
+    columns: tuple[Column, ...] = ()  # of this level and outer levels
     collation: str = '"default"'
-    rows: int = 1  # how often an expression is evaluated, about
+    rows: int = 1  # estimated evaluations of an expression
     level: int = 0
 
     def over(self, columns: tuple[Column, ...], rows: int) -> "Scope":
-        """Return the scope over these columns besides those of the levels around."""
+        """Return the scope over these columns and those of outer levels."""
         return replace(self, columns=self.columns + columns, rows=max(1, self.rows * rows))
 
     def only(self, columns: tuple[Column, ...]) -> "Scope":
@@ -63,7 +63,7 @@ class Scope:
         return replace(self, columns=columns)
 
     def inner(self) -> "Scope":
-        """Return the scope of a subquery, which sees the columns of this level."""
+        """Return the scope of a subquery, which can reference the columns of this level."""
         return replace(self, level=self.level + 1)
 
     def with_relations(self, relations: tuple[Relation, ...]) -> "Scope":
@@ -71,20 +71,20 @@ class Scope:
         return replace(self, relations=self.relations + relations)
 
     def without_relations(self) -> "Scope":
-        """Return the scope in which there is nothing for a subquery to read."""
+        """Return the scope without relations, so that no expression contains a subquery."""
         return replace(self, relations=())
 
     def alias(self, n: int) -> str:
-        """Return an alias that no level around uses."""
+        """Return an alias that no outer level uses."""
         return f"{'abcdefghijk'[self.level]}{n + 1}"
 
     @cached_property
     def types(self) -> tuple[DataType, ...]:
-        """Return the types of its columns, most frequent ones repeated; some type where there are none."""
+        """Return the types of its columns, with duplicates; int4 and text if there are no columns."""
         return tuple(column.type for column in self.columns) or (self.catalog.types["int4"], self.catalog.types["text"])
 
     def of_type(self, type_: DataType) -> list[str]:
-        """Return its columns whose values are of the type, as SQL of exactly that type and the scope's collation."""
+        """Return its columns of that type, as SQL with exactly that type and the scope's collation."""
         return [self._as(column, type_) for column in self.columns if _is(column.type, type_)]
 
     def _as(self, column: Column, type_: DataType) -> str:

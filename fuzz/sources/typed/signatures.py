@@ -1,4 +1,4 @@
-"""Forms: ways to write an expression from others, as templates of SQL with types, polymorphic ones among them."""
+"""Signatures of expressions: SQL templates with argument and result types, which may be polymorphic."""
 
 from dataclasses import dataclass
 from string import Formatter
@@ -11,7 +11,10 @@ _ARITHMETIC: Final = frozenset("+-*/%")
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A template with a hole {} for each argument. `small`: numbers must be, as they say how large the result is."""
+    """A template with a placeholder {} per argument.
+
+    `small`: numbers determine the size of the result, so they must be small.
+    """
 
     template: str
     arguments: tuple[str, ...]  # keys of types
@@ -19,12 +22,12 @@ class Signature:
     small: bool = False
 
     def sql(self, arguments: list[str]) -> str:
-        """Return the expression with such arguments."""
+        """Return the expression with these arguments."""
         return self.template.format(*arguments)
 
 
 def call(name: str, form: str, arguments: tuple[str, ...], key: str, result: DataType | None) -> Signature:
-    """Return a row of calls.sql as a form; `result` is None where it is polymorphic."""
+    """Return the signature for a row of calls.sql. `result` is None if it is polymorphic."""
     is_long = result is None or result.long
     if form == "cast":
         return Signature(f"({{}})::{result.name if result else key}", arguments, key)
@@ -37,7 +40,7 @@ def call(name: str, form: str, arguments: tuple[str, ...], key: str, result: Dat
 
 
 def syntax(result: str, template: str) -> Signature:
-    """Return the form of a template whose holes name types, as {text} does."""
+    """Return the signature for a template whose placeholders name types, such as {text}."""
     parts = [(text, key) for text, key, _, _ in Formatter().parse(template)]
     written = "".join(f"{text}{'{}' if key else ''}" for text, key in parts)
     return Signature(written, tuple(key for _, key in parts if key), result)

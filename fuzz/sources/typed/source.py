@@ -1,10 +1,8 @@
-"""Typed statements: composed, by type, of all the functions, operators, casts and aggregates that the arm offers.
+"""Source `typed`: statements composed by type from the functions, operators, casts and aggregates of the arm.
 
-Over the scenes of our generators, and over one of its own with every family of types. What a statement does is
-determined by the data, by construction. The arm that others are held against plays the steps one after another: most of
-those that it refuses, or that would take long there, are left out.
-
-A scene with columns of every family of types: what an arm offers, and types of its own.
+Scenes are those of generators, or one of its own with columns of all families of types and user-defined types.
+Statements are deterministic by construction. The reference executes them in sequence; most of those that it refuses or
+executes slowly are dropped.
 """
 
 import random
@@ -35,7 +33,7 @@ _TYPES: Final = (
     "CREATE TYPE nested AS (p pair, d date, m mood)",
     "CREATE TYPE span AS RANGE (subtype = float8, subtype_diff = float8mi)",
 )
-# What columns of such types hold in row {}.
+# SQL of a column's value in row {}, for user-defined types.
 _OWN: Final[tuple[tuple[str, str], ...]] = (
     ("mood", "(enum_range(NULL::mood))[1 + {} % 4]"),
     ("natural_number", "({} % 9)"),
@@ -57,10 +55,10 @@ _COLUMNS: Final = 10
 
 
 def scene(rng: random.Random, catalog: ServerCatalog, rows: int) -> tuple[Step, ...]:
-    """Return the steps that make and fill some tables of at most so many rows."""
+    """Return the steps that create and fill some tables of at most `rows` rows."""
     steps = [Step(sql) for sql in _TYPES]
     keys = [key for key in _FAMILIES if key in catalog.types]
-    common = some(rng, keys, _COLUMNS // 2)  # of which each table has some, so that tables can be joined
+    common = some(rng, keys, _COLUMNS // 2)  # each table has some of these types, so that tables can be joined
     for n in range(between(rng, 2, _TABLES)):
         chosen = (*some(rng, common, 3), *some(rng, keys, _COLUMNS - 3))
         steps += _table(
@@ -88,28 +86,28 @@ def _table(rng: random.Random, catalog: ServerCatalog, name: str, types: list[Da
 
 
 def _cycle(rng: random.Random, type_: DataType) -> str:
-    """Return SQL that goes through values of a type, and NULL, as g counts."""
+    """Return SQL that cycles through the values of a type, and NULL, as g increases."""
     values = type_.values + (some(rng, type_.edges, 2) if chance(rng, 25) else ())
     cases = " ".join(f"WHEN {n} THEN {value}" for n, value in enumerate(values))
     return f"CASE g * {pick(rng, (1, 3, 7))} % {len(values) + 1} {cases} END"
 
 
-_TRIES: Final = 5  # scenes until one has tables
-_DRAWN: Final = 4  # statements drawn for each that a case has
-_LARGEST: Final = 12_000  # characters
+_TRIES: Final = 5  # scenes to try until one has tables
+_DRAWN: Final = 4  # statements generated per statement of a case
+_LARGEST: Final = 12_000  # upper bound of a statement's length, in characters
 _MOST_ROWS: Final = 2_000
-_REFUSED: Final = 3  # percent of those that fail stay
+_REFUSED: Final = 3  # percentage of failing statements that are kept
 _STEPS: Final = Weighted((80, "query"), (15, "change"), (5, "index"))
 
 
 class Typed(Source):
-    """Statements that are typed by the arm's own catalogs."""
+    """Statements composed from the arm's own catalogs."""
 
     name: ClassVar[str] = "typed"
 
     @classmethod
     def lacks(cls, given: UserInput) -> str:
-        """Return nothing: an arm has catalogs."""
+        """Return "", because every arm has catalogs."""
         return ""
 
     def generate(self, rng: random.Random, scale: Scale) -> Case:
@@ -157,7 +155,7 @@ def _drawn(rng: random.Random, scope: Scope, tables: tuple[Table, ...], indexes:
 
 
 def _rehearsed(connection: psycopg.Connection[Any], step: Step) -> bool | None:
-    """Tell whether a step succeeds, which it does for good; None if it is too large. Raises psycopg.Error."""
+    """Execute a step, and return whether it succeeds; None if it is too large or slow. Raises psycopg.Error."""
     if len(step.sql) > _LARGEST or not is_quick(connection, step.sql):
         return None
     try:

@@ -1,7 +1,7 @@
-"""Values of the built-in types: common ones, ascending where their type has an order, and edges, which make errors.
+"""Values of the built-in types: common ones, ascending if the type has an order, and extreme ones, which may fail.
 
-All are small, so that sums stay in range and texts short. None depends on the session or the clock. There are none of
-bpchar: as text, its values cannot be told apart by their blanks.
+Common values are small, so that sums stay in range and texts short. None depends on the session or the clock. bpchar
+has no values: as text, they would lose trailing blanks.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _DAYS: Final = ("1999-12-31", "2000-01-01", "2024-02-29", "2024-03-01", "2031-07
 _TIMES: Final = ("00:00:00", "01:02:03", "12:00:00.5", "23:59:59")
 _MOMENTS: Final = tuple(f"{day} {time}" for day, time in zip(_DAYS, (*_TIMES, "06:00"), strict=True))
 
-# By the name in pg_type. Types that are not here take part only where a scene has values of them.
+# By name in pg_type. Other types are used only if a scene has values of them.
 VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "bool": ("false", "true"),
     "int2": ("-3", "0", "1", "2", "5", "12"),
@@ -68,4 +68,4 @@ EDGES: Final[Mapping[str, tuple[str, ...]]] = {
     "interval": ("100 years", "-1000 days 25:00"),
     "time": ("24:00:00",),
 }
-BOUNDED: Final = ("0", "1", "2", "3")  # integers for arguments that say how large a result is
+BOUNDED: Final = ("0", "1", "2", "3")  # integers for arguments that determine the size of a result
