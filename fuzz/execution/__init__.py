@@ -1,1 +1,1 @@
-"""A case on all arms in lockstep, under modes, into observations."""
+"""Execution of a case on all arms concurrently, under modes, which yields observations."""

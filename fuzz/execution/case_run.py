@@ -1,4 +1,4 @@
-"""One run: a case played on one arm in a session of its own, from CREATE SCHEMA to the last line of the log."""
+"""One run: a case executed on one arm in its own session, from CREATE SCHEMA to the last log line of its backend."""
 
 import errno
 import os
@@ -24,22 +24,24 @@ from oracles.framework.comparison import DISK_FULL
 from oracles.model.case import Case
 from oracles.model.observation import CaseObservation, Message, Outcome, Run
 
-ATTEMPTS: Final = 3  # somebody else's crash ends our session too; then the run starts anew
+# A crash in another session also ends ours; the run is then repeated.
+ATTEMPTS: Final = 3
 
 _CREATE = messages.query("CREATE SCHEMA duel")
 _CLEAR = messages.query("SELECT pgduel_tools.clear()")
-_BYSTANDER: Final = ("57P01", "57P02", "57P03")  # the session was ended, or not let in, for no fault of its own
+_BYSTANDER: Final = ("57P01", "57P02", "57P03")  # the session was ended or refused for a reason outside of it
 _PANIC: Final = re.compile(rf"^PANIC: .*: {os.strerror(errno.ENOSPC)}$", re.MULTILINE)
 _DEATH_LOOKS, _EXIT_LOOKS, _PAUSE = 100, 1000, 0.02
-_EXIT_CPU = 2.0  # seconds of its own time in which a session that is told to end does so, however busy the machine is
+# CPU seconds within which a signalled backend exits, independent of the machine's load
+_EXIT_CPU = 2.0
 
 
 class Lost(Exception):
-    """The session is gone, or had to be ended: what was observed until then stands."""
+    """Raised if the session is lost or had to be ended. What was observed before remains valid."""
 
 
 class CaseRun:
-    """A run under way; `exchange` drives it."""
+    """A run in progress, driven by `exchange`."""
 
     def __init__(self, place: WorkerDatabase, case: Case, run: Run, statement_timeout_ms: int) -> None:
         self._place = place
@@ -59,7 +61,10 @@ class CaseRun:
         self._cleared = False
 
     def exchange(self) -> Exchange[CaseObservation]:
-        """CaseRun the case until nothing disturbed it. Raises ServerError where the server cannot be had."""
+        """Run the case until an attempt is undisturbed, and return what was observed.
+
+        Raises ServerError if the server is unavailable.
+        """
         for attempts_left in reversed(range(ATTEMPTS)):
             self._forget()
             try:
@@ -73,7 +78,7 @@ class CaseRun:
         return self._seen
 
     def _attempt(self) -> Exchange[bool]:
-        """CaseRun the case once; tell whether something outside of it disturbed it. Raises ServerError."""
+        """Run the case once, and return whether a cause outside of it disturbed the run. Raises ServerError."""
         yield from self._place.make_ready()
         self._place.soiled = True
         self._place.log.mark()
@@ -92,13 +97,14 @@ class CaseRun:
         return False
 
     def _perform(self, session: Wire) -> Exchange[None]:
-        """CaseRun all repetitions; what is kept of each but its resources is overwritten by the next."""
+        """Run all repetitions. Each overwrites the observations of the previous one, except for its resources."""
         case = b"".join(frames.data for frames in self._frames)
         count = sum(frames.replies for frames in self._frames)
         for _ in range(self._run.repeats):
             self._seen = replace(self._seen, steps=())
-            session.send(self._drop_roles + _CREATE, 1 + bool(self._drop_roles))  # where it was cut short before
-            self._before = session.expected  # replies that precede those of the case
+            # Roles exist if an earlier run was cut off.
+            session.send(self._drop_roles + _CREATE, 1 + bool(self._drop_roles))
+            self._before = session.expected  # replies before those of the case
             session.send(case, count)
             yield from self._settled(session, playing=True)
             replies = session.take_replies()
@@ -108,7 +114,7 @@ class CaseRun:
             yield from self._look_inside(session)
 
     def _settled(self, session: Wire, *, playing: bool = False) -> Exchange[None]:
-        """Wait for all replies. Raises Lost; where the case was playing, keeps its replies so far."""
+        """Wait for all replies. Raises Lost if the session is lost; if `playing`, keeps the case's replies so far."""
         yield session
         if not session.settled:
             self._silent = True
@@ -121,7 +127,7 @@ class CaseRun:
             raise Lost
 
     def _end(self, session: Wire) -> Exchange[None]:
-        """End a session that ignored statement_timeout: politely, then so that it shows where it hangs, then surely."""
+        """End a session that ignored statement_timeout: with SIGTERM, then SIGABRT for a backtrace, then SIGKILL."""
         for number in (signal.SIGTERM, signal.SIGABRT, signal.SIGKILL) if session.pid else ():
             with suppress(ProcessLookupError):
                 os.kill(session.pid, number)
@@ -136,7 +142,7 @@ class CaseRun:
         session.close()
 
     def _tidy_up(self, session: Wire, status: str) -> Exchange[None]:
-        """End what the case left open, and look at what stays nevertheless."""
+        """End what the case left open, and record what remains held."""
         rollback = b"" if status == "I" else messages.query("ROLLBACK")
         session.send(rollback + messages.query(residue.TIDY) + messages.query(residue.LEFT_INSIDE), 2 + bool(rollback))
         yield from self._settled(session)
@@ -147,7 +153,7 @@ class CaseRun:
         self._seen = replace(self._seen, residue=left)
 
     def _look_inside(self, session: Wire) -> Exchange[None]:
-        """Ask the session itself, in one go, remove what the case made, and see what the session holds then."""
+        """Query the session's state in one batch, remove the objects of the case, and record the results."""
         asked = {
             "counters": messages.query(residue.COUNTERS) if self._run.explain else b"",
             "digests": messages.query(residue.DIGESTS),
@@ -161,7 +167,8 @@ class CaseRun:
         yield from self._settled(session)
         answers = dict(zip(asked, session.take_replies(), strict=True))
         failed = any(_complaint(answers[name]) for name in ("roles", "clear") if name in answers)
-        self._cleared = not failed and residue.table(answers["clear"]) == [["f"]]  # nothing left elsewhere
+        # clear() returns whether objects remain elsewhere.
+        self._cleared = not failed and residue.table(answers["clear"]) == [["f"]]
         if "types" in answers:
             self._require(answers["types"], "name types")
             self._reader.type_names = {int(oid): name for oid, name in residue.pairs(answers["types"])}
@@ -188,7 +195,7 @@ class CaseRun:
         return messages.query(f"SELECT oid, typname FROM pg_type WHERE oid IN ({oids})") if oids else b""
 
     def _leave(self, session: Wire) -> Exchange[None]:
-        """Say goodbye, and wait until the backend is gone: it may still crash, or complain, on its way out."""
+        """Terminate the session, and wait until its backend has exited, because it may crash or log during exit."""
         session.send(messages.TERMINATE, 1)
         yield session
         entries = self._place.log.entries()
@@ -199,7 +206,7 @@ class CaseRun:
         self._seen = replace(self._seen, log=about(pid, entries), remote=remote(pid, entries), crash=crash)
 
     def _explain_loss(self, session: Wire) -> Exchange[bool]:
-        """Complete the observation of a session that was lost; tell whether that was no doing of the case."""
+        """Complete the observation of a lost session, and return whether the case did not cause the loss."""
         partial = session.partial
         words = [messages.message_of(data) for kind, data in partial.others if kind == messages.ERROR_RESPONSE]
         fatal = words[-1].sqlstate if words and words[-1].severity == "FATAL" else ""
@@ -215,13 +222,13 @@ class CaseRun:
         return self._seen.crash is None and not self._silent and (not fatal or fatal in _BYSTANDER)
 
     def _require_room(self) -> None:
-        """Raise ServerError if the disk is full, unless it was the case that filled it, and emptied it by now."""
+        """Raise ServerError if the disk is full, unless the case filled it and its space is free again."""
         refused = any(step.sqlstate == DISK_FULL for step in self._seen.steps)
         if (refused and self._place.is_full()) or _PANIC.search(self._seen.crash or ""):
             raise self._place.no_room()
 
     def _await_death(self) -> Exchange[None]:
-        """Wait until the postmaster has told whose death ended the session, unless it is gone itself."""
+        """Wait until the postmaster has logged which process died, or is gone itself."""
         for _ in range(_DEATH_LOOKS):
             if deaths(self._place.log.entries()).lines or not self._place.cluster.alive():
                 return
@@ -229,12 +236,12 @@ class CaseRun:
 
 
 def _drop_roles(case: Case) -> bytes:
-    """Return what removes the roles that the case makes, which belong to no database; nothing if it makes none."""
+    """Return a message that drops the roles of the case, which are global; b"" if it creates none."""
     made = sorted({role for step in case.all_steps if (role := role_made(step.sql))})
     return messages.query(f"SELECT pgduel_tools.drop_roles('{{{','.join(made)}}}')") if made else b""
 
 
 def _complaint(reply: Reply) -> Message | None:
-    """Return the error that a reply consists of, if it does."""
+    """Return the error in a reply, or None."""
     errors = (payload for kind, payload in reply.others if kind == messages.ERROR_RESPONSE)
     return next(map(messages.message_of, errors), None)

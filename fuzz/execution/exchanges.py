@@ -1,4 +1,4 @@
-"""A loop that runs exchanges with several servers at once, so that all arms work at the same time."""
+"""A loop that runs exchanges with several servers concurrently, so that all arms work at the same time."""
 
 import select
 import time
@@ -12,26 +12,27 @@ T = TypeVar("T")
 Exchange = Generator[Wire | float, None, T]
 """A coroutine that exchanges messages with one server. It yields a Wire to wait for, or seconds to pause."""
 
-_LOOK: Final = 0.2  # seconds between two looks at whether to stop, where no server says anything
+# maximum seconds between two calls of `stop` while no server sends data
+_LOOK: Final = 0.2
 
 
 class Abandoned(Exception):
-    """Exchanges were cancelled, so there is no result."""
+    """Raised if exchanges were cancelled, so that there is no result."""
 
 
 def never() -> bool:
-    """Tell that there is no need to stop."""
+    """Return False: never stop."""
     return False
 
 
 class _Turn:
-    """An exchange and what it waits for."""
+    """An exchange, and the event that it waits for."""
 
     def __init__(self, exchange: "Exchange[T]", slot: int) -> None:
         self.exchange = exchange
         self.slot = slot
         self.wire: Wire | None = None
-        self.until = 0.0  # when to resume at the latest
+        self.until = 0.0  # latest time to resume
 
     def ready(self, now: float) -> bool:
         return now >= self.until or (self.wire is not None and self.wire.settled)
@@ -40,10 +41,10 @@ class _Turn:
 def run_exchanges(
     exchanges: "Sequence[Exchange[T]]", silence_seconds: float, stop: Callable[[], bool] = never
 ) -> list[T]:
-    """Run exchanges concurrently and return their results in the order given.
+    """Run exchanges concurrently, and return their results in the given order.
 
-    A server that stays silent for `silence_seconds` makes its exchange resume with the Wire unsettled.
-    Raises Abandoned, and closes the exchanges, soon after `stop` returns true.
+    If a server sends nothing for `silence_seconds`, its exchange resumes with an unsettled Wire. Soon after `stop`
+    returns true, the exchanges are closed. Raises Abandoned.
     """
     results: dict[int, T] = {}
     turns = [_Turn(exchange, slot) for slot, exchange in enumerate(exchanges)]
@@ -61,7 +62,7 @@ def run_exchanges(
 
 
 def _resume(turn: _Turn, results: dict[int, T], silence_seconds: float) -> bool:
-    """Resume an exchange until it has to wait; tell whether it goes on."""
+    """Resume an exchange until it has to wait, and return whether it continues."""
     while True:
         try:
             waited_for = next(turn.exchange)
@@ -79,7 +80,7 @@ def _resume(turn: _Turn, results: dict[int, T], silence_seconds: float) -> bool:
 
 
 def _wait(turns: Sequence[_Turn], silence_seconds: float) -> None:
-    """Move bytes where sockets are ready; return after at least one did, a deadline came, or it is time to look up."""
+    """Transfer bytes on ready sockets. Return after one was ready, at a deadline, or when `stop` is due."""
     if not turns:
         return
     wires = {turn.wire.fileno(): turn for turn in turns if turn.wire is not None}

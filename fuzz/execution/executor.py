@@ -1,7 +1,7 @@
-"""The executor: runs a worker's cases on all arms concurrently.
+"""The executor, which runs a worker's cases on all arms concurrently.
 
-Each arm gets a database of the worker's own. Runs on different arms go on concurrently in one loop; runs on the same
-arm follow one another, so that what one leaves behind is not taken for another's.
+The worker has a database on each arm. Runs on different arms are concurrent in one loop. Runs on one arm are
+sequential, so that remains are attributed to the right run.
 """
 
 from collections import defaultdict
@@ -21,11 +21,12 @@ from oracles.model.case import Case
 from oracles.model.observation import CaseObservation, Run
 
 STATEMENT_TIMEOUT_MS: Final = 5000
-_GRACE_SECONDS = 5.0  # that a server may stay silent beyond statement_timeout
+# seconds that a server may stay silent after statement_timeout
+_GRACE_SECONDS = 5.0
 
 
 class Executor:
-    """Databases of one worker on all arms. Use as a context manager; leaving it drops them."""
+    """The databases of one worker on all arms. It is a context manager that drops them on exit."""
 
     def __init__(
         self,
@@ -34,9 +35,9 @@ class Executor:
         statement_timeout_ms: int = STATEMENT_TIMEOUT_MS,
         stop: Callable[[], bool] = never,
     ) -> None:
-        """Make the databases; `worker` (letters and digits) tells apart stages on the same arms. Raises ServerError.
+        """Create the databases. `worker` (letters and digits) distinguishes executors on the same arms.
 
-        `stop` is asked several times a second whether to abandon what is being observed.
+        Several times a second, `stop` is called; if it returns true, the observation is abandoned. Raises ServerError.
         """
         self._timeout_ms = statement_timeout_ms
         self._stop = stop
@@ -52,14 +53,14 @@ class Executor:
 
     @property
     def settings(self) -> frozenset[str]:
-        """The names, in lower case, of all settings that any arm has."""
+        """Return the lower-case names of all settings that any arm has."""
         return frozenset().union(*(place.settings for place in self._places.values()))
 
     def observe(self, case: Case, runs: Sequence[Run]) -> dict[Run, CaseObservation]:
-        """Execute each distinct run of the case and return what was observed. Raises ServerError, Abandoned.
+        """Execute each distinct run of the case, and return the observations. Raises ServerError, Abandoned.
 
-        A server that crashed, or was killed, is up again when this returns. What was abandoned goes on in the server
-        until its statement ends, or the executor is used again or closed.
+        A server that crashed or was killed is restarted before this returns. An abandoned statement continues on the
+        server until it ends, or until the executor is used again or closed.
         """
         queues: dict[str, list[Run]] = defaultdict(list)
         for run in dict.fromkeys(runs):
@@ -70,7 +71,7 @@ class Executor:
         return {run: observation for part in observed for run, observation in part.items()}
 
     def _silence(self, run: Run) -> float:
-        """Return after how many seconds of silence a run is ended."""
+        """Return the seconds of silence after which a run is ended."""
         return seconds_allowed(run, self._timeout_ms) + (0 if run.patience else _GRACE_SECONDS)
 
     def _play_all(self, place: WorkerDatabase, case: Case, runs: Sequence[Run]) -> Exchange[dict[Run, CaseObservation]]:
@@ -88,7 +89,7 @@ class Executor:
                     observed[run] = yield from self._play(place, case, run)
             else:
                 observed |= parts
-        with suppress(ServerError):  # where that does not work, the next run tells
+        with suppress(ServerError):  # the next run reports the failure
             yield from place.make_ready()
         return observed
 

@@ -1,4 +1,4 @@
-"""The state of a session that does not answer: waits and stacks of its backend and of its parallel workers."""
+"""State of a session that does not answer: waits and stacks of its backend and parallel workers."""
 
 import shutil
 import subprocess
@@ -11,8 +11,8 @@ from fuzz.execution.worker_database import WorkerDatabase
 _WAITS: Final = """
 SELECT pid::text, backend_type, coalesce(state, 'no state'), coalesce(wait_event_type || ': ' || wait_event, 'no wait')
 FROM pg_stat_activity WHERE $1::int IN (pid, leader_pid) ORDER BY leader_pid IS NOT NULL, pid"""
-_FRAMES: Final = 30  # of a stack
-_SECONDS: Final = 20  # for one stack
+_FRAMES: Final = 30  # maximum frames per stack
+_SECONDS: Final = 20  # timeout of gdb per process
 
 
 def hang_report(place: WorkerDatabase, pid: int) -> Exchange[tuple[str, ...]]:

@@ -1,6 +1,6 @@
-"""JudgedCase: one case before all oracles. What they ask for is executed, once each, until none asks for more.
+"""Judging a case: the runs that oracles request are executed, once each, until no oracle requests more.
 
-Assignments: which arms each oracle judges. Some oracles are for arms of a kind only.
+An assignment lists the arms that an oracle judges. Some oracles need arms with equal plans.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,20 +18,20 @@ from oracles.model.oracle import Agree, More, Observations, Oracle, Verdict
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """An oracle and the arms that it judges: the first is the one the others are held against, or is judged alone."""
+    """An oracle and the arms that it judges. The first is the reference, or the only one."""
 
     oracle: Oracle
     arms: tuple[str, ...]
 
 
 def assignments(oracles: Sequence[Oracle], arms: Sequence[Arm]) -> tuple[Assignment, ...]:
-    """Return the assignments of all oracles that have arms to judge: two, or a single one if they can do with that."""
+    """Return the assignments of all oracles with enough arms to judge: two, or one if that suffices for the oracle."""
     given = (Assignment(oracle, tuple(arm.name for arm in _judged(oracle, arms))) for oracle in oracles)
     return tuple(assignment for assignment in given if len(assignment.arms) > assignment.oracle.needs_another_arm)
 
 
 def absences(oracles: Sequence[Oracle], arms: Sequence[Arm]) -> Iterator[str]:
-    """Yield a line for each arm that an oracle does not judge: which, and why."""
+    """Yield a line with the reason for each arm that an oracle does not judge."""
     if len(arms) == 1:
         idle = ", ".join(oracle.name for oracle in oracles if oracle.needs_another_arm)
         yield f"{idle}: not asked, there is no other arm to hold {arms[0].name} against"
@@ -44,27 +44,29 @@ def absences(oracles: Sequence[Oracle], arms: Sequence[Arm]) -> Iterator[str]:
 
 
 def _judged(oracle: Oracle, arms: Sequence[Arm]) -> list[Arm]:
-    """Return the arms whose differences, if any, the oracle may blame on one of them."""
+    """Return the arms that the oracle may compare with the reference."""
     if not oracle.needs_equal_plans:
         return list(arms)
     return [arm for arm in arms if arm.planner == arms[0].planner]
 
 
 class Observer(Protocol):
-    """Whatever executes runs: an Executor, or one that plants bugs."""
+    """An executor of runs: `Executor`, or a wrapper that plants bugs."""
 
     def observe(self, case: Case, runs: Sequence[Run]) -> Mapping[Run, CaseObservation]:
-        """Execute each run and return what was observed. Raises ServerError, Abandoned."""
+        """Execute each run, and return the observations. Raises ServerError, Abandoned."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedCase:
-    """The verdicts on a case, as pairs of an oracle's name and a verdict, and all that they rest on."""
+    """The verdicts on a case, each with the oracle's name, and the observations that they are based on."""
 
     verdicts: tuple[tuple[str, Verdict], ...]
     observations: Mapping[Run, CaseObservation]
-    complete: bool = True  # False: it was abandoned, or enough; verdicts are those that were certain by then
-    symptoms: frozenset[str] = frozenset()  # of findings that nothing spoke against when that was enough
+    # False if judging was abandoned, or stopped at a sufficient symptom; verdicts are those reached before
+    complete: bool = True
+    # symptoms of unconfirmed findings at the time it stopped
+    symptoms: frozenset[str] = frozenset()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -73,7 +75,10 @@ class JudgedCase:
 
     @property
     def statements(self) -> int:
-        """Return how many statements were really compared: by the oracle that compared most, since all see the same."""
+        """Return the number of compared statements.
+
+        It is a maximum over oracles, because all judge the same statements.
+        """
         compared = {name: 0 for name, _ in self.verdicts}
         for name, verdict in self.verdicts:
             if isinstance(verdict, Agree):
@@ -88,12 +93,12 @@ def judge_case(
     known: Observations | None = None,
     enough: str | None = None,
 ) -> JudgedCase:
-    """Try a case before the oracles, each of which judges the arms that it is assigned. Raises ServerError.
+    """Judge a case by the assigned oracles. Raises ServerError.
 
-    What is `known` of it by now is not observed again. A symptom that is `enough` ends it, whatever may yet speak
-    against it.
-    All oracles judge anew in each round, so that each has seen every run in the end: a crash in a run that another
-    oracle asked for is seen too.
+    Observations in `known` are not repeated. Judging stops at the symptom `enough`, even if more runs might refute it.
+
+    In each round all oracles judge again, so each finally has all observations. For example, an oracle then judges a
+    crash in a run that another oracle requested.
     """
     observations = dict(known or {})
     judged: list[tuple[Verdict, ...] | More] = []
@@ -113,7 +118,7 @@ def judge_case(
         (assignment.oracle.name, verdict)
         for assignment, given in zip(
             assignments, judged, strict=False
-        )  # nothing was judged where the first runs were abandoned
+        )  # there is no judgement if the first runs were abandoned
         if not isinstance(given, More)
         for verdict in with_votes(given, assignment.arms)
     )
@@ -129,7 +134,10 @@ def _unobserved(
     judged: Sequence[tuple[Verdict, ...] | More],
     observations: Mapping[Run, CaseObservation],
 ) -> list[Run]:
-    """Return the runs asked for. An oracle that asks for what it has would go on asking for ever."""
+    """Return the requested runs without observations.
+
+    Raises ValueError if an oracle requests only runs that it has, because it would do so forever.
+    """
     wanted: dict[Run, None] = {}
     for assignment, given in zip(assignments, judged, strict=True):
         if isinstance(given, More):

@@ -1,6 +1,6 @@
-"""Messages of PostgreSQL's frontend/backend protocol, version 3: those that pgduel sends and those that it reads.
+"""Messages of PostgreSQL's frontend/backend protocol, version 3, as far as pgduel sends or reads them.
 
-All parameters and results are in text form.
+All parameters and results are in text format.
 """
 
 import struct
@@ -12,7 +12,8 @@ from oracles.model.observation import Message
 PROTOCOL_VERSION: Final = 196608
 COPY_CHUNK_BYTES: Final = 1 << 16
 
-_FIELD = struct.Struct(">IhIhih")  # table, attribute, type, its length, modifier, format: follows the column's name
+# after the column's name: table, attribute, type, type length, modifier, format
+_FIELD = struct.Struct(">IhIhih")
 
 # Types of messages from the server.
 BACKEND_KEY, READY, COMMAND_COMPLETE = ord("K"), ord("Z"), ord("C")
@@ -33,24 +34,24 @@ def _text(value: str) -> bytes:
 
 
 def startup(parameters: Mapping[str, str]) -> bytes:
-    """Return the first message of a connection; parameters are user, database and any setting of the server."""
+    """Return the startup message. Parameters are user, database, and any settings of the server."""
     payload = PROTOCOL_VERSION.to_bytes(4, "big")
     payload += b"".join(_text(part) for pair in parameters.items() for part in pair) + b"\0"
     return (len(payload) + 4).to_bytes(4, "big") + payload
 
 
 def query(sql: str) -> bytes:
-    """Return a simple query."""
+    """Return a Query message."""
     return _message(b"Q", _text(sql))
 
 
 def parse(name: str, sql: str) -> bytes:
-    """Return Parse into a prepared statement; the empty name is the unnamed one."""
+    """Return a Parse message for a prepared statement; "" is the unnamed statement."""
     return _message(b"P", _text(name) + _text(sql) + b"\0\0")
 
 
 def bind(statement: str, params: Iterable[str | None] = ()) -> bytes:
-    """Return Bind of the statement to the unnamed portal; parameters and results in text form."""
+    """Return a Bind message for the unnamed portal, with parameters and results in text format."""
     values = [None if value is None else value.encode("utf-8", "surrogateescape") for value in params]
     encoded = b"".join(
         b"\xff\xff\xff\xff" if value is None else len(value).to_bytes(4, "big") + value for value in values
@@ -59,7 +60,7 @@ def bind(statement: str, params: Iterable[str | None] = ()) -> bytes:
 
 
 def execute(max_rows: int = 0) -> bytes:
-    """Return Execute of the unnamed portal, to its end or until `max_rows` more rows have come."""
+    """Return an Execute message for the unnamed portal; 0 rows: no limit."""
     return _message(b"E", b"\0" + max_rows.to_bytes(4, "big"))
 
 
@@ -68,7 +69,7 @@ CLOSE_PORTAL: Final = _message(b"C", b"P\0")
 
 
 def close_statement(name: str) -> bytes:
-    """Return Close of a prepared statement; no error where there is none."""
+    """Return a Close message for a prepared statement. The server ignores an unknown name."""
     return _message(b"C", b"S" + _text(name))
 
 
@@ -79,15 +80,15 @@ def copy_data(data: bytes) -> bytes:
 
 
 def parse_fields(payload: bytes) -> dict[str, str]:
-    """Return the fields of an ErrorResponse or NoticeResponse by their one-letter code."""
+    """Return the fields of an ErrorResponse or NoticeResponse by their one-letter codes."""
     text = payload.decode("utf-8", "replace")
     return {part[0]: part[1:] for part in text.split("\0") if part}
 
 
 def message_of(payload: bytes) -> Message:
-    """Return an error or notice with detail, hint and context, without the note that a parallel worker met it.
+    """Return an error or notice with detail, hint and context.
 
-    Which process of a parallel query meets an error is a matter of timing.
+    The context line "parallel worker" is removed, because timing decides which process raises an error.
     """
     fields = parse_fields(payload)
     context = [line for line in fields.get("W", "").split("\n") if line and line != "parallel worker"]
@@ -98,7 +99,7 @@ def message_of(payload: bytes) -> Message:
 
 
 def columns_of(payload: bytes) -> Iterator[tuple[str, int]]:
-    """Yield name and type OID of each column of a RowDescription."""
+    """Yield the name and type OID of each column of a RowDescription."""
     position = 2
     for _ in range(int.from_bytes(payload[:2], "big")):
         end = payload.index(b"\0", position)
@@ -107,7 +108,7 @@ def columns_of(payload: bytes) -> Iterator[tuple[str, int]]:
 
 
 def values_of(row: bytes) -> list[str | None]:
-    """Return the values of a DataRow; for pgduel's own small queries only."""
+    """Return the decoded values of a DataRow. Only for pgduel's own small queries."""
     values: list[str | None] = []
     position = 2
     for _ in range(int.from_bytes(row[:2], "big")):

@@ -1,4 +1,4 @@
-"""The table of execution modes. A generator names those that suit it; an engine draws from them."""
+"""The execution modes. A generator names the suitable ones, and an engine selects from them."""
 
 from oracles.model.mode import Mode, Protocol
 
@@ -30,7 +30,7 @@ MODES: dict[str, Mode] = {
             "parallel",
             (
                 ("max_parallel_workers_per_gather", "3"),
-                ("parallel_setup_cost", "5"),  # enough to keep Gather out of the inside of loops
+                ("parallel_setup_cost", "5"),  # high enough to avoid Gather on the inner side of nested loops
                 ("parallel_tuple_cost", "0"),
                 ("min_parallel_table_scan_size", "0"),
                 ("min_parallel_index_scan_size", "0"),

@@ -1,4 +1,4 @@
-"""Replies of a server as observations of steps."""
+"""Conversion of a server's replies to observations of steps."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,11 +18,12 @@ QUERY_CANCELED: Final = "57014"
 
 
 class Reader:
-    """Reads the replies to a case's steps.
+    """A reader of the replies to a case's steps.
 
-    Types of results that the case made itself are known by name, since their OIDs differ between arms: `unknown_types`
-    tells what is to be looked up and put into `type_names` first. Row descriptions repeat, so each is decoded once.
-    Messages name the arm's own directories by what they are, as `directories` (path -> that) says.
+    OIDs of types that the case creates differ between arms, so observations have the types' names. `unknown_types`
+    returns the OIDs to look up, and `type_names` takes the names. Row descriptions repeat, so each is decoded once.
+
+    In messages, paths of the arm's own directories are replaced according to `directories` (path -> replacement).
     """
 
     def __init__(self, case: Case, run: Run, frames: Sequence[Frames], directories: Mapping[str, str]) -> None:
@@ -33,7 +34,7 @@ class Reader:
         self._columns: dict[bytes, tuple[tuple[str, int], ...]] = {}
 
     def unknown_types(self, replies: Iterable[Reply]) -> list[int]:
-        """Return the OIDs of user-made types in these replies, sorted."""
+        """Return the OIDs of user-defined types in these replies, sorted."""
         descriptions = {data for reply in replies for kind, data in reply.others if kind == messages.ROW_DESCRIPTION}
         oids = {oid for payload in descriptions for _, oid in self._raw_columns(payload)}
         return sorted(oid for oid in oids if oid >= FIRST_USER_OID)
@@ -45,7 +46,7 @@ class Reader:
         return found
 
     def _described(self, payload: bytes) -> tuple[Column, ...]:
-        """Return the columns of a RowDescription; a type gone before it could be looked up is called `dropped`."""
+        """Return the columns of a RowDescription. A type dropped before its lookup has the name `dropped`."""
         return tuple(
             Column(name, str(oid) if oid < FIRST_USER_OID else self.type_names.get(oid, "dropped"))
             for name, oid in self._raw_columns(payload)
@@ -54,9 +55,9 @@ class Reader:
     def observations(
         self, replies: Sequence[Reply], partial: Reply | None = None, cut: Outcome = Outcome.LOST
     ) -> tuple[Observation, ...]:
-        """Return an Observation for each step.
+        """Return an observation for each step.
 
-        `partial` is what came of a reply that was never finished, if one was not; its step gets the outcome `cut`.
+        `partial` is an incomplete reply, if there is one. Its step has the outcome `cut`.
         """
         observations = []
         position = 0
@@ -79,7 +80,7 @@ class Reader:
         return merged
 
     def _unfinished(self, replies: Sequence[Reply]) -> Observation:
-        """A step whose connection was lost; the SQLSTATE is that of the server's last words, if any."""
+        """Return the observation of a step whose connection was lost, with the SQLSTATE of the last message."""
         merged = self._merge(replies)
         sqlstate = merged.messages[-1].sqlstate if merged.messages else ""
         return replace(merged, sqlstate=sqlstate)
@@ -114,21 +115,24 @@ class Reader:
 
 
 def _timed_out(payload: bytes) -> bool:
-    """Tell a timeout from SQLSTATE 57014 raised by a statement: nobody but statement_timeout cancels a case."""
+    """Return whether statement_timeout caused the error, not a statement that raises SQLSTATE 57014.
+
+    Only statement_timeout cancels statements of a case.
+    """
     fields = messages.parse_fields(payload)
     return fields.get("C") == QUERY_CANCELED and fields.get("R") == "ProcessInterrupts"
 
 
 def _plan_of(replies: Iterable[Reply]) -> Mapping[str, Any] | None:
-    """Return the plan that an EXPLAIN (FORMAT JSON) gave; of several, the one planned quickest.
+    """Return the plan of EXPLAIN (FORMAT JSON); of several, the one with the least planning time.
 
-    None where rules gave none.
+    Return None if rules left no plan.
     """
     return min((told for reply in replies for told in _explained(reply)), key=planning_time, default=None)
 
 
 def _explained(reply: Reply) -> Iterator[Mapping[str, Any]]:
-    """Yield the plan in each row, which holds an array of one, with the planner's processor time if it was told."""
+    """Yield the plan of each row (an array of one element), with the planner's CPU time if it was logged."""
     said = (messages.message_of(payload).text for kind, payload in reply.others if kind == messages.NOTICE_RESPONSE)
     times = [{PLANNER_CPU: cpu} for text in said if (cpu := planner_cpu(text)) is not None]
     for row in reply.rows:

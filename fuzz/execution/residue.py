@@ -1,7 +1,7 @@
-"""What a session holds when its case is over, seen from inside, from another connection, and from the system.
+"""Remains of a case in its session: as seen by the session, by another connection, and by the operating system.
 
-Measured on an assert build with 32 MB of shared buffers: the look from outside costs the server 0.4 ms and pgduel
-0.2 ms, digests 0.1 ms a table and 0.7 us a row, the list of temporary files 0.02 ms.
+Costs on an assert build with 32 MB of shared buffers: The query from outside takes 0.4 ms on the server and 0.2 ms in
+pgduel. Digests take 0.1 ms per table and 0.7 us per row. The list of temporary files takes 0.02 ms.
 """
 
 import os
@@ -27,7 +27,7 @@ DIGESTS: Final = "SELECT * FROM pgduel_tools.digests()"
 CONTEXTS: Final = "SELECT * FROM pgduel_tools.contexts"
 COUNTERS: Final = "SHOW pgduel_probe.counters"
 
-# Pinned buffers are listed only where there are any: the summary is a hundred times cheaper than the list.
+# Pinned buffers are listed only if there are any, because the summary is a hundred times cheaper than the list.
 _LEFT_OUTSIDE = """
 SELECT CASE WHEN (SELECT buffers_pinned FROM pg_buffercache_summary()) = 0 THEN '0' ELSE
     (SELECT count(*)::text FROM pg_buffercache WHERE pinning_backends > 0 AND reldatabase = $1::oid) END
@@ -36,23 +36,27 @@ SELECT concat_ws(' ', locktype, mode,
                  CASE WHEN locktype = 'advisory' THEN format('%s/%s/%s', classid, objid, objsubid) END)
 FROM pg_locks WHERE pid = $2::int AND locktype <> 'virtualxid'
 """
-# Sessions behind foreign servers: what they do, and how many others have the same name and user. Each server has an
-# application name of its own, and postgres_fdw keeps one session for each user and server, so another is one too many.
-# The view pg_stat_activity joins, and joins are what a patch may have broken.
+# Sessions behind foreign servers: their state, and the number of others with the same application name and user.
+#
+# Each server has its own application name, and postgres_fdw keeps one session per user and server. So any second
+# session is an error. The query does not use the view pg_stat_activity, because it has joins, which a patch may have
+# broken.
 _LEFT_REMOTE = f"""
 SELECT state, count(*) OVER (PARTITION BY application_name, usesysid) - 1, pid FROM pg_stat_get_activity(NULL)
 WHERE application_name ~ format('^{LED_BY}%s\\M', $1::text) AND backend_type = 'client backend'
 """
-_LOOKS = 4  # other processes pin buffers for a moment: what leaks stays
+_LOOKS = 4  # other processes pin buffers briefly; a leak remains
 _PAUSE = 0.01
-_REMOTE_LOOKS = 200  # a session whose connection was closed needs a processor to go away
-_ASLEEP = 10  # looks in a row at which no session runs: none is on its way out
+_REMOTE_LOOKS = 200  # after its connection was closed, a session needs CPU time to exit
+# consecutive checks without a running session, after which none is about to exit
+_ASLEEP = 10
 _RELATION_FILE = re.compile(r"/(?:base|global|pg_tblspc)/(?!.*pgsql_tmp)")
-_SHARED_MEMORY = ("/pg_dynshmem/", "/SYSV")  # names of mappings, before the process's own main segment
+# names of mappings, apart from the main shared memory segment
+_SHARED_MEMORY = ("/pg_dynshmem/", "/SYSV")
 
 
 def residue(place: WorkerDatabase, pid: int, inside: Sequence[tuple[str, str]]) -> Exchange[Residue]:
-    """Look at an idle backend from outside; `inside` are kind and name of what it says it still has open."""
+    """Return the remains of an idle backend. `inside` has the kinds and names of objects that it reports as open."""
     for _ in range(_LOOKS):
         rows = yield from place.admin_query(_LEFT_OUTSIDE, (str(place.database_oid), str(pid)))
         pins = int(rows[0][0] or 0)
@@ -78,8 +82,12 @@ def residue(place: WorkerDatabase, pid: int, inside: Sequence[tuple[str, str]]) 
 
 
 def _remote(pid: int, sessions: Sequence[Sequence[str | None]]) -> tuple[str, ...]:
-    """Return what is wrong with sessions behind foreign servers; one that nobody is connected to is on its way out."""
-    held = sum(target.startswith("socket:") for target in _descriptors(Path("/proc") / str(pid))) - 1  # the client's
+    """Return the problems of sessions behind foreign servers.
+
+    If there are more sessions than connections, one is about to exit, so nothing is reported.
+    """
+    # Without the client's own socket.
+    held = sum(target.startswith("socket:") for target in _descriptors(Path("/proc") / str(pid))) - 1
     busy = [f"{state} session" for state, *_ in sessions if state != "idle"]
     surplus = any(int(others or 0) for _, others, _ in sessions)
     if len(sessions) > held:
@@ -88,9 +96,9 @@ def _remote(pid: int, sessions: Sequence[Sequence[str | None]]) -> tuple[str, ..
 
 
 def resources(pid: int, contexts: Reply) -> Resources:
-    """Look at what the system knows of a backend: open descriptors and mappings of shared memory.
+    """Return the operating system's resources of a backend: open descriptors and shared memory mappings.
 
-    Files of relations are left out: a backend keeps them open as long as it has descriptors to spare.
+    Files of relations are not counted, because a backend keeps them open while it has descriptors to spare.
     """
     process = Path("/proc") / str(pid)
     mappings = (process / "maps").read_text().splitlines()
@@ -102,7 +110,7 @@ def resources(pid: int, contexts: Reply) -> Resources:
 
 
 def _descriptors(process: Path) -> Iterator[str]:
-    """Yield what each descriptor of a backend refers to, of those that stay open while we look."""
+    """Yield the target of each descriptor of a backend. Descriptors closed meanwhile are skipped."""
     for descriptor in os.listdir(process / "fd"):
         with suppress(FileNotFoundError):
             yield os.readlink(process / "fd" / descriptor)
@@ -119,6 +127,6 @@ def pairs(reply: Reply) -> tuple[tuple[str, str], ...]:
 
 
 def counters(reply: Reply) -> dict[str, int]:
-    """Return the reach counters, given as one value of `name=number` pairs; none where the probe is not loaded."""
+    """Return the reach counters, which are one text of `name=number` pairs; {} if the probe is not loaded."""
     text = (table(reply) or [[None]])[0][0] or ""
     return {name: int(number) for name, _, number in (pair.partition("=") for pair in text.split())}

@@ -1,10 +1,10 @@
-"""A server's log, read as it grows: which lines are about which process, and who crashed.
+"""A server's log, read as it grows: assignment of lines to processes, and crashes.
 
-Lines start with `%p|%a|` (log_line_prefix of fuzz/servers/settings.py). What processes write past the logger, such as
-failed assertions, backtraces and sanitizer reports, has no prefix; its first line names the process.
+Lines start with `%p|%a|` (log_line_prefix in fuzz/servers/settings.py). Some output bypasses the logger: failed
+assertions, backtraces, sanitizer reports. It has no prefix; its first line contains the process number.
 
-A foreign server may lead back to the same server. The sessions behind it are backends of their own; their application
-name says which backend opened them.
+A foreign server may lead back to the same server. The sessions behind it are separate backends. Their application name
+contains the process number of the backend that opened them.
 """
 
 import re
@@ -28,24 +28,25 @@ _FRAME = re.compile(r"^(?P<file>.*)\(\+(?P<address>0x[0-9a-f]+)\) ?\[0x[0-9a-f]+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A message of the log with its continuation lines; pid 0 where nothing says whose it is."""
+    """A log message with its continuation lines. The pid is 0 if the process is unknown."""
 
     pid: int
     text: str
-    raw: bool = False  # written past the logger
-    leader: int = 0  # the process that opened this session through a foreign server, if one did
+    raw: bool = False  # output that bypasses the logger
+    # process that opened this session through a foreign server, or 0
+    leader: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Deaths:
-    """Processes that died other than by exiting, with the postmaster's line about it; leaders of parallel workers."""
+    """Abnormally ended processes with the postmaster's line about each, and leaders of parallel workers."""
 
     lines: dict[int, str]
     leaders: dict[int, int]
 
 
 class ServerLog:
-    """The tail of one log file."""
+    """The end of one log file, from a mark on."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -53,7 +54,7 @@ class ServerLog:
         self.mark()
 
     def mark(self) -> None:
-        """Forget all that is there by now."""
+        """Set the mark to the current end of the file."""
         self._offset = self._path.stat().st_size if self._path.exists() else 0
 
     def entries(self) -> list[Entry]:
@@ -66,7 +67,7 @@ class ServerLog:
 
 
 def split(text: str) -> list[Entry]:
-    """Split log text into entries."""
+    """Return the entries of log text."""
     found: list[tuple[int, list[str], bool, int]] = []
     for line in text.splitlines():
         if prefixed := _PREFIX.match(line):
@@ -85,7 +86,7 @@ def _named_process(line: str) -> int:
 
 
 def deaths(entries: Iterable[Entry]) -> Deaths:
-    """Return who died, as the postmaster saw it."""
+    """Return the abnormally ended processes, according to the postmaster."""
     lines, leaders = {}, {}
     for entry in entries:
         if died := _DIED.search(entry.text):
@@ -97,7 +98,7 @@ def deaths(entries: Iterable[Entry]) -> Deaths:
 
 
 def about(pid: int, entries: Iterable[Entry]) -> tuple[str, ...]:
-    """Return what a backend and its parallel workers said, and raw lines of nobody in particular."""
+    """Return the messages of a backend and its parallel workers, and raw lines of unknown processes."""
     listed = list(entries)
     leaders = deaths(listed).leaders
     return tuple(entry.text for entry in listed if _is_about(pid, entry, leaders))
@@ -108,7 +109,7 @@ def _is_about(pid: int, entry: Entry, leaders: Mapping[int, int]) -> bool:
 
 
 def remote(pid: int, entries: Iterable[Entry]) -> tuple[Remote, ...]:
-    """Return what sessions said that a backend opened through foreign servers, or that those opened in turn."""
+    """Return the messages of sessions that a backend opened through foreign servers, directly or indirectly."""
     said: list[Remote] = []
     numbers: dict[int, int] = {}
     listed = list(entries)
@@ -122,19 +123,19 @@ def remote(pid: int, entries: Iterable[Entry]) -> tuple[Remote, ...]:
 
 
 def _led(pid: int, entries: Iterable[Entry]) -> set[int]:
-    """Return the sessions that a backend opened through foreign servers, and those that these opened."""
+    """Return the sessions that a backend opened through foreign servers, directly or indirectly."""
     led: set[int] = set()
-    for entry in entries:  # a session says nothing before the one that opened it
+    for entry in entries:  # a session logs nothing before the session that opened it
         if entry.leader == pid or entry.leader in led:
             led.add(entry.pid)
     return led
 
 
 def crash_of(pid: int, entries: Iterable[Entry], executable: Path) -> str | None:
-    """Return the report of a crash of this backend, a parallel worker it led or a session it opened, or None.
+    """Return the report of a crash of this backend, a parallel worker of it or a session that it opened, or None.
 
-    It holds the postmaster's line, if the process died, and all reports of assertions, signals, PANIC and sanitizers,
-    with backtraces in which addresses of static functions are given names.
+    The report has the postmaster's line if the process died. It also has all reports of assertions, signals, PANIC and
+    sanitizers. In backtraces, addresses of static functions are replaced by names.
     """
     listed = list(entries)
     dead = deaths(listed)
@@ -148,9 +149,9 @@ def crash_of(pid: int, entries: Iterable[Entry], executable: Path) -> str | None
 
 
 def symbolised(reports: Iterable[str], executable: Path) -> list[str]:
-    """Return the reports with functions and lines where glibc could give an address only, if binutils are there.
+    """Return the reports with function names and lines for bare addresses, if addr2line is available.
 
-    An address is where a call returns to, so the call itself is what lies before.
+    A return address is after its call, so the preceding address is looked up.
     """
     lines = [line for report in reports for line in report.split("\n")]
     if shutil.which("addr2line") is None:
@@ -166,13 +167,13 @@ def symbolised(reports: Iterable[str], executable: Path) -> list[str]:
 
 
 def _file_of(frame: re.Match[str], executable: Path) -> str:
-    """Return the file that a frame is in; of the server itself, glibc tells the process title."""
+    """Return the file of a frame. For the server itself, glibc reports the process title, so use `executable`."""
     file = frame["file"]
     return str(executable) if file.startswith("postgres: ") or file.endswith("/postgres") else file
 
 
 def _named(file: str, addresses: Sequence[str]) -> list[tuple[str, str]]:
-    """Return addresses with function and line, as far as the file has symbols."""
+    """Return the addresses that have symbols, with function and line."""
     calls = [hex(int(address, 16) - 1) for address in addresses]
     command = ["addr2line", "-f", "-p", "-s", "-e", file, *calls]
     done = subprocess.run(command, capture_output=True, text=True, **server_account().options())

@@ -1,10 +1,11 @@
-"""A session's settings, and each step of a case as messages, by the protocol of the case's modes.
+"""A session's settings, and the messages of each step, by the protocol of the case's modes.
 
-Only QUERY steps follow the modes' protocol; parameters make it an extended one. No form opens or ends a transaction
-of its own accord, so a query may stand inside a transaction block that the case opened, or one that was aborted:
-CURSOR declares and fetches within one simple Query message, whose statements are one implicit transaction outside of
-a block and part of the block inside. It fetches the whole result in two portions with a MOVE 0 between them, because
-rows skipped by a real MOVE would differ wherever the query has no total order.
+Only QUERY steps use the modes' protocol, and parameters require an extended one. No protocol opens or ends a
+transaction by itself. So a query may run inside a transaction block of the case, or in an aborted one.
+
+CURSOR sends DECLARE and FETCHes in one Query message. Outside a block, these statements are one implicit transaction.
+The whole result is fetched in two portions, with a MOVE 0 between them. A real MOVE would skip rows, and without a
+total order other rows on each arm.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,20 +32,20 @@ _RUN_PORTAL_FIRST = messages.DESCRIBE_PORTAL + messages.execute(CURSOR_FIRST_ROW
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Messages, and how many ReadyForQuery answer them."""
+    """Messages, and the number of ReadyForQuery messages in the reply."""
 
     data: bytes
     replies: int = 1
 
 
 def lacking(run: Run, known: AbstractSet[str]) -> tuple[str, ...]:
-    """Return the settings of the run's optional modes that are not among those known, in lower case, to the arm."""
+    """Return the settings of the run's optional modes that the arm does not have. `known` has lower-case names."""
     optional = settings_of(mode for mode in run.modes if mode.optional)
     return tuple(name for name in optional if name.lower() not in known)
 
 
 def adds_nothing(case: Case, run: Run, known: AbstractSet[str]) -> bool:
-    """Tell whether a run differs from the case as it is by optional modes alone whose settings the arm has not got."""
+    """Return whether a run only adds optional modes to the case, with settings that the arm does not have."""
     added = [mode for mode in run.modes if mode not in case.modes]
     optional = all(mode.optional and mode.protocol is None for mode in added)
     unknown = all(name.lower() not in known for name in settings_of(added))
@@ -52,13 +53,13 @@ def adds_nothing(case: Case, run: Run, known: AbstractSet[str]) -> bool:
 
 
 def not_played(case: Case, run: Run, known: AbstractSet[str]) -> CaseObservation:
-    """Return what is seen of a run that is not played, as the arm lacks what it is about."""
+    """Return the observation of a run that is skipped, because the arm lacks its settings."""
     skipped = tuple(Observation(Outcome.SKIPPED) for _ in case.all_steps)
     return CaseObservation(run.arm, skipped, lacking=lacking(run, known))
 
 
 def seconds_allowed(run: Run, statement_timeout_ms: int) -> float:
-    """Return how long a server may take for one step of a run, in seconds: its own limit, or the client's."""
+    """Return the seconds that a server may take for one step of a run: its own limit, or the client's."""
     own = settings_of(run.modes).get("statement_timeout", f"{statement_timeout_ms}ms")
     return int(own.removesuffix("ms")) / 1000 * max(run.patience, 1)
 
@@ -66,7 +67,7 @@ def seconds_allowed(run: Run, statement_timeout_ms: int) -> float:
 def startup_parameters(
     run: Run, database: str, statement_timeout_ms: int, without: Sequence[str] = ()
 ) -> dict[str, str]:
-    """Return what the session starts with: any setting may be given there, so nothing has to be reset later."""
+    """Return the startup parameters. Any setting may be one, so none has to be reset later."""
     parameters = {
         "user": "postgres",
         "database": database,
@@ -90,7 +91,7 @@ def startup_parameters(
 
 
 def frames_of(case: Case, run: Run) -> list[Frames]:
-    """Return the messages of each step of the case, or of the query that the run has instead."""
+    """Return the messages of each step of the case, or of the query that replaces it in the run."""
     protocol = protocol_of(run.modes)
     steps = list(case.all_steps)
     for position, sql in run.instead:
@@ -128,14 +129,17 @@ def _extended(step: Step, sql: str = "", run_portal: bytes = _RUN_PORTAL) -> Fra
 
 
 def _prepared(step: Step) -> Frames:
-    """Execute twice: rows of both appended. Close has a Sync of its own, or an error would have it skipped."""
+    """Return messages that execute a prepared statement twice; the rows of both are concatenated.
+
+    Close has its own Sync, because an error skips all messages before the next Sync.
+    """
     twice = 2 * (messages.bind(_STATEMENT, step.params) + _RUN_PORTAL)
     prepared = messages.parse(_STATEMENT, step.sql) + twice + messages.SYNC
     return Frames(prepared + messages.close_statement(_STATEMENT) + messages.SYNC, replies=2)
 
 
 def _cursor(step: Step) -> Frames:
-    if step.params:  # a portal suspended and resumed: DECLARE takes no parameters
+    if step.params:  # a portal suspended and resumed, because DECLARE takes no parameters
         return _extended(
             step, run_portal=messages.DESCRIBE_PORTAL + messages.execute(CURSOR_FIRST_ROWS) + messages.execute()
         )
@@ -156,7 +160,7 @@ def _explain(step: Step, explain: str) -> Frames:
 
 
 def _explain_prepared(step: Step, explain: str) -> Frames:
-    """EXPLAIN EXECUTE shows the plan that plan_cache_mode leads to; SQL knows the statements of Parse by name."""
+    """Return EXPLAIN EXECUTE, whose plan depends on plan_cache_mode. SQL can execute statements of Parse by name."""
     arguments = ", ".join(_literal(value) for value in step.params)
     execute = f"EXECUTE {_STATEMENT}" + (f" ({arguments})" if arguments else "")
     return Frames(
@@ -170,7 +174,7 @@ def _explain_prepared(step: Step, explain: str) -> Frames:
 
 
 def _explain_cursor(step: Step, explain: str) -> Frames:
-    """Planned for the first rows, as a cursor's query is."""
+    """Return EXPLAIN DECLARE, because the planner optimizes a cursor's query for its first rows."""
     if step.params:
         return _explain(step, explain)
     return Frames(messages.query(f"{explain}DECLARE {_CURSOR} CURSOR FOR {step.sql}"))

@@ -1,8 +1,8 @@
-"""Joint play: runs of a case that differ only in what they ask in the place of its queries share one scene.
+"""Shared scenes: runs of a case that differ only in replaced queries are executed as one run.
 
-Oracles that ask a query in several ways want a run for each, and to make the same tables for all of them would take
-most of the time. So each query is played in all ways, one after another, as if the case were written like that. They
-read only, so the one does not see the other, unless it aborts the transaction that both are in, or the session ends.
+An oracle may request several variants of a query, each in a run of its own. Creating the same tables for each run would
+take most of the time. So one run executes all variants of each query, one after another. Queries only read, so variants
+do not affect each other, unless one aborts their transaction or ends the session.
 """
 
 from collections import defaultdict
@@ -12,33 +12,33 @@ from dataclasses import dataclass, replace
 from oracles.model.case import Case, Kind, Step
 from oracles.model.observation import CaseObservation, Outcome, Run
 
-_IDLE = "I"  # status of a session outside of transactions
+_IDLE = "I"  # transaction status outside of transactions
 _CUT = (Outcome.LOST, Outcome.SKIPPED)
 
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """A case with its queries in several ways, the run that plays it, and where the steps of each run are in it."""
+    """A case with all variants of its queries, the run that executes it, and the positions of each run's steps."""
 
     case: Case
     run: Run
     places: tuple[tuple[Run, tuple[int, ...]], ...]
 
     def parts(self, seen: CaseObservation) -> dict[Run, CaseObservation] | None:
-        """Return what was observed of each run; None where one may have stood in another's way."""
+        """Return the observation of each run, or None if a variant may have affected another."""
         if seen.crash is not None or any(step.outcome in _CUT for step in seen.steps) or self._disturbed(seen):
             return None
         return {run: replace(seen, steps=tuple(seen.steps[place] for place in places)) for run, places in self.places}
 
     def _disturbed(self, seen: CaseObservation) -> bool:
-        """Tell whether a query that has several ways left the session in another state than it was in."""
+        """Return whether a query with several variants changed the transaction status of the session."""
         status = [_IDLE, *(step.transaction for step in seen.steps)]
         ways = [set(places) for places in zip(*(places for _, places in self.places), strict=True)]
         return any(status[place] != status[place + 1] for places in ways if len(places) > 1 for place in places)
 
 
 def joint(case: Case, runs: Sequence[Run]) -> Joint:
-    """Return how to play these runs, which `alike` put together, in one."""
+    """Return a joint run for runs that `alike` grouped."""
     asked = {run: dict(run.instead) for run in runs}
     steps: list[Step] = []
     places: dict[Run, list[int]] = defaultdict(list)
@@ -55,7 +55,7 @@ def joint(case: Case, runs: Sequence[Run]) -> Joint:
 
 
 def alike(case: Case, runs: Sequence[Run]) -> list[list[Run]]:
-    """Return the runs, in order, with those together that may be played in one."""
+    """Return the runs in order, grouped by whether they may share a scene."""
     together: dict[Run, list[Run]] = defaultdict(list)
     for run in runs:
         together[replace(run, instead=()) if _may_join(case, run) else run].append(run)
@@ -63,7 +63,7 @@ def alike(case: Case, runs: Sequence[Run]) -> list[list[Run]]:
 
 
 def _may_join(case: Case, run: Run) -> bool:
-    """Tell whether nothing is measured of the run as a whole, and it asks for other queries only."""
+    """Return whether a run replaces queries only, and is not measured as a whole."""
     steps = case.all_steps
     queries = all(steps[position].kind is Kind.QUERY for position, _ in run.instead)
     return run.repeats == 1 and not run.explain and run.plannings < 2 and queries

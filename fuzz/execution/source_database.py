@@ -1,4 +1,4 @@
-"""SourceDatabase: the arm that others are held against, as a source sees it, in a database of the source's own."""
+"""Source database: the reference arm as the context of a source, with a database of the source's own."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,10 +16,10 @@ from oracles.model.case import Step
 
 
 class SourceDatabase:
-    """A source's target. Its database is made with its first use, and anew with each later one."""
+    """The context of a source. Each use gets a new database."""
 
     def __init__(self, arm: Arm, worker: str, given: UserInput) -> None:
-        """`worker` (letters and digits) tells apart those on the same arm."""
+        """Store the arm and the user's input. `worker` (letters and digits) distinguishes databases on one arm."""
         self.given = given
         self._arm = arm
         self._worker = f"source_{worker}"
@@ -27,18 +27,21 @@ class SourceDatabase:
 
     @property
     def tree(self) -> str:
-        """The git tree of the arm's base."""
+        """Return the git tree of the arm's base."""
         return self._arm.trees[0]
 
     @cached_property
     def extensions(self) -> frozenset[str]:
-        """The names of the extensions that can be made there. Raises ServerError."""
+        """Return the names of the available extensions. Raises ServerError."""
         with self.played(()) as connection:
             return frozenset(name for (name,) in connection.execute("SELECT name FROM pg_available_extensions"))
 
     @contextmanager
     def played(self, scene: Sequence[Step]) -> Iterator[psycopg.Connection[Any]]:
-        """Enter a session in which the scene was played. Raises ServerError; also where the server goes away."""
+        """Enter a session in which the scene has been executed.
+
+        Raises ServerError, also if the server is lost meanwhile.
+        """
         if self._place is None:
             self._place = WorkerDatabase(self._arm, self._worker)
         else:
@@ -69,7 +72,7 @@ class SourceDatabase:
 
 
 def _play(connection: psycopg.Connection[Any], step: Step) -> None:
-    """Run a step of a scene. Raises CaseError where it fails and should not."""
+    """Execute a step of a scene. Raises CaseError if it fails unexpectedly."""
     try:
         if step.copy_data is None:
             connection.execute(step.sql.encode())
@@ -77,7 +80,8 @@ def _play(connection: psycopg.Connection[Any], step: Step) -> None:
             with connection.cursor().copy(step.sql.encode()) as copy:
                 copy.write(step.copy_data)
     except psycopg.Error as error:
-        if connection.broken:  # an OperationalError may be a statement's own, as "object not in prerequisite state" is
+        # Also some statements' errors are OperationalErrors, such as "object not in prerequisite state".
+        if connection.broken:
             raise
         if not step.may_fail:
             raise CaseError(f"a scene cannot be played: {error}") from error

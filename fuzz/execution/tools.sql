@@ -1,5 +1,5 @@
--- What every database of a stage has from its template, besides extensions: pgduel's own functions, and a foreign
--- server that leads back to the same database (its address is set in each database).
+-- Content of the template of workers' databases, in addition to extensions: functions of pgduel, and a foreign server
+-- that leads back to the same database. Its address is set in each database.
 
 CREATE SCHEMA pgduel_tools;
 
@@ -9,10 +9,10 @@ CREATE SERVER loopback FOREIGN DATA WRAPPER postgres_fdw OPTIONS (
 );
 CREATE USER MAPPING FOR postgres SERVER loopback OPTIONS (user 'postgres');
 
--- Row count and order-independent hash of all rows of each table, view and sequence of the case, in whatever schema;
--- what an extension brings is its own business.
--- Rows are hashed as text with the partition they live in, so partitions need no pass of their own. Foreign tables
--- are left out: what they show lives in a table that is there too, and a loop of them would eat all connections.
+-- Row count and order-independent hash of all rows of each table, view and sequence of the case, in any schema. Objects
+-- of extensions are left out.
+-- Rows are hashed as text together with their partition, so partitions need no digest of their own. Foreign tables are
+-- left out: their rows are in a table that has a digest, and a loop of foreign tables would use up all connections.
 CREATE FUNCTION pgduel_tools.digests() RETURNS TABLE (name text, digest text)
 LANGUAGE plpgsql
 SET max_parallel_workers_per_gather = 0
@@ -47,8 +47,8 @@ BEGIN
 END
 $$;
 
--- Remove what a case made in its schema, and servers. Returns whether there is more: then the database has to be made
--- anew. What was not there before has a higher OID than `made_before`, which is made last.
+-- Drop the case's schema and foreign servers. Returns whether other objects of the case remain; then the database must
+-- be created again. Objects of the case have higher OIDs than `made_before`, which is created last in this file.
 CREATE FUNCTION pgduel_tools.clear() RETURNS boolean
 LANGUAGE plpgsql
 SET client_min_messages = error
@@ -91,7 +91,7 @@ BEGIN
 END
 $$;
 
--- Remove roles that a case made, with all that they have here; objects elsewhere went with their database.
+-- Drop roles of a case with their objects in this database. Their objects elsewhere were dropped with their database.
 CREATE FUNCTION pgduel_tools.drop_roles(made text[]) RETURNS void
 LANGUAGE plpgsql
 SET client_min_messages = error
@@ -108,8 +108,8 @@ BEGIN
 END
 $$;
 
--- Memory contexts by name: how many, and the bytes used in them, since small leaks hide in blocks. Caches of catalogs,
--- plans of which belong to nobody, are left out by name: they grow with every new table, on every arm.
+-- Memory contexts by name: their number, and the bytes used in them, because blocks would hide small leaks. Contexts of
+-- catalog caches are left out by name, because they grow with each new table on every arm.
 CREATE VIEW pgduel_tools.contexts AS
 SELECT name, count(*) AS number, sum(used_bytes) AS bytes
 FROM pg_backend_memory_contexts
@@ -119,10 +119,10 @@ WHERE name NOT IN ('CacheMemoryContext', 'index info', 'relation rules', 'partit
 GROUP BY name
 ORDER BY name COLLATE "C";
 
--- What ANALYZE of a relation led to, and what it could have seen, for the oracle `statistics`.
--- Of a foreign table, that is its remote relation, which is read here directly: it has to be in this database.
--- Rows are told in the order in which a scan returns them: `blocks` numbers the blocks of all tables it consists of,
--- `members` those tables, `ranks` the values of a column in their order (0: NULL).
+-- The result of ANALYZE of a relation, and the rows that it could read, for the oracle `statistics`.
+-- For a foreign table, these are the rows of its remote relation. It must be in this database, and is read directly.
+-- Arrays are in the order in which a scan returns the rows. `blocks` numbers the blocks of all tables of the relation,
+-- `members` these tables, and `ranks` the values of a column in ascending order (0: NULL).
 CREATE FUNCTION pgduel_tools.analyzed(relation regclass) RETURNS TABLE (facts json, seen json)
 LANGUAGE plpgsql
 SET max_parallel_workers_per_gather = 0
@@ -154,7 +154,7 @@ BEGIN
         SELECT source::oid UNION SELECT inhrelid FROM tree, pg_inherits WHERE inhparent = member
     )
     SELECT bool_and(relkind IN ('r', 'm')) AS stored,
-           -- what the catalogs say of the parts is as new as their contents
+           -- the catalogs' figures for the parts are up to date
            bool_and(relkind IN ('r', 'm') AND relpages = pg_relation_size(oid) / current_setting('block_size')::int
                     AND (reltuples >= 0 OR relpages = 0)) AS current,
            sum(greatest(reltuples, 0)) AS rows

@@ -1,13 +1,14 @@
-"""PostgreSQL's frontend/backend protocol, version 3, as far as pgduel needs it: over a unix socket, by trust.
+"""Connections by PostgreSQL's frontend/backend protocol, version 3, over a Unix socket.
 
-libpq cannot serve here: its pipeline mode refuses COPY, and its simple mode waits for each answer. A `Wire` sends
-the messages of many steps at once and reads replies meanwhile; it never blocks, so neither side can deadlock, however
-large data or results are. COPY ... FROM STDIN is pipelined too, in the simple protocol: data follows the statement
-without waiting for CopyInResponse, and where the server did not enter copy-in mode, or left it by an error, its main
-loop ignores CopyData and CopyDone (src/backend/tcop/postgres.c).
+libpq is unsuitable: its pipeline mode refuses COPY, and its simple mode waits for each answer. A `Wire` sends the
+messages of many steps at once and reads replies meanwhile. It never blocks, so large data or results cause no deadlock.
 
-Rows are kept as the payload bytes that arrived; nothing is decoded that nobody asked for. One core takes 170,000 small
-SELECTs or 4 million rows a second.
+COPY FROM STDIN is pipelined, too, in the simple protocol: data follows the statement without waiting for
+CopyInResponse. If the server is not in copy-in mode, or left it by an error, its main loop ignores CopyData and
+CopyDone (src/backend/tcop/postgres.c).
+
+Rows stay payload bytes and are decoded only on demand. One core processes 170,000 small SELECTs or 4 million rows a
+second.
 """
 
 import errno
@@ -22,25 +23,29 @@ from typing import Final
 from fuzz.errors import ServerError
 from fuzz.execution.messages import BACKEND_KEY, READY, ROW_KINDS, startup
 
-RECEIVE_BYTES: Final = 1 << 18  # a unix socket holds about 200 kB, so one call empties it
+# A Unix socket holds about 200 kB, so one call empties it.
+RECEIVE_BYTES: Final = 1 << 18
 
 _HEAD = struct.Struct(">BI")
 
 
 @dataclass(slots=True)
 class Reply:
-    """All that came up to the ReadyForQuery that ends each Query and each Sync; `status` is I, T or E, or "" (cut)."""
+    """All messages up to a ReadyForQuery, which ends each Query and each Sync.
+
+    `status` is I, T or E, or "" for an incomplete reply.
+    """
 
     rows: list[bytes] = field(default_factory=list)  # payloads of DataRow and CopyData
-    others: list[tuple[int, bytes]] = field(default_factory=list)  # all other messages: type, payload
+    others: list[tuple[int, bytes]] = field(default_factory=list)  # type and payload of all other messages
     status: str = ""
 
 
 class Wire:
-    """One connection. Work is queued by `send`; `pump_out` and `pump_in` move bytes when the socket is ready.
+    """One connection. `send` queues messages; `pump_out` and `pump_in` transfer bytes when the socket is ready.
 
-    `replies` grows by one Reply for each Query or Sync answered, the startup's first. When the server closes the
-    connection, `lost` is set and `partial` holds what came of the reply that was cut.
+    `replies` gets one Reply per answered Query or Sync, and first one for the startup. When the server closes the
+    connection, `lost` is set, and `partial` holds the incomplete reply.
     """
 
     def __init__(self, socket_directory: Path, port: int, parameters: Mapping[str, str]) -> None:
@@ -48,7 +53,7 @@ class Wire:
         self.partial = Reply()
         self.pid = 0
         self.lost = False
-        self.expected = 1  # the startup's own ReadyForQuery
+        self.expected = 1  # the ReadyForQuery of the startup
         self._outgoing: deque[memoryview] = deque((memoryview(startup(parameters)),))
         self._carry = b""
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -67,27 +72,27 @@ class Wire:
 
     @property
     def wants_out(self) -> bool:
-        """Tell whether bytes wait to be sent."""
+        """Return whether there are bytes to send."""
         return bool(self._outgoing)
 
     @property
     def settled(self) -> bool:
-        """Tell whether all that was sent is answered, or never will be."""
+        """Return whether all messages are answered, or the connection is lost."""
         return self.lost or len(self.replies) >= self.expected
 
     def take_replies(self) -> list[Reply]:
-        """Return the replies so far, and count anew."""
+        """Return the replies so far, and reset the number of expected ones."""
         taken, self.replies = self.replies, []
         self.expected = 0
         return taken
 
     def send(self, frames: bytes, expected: int) -> None:
-        """Queue messages that will be answered by `expected` ReadyForQuery messages."""
+        """Queue messages whose answer contains `expected` ReadyForQuery messages."""
         self._outgoing.append(memoryview(frames))
         self.expected += expected
 
     def pump_out(self) -> None:
-        """Send what the socket takes."""
+        """Send as many bytes as the socket accepts."""
         try:
             while self._outgoing:
                 sent = self._socket.send(self._outgoing[0])
@@ -100,10 +105,10 @@ class Wire:
         except OSError as error:
             if error.errno not in (errno.EPIPE, errno.ECONNRESET):
                 raise
-            self._outgoing.clear()  # what the server still said is to be read: `pump_in` meets the end
+            self._outgoing.clear()  # `pump_in` reads the server's last messages, and then the end of the connection
 
     def pump_in(self) -> None:
-        """Read what the socket has, once."""
+        """Read once from the socket."""
         try:
             chunk = self._socket.recv(RECEIVE_BYTES)
         except BlockingIOError:
@@ -117,7 +122,7 @@ class Wire:
             self._outgoing.clear()
 
     def _split(self, data: bytes) -> None:
-        """Take messages off the data. Most are rows: they come first."""
+        """Parse messages. Rows are tested first, because most messages are rows."""
         position, body, size = 0, 5, len(data)
         row_kinds = ROW_KINDS
         reply = self.partial
@@ -143,7 +148,7 @@ class Wire:
         self._carry = data[position:]
 
     def close(self) -> None:
-        """Close the socket at once; the backend notices and exits."""
+        """Close the socket immediately; the backend detects that and exits."""
         self._outgoing.clear()
         self.lost = True
         self._socket.close()

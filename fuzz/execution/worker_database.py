@@ -1,4 +1,4 @@
-"""Where a worker's cases run on one arm: a database of its own, made from a template, and a connection beside it."""
+"""The database of a worker on one arm, made from a template, and an administrative connection to another database."""
 
 import hashlib
 import os
@@ -23,28 +23,30 @@ TEMPLATE: Final = "duel_template"
 TOOLS: Final = Path(__file__).with_name("tools.sql")
 TEMPLATE_EXTENSIONS: Final = ("postgres_fdw", "btree_gist")
 ADMIN_DATABASE: Final = "postgres"
-ADMIN_EXTENSION: Final = "pg_buffercache"  # in the admin database: looking at pins must not pin pages of the case's
-RENEW_AFTER: Final = 200  # uses; by then dropped tables have bloated the catalogs
+# in the admin database, because reading pins must not pin pages of the case's database
+ADMIN_EXTENSION: Final = "pg_buffercache"
+RENEW_AFTER: Final = 200  # uses of a database; afterwards, dropped tables have bloated its catalogs
 RECOVERY_SECONDS: Final = 5.0
 RECOVERY_PAUSE: Final = 0.03
-_ROOM: Final = 32 << 20  # bytes that a server needs to get by: two segments of WAL
+_ROOM: Final = 32 << 20  # bytes that a server needs: two segments of WAL
 
-_TEMPLATE_LOCK = 24071  # advisory: workers that start together make the template once
+_TEMPLATE_LOCK = 24071  # advisory lock, so that only one of several starting workers creates the template
 
 
 class WorkerDatabase:
-    """One arm's side of an executor. A fresh database costs about 50 ms on an assert build."""
+    """A worker's database on one arm. A new database takes about 50 ms on an assert build."""
 
     def __init__(self, arm: Arm, worker: str) -> None:
-        """Make the database. Raises ServerError."""
+        """Create the database. Raises ServerError."""
         self.arm = arm.name
         self.cluster = arm.cluster
         self.database = f"duel_{worker}"
         self.database_oid = 0
-        self.uses = 0  # times that a case was played since the database was made
-        self.soiled = False  # a run did not come to its end: the server may be down, and the database not empty
+        self.uses = 0  # runs since the database was created
+        # whether a run was cut off, so that the server may be down and the database not empty
+        self.soiled = False
         self.executable = arm.build.bindir / "postgres"
-        self.directories = {  # the arm's own, and what each is
+        self.directories = {  # paths of the arm's own, and their replacements
             str(arm.build.prefix): "INSTALLATION",
             str(arm.cluster.data): "DATA",
             str(arm.cluster.socket_dir): "SOCKETS",
@@ -64,11 +66,11 @@ class WorkerDatabase:
             raise ServerError(f"cannot list the settings of arm {self.arm}: {first_line(str(error))}") from error
 
     def connect(self, parameters: dict[str, str]) -> Wire:
-        """Open a session. Raises ServerError where nobody listens."""
+        """Return a new session. Raises ServerError if no server listens."""
         return Wire(self.cluster.socket_dir, self.cluster.port, parameters)
 
     def admin_query(self, text: str, params: Sequence[str] = ()) -> Exchange[list[list[str | None]]]:
-        """Run one statement in the admin database and return its rows. Raises ServerError."""
+        """Run one statement in the admin database, and return its rows. Raises ServerError."""
         if self._admin is None or self._admin.lost:
             self._hang_up()
             self._admin = self.connect({"user": "postgres", "database": ADMIN_DATABASE, "application_name": "pgduel"})
@@ -85,7 +87,10 @@ class WorkerDatabase:
         return [messages.values_of(row) for row in reply.rows]
 
     def make_ready(self) -> Exchange[None]:
-        """Make sure that the server is up and the database empty and not bloated. Raises ServerError."""
+        """Restart the server if it is down, and renew the database if it is not empty or bloated.
+
+        Raises ServerError.
+        """
         if self.soiled:
             yield from self.recover()
         if self.soiled or self.uses >= RENEW_AFTER:
@@ -96,7 +101,7 @@ class WorkerDatabase:
             self._admin.close()
 
     def renew(self) -> None:
-        """Drop the database with all that is in it, and make it anew. Raises ServerError."""
+        """Drop the database with its content, and create it again. Raises ServerError."""
         name = sql.Identifier(self.database)
         try:
             with self._psycopg(ADMIN_DATABASE) as admin:
@@ -113,11 +118,11 @@ class WorkerDatabase:
         self.soiled = False
 
     def is_full(self) -> bool:
-        """Tell whether the server's disk is."""
+        """Return whether the server's disk is full."""
         return shutil.disk_usage(self.cluster.data).free < _ROOM
 
     def no_room(self) -> ServerError:
-        """Return the error that says so."""
+        """Return the error for a full disk."""
         return ServerError(f"the disk of server {self.arm} is full; make room for {self.cluster.data}")
 
     def _point_loopback(self) -> None:
@@ -129,9 +134,9 @@ class WorkerDatabase:
             connection.execute(sql.SQL("ALTER SERVER loopback OPTIONS ({})").format(settings))
 
     def recover(self) -> Exchange[None]:
-        """Wait until the server takes connections again, starting it where it is gone. Raises ServerError.
+        """Wait until the server accepts connections; restart it if it is down. Raises ServerError.
 
-        Where another process owns the server and has to start it, that too is waited for.
+        If another process owns the server and has to restart it, wait for that.
         """
         self._hang_up()
         for _ in range(int(RECOVERY_SECONDS / RECOVERY_PAUSE)):
@@ -154,7 +159,7 @@ class WorkerDatabase:
             return bool(probe.replies)
 
     def close(self) -> None:
-        """Drop the database, as far as the server is still there."""
+        """Drop the database, if the server is running."""
         self._hang_up()
         if not self.cluster.alive():
             return
@@ -163,7 +168,7 @@ class WorkerDatabase:
                 name = sql.Identifier(self.database)
                 admin.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
         except psycopg.OperationalError:
-            return  # it went away just now
+            return  # the server just went down
 
     def _psycopg(self, database: str) -> psycopg.Connection[Any]:
         return psycopg.connect(
@@ -176,7 +181,10 @@ class WorkerDatabase:
         )
 
     def _prepare_template(self) -> None:
-        """Make the template once a cluster. Its comment, given last, says that it is complete, and of which tools."""
+        """Create the template once per cluster.
+
+        Its comment, set last, marks it as complete, and identifies the tools.
+        """
         digest = hashlib.sha256(TOOLS.read_bytes()).hexdigest()
         try:
             with self._psycopg(ADMIN_DATABASE) as admin:
@@ -202,7 +210,7 @@ class WorkerDatabase:
         admin.execute(sql.SQL("COMMENT ON DATABASE {} IS {}").format(name, sql.Literal(digest)))
 
     def temporary_files(self, pid: int) -> tuple[str, ...]:
-        """Return the temporary files and file sets that a backend owns, named without its process number."""
+        """Return the names of a backend's temporary files and file sets, without its process number."""
         prefix = f"pgsql_tmp{pid}."
         with server_account().file_access():
             places = [self.cluster.data / "base" / "pgsql_tmp", *self.cluster.data.glob("pg_tblspc/*/*/pgsql_tmp")]

@@ -1,13 +1,13 @@
--- Functions and operators by whether what they return is determined by their arguments, the data and settings alone,
--- told by what the catalogs say of them.
+-- Functions of a database, each with whether it is fit: arguments, data and settings alone determine its result. The
+-- criteria are properties in the catalogs.
 --
--- A function is fit if it is immutable. A stable one is, too, if it has arguments and may run in parallel workers, so
--- that it reads no state of its session, and if neither they nor its result identify anything that is numbered anew on
--- each server: OIDs and what is one under another name, tuples, transactions. "any" would let it see how a value is
--- stored, which depends on the plan. A body in SQL must not read the clock.
--- An aggregate is fit if it picks by order, or adds up, by parts in any order, to an exact number, date or truth.
--- Otherwise it is fit only where it says in which order. What depends on the order of rows within their peers
--- (window functions) is not fit.
+-- A function is fit if it is immutable. A stable one is fit if it has arguments, is parallel safe (so it reads no state
+-- of its session), and has no argument or result that identifies an object numbered differently on each server. These
+-- are OIDs and their aliases, tuples and transactions. "any" is excluded, because such a function may return how a value
+-- is stored, which depends on the plan. An SQL body must not read the clock.
+-- An aggregate is fit if it selects by order, or combines partial results in any order to an exact number, date or
+-- truth value. Otherwise it is fit only in calls with ORDER BY. Window functions that depend on the order of peers are
+-- not fit.
 WITH identities AS (
     SELECT unnest(ARRAY['oid', 'tid', 'xid', 'xid8', 'cid', 'pg_lsn']::regtype[])::oid AS type
     UNION

@@ -1,4 +1,4 @@
--- Aggregates and window functions, with how they are called (aggkind; w for the latter) and the number of their direct
+-- Aggregates and window functions, with their kind (aggkind; w for window functions) and the number of their direct
 -- arguments, which come first.
 SELECT p.oid::int, quote_ident(p.proname), coalesce(a.aggkind::text, 'w'), coalesce(a.aggnumdirectargs, 0)::int,
        t.arguments, r.typname::text

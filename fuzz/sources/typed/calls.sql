@@ -1,6 +1,6 @@
--- What is written as a call: functions, operators and casts, with the function behind each (0: none is called), and
--- the names of the types of arguments and result.
--- Left out: functions behind operators and aggregates, which are reached by those, and those of casts to a length.
+-- Everything written as a call: functions, operators and casts, each with its function (0: none is called), and the type
+-- names of arguments and result.
+-- Functions of operators and aggregates are left out, because these calls reach them. So are casts to a length.
 WITH called AS (
     SELECT p.oid, quote_ident(p.proname) AS name, CASE WHEN p.proretset THEN 'set' ELSE 'function' END AS form,
            p.proargtypes::oid[] AS arguments, p.prorettype AS result

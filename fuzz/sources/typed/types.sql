@@ -1,9 +1,9 @@
--- The types of an arm and of its scene. `name` is as SQL has it, without the length that "bit" and "char" imply.
--- `parts` is what a type is made of: an array's, range's, multirange's (its range) or domain's one type, or a
--- composite's many.
--- `exact`: values that compare as equal are the same in every bit, which is what a B-tree's deduplication asks for
--- (support function 4). `ordered`: it has a default order. Of types that have parts, both are up to these.
--- `sources`: types whose values are those of this type, too.
+-- Types of an arm and of its scene. `name` is as in SQL, without the length that "bit" and "char" imply.
+-- `parts` are component types: the element type of an array, the subtype of a range, the range type of a multirange, the
+-- base type of a domain, or the field types of a composite type.
+-- `exact`: values that compare as equal have equal bits, which B-tree deduplication requires (support function 4).
+-- `ordered`: the type has a default order. For types with parts, both properties follow from the parts.
+-- `sources`: other types whose values are valid for this type.
 WITH comparable AS (
     SELECT c.opcintype AS type, EXISTS (
         SELECT FROM pg_amproc WHERE amprocfamily = c.opcfamily AND amproclefttype = c.opcintype
