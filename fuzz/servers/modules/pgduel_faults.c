@@ -686,6 +686,14 @@ warn(Oid relid)
 }
 
 static void
+disconnect(Oid relid)
+{
+	ereport(FATAL,
+			(errcode(ERRCODE_PROTOCOL_VIOLATION),
+			 errmsg("the canary has flown")));
+}
+
+static void
 dawdle(Oid relid)
 {
 	for (int i = 0; i < SLOW_STEPS; i++)
@@ -736,6 +744,7 @@ static const Sabotage sabotages[] = {
 	{"segv", .aftermath = crash},
 	{"panic", .aftermath = panic},
 	{"warn", .aftermath = warn},
+	{"disconnect", .aftermath = disconnect},
 	{"slow", .aftermath = dawdle},
 };
 

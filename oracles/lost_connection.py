@@ -1,0 +1,77 @@
+"""Lost connection: a session must not end on the suspect where it goes on on the reference.
+
+The server may end a session without a crash: a FATAL error, an exit, or a kill by the kernel for lack of memory. What
+kills a session from outside, such as the user, does not do so each time: the case runs twice more on both arms. A crash
+is the business of the oracle `crash`.
+"""
+
+from collections.abc import Iterator
+from typing import ClassVar, Final
+
+from oracles.crash import crash_report
+from oracles.framework.canaries import canary_case, query
+from oracles.framework.pairwise import AGAIN, Pair, Pairwise
+from oracles.model.finding import Finding
+from oracles.model.mode import Mode
+from oracles.model.observation import CaseObservation, Outcome, Run
+from oracles.model.oracle import Agree, Canary, Inconclusive, More, Verdict
+
+_ENDED: Final = frozenset({Outcome.OK, Outcome.ERROR})
+_REPEATED: Final = AGAIN[:2]
+
+
+class _SessionPair(Pair):
+    def judge(self) -> tuple[Verdict, ...] | More:
+        step, ended = self._lost_step()
+        if step is None:
+            return (Agree(ended),)
+        if missing := self.missing(run for mode in _REPEATED for run in self._runs(mode)):
+            return More(missing, frozenset({self._symptom(step)}))
+        for ours, theirs in (map(self._seen, self._runs(mode)) for mode in _REPEATED):
+            if ours.steps[step].outcome not in _ENDED:
+                return (Agree(ended), Inconclusive(f"{self.reference} loses the connection too"))
+            if theirs.steps[step].outcome is not Outcome.LOST:
+                return (Agree(ended), Inconclusive("connection lost, but not each time"))
+        return (self._finding(step),)
+
+    def _lost_step(self) -> tuple[int | None, int]:
+        """Return the step at which only the suspect lost its session, if any, and how many ended on both before."""
+        ours, theirs = map(self._seen, self._runs())
+        for position, (one, other) in enumerate(zip(ours.steps, theirs.steps, strict=True)):
+            if one.outcome in _ENDED and other.outcome is Outcome.LOST and not crash_report(theirs):
+                return position, position
+            if not {one.outcome, other.outcome} <= _ENDED:
+                return None, position
+        return None, len(ours.steps)
+
+    def _runs(self, *again: Mode) -> Iterator[Run]:
+        return (Run(arm, (*self.case.modes, *again)) for arm in (self.reference, self.suspect))
+
+    def _seen(self, run: Run) -> CaseObservation:
+        return self.observations[run]
+
+    def _symptom(self, step: int) -> str:
+        _, theirs = map(self._seen, self._runs())
+        return f"connection lost: {theirs.steps[step].sqlstate or theirs.crash or 'without a message'}"
+
+    def _finding(self, step: int) -> Finding:
+        ours, theirs = map(self._seen, self._runs())
+        words = [f"{each.severity}: {each.sqlstate}: {each.text}" for each in theirs.steps[step].messages]
+        return Finding(
+            oracle=LostConnection.name,
+            arms=(self.reference, self.suspect),
+            origin=self._symptom(step),
+            step=step,
+            summary=f"step {step}: {self.suspect} ends the session, its server stays up",
+            expected=f"{ours.steps[step].outcome}",
+            actual="\n".join([*words, *theirs.log, theirs.crash or ""]).strip() or "the connection is closed",
+        )
+
+
+class LostConnection(Pairwise):
+    """Sessions must not end on one arm only."""
+
+    name: ClassVar[str] = "lost_connection"
+    canaries: ClassVar[tuple[Canary, ...]] = (Canary("disconnect", canary_case(query("SELECT n FROM canary"))),)
+    reference_is_steady: ClassVar[bool] = True
+    pair = _SessionPair

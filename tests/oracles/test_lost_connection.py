@@ -1,0 +1,53 @@
+"""Sessions that end on one arm only."""
+
+from dataclasses import replace
+
+import pytest
+
+from oracles.lost_connection import LostConnection
+from oracles.model.observation import CaseObservation, Message, Observation, Outcome, Run
+from oracles.model.oracle import Agree, Inconclusive, Verdict
+from tests.oracles.observed import LOST, SKIPPED, case, finding, judged, ok, query, seen, timeout, way
+
+CASE = case(query(), query(), query())
+SOUND = seen(ok("1"), ok("2"), ok("3"))
+FATAL = Observation(Outcome.LOST, "53200", messages=(Message("FATAL", "53200", "out of memory"),))
+GONE = replace(seen(ok("1"), FATAL, SKIPPED), residue=None)
+KILLED = replace(seen(ok("1"), LOST, SKIPPED), residue=None, crash="server process was terminated by signal 9: Killed")
+
+
+def duel(suspect: CaseObservation, again: CaseObservation | None = None) -> tuple[Verdict, ...]:
+    def respond(run: Run) -> CaseObservation:
+        if run.arm == "master":
+            return SOUND
+        return again if again is not None and way(run) == "again 2" else suspect
+
+    return judged(LostConnection(), CASE, respond)
+
+
+@pytest.mark.parametrize(("lost", "words"), [(GONE, "out of memory"), (KILLED, "Killed")])
+def test_a_session_that_ends_each_time_is_a_finding_with_the_server_s_words(lost: CaseObservation, words: str) -> None:
+    found = finding(duel(lost))
+    assert (found.arms, found.step) == (("master", "patched"), 1)
+    assert words in found.actual
+
+
+def test_a_session_killed_once_is_none() -> None:
+    assert duel(GONE, SOUND) == (Agree(1), Inconclusive("connection lost, but not each time"))
+
+
+def test_a_reference_that_loses_it_too_decides_nothing() -> None:
+    def respond(run: Run) -> CaseObservation:
+        return SOUND if run.arm == "master" and not way(run) else GONE
+
+    assert judged(LostConnection(), CASE, respond) == (Agree(1), Inconclusive("master loses the connection too"))
+
+
+def test_a_crash_is_the_business_of_another_oracle() -> None:
+    crashed = replace(GONE, crash="server process was terminated by signal 11: Segmentation fault")
+    assert duel(crashed) == (Agree(1),)
+
+
+def test_after_a_timeout_the_arms_are_not_compared() -> None:
+    ours, theirs = seen(timeout(), ok("2"), ok("3")), replace(seen(timeout(), FATAL, SKIPPED), residue=None)
+    assert judged(LostConnection(), CASE, lambda run: ours if run.arm == "master" else theirs) == (Agree(0),)
