@@ -1,1 +1,1 @@
-"""Who chooses the randomness: seeds, Hypothesis; and libFuzzer for native harnesses."""
+"""Engines: sources of randomness for generators (seeds, Hypothesis), external fuzzers, and libFuzzer harnesses."""

@@ -1,8 +1,8 @@
-"""Engine: PostgreSQL's isolation specs, played by each build's own isolationtester under any settings.
+"""Isolation specs of PostgreSQL, run by each build's own isolationtester under various settings.
 
-A spec names steps of several sessions and permutations of them. What the tester prints of it is held against what it
-prints on the other arm, since under other settings expected files would not hold. Rows of a result are sorted: their
-order is the plan's affair.
+A spec has steps of several sessions and permutations of them. The tester's outputs on the arms are compared with each
+other, because expected files do not hold under other settings. Rows of a result are sorted, because their order depends
+on the plan.
 """
 
 import re
@@ -35,21 +35,22 @@ from oracles.model.mode import Mode, settings_of
 
 CORE: Final = "src/test/isolation"
 _PLACES: Final = (CORE, "contrib", "src/test/modules")
-SETTINGS: Final = {"wal_level": "logical", "logical_decoding_work_mem": "64kB"}  # as test_decoding's suite has it
-DATABASE: Final = "isolation_regression"  # as the suite has it
+SETTINGS: Final = {"wal_level": "logical", "logical_decoding_work_mem": "64kB"}  # as in test_decoding's suite
+DATABASE: Final = "isolation_regression"  # as in the suite
 PERTURBED: Final = (
     *("plain", "small_memory", "hash_spilling", "merge_only", "loop_only", "no_loops", "indexes", "parallel"),
     *("partitionwise", "no_pruning", "prepared_generic", "hash_spilling+filter_forced"),
 )
-NAME: Final = "isolation"  # of what finds, as an oracle has one
-SABOTAGES: Final = {"drop_row": True, "segv": False}  # the fault injector's action -> whether only another arm tells
-REPEATED: Final = 4  # times that both arms play again what differs
-_STEP_SECONDS: Final = "60"  # that a step may hang until the tester cancels it
+NAME: Final = "isolation"  # name of this detector, like an oracle's name
+# The fault injector's action -> whether it is detected only by comparison with another arm.
+SABOTAGES: Final = {"drop_row": True, "segv": False}
+REPEATED: Final = 4  # times that both arms repeat a spec with different outputs
+_STEP_SECONDS: Final = "60"  # seconds after which the tester cancels a step that hangs
 _SECONDS: Final = 900
 _DEATH_SECONDS: Final = 10.0
 _PAUSE: Final = 0.03
-_LOST: Final = "server closed the connection unexpectedly"  # as libpq says it
-_FATAL: Final = "FATAL:  "  # why the server did so in peace
+_LOST: Final = "server closed the connection unexpectedly"  # message of libpq
+_FATAL: Final = "FATAL:  "  # prefix of the reason, if the server closed the connection on purpose
 _SPEC: Final = re.compile(r"(.+)/specs/([\w-]+)\.spec")
 _LIBRARY: Final = re.compile(r"shared_module\('(\w+)'")
 _MODES: Final = re.compile(r"^# pgduel: modes (\S+)$", re.MULTILINE)
@@ -59,7 +60,7 @@ _COUNT: Final = re.compile(r"^\(\d+ rows?\)$")
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A spec to play, the modes whose settings its sessions have, joined by +, and the libraries of its module."""
+    """A spec, the modes whose settings its sessions get (names joined by +), and the libraries of its module."""
 
     name: str
     text: str
@@ -68,20 +69,20 @@ class Spec:
 
     @property
     def settings(self) -> tuple[Mode, ...]:
-        """The modes."""
+        """Return the modes."""
         return tuple(MODES[name] for name in self.modes.split("+"))
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What the tester printed, rows sorted, and the report of a crash, if there was any."""
+    """The tester's output with sorted rows, and the report of a crash, if any."""
 
     output: str
     crash: str = ""
 
 
 def specs_of(tree: str) -> tuple[Spec, ...]:
-    """Return the specs of a source tree, those of modules with the module's name in front. Raises CaseError."""
+    """Return the specs of a source tree. Specs of modules have the module's name as prefix. Raises CaseError."""
     listed = git.run("--git-dir", git.repository(), "ls-tree", "-r", "--name-only", tree, "--", *_PLACES).stdout
     places = [found.groups() for path in listed.decode().splitlines() if (found := _SPEC.fullmatch(path))]
     core = [_spec(tree, CORE, name) for directory, name in places if directory == CORE]
@@ -112,7 +113,7 @@ def read_spec(path: Path) -> Spec:
 
 
 def reproducer(spec: Spec, said: Sequence[str]) -> str:
-    """Return the text of a spec that says how it differs, and under which settings."""
+    """Return the text of a spec, with comments about the difference and its settings."""
     comments = [*said, "", *(f"settings: {name} = {value}" for name, value in settings_of(spec.settings).items())]
     without = _MODES.sub("", spec.text).lstrip("\n") if _MODES.search(spec.text) else spec.text
     head = [f"# pgduel: modes {spec.modes}", *(f"#   {visible_line(line)}".rstrip() for line in comments)]
@@ -121,13 +122,13 @@ def reproducer(spec: Spec, said: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What is found in a spec that was played on all arms; `unstable` arms did not agree with themselves."""
+    """The result of a spec on all arms. `unstable` is the number of differing arms whose repetitions differ."""
 
     findings: tuple[Finding, ...] = ()
     unstable: int = 0
 
 
-# The step `read` is the one that a sabotage is done to.
+# Sabotages act on the step `read`.
 CANARY: Final = Spec(
     "canary",
     """\
@@ -148,12 +149,12 @@ permutation begin count rename read remove commit
 
 
 class Tester:
-    """Plays specs on an arm, each in a new database."""
+    """A runner of specs on an arm. Each spec gets a new database."""
 
     def __init__(self, arm: Arm, sabotage: str = "") -> None:
-        """Look for the tester; all sessions are under `sabotage`, an action of the fault injector, where one is given.
+        """Locate the tester. All sessions run under `sabotage`, an action of the fault injector, if given.
 
-        Raises ServerError where the build has none, BuildError.
+        Raises ServerError if the build has no tester, BuildError.
         """
         self.arm = arm
         self._sabotage = {}
@@ -168,7 +169,7 @@ class Tester:
             self._known = {name for (name,) in connection.execute("SELECT lower(name) FROM pg_settings")}
 
     def lacks(self, spec: Spec) -> bool:
-        """Tell whether the build lacks what the spec is a test of."""
+        """Return whether the build lacks the module that the spec tests."""
         built = self.arm.build.prefix / "lib" / "postgresql"
         return not all((built / f"{library}.so").exists() for library in spec.libraries)
 
@@ -176,7 +177,7 @@ class Tester:
         return psycopg.connect(**self.arm.cluster.connect_kwargs, autocommit=True)  # type: ignore[arg-type]
 
     def play(self, spec: Spec) -> Played:
-        """Play a spec. Raises ServerError."""
+        """Run a spec. Raises ServerError."""
         cluster = self.arm.cluster
         await_connections(cluster)
         self._renew()
@@ -189,7 +190,7 @@ class Tester:
         return Played(normalised(output), "\n".join(filter(None, crashes)))
 
     def _after_death(self, offset: int) -> list[Entry]:
-        """Return the log once the postmaster has told of a death: that takes a moment after the session is lost."""
+        """Return the log after the postmaster has logged a death, which happens shortly after the session is lost."""
         until = time.monotonic() + _DEATH_SECONDS
         entries: list[Entry] = []
         while not deaths(entries).lines and time.monotonic() < until:
@@ -232,7 +233,7 @@ class Tester:
 
 
 def normalised(output: str) -> str:
-    """Return what the tester printed, with the rows of each result sorted."""
+    """Return the tester's output with the rows of each result sorted."""
     return "\n".join(_sorted(output.splitlines()))
 
 
@@ -252,7 +253,7 @@ def _sorted(lines: Sequence[str]) -> Iterator[str]:
 
 
 def judge(spec: Spec, testers: Sequence[Tester], pool: Executor) -> Judged:
-    """Play a spec on all arms at once, again where it differs, and return what is found. Raises ServerError."""
+    """Run a spec on all arms concurrently, repeat it if outputs differ, and return the result. Raises ServerError."""
     names = [tester.arm.name for tester in testers]
     seen = [list(pool.map(lambda tester: tester.play(spec), testers))]
     crashes = {name: played.crash for name, played in zip(names, seen[0], strict=True) if played.crash}
@@ -282,5 +283,5 @@ def _crash(pair: tuple[str, str], crash: str) -> Finding:
 
 
 def settled(reference: Sequence[str], suspect: Sequence[str]) -> bool:
-    """Tell whether what both printed, each time that they played, shows that they differ: each agrees with itself."""
+    """Return whether the arms differ reproducibly: each arm's outputs are equal, and the two arms' are not."""
     return len(set(reference)) == 1 and len(set(suspect)) == 1 and reference[0] != suspect[0]

@@ -1,7 +1,7 @@
-"""Engine: Hypothesis makes every choice of a generator, so a case that fails shrinks choice by choice.
+"""Engine: Hypothesis makes every random choice of a generator, so a failing case shrinks choice by choice.
 
-Zero is the simplest of all draws, so cases shrink towards few plain tables and short queries. Run under the profile
-`ci` (the same examples each time) or `dev` (new ones, and more of them); `load_profile` chooses.
+Zero is the simplest value of each choice, so cases shrink towards few simple tables and short queries. There are two
+profiles: `ci` (the same examples each time) and `dev` (new examples, and more of them). `load_profile` selects one.
 """
 
 import os
@@ -13,19 +13,19 @@ from fuzz.engines.seeded import draw_case
 from fuzz.generators.generator import Generator, Scale
 from oracles.model.case import Case
 
-# Hypothesis keeps every choice of an example, some thousands at most: so small cases, and many of them.
+# Hypothesis stores every choice of an example, up to several thousand. So cases are small, and there are many.
 SMALL = Scale(rows=60, relations=3, partitions=4, queries=4)
 
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 
 
 def cases(generator: Generator, scale: Scale = SMALL) -> st.SearchStrategy[Case]:
-    """Return the strategy of the generator's cases, in modes of their own."""
+    """Return a strategy for the generator's cases, with modes."""
     return st.randoms(use_true_random=False).map(lambda rng: draw_case(rng, generator, scale))
 
 
 def load_profile(name: str | None = None) -> None:
-    """Load a profile: `ci` or `dev`; by default the one in $HYPOTHESIS_PROFILE, or `ci`."""
+    """Load a profile: `ci` or `dev`; by default that in $HYPOTHESIS_PROFILE, or `ci`."""
     settings.register_profile("ci", max_examples=40, derandomize=True, deadline=None, suppress_health_check=_SLOW)
     settings.register_profile("dev", max_examples=400, deadline=None, suppress_health_check=_SLOW, print_blob=True)
     settings.load_profile(name or os.environ.get("HYPOTHESIS_PROFILE", "ci"))

@@ -1,4 +1,4 @@
-"""Engine: a case from a plain seed."""
+"""Engine: cases from plain seeds."""
 
 import random
 from dataclasses import replace
@@ -15,9 +15,9 @@ from oracles.model.mode import Mode
 
 
 def case_of(case_id: CaseId, scale: Scale, target: SourceContext | None = None) -> Case:
-    """Return the case of an identity: the same on every machine; a source's is one for its target.
+    """Return the case of an identity. It is equal on every machine; that of a source depends on `target` as well.
 
-    Raises CaseError for an unknown generator or mode, and for a source without a target; a source's own errors.
+    Raises CaseError for an unknown generator or mode, and for a source without a target, and the source's own errors.
     """
     rng = random.Random(str(case_id))
     workload = workload_named(case_id.generator, target)
@@ -28,9 +28,9 @@ def case_of(case_id: CaseId, scale: Scale, target: SourceContext | None = None) 
 
 
 def _turn(source: Source, case_id: CaseId) -> tuple[str, str] | None:
-    """Return the part whose turn it is, and its modes; None where each has had its turn under all modes.
+    """Return the part and modes that are due at this index, or None after all rounds.
 
-    One round after another, each in the same order, which depends on the seed.
+    Each round replays all parts, in an order that depends on the seed.
     """
     parts = source.parts()
     if case_id.index >= len(parts) * len(source.rounds):
@@ -41,13 +41,13 @@ def _turn(source: Source, case_id: CaseId) -> tuple[str, str] | None:
 
 
 def draw_case(rng: random.Random, generator: Generator, scale: Scale) -> Case:
-    """Draw modes, then a case that runs under them."""
+    """Draw modes, and return a case that runs under them."""
     modes = draw_modes(rng, generator)
     return replace(generator.generate(rng, scale), modes=modes)
 
 
 def draw_modes(rng: random.Random, generator: Generator) -> tuple[Mode, ...]:
-    """Return a composition of the generator's modes: one of settings, in half of the cases one of protocol as well.
+    """Return a random composition of the generator's modes: settings, and in half of the cases a protocol, too.
 
     An entry of `generator.modes` may itself be a composition: names joined by +.
     """

@@ -1,8 +1,8 @@
-"""Engine: SQLsmith in its own way, executing against one arm, for crashes and internal errors.
+"""External runs of SQLsmith, which executes its statements on one arm, to find crashes and internal errors.
 
-The server logs each statement of its sessions before it runs it. So the log has the statements of a process that died,
-and the statement that ended in an internal error. They become cases, which are judged again: a process may have died of
-what another one did.
+The server logs each statement before it executes it. So the log contains the statements of a process that died, and a
+statement that raised an internal error. They become cases, which are judged again, because another process may have
+caused the death.
 """
 
 import re
@@ -25,19 +25,20 @@ from oracles.model.case import Case, Kind, Step
 _LOGGED: Final = "-c log_statement=all -c log_error_verbosity=verbose"
 _STATEMENT: Final = re.compile(r"LOG:  00000: (?:statement|execute <unnamed>): (.*)", re.DOTALL)
 _INTERNAL: Final = re.compile(rf"ERROR:  {CLASS}[0-9A-Z]{{3}}: (.*)")
-_AROUND: Final = re.compile(r"(begin|commit|rollback|set)\b", re.IGNORECASE)  # what it sends besides
-_KEPT: Final = (1, 10, 300)  # statements before a crash, of which a case is made: the first that shows it will do
+_AROUND: Final = re.compile(r"(begin|commit|rollback|set)\b", re.IGNORECASE)  # statements of SQLsmith around each query
+# Numbers of statements before a crash in a case. The first case that crashes suffices.
+_KEPT: Final = (1, 10, 300)
 
 
 @dataclass(frozen=True, slots=True)
 class Smith:
-    """One start of SQLsmith."""
+    """The parameters of a run of SQLsmith."""
 
     seed: int
     queries: int
 
     def command(self, cluster: Cluster, database: str, options: str = "") -> list[str]:
-        """Return the command line for a database, where sessions have these options as well."""
+        """Return the command line for a database, with additional options of its sessions."""
         server = make_conninfo(
             host=str(cluster.socket_dir),
             port=cluster.port,
@@ -51,7 +52,7 @@ class Smith:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """The results of one start.
+    """The results of a run.
 
     `deaths` has all statements of each process that died, in order; `errors` has a statement for each internal error.
     """
@@ -62,7 +63,7 @@ class Ran:
 
 
 def run(smith: Smith, cluster: Cluster, database: str, seconds: float, options: str = "") -> Ran:
-    """Run SQLsmith to its end, or for so many seconds. Raises CaseError where it does not run at all."""
+    """Run SQLsmith until it ends or for `seconds`. Raises CaseError if it executes no statement."""
     offset = cluster.log_size()
     said = execute(smith, cluster, database, seconds, f"{_LOGGED} {options}".strip())
     found = ran(split(cluster.log_since(offset)))
@@ -72,7 +73,7 @@ def run(smith: Smith, cluster: Cluster, database: str, seconds: float, options: 
 
 
 def execute(smith: Smith, cluster: Cluster, database: str, seconds: float, options: str = "") -> str:
-    """Run SQLsmith to its end, or for so many seconds; return what it said."""
+    """Run SQLsmith until it ends or for `seconds`, and return its error output."""
     process = subprocess.Popen(
         smith.command(cluster, database, options), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
@@ -89,7 +90,7 @@ def execute(smith: Smith, cluster: Cluster, database: str, seconds: float, optio
 
 
 def ran(entries: Sequence[Entry]) -> Ran:
-    """Return what a server's log tells of SQLsmith's sessions."""
+    """Return the results of SQLsmith's sessions in a server's log."""
     sent: dict[int, list[str]] = {}
     errors: dict[str, str] = {}
     for entry in entries:
@@ -104,12 +105,12 @@ def ran(entries: Sequence[Entry]) -> Ran:
 
 
 def _unindented(text: str) -> str:
-    """Return a statement as it was sent: the log puts a tab before each of its further lines."""
+    """Return a statement as it was sent: the log inserts a tab before each continuation line."""
     return text.replace("\n\t", "\n")
 
 
 def cases(scene: Sequence[Step], sent: Sequence[str]) -> Iterator[Case]:
-    """Yield cases of the statements of a process: of the last one, then of more and more."""
+    """Yield cases with the last statement of a process, and with more and more of its last statements."""
     steps = [_step(sql.strip().rstrip(";")) for sql in sent]
     asked = [step for step in steps if step is not None]
     for count in dict.fromkeys(min(count, len(asked)) for count in _KEPT if asked):
@@ -117,7 +118,7 @@ def cases(scene: Sequence[Step], sent: Sequence[str]) -> Iterator[Case]:
 
 
 def _step(sql: str) -> Step | None:
-    """Return the step of a statement, or None for what only serves SQLsmith: each statement is rolled back there."""
+    """Return the step of a statement, or None for SQLsmith's own settings. SQLsmith rolls back each statement."""
     try:
         statements = pglast.parse_sql(sql)
     except pglast.parser.ParseError:

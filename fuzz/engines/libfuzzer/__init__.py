@@ -1,1 +1,1 @@
-"""Native libFuzzer harnesses for the C of the patches: the file as an arm has it, without a server around it."""
+"""Native libFuzzer harnesses for C files that patches change, compiled from an arm's tree without a server."""

@@ -1,9 +1,9 @@
 /*
- * Stand-ins for the parts of the backend that any C of it calls: errors and memory.
+ * Stubs of the backend functions that all harnesses need: errors and memory.
  *
- * They are small, but do what their namesakes promise: each piece of memory comes from malloc, so that
- * AddressSanitizer watches it, and belongs to a context, which is a dlist_head; ereport(ERROR) leaves by longjmp to
- * the nearest catcher, as PG_TRY does.
+ * They are small, but behave like the originals. Memory comes from malloc, so that AddressSanitizer checks it, and
+ * belongs to a context, which is a dlist_head. ereport(ERROR) returns by longjmp to the innermost catcher, as with
+ * PG_TRY.
  */
 #include "postgres.h"
 
@@ -20,7 +20,7 @@
 
 #define MESSAGE_SIZE 256
 
-/* What precedes each piece of memory; its size keeps the alignment that malloc gives. */
+/* The header of each allocation; its size preserves the alignment of malloc. */
 typedef struct Piece
 {
 	dlist_node	node;

@@ -1,5 +1,5 @@
 /*
- * What the harnesses may ask of the stand-ins for the backend, see backend_stubs.c.
+ * Interface of the backend stubs for harnesses, see backend_stubs.c.
  */
 #ifndef BACKEND_STUBS_H
 #define BACKEND_STUBS_H
@@ -12,7 +12,7 @@ extern const char *error_of(void (*call) (void *), void *arg);
 /* Number of pallocs without pfree. */
 extern long stub_allocations(void);
 
-/* To be defined by the harness: an elog(WARNING). */
+/* Defined by the harness: called for each elog(WARNING). */
 extern void on_warning(const char *text);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * libFuzzer harness for src/backend/lib/blockbloom.c: bytes are a filter's size and what is added to it, by one
- * process or by several at once, how often it is folded, and what is asked.
+ * libFuzzer harness for src/backend/lib/blockbloom.c. The input determines the size of a filter, the values added by
+ * one or several processes, the number of folds, and the values looked up.
  *
- * Checked is that no value added is ever missed, that folding gives the very filter that the smaller size would have
- * given from the outset, that false positives are as frequent as the filter itself says, and as its design allows,
- * and that no byte outside the memory given is touched (which has its exact size, so AddressSanitizer sees to that).
+ * Checks: No added value is missed. A folded filter equals one of the smaller size from the start. False positives
+ * are as frequent as the filter itself estimates, and as its design allows. No byte outside of the memory is
+ * accessed; it has the exact size, so AddressSanitizer detects that.
  */
 #include "postgres.h"
 
@@ -20,7 +20,7 @@
 #define ASKED		20000
 #define THREADS		3
 
-/* Adds values[first], values[first + step], ... to a shared filter */
+/* Adds values[first], values[first + step], ... to a shared filter. */
 typedef struct Adder
 {
 	pthread_t	thread;
@@ -40,7 +40,7 @@ random_word(void)
 	return (uint32) (murmurhash64(random_state) >> 32);
 }
 
-/* Values that are random, or differ in few bits only, as those of one batch or bucket do */
+/* Add random values, or values that differ in few bits only, like those of one batch or bucket. */
 static void
 op_add(Input *input)
 {
@@ -143,12 +143,13 @@ sort_and_unique(void)
 }
 
 /*
- * Ask for random values that were not added.
+ * Look up random values that were not added.
  *
- * The number of false positives is binomial. Eight standard deviations are exceeded once in 10^15 runs; where many
- * blocks are only sampled, so is the rate itself, by a few percent. The design is what a blocked filter with k bits a
- * value promises: blocks are filled as a Poisson distribution says, which costs less than twice the rate of a filter
- * without blocks, as long as there are four bits a value.
+ * The number of false positives is binomial. Eight standard deviations are exceeded once in 10^15 runs. If only a
+ * sample of many blocks is read, the rate has an error of a few percent, too.
+ *
+ * The design is that of a blocked filter with k bits per value. Blocks fill according to a Poisson distribution. With
+ * at least four bits per value, the rate is then less than twice that of a filter without blocks.
  */
 static void
 check_false_positives(const BlockBloom *filter)
@@ -178,7 +179,7 @@ check_false_positives(const BlockBloom *filter)
 	if (fabs((double) wrong / asked - rate) > margin)
 		fatal("%d false positives of %d, where the filter expects %f", wrong, asked, rate);
 
-	/* the blocks of few values, or of a small filter, are too uneven to say anything about */
+	/* the blocks of few values, or of a small filter, are too uneven for this check */
 	if (distinct >= 2000 && bits / distinct >= 4 && rate > 2 * flat + 0.001)
 		fatal("a false positive rate of %f, where %f is expected without blocks", rate, flat);
 }

@@ -1,4 +1,4 @@
-"""Native harnesses: C files of an arm's tree, linked with a libFuzzer harness of ours and without a server."""
+"""Builds of native harnesses: C files of an arm's tree, linked with a libFuzzer harness, without a server."""
 
 import hashlib
 import os
@@ -23,31 +23,31 @@ _HERE = Path(__file__).parent
 CLANG = "clang-19"
 _FLAGS = (
     *("-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-fno-omit-frame-pointer", "-fno-strict-aliasing", "-fwrapv"),
-    "-fno-pie",  # hashes of pointers must be the same in each run
-    *("-ffunction-sections", "-fdata-sections"),  # so that functions that are not called can be left out
+    "-fno-pie",  # hashes of pointers must be equal in each run
+    *("-ffunction-sections", "-fdata-sections"),  # so that the linker can drop unused functions
     *("-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all"),
     "-fno-sanitize=function",  # tree walkers are called through pointers of another type
     *("-fprofile-instr-generate", "-fcoverage-mapping"),
     *("-Wall", "-Wno-ignored-attributes", "-Werror"),  # the headers were configured for gcc
-    "-Wno-unused-function",  # an injected bug may leave out the only call
-    "-ffile-compilation-dir=.",  # names of files hold for each harness that an object is linked into
+    "-Wno-unused-function",  # an injected bug may remove the only call
+    "-ffile-compilation-dir=.",  # so that file names are valid for each harness that links the object
 )
 _LINKING = ("-no-pie", "-lm", "-pthread")
-# The server's files refer to much that is never called. What is left of it when unused functions are dropped may be
-# undefined: calling it ends the harness.
+# The server's files refer to many functions that are never called. Symbols that remain after unused functions are
+# dropped may be undefined. A call of one ends the harness.
 _UNUSED_LEFT_OUT = ("-Wl,--gc-sections", "-Wl,--unresolved-symbols=ignore-all")
 
 
 @dataclass(frozen=True, slots=True)
 class _Recipe:
-    own: tuple[str, ...]  # files beside this one
-    tested: tuple[str, ...]  # files of the tree, compiled as they are; headers among them are the tree's own
-    included: tuple[str, ...] = ()  # files of the tree that a file beside this one includes
+    own: tuple[str, ...]  # files in the directory of this file
+    tested: tuple[str, ...]  # files of the tree, compiled unchanged; headers among them are those of the tree
+    included: tuple[str, ...] = ()  # files of the tree that files in `own` include
     linker: tuple[str, ...] = ()
 
 
 def _eclass(lookup: str) -> _Recipe:
-    """Return the recipe for equivclass.c with one way to look for members."""
+    """Return the recipe for equivclass.c with one implementation of member look-ups."""
     query = ("query", "joins", "exprs", "removal", "planner_stubs", "node_stubs")
     checks = ("harness", "questions", "model", "changes", "lookups", "classes", "clauses", "derivations")
     own = (f"eclass/{file}.c" for file in (*checks, *query, lookup))
@@ -64,7 +64,8 @@ def _eclass(lookup: str) -> _Recipe:
     )
 
 
-# Without a server, no type is looked up and no expression deparsed: what deparse.c needs for that may be undefined.
+# Without a server, no type is looked up and no expression deparsed. Symbols that deparse.c needs for that may be
+# undefined.
 _SAMPLING = _Recipe(
     (*(f"sampling/{file}.c" for file in ("harness", "relation", "remote_sql")), "backend_stubs.c", "failure.c"),
     (
@@ -103,16 +104,16 @@ HARNESSES = {
     "sampling": _SAMPLING,
 }
 _HEADERS = "src/include/"
-_OWN = "harness"  # of a compiled harness's folder: copies of the files beside this one
+_OWN = "harness"  # directory of the copies of `own` files, in that of a compiled harness
 _OBJECTS = "objects"
 
 
 def build_harness(build: Build, name: str, tree: str = "") -> Path:
-    """Return the harness `name` for the C files of a stored tree, by default the build's own; compiled on first use.
+    """Return the harness `name` for the C files of a stored tree, by default the build's tree. Compiled on first use.
 
-    The build gives all other headers, configured, so `tree` may be another one that differs in these files only. A
-    harness is compiled from copies that stay beside it: it outlives the checkout that it was first made in, and its
-    coverage is told in the text of these files. Raises BuildError, SourceError.
+    All other headers are those of the build, which are configured. So `tree` may differ from the build's tree in these
+    files only. A harness is compiled from copies next to it. It therefore outlives the checkout that it was made in,
+    and its coverage refers to the text of these copies. Raises BuildError, SourceError.
     """
     recipe = HARNESSES[name]
     tested = {path: _source(tree or build.tree, path) for path in (*recipe.tested, *recipe.included)}
@@ -153,7 +154,7 @@ def _compiler_version() -> str:
 
 
 def _compile(build: Build, harness: Path, recipe: _Recipe, tested: Mapping[str, str]) -> None:
-    """Compile each file on its own, unless another harness did, and link them. Raises BuildError."""
+    """Compile each file separately, unless another harness did, and link the objects. Raises BuildError."""
     home = harness.parent
     shared = {path: text for path, text in tested.items() if path.endswith(".h") or path in recipe.included}
     sources = {f"{_OWN}/{file}": (home / _OWN / file).read_text() for file in recipe.own}
@@ -175,7 +176,7 @@ def _compile(build: Build, harness: Path, recipe: _Recipe, tested: Mapping[str, 
 
 
 def _run(command: list[str], product: Path) -> None:
-    """Have a compiler make a file. Raises BuildError."""
+    """Run a compiler that creates `product`. Raises BuildError."""
     done = compile_file(command, product)
     if done.returncode:
         first = next(

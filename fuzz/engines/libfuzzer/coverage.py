@@ -1,4 +1,4 @@
-"""What a run of a harness reached, per function and per branch, from clang's source-based coverage."""
+"""Coverage of a harness run, per function and per branch, from clang's source-based coverage."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ _COV = "llvm-cov-19"
 
 @dataclass(frozen=True, slots=True)
 class FunctionCoverage:
-    """How often a function was called, and how often each of its conditions, by source text, was (true, false)."""
+    """Number of a function's calls, and for each condition, by source text, the numbers of (true, false)."""
 
     calls: int
     branches: Mapping[str, tuple[int, int]]
@@ -26,11 +26,11 @@ class FunctionCoverage:
 def function_coverage(program: Path, profile: Path) -> dict[str, FunctionCoverage]:
     """Return the coverage of all functions of a program, by name, from the raw profile that it wrote.
 
-    A function of a header is there once for each file that includes it; what counts is all of them together.
+    A function in a header has one entry per including file; these are added up.
     """
     indexed = profile.with_suffix(".indexed")
     _tool(_PROFDATA, "merge", "-sparse", profile, "-o", indexed)
-    home = f"-compilation-dir={program.parent}"  # names of files are relative to it
+    home = f"-compilation-dir={program.parent}"  # file names are relative to it
     exported = json.loads(_tool(_COV, "export", program, f"-instr-profile={indexed}", "-skip-expansions", home))
     covered: dict[str, FunctionCoverage] = {}
     for function in exported["data"][0]["functions"]:
@@ -69,10 +69,11 @@ def _text(source: Path, line: int, column: int, end_line: int, end_column: int) 
 
 @cache
 def _lines(source: Path) -> tuple[str, ...]:
-    with server_account().file_access():  # the program says which file it is
+    # The program determines the file name, so the file is read with the account's rights.
+    with server_account().file_access():
         return tuple(source.read_text().splitlines())
 
 
 def _tool(*command: str | Path) -> str:
-    account = server_account()  # these tools read what a patched program wrote
+    account = server_account()  # these tools read files that a patched program wrote
     return subprocess.run(command, capture_output=True, text=True, check=True, **account.options()).stdout

@@ -1,5 +1,5 @@
 /*
- * How a harness fails: one line that says why, and an abort, upon which libFuzzer keeps the input.
+ * Failure of a harness: one line with the reason, and an abort, after which libFuzzer stores the input.
  */
 #include "postgres.h"
 

@@ -1,5 +1,5 @@
 /*
- * A harness's input, read byte by byte; beyond its end there are zeros.
+ * The input of a harness, read byte by byte. Zeros follow its end.
  */
 #ifndef INPUT_H
 #define INPUT_H

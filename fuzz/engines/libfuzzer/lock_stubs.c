@@ -1,6 +1,6 @@
 /*
- * Stand-ins for what resowner.c calls besides errors and memory: the harness is told of locks that are handed over;
- * what does not matter to an owner (predicate locks, exit callbacks) does nothing.
+ * Stubs of functions that resowner.c calls, other than errors and memory. Calls that hand over locks are passed to
+ * the harness. Others (predicate locks, exit callbacks) have no effect, because they do not matter to owners.
  */
 #include "postgres.h"
 

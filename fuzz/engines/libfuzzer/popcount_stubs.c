@@ -1,5 +1,5 @@
 /*
- * Counting of bits: pg_bitutils.c would need files compiled for processors with AVX-512.
+ * Stubs of bit counting. The original, pg_bitutils.c, needs files compiled for processors with AVX-512.
  */
 #include "postgres.h"
 

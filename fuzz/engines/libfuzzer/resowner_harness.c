@@ -1,11 +1,11 @@
 /*
- * libFuzzer harness for src/backend/utils/resowner/resowner.c: bytes are calls on a tree of ResourceOwners, each of
- * which is checked against a model.
+ * libFuzzer harness for src/backend/utils/resowner/resowner.c. The input is a sequence of calls on a tree of
+ * ResourceOwners. Each call is compared with a model.
  *
- * An operation takes a byte that says what is done to which owner, and then up to three bytes of arguments. Any
- * bytes make sense, and inserting or deleting some keeps the meaning of most others, so that mutations are useful.
+ * One byte selects an operation and its owner, and up to three bytes of arguments follow. Any bytes are valid. After
+ * an insertion or deletion, most other bytes keep their meaning, so mutations are useful.
  *
- * With PGDUEL_AUX_OWNER in the environment, the root is AuxProcessResourceOwner, which is used again after release.
+ * With PGDUEL_AUX_OWNER in the environment, the root is AuxProcessResourceOwner, which is reused after its release.
  */
 #include "postgres.h"
 
@@ -17,14 +17,14 @@ typedef struct Input
 {
 	const uint8_t *next;
 	const uint8_t *end;
-	int			owner;			/* what this operation is about */
+	int			owner;			/* the owner of this operation */
 	bool		flag;			/* its meaning depends on the operation */
 } Input;
 
-/* How often something is done: around the sizes at which an owner moves entries or grows */
+/* Numbers of repetitions, near the sizes at which an owner moves entries or grows. */
 static const int repeats[] = {1, 2, 3, 5, 16, 31, 32, 33, 48, 64, 65, 97, 128, 200, 500, 1500};
 
-/* The resources remembered last, newest last */
+/* The most recently remembered resources, newest last. */
 static struct
 {
 	uint8		owner,
@@ -47,7 +47,10 @@ repeat(Input *input)
 	return repeats[byte(input) % lengthof(repeats)];
 }
 
-/* Duplicates, or (flag) a range of values; the kind's byte also says whether kinds alternate. */
+/*
+ * Remember duplicates or (if flag is set) a range of values. The byte of the kind also determines whether kinds
+ * alternate.
+ */
 static void
 op_remember(Input *input)
 {
@@ -70,7 +73,7 @@ op_remember(Input *input)
 	}
 }
 
-/* Ends with the first one that is not held (an error that must be thrown). */
+/* Forget resources. Stop at the first one that is not held, because that must raise an error. */
 static void
 op_forget(Input *input)
 {
@@ -124,7 +127,7 @@ op_release(Input *input)
 	model_release(input->owner, (Release) {.commit = how & 1, .twice = how & 2, .nosy = how & 4});
 }
 
-/* At top level all locks are released at once, without asking the owners. */
+/* At top level, all locks are released at once, without calls of the owners. */
 static void
 op_lock(Input *input)
 {
@@ -140,7 +143,7 @@ op_fail(Input *input)
 	model_fail_in(byte(input) % 100);
 }
 
-/* Those that come twice are more frequent in random bytes. */
+/* Operations listed twice are more frequent. */
 static void (*const operations[16]) (Input *input) =
 {
 	op_remember, op_remember, op_remember, op_remember, op_remember,

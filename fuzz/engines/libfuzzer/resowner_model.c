@@ -1,14 +1,17 @@
 /*
- * The model of resowner.c: each owner holds each resource (kind and value) some number of times.
+ * The model of resowner.c: for each owner, a counter for each resource (kind and value).
  *
- * Whatever is done to an owner is done to its counters too. How what it holds is released is in resowner_release.c.
+ * Each operation on an owner is applied to its counters. The model of release is in resowner_release.c.
  */
 #include "postgres.h"
 
 #include "backend_stubs.h"
 #include "resowner_model.h"
 
-/* Values are small integers, the same for all kinds, so that mixing up kinds shows. The last kind has no DebugPrint. */
+/*
+ * Values are small integers, equal for all kinds, so that mixed-up kinds are detected. The last kind has no
+ * DebugPrint.
+ */
 #define FOREACH_KIND(_) \
 	_(0, RESOURCE_RELEASE_BEFORE_LOCKS, RELEASE_PRIO_FIRST, Print0) \
 	_(1, RESOURCE_RELEASE_BEFORE_LOCKS, RELEASE_PRIO_BUFFER_PINS, Print1) \
@@ -137,7 +140,7 @@ model_remember(int position, int kind, int value)
 	return true;
 }
 
-/* Forgets a resource; one that is not held must end in an error. */
+/* Forget a resource. If it is not held, the call must raise an error. */
 bool
 model_forget(int position, int kind, int value)
 {
@@ -157,7 +160,7 @@ model_forget(int position, int kind, int value)
 	return true;
 }
 
-/* An owner in release can neither take nor forget resources. */
+/* Check that an owner in release can neither remember nor forget resources. */
 void
 check_closed(ResourceOwner owner)
 {
@@ -169,7 +172,7 @@ check_closed(ResourceOwner owner)
 		fatal("ResourceOwnerForget worked after release had started");
 }
 
-/* Locks are no resources: the lock manager gets all of an owner's, once, by name if they are few. */
+/* Locks are not resources. The lock manager gets all locks of an owner at once, as a list if they are few. */
 
 void
 model_remember_lock(int position)

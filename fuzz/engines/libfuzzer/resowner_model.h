@@ -1,6 +1,6 @@
 /*
- * A tree of ResourceOwners and, beside it, what each of them must hold: plain counters, see resowner_model.c, and
- * resowner_release.c for their release.
+ * A tree of ResourceOwners, and the resources that each must hold, as plain counters. See resowner_model.c, and
+ * resowner_release.c for release.
  */
 #ifndef RESOWNER_MODEL_H
 #define RESOWNER_MODEL_H
@@ -11,7 +11,7 @@
 #define MAX_OWNERS	8
 #define KINDS		8
 #define VALUES		256
-#define MAX_HELD	2000		/* by one owner; keeps an input fast, even where duplicates cost O(n^2) */
+#define MAX_HELD	2000		/* per owner; limits the time of an input, because duplicates may cost O(n^2) */
 
 typedef struct ModelOwner
 {
@@ -19,12 +19,12 @@ typedef struct ModelOwner
 	int			parent;			/* position of the parent; -1 for the root */
 	int			total;			/* sum of of_kind[] */
 	int			locks;			/* remembered local locks */
-	int			handed_over;	/* how often the lock manager was given the locks */
+	int			handed_over;	/* times that the lock manager got the locks */
 	int			of_kind[KINDS]; /* sums of held[kind][] */
 	uint16		held[KINDS][VALUES];
 } ModelOwner;
 
-/* Arguments of a call that may end in an error */
+/* Arguments of a call that may raise an error. */
 typedef struct Call
 {
 	ResourceOwner owner;
@@ -33,28 +33,28 @@ typedef struct Call
 	bool		top_level;
 } Call;
 
-/* How owners are released. */
+/* Options of a release. */
 typedef struct Release
 {
-	bool		commit;			/* leaks are warned of */
+	bool		commit;			/* leaks cause warnings */
 	bool		twice;			/* each phase is run a second time */
-	bool		nosy;			/* try to use the owner after release has started */
+	bool		nosy;			/* use the owner after its release has started */
 } Release;
 
 extern const ResourceOwnerDesc kinds[KINDS];
 extern ModelOwner owners[MAX_OWNERS];
-extern ResourceOwner base_owner;	/* above the root, as releasing locks asks for a parent */
-extern LOCALLOCK fake_lock;		/* the one lock there is */
+extern ResourceOwner base_owner;	/* above the root, because releasing locks needs a parent */
+extern LOCALLOCK fake_lock;		/* the only lock */
 
 /* For the harness: resowner_release.c */
 extern void model_begin(bool aux_process);
 extern void model_end(void);
-extern void model_fail_in(int releases);	/* the nth release callback from now ends in an error; 0: none */
+extern void model_fail_in(int releases);	/* the nth release callback from now raises an error; 0: none */
 extern void model_release_kind(int position, int kind);
 extern void model_release(int position, Release how);
 
 /* For the harness: resowner_model.c */
-extern int	model_owner(int position);	/* position of some owner in use */
+extern int	model_owner(int position);	/* position of an owner in use */
 extern void model_create(int parent);
 extern void model_reparent(int position, int parent);
 extern bool model_remember(int position, int kind, int value);
@@ -62,8 +62,8 @@ extern bool model_forget(int position, int kind, int value);
 extern void model_remember_lock(int position);
 extern void model_forget_lock(int position);
 
-/* Between the two */
-extern void model_released(int kind, int value);	/* all release callbacks */
+/* Shared by the two files */
+extern void model_released(int kind, int value);	/* called by all release callbacks */
 extern bool is_below(int position, int ancestor);
 extern bool in_subtree(int position, int top);
 extern ModelOwner *model_of(ResourceOwner owner);

@@ -1,6 +1,6 @@
 /*
- * The model's view of release: what the callbacks are given must be held, it must be the turn of this owner, phase and
- * priority, and a leak warning of exactly this resource must come before it at commit, and none at abort.
+ * The model of release. A callback must get a held resource, in the turn of its owner, phase and priority. At commit,
+ * a leak warning of this resource must precede it; at abort, none may.
  */
 #include "postgres.h"
 
@@ -10,17 +10,17 @@
 
 #undef snprintf
 
-static bool root_is_aux;		/* the root is AuxProcessResourceOwner, which is used again once released */
+static bool root_is_aux;		/* the root is AuxProcessResourceOwner, which is reused after its release */
 static int	fail_in;
 
-/* What is going on: a phase of a release, or ResourceOwnerReleaseAllOfKind (then phase is 0). */
+/* The operation in progress: a phase of a release, or ResourceOwnerReleaseAllOfKind (phase 0). */
 static struct
 {
 	ResourceReleasePhase phase;
 	Release		how;
 	ResourceOwner of_kind_owner;
 	int			kind;
-	ModelOwner *last;			/* whose resource was released last */
+	ModelOwner *last;			/* owner of the resource that was released last */
 	uint32		last_priority;
 	int			warnings;		/* since the last release */
 	char		warning[256];
@@ -83,7 +83,7 @@ on_warning(const char *text)
 	snprintf(now.warning, sizeof(now.warning), "%s", text);
 }
 
-/* All release callbacks */
+/* Check a call of a release callback. */
 void
 model_released(int kind, int value)
 {
@@ -121,7 +121,7 @@ model_release_kind(int position, int kind)
 	now.of_kind_owner = NULL;
 	if (error != NULL)
 	{
-		/* the owner cannot be used any more, only released */
+		/* the owner can only be released */
 		model_release(position, (Release) {.commit = false});
 		return;
 	}
@@ -190,7 +190,7 @@ run_phases(int position, Release how)
 	return true;
 }
 
-/* AuxProcessResourceOwner stays, and can be used again. */
+/* AuxProcessResourceOwner remains, and can be reused. */
 static void
 reopen_aux_owner(void)
 {
@@ -202,7 +202,7 @@ reopen_aux_owner(void)
 	now.phase = 0;
 }
 
-/* Releases an owner and all below it, and deletes them; an error on the way is followed by an abort. */
+/* Release and delete an owner and all below it. After an error, abort. */
 void
 model_release(int position, Release how)
 {

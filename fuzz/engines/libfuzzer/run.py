@@ -1,4 +1,4 @@
-"""Running a native harness: fuzzing for some seconds, or replaying a corpus, and what was reached by it."""
+"""Runs of a native harness: fuzzing for a number of seconds, or replaying a corpus, and the coverage."""
 
 import os
 import re
@@ -16,26 +16,31 @@ from fuzz.servers.account import server_account
 _EXECUTED = re.compile(r"^stat::number_of_executed_units:\s*(\d+)", re.MULTILINE)
 _COMPLAINT = re.compile(r"^(?:pgduel harness: |.*runtime error: |==\d+== ?ERROR: )(.+)$", re.MULTILINE)
 _ARTIFACT = re.compile(r"Test unit written to (.+)$", re.MULTILINE)
-_LONGEST = 400  # bytes of an input: about 120 operations
-_GRACE = 120  # seconds, beyond those asked for, until a run counts as hung
+# maximum length of an input in bytes: about 120 operations
+_LONGEST = 400
+# seconds after the requested ones until a run counts as hung
+_GRACE = 120
 
 
 @dataclass(frozen=True, slots=True)
 class HarnessRun:
-    """What came of a run. A crash stops it; without one, `functions` says what was reached, by function name."""
+    """The result of a run, which ends at the first crash.
+
+    Without one, `functions` has the coverage by function name.
+    """
 
     executions: int
-    crash: Path | None = None  # the input, kept beside the harness
-    complaint: str = ""  # the first line of the harness or the sanitizers about the crash
+    crash: Path | None = None  # the input, kept next to the harness
+    complaint: str = ""  # first line about the crash, of the harness or a sanitizer
     functions: Mapping[str, FunctionCoverage] = field(default_factory=dict)
 
 
 def run_harness(
     harness: Path, seconds: int, corpus: Path, *, seed: int = 1, variables: Mapping[str, str] | None = None
 ) -> HarnessRun:
-    """Fuzz for some seconds as the account of servers, starting from a corpus, which is left as it is.
+    """Fuzz for `seconds` with the rights of the servers' account, starting from a corpus, which is not modified.
 
-    In 0 seconds the corpus is replayed only. Raises CaseError where the run ends in neither way.
+    With 0 seconds, the corpus is only replayed. Raises CaseError if the run ends neither normally nor by a crash.
     """
     account = server_account()
     artifacts = harness.parent / "crashes"
@@ -45,7 +50,7 @@ def run_harness(
         account.lend(Path(scratch))
         written = account.make_private(Path(scratch) / "written")
         profile, found = written / "profile", account.make_private(written / "found")
-        # A copy whose modes are not the original's, to which the account need not have access.
+        # A copy with other permissions, because the account may have no access to the original.
         known = Path(scratch) / "corpus"
         shutil.copytree(corpus, known, copy_function=shutil.copyfile)
         known.chmod(0o755)

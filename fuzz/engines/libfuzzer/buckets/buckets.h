@@ -1,21 +1,21 @@
 /*
- * What is checked of hash buckets: their number, by brute force, and the life of a hash table that grows.
+ * Checks of hash buckets: their number, by brute force, and a hash table that grows.
  */
 #ifndef BUCKETS_H
 #define BUCKETS_H
 
 #include "input.h"
 
-/* sizing.c: how many buckets there are to be, for any tuples and memory */
+/* sizing.c: check the number of buckets for any tuples and memory */
 extern void check_sizing(Input *input);
 
-/* The smallest power of 2 of so many buckets that none has more than `load` of the tuples on average, within limits */
+/* Return the smallest power of 2, within limits, of buckets with at most `load` tuples each on average. */
 extern uint64 fewest_for(double ntuples, int load);
 
-/* Complain if that many buckets are not right for the tuples, of which so much is used of the memory allowed */
+/* Fail if `nbuckets` is wrong for the tuples, which use `used` of `allowed` bytes. */
 extern void check_choice(double ntuples, Size used, Size allowed, int nbuckets);
 
-/* growth.c: tuples are inserted, batches added, buckets made, and each tuple found in its bucket, batch after batch */
+/* growth.c: insert tuples, add batches, make buckets, and find each tuple in its bucket, batch by batch */
 extern void check_growth(Input *input);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * A hash table's life: tuples of any size and hash value are inserted, batches are added when memory is full, and each
- * batch in turn gets its buckets. Its functions are static, so this file includes nodeHash.c as it is.
+ * A growing hash table: tuples of any size and hash value are inserted, batches are added when memory is full, and
+ * each batch in turn gets its buckets. The functions under test are static, so this file includes nodeHash.c.
  *
- * The model knows where each tuple is. A tuple has to be in a single place, in the batch that its hash value says, and
- * in the end in one bucket, the one that its hash value says; and memory has to be the sum of what there is.
+ * The model records the place of each tuple. A tuple must be in one place only, in the batch of its hash value, and
+ * finally in the bucket of its hash value. The memory in use must be the sum of all allocations.
  */
 #include "src/backend/executor/nodeHash.c"
 
@@ -28,7 +28,7 @@ typedef struct Modeled
 	uint32		hashvalue;
 	int			length;
 	Place		place;
-	int			file;			/* if it is in one: of which batch */
+	int			file;			/* batch of its file, if it is in one */
 } Modeled;
 
 volatile sig_atomic_t InterruptPending = false;
@@ -36,7 +36,7 @@ volatile sig_atomic_t InterruptPending = false;
 static Modeled tuples[MAX_TUPLES];
 static int	ntuples;
 static HashJoinTableData table;
-static char fetched[MAX_LENGTH];	/* the tuple that the slot has */
+static char fetched[MAX_LENGTH];	/* the tuple in the slot */
 static dlist_head hash_pieces;
 static dlist_head batch_pieces;
 static dlist_head spill_pieces;
@@ -127,13 +127,13 @@ insert(int number)
 	if (inserted->place == TO_COME)
 		fatal("a tuple of a later batch is nowhere");
 
-	/* One that goes to a file does not look at what memory an addition of batches left in use */
+	/* Only an insertion into memory checks the limit; adding batches may leave more in use. */
 	if (inserted->place == IN_MEMORY && table.growEnabled && table.nbatch == nbatch &&
 		table.spaceUsed + table.bucketSpace > table.spaceAllowed)
 		fatal("tuples and their buckets take more than %zu bytes, and batches are not added", table.spaceAllowed);
 }
 
-/* Make the buckets, and find each tuple in its own */
+/* Make the buckets, and find each tuple in its bucket. */
 static void
 check_buckets(void)
 {
@@ -166,7 +166,7 @@ check_buckets(void)
 		fatal("%zu of %zu tuples are in buckets", found, count);
 }
 
-/* Tuples like each other in size; of hash values that are random, or equal, or differ in a few bits */
+/* Generate tuples of similar sizes, with hash values that are random, equal, or differ in a few bits. */
 static void
 draw_tuples(Input *input)
 {

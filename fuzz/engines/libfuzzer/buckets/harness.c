@@ -1,5 +1,5 @@
 /*
- * libFuzzer harness for hash buckets: the sizing functions of executor/hashjoin.h, and what nodeHash.c does by them.
+ * libFuzzer harness for hash buckets: the sizing functions of executor/hashjoin.h, and their use in nodeHash.c.
  */
 #include "postgres.h"
 

@@ -1,5 +1,5 @@
 /*
- * The number of buckets, for any number of tuples and any memory, as long as a double and a size_t can have them.
+ * Checks of the number of buckets, for any number of tuples that a double holds, and any memory that a size_t holds.
  */
 #include "postgres.h"
 
@@ -43,7 +43,10 @@ check_choice(double ntuples, Size used, Size allowed, int nbuckets)
 		fatal("only %d buckets for %.0f tuples where there is room for %zu bytes", nbuckets, ntuples, room);
 }
 
-/* A number of any magnitude, often a power of two or next to one, perhaps with a fraction as of tuples in a batch */
+/*
+ * Return a number of any magnitude, often at or next to a power of two. It may have a fraction, like an average of
+ * tuples per batch.
+ */
 static double
 any_count(Input *input)
 {
@@ -68,8 +71,8 @@ any_space(Input *input)
 }
 
 /*
- * The bits of a hash value that are the batch number are not those of the bucket, in a batch that has its memory, and
- * a batch is divided in two, tuple by tuple.
+ * Check that the bits of a hash value for the batch and those for the bucket are disjoint, if a batch fits into
+ * memory. Check that each tuple of a divided batch goes to one of the two resulting batches.
  */
 static void
 check_batches(Input *input)

@@ -1,6 +1,6 @@
 /*
- * What changes equivalence classes: clauses, which make and merge them, sort expressions, children and the removal of
- * left joins. Each change is made twice, to the arm's classes and to the model's.
+ * Changes of equivalence classes: clauses, which create and merge them, sort expressions, children, and removals of
+ * left joins. Each change is applied to the arm's classes and to the model's.
  */
 #include "postgres.h"
 
@@ -11,7 +11,7 @@
 #include "optimizer/paths.h"
 #include "planner_stubs.h"
 
-/* Where an item of a clause was found */
+/* The position of a clause's item in the classes. */
 typedef struct Found
 {
 	ModelClass *class;
@@ -113,7 +113,7 @@ model_finish_merging(void)
 	}
 }
 
-/* A sort expression that is in no class has a new one, with one member. */
+/* Record the new class, with one member, of a sort expression that was in no class. */
 void
 model_sort_class(EquivalenceClass *ec, Expr *expr, Oid collation, Index sortref)
 {
@@ -140,7 +140,7 @@ add_child_member(ModelClass *class, ModelMember *parent, RelOptInfo *rel)
 	});
 }
 
-/* Members that can be computed from the topmost parent alone have a child for each of its children. */
+/* Add a child of each member that the topmost parent alone can compute. */
 void
 model_add_child(RelOptInfo *rel)
 {
@@ -158,7 +158,7 @@ model_add_child(RelOptInfo *rel)
 	}
 }
 
-/* For joins of children, so have those that need several relations, and one of the topmost parents. */
+/* Add a child of each member that needs several relations, one of them a topmost parent of the join. */
 void
 model_add_child_join(RelOptInfo *joinrel)
 {
@@ -183,7 +183,7 @@ model_add_child_join(RelOptInfo *joinrel)
 	MemoryContextSwitchTo(outer);
 }
 
-/* What depends on nothing else is gone, and so are all clauses derived up to now, of the classes concerned. */
+/* Remove members that need no other relation, and all clauses derived so far from the classes concerned. */
 void
 model_remove_left_join(int relid, int ojrelid)
 {

@@ -1,5 +1,5 @@
 /*
- * Look-ups of classes, each beside a walk through all of the model's.
+ * Look-ups of classes. Each is compared with a search of all classes of the model.
  */
 #include "postgres.h"
 
@@ -61,7 +61,7 @@ check_sort_class(Expr *expr, Oid collation, Index sortref, Relids rel, bool crea
 	return found;
 }
 
-/* Children are no proof: of one relation's rows some are in one child, some in another. */
+/* Members of children prove nothing, because different rows of a relation are in different children. */
 void
 check_known_equal(Expr *one, Expr *other)
 {
@@ -100,7 +100,7 @@ joins_others(const ModelClass *class, Relids relids)
 	return false;
 }
 
-/* Which classes can order a relation for a merge join? */
+/* Compare the classes that can order a relation for a merge join. */
 void
 check_usefulness(RelOptInfo *rel)
 {
@@ -113,7 +113,7 @@ check_usefulness(RelOptInfo *rel)
 	}
 }
 
-/* Which pairs of relations does the search for a join order think of? Members of children count, if only by number. */
+/* Compare the pairs of relations that join order search considers. Members of children count, but only by number. */
 void
 check_relevance(RelOptInfo *rel, RelOptInfo *other)
 {

@@ -1,6 +1,5 @@
 /*
- * Clauses that are derived from classes: each pair of members has one clause, made when it is first needed and found
- * again ever after.
+ * Clauses derived from classes: each pair of members has one clause, which is created on first use and then reused.
  */
 #include "postgres.h"
 
@@ -33,7 +32,7 @@ find_clause(const ModelClass *class, const ModelMember *one, const ModelMember *
 	return NULL;
 }
 
-/* A clause that was not known: two unlike ones must not share a serial number, or one of them may go unenforced. */
+/* Add a new clause. Different clauses must not share a serial number, or one of them may not be enforced. */
 static ModelClause *
 add_clause(ModelClass *class, ModelMember *one, ModelMember *other, EquivalenceClass *parent_ec, int serial)
 {
@@ -64,7 +63,9 @@ check_new_serial(int serial)
 	}
 }
 
-/* Return the clause for two members, which has this serial number; a child's makes its parents' as well. */
+/*
+ * Return the clause for two members, which has this serial number. A clause of children implies one of their parents.
+ */
 static ModelClause *
 expected_clause(ModelClass *class, ModelMember *one, ModelMember *other, EquivalenceClass *parent_ec, int serial)
 {
@@ -84,7 +85,7 @@ expected_clause(ModelClass *class, ModelMember *one, ModelMember *other, Equival
 	return add_clause(class, one, other, parent_ec, serial);
 }
 
-/* A source was written otherwise than its members, if those expose another collation. */
+/* Check a derived clause. Source clauses may differ from their members, which may expose another collation. */
 static void
 check_new_clause(const RestrictInfo *rinfo)
 {
@@ -93,7 +94,7 @@ check_new_clause(const RestrictInfo *rinfo)
 		fatal("a clause compares other expressions than its members");
 }
 
-/* The clause found next is the one for two members. */
+/* Check that the next clause found is the one for two members. */
 void
 check_clause(ModelClass *class, ModelMember *one, ModelMember *other, EquivalenceClass *parent_ec, List *found, int i)
 {

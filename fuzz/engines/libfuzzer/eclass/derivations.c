@@ -1,5 +1,5 @@
 /*
- * What the planner derives clauses for: joins, columns that an index may be searched by, and constants.
+ * Purposes of derived clauses: joins, columns that an index may be searched by, and constants.
  */
 #include "postgres.h"
 
@@ -13,7 +13,7 @@ is_column(const Expr *expr)
 	return IsA(expr, Var) || (IsA(expr, RelabelType) && IsA(((const RelabelType *) expr)->arg, Var));
 }
 
-/* Add the number of clauses that a class has for a join, after all else that the join has, and check them. */
+/* Check the clauses of a class for a join, which follow `seen` others, and return the new number of clauses. */
 static int
 check_class_joins(ModelClass *class, Relids outer, Relids inner, List *found, int seen)
 {
@@ -103,7 +103,7 @@ with_parents(RelOptInfo *rel)
 	return result;
 }
 
-/* What an index on a column could be searched for: all that its class has of other relations */
+/* Compare the clauses for an index on a column: equalities with all members of its class in other relations. */
 void
 check_column_clauses(RelOptInfo *rel, int attribute, Relids prohibited)
 {
@@ -128,7 +128,7 @@ check_column_clauses(RelOptInfo *rel, int attribute, Relids prohibited)
 		fatal("%d clauses derived for a column, and %d expected", list_length(found), seen);
 }
 
-/* Selectivity estimation asks for the clause that compares a member with the constant of its class. */
+/* Compare the clauses between members and the constant of their class, which selectivity estimation uses. */
 void
 check_constant_clauses(const ModelClass *class)
 {

@@ -1,5 +1,5 @@
 /*
- * Expressions that can be members of equivalence classes, and clauses that make them so.
+ * Expressions that can be members of equivalence classes, and clauses that make them members.
  */
 #include "postgres.h"
 
@@ -31,7 +31,7 @@ make_query_var(int relid, int attribute)
 	return makeVar(relid, attribute, type, -1, text ? DEFAULT_COLLATION_OID : InvalidOid, 0);
 }
 
-/* A column of a base relation, perhaps as it is above the outer join that makes it NULL */
+/* Return a column of a base relation, perhaps as it is above the outer join that sets it to NULL. */
 static Expr *
 random_column(bool text)
 {
@@ -47,7 +47,7 @@ random_column(bool text)
 	return (Expr *) var;
 }
 
-/* The values of text are never looked at. */
+/* Return a constant. Values of text constants are never read. */
 static Expr *
 random_constant(Oid type)
 {
@@ -56,7 +56,7 @@ random_constant(Oid type)
 	return (Expr *) makeConst(type, -1, collation, 8, (Datum) (byte() % 4), false, true);
 }
 
-/* Return a column, a constant, or an expression of a column and another one or a constant. */
+/* Return a column, a constant, or an expression of a column and another column or constant. */
 Expr *
 random_item(bool text)
 {
@@ -88,7 +88,7 @@ equality(Oid left, Oid right)
 	return op->oid;
 }
 
-/* Return a mergejoinable clause; NULL if it would have no column. */
+/* Return a mergejoinable clause, or NULL if it would have no column. */
 RestrictInfo *
 random_clause(void)
 {

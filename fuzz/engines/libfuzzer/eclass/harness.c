@@ -1,13 +1,12 @@
 /*
- * libFuzzer harness for src/backend/optimizer/path/equivclass.c: bytes are a query, whose equivalence classes are
- * made, merged and given children, and look-ups in them, each of which is checked against a linear search.
+ * libFuzzer harness for src/backend/optimizer/path/equivclass.c. The input determines a query. Its equivalence
+ * classes are created, merged and given children, and each look-up in them is compared with a linear search.
  *
- * As in the planner, classes are merged first, then left joins are removed, then there are children; look-ups are
- * everywhere. An operation that comes too early or too late does nothing. One byte says what is done, and up to a
- * dozen follow; any bytes make sense.
+ * As in the planner, classes are merged first, then left joins are removed, then children are added. Look-ups occur
+ * at any time. An operation at the wrong time has no effect. One byte selects an operation, and up to a dozen bytes
+ * follow; any bytes are valid.
  *
- * Memory that the planner takes in a search for a join order is given back after each look-up, so what is kept of it
- * is seen by AddressSanitizer.
+ * Memory of a join order search is freed after each look-up, so AddressSanitizer detects remaining pointers to it.
  */
 #include "postgres.h"
 
@@ -86,7 +85,7 @@ op_remove_left_join(void)
 		model_remove_left_join(relid, ojrelid);
 }
 
-/* Give a relation children, mostly with the next relids, but not always. */
+/* Add children to a relation, mostly with the next relids. */
 static void
 add_children(RelOptInfo *parent, int number, int place, bool union_all)
 {
@@ -102,7 +101,7 @@ add_children(RelOptInfo *parent, int number, int place, bool union_all)
 	}
 }
 
-/* Children of some base relations, or of their children */
+/* Add children to some base relations, or to their children. */
 static void
 op_add_children(void)
 {
@@ -128,7 +127,9 @@ depth(const RelOptInfo *rel)
 	return rel->parent ? 1 + depth(rel->parent) : 0;
 }
 
-/* Partition-wise join: children of one depth, whose columns are columns */
+/*
+ * Return whether the relids are children of one depth, whose columns are plain columns, as in a partitionwise join.
+ */
 static bool
 is_child_join(Relids relids)
 {
@@ -155,10 +156,10 @@ op_add_child_join(void)
 typedef struct Operation
 {
 	void		(*call) (void);
-	bool		searches;		/* its memory is that of a search for a join order */
+	bool		searches;		/* whether it allocates in the memory of a join order search */
 } Operation;
 
-/* Those that come twice are more frequent in random bytes. */
+/* Operations listed twice are more frequent. */
 static const Operation operations[] = {
 	{op_equate}, {op_equate}, {op_equate}, {op_equate}, {op_equate}, {op_create_sort_class},
 	{op_remove_left_join}, {op_add_children}, {op_add_children},

@@ -20,7 +20,7 @@ top_parents(Relids relids)
 	return result;
 }
 
-/* The relations one level up, as far as there is one */
+/* Return the parents of the relations; topmost relations stay. */
 static Relids
 parents(Relids relids)
 {
@@ -36,7 +36,7 @@ parents(Relids relids)
 	return result;
 }
 
-/* Return the relation, or else make the join, that has these relids, and its parents. */
+/* Return the relation with these relids, or make the join and its parents. */
 RelOptInfo *
 query_rel_of(Relids relids)
 {
@@ -60,7 +60,7 @@ query_rel_of(Relids relids)
 	return joinrel;
 }
 
-/* Return any relids that the query has. */
+/* Return random relids of the query. */
 Relids
 random_relids(void)
 {
@@ -79,7 +79,7 @@ random_relids(void)
 	return result;
 }
 
-/* Return a base relation or, rather, one of those that descend from it. */
+/* Return a base relation, or preferably a relation that descends from it. */
 int
 random_descendant(int base)
 {
@@ -98,7 +98,7 @@ random_descendant(int base)
 	return base;
 }
 
-/* Return the relids of something that can be joined: some base relations, each as itself or as a child of it. */
+/* Return the relids of a possible join: some base relations, each replaced by a child or not. */
 Relids
 random_join(void)
 {

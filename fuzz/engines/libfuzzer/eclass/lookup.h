@@ -1,15 +1,15 @@
 /*
- * How the arm under test looks for the members of a class: a file for each way, of which one is linked.
+ * Member look-ups of the arm under test. There is one file per implementation, and one of them is linked.
  */
 #ifndef LOOKUP_H
 #define LOOKUP_H
 
 #include "nodes/pathnodes.h"
 
-/* Return what is found when the members of some relations' children are wanted, besides those of no child. */
+/* Return the result of a look-up for these relations: members of their children, and all members of no child. */
 extern List *lookup_members(PlannerInfo *root, EquivalenceClass *ec, Relids relids);
 
-/* Must it be found? Whatever need not must not. */
+/* Return whether the result must contain a member. It must not contain others. */
 extern bool lookup_gives(bool is_child, Relids em_relids, Relids relids);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * The same numbers, and the set found for some relations is kept until a member is added (v7 of the mail).
+ * Members have numbers as in lookup_indexes.c. The set found for some relations is cached until a member is added (v7
+ * of the mail).
  */
 #include "postgres.h"
 

@@ -1,5 +1,5 @@
 /*
- * Children's members are kept by relation, and an iterator gives those that the wanted relations can compute.
+ * Members of children are stored per relation. An iterator returns those that the wanted relations can compute.
  */
 #include "postgres.h"
 

@@ -1,6 +1,6 @@
 /*
- * Members are numbered, and sets of numbers kept for each relation (v5 of the mail): what mentions one of the wanted
- * relations is found by intersecting sets.
+ * Members have numbers, with a set of numbers per relation (v5 of the mail). Set operations find the members that
+ * mention a wanted relation.
  */
 #include "postgres.h"
 

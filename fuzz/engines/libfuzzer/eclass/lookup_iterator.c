@@ -1,6 +1,6 @@
 /*
- * The same numbers, gone through by an iterator that may or may not use the sets (v6 of the mail): it leaves out what
- * does not mention the wanted relations, or leaves that to its caller.
+ * Members have numbers as in lookup_indexes.c. An iterator may use the sets or not (v6 of the mail). It skips members
+ * that mention no wanted relation, or leaves that check to its caller.
  */
 #include "postgres.h"
 
@@ -8,7 +8,7 @@
 #include "lookup.h"
 #include "optimizer/paths.h"
 
-/* What the iterator itself leaves out is what its caller would. */
+/* Check that the iterator, if it filters, returns the same members as the caller's filter. */
 static void
 check_without_recheck(EquivalenceClass *ec, Relids relids, List *found)
 {

@@ -1,5 +1,5 @@
 /*
- * PostgreSQL without a patch: all members are in one list, and the caller leaves out what it does not want.
+ * Unpatched PostgreSQL: all members are in one list, and the caller filters them.
  */
 #include "postgres.h"
 

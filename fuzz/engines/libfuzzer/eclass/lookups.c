@@ -1,5 +1,5 @@
 /*
- * Look-ups of classes and members, each beside a walk through the model's lists.
+ * Look-ups of classes and members. Each is compared with a search of the model's lists.
  */
 #include "postgres.h"
 
@@ -22,7 +22,7 @@ check_member(const ModelMember *member, const EquivalenceMember *em)
 		fatal("a member is another expression");
 }
 
-/* The members found are those that must be, in their order. Members not seen before are made known. */
+/* Check that the look-up returns the expected members in order. Members returned for the first time are recorded. */
 void
 check_members(const ModelClass *class, Relids relids)
 {
@@ -48,7 +48,7 @@ check_members(const ModelClass *class, Relids relids)
 		fatal("%d members found, and %d expected", list_length(found), seen);
 }
 
-/* The classes are those of the model, in their order, with what is remembered of all their members. */
+/* Check that the classes equal those of the model, in order, and that cached facts match all their members. */
 void
 check_classes(void)
 {
@@ -73,7 +73,7 @@ unlabeled(Expr *expr)
 	return IsA(expr, RelabelType) ? ((RelabelType *) expr)->arg : expr;
 }
 
-/* Does a look-up for sorting see the member at all? */
+/* Return whether a look-up for sorting considers the member. */
 static bool
 sortable(const ModelMember *member, Relids relids)
 {

@@ -1,5 +1,5 @@
 /*
- * What the model's classes hold.
+ * Content of the model's classes.
  */
 #include "postgres.h"
 
@@ -26,7 +26,7 @@ model_member(ModelClass *class, int choice)
 	return list_nth(class->members, choice % list_length(class->members));
 }
 
-/* Does the relation know that the class has members of it? */
+/* Return whether the class has members of the relation. */
 bool
 mentions(const ModelClass *class, int relid)
 {
@@ -55,7 +55,7 @@ mentions_any(const ModelClass *class, Relids relids)
 	return false;
 }
 
-/* Have joins been planned? */
+/* Return whether joins have been planned. */
 bool
 has_derived_clauses(void)
 {

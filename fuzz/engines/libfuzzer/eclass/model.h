@@ -1,7 +1,7 @@
 /*
- * What equivalence classes must hold: plain lists in the order of creation, which every look-up walks to its end.
+ * A model of equivalence classes: plain lists in the order of creation, which every look-up searches to the end.
  *
- * The model says what PostgreSQL does without a patch.
+ * The model behaves like unpatched PostgreSQL.
  */
 #ifndef MODEL_H
 #define MODEL_H
@@ -11,8 +11,8 @@
 
 typedef struct ModelMember
 {
-	EquivalenceMember *em;		/* NULL: made, but not seen yet */
-	struct ModelMember *parent; /* if it is a child's */
+	EquivalenceMember *em;		/* NULL: created, but not yet returned by a look-up */
+	struct ModelMember *parent; /* NULL: not a child's member */
 	Expr	   *expr;
 	Relids		relids;
 	Oid			type;
@@ -20,10 +20,10 @@ typedef struct ModelMember
 	JoinDomain *jdomain;
 } ModelMember;
 
-/* A clause that compares two members of a class */
+/* A clause that compares two members of a class. */
 typedef struct ModelClause
 {
-	RestrictInfo *rinfo;		/* NULL: made on the way to a child's, but not seen yet */
+	RestrictInfo *rinfo;		/* NULL: created for a child's clause, but not yet returned by a look-up */
 	ModelMember *left;
 	ModelMember *right;
 	EquivalenceClass *parent_ec;
@@ -42,7 +42,7 @@ typedef struct ModelClass
 	Index		sortref;
 	bool		has_const;
 	bool		has_volatile;
-	bool		has_derived_consts; /* are there clauses "member = constant"? */
+	bool		has_derived_consts; /* whether there are clauses "member = constant" */
 } ModelClass;
 
 extern List *classes;			/* of ModelClass, in the order of root->eq_classes */
@@ -56,7 +56,7 @@ extern void model_add_child(RelOptInfo *rel);
 extern void model_add_child_join(RelOptInfo *joinrel);
 extern void model_remove_left_join(int relid, int ojrelid);
 
-/* What there is: see model.c */
+/* Content: see model.c */
 extern ModelMember *add_member(ModelClass *class, ModelMember member);
 extern ModelClass *add_class(EquivalenceClass *ec, Oid type, Oid collation);
 extern ModelClass *model_class(int choice);

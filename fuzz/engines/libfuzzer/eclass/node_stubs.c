@@ -1,6 +1,6 @@
 /*
- * Stand-ins for functions that exist for all kinds of nodes, for the few kinds that the harness makes. (The real ones
- * are generated when PostgreSQL is built.)
+ * Stubs of functions for all kinds of nodes, limited to the kinds that the harness uses. The originals are generated
+ * when PostgreSQL is built.
  */
 #include "postgres.h"
 

@@ -1,6 +1,6 @@
 /*
- * Stand-ins for what the planner calls besides the files under test: catalogs that know two integer types and text, and
- * clauses that are built but go nowhere.
+ * Stubs of planner functions outside of the files under test. Their catalogs have two integer types and text, and the
+ * clauses that they build are not used further.
  */
 #include "postgres.h"
 

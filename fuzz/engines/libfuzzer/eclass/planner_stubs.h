@@ -1,5 +1,5 @@
 /*
- * What the stand-ins for the planner's surroundings know, see planner_stubs.c.
+ * Data of the planner stubs, see planner_stubs.c.
  */
 #ifndef PLANNER_STUBS_H
 #define PLANNER_STUBS_H
@@ -16,10 +16,10 @@ typedef struct StubOperator
 	Oid			right;
 } StubOperator;
 
-/* All equality operators of the catalogs; the last one is invalid. */
+/* All equality operators of the catalogs; the last entry is invalid. */
 extern const StubOperator equality_operators[];
 
-/* The restriction clauses that process_implied_equality() made, in order; to be emptied by the harness. */
+/* The restriction clauses of process_implied_equality(), in order; the harness empties the list. */
 extern List *implied_clauses;
 
 static inline Oid

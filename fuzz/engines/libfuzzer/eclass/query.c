@@ -1,7 +1,7 @@
 /*
- * Relations of a query: base relations, left joins whose right side is one of them, and children.
+ * Relations of a query: base relations, left joins with one of these as right side, and children.
  *
- * They are made by the planner's own functions, so that whatever a patch keeps beside them is there too.
+ * The planner's own functions create them, so they have all data that a patch stores in them.
  */
 #include "postgres.h"
 
@@ -19,7 +19,7 @@ MemoryContext search_context = (MemoryContext) &search_pieces;
 PlannerInfo *root;
 
 static int	outer_joins[MAX_RELID]; /* by relid; 0: none */
-static bool union_all_children[MAX_RELID];	/* is there a level at which columns become expressions? */
+static bool union_all_children[MAX_RELID];	/* whether columns are expressions at some level */
 
 static void
 add_outer_join(int relid)
@@ -54,7 +54,7 @@ plain_rte(void)
 	return rte;
 }
 
-/* Make a query of 2 to MAX_BASE_RELS relations; the left joins have the first of them on their right sides. */
+/* Make a query of 2 to MAX_BASE_RELS relations. The first ones are right sides of left joins. */
 void
 query_begin(void)
 {
@@ -78,7 +78,7 @@ query_begin(void)
 		build_simple_rel(root, i, NULL);
 }
 
-/* Return some relation that exists, perhaps a base relation. */
+/* Return an existing relation, sometimes a base relation. */
 RelOptInfo *
 query_rel(int choice, bool base)
 {
@@ -100,7 +100,10 @@ outer_join_of(int relid)
 	return outer_joins[relid];
 }
 
-/* Name a relation that is the right side of a left join, if there is one and others remain; forget about the join. */
+/*
+ * Return the right side of a left join, if there is one and other relations remain, and remove that join from the
+ * query.
+ */
 bool
 query_remove_rel(int choice, int *relid, int *ojrelid)
 {
@@ -112,7 +115,10 @@ query_remove_rel(int choice, int *relid, int *ojrelid)
 	return true;
 }
 
-/* A column of the child's that stands for one of the parent's: of the same type, elsewhere, or an expression. */
+/*
+ * Return the child's expression for a parent's column: a column of the same type at another position, or an
+ * expression.
+ */
 static Node *
 translated(int relid, int attribute, bool union_all)
 {

@@ -1,6 +1,6 @@
 /*
- * The query whose equivalence classes are looked into: a PlannerInfo with base relations, outer joins that null one of
- * them each, children of any depth, and expressions in them; see query.c.
+ * The query whose equivalence classes are searched: a PlannerInfo with base relations, outer joins with one relation
+ * on the nullable side, children of any depth, and expressions; see query.c.
  */
 #ifndef QUERY_H
 #define QUERY_H
@@ -10,18 +10,18 @@
 #define MAX_BASE_RELS	6
 #define MAX_OUTER_JOINS	2
 #define MAX_RELID		200
-#define ATTRIBUTES		5		/* of each relation */
+#define ATTRIBUTES		5		/* per relation */
 
 /*
- * Memory of the query, and of one search for a join order: with GEQO, that is emptied before the query is planned
- * (optimizer/README). All that is looked up is.
+ * Memory of the query, and of one join order search. GEQO resets the latter before the query's planning ends
+ * (optimizer/README). All look-ups use it.
  */
 extern MemoryContext query_context;
 extern MemoryContext search_context;
 
 extern PlannerInfo *root;
 
-/* To be defined by the harness: the next byte of the input, 0 at its end. */
+/* Defined by the harness: return the next byte of the input, or 0 at its end. */
 extern int	byte(void);
 
 /* Relations */
@@ -43,7 +43,7 @@ extern Expr *random_item(bool text);
 extern RestrictInfo *random_clause(void);
 extern Oid	text_collation(int choice);
 
-/* Does the removal of a left join for real: see removal.c */
+/* Remove a left join by the planner's own function: see removal.c */
 extern void remove_left_join(int relid, int ojrelid);
 
 #endif

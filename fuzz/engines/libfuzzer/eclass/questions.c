@@ -1,5 +1,5 @@
 /*
- * Questions that the planner asks of classes: an operation of the harness each, with arguments from the input.
+ * The planner's look-ups of classes. Each is an operation of the harness, with arguments from the input.
  */
 #include "postgres.h"
 
@@ -8,7 +8,7 @@
 #include "nodes/nodeFuncs.h"
 #include "questions.h"
 
-/* An expression of some class, perhaps of a child; NULL if there is none. */
+/* Return an expression of some class, perhaps of a child, or NULL. */
 static Expr *
 known_expr(void)
 {
@@ -33,7 +33,7 @@ some_collation(Expr *expr)
 	return exprType((Node *) expr) == TEXTOID ? text_collation(byte()) : InvalidOid;
 }
 
-/* Some relations, of which each input of a join has at least one; false if there are none. */
+/* Choose relations for both inputs of a join. Return false if there are none. */
 static bool
 split_join(Relids *outer, Relids *inner)
 {

@@ -1,5 +1,5 @@
 /*
- * Operations of the harness that look something up, see questions.c.
+ * Operations of the harness that are look-ups, see questions.c.
  */
 #ifndef QUESTIONS_H
 #define QUESTIONS_H

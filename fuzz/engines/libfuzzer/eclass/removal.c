@@ -1,5 +1,5 @@
 /*
- * Removal of a left join from a query. The planner's function for it is static, so this file includes it as it is.
+ * Removal of a left join from a query. The planner's function is static, so this file includes its source file.
  */
 #include "src/backend/optimizer/plan/analyzejoins.c"
 

@@ -1,9 +1,9 @@
 /*
- * libFuzzer harness for postgres_fdw's sampling.c and the remote SQL of deparse.c: bytes are a value of the option, what
- * remote catalogs say of a relation's tables, and the names of the foreign table and its columns.
+ * libFuzzer harness for postgres_fdw's sampling.c and the remote SQL of deparse.c. The input determines the value of the
+ * option, figures of remote catalogs about a relation's tables, and names of the foreign table and its columns.
  *
- * Checked is that each method gives what it promises: as many rows as are wanted, or so few less that they hardly ever
- * are more, by fractions that are fractions, whatever the catalogs say; and that the SQL says just that.
+ * Checks: Each method yields the requested number of rows, or slightly fewer, so that more are very unlikely.
+ * Fractions are in (0, 1], whatever the catalogs contain. The SQL corresponds to the chosen method.
  */
 #include "postgres.h"
 
@@ -28,7 +28,7 @@ on_warning(const char *text)
 	fatal("unexpected warning: %s", text);
 }
 
-/* An option's value is one of the names, to the letter, or refused. */
+/* Check that an option's value is exactly one of the names, or refused. */
 static void
 check_parser(Input *input)
 {
@@ -47,7 +47,7 @@ check_parser(Input *input)
 		fatal("the value \"%s\" is method %d", value, (int) method);
 }
 
-/* What catalogs say need not be true, or fit together. */
+/* Collect figures of catalogs, which need not be true or consistent. */
 static void
 collect(Input *input, PgFdwRemoteSize *size)
 {
@@ -84,7 +84,7 @@ check_fraction(const char *what, double fraction)
 		fatal("%s is %g", what, fraction);
 }
 
-/* Count rows in some blocks, as many as there may be. */
+/* Count rows in some blocks; any count is possible. */
 static void
 count(Input *input, PgFdwRemoteSize *size, Relation rel)
 {
@@ -115,7 +115,7 @@ check_form(const PgFdwRemoteSize *size, PgFdwSampling method, const PgFdwSample 
 		fatal("bernoulli by %s", tablesample);
 }
 
-/* As many rows as are wanted are expected, or, where they have to be enough, down to half of them. */
+/* Check that the expected number of rows is the requested one; if that is an upper bound, at least half of it. */
 static void
 check_yield(const PgFdwRemoteSize *size, int targrows, bool at_most, const PgFdwSample *sample)
 {
@@ -135,7 +135,7 @@ check_yield(const PgFdwRemoteSize *size, int targrows, bool at_most, const PgFdw
 		fatal("%g rows are too few, though so many are expected", expected);
 }
 
-/* An estimate follows from the sample alone. */
+/* Check that an estimate depends on the sample alone. */
 static void
 check_estimate(Input *input, const PgFdwSample *sample, int targrows)
 {
@@ -177,7 +177,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (pgfdw_wants_count(&remote, method, targrows))
 		count(&input, &remote, rel);
 	else if (remote.rows < 0)
-		remote.rows = -1;		/* unknown, but few: all are read */
+		remote.rows = -1;		/* unknown, but few, so all are read */
 	pgfdw_choose_sample(&remote, method, targrows, at_most, &sample);
 	check_yield(&remote, targrows, at_most, &sample);
 	check_form(&remote, method, &sample);

@@ -1,5 +1,5 @@
 /*
- * What libFuzzer's bytes are made into: numbers, and names of things.
+ * Conversion of the input's bytes to numbers and names.
  */
 #ifndef SAMPLING_INPUT_H
 #define SAMPLING_INPUT_H
@@ -16,7 +16,7 @@ byte(Input *input)
 	return input->next < input->end ? *input->next++ : 0;
 }
 
-/* A whole number of any magnitude up to 2^40 or so; or a fraction of one. */
+/* Return an integer up to about 2^40, or a fraction of one. */
 static inline double
 number(Input *input)
 {
@@ -25,7 +25,7 @@ number(Input *input)
 	return ldexp(mantissa, (int) (byte(input) % 32) - 6);
 }
 
-/* A name of up to 15 bytes; palloc'd */
+/* Return a name of up to 15 bytes; palloc'd */
 static inline char *
 name(Input *input)
 {

@@ -1,5 +1,5 @@
 /*
- * A foreign table made of bytes, and the functions by which deparse.c asks the catalogs for it.
+ * A random foreign table, and the catalog functions that deparse.c calls for it.
  */
 #include "postgres.h"
 
@@ -145,7 +145,7 @@ defGetString(DefElem *def)
 	return (char *) def->arg;
 }
 
-/* ruleutils.c: it quotes what needs it, here all does */
+/* ruleutils.c: unlike the original, it quotes every identifier */
 
 const char *
 quote_identifier(const char *ident)

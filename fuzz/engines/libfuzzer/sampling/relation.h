@@ -1,5 +1,5 @@
 /*
- * A foreign table, of which deparse.c asks no more than its names, columns and options.
+ * A foreign table, as far as deparse.c reads it: names, columns and options.
  */
 #ifndef SAMPLING_RELATION_H
 #define SAMPLING_RELATION_H
@@ -9,14 +9,14 @@
 
 #define MAX_COLUMNS	5
 
-/* Make a foreign table; there is one at a time. */
+/* Make a foreign table. There is only one at a time. */
 extern Relation make_relation(Input *input);
 
-/* What it is called over there. */
+/* The remote name. */
 extern const char *remote_schema(void);
 extern const char *remote_table(void);
 
-/* The number of columns, and what each is called over there; NULL if it was dropped. */
+/* The number of columns, and the remote name of each; NULL if it was dropped. */
 extern int	number_of_columns(void);
 extern const char *remote_column(int number);
 

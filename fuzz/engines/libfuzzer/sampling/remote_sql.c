@@ -1,5 +1,5 @@
 /*
- * Reading remote SQL back.
+ * Parser of remote SQL.
  */
 #include "postgres.h"
 
@@ -11,8 +11,8 @@
 #include "remote_sql.h"
 #include "utils/builtins.h"
 
-static const char *sql;			/* all of it */
-static const char *at;			/* what is left to be read */
+static const char *sql;			/* the whole text */
+static const char *at;			/* the rest to be parsed */
 
 static void
 begin(const char *text)
@@ -36,7 +36,7 @@ expect(const char *text)
 		fatal("%s: expected \"%s\" at \"%s\"", sql, text, at);
 }
 
-/* A name between quotes, which are doubled in it */
+/* Expect a quoted name, in which quotes are doubled. */
 static void
 expect_quoted(const char *text, char quote)
 {
@@ -62,7 +62,7 @@ expect_relation(void)
 	expect_quoted(remote_table(), '"');
 }
 
-/* A number that the server reads as the one meant, but for its last digits. It takes no more than `most`. */
+/* Expect a number that the server parses as `meant`, apart from its last digits, and at most `most`. */
 static void
 expect_number(double meant, double most)
 {
@@ -161,7 +161,7 @@ check_count_sql(Relation rel, double fraction)
 	expect_end();
 }
 
-/* The relation's name, quoted as an identifier, is within a literal. */
+/* The relation's name is quoted as an identifier, within a literal. */
 void
 check_size_sql(Relation rel, int server_version, bool whole_tree)
 {

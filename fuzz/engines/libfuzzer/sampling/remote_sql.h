@@ -1,5 +1,5 @@
 /*
- * Whether the remote SQL says what was decided: each function reads what deparse.c wrote, to its last character.
+ * Checks of remote SQL. Each function parses the text of deparse.c to its last character.
  */
 #ifndef SAMPLING_REMOTE_SQL_H
 #define SAMPLING_REMOTE_SQL_H
