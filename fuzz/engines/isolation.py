@@ -41,7 +41,7 @@ PERTURBED: Final = (
     *("plain", "small_memory", "hash_spilling", "merge_only", "loop_only", "no_loops", "indexes", "parallel"),
     *("partitionwise", "no_pruning", "prepared_generic", "hash_spilling+filter_forced"),
 )
-NAME: Final = "isolation"  # name of this detector, like an oracle's name
+NAME: Final = "isolation"  # detector name in findings, like an oracle's
 # The fault injector's action -> whether it is detected only by comparison with another arm.
 SABOTAGES: Final = {"drop_row": True, "segv": False}
 REPEATED: Final = 4  # times that both arms repeat a spec with different outputs
@@ -50,7 +50,8 @@ _SECONDS: Final = 900
 _DEATH_SECONDS: Final = 10.0
 _PAUSE: Final = 0.03
 _LOST: Final = "server closed the connection unexpectedly"  # message of libpq
-_FATAL: Final = "FATAL:  "  # prefix of the reason, if the server closed the connection on purpose
+# Prefix of the server's reason if it ends the session on purpose.
+_FATAL: Final = "FATAL:  "
 _SPEC: Final = re.compile(r"(.+)/specs/([\w-]+)\.spec")
 _LIBRARY: Final = re.compile(r"shared_module\('(\w+)'")
 _MODES: Final = re.compile(r"^# pgduel: modes (\S+)$", re.MULTILINE)
@@ -122,7 +123,7 @@ def reproducer(spec: Spec, said: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The result of a spec on all arms. `unstable` is the number of differing arms whose repetitions differ."""
+    """The result of a spec on all arms. `unstable` counts the arms whose difference is not reproducible."""
 
     findings: tuple[Finding, ...] = ()
     unstable: int = 0

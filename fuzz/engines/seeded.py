@@ -15,9 +15,9 @@ from oracles.model.mode import Mode
 
 
 def case_of(case_id: CaseId, scale: Scale, target: SourceContext | None = None) -> Case:
-    """Return the case of an identity. It is equal on every machine; that of a source depends on `target` as well.
+    """Return the case of an identity. It is equal on every machine. A case from a source also depends on `target`.
 
-    Raises CaseError for an unknown generator or mode, and for a source without a target, and the source's own errors.
+    Raises CaseError for an unknown generator or mode, or a source without a target; also the source's own errors.
     """
     rng = random.Random(str(case_id))
     workload = workload_named(case_id.generator, target)

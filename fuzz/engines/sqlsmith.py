@@ -25,7 +25,8 @@ from oracles.model.case import Case, Kind, Step
 _LOGGED: Final = "-c log_statement=all -c log_error_verbosity=verbose"
 _STATEMENT: Final = re.compile(r"LOG:  00000: (?:statement|execute <unnamed>): (.*)", re.DOTALL)
 _INTERNAL: Final = re.compile(rf"ERROR:  {CLASS}[0-9A-Z]{{3}}: (.*)")
-_AROUND: Final = re.compile(r"(begin|commit|rollback|set)\b", re.IGNORECASE)  # statements of SQLsmith around each query
+# SQLsmith sends these statements around each query.
+_AROUND: Final = re.compile(r"(begin|commit|rollback|set)\b", re.IGNORECASE)
 # Numbers of statements before a crash in a case. The first case that crashes suffices.
 _KEPT: Final = (1, 10, 300)
 
@@ -110,7 +111,7 @@ def _unindented(text: str) -> str:
 
 
 def cases(scene: Sequence[Step], sent: Sequence[str]) -> Iterator[Case]:
-    """Yield cases with the last statement of a process, and with more and more of its last statements."""
+    """Yield cases with the last 1, 10 and 300 statements of a process."""
     steps = [_step(sql.strip().rstrip(";")) for sql in sent]
     asked = [step for step in steps if step is not None]
     for count in dict.fromkeys(min(count, len(asked)) for count in _KEPT if asked):

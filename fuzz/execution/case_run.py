@@ -206,7 +206,7 @@ class CaseRun:
         self._seen = replace(self._seen, log=about(pid, entries), remote=remote(pid, entries), crash=crash)
 
     def _explain_loss(self, session: Wire) -> Exchange[bool]:
-        """Complete the observation of a lost session, and return whether the case did not cause the loss."""
+        """Complete the observation of a lost session, and return whether a cause outside of the case ended it."""
         partial = session.partial
         words = [messages.message_of(data) for kind, data in partial.others if kind == messages.ERROR_RESPONSE]
         fatal = words[-1].sqlstate if words and words[-1].severity == "FATAL" else ""

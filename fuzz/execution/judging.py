@@ -63,9 +63,9 @@ class JudgedCase:
 
     verdicts: tuple[tuple[str, Verdict], ...]
     observations: Mapping[Run, CaseObservation]
-    # False if judging was abandoned, or stopped at a sufficient symptom; verdicts are those reached before
+    # ^False if judging was abandoned, or stopped at the symptom `enough`. The verdicts are then those reached so far.
     complete: bool = True
-    # symptoms of unconfirmed findings at the time it stopped
+    # ^symptoms of unconfirmed findings when judging stopped
     symptoms: frozenset[str] = frozenset()
 
     @property
@@ -95,10 +95,11 @@ def judge_case(
 ) -> JudgedCase:
     """Judge a case by the assigned oracles. Raises ServerError.
 
-    Observations in `known` are not repeated. Judging stops at the symptom `enough`, even if more runs might refute it.
+    Observations in `known` are not repeated. Judging stops as soon as an oracle reports the symptom `enough`, even if
+    more runs might refute it.
 
-    In each round all oracles judge again, so each finally has all observations. For example, an oracle then judges a
-    crash in a run that another oracle requested.
+    In each round all oracles judge again, because a new observation may concern any of them. For example, a run that
+    one oracle requested may crash.
     """
     observations = dict(known or {})
     judged: list[tuple[Verdict, ...] | More] = []

@@ -126,7 +126,7 @@ def _timed_out(payload: bytes) -> bool:
 def _plan_of(replies: Iterable[Reply]) -> Mapping[str, Any] | None:
     """Return the plan of EXPLAIN (FORMAT JSON); of several, the one with the least planning time.
 
-    Return None if rules left no plan.
+    Return None if rewrite rules left nothing to plan.
     """
     return min((told for reply in replies for told in _explained(reply)), key=planning_time, default=None)
 

@@ -56,7 +56,10 @@ _SHARED_MEMORY = ("/pg_dynshmem/", "/SYSV")
 
 
 def residue(place: WorkerDatabase, pid: int, inside: Sequence[tuple[str, str]]) -> Exchange[Residue]:
-    """Return the remains of an idle backend. `inside` has the kinds and names of objects that it reports as open."""
+    """Return the remains of an idle backend.
+
+    `inside` has the kinds and names of open objects according to its session.
+    """
     for _ in range(_LOOKS):
         rows = yield from place.admin_query(_LEFT_OUTSIDE, (str(place.database_oid), str(pid)))
         pins = int(rows[0][0] or 0)

@@ -46,7 +46,7 @@ class Deaths:
 
 
 class ServerLog:
-    """The end of one log file, from a mark on."""
+    """A log file, read from a mark to its end."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

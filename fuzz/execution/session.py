@@ -4,8 +4,8 @@ Only QUERY steps use the modes' protocol, and parameters require an extended one
 transaction by itself. So a query may run inside a transaction block of the case, or in an aborted one.
 
 CURSOR sends DECLARE and FETCHes in one Query message. Outside a block, these statements are one implicit transaction.
-The whole result is fetched in two portions, with a MOVE 0 between them. A real MOVE would skip rows, and without a
-total order other rows on each arm.
+The whole result is fetched in two portions, with a MOVE 0 between them. A real MOVE would skip rows. Without a total
+order, the arms might skip different ones.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -59,7 +59,7 @@ def not_played(case: Case, run: Run, known: AbstractSet[str]) -> CaseObservation
 
 
 def seconds_allowed(run: Run, statement_timeout_ms: int) -> float:
-    """Return the seconds that a server may take for one step of a run: its own limit, or the client's."""
+    """Return the seconds that one step of a run may take: statement_timeout, or the client's multiple of it."""
     own = settings_of(run.modes).get("statement_timeout", f"{statement_timeout_ms}ms")
     return int(own.removesuffix("ms")) / 1000 * max(run.patience, 1)
 

@@ -44,7 +44,7 @@ class Reply:
 class Wire:
     """One connection. `send` queues messages; `pump_out` and `pump_in` transfer bytes when the socket is ready.
 
-    `replies` gets one Reply per answered Query or Sync, and first one for the startup. When the server closes the
+    `replies` has the reply to the startup first, then one Reply per answered Query or Sync. When the server closes the
     connection, `lost` is set, and `partial` holds the incomplete reply.
     """
 

@@ -25,7 +25,7 @@ TEMPLATE_EXTENSIONS: Final = ("postgres_fdw", "btree_gist")
 ADMIN_DATABASE: Final = "postgres"
 # in the admin database, because reading pins must not pin pages of the case's database
 ADMIN_EXTENSION: Final = "pg_buffercache"
-RENEW_AFTER: Final = 200  # uses of a database; afterwards, dropped tables have bloated its catalogs
+RENEW_AFTER: Final = 200  # runs until a database is renewed, because dropped tables bloat its catalogs
 RECOVERY_SECONDS: Final = 5.0
 RECOVERY_PAUSE: Final = 0.03
 _ROOM: Final = 32 << 20  # bytes that a server needs: two segments of WAL
@@ -46,7 +46,7 @@ class WorkerDatabase:
         # whether a run was cut off, so that the server may be down and the database not empty
         self.soiled = False
         self.executable = arm.build.bindir / "postgres"
-        self.directories = {  # paths of the arm's own, and their replacements
+        self.directories = {  # the arm's own directories, and their replacements in messages
             str(arm.build.prefix): "INSTALLATION",
             str(arm.cluster.data): "DATA",
             str(arm.cluster.socket_dir): "SOCKETS",

@@ -1,7 +1,8 @@
 """A loopback foreign server: postgres_fdw connects to its own database.
 
 The remote session is another backend of the same server. A session must not access tables behind its foreign tables
-itself while it may hold locks. It would wait for its own remote session, and the deadlock detector does not see that.
+directly while it may hold locks. It would wait for its own remote session, and the deadlock detector cannot detect
+that.
 
 The application_name of the remote session contains the process number of the session that opened it. The remote session
 logs its statements, which oracles read.

@@ -33,15 +33,15 @@ class SourceContext(Protocol):
 
     @property
     def tree(self) -> str:
-        """The git tree of the arm's base, in the repository of trees."""
+        """Return the git tree of the arm's base, in the repository of trees."""
 
     @property
     def given(self) -> UserInput:
-        """The user's input."""
+        """Return the user's input."""
 
     @property
     def extensions(self) -> frozenset[str]:
-        """The names of the available extensions. Raises ServerError."""
+        """Return the names of the available extensions. Raises ServerError."""
 
     def played(self, scene: Sequence[Step]) -> AbstractContextManager[psycopg.Connection[Any]]:
         """Enter a session in a new database, like that of a case, in which the scene has been executed.

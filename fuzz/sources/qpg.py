@@ -1,9 +1,11 @@
-"""Source `qpg`: query plan guidance, which mutates the scene when queries have no plans of new shapes.
+"""Source `qpg`: query plan guidance, which mutates the scene when queries bring no new plan shapes.
 
 Source: Ba and Rigger, "Testing Database Engines via Query Plan Guidance", ICSE 2023. Generators make the queries. The
 reference plans each, and queries with a new plan shape are kept. After several queries without a new shape, a bandit
 selects a mutation of the scene: an index, statistics, fewer rows. It prefers mutations that led to more new shapes, and
-sometimes selects any. The effect of mutations on rows depends on the rows alone, so it is equal on all arms.
+sometimes selects a random one.
+
+The effect of mutations on rows depends on the rows alone, so it is equal on all arms.
 """
 
 import random

@@ -1,7 +1,7 @@
 """Source `regress`: files of src/test/regress or contrib, with the statements of other files that they need.
 
-Arms are compared with each other, not with expected files, so any settings are possible. First each file runs once
-under each mode of `rounds`, later under random modes.
+Arms are compared with each other, not with expected files, so any settings are possible. At first, each file runs once
+under each mode of `rounds`. Later, random files run under random modes.
 """
 
 import random

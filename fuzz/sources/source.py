@@ -17,7 +17,7 @@ from oracles.model.discovery import instances
 
 
 class Source(Generator):
-    """A generator that needs a source context. `on` returns the source for one."""
+    """A generator that needs a source context. `on` returns the source with one."""
 
     name: ClassVar[str]
     # Modes for statements of any kind.
@@ -47,7 +47,7 @@ class Source(Generator):
         self._target = target
 
     def on(self, target: SourceContext | None) -> Self:
-        """Return this source for a source context."""
+        """Return this source with a source context."""
         return type(self)(target)
 
     @property

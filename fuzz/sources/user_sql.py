@@ -35,7 +35,7 @@ from oracles.model.case import Case, Kind, Step
 
 _JOINS: Final = (JoinType.JOIN_INNER, JoinType.JOIN_LEFT, JoinType.JOIN_RIGHT, JoinType.JOIN_FULL)
 _COMPARISONS: Final = ("=", "<", "<=", ">", ">=", "<>")
-_CHANGED: Final = 40  # percentage of changed places
+_CHANGED: Final = 40  # percentage of the possible places that are changed
 _KEPT: Final = 20  # values read per column
 _COLUMNS: Final = """
     SELECT format('%I.%I', n.nspname, c.relname), quote_ident(a.attname), t.typcategory::text
@@ -255,9 +255,9 @@ class _Drawing:
 
 
 class _Placeholders(Visitor):
-    """A replacement of $1, $2 ... by values of any type, because the original ones are unknown.
+    """A visitor that replaces $1, $2 ... by values of any type, because the original values are unknown.
 
-    Quoted values adopt the required type.
+    The values are quoted, so that they adopt the required type.
     """
 
     def __init__(self, rng: random.Random, values: Values) -> None:

@@ -104,16 +104,18 @@ HARNESSES = {
     "sampling": _SAMPLING,
 }
 _HEADERS = "src/include/"
-_OWN = "harness"  # directory of the copies of `own` files, in that of a compiled harness
+_OWN = "harness"  # directory for copies of `own` files, next to the compiled harness
 _OBJECTS = "objects"
 
 
 def build_harness(build: Build, name: str, tree: str = "") -> Path:
-    """Return the harness `name` for the C files of a stored tree, by default the build's tree. Compiled on first use.
+    """Return the harness `name` for the C files of a stored tree, by default the build's tree.
 
-    All other headers are those of the build, which are configured. So `tree` may differ from the build's tree in these
-    files only. A harness is compiled from copies next to it. It therefore outlives the checkout that it was made in,
-    and its coverage refers to the text of these copies. Raises BuildError, SourceError.
+    It is compiled on first use. All other headers are those of the build, which are configured. So `tree` may differ
+    from the build's tree in these files only.
+
+    A harness is compiled from copies next to it. It therefore outlives the checkout that it was made in, and its
+    coverage refers to the text of these copies. Raises BuildError, SourceError.
     """
     recipe = HARNESSES[name]
     tested = {path: _source(tree or build.tree, path) for path in (*recipe.tested, *recipe.included)}

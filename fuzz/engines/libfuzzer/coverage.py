@@ -17,7 +17,7 @@ _COV = "llvm-cov-19"
 
 @dataclass(frozen=True, slots=True)
 class FunctionCoverage:
-    """Number of a function's calls, and for each condition, by source text, the numbers of (true, false)."""
+    """Coverage of a function: number of calls, and how often each condition (by source text) was true and false."""
 
     calls: int
     branches: Mapping[str, tuple[int, int]]

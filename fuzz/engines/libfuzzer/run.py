@@ -1,4 +1,4 @@
-"""Runs of a native harness: fuzzing for a number of seconds, or replaying a corpus, and the coverage."""
+"""Runs of a native harness, which fuzz for a number of seconds or replay a corpus, and their coverage."""
 
 import os
 import re

@@ -12,8 +12,8 @@ BUFFERED_TUPLES = 1000  # MAX_BUFFERED_TUPLES of copyfrom.c
 BUFFERED_BYTES = 65535  # MAX_BUFFERED_BYTES of copyfrom.c
 LARGEST = 7  # upper bound of a batch's rows, as a multiple of Scale.rows
 
-# Numbers of references at which a resource owner grows. Its array holds 32 references. In addition, a hash table of
-# capacity c holds min(c - 32, 3/4 c). A COPY has one reference per buffered row, and a few more.
+# Numbers of references at which a resource owner grows. Its array holds 32 references, and a hash table of capacity c
+# holds min(c - 32, 3/4 c) more. A COPY has one reference per buffered row, and a few others.
 OWNER_LIMITS = (32, 64, 96, 192, 384, 768)
 SIZES = (
     (2, 0),
@@ -32,12 +32,13 @@ SIZES = (
     (1, 2 * BUFFERED_TUPLES),
 )
 KEY_ORDERS = Weighted((5, "turns"), (3, "runs"), (2, "skewed"), (1, "same"))
-# References of a COPY other than those of its rows, at most. Owners grow that many rows before their limits.
+# Upper bound of a COPY's references other than those of its rows. An owner grows up to that many rows earlier than its
+# limit.
 #
 # Measured on 17.11: 4 for a plain table, one per index, and about two per partition.
 ALLOWANCE = 12
 PAD_LENGTHS = ((10, 0), (20, 1), (20, 12), (12, 60), (8, 250), (6, 1900), (5, 2100), (4, 9000), (1, 70000))
-PAD_BUDGET = 500  # approximate bytes of padding per batch, for each row of Scale.rows
+PAD_BUDGET = 500  # approximate bytes of padding in a batch, per row of Scale.rows
 
 
 def make_size(rng: random.Random, scope: Scope, table: Table) -> int:

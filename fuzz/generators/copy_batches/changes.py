@@ -9,7 +9,7 @@ from oracles.model.case import Step
 
 
 def literal_key(key: int | None) -> str:
-    """Return a partition key as a SQL literal."""
+    """Return a partition key as an SQL literal."""
     return "NULL" if key is None else str(key)
 
 
@@ -21,7 +21,7 @@ def insert_columns(table: Table) -> tuple[tuple[str, str], ...]:
 
 
 def insert_select(table: Table, first: str, last: str) -> str:
-    """Return an INSERT of the rows numbered from `first` to `last`, which are SQL expressions."""
+    """Return an INSERT of numbered rows. `first` and `last` are SQL expressions."""
     columns = insert_columns(table)
     values = ", ".join(expression.format(id="g") for _, expression in columns)
     names = ", ".join(name for name, _ in columns)

@@ -52,7 +52,7 @@ class Draft:
 def make_copy(rng: random.Random, scope: Scope, table: Table, required: Requirements = RIGHT) -> tuple[Step, Scope]:
     """Return a COPY into the table, and the scope after it.
 
-    If a mistake is required but none fits, the COPY is valid; `may_fail` of the step tells which.
+    If a mistake is required but none fits, the COPY is valid, and `may_fail` of the step is false.
     """
     draft = _draft(rng, scope, table, required)
     after = scope.after_rows(draft.batch.rows)
@@ -81,7 +81,10 @@ def _draft(rng: random.Random, scope: Scope, table: Table, required: Requirement
 def _draft_by_bytes(
     rng: random.Random, scope: Scope, table: Table, columns: tuple[Column, ...], *, listed: bool
 ) -> Draft:
-    """Return a COPY whose first rows have as many bytes as COPY buffers, or one more or less. More rows may follow."""
+    """Return a COPY whose first rows have as many bytes as COPY buffers, one byte more, or one less.
+
+    More rows may follow.
+    """
     first = pick(rng, (1, 2, 33, 64, spill_size(table) if table.leaves >= MANY_PARTITIONS else 48))
     rows = min(first + pick(rng, (0, 1, 5, 40)), LARGEST * scope.scale.rows)
     batch = make_batch(rng, scope, table, columns, rows)

@@ -1,6 +1,6 @@
-"""Generator `copy_batches`: COPY in batches around the limits of buffers and resource owners, and its surroundings.
+"""Generator `copy_batches`: COPY in batches around the limits of buffers and resource owners, with other statements.
 
-A scene has tables, and of types, sequences, functions and the audit table only those that it uses.
+Besides tables, a scene has only those types, sequences, functions and audit table that it uses.
 """
 
 import random

@@ -1,7 +1,7 @@
 """Statements without COPY that hold many references: to portals, plans, relations, tuple descriptors or buffer pins.
 
 The number of references is near the sizes at which a resource owner's array is full and its hash table grows. If each
-reference is a scan, limits of partitions, rows and parallel workers keep the statement below seconds.
+reference is a scan, partitions, rows and parallel workers are limited, so that no statement takes seconds.
 """
 
 import random
@@ -21,7 +21,7 @@ SCANNED_ROWS = 200_000
 GATHERED = 33  # upper bound of scans in one statement that may start parallel workers
 
 # Recursive functions of the scene. `sunk` has an exception block in each call; `walked` recurses inside an open loop.
-# Only `called` is declared stable, so none of them is inlined.
+# Only `called` is declared stable. SQL functions stay volatile, so that they are not inlined.
 HELPERS = (
     "CREATE FUNCTION sunk(n int4) RETURNS int4 LANGUAGE plpgsql AS $$ BEGIN"
     " IF n <= 0 THEN RETURN 0; END IF; BEGIN RETURN 1 + sunk(n - 1); EXCEPTION WHEN no_data_found THEN RETURN -1; END;"
@@ -56,7 +56,7 @@ def _scans(rng: random.Random, scope: Scope, table: Table) -> int:
 
 
 def _gathered(step: Step, scans: int) -> tuple[Step, ...]:
-    """Return the step, surrounded by SET and RESET without parallel workers if it has more than `GATHERED` scans."""
+    """Return the step. If it has more than `GATHERED` scans, parallel workers are disabled around it."""
     if scans <= GATHERED:
         return (step,)
     return Step("SET max_parallel_workers_per_gather = 0"), step, Step("RESET max_parallel_workers_per_gather")
@@ -90,7 +90,7 @@ def portals(rng: random.Random, scope: Scope, table: Table) -> Made:
 
 
 def plans(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return many prepared statements of one text, executed in between, invalidated, executed again and deallocated."""
+    """Return many prepared statements of one text. Some are executed before and after an invalidation."""
     count = COUNTS.pick(rng)
     names = f"many_{scope.next_name}_"
     text = f"SELECT count(*) FROM {table.name} WHERE k = 1 OR id < $1"

@@ -167,7 +167,7 @@ MISTAKES: tuple[tuple[int, Mistake], ...] = (
 
 
 def mistakes_for(target: Target, *, deferred: bool = False) -> list[tuple[int, Mistake]]:
-    """Return the weighted mistakes that fit, with immediate errors, or with errors at commit if `deferred`."""
+    """Return the weighted mistakes that fit and raise immediate errors, or if `deferred`, errors at commit."""
     return [
         (weight, mistake)
         for weight, mistake in MISTAKES

@@ -92,7 +92,7 @@ def make_levels(rng: random.Random, table: Table, count: int) -> Layout:
 
 
 def make_deep(rng: random.Random, table: Table, count: int) -> Layout:
-    """Return four levels of partitions. Each level has one more leaf, so routing may descend to the last level."""
+    """Return four levels of partitions, with an additional leaf on each level."""
     of, name = f"{table.create} {table.name}", table.name
     statements = (
         f"{of}_0 PARTITION OF {name} FOR VALUES FROM (0) TO (100) PARTITION BY LIST (k)",
@@ -109,7 +109,7 @@ def make_deep(rng: random.Random, table: Table, count: int) -> Layout:
 
 
 def make_attached(rng: random.Random, table: Table, count: int) -> Layout:
-    """Return list partitions created separately and attached: columns in other orders, and one dropped."""
+    """Return list partitions created separately and attached, with another order of columns and a dropped column."""
     statements: tuple[str, ...] = ()
     for child in _names(table, min(count, 4)):
         columns = [_apart(column) for column in table.columns]

@@ -33,7 +33,10 @@ def caught(rng: random.Random, scope: Scope, table: Table) -> Made:
 
 
 def loop_of_blocks(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return a loop with a subtransaction per iteration. Some fail, and there may be more than a backend caches."""
+    """Return a loop with a subtransaction per iteration.
+
+    Some fail, and there may be more than a backend caches (PGPROC).
+    """
     count = pick(rng, (8, 33, 70))
     fails = pick(rng, (2, 3, 5))
     body = (

@@ -144,9 +144,9 @@ def without_triggers(rng: random.Random, scope: Scope, table: Table) -> Made:
 
 
 def fresh(rng: random.Random, scope: Scope, table: Table) -> Made:
-    """Return a transaction that creates a table like another, copies into it (perhaps with FREEZE), and ends.
+    """Return a transaction that creates a table like another, copies into it, and commits or rolls back.
 
-    It commits or rolls back.
+    The COPY may have FREEZE.
     """
     if table.family is not Family.PLAIN or table.remote:
         return alone(rng, scope, table)

@@ -1,4 +1,4 @@
-"""Description of a table that suffices to write rows that it accepts and rows that it refuses."""
+"""Description of a table: enough to generate rows that it accepts and rows that it refuses."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum

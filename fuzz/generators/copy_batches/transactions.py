@@ -20,7 +20,7 @@ MISTAKEN = Requirements(mistaken=True)
 
 
 def doomed(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Return the steps as steps of a failed transaction, which may fail."""
+    """Return the steps with `may_fail`, for a transaction that has failed."""
     return tuple(replace(step, may_fail=True) for step in steps)
 
 

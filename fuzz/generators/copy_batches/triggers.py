@@ -16,7 +16,7 @@ COUNT = "INSERT INTO audit SELECT '{name} {what}', count(*), sum(id) FROM {sourc
 class Trigger:
     """A trigger: its event, the body of its function, and the consequences for the table.
 
-    In these texts, `{name}` stands for the table's name.
+    In its texts, `{name}` stands for the table's name.
     """
 
     tag: str

@@ -1,7 +1,7 @@
 """Actions on foreign tables and the relations behind them: ANALYZE, and changes between two ANALYZEs.
 
 A count of the remote relation follows each ANALYZE. Its result is equal on all arms, unlike the result of a sample.
-Error messages differ as well, because they quote the remote query. So intended errors are caught by the session.
+Error messages differ between arms, too, because they quote the remote query. So the session catches intended errors.
 """
 
 import random
@@ -28,9 +28,9 @@ Act = Callable[[random.Random, Far], tuple[Step, ...]]
 
 
 def analyzed(far: Far, *tags: str) -> tuple[Step, ...]:
-    """Return ANALYZE, and a query that makes oracles observe the state.
+    """Return ANALYZE, and a query that the oracle `statistics` replaces by its own.
 
-    The query reads no foreign table, because the plan would depend on the sample.
+    The query reads no foreign table, because its plan would depend on the sample.
     """
     named = (f"remote.{far.remote.sort}", *tags)
     counted = far.remote.table.name if far.remote.sort is Sort.FOREIGN else far.remote.name

@@ -13,7 +13,7 @@ from oracles.model.case import Case, Step
 
 
 class HashGrowth(Generator):
-    """Joins of a table whose number of rows is near a doubling of its hash table, with wrong estimates."""
+    """Joins of a table whose hash table is about to double, under wrong estimates."""
 
     name: ClassVar[str] = "hash_growth"
     modes: ClassVar[tuple[str, ...]] = (

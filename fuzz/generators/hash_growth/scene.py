@@ -1,13 +1,14 @@
 """Scene of `hash_growth`: a table that is hashed, entirely or in part, and two tables joined to it.
 
-Statistics cover a tenth of its rows or rows that were deleted later, or are missing. In half of the scenes another
-table is larger. Otherwise, the planner would hash that table in place of a source with a high estimate.
+Its statistics may cover only a tenth of its rows, include rows deleted later, or be missing. In half of the scenes,
+another table is larger, so that the planner hashes even a source with a high estimate.
 
 Sizes are numbers of rows at which a hash table gets an additional bucket or doubles. With one or two rows per bucket
-that is a power of two; with ten rows per bucket, ten times a power of two. Other sizes just fill a memory (`snug`).
+that is a power of two; with ten rows per bucket, ten times a power of two. A work_mem of `snug` is just full with such
+a number of rows.
 
-Selections return a chosen number of rows while the planner expects fewer, more or as many. Each is SQL of a FROM item
-without its alias. It selects rows by their number i1, so the number of rows does not depend on their keys.
+A `_Way` selects a chosen number of rows, while the planner expects fewer, more or as many. It is SQL of a FROM item
+without alias. It selects by the row number i1, so the number of rows does not depend on keys.
 """
 
 import random
@@ -124,7 +125,7 @@ _LEAST_WORK_MEM = 64
 
 
 def draw_size(rng: random.Random, most: int) -> int:
-    """Return a number of rows up to `most` that equals a doubling of the hash table, or differs from it by one."""
+    """Return a number of rows, at most `most`, at which the hash table doubles; or one row more or less."""
     edges = [load << power for load in _LOADS for power in range(1, most.bit_length()) if load << power <= most]
     growing = [edge for edge in edges if edge >= FEWEST]
     edge = pick(rng, growing if growing and chance(rng, 80) else edges or [most])
@@ -149,7 +150,7 @@ _MEMORIES = Weighted(
     (34, Memory(4096, 2)), (24, Memory(1024)), (12, Memory(64)), (8, Memory(64, 2)), (12, Memory(256)),
     (10, Memory(128, 3)),
 )  # fmt: skip
-# upper bound of rows for slow scans, which make the processes of a parallel plan take turns
+# ^upper bound of rows in pooled scenes, where slow scans make parallel processes take turns
 _POOLED = 4200
 _SOURCES = 5  # sources in addition to the tables
 

@@ -1,7 +1,7 @@
 """Generator `many_partitions`: joins of tables with up to 1024 children over equivalence classes with many members.
 
-DDL on children, done and undone, invalidates cached plans. Queries sort, group, partition windows and lock rows by
-members of a class.
+DDL on children, done and undone, invalidates cached plans. Queries sort and group by members of a class, use window
+functions over them, and lock rows.
 """
 
 import random

@@ -15,7 +15,7 @@ class Key:
 
     types: tuple[Type, ...]
     forms: tuple[str, ...]
-    collation: str = ""  # a collation that puts the same columns into another class
+    collation: str = ""  # another collation, under which the same columns form another class
 
     def form(self, rng: random.Random) -> str:
         """Return an expression for both sides of an equality, mostly the key itself."""

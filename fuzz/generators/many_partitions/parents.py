@@ -1,4 +1,4 @@
-"""Tables with children: partitions of all methods and depths, inheritance, foreign partitions; or without children.
+"""Tables with children (partitions of all methods and depths, inheritance children, foreign partitions) or without.
 
 All tables of a case hold the same integers, embedded into the types of their keys, so joins find matches. A value of k1
 occurs once per table, so joins over k1 do not multiply rows.
@@ -145,7 +145,7 @@ def _partitions(rng: random.Random, parent: Parent) -> Iterator[Step]:
 
 
 def _in_bulk(parent: Parent) -> Iterator[Step]:
-    """Yield the steps that create many partitions. A list partition has one key; the last one is the default."""
+    """Yield the steps that create many partitions. A list partition has one key; the last partition is the default."""
     form = parent.form
     listed = form.children - (form.method == "LIST")
     name, its_bound = parent.name, _bulk_bound(parent)

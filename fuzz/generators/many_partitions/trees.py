@@ -28,7 +28,7 @@ class Tree:
     rows: int
     conditions: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
-    # aliases of tables on no nullable side of an outer join
+    # ^aliases of tables that no outer join extends with NULLs
     lockable: tuple[str, ...] = ()
 
     def where(self) -> str:
@@ -50,7 +50,10 @@ class _Drawing:
         return f"a{self.aliases}"
 
     def parent(self) -> Parent:
-        """Return a table within the remaining budget, or the table with fewest members if none is."""
+        """Return a table whose members fit into the remaining budget.
+
+        If there is none, return the table with fewest members.
+        """
         fitting = [parent for parent in self.scene.parents if parent.members <= self.members]
         chosen = pick(self.rng, fitting) if fitting else min(self.scene.parents, key=lambda parent: parent.members)
         self.members -= chosen.members

@@ -25,7 +25,7 @@ _NAME = "walk"
 def cursor(rng: random.Random, select: Select, tags: tuple[str, ...]) -> tuple[Step, ...]:
     """Return a transaction with a cursor over the query.
 
-    Under a total order, rows are fetched. Otherwise MOVE returns numbers of rows, and finally all rows may be fetched.
+    With a total order, it FETCHes rows. Otherwise it MOVEs, which returns numbers of rows, and may finally FETCH ALL.
     """
     if select.sortable and chance(rng, 40):
         order = ", ".join(map(str, shuffled(rng, range(1, select.width + 1))))
@@ -82,7 +82,7 @@ def _numbers(inner: Level) -> list[str]:
 
 
 def _dividing(rng: random.Random, inner: Level) -> str:
-    """Return a query without SELECT that divides by zero for some of the rows."""
+    """Return a query, without its first word SELECT, that divides by zero for some of the rows."""
     numbers = _numbers(inner)
     divisor = pick(rng, (f"{pick(rng, numbers)} - {between(rng, 0, 25)}", f"{pick(rng, numbers)} - {numbers[-1]} - 3"))
     aggregate = pick(
@@ -126,7 +126,7 @@ def _timed_out(rng: random.Random, inner: Level, tags: tuple[str, ...]) -> tuple
 
 
 def _block(query: str, condition: str, tags: tuple[str, ...]) -> Step:
-    """Return a step that runs a query, given without SELECT, and reports as a notice how it ended."""
+    """Return a step that runs a query, given without its first word SELECT, and reports in a notice how it ended."""
     told = f"EXCEPTION WHEN {condition} THEN RAISE NOTICE 'ended by %', SQLSTATE"
     return Step(f"DO $run$BEGIN PERFORM {query}; RAISE NOTICE 'ended'; {told}; END$run$", tags=tags)
 
@@ -162,7 +162,7 @@ def _failing(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
 
 
 def _any(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
-    """Return a random query over the scene. Keys that are equal but distinguishable get a join query instead."""
+    """Return a random query over the scene; if equal keys may be distinguishable, a join query."""
     if not scene.axes.key.mixes:
         return joined(rng, scene, most)
     return (query(rng, scene.sources, most),)

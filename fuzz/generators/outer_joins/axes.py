@@ -1,7 +1,7 @@
 """Axes of variation, drawn independently, so that all pairs and most triples of values occur soon.
 
 The planner's axes (parallel, partitionwise) are modes, so that an oracle can compare the reference with itself without
-them. An axis of this file is the kind of join key: its types, collation and expressions.
+them. One axis is the kind of join key: its types, collation and expressions.
 """
 
 import random
@@ -103,8 +103,8 @@ class Axes:
     matching: int
     memory: Memory
     partitioned: bool
-    pooled: bool  # so large that the memory of several processes is too small as well
-    # numbers of rows matter, and other means already mislead the planner
+    pooled: bool  # so large that even the memory of several processes is too small
+    # ^numbers of rows matter, and the sources are misestimated already
     sized: bool = False
 
     @property

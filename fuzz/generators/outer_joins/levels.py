@@ -18,7 +18,7 @@ from fuzz.generators.sql.queries import Level
 from fuzz.generators.sql.scope import Column, Relation, Scope
 from fuzz.generators.sql.sqltypes import TEXT
 
-_TABLES_FILL = 256  # kB of memory that plain tables exceed
+_TABLES_FILL = 256  # kB of memory that plain tables can fill
 # upper bound in bytes of the rows of a hash table that outgrows its estimate
 _MOST_FILLED = 1_000_000
 # upper bound of a row's width, in units of 32 bytes, because wider rows take too much time
@@ -123,8 +123,8 @@ _BARE: Weighted[_Maker] = Weighted((70, _table), (12, _widened), (8, _misjudged)
 def _makers(axes: Axes) -> Weighted[_Maker]:
     """Return weighted constructors of sides for the axes.
 
-    Subqueries hide partitions and frequent keys, but plain tables do not fill much memory. For Parallel Hash, most
-    relations are such that several processes can scan them together.
+    Subqueries hide partitions and frequent keys, but plain tables do not fill much memory. With Parallel Hash, several
+    processes must be able to scan most sides together.
     """
     if axes.pooled:
         return _PARTIAL
@@ -176,7 +176,8 @@ def _conditions(rng: random.Random, scope: Scope, parameter: str) -> list[str]:
 def _sides(rng: random.Random, scene: Scene, scope: Scope, count: int, *, inside: bool) -> tuple[Side, Side]:
     """Return the two sides of a join. With more than two relations, one side is a join.
 
-    At most one relation is a heavy table. Relations inside EXISTS or IN have aliases of the level below.
+    At most one relation is heavy, that is, has many rows per key. Relations inside EXISTS or IN have aliases of the
+    level below.
     """
     heavy = [source for source in scene.sources if source not in scene.light]
     first = pick(rng, heavy) if heavy and chance(rng, 60) else pick(rng, scene.sources)
@@ -217,7 +218,7 @@ def _attached(rng: random.Random, axes: Axes, left: Side, right: Side, kind: str
 def _filtered(
     rng: random.Random, axes: Axes, scope: Scope, kind: str, sides: tuple[Side, Side], parameter: str
 ) -> Level:
-    """Return the rows of the left side with a match in the right side (semi), or without one."""
+    """Return the rows of the left side with a match in the right side (semi join), or without one (anti join)."""
     left, right = sides
     above = scope.over(left.relations, left.rows)
     if kind == "not_in":
@@ -264,7 +265,7 @@ def _integers(relations: tuple[Relation, ...]) -> list[Column]:
 def _condition(
     rng: random.Random, axes: Axes, left: tuple[Relation, ...], right: tuple[Relation, ...], parameter: str
 ) -> tuple[str, str]:
-    """Return a join condition, and its right column, under a strict operator."""
+    """Return a join condition, and its right-hand column, which is the operand of a strict operator."""
     ours, theirs = pick(rng, left), pick(rng, right)
     a, b = key_of(ours.columns).sql, key_of(theirs.columns).sql
     form = pick(rng, axes.key.forms) if chance(rng, 8 if axes.bare else 20) else "{}"

@@ -30,7 +30,7 @@ ALONE = "SET max_parallel_maintenance_workers = 0"  # otherwise each build of a 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The axes of a case, the steps of its scene, and sources for joins. At most two sources are heavy."""
+    """The axes of a case, the steps of its scene, and sources for joins. At most two sources have many rows per key."""
 
     axes: Axes
     steps: tuple[Step, ...]
@@ -170,7 +170,10 @@ def _with_nulls(sql: str, percent: int) -> str:
 
 
 def _scheme(rng: random.Random, columns: tuple[Content, ...], axes: Axes, scale: Scale) -> Scheme:
-    """Return a scheme over a key with the same type in all tables; otherwise, partitions would never be joined."""
+    """Return a scheme over a key with the same type in all tables.
+
+    Different types would prevent partitionwise joins.
+    """
     name = "k2" if axes.key.crosses else "k1"
     column = next(content.column for content in columns if content.column.name == name)
     return whole(draw_scheme(rng, (column,), max(2, scale.partitions // 4)))

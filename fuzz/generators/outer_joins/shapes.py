@@ -24,7 +24,7 @@ _SHOWN = 6  # upper bound of the columns of keyed rows
 
 
 def keyed(rng: random.Random, level: Level) -> Select:
-    """Return a query for keys, row numbers and ends of wide columns, so that mixed-up rows differ."""
+    """Return a query for keys, row numbers and ends of wide columns, so that mixed-up rows are detected."""
     outputs = [column.sql for relation in level.joined.relations for column in _telling(relation)][:_SHOWN]
     outputs += [f"right({column.sql}, 8)" for column in _wide(level)]
     return Select(f"SELECT {', '.join(outputs)}{level.sql}", len(outputs), level.joined.rows, level.joined.kinds)
@@ -49,7 +49,10 @@ def totalled(rng: random.Random, level: Level) -> Select:
 
 
 def _cut(rng: random.Random, level: Level) -> Select:
-    """Return the number of rows up to a LIMIT. It does not depend on which rows they are, so no sort reads them all."""
+    """Return a query that counts rows up to a LIMIT.
+
+    The count does not depend on which rows they are, so no sort has to read all rows.
+    """
     if chance(rng, 30):
         return Select(f"SELECT EXISTS (SELECT{level.sql})", 1, 1, level.joined.kinds)
     wide = _wide(level)
@@ -139,7 +142,7 @@ def _subplan(rng: random.Random, scene: Scene, kind: str, most: int) -> Select:
 
 
 def _loop(rng: random.Random, scene: Scene, kind: str, most: int) -> Select:
-    """Return a join rescanned without a changed parameter, so that its hash table may be reused."""
+    """Return a join rescanned without a changed parameter, so that the executor may reuse its hash table."""
     driver = _series(rng, Scope(()))
     inner = level(rng, scene, Scope(()).inner(), kind, min(most, 3))
     numbers = [column for relation in inner.joined.relations for column in relation.columns if column.name == "i2"]
@@ -175,7 +178,7 @@ _RECURSIVE = {
 
 
 def _cte(rng: random.Random, scene: Scene, kind: str, most: int) -> Select:
-    """Return a join over a materialized join result, which each reference reads from its beginning."""
+    """Return a join over a materialized CTE that is a join itself. Each reference reads the CTE from its beginning."""
     inner = level(rng, scene, Scope(()).inner(), kind, 2)
     chosen = [
         column for column in inner.joined.relations[0].columns if column.name in ("k1", "i1", "i2", "i3", "w1", "w2")

@@ -70,7 +70,7 @@ def one_statement(sql: str) -> bool:
 
 
 def depth_after(depth: int, token: Token) -> int:
-    """Return the number of open parentheses after the token. Like psql, never return less than 0."""
+    """Return the number of open parentheses after the token. Like in psql, it is never less than 0."""
     return max(0, depth + _DEPTH.get(token.text, 0))
 
 
@@ -265,7 +265,7 @@ class _Reader:
             self._begin(f"COPY {copied[1].rstrip(';')}")
             self._start = token.start
             return self._send(end)
-        if word in ("bind", "gdesc", "r", "reset"):  # they discard the statement or give parameters for it
+        if word in ("bind", "gdesc", "r", "reset"):  # they discard the statement or set parameters
             self._begin("")
         elif word in ("c", "connect") and self._words.active:
             self._sent.append(Sent("DISCARD ALL", None, self._text.count("\n", 0, token.start) + 1))

@@ -80,7 +80,7 @@ def about_roles(tree: Any, roles: frozenset[str]) -> bool:
 
 
 class _Named(Visitor):
-    """Names of the roles in a statement. For CURRENT_USER and the like, the name of the enum value."""
+    """A visitor that collects the roles in a statement. CURRENT_USER and the like have the name of their enum value."""
 
     def __init__(self) -> None:
         super().__init__()

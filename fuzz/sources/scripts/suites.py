@@ -20,8 +20,8 @@ _ALWAYS: Final = (ast.CreateExtensionStmt, ast.CreateCastStmt, ast.CreateSchemaS
 def needed(earlier: Sequence[Any], later: Iterable[Any]) -> tuple[int, ...]:
     """Return the positions of the earlier syntax trees that the later ones need, in ascending order.
 
-    From the last to the first, a statement is needed if it creates or changes an object that a later needed statement
-    names. A DROP ends the search for its object.
+    Statements are checked from the last to the first. One is needed if it creates or changes an object that a needed
+    statement after it names. A DROP ends the search for its object.
     """
     wanted = set().union(*(facts_of(tree).uses | changed_by(tree) | _inherited(tree) for tree in later))
     found = []

@@ -18,7 +18,7 @@ _ENDING: Final = re.compile(r"(;|\\[nr]|\s)+$")
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A log file. `complaint` is the reported error, "" in a log of executed statements."""
+    """A log file. `complaint` is the reported error, or "" in a log of executed statements."""
 
     seed: int
     statements: tuple[str, ...]

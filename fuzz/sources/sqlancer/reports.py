@@ -1,4 +1,4 @@
-"""Cases from reports of SQLancer: the statements that made its database, then the two queries that differ.
+"""Cases from reports of SQLancer: the statements that created its database, then the two queries that differ.
 
 Each oracle of SQLancer has its own wording. All reports of wrong results reduce to two queries that must have equal
 rows. Other reports (an error that SQLancer does not expect, a lost connection) are replayed for pgduel's oracles.

@@ -38,7 +38,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """The results of a run: by database, the log of executed statements, and the log of each report."""
+    """The results of a run: by database, the log of executed statements; by report, its log."""
 
     doing: Mapping[str, Log]
     reports: Mapping[str, Log]
@@ -78,7 +78,7 @@ def command_of(arguments: list[str], directory: Path) -> list[str]:
 
 
 def _ended(command: list[str], directory: str, seconds: int) -> tuple[int, str]:
-    """Return the exit status and output. After a timeout, both are incomplete, but the logs are what matters."""
+    """Return the exit status and output. After a timeout, both are incomplete, but only the logs are needed."""
     with Path(directory, "output").open("w+", errors="replace") as output:
         with subprocess.Popen(command, cwd=directory, stdout=output, stderr=subprocess.STDOUT) as process:
             try:

@@ -1,7 +1,7 @@
 """Source `sqlancer`: SQLancer's tables become a scene, and its queries steps.
 
-SQLancer depends on a seed and on results of the server, so it runs on the reference, in a database of its own. Queries
-that its oracles compare with each other are neighbors; here they are compared between arms.
+SQLancer depends on a seed and on results of the server, so it runs on the reference, in a database of its own. Its
+oracles compare successive queries with each other; here each query is compared between arms.
 """
 
 import random

@@ -34,7 +34,7 @@ _OF_PEERS: Final = ("rank", "dense_rank", "percent_rank", "cume_dist")
 
 
 def aggregate(rng: random.Random, scope: Scope) -> tuple[str, DataType | None]:
-    """Return an aggregate over the rows of the scope, and its type (None if no expression can have that type)."""
+    """Return an aggregate over the rows of the scope, and its type (None for a type that no other expression uses)."""
     if chance(rng, 5):
         return _json(rng, scope)
     options = [each for each in scope.catalog.aggregates if each.kind != "w"]
@@ -48,7 +48,7 @@ def aggregate(rng: random.Random, scope: Scope) -> tuple[str, DataType | None]:
 
 
 def _resolved(rng: random.Random, scope: Scope, form: Signature) -> Signature | None:
-    """Return the signature with existing types, and with types of columns in place of polymorphic ones."""
+    """Return the signature with columns' types in place of polymorphic ones, or None if a type is missing."""
     types, some = scope.catalog.types, some_type(rng, scope)
     wanted = types.get(form.result)
     for guess in (wanted,) if wanted else (some, types["int4"]):
@@ -152,7 +152,7 @@ def windowed(rng: random.Random, scope: Scope) -> str | None:
 
 
 def _window_argument(rng: random.Random, scope: Scope, type_: DataType, *, fixed: bool) -> str:
-    """Return an argument. If `fixed`, it is a number of rows or buckets, which must be constant."""
+    """Return an argument. If `fixed`, it is a number of rows or buckets, which must be a constant."""
     return str(between(rng, 1, 3)) if fixed else as_exact(expression(rng, scope, type_, 1), type_)
 
 

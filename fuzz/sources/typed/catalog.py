@@ -1,6 +1,6 @@
 """Functions, operators, casts and aggregates of an arm that are deterministic and work.
 
-Expressions that the grammar has but the catalogs do not list are in SYNTAX. An arm that refuses one is not given it.
+SYNTAX has expressions of the grammar that the catalogs do not list. If an arm refuses one, it is not used.
 `Polymorphism` resolves the polymorphic types of a signature.
 """
 
@@ -93,7 +93,7 @@ POLYMORPHIC: Final = _ELEMENTS | _ARRAYS | _RANGES | _MULTIRANGES
 
 
 class Polymorphism:
-    """The types of an arm by their element types."""
+    """The types of an arm by their element types, for the resolution of polymorphic types."""
 
     def __init__(self, types: Mapping[str, DataType]) -> None:
         self._types = types
@@ -115,7 +115,7 @@ class Polymorphism:
     def resolved(self, form: Signature, wanted: DataType, some: DataType) -> Signature | None:
         """Return the signature for the wanted result type, or None if there are no suitable types.
 
-        If the result leaves the element type open, it is that of `some`.
+        If the result does not determine the element type, the element type of `some` is used.
         """
         if POLYMORPHIC.isdisjoint((form.result, *form.arguments)):
             return form if form.result == wanted.key else None
@@ -171,7 +171,7 @@ _TRIES: Final = 8
 class Aggregate:
     """An aggregate or window function.
 
-    If `fit`, it does not depend on the order of rows with identical equal values.
+    If `fit`, it does not depend on the order of rows, provided that equal values are identical.
     """
 
     name: str
@@ -199,7 +199,7 @@ class ServerCatalog:
 
     @cached_property
     def polymorphism(self) -> Polymorphism:
-        """Return the element types of its types."""
+        """Return the resolver of polymorphic types."""
         return Polymorphism(self.types)
 
     @cached_property

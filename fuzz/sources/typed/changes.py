@@ -94,7 +94,7 @@ def _rows(rng: random.Random, scope: Scope, table: Table) -> str:
 
 
 def _key(sql: str, column: Column) -> str:
-    """Return an expression that is equal exactly for equal values of a key."""
+    """Return an expression that is equal if and only if the values of a key are equal."""
     return as_exact(sql, column.type) if is_comparable(column.type) else sort_key(sql, column.type)
 
 
@@ -195,7 +195,7 @@ def _merge(rng: random.Random, scope: Scope, table: Table) -> str:
 
 
 def _change_in_with(rng: random.Random, scope: Scope, table: Table) -> str:
-    """Return a query over an UPDATE or DELETE with RETURNING in WITH."""
+    """Return a query over a WITH clause that has an UPDATE or DELETE with RETURNING."""
     made, _ = pick(rng, (_updated, _deleted))(rng, scope, table)
     key = table.key[0]
     shown = f"({_key(f'w.{key.name}', key)})::text"

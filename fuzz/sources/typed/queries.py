@@ -160,7 +160,7 @@ _TOPS: Final[Weighted[Callable[[random.Random, Scope], Select]]] = Weighted(
 
 
 def ended(rng: random.Random, select: Select, *, most: int = 0) -> tuple[str, bool, Select]:
-    """Return the query with or without ORDER BY and LIMIT, whether its rows have a total order, and the `Select`.
+    """Return the query's SQL, often with ORDER BY and LIMIT; whether its rows have a total order; and the `Select`.
 
     `most` is an upper bound of its rows; 0: none.
     """
@@ -209,7 +209,7 @@ def with_clause(rng: random.Random, scope: Scope) -> tuple[str, Scope, tuple[str
 def _recursive(rng: random.Random, scope: Scope) -> tuple[str, tuple[DataType, ...]]:
     """Return the body of a recursive query.
 
-    Its first column counts and ends the recursion; each step has one row per row.
+    Its first column counts and ends the recursion, and no level has more rows than the previous one.
     """
     count = scope.catalog.types["int4"]
     free = [type_ for type_ in scope.catalog.types.values() if not type_.collated and type_.kind != "d"]
