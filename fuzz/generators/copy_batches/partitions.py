@@ -145,8 +145,8 @@ LAYOUTS: Weighted[Callable[[random.Random, Table, int], Layout]] = Weighted(
 def make_partitioned(rng: random.Random, table: Table, limit: int) -> tuple[Table, str, tuple[str, ...]]:
     """Return the table as partitioned, its PARTITION BY clause, and the statements that create its partitions.
 
-    `limit` is the usual maximum of direct partitions. Sometimes there are more than COPY has buffers, mostly just one
-    more, because creating a partition takes as long as filling it.
+    `limit` is the usual maximum of direct partitions. Sometimes the table has more partitions than COPY has buffers. It
+    mostly has one more, because creating a partition takes as long as filling it.
     """
     many = chance(rng, 38) and 4 * limit > MANY_PARTITIONS
     most = MANY_PARTITIONS if chance(rng, 70) else min(4 * limit, MANY_PARTITIONS + 9)

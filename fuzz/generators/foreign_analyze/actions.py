@@ -116,7 +116,7 @@ def _in_transaction(rng: random.Random, far: Far) -> tuple[Step, ...]:
 def _caught(far: Far, condition: str, tag: str) -> Step:
     """Return an ANALYZE that fails, in a subtransaction.
 
-    It names the foreign table: an ANALYZE of a tree would skip a child without pages, so no error would occur.
+    It names the foreign table. ANALYZE of a tree skips a child without pages, so it would raise no error.
     """
     return Step(
         f"DO $$ BEGIN ANALYZE {far.foreign}; RAISE 'it went well';"

@@ -107,7 +107,7 @@ _RELATIONS = Weighted((26, 2), (26, 3), (16, 4), (10, 5), (5, 1), (6, 6), (4, 7)
 
 
 class ManyPartitions(Generator):
-    """Self-joins and joins of a table with many children, a table with the same partitions, and others."""
+    """Joins of tables with few or many children, including self-joins and joins of equal partitionings."""
 
     name: ClassVar[str] = "many_partitions"
     modes: ClassVar[tuple[str, ...]] = (

@@ -13,7 +13,7 @@ WIDE_ROWS = 4_000  # upper bound of rows for output of long text
 
 @dataclass(frozen=True, slots=True)
 class Expr:
-    """SQL of a value, safe as an operand. `type` is exact for columns; for other expressions only its family is."""
+    """SQL of a value, safe as an operand. For columns, `type` is exact; for other expressions, only its family is."""
 
     sql: str
     type: Type

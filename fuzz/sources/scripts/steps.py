@@ -2,7 +2,7 @@
 
 The effects of a statement must remain, because later statements need them. Some queries return facts about the server:
 times, process numbers, transaction numbers, plans. They run for their effect in a DO block, which discards their rows.
-Statements are left out only if they affect more than their database, or pgduel itself.
+Statements are left out only if they affect pgduel itself, or anything outside of their database.
 """
 
 import re
@@ -151,7 +151,7 @@ class Stager:
 
 
 def left_out(tree: Any, roles: frozenset[str]) -> bool:
-    """Return whether a statement affects more than its database and these roles, or pgduel itself."""
+    """Return whether a statement affects pgduel itself, or anything outside of its database and these roles."""
     if isinstance(tree, ast.VariableSetStmt):
         return tree.name in _OURS
     if isinstance(tree, ast.VariableShowStmt):

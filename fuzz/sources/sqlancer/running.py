@@ -38,7 +38,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """The results of a run: by database, the log of executed statements; by report, its log."""
+    """The results of a run: logs of executed statements by database, and logs of reports."""
 
     doing: Mapping[str, Log]
     reports: Mapping[str, Log]
