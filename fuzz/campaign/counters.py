@@ -1,8 +1,7 @@
-"""The counters of a campaign. Those of its ranges add up to the campaign's; the store keeps them as JSON."""
+"""The counters of a campaign. Those of its ranges add up to the campaign's."""
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -130,26 +129,6 @@ class Counters:
         """Return how many verdicts were of this kind."""
         return sum(count for (_, _, each), count in self.verdicts.items() if each == kind)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return what `from_json` reads: a counter becomes sorted rows [*key, count]."""
-        found: dict[str, Any] = {}
-        for each in fields(self):
-            value = getattr(self, each.name)
-            found[each.name] = _rows(value) if isinstance(value, Counter) else value
-        return found
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Counters":
-        """Return the counters that `to_json` wrote."""
-        counters = cls()
-        for name, value in data.items():
-            if isinstance(value, list):
-                keys = ((row[0] if len(row) == 2 else tuple(row[:-1]), row[-1]) for row in value)
-                getattr(counters, name).update(dict(keys))
-            else:
-                setattr(counters, name, value)
-        return counters
-
 
 def nested(counter: Counter[Any]) -> dict[str, Any]:
     """Return {(a, b, c): n} as {a: {b: {c: n}}}."""
@@ -171,7 +150,3 @@ def _words(verdict: Verdict) -> str:
     """Return the kind of a verdict, and its reason if it has one."""
     kind = KINDS[type(verdict)]
     return f"{kind}: {verdict.reason}" if isinstance(verdict, Inconclusive | Unstable) else kind
-
-
-def _rows(counter: Counter[Any]) -> list[list[Any]]:
-    return [[*(key if isinstance(key, tuple) else (key,)), count] for key, count in sorted(counter.items())]

@@ -1,14 +1,13 @@
 """Findings of isolation specs: of several sessions, so no case has them, and nothing reduces or replays them as one."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.dialects.sqlite import insert
 
-from fuzz.campaign.finding_json import finding_of
-from fuzz.campaign.store import Store
-from fuzz.campaign.tables import OCCURRENCE, SPEC_FINDING
+from fuzz.campaign.schema import OCCURRENCE, SPEC_FINDING
+from fuzz.campaign.store import Store, occurrences
 from oracles.model.finding import Finding
 
 
@@ -24,7 +23,7 @@ class SpecFinding:
 def add_spec_finding(store: Store, finding: Finding, shown_by: str, spec: Path) -> bool:
     """Commit a finding, or count it where its fingerprint is known. True if new. Raises StoreError."""
     fingerprint = finding.fingerprint
-    row = {"fingerprint": fingerprint, "finding": asdict(finding), "spec": str(spec)}
+    row = {"fingerprint": fingerprint, "finding": finding, "spec": spec}
     seen = {"fingerprint": fingerprint, "case_id": shown_by}
     with store.transaction() as connection:
         added = connection.execute(insert(SPEC_FINDING).values(row).on_conflict_do_nothing())
@@ -34,9 +33,7 @@ def add_spec_finding(store: Store, finding: Finding, shown_by: str, spec: Path) 
 
 def spec_findings(store: Store) -> tuple[SpecFinding, ...]:
     """Return all findings of specs, in the order in which they came. Raises StoreError."""
-    of_it = OCCURRENCE.c.fingerprint == SPEC_FINDING.c.fingerprint
-    count = select(func.count()).where(of_it).scalar_subquery()
+    count = occurrences(SPEC_FINDING.c.fingerprint)
     query = select(SPEC_FINDING.c.finding, count, SPEC_FINDING.c.spec).order_by(SPEC_FINDING.c.number)
     with store.transaction() as connection:
-        rows = connection.execute(query).all()
-    return tuple(SpecFinding(finding_of(told), number, Path(spec)) for told, number, spec in rows)
+        return tuple(SpecFinding(*row) for row in connection.execute(query))

@@ -6,32 +6,18 @@ and waits for locks. A row is written in the transaction that makes it true; not
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, create_engine, select, update
+from sqlalchemy import Column, Connection, ScalarSelect, Select, create_engine, func, select, update
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.schema import CreateTable
 
-from fuzz.campaign import case_json
 from fuzz.campaign.counters import Counters
-from fuzz.campaign.findings import read_findings
-from fuzz.campaign.tables import (
-    BESIDE,
-    BLAME,
-    CAMPAIGN,
-    EFFORT,
-    FINDING,
-    METADATA,
-    OCCURRENCE,
-    RANGE,
-    REDUCTION,
-    SMALLEST,
-    VOTE,
-)
-from fuzz.errors import StorageError, first_line
+from fuzz.campaign.plan import Plan
+from fuzz.campaign.schema import CAMPAIGN, FINDING, OCCURRENCE, RANGE, StoreError, prepare
+from fuzz.documents import DocumentError
+from fuzz.errors import CaseError, first_line
 from fuzz.triage.blame import Blame
 from fuzz.triage.reduced_case import ReducedCase
 from fuzz.triage.stored_finding import StoredFinding
@@ -39,11 +25,11 @@ from oracles.model.case import Case
 from oracles.model.finding import Finding
 
 FILE = "store.sqlite"
-_NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
-
-
-class StoreError(StorageError):
-    """The store cannot be read or written: nothing may be found that is not kept."""
+_ADVICE = {
+    "SQLITE_FULL": "; make room there",
+    "SQLITE_IOERR_SHMSIZE": "; make room there",
+    "SQLITE_BUSY": "; another process uses it: try again when that has ended",
+}
 
 
 class Store:
@@ -54,35 +40,38 @@ class Store:
         self.directory = directory
         self._engine = create_engine(f"sqlite:///{directory / FILE}", connect_args={"timeout": 60})
         try:
-            self._make_tables()
+            with self._errors():
+                prepare(self._engine)
         except StoreError:
             self.close()
             raise
 
-    def _make_tables(self) -> None:
-        with self.transaction() as connection:
-            connection.exec_driver_sql("PRAGMA journal_mode = WAL")  # which the file remembers
-            for table in METADATA.sorted_tables:
-                connection.execute(CreateTable(table, if_not_exists=True))  # another process may be at it too
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turn whatever the database raises into StoreError."""
+        file = self.directory / FILE
+        try:
+            yield
+        except SQLAlchemyError as error:
+            cause = first_line(str(error.__cause__ or error))
+            advice = _ADVICE.get(getattr(error.__cause__, "sqlite_errorname", ""), "")
+            raise StoreError(f"the store {file} cannot be used: {cause}{advice}") from error
+        except DocumentError as error:
+            raise StoreError(f"the store {file} is damaged: {error}") from error
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """Open a transaction that is committed in the end. Raises StoreError."""
-        try:
-            with self._engine.begin() as connection:
-                yield connection
-        except SQLAlchemyError as error:
-            cause = first_line(str(error.__cause__ or error))
-            advice = "; make room there" if getattr(error.__cause__, "sqlite_errorname", "") in _NO_ROOM else ""
-            raise StoreError(f"the store {self.directory / FILE} cannot be used: {cause}{advice}") from error
+        with self._errors(), self._engine.begin() as connection:
+            yield connection
 
     def close(self) -> None:
         """Close the database's connections."""
         self._engine.dispose()
 
-    def begin(self, options: Mapping[str, Any], arms: Mapping[str, Any]) -> None:
-        """Record what the campaign runs, once; a campaign that is resumed keeps its options and counts."""
-        row = {"only": 1, "options": dict(options), "arms": dict(arms), "tally": Counters().to_json()}
+    def begin(self, plan: Plan, arms: Mapping[str, Any]) -> None:
+        """Record what the campaign runs, once; a campaign that is resumed keeps its plan and counts."""
+        row = {"only": 1, "plan": plan, "arms": dict(arms), "counters": Counters()}
         with self.transaction() as connection:
             connection.execute(insert(CAMPAIGN).values(row).on_conflict_do_nothing())
 
@@ -91,9 +80,17 @@ class Store:
             return connection.execute(select(CAMPAIGN.c[name])).scalar()
 
     @property
-    def options(self) -> dict[str, Any]:
-        """Return what `begin` was given, or {} if it was not called."""
-        return self._field("options") or {}
+    def begun(self) -> bool:
+        """Tell whether `begin` was called."""
+        return self._field("only") is not None
+
+    @property
+    def plan(self) -> Plan:
+        """Return what the campaign was asked to do. Raises CaseError if it ended before it began."""
+        plan: Plan | None = self._field("plan")
+        if plan is None:
+            raise CaseError(f"campaign {self.directory.name} ended before its first case; start another one")
+        return plan
 
     @property
     def arms(self) -> dict[str, Any]:
@@ -113,12 +110,13 @@ class Store:
     @property
     def counters(self) -> Counters:
         """Return the counts of all that is done."""
-        return Counters.from_json(self._field("tally") or {})
+        counters: Counters | None = self._field("counters")
+        return counters or Counters()
 
     def progress(self, counters: Counters, done: Mapping[int, int]) -> None:
         """Record the campaign's counts together with the ranges they come from (number -> cases done, in all)."""
         with self.transaction() as connection:
-            connection.execute(update(CAMPAIGN).values(tally=counters.to_json()))
+            connection.execute(update(CAMPAIGN).values(counters=counters))
             for number, cases in done.items():
                 row = insert(RANGE).values(number=number, done=cases)
                 connection.execute(row.on_conflict_do_update(["number"], set_={"done": cases}))
@@ -131,74 +129,54 @@ class Store:
 
     def add_finding(self, finding: Finding, case_id: str, case: Case) -> bool:
         """Commit a finding, or count it where its fingerprint is known; the same case counts once. True if new."""
-        row = {
-            "fingerprint": finding.fingerprint,
-            "oracle": finding.oracle,
-            "expected_arm": finding.arms[0],
-            "suspect_arm": finding.arms[1],
-            "origin": finding.origin,
-            "step": finding.step,
-            "summary": finding.summary,
-            "expected": finding.expected,
-            "actual": finding.actual,
-            "case_id": case_id,
-            "case": case_json.dumps(case),
-        }
-        seen = {"fingerprint": finding.fingerprint, "case_id": case_id}
+        fingerprint = finding.fingerprint
+        row = {"fingerprint": fingerprint, "finding": finding, "case_id": case_id, "case": case}
+        seen = {"fingerprint": fingerprint, "case_id": case_id}
         with self.transaction() as connection:
             added = connection.execute(insert(FINDING).values(row).on_conflict_do_nothing())
             connection.execute(insert(OCCURRENCE).values(seen).on_conflict_do_nothing())
-            if finding.beside:
-                queries = [asdict(each) for each in finding.beside]
-                beside = {"fingerprint": finding.fingerprint, "queries": queries}
-                connection.execute(insert(BESIDE).values(beside).on_conflict_do_nothing())
-            if finding.vote:
-                vote = {"fingerprint": finding.fingerprint, **asdict(finding.vote)}
-                connection.execute(insert(VOTE).values(vote).on_conflict_do_nothing())
         return added.rowcount == 1
 
     def written(self, fingerprint: str, reproducer: Path) -> None:
         """Record where the finding's reproducer is."""
-        with self.transaction() as connection:
-            found = update(FINDING).where(FINDING.c.fingerprint == fingerprint)
-            connection.execute(found.values(reproducer=str(reproducer)))
+        self._update(fingerprint, reproducer=reproducer)
 
     def came_to(self, fingerprint: str, smallest: ReducedCase) -> None:
         """Record what the finding's reduction has come to so far, from where it can be taken up again."""
-        with self.transaction() as connection:
-            _keep(connection, fingerprint, smallest)
+        self._update(fingerprint, smallest=smallest)
 
     def reduced(self, fingerprint: str, smallest: ReducedCase, seconds: float) -> None:
         """Record that the finding's reproducer is as small as it gets, what it shows, and how long that took."""
-        with self.transaction() as connection:
-            connection.execute(insert(REDUCTION).values(fingerprint=fingerprint).on_conflict_do_nothing())
-            _keep(connection, fingerprint, smallest)
-            effort = insert(EFFORT).values(fingerprint=fingerprint, seconds=seconds)
-            connection.execute(effort.on_conflict_do_update(["fingerprint"], set_={"seconds": seconds}))
+        self._update(fingerprint, smallest=smallest, reduced=True, seconds=seconds)
 
     def blamed(self, fingerprint: str, blame: Blame) -> None:
         """Record what is to blame for the finding."""
-        told = {"told": blame.to_json()}
+        self._update(fingerprint, blame=blame)
+
+    def _update(self, fingerprint: str, **values: object) -> None:
         with self.transaction() as connection:
-            kept = insert(BLAME).values(fingerprint=fingerprint, **told)
-            connection.execute(kept.on_conflict_do_update(["fingerprint"], set_=told))
+            connection.execute(update(FINDING).where(FINDING.c.fingerprint == fingerprint).values(values))
 
     def finding(self, fingerprint: str) -> StoredFinding:
         """Return a finding that is in the store."""
-        return next(each for each in self.findings() if each.finding.fingerprint == fingerprint)
+        (found,) = self._findings(_FINDINGS.where(FINDING.c.fingerprint == fingerprint))
+        return found
 
     def findings(self) -> tuple[StoredFinding, ...]:
         """Return all findings, in the order in which they came."""
+        return self._findings(_FINDINGS.order_by(FINDING.c.number))
+
+    def _findings(self, query: Select[Any]) -> tuple[StoredFinding, ...]:
         with self.transaction() as connection:
-            return read_findings(connection)
+            return tuple(StoredFinding(**row) for row in connection.execute(query).mappings())
 
 
-def _keep(connection: Connection, fingerprint: str, smallest: ReducedCase) -> None:
-    row = {
-        "case": case_json.dumps(smallest.case),
-        "finding": asdict(smallest.finding),
-        "shown": smallest.shown,
-        "runs": smallest.runs,
-    }
-    kept = insert(SMALLEST).values(fingerprint=fingerprint, **row)
-    connection.execute(kept.on_conflict_do_update(["fingerprint"], set_=row))
+def occurrences(fingerprint: Column[Any]) -> ScalarSelect[int]:
+    """Return the number of cases that showed a finding, as a part of a query."""
+    return select(func.count()).where(OCCURRENCE.c.fingerprint == fingerprint).scalar_subquery()
+
+
+_FINDINGS = select(
+    *(column for column in FINDING.columns if column.name not in ("number", "fingerprint")),
+    occurrences(FINDING.c.fingerprint).label("count"),
+)

@@ -6,7 +6,10 @@ from fuzz.cli.app import app, say, write_json
 from fuzz.cli.reported_finding import Named, progress, reported_finding
 from fuzz.errors import CaseError
 from fuzz.execution.executor import Executor
+from fuzz.report.summary import blame_json
 from fuzz.report.terminal import display
+from fuzz.servers.arm_options import ArmOptions
+from fuzz.servers.flavor import DEFAULT_FLAVOR
 from fuzz.triage.blame import suspicion
 from fuzz.triage.triage import note
 
@@ -20,7 +23,7 @@ def blame(
     repo: options.Repo = None,
     commits: options.Range = None,
     arm: options.ArmOption = None,
-    flavor: options.FlavorOption = options.DEFAULT_FLAVOR,
+    flavor: options.FlavorOption = DEFAULT_FLAVOR,
     json_file: options.JsonFile = None,
 ) -> None:
     """Find the patch, or the commit of a range, with which a finding begins: by bisection over builds.
@@ -28,7 +31,7 @@ def blame(
     A finding of a campaign brings its own arms, and keeps what is found; for a reproducer give those it was found on,
     unless they are the default. Builds that are missing are made, one for each step.
     """
-    given = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
+    given = ArmOptions.given(base, series, repo, commits, arm, flavor)
     with display(progress, None) as shown:
         reported = reported_finding(named, given, shown.progress)
         with reported.opened() as there:
@@ -47,4 +50,4 @@ def blame(
     for length, shows in found.tried:
         say(f"{found.arm} with {length} of its {len(found.series)} patches: {'shows it' if shows else 'does not'}")
     say(f"{smallest.how_often}; to blame: {found}")
-    write_json(json_file, found.to_json())
+    write_json(json_file, blame_json(found))

@@ -9,7 +9,9 @@ from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_json
 from fuzz.report.terminal import display
 from fuzz.servers.arm import build_arms
+from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.build import list_builds, prune_builds
+from fuzz.servers.flavor import DEFAULT_FLAVOR
 
 
 @app.command()
@@ -20,7 +22,7 @@ def build(
     repo: options.Repo = None,
     commits: options.Range = None,
     arm: options.ArmOption = None,
-    flavor: options.FlavorOption = options.DEFAULT_FLAVOR,
+    flavor: options.FlavorOption = DEFAULT_FLAVOR,
     list_: Annotated[bool, typer.Option("--list", help="List the builds there are, and build nothing.")] = False,
     prune: Annotated[bool, typer.Option("--prune", help="Delete builds, and what killed builds left.")] = False,
     keep: Annotated[
@@ -40,7 +42,7 @@ def build(
     if list_:
         _list(json_file)
         return
-    wanted = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
+    wanted = ArmOptions.given(base, series, repo, commits, arm, flavor)
     started = time.monotonic()
     with display(console, None) as shown:
         specs = wanted.specs(shown.progress)

@@ -10,10 +10,8 @@ import typer
 from fuzz.bench.reduction.comparison import Outcome, comparison
 from fuzz.bench.reduction.reducer import Reducer, Task, all_reducers
 from fuzz.campaign.catalog import campaign_named, find_finding, opened
-from fuzz.campaign.plan import Plan
 from fuzz.cli import options
 from fuzz.cli.app import console, write_json
-from fuzz.cli.options import ArmOptions
 from fuzz.errors import CaseError
 from fuzz.report.reducers_table import contests_json, print_contests
 from fuzz.report.terminal import display
@@ -88,7 +86,7 @@ def _contests(
 ) -> dict[str, list[Outcome]]:
     """Hold the contests about findings of one campaign, on its arms."""
     with opened(directory) as store:
-        given = ArmOptions.from_json(Plan.from_json(store.options).arms)
+        given = store.plan.arms
         facts = store.arms
     contests = {}
     with open_arms(given.specs(report), report, allow_same_build=given.same_build_wanted) as arms:

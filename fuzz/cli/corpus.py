@@ -13,12 +13,14 @@ from fuzz import workdir
 from fuzz.campaign.catalog import opened
 from fuzz.cli import options
 from fuzz.cli.app import app, say, write_json
-from fuzz.cli.options import ArmOptions, arms_json
+from fuzz.cli.options import arms_json
 from fuzz.cli.reported_finding import Named, progress, reported_finding
 from fuzz.errors import PgduelError
 from fuzz.execution.executor import Executor
 from fuzz.report.terminal import display
 from fuzz.servers.arm import Arm, open_arms
+from fuzz.servers.arm_options import ArmOptions
+from fuzz.servers.flavor import DEFAULT_FLAVOR
 from fuzz.triage.corpus import Entry, entries, needless, place_for, shown
 from fuzz.triage.reduction.problem import sort_key
 from fuzz.triage.reproducer.load import load
@@ -65,7 +67,7 @@ def run(
     repo: options.Repo = None,
     commits: options.Range = None,
     arm: options.ArmOption = None,
-    flavor: options.FlavorOption = options.DEFAULT_FLAVOR,
+    flavor: options.FlavorOption = DEFAULT_FLAVOR,
     json_file: options.JsonFile = None,
 ) -> None:
     """Try each reproducer on the arms: what was fixed must show nothing, what is upstream's must show on all.
@@ -94,7 +96,7 @@ def add(
     repo: options.Repo = None,
     commits: options.Range = None,
     arm: options.ArmOption = None,
-    flavor: options.FlavorOption = options.DEFAULT_FLAVOR,
+    flavor: options.FlavorOption = DEFAULT_FLAVOR,
 ) -> None:
     """Keep a finding's reproducer, where it belongs by what the arms show now.
 
@@ -118,7 +120,7 @@ def minimize(
     repo: options.Repo = None,
     commits: options.Range = None,
     arm: options.ArmOption = None,
-    flavor: options.FlavorOption = options.DEFAULT_FLAVOR,
+    flavor: options.FlavorOption = DEFAULT_FLAVOR,
 ) -> None:
     """Reduce again what shows on the arms, and delete reproducers beside which a smaller one shows the same.
 

@@ -19,7 +19,7 @@ from fuzz.campaign.plan import Plan
 from fuzz.campaign.stop import Interrupt, interruptible
 from fuzz.campaign.store import Store
 from fuzz.cli.app import console, say
-from fuzz.cli.options import ArmOptions, arms_json
+from fuzz.cli.options import arms_json
 from fuzz.cli.run_campaign import plant_canaries
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import assignments, judge_case
@@ -109,13 +109,13 @@ class ExternalRun:
 @contextmanager
 def external_run(plan: Plan) -> Iterator[ExternalRun]:
     """Open the arms of a plan for an external fuzzer; reduce its findings in the end. Raises PgduelError."""
-    options = ArmOptions.from_json(plan.arms)
+    options = plan.arms
     with display(console, plan.limits.seconds) as shown:
         specs = options.specs(shown.progress)
         with open_arms(specs, shown.progress, allow_same_build=options.same_build_wanted) as arms:
             facts = arms_json(specs, [arm.build.key for arm in arms])
             with opened(new_campaign()) as store, interruptible() as interrupt, Executor(arms, "external") as executor:
-                store.begin(plan.to_json(), facts)
+                store.begin(plan, facts)
                 plant_canaries(store, executor, arms, shown)
                 with closing(SourceDatabase(arms[-1], "external", plan.given)) as target:
                     until = time.monotonic() + (plan.limits.seconds or 0.0)

@@ -13,6 +13,8 @@ from fuzz.cli.app import app, console, write_json
 from fuzz.cli.run_campaign import conduct
 from fuzz.errors import CanaryMissed, CaseError
 from fuzz.report.summary import print_summary
+from fuzz.servers.arm_options import ArmOptions
+from fuzz.servers.flavor import DEFAULT_FLAVOR
 from fuzz.sources.context import UserInput
 from fuzz.sources.workloads import require_workload, workloads_for
 
@@ -73,7 +75,7 @@ def fuzz(
     repo: options.Repo = None,
     commits: options.Range = None,
     arm: options.ArmOption = None,
-    flavor: options.FlavorOption = options.DEFAULT_FLAVOR,
+    flavor: options.FlavorOption = DEFAULT_FLAVOR,
     json_file: options.JsonFile = None,
     verbose: Annotated[
         bool,
@@ -85,21 +87,21 @@ def fuzz(
     Without options: 5 minutes of the patched server against master, all set-up included. Each finding is stored
     at once, then reduced to a script that shows it by psql alone. Ctrl-C ends early and loses nothing.
     """
-    arms = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
+    arms = ArmOptions.given(base, series, repo, commits, arm, flavor)
     if resume is None:
         given = options.given(sql)
         directory, plan = (
             None,
             _new_plan(seed, generator or (), minutes, cases, arms, given, stop_at_first=stop_at_first),
         )
-    elif seed is not None or generator or sql or stop_at_first or arms != options.ArmOptions():
+    elif seed is not None or generator or sql or stop_at_first or arms != ArmOptions():
         raise CaseError(
             "a campaign that is resumed keeps its seed, generators, SQL and arms: give only --minutes or --cases"
         )
     else:
         directory = campaign_named(resume)
         with opened(directory) as store:
-            plan = Plan.from_json(store.options).extended(minutes, cases)
+            plan = store.plan.extended(minutes, cases)
     summary = conduct(directory, plan, workers, console)
     write_json(json_file, summary.to_json())
     if summary.missed:
@@ -113,7 +115,7 @@ def _new_plan(
     generators: Sequence[str],
     minutes: float | None,
     cases: int | None,
-    arms: options.ArmOptions,
+    arms: ArmOptions,
     given: UserInput,
     *,
     stop_at_first: bool,
@@ -125,4 +127,4 @@ def _new_plan(
     if minutes is None and cases is None:
         minutes = DEFAULT_MINUTES
     seed = DEFAULT_SEED if seed is None else seed
-    return Plan(seed, names, minutes, cases, stop_at_first, arms.with_referee().to_json(), given)
+    return Plan(seed, names, minutes, cases, stop_at_first, arms.with_referee(), given)

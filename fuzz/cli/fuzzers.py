@@ -18,6 +18,7 @@ from fuzz.generators.partitioned_joins import PartitionedJoins
 from fuzz.report.fuzzers_table import figures_json, print_figures
 from fuzz.report.terminal import Display, display
 from fuzz.servers.arm import Arm, ArmSpec
+from fuzz.servers.arm_options import ArmOptions
 from fuzz.sources.context import UserInput
 from fuzz.sources.qpg import Qpg
 from fuzz.sources.sqlancer.jar import class_path
@@ -58,12 +59,12 @@ def fuzzers(
     Counted in the server, the same way for all: statements over tables that succeeded and that failed, and shapes of
     plans; with flavor coverage, what was reached of executor and planner, while all are slower.
     """
-    wanted = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
+    wanted = ArmOptions.given(base, series, repo, commits, arm, flavor)
     given = options.given(jar=jar)
     chosen = _chosen(fuzzer, given)
     with display(console, None) as shown:
         specs = wanted.specs(shown.progress)[-1:]
-        plan = Plan(seed, _OWN, minutes, None, stop_at_first=False, arms=wanted.to_json())
+        plan = Plan(seed, _OWN, minutes, None, stop_at_first=False, arms=wanted)
         entrants = {each: _fuzzer(each, plan, given, specs, shown) for each in chosen}
         measured = [measure(name, each, specs[0], minutes * 60, shown.progress) for name, each in entrants.items()]
     print_figures(console, measured)
@@ -94,7 +95,7 @@ def _fuzzer(each: Entrant, plan: Plan, given: UserInput, specs: Sequence[ArmSpec
 
     def campaign(arm: Arm) -> int:
         with opened(new_campaign()) as store:
-            store.begin(plan.to_json(), options.arms_json(specs, [arm.build.key]))
+            store.begin(plan, options.arms_json(specs, [arm.build.key]))
             run(store, plan, (arm,), workers, shown)
             return store.counters.compared.total()
 

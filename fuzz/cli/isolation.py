@@ -38,6 +38,8 @@ from fuzz.engines.isolation import (
 from fuzz.errors import CaseError
 from fuzz.report.terminal import Display, display
 from fuzz.servers.arm import open_arms
+from fuzz.servers.arm_options import ArmOptions
+from fuzz.servers.flavor import DEFAULT_FLAVOR
 from oracles.model.finding import Finding
 
 _SHOWN: Final = 40  # lines that a reproducer says of itself
@@ -59,7 +61,7 @@ def isolation(
     repo: options.Repo = None,
     commits: options.Range = None,
     arm: options.ArmOption = None,
-    flavor: options.FlavorOption = options.DEFAULT_FLAVOR,
+    flavor: options.FlavorOption = DEFAULT_FLAVOR,
     json_file: options.JsonFile = None,
 ) -> None:
     """Play PostgreSQL's isolation specs on all arms, under its own and under perturbed settings, and compare.
@@ -68,8 +70,8 @@ def isolation(
     All permutations of a spec are played by isolationtester. What differs is played again several times over. A
     difference becomes a spec file that names its settings: `pgduel isolation FILE` plays it again, with those.
     """
-    arms = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
-    plan = Plan(seed, (NAME,), minutes, None, stop_at_first=False, arms=arms.to_json())
+    arms = ArmOptions.given(base, series, repo, commits, arm, flavor)
+    plan = Plan(seed, (NAME,), minutes, None, stop_at_first=False, arms=arms)
     files = [read_spec(Path(name)) for name in specs or () if Path(name).is_file()]
     names = [name for name in specs or () if not Path(name).is_file()]
     with display(console, minutes * 60) as shown:
@@ -80,7 +82,7 @@ def isolation(
             named = _named(names, running[0].trees[0], by_default=not files)
             drawn = [*files, *_drawn(_built(named, testers, shown), seed)]
             with opened(new_campaign()) as store:
-                store.begin(plan.to_json(), options.arms_json(wanted, [each.build.key for each in running]))
+                store.begin(plan, options.arms_json(wanted, [each.build.key for each in running]))
                 run = _Run(testers, shown, arms.command_line(), store)
                 with ThreadPoolExecutor(len(testers)) as pool:
                     planted = run.plant(pool)

@@ -31,7 +31,7 @@ def _campaigns() -> Rows:
                 {
                     "campaign": directory.name,
                     "arms": ", ".join(store.arms),
-                    "seed": str(store.options.get("seed", "")),
+                    "seed": str(store.plan.seed) if store.begun else "",
                     "time": clock(counters.seconds),
                     "cases": str(counters.cases.total()),
                     "statements": str(counters.statements_judged),

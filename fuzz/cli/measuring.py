@@ -16,6 +16,7 @@ from fuzz.cli.app import console, say, write_json
 from fuzz.report.bench_table import print_rows, row_json
 from fuzz.report.terminal import display
 from fuzz.servers.arm import open_arms
+from fuzz.servers.arm_options import ArmOptions
 
 Chosen = tuple[Bench, Mapping[str, Sequence[int]]]  # a bench, and the values that its axes are to have
 
@@ -69,15 +70,13 @@ def _measure(
     flavor: options.FlavorOption = _RELEASE,
     json_file: options.JsonFile = None,
 ) -> None:
-    wanted = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
+    wanted = ArmOptions.given(base, series, repo, commits, arm, flavor)
     planned = [(bench, bench.points(values)) for bench, values in chosen]  # mistakes in any of them come first
     results = [_result(bench, points, wanted, rounds, seconds) for bench, points in planned]
     write_json(json_file, results[0] if len(results) == 1 else results)
 
 
-def _result(
-    bench: Bench, points: Sequence[Point], wanted: options.ArmOptions, rounds: int, seconds: int
-) -> dict[str, object]:
+def _result(bench: Bench, points: Sequence[Point], wanted: ArmOptions, rounds: int, seconds: int) -> dict[str, object]:
     with display(console, None) as shown:
         specs = wanted.specs(shown.progress)
         if len(specs) < 2:

@@ -1,29 +1,20 @@
 """The options that say which arms there are, shared by the commands that need any."""
 
 import os
-import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import psutil
 import typer
 
-from fuzz.errors import CaseError, SourceError
-from fuzz.servers import Report, git
-from fuzz.servers.arm import SHIPPED, ArmSpec, parse_arm, parse_series, shipped_series, split_arm
-from fuzz.servers.base import resolve_base
-from fuzz.servers.flavor import FLAVORS, flavor_named
+from fuzz.errors import CaseError
+from fuzz.servers.arm import ArmSpec
+from fuzz.servers.flavor import FLAVORS
 from fuzz.servers.release import DEFAULT as DEFAULT_BASE
-from fuzz.servers.release import RELEASES
-from fuzz.servers.series import Series
 from fuzz.sources.context import UserInput
 from fuzz.sources.sqlancer.jar import VARIABLE
 
-DEFAULT_FLAVOR = "assert"
 _PANEL = "Arms"
-_ROOM = 6 << 30  # bytes that are there for three servers and what runs in them
 
 Base = Annotated[
     str | None,
@@ -116,117 +107,6 @@ def given(sql: Path | None = None, jar: Path | str | None = None) -> UserInput:
 
 def _resolved(path: Path) -> str:
     return str(path.expanduser().resolve())
-
-
-@dataclass(frozen=True, slots=True)
-class ArmOptions:
-    """Which arms the user asked for, in words that survive a change of directory."""
-
-    base: str | None = None
-    series: tuple[str, ...] = ()
-    repo: str | None = None
-    range: str | None = None
-    arms: tuple[str, ...] = ()
-    flavor: str = DEFAULT_FLAVOR
-
-    @classmethod
-    def given(
-        cls,
-        base: str | None,
-        series: Sequence[str] | None,
-        repo: Path | None,
-        commits: str | None,
-        arms: Sequence[str] | None,
-        flavor: str,
-    ) -> "ArmOptions":
-        """Return the options as the command line gave them, paths made absolute. Raises SourceError."""
-        if commits is not None and repo is None:
-            raise SourceError("--range needs the checkout it refers to: give --repo")
-        if arms and (series or commits):
-            raise SourceError("give the series either with --arm or with --series and --range, not both")
-        return cls(
-            base=None if base is None else _absolute(base),
-            series=tuple(_absolute(part) for each in series or () for part in each.split(",")),
-            repo=None if repo is None else _absolute(str(repo)),
-            range=commits,
-            arms=tuple(_absolute_arm(arm) for arm in arms or ()),
-            flavor=flavor_named(flavor).name,
-        )
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "ArmOptions":
-        """Return the options that `to_json` wrote."""
-        return cls(**{**data, "series": tuple(data["series"]), "arms": tuple(data["arms"])})
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the options as JSON can keep them."""
-        return asdict(self)
-
-    def command_line(self) -> str:
-        """Return the options as a command line has them, each after a space; nothing where all are the defaults."""
-        words: list[str] = []
-        for name, value in self.to_json().items():
-            if value != getattr(ArmOptions(), name):
-                option = "--arm" if name == "arms" else f"--{name}"
-                words += [word for each in ([value] if isinstance(value, str) else value) for word in (option, each)]
-        return "".join(f" {shlex.quote(word)}" for word in words)
-
-    def with_referee(self) -> "ArmOptions":
-        """Return all shipped arms where none is named: upstream is the third opinion, if memory allows for it."""
-        if self.arms or self.series or self.range or psutil.virtual_memory().available < _ROOM:
-            return self
-        return replace(self, arms=("master", "patched", "upstream"))
-
-    @property
-    def same_build_wanted(self) -> bool:
-        """Return whether the user named one series twice, which says that a build shall duel itself."""
-        named = [split_arm(arm)[1:] for arm in self.arms]
-        return len(set(named)) < len(named)
-
-    def specs(self, report: Report) -> tuple[ArmSpec, ...]:
-        """Return the arms. Raises SourceError, BuildError."""
-        flavor = flavor_named(self.flavor)
-        repo = None if self.repo is None else Path(self.repo)
-        base = resolve_base(self.base or self._default_base(), report)
-        if self.arms:
-            return tuple(parse_arm(arm, base, flavor, report, repo) for arm in self.arms)
-        text = self.range or ",".join(self.series)
-        if text:
-            return (
-                ArmSpec("master", base, Series("base"), flavor),
-                ArmSpec("patched", base, parse_series(text, base, repo), flavor),
-            )
-        return tuple(ArmSpec(name, base, shipped_series(name, base), flavor) for name in ("master", "patched"))
-
-    @property
-    def count(self) -> int:
-        """Return how many arms these are."""
-        return len(self.arms) or 2
-
-    def _default_base(self) -> str:
-        if self.range is None or self.repo is None:
-            return DEFAULT_BASE
-        first, dots, last = self.range.partition("..")
-        if not dots:
-            raise SourceError(f"--range {self.range} is no range of commits: give A..B")
-        failing = f"cannot find where {self.range} begins in {self.repo}"
-        begin = git.output("-C", self.repo, "merge-base", first, last.lstrip(".") or "HEAD", failing=failing)
-        return f"{self.repo}@{begin.decode().strip()}"
-
-
-def _absolute(text: str) -> str:
-    """Return the text with an existing path at its start made absolute: PATH or CHECKOUT@REVISION."""
-    if text in SHIPPED or text in RELEASES:
-        return text
-    path, at, revision = text.rpartition("@") if not Path(text).expanduser().exists() else (text, "", "")
-    expanded = Path(path).expanduser()
-    return f"{expanded.resolve()}{at}{revision}" if path and expanded.exists() else text
-
-
-def _absolute_arm(arm: str) -> str:
-    named, equals, series = arm.partition("=")
-    name, at, base = named.partition("@")
-    return name + at + _absolute(base) + equals + ",".join(_absolute(part) for part in series.split(","))
 
 
 def arms_json(specs: Sequence[ArmSpec], builds: Sequence[str]) -> dict[str, Any]:

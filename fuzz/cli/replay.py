@@ -9,10 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from fuzz.campaign.catalog import find_finding, opened
-from fuzz.campaign.plan import Plan
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_json
-from fuzz.cli.options import ArmOptions
 from fuzz.errors import CaseError
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import Assignment, JudgedCase, absences, assignments, judge_case
@@ -20,6 +18,8 @@ from fuzz.execution.source_database import SourceDatabase
 from fuzz.generators.generator import Scale
 from fuzz.report.terminal import display
 from fuzz.servers.arm import Arm, open_arms
+from fuzz.servers.arm_options import ArmOptions
+from fuzz.servers.flavor import DEFAULT_FLAVOR
 from fuzz.sources.context import UserInput
 from fuzz.sources.source import all_sources
 from fuzz.sources.workloads import require_workload
@@ -56,7 +56,7 @@ def replay(
     repo: options.Repo = None,
     commits: options.Range = None,
     arm: options.ArmOption = None,
-    flavor: options.FlavorOption = options.DEFAULT_FLAVOR,
+    flavor: options.FlavorOption = DEFAULT_FLAVOR,
     json_file: options.JsonFile = None,
 ) -> None:
     """Run one case on the arms again, and say whether they still differ: exit status 1 if so, 0 if not.
@@ -104,7 +104,7 @@ def _wanted(what: str, arms: ArmOptions, given: UserInput) -> _Wanted:
         return _Wanted(loaded.case, None if loaded.about is None else loaded.about.fingerprint, arms)
     directory, found = find_finding(what)
     with opened(directory) as store:
-        own = ArmOptions.from_json(Plan.from_json(store.options).arms)
+        own = store.plan.arms
     return _Wanted(found.case, found.finding.fingerprint, own if arms == ArmOptions() else arms)
 
 

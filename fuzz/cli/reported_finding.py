@@ -10,13 +10,13 @@ from typing import Annotated, Any
 import typer
 
 from fuzz.campaign.catalog import find_finding, opened
-from fuzz.campaign.plan import Plan
-from fuzz.cli.options import ArmOptions, arms_json
+from fuzz.cli.options import arms_json
 from fuzz.errors import CaseError
 from fuzz.report.console import Console
 from fuzz.report.forms.form import Opened, ReportedFinding
 from fuzz.servers import Report
 from fuzz.servers.arm import open_arms
+from fuzz.servers.arm_options import ArmOptions
 from fuzz.triage.reproducer.load import load
 from fuzz.triage.reproducer.reproducer import noted, render
 from fuzz.triage.stored_finding import StoredFinding
@@ -34,7 +34,7 @@ def reported_finding(named: str, given: ArmOptions, report: Report) -> ReportedF
     directory, found = find_finding(named)
     with opened(directory) as store:
         facts = store.arms
-        own = ArmOptions.from_json(Plan.from_json(store.options).arms)
+        own = store.plan.arms
     options = own if given == ArmOptions() else given
     reproducer = found.reproducer if found.reproducer is not None and found.reproducer.is_file() else None
     known = replace(_stored(found, facts, options, report), campaign=directory, reproducer=reproducer)

@@ -18,7 +18,7 @@ from fuzz.campaign.schedule import Schedule
 from fuzz.campaign.stop import interruptible
 from fuzz.campaign.store import Store
 from fuzz.campaign.worker import CaseWork
-from fuzz.cli.options import ArmOptions, arms_json
+from fuzz.cli.options import arms_json
 from fuzz.errors import CanaryMissed, PgduelError
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import absences, assignments
@@ -35,7 +35,7 @@ from oracles.model.oracle import all_oracles
 
 def conduct(directory: Path | None, plan: Plan, workers: int, console: Console) -> Summary:
     """Run the plan in a new campaign, or in the directory of one that is resumed. Raises PgduelError."""
-    options = ArmOptions.from_json(plan.arms)
+    options = plan.arms
     limit = plan.limits.seconds
     with display(console, limit) as shown:
         specs = options.specs(shown.progress)
@@ -43,7 +43,7 @@ def conduct(directory: Path | None, plan: Plan, workers: int, console: Console) 
             facts = arms_json(specs, [arm.build.key for arm in arms])
             directory = directory or new_campaign()
             with opened(directory) as store:
-                store.begin(plan.to_json(), facts)
+                store.begin(plan, facts)
                 if store.arms != facts:
                     raise PgduelError(f"campaign {directory.name} ran other builds; start a new one to test these")
                 return replace(_conduct(store, plan, arms, workers, shown), newer_bases=newer_bases(specs))
@@ -104,7 +104,7 @@ def run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Disp
         show=shown.show,
     )
     schedule = Schedule(plan.generators, plan.cases, store.done())
-    options = ArmOptions.from_json(plan.arms).command_line()
+    options = plan.arms.command_line()
     work = CaseWork(attached(arms), store.directory, plan.seed, options, store.arms, plan.given)
     try:
         with interruptible() as interrupt, Pool(work, workers) as pool:

@@ -14,6 +14,8 @@ from fuzz.errors import CaseError
 from fuzz.report.terminal import display
 from fuzz.servers.account import server_account
 from fuzz.servers.arm import Arm, open_arms
+from fuzz.servers.arm_options import ArmOptions
+from fuzz.servers.flavor import DEFAULT_FLAVOR
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -26,13 +28,13 @@ def shell(
     repo: options.Repo = None,
     commits: options.Range = None,
     arm: options.ArmOption = None,
-    flavor: options.FlavorOption = options.DEFAULT_FLAVOR,
+    flavor: options.FlavorOption = DEFAULT_FLAVOR,
 ) -> None:
     """Build and start one arm, run its psql on it, and stop it again. Further arguments are psql's.
 
     The server is new and empty: `pgduel shell patched -f reproducer.sql`.
     """
-    wanted = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
+    wanted = ArmOptions.given(base, series, repo, commits, arm, flavor)
     if not wanted.arms and not wanted.series and wanted.range is None and name not in ("master", "patched"):
         wanted = replace(wanted, arms=(name,))  # another shipped arm
     with ExitStack() as stack:

@@ -16,6 +16,8 @@ from fuzz.errors import CaseError, PgduelError
 from fuzz.output import write_exactly
 from fuzz.report.forms.form import all_forms
 from fuzz.report.terminal import display
+from fuzz.servers.arm_options import ArmOptions
+from fuzz.servers.flavor import DEFAULT_FLAVOR
 
 FormName = StrEnum("FormName", list(all_forms()))  # type: ignore[misc]  # its members are the forms there are
 
@@ -38,7 +40,7 @@ def show(
     repo: options.Repo = None,
     commits: options.Range = None,
     arm: options.ArmOption = None,
-    flavor: options.FlavorOption = options.DEFAULT_FLAVOR,
+    flavor: options.FlavorOption = DEFAULT_FLAVOR,
 ) -> None:
     """Write a finding as a psql script, a test of pg_regress or pytest, or a mail.
 
@@ -48,7 +50,7 @@ def show(
     chosen = all_forms()[form]
     if into is None and not chosen.one_file:
         raise CaseError(f"{form} takes several files: say where they go with --into")
-    given = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
+    given = ArmOptions.given(base, series, repo, commits, arm, flavor)
     if form is _SQL and not Path(named).is_file() and (found := find_spec_finding(named)):
         files: Mapping[str, str] = {found.spec.name: read_spec(found.spec).text}
     else:

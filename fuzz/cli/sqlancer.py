@@ -9,6 +9,8 @@ from fuzz.campaign.plan import Plan
 from fuzz.cli import options
 from fuzz.cli.app import app, write_json
 from fuzz.cli.external_run import ExternalRun, external_run, told
+from fuzz.servers.arm_options import ArmOptions
+from fuzz.servers.flavor import DEFAULT_FLAVOR
 from fuzz.sources.sqlancer.jar import class_path, fetch
 from fuzz.sources.sqlancer.options import ORACLES, REPORTS, Call
 from fuzz.sources.sqlancer.reports import case_of
@@ -32,7 +34,7 @@ def sqlancer(
     repo: options.Repo = None,
     commits: options.Range = None,
     arm: options.ArmOption = None,
-    flavor: options.FlavorOption = options.DEFAULT_FLAVOR,
+    flavor: options.FlavorOption = DEFAULT_FLAVOR,
     json_file: options.JsonFile = None,
 ) -> None:
     """Run SQLancer's oracles on the last arm; what they report is played on all arms and judged again.
@@ -40,12 +42,12 @@ def sqlancer(
     A report that does not show here is not a finding. `pgduel fuzz --generator sqlancer` has SQLancer's statements
     judged by pgduel's own oracles.
     """
-    arms = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
+    arms = ArmOptions.given(base, series, repo, commits, arm, flavor)
     given = options.given(jar=jar)
     if given.sqlancer_jar is None:
         fetch()
     path = class_path(given.sqlancer_jar)
-    plan = Plan(seed, ("sqlancer",), minutes, None, stop_at_first=False, arms=arms.to_json(), given=given)
+    plan = Plan(seed, ("sqlancer",), minutes, None, stop_at_first=False, arms=arms, given=given)
     with external_run(plan) as external:
         external.counts = {"oracle": str(oracle), "seed": seed, "rounds": 0, "queries": 0, "reports": 0}
         while external.seconds:

@@ -11,6 +11,8 @@ from fuzz.cli.app import app, write_json
 from fuzz.cli.external_run import ExternalRun, external_run, told
 from fuzz.engines.sqlsmith import Smith, cases, run
 from fuzz.generators.generator import Scale, small_scene
+from fuzz.servers.arm_options import ArmOptions
+from fuzz.servers.flavor import DEFAULT_FLAVOR
 from fuzz.sources.sqlsmith import SEEDS
 from fuzz.sources.workloads import require_workload
 
@@ -28,7 +30,7 @@ def sqlsmith(
     repo: options.Repo = None,
     commits: options.Range = None,
     arm: options.ArmOption = None,
-    flavor: options.FlavorOption = options.DEFAULT_FLAVOR,
+    flavor: options.FlavorOption = DEFAULT_FLAVOR,
     json_file: options.JsonFile = None,
 ) -> None:
     """Run SQLsmith on the last arm, over scenes of the generators, for crashes and internal errors.
@@ -36,10 +38,10 @@ def sqlsmith(
     The statements before a crash, and those that end in an internal error, run again on all arms. With
     `pgduel fuzz --generator sqlsmith`, all oracles judge SQLsmith's statements.
     """
-    arms = options.ArmOptions.given(base, series, repo, commits, arm, flavor)
+    arms = ArmOptions.given(base, series, repo, commits, arm, flavor)
     given = options.given()
     require_workload("sqlsmith", given)
-    plan = Plan(seed, ("sqlsmith",), minutes, None, stop_at_first=False, arms=arms.to_json(), given=given)
+    plan = Plan(seed, ("sqlsmith",), minutes, None, stop_at_first=False, arms=arms, given=given)
     with external_run(plan) as external:
         external.counts = {"seed": seed, "scenes": 0, "statements": 0, "crashes": 0, "internal_errors": 0}
         while external.seconds:

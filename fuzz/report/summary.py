@@ -7,11 +7,13 @@ from typing import Any
 
 from rich.table import Table
 
+from fuzz import documents
 from fuzz.campaign.campaign import REDUCTIONS
 from fuzz.campaign.counters import Counters, nested
 from fuzz.campaign.stop import INTERRUPTED
 from fuzz.report.console import Console, plain
 from fuzz.report.terminal import clock, plan_lines
+from fuzz.triage.blame import Blame
 from fuzz.triage.bugs import Bug, bug_key, bugs
 from fuzz.triage.stored_finding import StoredFinding, unsettled
 
@@ -88,7 +90,7 @@ class Summary:
             "case": found.case_id,
             "shown": [found.least.shown, found.least.runs] if found.reduced and found.smallest else None,
             "reduced_in": None if found.seconds is None else round(found.seconds, 1),
-            "blame": None if found.blame is None else found.blame.to_json(),
+            "blame": None if found.blame is None else blame_json(found.blame),
             "reproducer": None if found.reproducer is None else str(found.reproducer),
             "replay": self.replay_command(found),
         }
@@ -97,6 +99,11 @@ class Summary:
         """Return the one command that shows the finding again."""
         named = found.reproducer or f"{self.campaign}/{found.finding.fingerprint}"
         return f"./pgduel replay {named}"
+
+
+def blame_json(blame: Blame) -> dict[str, Any]:
+    """Return what `--json` writes of a blame: its document, the patches, and both in words."""
+    return {**documents.to_data(blame), "patches": list(blame.patches), "says": str(blame)}
 
 
 def _bug_json(bug: Bug) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from fuzz.errors import BuildError
 
+DEFAULT_FLAVOR = "assert"
 _CHECKED = ("-Dbuildtype=debugoptimized", "-Dcassert=true")
 PROFILE_FILE = "LLVM_PROFILE_FILE"  # where a program that counts its coverage does so
 _SANITIZERS = "-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -fno-var-tracking"
@@ -33,7 +34,7 @@ FLAVORS = {
             # planning a large query may go into page faults in one session, and none in the next. Here it's kept.
             environment={"MALLOC_TRIM_THRESHOLD_": str(8 << 30), "MALLOC_MMAP_THRESHOLD_": str(32 << 20)},
         ),
-        Flavor("assert", "optimized, with assertions and symbols; the default for fuzzing", _CHECKED),
+        Flavor(DEFAULT_FLAVOR, "optimized, with assertions and symbols; the default for fuzzing", _CHECKED),
         Flavor(
             "sanitize",
             "with assertions, AddressSanitizer and UndefinedBehaviorSanitizer",

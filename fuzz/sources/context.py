@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,10 +17,6 @@ class UserInput:
 
     sql: str | None = None  # file or directory of SQL
     sqlancer_jar: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the arguments of the class as a JSON object."""
-        return asdict(self)
 
     @property
     def sql_path(self) -> Path | None:

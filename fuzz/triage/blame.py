@@ -70,21 +70,6 @@ class Blame:
             return f"{self.patches[0]}, number {number} of the {len(self.series)} patches of {self.arm}{doubt}"
         return f"one of the patches {number} to {self.first} of {self.arm}, pgduel blame finds which{doubt}"
 
-    def to_json(self) -> dict[str, Any]:
-        """Return what `from_json` reads, and what programs want to know."""
-        return {
-            "arm": self.arm,
-            "series": list(self.series),
-            "tried": [list(each) for each in self.tried],
-            "patches": list(self.patches),
-            "says": str(self),
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Blame":
-        """Return the blame that `to_json` wrote."""
-        return cls(data["arm"], tuple(data["series"]), tuple((length, shows) for length, shows in data["tried"]))
-
 
 def _listed(numbers: Sequence[int]) -> str:
     return " or ".join(map(str, numbers))

@@ -13,10 +13,12 @@ import pytest
 from fuzz.campaign.campaign import Campaign, Environment
 from fuzz.campaign.catalog import opened
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
+from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import Pool
 from fuzz.campaign.schedule import Schedule
 from fuzz.campaign.stop import Interrupt, Limits
 from fuzz.errors import ServerError
+from fuzz.servers.arm_options import ArmOptions
 from fuzz.triage.reduced_case import ReducedCase
 from oracles.model.case import Case
 from oracles.model.finding import Finding
@@ -84,7 +86,7 @@ class _Run:
     def __call__(self, work: _Pretend, cases: int | None, limits: Limits, interrupt: Interrupt | None = None) -> str:
         around = Environment(self._revive, lambda: 0.0, lambda: 0.0, self.said.append, lambda *_: None)
         with opened(self.directory) as store, Pool(work, 2) as pool:
-            store.begin({}, {})
+            store.begin(Plan(1, ("a", "b"), None, cases, stop_at_first=False, arms=ArmOptions()), {})
             schedule = Schedule(("a", "b"), cases, store.done())
             why = Campaign(store, schedule, limits, pool, around).run(interrupt or Interrupt())
             self.cases = store.counters.cases.total()

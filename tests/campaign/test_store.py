@@ -6,18 +6,20 @@ import signal
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from fuzz.campaign import case_json
 from fuzz.campaign.counters import Counters
+from fuzz.campaign.plan import Plan
+from fuzz.campaign.schema import StoreError
 from fuzz.campaign.spec_findings import SpecFinding, add_spec_finding, spec_findings
-from fuzz.campaign.store import FILE, Store, StoreError
+from fuzz.campaign.store import FILE, Store
 from fuzz.errors import CaseError
+from fuzz.servers.arm_options import ArmOptions
+from fuzz.sources.context import UserInput
 from fuzz.triage.blame import Blame
 from fuzz.triage.reduced_case import ReducedCase
 from oracles.model.case import Case, Kind, Step
@@ -33,32 +35,16 @@ CASE = Case(
     ),
     (Mode("prepared_generic", (("plan_cache_mode", "force_generic_plan"),), Protocol.PREPARED),),
 )
+PLAN = Plan(1, ("a", "b"), 2.5, None, stop_at_first=True, arms=ArmOptions(arms=("a=", "b=")), given=UserInput("x.sql"))
 FINDING = Finding("result", ("master", "patched"), "XX000", 1, "rows differ", "1 row", "2 rows")
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     opened = Store(tmp_path)
-    opened.begin({"seed": 1}, {"master": {"build": "abc"}})
+    opened.begin(PLAN, {"master": {"build": "abc"}})
     yield opened
     opened.close()
-
-
-@given(
-    st.builds(
-        Step,
-        sql=st.text(),
-        kind=st.sampled_from(Kind),
-        copy_data=st.none() | st.binary(),
-        params=st.lists(st.none() | st.text(), max_size=3).map(tuple),
-        ordered=st.booleans(),
-        may_fail=st.booleans(),
-        tags=st.lists(st.text(), max_size=3).map(tuple),
-    )
-)
-def test_a_case_survives_json(step: Step) -> None:
-    case = Case("any", (step,), (step, step), CASE.modes)
-    assert case_json.loads(case_json.dumps(case)) == case
 
 
 def test_what_stands_beside_a_finding_comes_back(store: Store) -> None:
@@ -69,9 +55,13 @@ def test_what_stands_beside_a_finding_comes_back(store: Store) -> None:
     assert [each.finding for each in store.findings()] == [FINDING, found]
 
 
-def test_a_broken_case_is_refused_in_one_line() -> None:
-    with pytest.raises(CaseError, match="cannot be read"):
-        case_json.loads('{"generator": "x"}')
+def test_a_damaged_document_is_refused_in_one_line(store: Store, tmp_path: Path) -> None:
+    store.add_finding(FINDING, "1/copy_batches/0", CASE)
+    with sqlite3.connect(tmp_path / FILE) as connection:
+        connection.execute("""UPDATE finding SET "case" = '{"generator": "x"}'""")
+    connection.close()
+    with pytest.raises(StoreError, match=r"^the store \S+ is damaged: not a Case: .* @ data.scene$"):
+        store.findings()
 
 
 def test_findings_come_back_whole_and_are_counted_by_case(store: Store) -> None:
@@ -119,9 +109,17 @@ def test_progress_is_read_back(store: Store) -> None:
 
 
 def test_a_resumed_campaign_keeps_what_it_began_with(store: Store) -> None:
-    store.begin({"seed": 2}, {})
-    assert store.options == {"seed": 1}
+    store.begin(replace(PLAN, seed=2), {})
+    assert store.plan == PLAN
     assert store.arms == {"master": {"build": "abc"}}
+
+
+def test_a_campaign_that_ended_before_it_began_has_no_plan(tmp_path: Path) -> None:
+    with closing(Store(tmp_path)) as store:
+        assert not store.begun
+        assert store.counters == Counters()
+        with pytest.raises(CaseError, match="ended before its first case"):
+            _ = store.plan
 
 
 def test_a_file_that_is_no_store_is_refused_in_one_line(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from fuzz.campaign.catalog import opened
 from fuzz.campaign.spec_findings import add_spec_finding
-from fuzz.cli.options import ArmOptions
 from fuzz.servers.arm import build_arms
+from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.regress import run_script
 from fuzz.triage.reproducer.reproducer import parse, render
 from oracles.model.finding import Finding

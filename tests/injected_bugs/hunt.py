@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fuzz import workdir
+from fuzz import documents, workdir
 from fuzz.bench.reduction.size import size_of
 from fuzz.campaign.catalog import find_finding
 from fuzz.servers.arm import SHIPPED
@@ -131,7 +131,7 @@ def _blamed(bug: Bug, shown: Mapping[str, Any]) -> bool:
 def _showed_again(found: Mapping[str, Any]) -> bool:
     """Tell whether the whole series showed it when it was asked which of its patches is to blame."""
     blame = found["blame"]
-    return blame is not None and Blame.from_json(blame).first is not None
+    return blame is not None and documents.from_data(blame, Blame).first is not None
 
 
 def _note(bug: Bug, told: Mapping[str, Any], shown: Mapping[str, Any], *, blamed: bool, seen: Seen) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 import psycopg
 
-from fuzz.cli.options import ArmOptions
 from fuzz.servers.arm import Arm, open_arms
+from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.recovery import await_connections
 
 _DATABASE = "plain"

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fuzz import documents
 from fuzz.triage.blame import ALWAYS, MOST, PROBES, Blame, first_to_begin_it, tries_for, try_prefixes
 from fuzz.triage.reduced_case import ReducedCase
 from fuzz.triage.reproducer.reproducer import noted, parse
@@ -43,7 +44,7 @@ def test_whatever_shows_it_what_is_said_was_tried(data: st.DataObject) -> None:
     found = blame(showing, 8, among=among)
     assert all(shows == (length in showing) for length, shows in found.tried)
     assert found.first is None or found.first in showing & among
-    assert Blame.from_json(found.to_json()) == found
+    assert documents.loads(documents.dumps(found), Blame) == found
 
 
 def test_what_does_not_show_again_has_nothing_to_blame() -> None:

@@ -10,9 +10,10 @@ import pytest
 
 from fuzz import workdir
 from fuzz.campaign.store import Store
-from fuzz.cli.options import ArmOptions, arms_json
+from fuzz.cli.options import arms_json
 from fuzz.execution.executor import Executor
 from fuzz.servers.arm import Arm, open_arms
+from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.known_good import newer_than_known
 from fuzz.triage.blame import suspicion
 from fuzz.triage.interestingness import look

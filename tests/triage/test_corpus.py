@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.cli.options import ArmOptions
 from fuzz.errors import CaseError
+from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.known_good import known_good
 from fuzz.triage.corpus import Entry, Folder, needless, newer_version, place_for
 from fuzz.triage.triage import with_replay_command

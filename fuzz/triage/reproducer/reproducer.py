@@ -3,14 +3,14 @@
 What a script does, whoever reads it: surroundings, settings, statements, what is left, and cleaning up.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
-from fuzz import __version__
+from fuzz import __version__, documents
+from fuzz.documents import DocumentError
 from fuzz.errors import CaseError
 from fuzz.execution.session import SEARCH_PATH
 from fuzz.output import visible_line
@@ -128,16 +128,10 @@ class About:
 
 def render(case: Case, finding: Finding, arms: Mapping[str, Mapping[str, Any]], case_id: str, replay: str) -> str:
     """Return the script. `arms` holds what is known of each arm, by name; `replay` is the command that judges it."""
-    about = {
-        "generator": case.generator,
-        "case_id": case_id,
-        "oracle": finding.oracle,
-        "fingerprint": finding.fingerprint,
-        "arms": finding.arms,
-    }
+    about = About(case.generator, case_id, finding.oracle, finding.fingerprint, finding.arms)
     parts = (
         "\n".join(_comment(line) for line in _explain(case, finding, arms, case_id, replay)),
-        f"-- pgduel: {json.dumps(about)}",
+        f"-- pgduel: {documents.dumps(about)}",
         _SESSION,
         *body(case, finding),
     )
@@ -217,8 +211,7 @@ def read_about(script: str) -> About | None:
     if match is None:
         return None
     try:
-        told = json.loads(match[1])
-        return About(told["generator"], told["case_id"], told["oracle"], told["fingerprint"], tuple(told["arms"]))
-    except (ValueError, KeyError, TypeError) as error:
+        return documents.loads(match[1], About)
+    except DocumentError as error:
         line = script.count("\n", 0, match.start()) + 1
-        raise CaseError(f"line {line}: what follows `-- pgduel:` is damaged ({error!r})") from error
+        raise CaseError(f"line {line}: what follows `-- pgduel:` is damaged ({error})") from error

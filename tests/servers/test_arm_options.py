@@ -1,13 +1,12 @@
 """Which arms the options mean, and that they survive storing, resuming and replaying."""
 
-import json
 import shlex
 from pathlib import Path
 
 import pytest
 
-from fuzz.cli.options import ArmOptions
 from fuzz.errors import BuildError, SourceError
+from fuzz.servers.arm_options import ArmOptions
 
 
 def _given(**given: object) -> ArmOptions:
@@ -32,11 +31,6 @@ def test_paths_outlive_a_change_of_directory(tmp_path: Path, monkeypatch: pytest
         "patched",
         f"own@{tmp_path}/source={tmp_path}/bug",
     )
-
-
-def test_options_survive_json() -> None:
-    given = _given(base="pg18", arms=("a=master", "b=master"), flavor="sanitize")
-    assert ArmOptions.from_json(json.loads(json.dumps(given.to_json()))) == given
 
 
 def test_options_print_as_a_command_line() -> None:

@@ -1,0 +1,220 @@
+"""The schema of a campaign's store: its tables, its version, and the migrations of older stores.
+
+`PRAGMA user_version` is the version. Change a table, or a document in a way that `fuzz.documents` cannot read, together
+with a migration, which stays as it is from then on.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import JSON, Boolean, Column, Connection, Dialect, Engine, Float, Integer, MetaData, String, Table, Text
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.schema import CreateTable
+from sqlalchemy.types import TypeDecorator
+
+from fuzz import documents
+from fuzz.campaign.counters import Counters
+from fuzz.campaign.plan import Plan
+from fuzz.errors import StorageError
+from fuzz.triage.blame import Blame
+from fuzz.triage.reduced_case import ReducedCase
+from oracles.model.case import Case
+from oracles.model.finding import Finding
+
+
+class StoreError(StorageError):
+    """A store that cannot be read or written."""
+
+
+class _Document(TypeDecorator[Any]):
+    """A document of one class, as JSON."""
+
+    impl = Text
+    cache_ok = True
+
+    def __init__(self, kind: type) -> None:
+        super().__init__()
+        self.kind = kind
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
+        """Return what the column keeps of a document."""
+        return None if value is None else documents.dumps(value)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:
+        """Return the document of a column. Raises DocumentError."""
+        return None if value is None else documents.loads(value, self.kind)
+
+
+class _Path(TypeDecorator[Path]):
+    """A path."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Path | None, dialect: Dialect) -> str | None:
+        """Return what the column keeps of a path."""
+        return None if value is None else str(value)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Path | None:
+        """Return the path of a column."""
+        return None if value is None else Path(value)
+
+
+METADATA = MetaData()
+CAMPAIGN = Table(
+    "campaign",
+    METADATA,
+    Column("only", Integer, primary_key=True),
+    Column("plan", _Document(Plan), nullable=False),
+    Column("arms", JSON, nullable=False, comment="arm -> build, base and series"),
+    Column("canaries", JSON, comment="planted and caught, when last tried"),
+    Column("counters", _Document(Counters), nullable=False),
+)
+RANGE = Table(
+    "range",
+    METADATA,
+    Column("number", Integer, primary_key=True, comment="position in the schedule"),
+    Column("done", Integer, nullable=False, comment="how many of its cases, from the first on"),
+)
+FINDING = Table(
+    "finding",
+    METADATA,
+    Column("number", Integer, primary_key=True),
+    Column("fingerprint", String, unique=True, nullable=False),
+    Column("finding", _Document(Finding), nullable=False),
+    Column("case_id", String, nullable=False),
+    Column("case", _Document(Case), nullable=False, comment="the whole case"),
+    Column("reproducer", _Path),
+    Column("smallest", _Document(ReducedCase), comment="the reduced case, or the smallest so far"),
+    Column("reduced", Boolean, nullable=False, default=False, comment="whether its reduction has ended"),
+    Column("seconds", Float, comment="duration of its reduction, since it was begun or resumed"),
+    Column("blame", _Document(Blame)),
+)
+OCCURRENCE = Table(
+    "occurrence",
+    METADATA,
+    Column("fingerprint", String, primary_key=True),
+    Column("case_id", String, primary_key=True, comment="of a finding of a spec: the spec and its modes"),
+)
+SPEC_FINDING = Table(
+    "spec_finding",
+    METADATA,
+    Column("number", Integer, primary_key=True),
+    Column("fingerprint", String, unique=True, nullable=False),
+    Column("finding", _Document(Finding), nullable=False),
+    Column("spec", _Path, nullable=False, comment="the spec that shows it"),
+)
+
+# Version 0 had a table for each part of a finding, because it could only add tables. The oldest stores lack some.
+_TO_1 = (
+    "ALTER TABLE campaign RENAME COLUMN options TO plan",
+    "ALTER TABLE campaign RENAME COLUMN tally TO counters",
+    "CREATE TABLE IF NOT EXISTS beside (fingerprint, queries)",
+    "CREATE TABLE IF NOT EXISTS vote (fingerprint, suspect, agreeing)",
+    'CREATE TABLE IF NOT EXISTS smallest (fingerprint, "case", finding, shown, runs)',
+    "CREATE TABLE IF NOT EXISTS reduction (fingerprint)",
+    "CREATE TABLE IF NOT EXISTS effort (fingerprint, seconds)",
+    "CREATE TABLE IF NOT EXISTS blame (fingerprint, told)",
+    """CREATE TABLE IF NOT EXISTS spec_finding (
+        number INTEGER NOT NULL PRIMARY KEY,
+        fingerprint VARCHAR NOT NULL UNIQUE,
+        finding JSON NOT NULL,
+        spec TEXT NOT NULL)""",
+    "ALTER TABLE finding RENAME TO finding_0",
+    """CREATE TABLE finding (
+        number INTEGER NOT NULL PRIMARY KEY,
+        fingerprint VARCHAR NOT NULL UNIQUE,
+        finding TEXT NOT NULL,
+        case_id VARCHAR NOT NULL,
+        "case" TEXT NOT NULL,
+        reproducer TEXT,
+        smallest TEXT,
+        reduced BOOLEAN NOT NULL,
+        seconds FLOAT,
+        blame TEXT)""",
+    """INSERT INTO finding
+    SELECT f.number, f.fingerprint,
+        json_object(
+            'oracle', f.oracle,
+            'arms', json_array(f.expected_arm, f.suspect_arm),
+            'origin', f.origin,
+            'step', f.step,
+            'summary', f.summary,
+            'expected', f.expected,
+            'actual', f.actual,
+            'beside', json(coalesce(b.queries, '[]')),
+            'vote', json(iif(
+                v.suspect IS NULL, NULL, json_object('suspect', v.suspect, 'agreeing', json(v.agreeing))))),
+        f.case_id, f."case", f.reproducer,
+        iif(s.runs IS NULL, NULL, json_object(
+            'case', json(s."case"), 'finding', json(s.finding), 'shown', s.shown, 'runs', s.runs)),
+        f.fingerprint IN (SELECT fingerprint FROM reduction), e.seconds, t.told
+    FROM finding_0 AS f
+    LEFT JOIN beside AS b USING (fingerprint)
+    LEFT JOIN vote AS v USING (fingerprint)
+    LEFT JOIN smallest AS s USING (fingerprint)
+    LEFT JOIN effort AS e USING (fingerprint)
+    LEFT JOIN blame AS t USING (fingerprint)""",
+    *(f"DROP TABLE {name}" for name in ("finding_0", "beside", "vote", "smallest", "reduction", "effort", "blame")),
+)
+_MIGRATIONS = (_TO_1,)  # to version 1, 2 ...
+VERSION = len(_MIGRATIONS)
+_LOCK_TIMEOUT = 2000  # ms, in which another process may end its own migration
+
+
+def prepare(engine: Engine) -> None:
+    """Make the tables of a new store, or migrate an older one. Raises StoreError for a newer one, SQLAlchemyError."""
+    version = _version_of(engine)
+    if version is None:
+        _create(engine)
+    elif version > VERSION:
+        raise StoreError(
+            f"the store {engine.url.database} has version {version}, this pgduel reads versions up to {VERSION}; "
+            "use the newer pgduel that wrote it"
+        )
+    elif version < VERSION:
+        try:
+            _migrate(engine)
+        except OperationalError:
+            if _version_of(engine) != VERSION:  # otherwise another process was faster
+                raise
+
+
+def _version_of(engine: Engine) -> int | None:
+    with engine.connect() as connection:
+        return _version(connection)
+
+
+def _version(connection: Connection) -> int | None:
+    """Return the version of a store, or None if it has no tables."""
+    if not connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar():
+        return None
+    return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
+
+
+def _create(engine: Engine) -> None:
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.exec_driver_sql("PRAGMA journal_mode = WAL")  # which the file remembers
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        for table in METADATA.sorted_tables:
+            connection.execute(CreateTable(table, if_not_exists=True))  # another process may have made them
+        _commit(connection)
+
+
+def _migrate(engine: Engine) -> None:
+    """Migrate a store that no other process has open: an older pgduel would not find its tables any more."""
+    engine.dispose()  # its connections would count as another process's
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.detach()  # so that its lock ends with it
+        connection.exec_driver_sql(f"PRAGMA busy_timeout = {_LOCK_TIMEOUT}")
+        connection.exec_driver_sql("PRAGMA locking_mode = EXCLUSIVE")
+        connection.exec_driver_sql("BEGIN EXCLUSIVE")
+        for migration in _MIGRATIONS[_version(connection) or 0 :]:
+            for statement in migration:
+                connection.exec_driver_sql(statement)
+        _commit(connection)
+
+
+def _commit(connection: Connection) -> None:
+    connection.exec_driver_sql(f"PRAGMA user_version = {VERSION}")
+    connection.exec_driver_sql("COMMIT")

@@ -1,0 +1,88 @@
+"""Documents: dataclasses as JSON and back, by cattrs. The classes are the schema and know nothing of their storage.
+
+A field that the data lack has its default; data that no field has are ignored. So documents of older versions can be
+read. Values are never coerced. JSON has bytes as base64, and a counter as sorted rows [*key, count].
+"""
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any, TypeVar, get_args, get_origin
+
+from cattrs import BaseValidationError, Converter, transform_error
+
+from fuzz.errors import PgduelError
+
+_T = TypeVar("_T")
+_Rows = list[list[Any]]
+
+
+class DocumentError(PgduelError):
+    """Data that are no document of the expected class."""
+
+
+def to_data(document: object) -> Any:
+    """Return a document as JSON can represent it: dictionaries, sequences, strings, numbers."""
+    return _CONVERTER.unstructure(document)
+
+
+def from_data(data: Any, kind: type[_T]) -> _T:
+    """Return the document of a class that `to_data` made the data of. Raises DocumentError."""
+    try:
+        return _CONVERTER.structure(data, kind)
+    except (BaseValidationError, TypeError, ValueError) as error:
+        raise DocumentError(f"not a {kind.__name__}: {transform_error(error, 'data')[0]}") from error
+
+
+def dumps(document: object) -> str:
+    """Return a document as JSON, in ASCII, which keeps characters that UTF-8 has not (lone surrogates)."""
+    return json.dumps(to_data(document))
+
+
+def loads(text: str, kind: type[_T]) -> _T:
+    """Return the document of a class that `dumps` wrote. Raises DocumentError."""
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise DocumentError(f"not a {kind.__name__}: no JSON ({error})") from error
+    return from_data(data, kind)
+
+
+def _primitive(value: Any, kind: type) -> Any:
+    if not isinstance(value, (int, float) if kind is float else kind):
+        raise TypeError(f"expected {kind.__name__}, not {type(value).__name__}")
+    return value
+
+
+def _is_counter(kind: Any) -> bool:
+    return get_origin(kind) is Counter
+
+
+def _rows(counter: Counter[Any]) -> _Rows:
+    return [[*(key if isinstance(key, tuple) else (key,)), count] for key, count in sorted(counter.items())]
+
+
+def _counter_reader(kind: Any) -> Callable[[_Rows, Any], Counter[Any]]:
+    of_tuples = get_origin(get_args(kind)[0]) is tuple
+
+    def read(rows: _Rows, _: Any) -> Counter[Any]:
+        return Counter({tuple(key) if of_tuples else key[0]: count for *key, count in rows})
+
+    return read
+
+
+def _made() -> Converter:
+    converter = Converter()
+    for kind in (str, int, float, bool):
+        converter.register_structure_hook(kind, _primitive)
+    converter.register_structure_hook(StrEnum, lambda value, kind: kind(value))  # which is also a string
+    converter.register_structure_hook(bytes, lambda text, _: base64.b64decode(text, validate=True))
+    converter.register_unstructure_hook(bytes, lambda value: base64.b64encode(value).decode("ascii"))
+    converter.register_structure_hook_factory(_is_counter, _counter_reader)
+    converter.register_unstructure_hook_func(_is_counter, _rows)
+    return converter
+
+
+_CONVERTER = _made()

@@ -1,0 +1,77 @@
+"""Documents come back as they were, from any version, and what is none is refused in one line."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fuzz import documents
+from fuzz.campaign.counters import Counters
+from fuzz.campaign.plan import Plan
+from fuzz.documents import DocumentError
+from fuzz.servers.arm_options import ArmOptions
+from fuzz.sources.context import UserInput
+from fuzz.triage.blame import Blame
+from fuzz.triage.reduced_case import ReducedCase
+from oracles.model.case import Case, Kind, Step
+from oracles.model.finding import Evidence, Finding, Vote
+from oracles.model.mode import Mode, Protocol
+
+_ANY_TEXT = st.text(st.characters())  # lone surrogates too: bytes of the user's SQL that are no UTF-8
+STEPS = st.builds(
+    Step,
+    sql=_ANY_TEXT,
+    kind=st.sampled_from(Kind),
+    copy_data=st.none() | st.binary(),
+    params=st.lists(st.none() | _ANY_TEXT, max_size=3).map(tuple),
+    ordered=st.booleans(),
+    may_fail=st.booleans(),
+    tags=st.lists(_ANY_TEXT, max_size=3).map(tuple),
+)
+MODES = (Mode("prepared_generic", (("plan_cache_mode", "force_generic_plan"),), Protocol.PREPARED),)
+FINDING = Finding("tlp", ("a", "b"), "rows", 2, "", "4", "3", (Evidence("SELECT 1", (("a", "b"),)),), Vote("b", ("a",)))
+
+
+@given(STEPS)
+def test_a_case_comes_back(step: Step) -> None:
+    case = Case("any", (step,), (step, step), MODES, "a part")
+    assert documents.loads(documents.dumps(case), Case) == case
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        FINDING,
+        ReducedCase(Case("x", (), (Step("SELECT 1"),)), FINDING, 2, 7),
+        Blame("patched", ("1.patch",), ((0, False), (1, True))),
+        Plan(1, ("x",), 2.5, None, stop_at_first=True, arms=ArmOptions(arms=("a=b",)), given=UserInput("x.sql")),
+        Counters(Counter(a=3), seconds=1.5, verdicts=Counter({("result", "a", "agree"): 3})),
+    ],
+    ids=lambda document: type(document).__name__,
+)
+def test_a_document_comes_back(document: object) -> None:
+    assert documents.loads(documents.dumps(document), type(document)) == document
+
+
+def test_a_document_of_another_version_is_read() -> None:
+    text = '{"sql": "SELECT 1", "of_a_newer_one": 1}'  # older ones lack fields
+    assert documents.loads(text, Step) == Step("SELECT 1")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "message"),
+    [
+        ("{", Case, "not a Case: no JSON"),
+        ("5", Case, "not a Case: "),
+        ('{"generator": "x"}', Case, "not a Case: required field missing @ data.scene"),
+        ('{"sql": 5}', Step, "not a Step: invalid value for type, expected str @ data.sql"),
+        ('{"sql": "", "kind": "x"}', Step, "not a Step: invalid value for type, expected Kind @ data.kind"),
+        ('{"sql": "", "copy_data": "?"}', Step, "not a Step: invalid value .* @ data.copy_data"),
+        ('{"cases": [[]]}', Counters, "not a Counters: invalid value .* @ data.cases"),
+        ('{"seconds": "5"}', Counters, "not a Counters: invalid value .* @ data.seconds"),
+    ],
+)
+def test_what_is_no_document_is_refused(text: str, kind: type, message: str) -> None:
+    with pytest.raises(DocumentError, match=f"^{message}[^\n]*$"):
+        documents.loads(text, kind)
