@@ -26,7 +26,7 @@ _LOGGED: Final = "-c log_statement=all -c log_error_verbosity=verbose"
 _STATEMENT: Final = re.compile(r"LOG:  00000: (?:statement|execute <unnamed>): (.*)", re.DOTALL)
 _INTERNAL: Final = re.compile(rf"ERROR:  {CLASS}[0-9A-Z]{{3}}: (.*)")
 # SQLsmith sends these statements around each query.
-_AROUND: Final = re.compile(r"(begin|commit|rollback|set)\b", re.IGNORECASE)
+_WRAPPERS: Final = re.compile(r"(begin|commit|rollback|set)\b", re.IGNORECASE)
 # Numbers of statements before a crash in a case. The first case that crashes suffices.
 _KEPT: Final = (1, 10, 300)
 
@@ -101,7 +101,7 @@ def ran(entries: Sequence[Entry]) -> Ran:
             errors.setdefault(template_of(internal[1]), sent[entry.pid][-1])
     dead = deaths(entries)
     died = [dead.leaders.get(pid, pid) for pid in dead.lines]
-    drawn = sum(not _AROUND.match(sql) for statements in sent.values() for sql in statements)
+    drawn = sum(not _WRAPPERS.match(sql) for statements in sent.values() for sql in statements)
     return Ran(drawn, tuple(tuple(sent[pid]) for pid in dict.fromkeys(died) if pid in sent), tuple(errors.values()))
 
 

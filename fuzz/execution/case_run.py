@@ -29,9 +29,9 @@ ATTEMPTS: Final = 3
 
 _CREATE = messages.query("CREATE SCHEMA duel")
 _CLEAR = messages.query("SELECT pgduel_tools.clear()")
-_BYSTANDER: Final = ("57P01", "57P02", "57P03")  # the session was ended or refused for a reason outside of it
+_OUTSIDE_CAUSES: Final = ("57P01", "57P02", "57P03")  # the session was ended or refused for a reason outside of it
 _PANIC: Final = re.compile(rf"^PANIC: .*: {os.strerror(errno.ENOSPC)}$", re.MULTILINE)
-_DEATH_LOOKS, _EXIT_LOOKS, _PAUSE = 100, 1000, 0.02
+_DEATH_POLLS, _EXIT_POLLS, _PAUSE = 100, 1000, 0.02
 # CPU seconds within which a signalled backend exits, independent of the machine's load
 _EXIT_CPU = 2.0
 
@@ -52,7 +52,7 @@ class CaseRun:
         self._frames = frames_of(case, run)
         self._drop_roles = _drop_roles(case)
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         self._reader = Reader(self._case, self._run, self._frames, self._place.directories)
         self._steps: list[Reply] = []
         self._before = 0
@@ -66,7 +66,7 @@ class CaseRun:
         Raises ServerError if the server is unavailable.
         """
         for attempts_left in reversed(range(ATTEMPTS)):
-            self._forget()
+            self._reset()
             try:
                 disturbed = yield from self._attempt()
             except ServerError:
@@ -111,7 +111,7 @@ class CaseRun:
             self._require(replies[self._before - 1], "make a case's schema")
             self._steps = replies[self._before :]
             yield from self._tidy_up(session, replies[-1].status)
-            yield from self._look_inside(session)
+            yield from self._inspect_session(session)
 
     def _settled(self, session: Wire, *, playing: bool = False) -> Exchange[None]:
         """Wait for all replies. Raises Lost if the session is lost; if `playing`, keeps the case's replies so far."""
@@ -132,7 +132,7 @@ class CaseRun:
             with suppress(ProcessLookupError):
                 os.kill(session.pid, number)
             enough = cpu_seconds_of(session.pid) + _EXIT_CPU
-            for _ in range(_EXIT_LOOKS):
+            for _ in range(_EXIT_POLLS):
                 session.pump_in()
                 if session.lost:
                     return
@@ -152,7 +152,7 @@ class CaseRun:
         left = yield from residue.residue(self._place, session.pid, inside)
         self._seen = replace(self._seen, residue=left)
 
-    def _look_inside(self, session: Wire) -> Exchange[None]:
+    def _inspect_session(self, session: Wire) -> Exchange[None]:
         """Query the session's state in one batch, remove the objects of the case, and record the results."""
         asked = {
             "counters": messages.query(residue.COUNTERS) if self._run.explain else b"",
@@ -212,14 +212,14 @@ class CaseRun:
         fatal = words[-1].sqlstate if words and words[-1].severity == "FATAL" else ""
         if not fatal:
             yield from self._await_death()
-        if not session.pid and fatal and fatal not in _BYSTANDER:
+        if not session.pid and fatal and fatal not in _OUTSIDE_CAUSES:
             raise ServerError(f"arm {self._place.arm} refuses the session: {words[-1].text}")
         entries = self._place.log.entries()
         cut = Outcome.TIMEOUT if self._silent else Outcome.LOST
         steps = self._seen.steps or self._reader.observations(self._steps, partial, cut)
         self._seen = replace(self._seen, steps=steps, residue=None, digests=())
         self._keep_log(session.pid, entries)
-        return self._seen.crash is None and not self._silent and (not fatal or fatal in _BYSTANDER)
+        return self._seen.crash is None and not self._silent and (not fatal or fatal in _OUTSIDE_CAUSES)
 
     def _require_room(self) -> None:
         """Raise ServerError if the disk is full, unless the case filled it and its space is free again."""
@@ -229,7 +229,7 @@ class CaseRun:
 
     def _await_death(self) -> Exchange[None]:
         """Wait until the postmaster has logged which process died, or is gone itself."""
-        for _ in range(_DEATH_LOOKS):
+        for _ in range(_DEATH_POLLS):
             if deaths(self._place.log.entries()).lines or not self._place.cluster.alive():
                 return
             yield _PAUSE

@@ -13,7 +13,7 @@ Exchange = Generator[Wire | float, None, T]
 """A coroutine that exchanges messages with one server. It yields a Wire to wait for, or seconds to pause."""
 
 # maximum seconds between two calls of `stop` while no server sends data
-_LOOK: Final = 0.2
+_STOP_POLL_SECONDS: Final = 0.2
 
 
 class Abandoned(Exception):
@@ -85,7 +85,7 @@ def _wait(turns: Sequence[_Turn], silence_seconds: float) -> None:
         return
     wires = {turn.wire.fileno(): turn for turn in turns if turn.wire is not None}
     writers = [turn.wire for turn in turns if turn.wire is not None and turn.wire.wants_out]
-    timeout = min(_LOOK, max(0.0, min(turn.until for turn in turns) - time.monotonic()))
+    timeout = min(_STOP_POLL_SECONDS, max(0.0, min(turn.until for turn in turns) - time.monotonic()))
     readable, writable, _ = select.select(list(wires), writers, (), timeout)
     for wire in writable:
         wire.pump_out()

@@ -66,7 +66,7 @@ class Executor:
         for run in dict.fromkeys(runs):
             queues[run.arm].append(run)
         silence = max((self._silence(run) for run in runs), default=0.0)
-        exchanges = [self._play_all(self._places[arm], case, queue) for arm, queue in queues.items()]
+        exchanges = [self._execute_all(self._places[arm], case, queue) for arm, queue in queues.items()]
         observed = run_exchanges(exchanges, silence, self._stop)
         return {run: observation for part in observed for run, observation in part.items()}
 
@@ -74,7 +74,9 @@ class Executor:
         """Return the seconds of silence after which a run is ended."""
         return seconds_allowed(run, self._timeout_ms) + (0 if run.patience else _GRACE_SECONDS)
 
-    def _play_all(self, place: WorkerDatabase, case: Case, runs: Sequence[Run]) -> Exchange[dict[Run, CaseObservation]]:
+    def _execute_all(
+        self, place: WorkerDatabase, case: Case, runs: Sequence[Run]
+    ) -> Exchange[dict[Run, CaseObservation]]:
         observed: dict[Run, CaseObservation] = {}
         for run in runs:
             if adds_nothing(case, run, place.settings):
@@ -83,17 +85,17 @@ class Executor:
             parts = None
             if len(together) > 1:
                 asked = joint(case, together)
-                parts = asked.parts((yield from self._play(place, asked.case, asked.run)))
+                parts = asked.parts((yield from self._execute(place, asked.case, asked.run)))
             if parts is None:
                 for run in together:
-                    observed[run] = yield from self._play(place, case, run)
+                    observed[run] = yield from self._execute(place, case, run)
             else:
                 observed |= parts
         with suppress(ServerError):  # the next run reports the failure
             yield from place.make_ready()
         return observed
 
-    def _play(self, place: WorkerDatabase, case: Case, run: Run) -> Exchange[CaseObservation]:
+    def _execute(self, place: WorkerDatabase, case: Case, run: Run) -> Exchange[CaseObservation]:
         seen = yield from CaseRun(place, case, run, self._timeout_ms).exchange()
         place.uses += run.repeats
         return seen

@@ -45,11 +45,11 @@ _LEFT_REMOTE = f"""
 SELECT state, count(*) OVER (PARTITION BY application_name, usesysid) - 1, pid FROM pg_stat_get_activity(NULL)
 WHERE application_name ~ format('^{LED_BY}%s\\M', $1::text) AND backend_type = 'client backend'
 """
-_LOOKS = 4  # other processes pin buffers briefly; a leak remains
+_PIN_POLLS = 4  # other processes pin buffers briefly; a leak remains
 _PAUSE = 0.01
-_REMOTE_LOOKS = 200  # after its connection was closed, a session needs CPU time to exit
+_REMOTE_POLLS = 200  # after its connection was closed, a session needs CPU time to exit
 # consecutive checks without a running session, after which none is about to exit
-_ASLEEP = 10
+_ASLEEP_POLLS = 10
 _RELATION_FILE = re.compile(r"/(?:base|global|pg_tblspc)/(?!.*pgsql_tmp)")
 # names of mappings, apart from the main shared memory segment
 _SHARED_MEMORY = ("/pg_dynshmem/", "/SYSV")
@@ -60,18 +60,18 @@ def residue(place: WorkerDatabase, pid: int, inside: Sequence[tuple[str, str]]) 
 
     `inside` has the kinds and names of open objects according to its session.
     """
-    for _ in range(_LOOKS):
+    for _ in range(_PIN_POLLS):
         rows = yield from place.admin_query(_LEFT_OUTSIDE, (str(place.database_oid), str(pid)))
         pins = int(rows[0][0] or 0)
         if not pins:
             break
         yield _PAUSE
     asleep = 0
-    for _ in range(_REMOTE_LOOKS):
+    for _ in range(_REMOTE_POLLS):
         sessions = yield from place.admin_query(_LEFT_REMOTE, (str(pid),))
         remote = _remote(pid, sessions)
         asleep = asleep + 1 if all(sleeps(int(remote_pid or 0)) for *_, remote_pid in sessions) else 0
-        if not remote or asleep == _ASLEEP:
+        if not remote or asleep == _ASLEEP_POLLS:
             break
         yield _PAUSE
     return Residue(

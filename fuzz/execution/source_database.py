@@ -49,7 +49,7 @@ class SourceDatabase:
         try:
             with self._connected(self._place) as connection:
                 for step in (Step("CREATE SCHEMA duel"), *scene):
-                    _play(connection, step)
+                    _execute(connection, step)
                 yield connection
         except psycopg.OperationalError as error:
             raise ServerError(f"arm {self._arm.name} goes away while a source asks it: {error}") from error
@@ -71,7 +71,7 @@ class SourceDatabase:
         self._place = None
 
 
-def _play(connection: psycopg.Connection[Any], step: Step) -> None:
+def _execute(connection: psycopg.Connection[Any], step: Step) -> None:
     """Execute a step of a scene. Raises CaseError if it fails unexpectedly."""
     try:
         if step.copy_data is None:

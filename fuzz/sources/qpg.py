@@ -101,7 +101,7 @@ def _more(_rng: random.Random, table: Table) -> str:
     return f"INSERT INTO {table.name} ({columns}) SELECT {columns} FROM {table.name}"
 
 
-def _alike(rng: random.Random, table: Table) -> str:
+def _common_value(rng: random.Random, table: Table) -> str:
     """Return an UPDATE that makes one value, or NULL, the most common one."""
     column = pick(rng, table.columns)
     value = "NULL" if chance(rng, 30) else f"(SELECT max({column}) FROM {table.name})"
@@ -119,7 +119,7 @@ MUTATIONS: Final[Mapping[str, Callable[[random.Random, Table], str]]] = {
     "vacuum": _vacuum,
     "fewer rows": _fewer,
     "more rows": _more,
-    "equal values": _alike,
+    "equal values": _common_value,
     "statistics": _statistics,
     "not null": _filled,
 }
@@ -129,7 +129,7 @@ MUTATIONS: Final[Mapping[str, Callable[[random.Random, Table], str]]] = {
 _GENERATORS: Final = Weighted((50, "partitioned_joins"), (20, "outer_joins"), (15, "hash_growth"), (15, "copy_batches"))
 _SMALLER: Final = 3  # divisor of the scale's rows: each query runs often, so more queries are better than more rows
 _DRAWN: Final = 3  # queries generated per query of a case
-_PATIENCE: Final = 5  # queries in a row without a new shape, before a mutation
+_BARREN_QUERIES: Final = 5  # queries in a row without a new shape, before a mutation
 _MUTATED: Final = 12  # upper bound of mutations
 _TRIES: Final = 5  # scenes to try until one has queries
 
@@ -191,7 +191,7 @@ class Guide:
                 barren, gained = 0, gained + 1
             else:
                 barren += 1
-            if barren >= min(_PATIENCE, len(waiting)):
+            if barren >= min(_BARREN_QUERIES, len(waiting)):
                 if last:
                     bandit.reward(last, gained)
                 last = bandit.pull(self.rng)

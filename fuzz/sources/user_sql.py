@@ -165,12 +165,12 @@ def _split(text: str) -> Iterator[str]:
 
 
 _TRIES: Final = 6  # upper bound of attempts per statement of a case
-_AS_IT_IS: Final = 30  # percentage of unmutated statements
+_UNCHANGED: Final = 30  # percentage of unmutated statements
 _READ: Final = (ast.DeleteStmt, ast.InsertStmt, ast.MergeStmt, ast.SelectStmt, ast.UpdateStmt)
 
 
 @dataclass(frozen=True, slots=True)
-class _Play:
+class _Material:
     """The scene and the statements from the user's files."""
 
     scene: tuple[Step, ...]
@@ -194,7 +194,7 @@ class UserSql(Source):
             raise CaseError(f"{self.name}: {self.lacks(self.target.given)}")
         with self.target.played(()) as connection:
             catalog = Catalog.of(connection)
-        play = _play(read_files(path), catalog)
+        play = _material(read_files(path), catalog)
         if not play.drawn_from:
             raise CaseError(f"{path} has no query to draw from: give scripts with SELECT, or recorded statements")
         with self.target.played(play.scene) as connection:
@@ -204,7 +204,7 @@ class UserSql(Source):
         return Case(self.name, play.scene, steps)
 
 
-def _play(files: Files, catalog: Catalog) -> _Play:
+def _material(files: Files, catalog: Catalog) -> _Material:
     stager = Stager(catalog, lambda _: None)
     scene: list[Step] = []
     queries = []
@@ -216,7 +216,7 @@ def _play(files: Files, catalog: Catalog) -> _Play:
             elif step is not None and step.kind is not Kind.COPY_OUT:
                 scene.append(step)
         scene.append(Step("RESET ALL"))
-    return _Play(tuple(scene), tuple(dict.fromkeys((*queries, *files.recorded))))
+    return _Material(tuple(scene), tuple(dict.fromkeys((*queries, *files.recorded))))
 
 
 class _Drawing:
@@ -242,7 +242,7 @@ class _Drawing:
             if len(statements) != 1 or not isinstance(tree := statements[0].stmt, _READ):
                 return
             _Placeholders(self._rng, self._values)(tree)
-            if not chance(self._rng, _AS_IT_IS):
+            if not chance(self._rng, _UNCHANGED):
                 mutate(tree, self._rng, self._values)
             repair(tree, self._catalog, without_calls=False)
             sql = sql_of(tree)

@@ -56,7 +56,7 @@ def _in_column(name: str, cell: Cell) -> Callable[[Target, int], Batch]:
     return lambda target, row: target.batch.with_cell(name, row, cell)
 
 
-def _seen(kind: str, column: str, rows: int = 1) -> Callable[[Target], bool]:
+def _refuses(kind: str, column: str, rows: int = 1) -> Callable[[Target], bool]:
     """Return a precondition: the table refuses the kind, its triggers skip no rows, and the batch has enough rows."""
 
     def fits(target: Target) -> bool:
@@ -66,12 +66,12 @@ def _seen(kind: str, column: str, rows: int = 1) -> Callable[[Target], bool]:
     return fits
 
 
-def _homeless(target: Target) -> bool:
+def _fits_no_partition(target: Target) -> bool:
     return _rows(target) and not target.table.takes_any_key and not target.table.skips_rows
 
 
-def _booms(target: Target) -> bool:
-    return _seen("raise", "k")(target) and target.table.takes_any_key
+def _trigger_raises(target: Target) -> bool:
+    return _refuses("raise", "k")(target) and target.table.takes_any_key
 
 
 def _refusable(batch: Batch) -> list[tuple[str, str]]:
@@ -136,12 +136,15 @@ def _binary_pad(target: Target) -> bool:
 MISTAKES: tuple[tuple[int, Mistake], ...] = (
     (9, Mistake("syntax", LINES, lambda t: _rows(t) and bool(_refusable(t.batch)), _misspelt)),
     (3, Mistake("null", EVERY, lambda t: _rows(t) and not t.table.skips_rows, _in_column("id", Absent.NULL))),
-    (10, Mistake("check", EVERY, _seen("check", "k"), _in_column("k", int4(BAD_KEY)), kind="check")),
-    (12, Mistake("no_partition", EVERY, _homeless, _in_column("k", int4(BAD_KEY)))),
-    (16, Mistake("unique", EVERY, _seen("unique", "k", rows=2), _twice, kind="unique")),
-    (16, Mistake("reference", EVERY, _seen("reference", "r"), _in_column("r", int4(BAD_REFERENCE)), kind="reference")),
-    (30, Mistake("exclusion", EVERY, _seen("exclusion", "span", rows=2), _overlapping, kind="exclusion")),
-    (30, Mistake("raise", EVERY, _booms, _in_column("k", int4(BOOM_KEY)), kind="raise")),
+    (10, Mistake("check", EVERY, _refuses("check", "k"), _in_column("k", int4(BAD_KEY)), kind="check")),
+    (12, Mistake("no_partition", EVERY, _fits_no_partition, _in_column("k", int4(BAD_KEY)))),
+    (16, Mistake("unique", EVERY, _refuses("unique", "k", rows=2), _twice, kind="unique")),
+    (
+        16,
+        Mistake("reference", EVERY, _refuses("reference", "r"), _in_column("r", int4(BAD_REFERENCE)), kind="reference"),
+    ),
+    (30, Mistake("exclusion", EVERY, _refuses("exclusion", "span", rows=2), _overlapping, kind="exclusion")),
+    (30, Mistake("raise", EVERY, _trigger_raises, _in_column("k", int4(BOOM_KEY)), kind="raise")),
     (4, Mistake("missing_column", LINES, _rows, spoil_row=_shortened)),
     (4, Mistake("surplus_column", LINES, _rows, spoil_row=_lengthened)),
     (4, Mistake("encoding", LINES, _utf8, spoil_row=lambda line, options: line + b"\xff\xfe")),

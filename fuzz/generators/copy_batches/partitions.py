@@ -112,7 +112,7 @@ def make_attached(rng: random.Random, table: Table, count: int) -> Layout:
     """Return list partitions created separately and attached, with another order of columns and a dropped column."""
     statements: tuple[str, ...] = ()
     for child in _names(table, min(count, 4)):
-        columns = [_apart(column) for column in table.columns]
+        columns = [_attachable(column) for column in table.columns]
         columns = list(shuffled(rng, columns))
         columns.insert(rng.randrange(len(columns) + 1), "gone int8")
         key = child.rsplit("_", 1)[1]
@@ -125,7 +125,7 @@ def make_attached(rng: random.Random, table: Table, count: int) -> Layout:
     return Layout("LIST (k)", statements, keys, len(keys), takes_any_key=False, partitions=_names(table, len(keys)))
 
 
-def _apart(column: Column) -> str:
+def _attachable(column: Column) -> str:
     """Return a column definition that ATTACH accepts. The identity property comes from the parent."""
     if "IDENTITY" in column.suffix:
         column = replace(column, suffix="", nullable=False)

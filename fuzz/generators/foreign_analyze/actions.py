@@ -40,7 +40,7 @@ def analyzed(far: Far, *tags: str) -> tuple[Step, ...]:
     )
 
 
-def _again(rng: random.Random, far: Far) -> tuple[Step, ...]:
+def _analyze_again(rng: random.Random, far: Far) -> tuple[Step, ...]:
     return analyzed(far)
 
 
@@ -113,7 +113,7 @@ def _in_transaction(rng: random.Random, far: Far) -> tuple[Step, ...]:
     return (Step("BEGIN"), *analyzed(far, "in transaction"), *analyzed(far), Step(ended))
 
 
-def _caught(far: Far, condition: str, tag: str) -> Step:
+def _failing_analyze(far: Far, condition: str, tag: str) -> Step:
     """Return an ANALYZE that fails, in a subtransaction.
 
     It names the foreign table. ANALYZE of a tree skips a child without pages, so it would raise no error.
@@ -129,7 +129,7 @@ def _refused(rng: random.Random, far: Far) -> tuple[Step, ...]:
     name = far.remote.name
     return (
         Step(f"REVOKE SELECT ON {name} FROM {loopback.GUEST}"),
-        _caught(far, "insufficient_privilege", "error.privilege"),
+        _failing_analyze(far, "insufficient_privilege", "error.privilege"),
         Step(f"GRANT SELECT ON {name} TO {loopback.GUEST}"),
         *analyzed(far),
     )
@@ -139,7 +139,7 @@ def _missing(rng: random.Random, far: Far) -> tuple[Step, ...]:
     name, kind = far.remote.name, _KINDS[far.remote.sort]
     return (
         Step(f"ALTER {kind} {name} RENAME TO {name}_gone"),
-        _caught(far, "undefined_table", "error.missing"),
+        _failing_analyze(far, "undefined_table", "error.missing"),
         Step(f"ALTER {kind} {name}_gone RENAME TO {name}"),
         *analyzed(far),
     )
@@ -166,21 +166,21 @@ def _restored(far: Far) -> tuple[Step, ...]:
 
 def _failing(rng: random.Random, far: Far) -> tuple[Step, ...]:
     if not far.remote.surely_filled:
-        return _again(rng, far)
+        return _analyze_again(rng, far)
     return (
         *_view(far, "1 / (length(current_user) - length(current_user)) = 0"),
-        _caught(far, "division_by_zero", "error.row"),
+        _failing_analyze(far, "division_by_zero", "error.row"),
         *_restored(far),
     )
 
 
 def _cancelled(rng: random.Random, far: Far) -> tuple[Step, ...]:
     if not far.remote.surely_filled:
-        return _again(rng, far)
+        return _analyze_again(rng, far)
     return (
         *_view(far, "pg_sleep(60) IS NOT NULL"),
         Step("SET statement_timeout = '150ms'"),
-        _caught(far, "query_canceled", "cancel"),
+        _failing_analyze(far, "query_canceled", "cancel"),
         Step("RESET statement_timeout"),
         *_restored(far),
     )
@@ -192,7 +192,7 @@ def _queried(rng: random.Random, far: Far) -> tuple[Step, ...]:
 
 
 ACTS: Weighted[Act] = Weighted(
-    (30, _other_method), (14, _other_target), (16, _changed), (8, _stale), (6, _in_transaction), (6, _again),
+    (30, _other_method), (14, _other_target), (16, _changed), (8, _stale), (6, _in_transaction), (6, _analyze_again),
     (6, _refused), (4, _missing), (4, _failing), (3, _cancelled), (3, _queried),
 )  # fmt: skip
 _TARGETS = Weighted((50, 1), (15, 2), (10, 5), (8, 10), (5, 37), (5, 100), (7, 10000))

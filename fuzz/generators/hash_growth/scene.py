@@ -179,7 +179,7 @@ def draw_growth(rng: random.Random, scale: Scale) -> Growth:
     all_steps = (
         *map(Step, (ALONE, *axes.key.needs)),
         *steps,
-        *(step for table in others for step in _plainly(rng, table)),
+        *(step for table in others for step in _table_steps(rng, table)),
         *(step for each in made for step in each.steps),
         *settings_of(rng, axes),
     )
@@ -244,7 +244,7 @@ def _filled(rng: random.Random, table: Table) -> tuple[tuple[Step, ...], Filled]
     return steps, Filled(table, table.rows, 0)
 
 
-def _plainly(rng: random.Random, table: Table) -> Iterator[Step]:
+def _table_steps(rng: random.Random, table: Table) -> Iterator[Step]:
     yield from tables.create(rng, table)
     yield tables.load(table, 1, table.rows)
     if chance(rng, 70):

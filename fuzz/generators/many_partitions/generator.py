@@ -85,7 +85,7 @@ def _locked(rng: random.Random, tree: Tree) -> Select:
 TOPS: Weighted[Top] = Weighted((30, totalled), (34, _rows), (18, _grouped), (10, _windowed), (8, _locked))
 
 
-_FEW = 24  # upper bound of the children of a table whose partitions are detached
+_MOST_DETACHED = 24  # upper bound of the children of a table whose partitions are detached
 
 
 def change(rng: random.Random, parent: Parent) -> tuple[str, str]:
@@ -94,7 +94,7 @@ def change(rng: random.Random, parent: Parent) -> tuple[str, str]:
     if form.method == "INHERITS" and not form.nested:
         child = f"{name}_{between(rng, 1, form.children)}"
         return f"ALTER TABLE {child} NO INHERIT {name}", f"ALTER TABLE {child} INHERIT {name}"
-    if form.method in ("RANGE", "LIST", "HASH") and form.children <= _FEW:
+    if form.method in ("RANGE", "LIST", "HASH") and form.children <= _MOST_DETACHED:
         child, bound = pick(rng, children(parent))
         return f"ALTER TABLE {name} DETACH PARTITION {child}", f"ALTER TABLE {name} ATTACH PARTITION {child} {bound}"
     return (
@@ -135,13 +135,13 @@ class ManyPartitions(Generator):
         """Return a case: a scene of three to five tables, then queries, and prepared statements executed around DDL."""
         scene = draw_scene(rng, scale)
         most = scale.relations + scale.relations // 2
-        acts = [_asked(rng, scene, most)]
+        acts = [_query_action(rng, scene, most)]
         while len(acts) < max(1, scale.queries // 3) and rng.randrange(100):  # a shrinking rng ends the loop
             acts.append(ACTS.pick(rng)(rng, scene, most))
         return Case(self.name, scene.steps, tuple(step for steps in acts for step in steps))
 
 
-def _asked(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
+def _query_action(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
     given = chance(rng, 15)
     parameter = f"$1::{scene.key.types[0].name}" if given else ""
     tree = draw_tree(rng, scene, min(most, _RELATIONS.pick(rng)), parameter)
@@ -151,7 +151,7 @@ def _asked(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
     return (Step(sql, Kind.QUERY, params=params, ordered=ordered, tags=tuple(sorted(set(select.kinds)))),)
 
 
-def _kept(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
+def _prepared_action(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
     """Return executions of one prepared statement before, between and after DDL and its reversal."""
     type_ = scene.key.types[0]
     tree = draw_tree(rng, scene, min(most, 3), pick(rng, (f"$1::{type_.name}", "")))
@@ -171,4 +171,6 @@ def _value(rng: random.Random, scene: Scene) -> int:
     return between(rng, 0, form.rows) * form.step
 
 
-ACTS: Weighted[Callable[[random.Random, Scene, int], tuple[Step, ...]]] = Weighted((90, _asked), (10, _kept))
+ACTS: Weighted[Callable[[random.Random, Scene, int], tuple[Step, ...]]] = Weighted(
+    (90, _query_action), (10, _prepared_action)
+)

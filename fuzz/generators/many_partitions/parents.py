@@ -16,7 +16,7 @@ from fuzz.generators.sql.sqltypes import INT4, Type
 from oracles.model.case import Step
 
 # upper bound of children created by one statement each, so that reduction can drop them one by one
-_SINGLY = 24
+_SINGLE_STATEMENTS = 24
 # children per DO block otherwise, so that no statement takes long
 _BULK = 128
 
@@ -72,7 +72,7 @@ def draw_parent(rng: random.Random, name: str, key: Key, form: ChildLayout, twin
     """Return a table of that layout. Some children may be foreign. Its k1 has the type of the twin's k1."""
     ours = twin.types[0] if twin else pick(rng, key.types)
     foreign: frozenset[int] = frozenset()
-    if form.method in ("RANGE", "LIST") and form.children <= _SINGLY and chance(rng, 15):
+    if form.method in ("RANGE", "LIST") and form.children <= _SINGLE_STATEMENTS and chance(rng, 15):
         foreign = frozenset(n for n in range(form.nested, form.children) if chance(rng, 50))
     primary = not foreign and form.method != "INHERITS" and chance(rng, 50)
     return Parent(name, form, (ours, pick(rng, key.types)), foreign, primary)
@@ -124,7 +124,7 @@ def bound(parent: Parent, number: int) -> str:
 
 
 def _partitions(rng: random.Random, parent: Parent) -> Iterator[Step]:
-    if parent.form.children > _SINGLY:
+    if parent.form.children > _SINGLE_STATEMENTS:
         yield from _in_bulk(parent)
         return
     for number, (name, its_bound) in enumerate(children(parent)):

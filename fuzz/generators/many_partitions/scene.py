@@ -14,7 +14,7 @@ from oracles.model.case import Step
 # Upper bounds of the children of the largest table.
 _MANY = Weighted((40, 5), (20, 12), (20, 40), (12, 150), (5, 500), (3, 1024))
 _METHODS = Weighted((40, "RANGE"), (20, "LIST"), (22, "HASH"), (18, "INHERITS"))
-_FORKS = 24  # upper bound of inheritance children
+_MOST_INHERITING = 24  # upper bound of inheritance children
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,12 @@ def draw_scene(rng: random.Random, scale: Scale) -> Scene:
 
 
 def _form(rng: random.Random, scale: Scale, rows: int, most: int) -> ChildLayout:
-    """Return a layout with at most `most` children. Above `_FORKS`, it has exactly that many."""
+    """Return a layout with at most `most` children. Above `_MOST_INHERITING`, it has exactly that many."""
     method = _METHODS.pick(rng)
-    most = max(2, min(most, scale.partitions * 90, _FORKS if method == "INHERITS" else most))
-    children = most if most > _FORKS else between(rng, 1, most)
+    most = max(2, min(most, scale.partitions * 90, _MOST_INHERITING if method == "INHERITS" else most))
+    children = most if most > _MOST_INHERITING else between(rng, 1, most)
     step = max(1, children // rows)
-    return ChildLayout(method, children, step, rows, nested=children <= _FORKS and chance(rng, 20))
+    return ChildLayout(method, children, step, rows, nested=children <= _MOST_INHERITING and chance(rng, 20))
 
 
 def _prologue(key: Key, parents: tuple[Parent, ...]) -> Iterator[Step]:

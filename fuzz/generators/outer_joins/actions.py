@@ -32,15 +32,15 @@ def cursor(rng: random.Random, select: Select, tags: tuple[str, ...]) -> tuple[S
         moves = [Step(f"FETCH {_FETCHES.pick(rng).format(between(rng, 1, 9))} FROM {_NAME}", ordered=True)]
         while len(moves) < 6 and rng.randrange(100):
             moves.append(Step(f"FETCH {_FETCHES.pick(rng).format(between(rng, 1, 9))} FROM {_NAME}", ordered=True))
-        return _walked_over(rng, f"{select.sql} ORDER BY {order}", "SCROLL ", moves, tags)
+        return _cursor_steps(rng, f"{select.sql} ORDER BY {order}", "SCROLL ", moves, tags)
     if chance(rng, 50):
         moves = [Step(f"MOVE {between(rng, 1, 200)} IN {_NAME}") for _ in range(between(rng, 1, 2))]
-        return _walked_over(rng, select.sql, "NO SCROLL ", moves, tags)
+        return _cursor_steps(rng, select.sql, "NO SCROLL ", moves, tags)
     moves = [
         Step(f"MOVE {_MOVES.pick(rng).format(between(rng, 1, 200))} IN {_NAME}") for _ in range(between(rng, 1, 4))
     ]
     back = [Step(f"MOVE ABSOLUTE 0 IN {_NAME}"), Step(f"FETCH ALL FROM {_NAME}")]
-    return _walked_over(rng, f"SELECT count(*) FROM ({select.sql}) AS q GROUP BY q", "SCROLL ", moves + back, tags)
+    return _cursor_steps(rng, f"SELECT count(*) FROM ({select.sql}) AS q GROUP BY q", "SCROLL ", moves + back, tags)
 
 
 _FETCHES = Weighted(
@@ -50,7 +50,7 @@ _FETCHES = Weighted(
 _MOVES = Weighted((30, "FORWARD {}"), (30, "BACKWARD {}"), (15, "ALL"), (10, "ABSOLUTE {}"), (15, "RELATIVE -{}"))
 
 
-def _walked_over(rng: random.Random, sql: str, how: str, moves: list[Step], tags: tuple[str, ...]) -> tuple[Step, ...]:
+def _cursor_steps(rng: random.Random, sql: str, how: str, moves: list[Step], tags: tuple[str, ...]) -> tuple[Step, ...]:
     declared = f"DECLARE {_NAME} {how}CURSOR{{}} FOR {sql}"
     begin, close = Step("BEGIN", tags=tags), Step(f"CLOSE {_NAME}")
     end = _ENDS.pick(rng)
@@ -150,18 +150,18 @@ def joined(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
     return (Step(sql, Kind.QUERY, ordered=ordered, tags=_tags(scene, kind, f"rescan.{rescan}")),)
 
 
-def _walked(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
+def _cursor_action(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
     kind = draw_kind(rng, scene.axes)
     select = keyed(rng, level(rng, scene, Scope(()), kind, most))
     return cursor(rng, select, _tags(scene, kind, "cursor"))
 
 
-def _failing(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
+def _failure_action(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
     kind = draw_kind(rng, scene.axes)
     return failure(rng, scene, kind, most, _tags(scene, kind))
 
 
-def _any(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
+def _random_query(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
     """Return a random query over the scene; if equal keys may be distinguishable, a join query."""
     if not scene.axes.key.mixes:
         return joined(rng, scene, most)
@@ -172,4 +172,4 @@ def _tags(scene: Scene, kind: str, *others: str) -> tuple[str, ...]:
     return (*scene.axes.tags, f"join.{kind}", *others)
 
 
-ACTS: Weighted[Act] = Weighted((74, joined), (8, _walked), (9, _failing), (9, _any))
+ACTS: Weighted[Act] = Weighted((74, joined), (8, _cursor_action), (9, _failure_action), (9, _random_query))

@@ -137,7 +137,7 @@ _MEMORIES_POOLED = Weighted((15, Memory(64, 2)), (35, Memory(256)), (50, Memory(
 _WORKERS_ONLY = "SET parallel_leader_participation = off"  # otherwise the leader may finish before workers start
 # Settings that make the planner avoid nodes which hide a rescan, or share hash tables differently. None of them is
 # among the settings in other_plans.py.
-_LEANINGS = (
+_PLANNER_SETTINGS = (
     "SET enable_material = off",
     "SET enable_parallel_hash = off",
     _WORKERS_ONLY,
@@ -167,4 +167,4 @@ def settings_of(rng: random.Random, axes: Axes) -> tuple[Step, ...]:
     )
     if axes.pooled and chance(rng, 50):
         return (*steps, Step(_WORKERS_ONLY))
-    return (*steps, Step(pick(rng, _LEANINGS))) if chance(rng, 40) else steps
+    return (*steps, Step(pick(rng, _PLANNER_SETTINGS))) if chance(rng, 40) else steps

@@ -92,12 +92,12 @@ def _restricted(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
     return _pulled_up(relation, predicate(rng, Scope(()).over((relation,), relation.rows)))
 
 
-def _halting(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
+def _slow_scan(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
     """Return a relation with slow rows, so that processes of a parallel scan take turns."""
     return _slow(relation, "i2", between(rng, 0, 19), "0.0005")
 
 
-def _stuck(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
+def _late_process(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
     """Return a relation with one very slow row, so that one process is late with the rest of the first page.
 
     Meanwhile the others read all other rows, even processes that start late. The first page has rows with small keys,
@@ -115,9 +115,9 @@ def _slow(relation: Relation, name: str, value: int, seconds: str) -> Relation:
 
 _Maker = Callable[[random.Random, Axes, Relation], Relation]
 _ANY: Weighted[_Maker] = Weighted((42, _table), (34, _widened), (18, _misjudged), (6, _restricted))
-_HUNGRY: Weighted[_Maker] = Weighted((24, _table), (60, _widened), (10, _misjudged), (6, _restricted))
-_PARTIAL: Weighted[_Maker] = Weighted((22, _table), (18, _halting), (52, _stuck), (8, _restricted))
-_BARE: Weighted[_Maker] = Weighted((70, _table), (12, _widened), (8, _misjudged), (10, _restricted))
+_FILLING: Weighted[_Maker] = Weighted((24, _table), (60, _widened), (10, _misjudged), (6, _restricted))
+_SHARED_SCANS: Weighted[_Maker] = Weighted((22, _table), (18, _slow_scan), (52, _late_process), (8, _restricted))
+_MOSTLY_PLAIN: Weighted[_Maker] = Weighted((70, _table), (12, _widened), (8, _misjudged), (10, _restricted))
 
 
 def _makers(axes: Axes) -> Weighted[_Maker]:
@@ -127,10 +127,10 @@ def _makers(axes: Axes) -> Weighted[_Maker]:
     processes must be able to scan most sides together.
     """
     if axes.pooled:
-        return _PARTIAL
+        return _SHARED_SCANS
     if axes.memory.kilobytes > _TABLES_FILL and not (axes.partitioned or axes.sized):
-        return _HUNGRY
-    return _BARE if axes.bare else _ANY
+        return _FILLING
+    return _MOSTLY_PLAIN if axes.bare else _ANY
 
 
 KINDS = Weighted(

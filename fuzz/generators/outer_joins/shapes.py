@@ -25,12 +25,12 @@ _SHOWN = 6  # upper bound of the columns of keyed rows
 
 def keyed(rng: random.Random, level: Level) -> Select:
     """Return a query for keys, row numbers and ends of wide columns, so that mixed-up rows are detected."""
-    outputs = [column.sql for relation in level.joined.relations for column in _telling(relation)][:_SHOWN]
+    outputs = [column.sql for relation in level.joined.relations for column in _key_columns(relation)][:_SHOWN]
     outputs += [f"right({column.sql}, 8)" for column in _wide(level)]
     return Select(f"SELECT {', '.join(outputs)}{level.sql}", len(outputs), level.joined.rows, level.joined.kinds)
 
 
-def _telling(relation: Relation) -> list[Column]:
+def _key_columns(relation: Relation) -> list[Column]:
     narrow = [column for column in relation.columns if not column.wide]
     return [column for column in narrow if column.name in ("k1", "i1")] or narrow
 
@@ -48,7 +48,7 @@ def totalled(rng: random.Random, level: Level) -> Select:
     return Select(f"SELECT {', '.join(outputs)}{level.sql}", len(outputs), 1, level.joined.kinds)
 
 
-def _cut(rng: random.Random, level: Level) -> Select:
+def _limited(rng: random.Random, level: Level) -> Select:
     """Return a query that counts rows up to a LIMIT.
 
     The count does not depend on which rows they are, so no sort has to read all rows.
@@ -67,14 +67,14 @@ def _other(rng: random.Random, level: Level) -> Select:
     return LEVEL_TOPS.pick(rng)(rng, level)
 
 
-_TOPS = Weighted((44, keyed), (22, totalled), (20, _other), (14, _cut))
+_TOPS = Weighted((44, keyed), (22, totalled), (20, _other), (14, _limited))
 
 
 def _once(rng: random.Random, scene: Scene, kind: str, most: int) -> Select:
     return _TOPS.pick(rng)(rng, level(rng, scene, Scope(()), kind, most))
 
 
-def _beside(driver: Relation, relation: Relation, kind: str, condition: str = "") -> Level:
+def _rescanned(driver: Relation, relation: Relation, kind: str, condition: str = "") -> Level:
     """Return a FROM list that rescans the relation for each row of the driver."""
     words = f"LEFT JOIN {relation.sql} ON {condition}" if condition else f"CROSS JOIN {relation.sql}"
     rows = driver.rows * (relation.rows + 1)
@@ -128,7 +128,7 @@ def _per_row(rng: random.Random, scene: Scene, kind: str, most: int, driver: Rel
     relation = _result(rng, inner, "a2", "LATERAL ")
     # Other queries might not use all columns, so the planner could remove a left join.
     top = pick(rng, (keyed, totalled))
-    return top(rng, _beside(driver, relation, kind, pick(rng, ("", "true", f"{given.sql} > 2"))))
+    return top(rng, _rescanned(driver, relation, kind, pick(rng, ("", "true", f"{given.sql} > 2"))))
 
 
 def _subplan(rng: random.Random, scene: Scene, kind: str, most: int) -> Select:
@@ -152,7 +152,7 @@ def _loop(rng: random.Random, scene: Scene, kind: str, most: int) -> Select:
     )
     body = f"SELECT {listed(columns)}{inner.sql} OFFSET 0"
     relation = derived("a2", body, columns, inner.joined.rows)
-    return totalled(rng, _beside(driver, relation, kind, f"{driver.columns[0].sql} {pick(rng, ('<', '<>'))} a2.i4"))
+    return totalled(rng, _rescanned(driver, relation, kind, f"{driver.columns[0].sql} {pick(rng, ('<', '<>'))} a2.i4"))
 
 
 def _recursive(rng: random.Random, scene: Scene, kind: str, most: int) -> Select | None:

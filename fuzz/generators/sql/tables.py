@@ -11,7 +11,7 @@ from fuzz.generators.sql.scope import Column, Source
 from oracles.model.case import Step
 
 _EDGES = 6
-_ALIKE = 2  # upper bound, with rare exceptions, of edge rows with one value in a column
+_EQUAL_EDGES = 2  # upper bound, with rare exceptions, of edge rows with one value in a column
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Table:
         hints: dict[str, tuple[int, ...]] = {}
         for key in self.scheme.all_keys if self.scheme else ():
             hints[key.sql] = key.hints + hints.get(key.sql, ())
-        alike = min(self.edges, _ALIKE)
+        alike = min(self.edges, _EQUAL_EDGES)
         columns = tuple(
             replace(c.column, hints=hints.get(c.column.sql, ()), fan=c.column.fan + (0 if c.unique else alike))
             for c in self.contents

@@ -36,7 +36,7 @@ _TOKENS = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _DEPTH = {"(": 1, ")": -1}
-_OTHERWISE = frozenset({"joint", "end", "command", "broken", "variable"})  # psql does not send these tokens unchanged
+_INTERPRETED = frozenset({"joint", "end", "command", "broken", "variable"})  # psql does not send these tokens unchanged
 BLANK = frozenset({"space", "comment"})
 
 
@@ -62,7 +62,7 @@ def one_statement(sql: str) -> bool:
     solid = [token for token in found if token.kind not in BLANK]
     return (
         bool(solid)
-        and not any(token.kind in _OTHERWISE for token in found)
+        and not any(token.kind in _INTERPRETED for token in found)
         and not found[-1].text.startswith("--")
         and reduce(depth_after, found, 0) == 0
         and not _has_atomic_body(solid)

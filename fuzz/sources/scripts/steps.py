@@ -21,7 +21,7 @@ from fuzz.sources.scripts.psql import Sent, tokens
 from fuzz.sources.scripts.roles import about_roles
 from oracles.model.case import Kind, Step
 
-_REST_ON_ROWS: Final = (
+_WITH_QUERIES: Final = (
     *(ast.SelectStmt, ast.InsertStmt, ast.UpdateStmt, ast.DeleteStmt, ast.MergeStmt),
     *(ast.CreateTableAsStmt, ast.DeclareCursorStmt),
 )
@@ -51,7 +51,7 @@ _TWO_PHASES: Final = frozenset(
     {TransactionStmtKind.TRANS_STMT_COMMIT_PREPARED, TransactionStmtKind.TRANS_STMT_ROLLBACK_PREPARED}
 )
 # pgduel sets a timeout of its own.
-_OURS: Final = frozenset({"statement_timeout", "transaction_timeout", "lock_timeout"})
+_TIMEOUTS: Final = frozenset({"statement_timeout", "transaction_timeout", "lock_timeout"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +95,9 @@ class Stager:
         if isinstance(tree, ast.TransactionStmt) and tree.kind is TransactionStmtKind.TRANS_STMT_PREPARE:
             return Step("ROLLBACK", may_fail=True)  # a prepared transaction would outlive its session
         facts = facts_of(tree)
-        if isinstance(tree, (*_REST_ON_ROWS, ast.ViewStmt)) and self._lists_the_server(tree, facts):
+        if isinstance(tree, (*_WITH_QUERIES, ast.ViewStmt)) and self._lists_the_server(tree, facts):
             return None
-        if not isinstance(tree, _REST_ON_ROWS):
+        if not isinstance(tree, _WITH_QUERIES):
             return Step(sent.sql, may_fail=True)
         sql = sql_of(tree) if repair(tree, self.catalog, without_calls=False) else sent.sql
         if not isinstance(tree, ast.SelectStmt):
@@ -107,7 +107,7 @@ class Stager:
     def _explained(self, tree: Any) -> Step | None:
         """Return the explained statement as a step if EXPLAIN would run it, or if it is a SELECT. Plans may differ."""
         runs = any(option.defname == "analyze" for option in tree.options or ())
-        known = isinstance(tree.query, (*_REST_ON_ROWS, ast.ExecuteStmt))
+        known = isinstance(tree.query, (*_WITH_QUERIES, ast.ExecuteStmt))
         if not known or not (runs or isinstance(tree.query, ast.SelectStmt)):
             return None
         return self._step(Sent(sql_of(tree.query), None, 0), tree.query)
@@ -153,7 +153,7 @@ class Stager:
 def left_out(tree: Any, roles: frozenset[str]) -> bool:
     """Return whether a statement affects pgduel itself, or anything outside of its database and these roles."""
     if isinstance(tree, ast.VariableSetStmt):
-        return tree.name in _OURS
+        return tree.name in _TIMEOUTS
     if isinstance(tree, ast.VariableShowStmt):
         return str(tree.name) == "all"
     if isinstance(tree, ast.TransactionStmt):

@@ -12,7 +12,7 @@ from typing import Final
 _HEAD: Final = re.compile(r"^(?:--)?-- (Time|Database|Database version|seed value): .*$", re.MULTILINE)
 _SEED: Final = re.compile(r"^-- seed value: (\d+)$", re.MULTILINE)
 _TRACE: Final = re.compile(r"\t(at |\.\.\. )")
-_ITS_OWN: Final = re.compile(r"(DROP|CREATE) DATABASE\b", re.IGNORECASE)
+_DATABASE_STATEMENTS: Final = re.compile(r"(DROP|CREATE) DATABASE\b", re.IGNORECASE)
 _ENDING: Final = re.compile(r"(;|\\[nr]|\s)+$")
 
 
@@ -42,7 +42,7 @@ def divided(log: Log) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _statements(text: str) -> Iterator[str]:
     for line in text.split("\n"):
         sql = _ENDING.sub("", line).strip()
-        if sql and not sql.startswith(("--", "\\")) and not _ITS_OWN.match(sql):
+        if sql and not sql.startswith(("--", "\\")) and not _DATABASE_STATEMENTS.match(sql):
             yield sql
 
 

@@ -16,7 +16,7 @@ LOGS: Final = "logs/postgres"  # relative to its working directory
 ASKED: Final = re.compile(r"Executed (\d+) queries")  # queries so far, which SQLancer prints regularly
 SEEDS: Final = 1 << 31
 REPORTS: Final = 20  # per search, each from a database with the next seed
-_HUNTED: Final = 1000  # queries per database of a search
+_SEARCH_QUERIES: Final = 1000  # queries per database of a search
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Call:
     @classmethod
     def search(cls, oracle: str, seed: int, seconds: int) -> "Call":
         """Return a run over any number of databases, until `REPORTS` of them failed or the time is up."""
-        return cls(oracle, seed, _HUNTED, databases=-1, reports=REPORTS, seconds=seconds)
+        return cls(oracle, seed, _SEARCH_QUERIES, databases=-1, reports=REPORTS, seconds=seconds)
 
     def arguments(self, classpath: str, login: Login, prefix: str) -> list[str]:
         """Return the arguments of Java. SQLancer names its databases `prefix`0, `prefix`1 ..."""

@@ -33,7 +33,7 @@ _CONTENTS: Final = re.compile(
     re.DOTALL,
 )
 _PIVOT: Final = re.compile(r"SELECT \* FROM \(SELECT .*\) as result WHERE ", re.DOTALL)
-_FOUND: Final = "SELECT true"  # result of a query for an existing pivot row
+_PIVOT_FOUND: Final = "SELECT true"  # result of a query for an existing pivot row
 _THROWN: Final = re.compile(r"\AThrowable|\A[\w.]+(?:Error|Exception): (.*?)(?:\nCaused by: |\Z)", re.DOTALL)
 _EXPLAINED: Final = re.compile(r"EXPLAIN (?:\([^)]*\) )?(SELECT .*?); --\d+", re.DOTALL)
 
@@ -49,7 +49,7 @@ def claim(log: Log) -> tuple[str, str] | None:
         return found[1], _together(found[2])
     last = log.statements[-1] if log.statements else ""
     if _PIVOT.match(last):
-        return f"SELECT count(*) > 0 FROM ({last}) AS q", _FOUND
+        return f"SELECT count(*) > 0 FROM ({last}) AS q", _PIVOT_FOUND
     return None
 
 
@@ -94,7 +94,7 @@ def case_of(log: Log, target: SourceContext) -> Case:
 
 
 def _tags(sql: str) -> tuple[str, ...]:
-    return (AS_BEFORE, OF_THIS_SCENE) if sql == _FOUND else (AS_BEFORE,)
+    return (AS_BEFORE, OF_THIS_SCENE) if sql == _PIVOT_FOUND else (AS_BEFORE,)
 
 
 def _doubtful(connection: psycopg.Connection[Any], catalog: Catalog, sql: str) -> bool:

@@ -17,8 +17,8 @@ from fuzz.servers.relay import relay
 from fuzz.sources.sqlancer.logs import Log, read_log
 from fuzz.sources.sqlancer.options import ASKED, ENTRY_DATABASE, LOGS, Call, argument_file
 
-_DOING: Final = "-cur"  # suffix of the names of logs of executed statements
-_OURS: Final = "SELECT datname FROM pg_database WHERE starts_with(datname, %s)"
+_STATEMENT_LOG: Final = "-cur"  # suffix of the names of logs of executed statements
+_DATABASES: Final = "SELECT datname FROM pg_database WHERE starts_with(datname, %s)"
 # Java's exit status. SQLancer's own status is 0, or 255 after a report.
 _DID_NOT_START: Final = 1
 _GRACE: Final = 60  # seconds after SQLancer's own time limit, before it is killed
@@ -63,8 +63,8 @@ def run(server: Server, classpath: str, call: Call, prefix: str) -> Ran:
         raise CaseError(f"SQLancer does not run: {last_line(output, 'it says nothing')}")
     logs = {name: read_log(text) for name, text in sorted(found.items())}
     return Ran(
-        {name.removesuffix(_DOING): log for name, log in logs.items() if name.endswith(_DOING)},
-        {name: log for name, log in logs.items() if not name.endswith(_DOING)},
+        {name.removesuffix(_STATEMENT_LOG): log for name, log in logs.items() if name.endswith(_STATEMENT_LOG)},
+        {name: log for name, log in logs.items() if not name.endswith(_STATEMENT_LOG)},
         max(map(int, ASKED.findall(output)), default=0),
     )
 
@@ -103,5 +103,5 @@ def _make_entry(server: Server) -> None:
 def _drop(server: Server, prefix: str) -> None:
     """Drop SQLancer's databases, unless the server just crashed."""
     with suppress(psycopg.OperationalError), closing(server.connect()) as connection:
-        for (name,) in connection.execute(_OURS, [prefix]).fetchall():
+        for (name,) in connection.execute(_DATABASES, [prefix]).fetchall():
             connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))

@@ -29,10 +29,12 @@ def depends_on_chance(sql: str, catalog: Catalog) -> bool:
     except pglast.parser.ParseError:
         return False
     calls = {call for tree in trees for call in facts_of(tree.stmt).calls}
-    return any(catalog.unfit(call.name, call.arguments) for call in calls) or any(_tells(tree.stmt) for tree in trees)
+    return any(catalog.unfit(call.name, call.arguments) for call in calls) or any(
+        _prints_figures(tree.stmt) for tree in trees
+    )
 
 
-def _tells(tree: Any) -> bool:
+def _prints_figures(tree: Any) -> bool:
     """Return whether a statement prints its duration and other figures."""
     options = getattr(tree, "options", None) or getattr(tree, "params", None) or ()
     return isinstance(tree, _MAINTAINS) and any(option.defname == "verbose" for option in options)

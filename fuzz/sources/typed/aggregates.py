@@ -30,7 +30,7 @@ _PEER_FRAMES: Final = (
     " RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW EXCLUDE TIES",
 )
 # Ranking functions with equal results for all peers.
-_OF_PEERS: Final = ("rank", "dense_rank", "percent_rank", "cume_dist")
+_RANKING: Final = ("rank", "dense_rank", "percent_rank", "cume_dist")
 
 
 def aggregate(rng: random.Random, scope: Scope) -> tuple[str, DataType | None]:
@@ -158,7 +158,7 @@ def _window_argument(rng: random.Random, scope: Scope, type_: DataType, *, fixed
 
 def _suits(chosen: Aggregate, *, is_total: bool) -> bool:
     if chosen.kind == "w":
-        return is_total or chosen.name in _OF_PEERS
+        return is_total or chosen.name in _RANKING
     return chosen.kind == "n" and (is_total or chosen.fit)
 
 

@@ -135,15 +135,15 @@ class Typed(Source):
         steps: list[Step] = []
         for _ in range(count * _DRAWN):
             scope = Scope(catalog, relations, collation=pick(rng, ('"default"', *catalog.collations)))
-            step = _drawn(rng, scope, tables, indexes)
-            if (done := _rehearsed(connection, step)) or (done is False and chance(rng, _REFUSED)):
+            step = _random_step(rng, scope, tables, indexes)
+            if (done := _executed(connection, step)) or (done is False and chance(rng, _REFUSED)):
                 steps.append(step)
             if len(steps) == count:
                 break
         return tuple(steps)
 
 
-def _drawn(rng: random.Random, scope: Scope, tables: tuple[Table, ...], indexes: Indexes) -> Step:
+def _random_step(rng: random.Random, scope: Scope, tables: tuple[Table, ...], indexes: Indexes) -> Step:
     kind = _STEPS.pick(rng)
     if kind == "change" and tables:
         sql, tag = change(rng, scope, pick(rng, tables))
@@ -154,7 +154,7 @@ def _drawn(rng: random.Random, scope: Scope, tables: tuple[Table, ...], indexes:
     return Step(sql, Kind.QUERY, ordered=ordered, may_fail=True, tags=tags)
 
 
-def _rehearsed(connection: psycopg.Connection[Any], step: Step) -> bool | None:
+def _executed(connection: psycopg.Connection[Any], step: Step) -> bool | None:
     """Execute a step, and return whether it succeeds; None if it is too large or slow. Raises psycopg.Error."""
     if len(step.sql) > _LARGEST or not is_quick(connection, step.sql):
         return None
