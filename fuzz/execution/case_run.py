@@ -43,17 +43,17 @@ class Lost(Exception):
 class CaseRun:
     """A run in progress, driven by `exchange`."""
 
-    def __init__(self, place: WorkerDatabase, case: Case, run: Run, statement_timeout_ms: int) -> None:
-        self._place = place
+    def __init__(self, worker_db: WorkerDatabase, case: Case, run: Run, statement_timeout_ms: int) -> None:
+        self._worker_db = worker_db
         self._case = case
         self._run = run
-        self._lacking = lacking(run, place.settings)
-        self._parameters = startup_parameters(run, place.database, statement_timeout_ms, self._lacking)
+        self._lacking = lacking(run, worker_db.settings)
+        self._parameters = startup_parameters(run, worker_db.database, statement_timeout_ms, self._lacking)
         self._frames = frames_of(case, run)
         self._drop_roles = _drop_roles(case)
 
     def _reset(self) -> None:
-        self._reader = Reader(self._case, self._run, self._frames, self._place.directories)
+        self._reader = Reader(self._case, self._run, self._frames, self._worker_db.directories)
         self._steps: list[Reply] = []
         self._before = 0
         self._seen = CaseObservation(self._run.arm, (), lacking=self._lacking)
@@ -79,10 +79,10 @@ class CaseRun:
 
     def _attempt(self) -> Exchange[bool]:
         """Run the case once, and return whether a cause outside of it disturbed the run. Raises ServerError."""
-        yield from self._place.make_ready()
-        self._place.soiled = True
-        self._place.log.mark()
-        session = self._place.connect(self._parameters)
+        yield from self._worker_db.make_ready()
+        self._worker_db.soiled = True
+        self._worker_db.log.mark()
+        session = self._worker_db.connect(self._parameters)
         try:
             yield from self._perform(session)
             yield from self._leave(session)
@@ -93,7 +93,7 @@ class CaseRun:
         finally:
             session.close()
         self._require_room()
-        self._place.soiled = self._seen.crash is not None or not self._cleared
+        self._worker_db.soiled = self._seen.crash is not None or not self._cleared
         return False
 
     def _perform(self, session: Wire) -> Exchange[None]:
@@ -119,7 +119,7 @@ class CaseRun:
         if not session.settled:
             self._silent = True
             if self._run.patience:
-                self._seen = replace(self._seen, hang=(yield from hang_report(self._place, session.pid)))
+                self._seen = replace(self._seen, hang=(yield from hang_report(self._worker_db, session.pid)))
             yield from self._end(session)
         if session.lost:
             if playing:
@@ -149,7 +149,7 @@ class CaseRun:
         answer = session.take_replies()[-1]
         self._require(answer, "tell what a session holds")
         inside = residue.pairs(answer)
-        left = yield from residue.residue(self._place, session.pid, inside)
+        left = yield from residue.residue(self._worker_db, session.pid, inside)
         self._seen = replace(self._seen, residue=left)
 
     def _inspect_session(self, session: Wire) -> Exchange[None]:
@@ -187,8 +187,8 @@ class CaseRun:
     def _require(self, reply: Reply, what: str) -> None:
         if complaint := _complaint(reply):
             if complaint.sqlstate == DISK_FULL:
-                raise self._place.no_room()
-            raise ServerError(f"arm {self._place.arm} cannot {what}: {complaint.text}")
+                raise self._worker_db.no_room()
+            raise ServerError(f"arm {self._worker_db.arm} cannot {what}: {complaint.text}")
 
     def _types_query(self) -> bytes:
         oids = ", ".join(map(str, self._reader.unknown_types(self._steps)))
@@ -198,11 +198,11 @@ class CaseRun:
         """Terminate the session, and wait until its backend has exited, because it may crash or log during exit."""
         session.send(messages.TERMINATE, 1)
         yield session
-        entries = self._place.log.entries()
+        entries = self._worker_db.log.entries()
         self._keep_log(session.pid, entries)
 
     def _keep_log(self, pid: int, entries: Sequence[Entry]) -> None:
-        crash = crash_of(pid, entries, self._place.executable)
+        crash = crash_of(pid, entries, self._worker_db.executable)
         self._seen = replace(self._seen, log=about(pid, entries), remote=remote(pid, entries), crash=crash)
 
     def _explain_loss(self, session: Wire) -> Exchange[bool]:
@@ -213,8 +213,8 @@ class CaseRun:
         if not fatal:
             yield from self._await_death()
         if not session.pid and fatal and fatal not in _OUTSIDE_CAUSES:
-            raise ServerError(f"arm {self._place.arm} refuses the session: {words[-1].text}")
-        entries = self._place.log.entries()
+            raise ServerError(f"arm {self._worker_db.arm} refuses the session: {words[-1].text}")
+        entries = self._worker_db.log.entries()
         cut = Outcome.TIMEOUT if self._silent else Outcome.LOST
         steps = self._seen.steps or self._reader.observations(self._steps, partial, cut)
         self._seen = replace(self._seen, steps=steps, residue=None, digests=())
@@ -224,13 +224,13 @@ class CaseRun:
     def _require_room(self) -> None:
         """Raise ServerError if the disk is full, unless the case filled it and its space is free again."""
         refused = any(step.sqlstate == DISK_FULL for step in self._seen.steps)
-        if (refused and self._place.is_full()) or _PANIC.search(self._seen.crash or ""):
-            raise self._place.no_room()
+        if (refused and self._worker_db.is_full()) or _PANIC.search(self._seen.crash or ""):
+            raise self._worker_db.no_room()
 
     def _await_death(self) -> Exchange[None]:
         """Wait until the postmaster has logged which process died, or is gone itself."""
         for _ in range(_DEATH_POLLS):
-            if deaths(self._place.log.entries()).lines or not self._place.cluster.alive():
+            if deaths(self._worker_db.log.entries()).lines or not self._worker_db.cluster.alive():
                 return
             yield _PAUSE
 

@@ -41,7 +41,7 @@ class Executor:
         """
         self._timeout_ms = statement_timeout_ms
         self._stop = stop
-        self._places = {arm.name: WorkerDatabase(arm, worker) for arm in arms}
+        self._databases = {arm.name: WorkerDatabase(arm, worker) for arm in arms}
 
     def __enter__(self) -> Self:
         return self
@@ -54,7 +54,7 @@ class Executor:
     @property
     def settings(self) -> frozenset[str]:
         """Return the lower-case names of all settings that any arm has."""
-        return frozenset().union(*(place.settings for place in self._places.values()))
+        return frozenset().union(*(worker_db.settings for worker_db in self._databases.values()))
 
     def observe(self, case: Case, runs: Sequence[Run]) -> dict[Run, CaseObservation]:
         """Execute each distinct run of the case, and return the observations. Raises ServerError, Abandoned.
@@ -66,7 +66,7 @@ class Executor:
         for run in dict.fromkeys(runs):
             queues[run.arm].append(run)
         silence = max((self._silence(run) for run in runs), default=0.0)
-        exchanges = [self._execute_all(self._places[arm], case, queue) for arm, queue in queues.items()]
+        exchanges = [self._execute_all(self._databases[arm], case, queue) for arm, queue in queues.items()]
         observed = run_exchanges(exchanges, silence, self._stop)
         return {run: observation for part in observed for run, observation in part.items()}
 
@@ -75,32 +75,32 @@ class Executor:
         return seconds_allowed(run, self._timeout_ms) + (0 if run.patience else _GRACE_SECONDS)
 
     def _execute_all(
-        self, place: WorkerDatabase, case: Case, runs: Sequence[Run]
+        self, worker_db: WorkerDatabase, case: Case, runs: Sequence[Run]
     ) -> Exchange[dict[Run, CaseObservation]]:
         observed: dict[Run, CaseObservation] = {}
         for run in runs:
-            if adds_nothing(case, run, place.settings):
-                observed[run] = not_played(case, run, place.settings)
+            if adds_nothing(case, run, worker_db.settings):
+                observed[run] = not_played(case, run, worker_db.settings)
         for together in alike(case, [run for run in runs if run not in observed]):
             parts = None
             if len(together) > 1:
                 asked = joint(case, together)
-                parts = asked.parts((yield from self._execute(place, asked.case, asked.run)))
+                parts = asked.parts((yield from self._execute(worker_db, asked.case, asked.run)))
             if parts is None:
                 for run in together:
-                    observed[run] = yield from self._execute(place, case, run)
+                    observed[run] = yield from self._execute(worker_db, case, run)
             else:
                 observed |= parts
         with suppress(ServerError):  # the next run reports the failure
-            yield from place.make_ready()
+            yield from worker_db.make_ready()
         return observed
 
-    def _execute(self, place: WorkerDatabase, case: Case, run: Run) -> Exchange[CaseObservation]:
-        seen = yield from CaseRun(place, case, run, self._timeout_ms).exchange()
-        place.uses += run.repeats
+    def _execute(self, worker_db: WorkerDatabase, case: Case, run: Run) -> Exchange[CaseObservation]:
+        seen = yield from CaseRun(worker_db, case, run, self._timeout_ms).exchange()
+        worker_db.uses += run.repeats
         return seen
 
     def close(self) -> None:
         """Drop the databases."""
-        for place in self._places.values():
-            place.close()
+        for worker_db in self._databases.values():
+            worker_db.close()

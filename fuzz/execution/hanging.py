@@ -15,9 +15,9 @@ _FRAMES: Final = 30  # maximum frames per stack
 _SECONDS: Final = 20  # timeout of gdb per process
 
 
-def hang_report(place: WorkerDatabase, pid: int) -> Exchange[tuple[str, ...]]:
+def hang_report(worker_db: WorkerDatabase, pid: int) -> Exchange[tuple[str, ...]]:
     """Return lines on the backend and its parallel workers, with stacks if gdb is installed. Raises ServerError."""
-    rows = yield from place.admin_query(_WAITS, (str(pid),))
+    rows = yield from worker_db.admin_query(_WAITS, (str(pid),))
     lines: list[str] = []
     for process, kind, state, wait in rows:
         lines += [f"{kind}, {state}, {wait}", *_stack(int(process or 0))]

@@ -55,27 +55,27 @@ _RELATION_FILE = re.compile(r"/(?:base|global|pg_tblspc)/(?!.*pgsql_tmp)")
 _SHARED_MEMORY = ("/pg_dynshmem/", "/SYSV")
 
 
-def residue(place: WorkerDatabase, pid: int, inside: Sequence[tuple[str, str]]) -> Exchange[Residue]:
+def residue(worker_db: WorkerDatabase, pid: int, inside: Sequence[tuple[str, str]]) -> Exchange[Residue]:
     """Return the remains of an idle backend.
 
     `inside` has the kinds and names of open objects according to its session.
     """
     for _ in range(_PIN_POLLS):
-        rows = yield from place.admin_query(_LEFT_OUTSIDE, (str(place.database_oid), str(pid)))
+        rows = yield from worker_db.admin_query(_LEFT_OUTSIDE, (str(worker_db.database_oid), str(pid)))
         pins = int(rows[0][0] or 0)
         if not pins:
             break
         yield _PAUSE
     asleep = 0
     for _ in range(_REMOTE_POLLS):
-        sessions = yield from place.admin_query(_LEFT_REMOTE, (str(pid),))
+        sessions = yield from worker_db.admin_query(_LEFT_REMOTE, (str(pid),))
         remote = _remote(pid, sessions)
         asleep = asleep + 1 if all(sleeps(int(remote_pid or 0)) for *_, remote_pid in sessions) else 0
         if not remote or asleep == _ASLEEP_POLLS:
             break
         yield _PAUSE
     return Residue(
-        temp_files=place.temporary_files(pid),
+        temp_files=worker_db.temporary_files(pid),
         pins=pins,
         locks=tuple(sorted(row[0] or "" for row in rows[1:])),
         cursors=tuple(name for kind, name in inside if kind == "cursor"),

@@ -23,7 +23,7 @@ class SourceDatabase:
         self.given = given
         self._arm = arm
         self._worker = f"source_{worker}"
-        self._place: WorkerDatabase | None = None
+        self._worker_db: WorkerDatabase | None = None
 
     @property
     def tree(self) -> str:
@@ -42,33 +42,33 @@ class SourceDatabase:
 
         Raises ServerError, also if the server is lost meanwhile.
         """
-        if self._place is None:
-            self._place = WorkerDatabase(self._arm, self._worker)
+        if self._worker_db is None:
+            self._worker_db = WorkerDatabase(self._arm, self._worker)
         else:
-            self._place.renew()
+            self._worker_db.renew()
         try:
-            with self._connected(self._place) as connection:
+            with self._connected(self._worker_db) as connection:
                 for step in (Step("CREATE SCHEMA duel"), *scene):
                     _execute(connection, step)
                 yield connection
         except psycopg.OperationalError as error:
             raise ServerError(f"arm {self._arm.name} goes away while a source asks it: {error}") from error
 
-    def _connected(self, place: WorkerDatabase) -> psycopg.Connection[Any]:
+    def _connected(self, worker_db: WorkerDatabase) -> psycopg.Connection[Any]:
         return psycopg.connect(
-            host=str(place.cluster.socket_dir),
-            port=place.cluster.port,
+            host=str(worker_db.cluster.socket_dir),
+            port=worker_db.cluster.port,
             user="postgres",
-            dbname=place.database,
+            dbname=worker_db.database,
             options=f"-c search_path={SEARCH_PATH}",
             autocommit=True,
         )
 
     def close(self) -> None:
         """Drop the database."""
-        if self._place is not None:
-            self._place.close()
-        self._place = None
+        if self._worker_db is not None:
+            self._worker_db.close()
+        self._worker_db = None
 
 
 def _execute(connection: psycopg.Connection[Any], step: Step) -> None:
