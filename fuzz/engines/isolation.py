@@ -284,5 +284,5 @@ def _crash(pair: tuple[str, str], crash: str) -> Finding:
 
 
 def settled(reference: Sequence[str], suspect: Sequence[str]) -> bool:
-    """Return whether the arms differ reproducibly: each arm's outputs are equal, and the two arms' are not."""
+    """Return whether the difference is reproducible: each arm repeats its output, and the two outputs differ."""
     return len(set(reference)) == 1 and len(set(suspect)) == 1 and reference[0] != suspect[0]

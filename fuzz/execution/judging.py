@@ -63,9 +63,9 @@ class JudgedCase:
 
     verdicts: tuple[tuple[str, Verdict], ...]
     observations: Mapping[Run, CaseObservation]
-    # ^False if judging was abandoned, or stopped at the symptom `enough`. The verdicts are then those reached so far.
+    # False if judging was abandoned, or stopped at the symptom `enough`. The verdicts are then those reached so far.
     complete: bool = True
-    # ^symptoms of unconfirmed findings when judging stopped
+    # symptoms of unconfirmed findings when judging stopped
     symptoms: frozenset[str] = frozenset()
 
     @property

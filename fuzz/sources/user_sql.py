@@ -114,7 +114,7 @@ _STATEMENT: Final = re.compile(r"(?:duration: \S+ ms  )?(?:statement|execute [^:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The messages of each script, and recorded statements, whose order is unknown."""
+    """The messages of each script in order, and recorded statements in unknown order."""
 
     scripts: tuple[tuple[Sent, ...], ...]
     recorded: tuple[str, ...]

@@ -150,7 +150,7 @@ _MEMORIES = Weighted(
     (34, Memory(4096, 2)), (24, Memory(1024)), (12, Memory(64)), (8, Memory(64, 2)), (12, Memory(256)),
     (10, Memory(128, 3)),
 )  # fmt: skip
-# ^upper bound of rows in pooled scenes, where slow scans make parallel processes take turns
+# upper bound of rows in pooled scenes, where slow scans make parallel processes take turns
 _POOLED = 4200
 _SOURCES = 5  # sources in addition to the tables
 

@@ -28,7 +28,7 @@ class Tree:
     rows: int
     conditions: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
-    # ^aliases of tables that no outer join extends with NULLs
+    # aliases of tables that no outer join extends with NULLs
     lockable: tuple[str, ...] = ()
 
     def where(self) -> str:

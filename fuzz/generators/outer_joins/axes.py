@@ -104,7 +104,7 @@ class Axes:
     memory: Memory
     partitioned: bool
     pooled: bool  # so large that even the memory of several processes is too small
-    # ^numbers of rows matter, and the sources are misestimated already
+    # numbers of rows matter, and the sources are misestimated already
     sized: bool = False
 
     @property
