@@ -5,7 +5,8 @@ All randomness comes from `randrange`. Zero always selects the simplest option, 
 
 import random
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 from itertools import accumulate
 from typing import Generic, ParamSpec, TypeVar
 
@@ -37,6 +38,22 @@ def chance(rng: random.Random, percent: int) -> bool:
 def pick(rng: random.Random, options: Sequence[T]) -> T:
     """Return one option; all are equally likely."""
     return options[rng.randrange(len(options))]
+
+
+def pick_name(rng: random.Random, weights: Mapping[str, int]) -> str:
+    """Return a name with a probability proportional to its weight, so that a new name changes only its own picks.
+
+    Rendezvous hashing: a name has as many hashes of one random number as its weight, and the greatest hash wins.
+    Source: Thaler and Ravishankar, "Using name-based mappings to increase hit rates", IEEE/ACM Transactions on
+    Networking 6(1), 1998.
+    """
+    drawn = rng.randrange(1 << 64)
+    hashes = {name: [_hash(f"{drawn} {name} {n}") for n in range(weight)] for name, weight in weights.items()}
+    return max((hash_, name) for name, own in hashes.items() for hash_ in own)[1]
+
+
+def _hash(text: str) -> bytes:
+    return sha256(text.encode()).digest()
 
 
 def between(rng: random.Random, low: int, high: int) -> int:

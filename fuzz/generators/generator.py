@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from fuzz import generators
-from fuzz.generators.choices import pick
+from fuzz.generators.choices import pick_name
 from oracles.model.case import Case, Step
 from oracles.model.discovery import instances
 
@@ -36,6 +36,8 @@ class Generator(ABC):
     name: ClassVar[str]
     # Suitable modes: names from fuzz/execution/modes.py, or compositions of them (joined by +).
     modes: ClassVar[tuple[str, ...]]
+    scene_weight: ClassVar[int] = 0  # share of its scenes among those that sources use; 0: none
+    query_weight: ClassVar[int] = 0  # share of its queries among those that the source `qpg` uses; 0: none
 
     @abstractmethod
     def generate(self, rng: random.Random, scale: Scale) -> Case:
@@ -53,4 +55,6 @@ def small_scene(rng: random.Random, scale: Scale) -> tuple[Step, ...]:
     It suits statements that join tables without conditions.
     """
     small = replace(scale, rows=scale.rows // 5, queries=1)
-    return pick(rng, list(all_generators().values())).generate(rng, small).scene
+    generators = all_generators()
+    name = pick_name(rng, {name: generator.scene_weight for name, generator in generators.items()})
+    return generators[name].generate(rng, small).scene

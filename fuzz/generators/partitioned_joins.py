@@ -42,6 +42,8 @@ class PartitionedJoins(Generator):
         "cursor",
         "closed_early",
     )
+    scene_weight: ClassVar[int] = 1
+    query_weight: ClassVar[int] = 10  # the most plan shapes, and scenes that are created fast
 
     def generate(self, rng: random.Random, scale: Scale) -> Case:
         """Return a case: a scene of two to five tables, then queries over them."""

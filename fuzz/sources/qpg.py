@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Final
 import psycopg
 
 from fuzz.errors import CaseError
-from fuzz.generators.choices import Weighted, between, chance, pick, some
+from fuzz.generators.choices import between, chance, pick, pick_name, some
 from fuzz.generators.generator import Scale, all_generators
 from fuzz.sources.context import UserInput
 from fuzz.sources.source import Source
@@ -125,8 +125,6 @@ MUTATIONS: Final[Mapping[str, Callable[[random.Random, Table], str]]] = {
 }
 
 
-# Generators whose scenes are created fast. Queries of the most frequent one have the most plan shapes.
-_GENERATORS: Final = Weighted((50, "partitioned_joins"), (20, "outer_joins"), (15, "hash_growth"), (15, "copy_batches"))
 _SMALLER: Final = 3  # divisor of the scale's rows: each query runs often, so more queries are better than more rows
 _DRAWN: Final = 3  # queries generated per query of a case
 _BARREN_QUERIES: Final = 5  # queries in a row without a new shape, before a mutation
@@ -157,8 +155,10 @@ class Qpg(Source):
     def generate(self, rng: random.Random, scale: Scale) -> Case:
         """Return a case. Raises CaseError, ServerError."""
         drawn = replace(scale, rows=scale.rows // _SMALLER, queries=scale.queries * _DRAWN)
+        generators = all_generators()
+        weights = {name: generator.query_weight for name, generator in generators.items()}
         for _ in range(_TRIES):
-            case = all_generators()[_GENERATORS.pick(rng)].generate(rng, drawn)
+            case = generators[pick_name(rng, weights)].generate(rng, drawn)
             queries = [step for step in case.steps if step.kind is Kind.QUERY and not step.params]
             if not queries:
                 continue
@@ -166,7 +166,7 @@ class Qpg(Source):
                 steps = Guide(connection, rng).steps(queries, scale.queries)
             if steps:
                 return Case(self.name, case.scene, steps)
-        raise CaseError(f"no query of {', '.join(_GENERATORS.options)} could be planned, on {_TRIES} scenes")
+        raise CaseError(f"no query of a generator could be planned, on {_TRIES} scenes")
 
 
 @dataclass(slots=True)

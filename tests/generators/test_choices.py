@@ -3,7 +3,7 @@
 import random
 from collections import Counter
 
-from fuzz.generators.choices import Weighted, between, chance, first_made, pick, shuffled, some
+from fuzz.generators.choices import Weighted, between, chance, first_made, pick, pick_name, shuffled, some
 
 
 class Zero(random.Random):
@@ -41,6 +41,23 @@ def test_picks_stay_within_what_there_is() -> None:
         assert sorted(shuffled(rng, "abcd")) == list("abcd")
         assert len(set(some(rng, "abcd", 3))) == 3
     assert some(rng, "ab", 5) in {("a", "b"), ("b", "a")}
+
+
+def test_names_are_picked_by_weight() -> None:
+    rng = random.Random(4)
+    drawn = Counter(pick_name(rng, {"often": 7, "rarely": 1, "never": 0}) for _ in range(4_000))
+    assert drawn.keys() == {"often", "rarely"}
+    assert 3_350 < drawn["often"] < 3_650
+
+
+def test_a_new_name_changes_only_the_picks_that_it_wins() -> None:
+    before, after = random.Random(5), random.Random(5)
+    weights = {"a": 3, "b": 1}
+    pairs = [(pick_name(before, weights), pick_name(after, {"new": 1, **weights})) for _ in range(1_000)]
+    changed = [new for old, new in pairs if old != new]
+    assert set(changed) == {"new"}
+    assert 150 < len(changed) < 250
+    assert before.getstate() == after.getstate()
 
 
 def test_constructors_that_do_not_fit_are_drawn_again_a_few_times() -> None:

@@ -95,6 +95,8 @@ class CopyBatches(Generator):
         "parallel",
         "no_pruning",
     )
+    scene_weight: ClassVar[int] = 1
+    query_weight: ClassVar[int] = 3
 
     def generate(self, rng: random.Random, scale: Scale) -> Case:
         """Return a scene of one to three tables, perhaps with views, and 10 to about `scale.queries` + 10 steps."""

@@ -21,6 +21,7 @@ class ForeignAnalyze(Generator):
 
     name: ClassVar[str] = "foreign_analyze"
     modes: ClassVar[tuple[str, ...]] = ("plain", "extended", "prepared_generic", "cursor")
+    scene_weight: ClassVar[int] = 1
 
     def generate(self, rng: random.Random, scale: Scale) -> Case:
         """Return a case: up to three remote relations with their foreign tables, then actions on them."""

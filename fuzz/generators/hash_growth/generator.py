@@ -30,6 +30,8 @@ class HashGrowth(Generator):
         "cursor",
         "closed_early",
     )
+    scene_weight: ClassVar[int] = 1
+    query_weight: ClassVar[int] = 3
 
     def generate(self, rng: random.Random, scale: Scale) -> Case:
         """Return a case: a scene with misestimated sources, then joins of them."""

@@ -130,6 +130,7 @@ class ManyPartitions(Generator):
         "cursor",
         "closed_early",
     )
+    scene_weight: ClassVar[int] = 1
 
     def generate(self, rng: random.Random, scale: Scale) -> Case:
         """Return a case: a scene of three to five tables, then queries, and prepared statements executed around DDL."""

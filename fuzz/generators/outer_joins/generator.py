@@ -33,6 +33,8 @@ class OuterJoins(Generator):
         "cursor",
         "closed_early",
     )
+    scene_weight: ClassVar[int] = 1
+    query_weight: ClassVar[int] = 4
 
     def generate(self, rng: random.Random, scale: Scale) -> Case:
         """Return a case: a scene of three tables, and perhaps a function, then actions on joins of them."""
