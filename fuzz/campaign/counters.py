@@ -9,13 +9,14 @@ from fuzz.execution.judging import JudgedCase
 from oracles.model.case import Case
 from oracles.model.finding import Finding
 from oracles.model.observation import CaseObservation, Outcome
-from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
+from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Unstable, Verdict
 from oracles.result import Result
 
 HARNESS = "pgduel"  # in the place of an oracle: the case could not be tried at all
 
 KINDS: dict[type[Verdict], str] = {
     Agree: "agree",
+    NotApplicable: "not_applicable",
     Finding: "finding",
     Inconclusive: "inconclusive",
     Unstable: "unstable",
@@ -91,7 +92,7 @@ class Counters:
         results = (verdict for oracle, verdict in judged.verdicts if oracle == Result.name)
         compared = sum(verdict.statements for verdict in results if isinstance(verdict, Agree))
         what = Counter({"cases": 1, "statements": len(case.all_steps), "compared": compared})
-        what.update(_words(verdict) for _, verdict in judged.verdicts if not isinstance(verdict, Agree))
+        what.update(_words(verdict) for _, verdict in judged.verdicts if not isinstance(verdict, Agree | NotApplicable))
         modes = "+".join(mode.name for mode in case.modes)
         self.parts.update({(case.generator, modes, case.part, name): count for name, count in what.items()})
 

@@ -36,7 +36,7 @@ def _undecided(counters: Counters) -> list[str]:
     verdicts: Counter[tuple[str, str]] = Counter()
     undecided: Counter[tuple[str, str]] = Counter()
     for (oracle, generator, kind), count in counters.verdicts.items():
-        verdicts[oracle, generator] += count if oracle != HARNESS else 0
+        verdicts[oracle, generator] += count if oracle != HARNESS and kind != "not_applicable" else 0
         undecided[oracle, generator] += count if kind == "inconclusive" else 0
     return [
         f"{oracle} on {generator}: {undecided[oracle, generator] / count:.0%} of the verdicts were inconclusive"

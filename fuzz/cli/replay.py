@@ -26,7 +26,7 @@ from fuzz.sources.workloads import require_workload
 from fuzz.triage.reproducer.load import load
 from oracles.model.case import Case
 from oracles.model.observation import Outcome
-from oracles.model.oracle import Agree, all_oracles, duel
+from oracles.model.oracle import Agree, NotApplicable, all_oracles, duel
 
 _SYNTAX_ERROR = "42601"
 
@@ -124,6 +124,8 @@ def _tell(wanted: _Wanted, judged: JudgedCase, not_compared: Iterable[str]) -> N
     for oracle, verdict in judged.verdicts:
         if isinstance(verdict, Agree):
             say(f"{oracle}: nothing to report of {verdict.statements} statements")
+        elif isinstance(verdict, NotApplicable):
+            say(f"{oracle}: nothing to compare")
         elif verdict not in judged.findings:
             say(f"{oracle}: {verdict}")
     for finding in judged.findings:

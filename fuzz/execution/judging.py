@@ -13,7 +13,7 @@ from oracles.framework.majority import with_votes
 from oracles.model.case import Case
 from oracles.model.finding import Finding
 from oracles.model.observation import CaseObservation, Run
-from oracles.model.oracle import Agree, More, Observations, Oracle, Verdict
+from oracles.model.oracle import Agree, More, NotApplicable, Observations, Oracle, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def judge_case(
             break
         wanted = _unobserved(assignments, judged, observations)
     verdicts = (
-        (assignment.oracle.name, verdict)
+        (assignment.oracle.name, _applicable(verdict))
         for assignment, given in zip(
             assignments, judged, strict=False
         )  # there is no judgement if the first runs were abandoned
@@ -124,6 +124,11 @@ def judge_case(
         for verdict in with_votes(given, assignment.arms)
     )
     return JudgedCase(tuple(verdicts), observations, complete=not wanted, symptoms=symptoms)
+
+
+def _applicable(verdict: Verdict) -> Verdict:
+    """Return the verdict, or NotApplicable for an agreement on no statement."""
+    return NotApplicable() if isinstance(verdict, Agree) and not verdict.statements else verdict
 
 
 def _first_runs(assignments: Sequence[Assignment], case: Case) -> Iterator[Run]:

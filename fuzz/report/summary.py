@@ -17,7 +17,7 @@ from fuzz.triage.blame import Blame
 from fuzz.triage.bugs import Bug, bug_key, bugs
 from fuzz.triage.stored_finding import StoredFinding, unsettled
 
-KINDS = ("agree", "finding", "unstable", "inconclusive")
+KINDS = ("agree", "finding", "unstable", "inconclusive", "not_applicable")
 LISTED_REASONS = 12
 
 
@@ -166,7 +166,7 @@ def _oracles(counters: Counters) -> Table:
         kinds[oracle, kind] += count
     table = Table(box=None, pad_edge=False, show_header=False)
     for oracle in sorted({oracle for oracle, _ in kinds}):
-        others = (f"{kinds[oracle, kind]} {kind}" for kind in KINDS if kind != "agree" and kinds[oracle, kind])
+        others = (f"{kinds[oracle, kind]} {kind}" for kind in KINDS[1:-1] if kinds[oracle, kind])
         table.add_row(oracle, f"{judged[oracle]} statements judged", ", ".join(others))
     return table
 

@@ -22,7 +22,7 @@ from oracles.model.case import Case, Step
 from oracles.model.finding import Evidence, Finding
 from oracles.model.mode import Mode, Protocol
 from oracles.model.observation import Outcome, Run
-from oracles.model.oracle import Agree, Canary, More, Observations, Oracle, Unstable, Verdict, accused
+from oracles.model.oracle import Agree, Canary, More, NotApplicable, Observations, Oracle, Unstable, Verdict, accused
 from oracles.model.sampling import ESTIMATED, Sample
 from oracles.sql.case_views import made_by, used_by
 
@@ -84,7 +84,7 @@ class _Arm:
     def verdicts(self) -> Iterator[Verdict]:
         """Yield what is to be said; needs all runs."""
         if not (asked := self.asked()):
-            yield Agree(0)
+            yield NotApplicable()
             return
         broken = self._broken(asked)
         again = {(position, pair) for position, pair, _, _ in self._broken(asked, AGAIN)} if any(broken) else set()
@@ -172,7 +172,7 @@ class Cert(Oracle):
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
         """Return a finding for each kind of restriction that raises an estimate; ask for the plans that tell."""
         if case not in (ESTIMATED if len(arms) > 1 else ESTIMATED.alone):
-            return (Agree(0),) * len(accused(arms))
+            return (NotApplicable(),) * len(accused(arms))
         judges = [_Arm(Played(case, arm, observations)) for arm in arms]
         if missing := [run for judge in judges for run in judge.missing()]:
             return More(tuple(dict.fromkeys(missing)))

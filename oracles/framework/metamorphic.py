@@ -20,7 +20,17 @@ from oracles.model.case import Case
 from oracles.model.finding import Evidence, Finding, as_all_do, pairs_of
 from oracles.model.mode import Mode
 from oracles.model.observation import Run
-from oracles.model.oracle import Agree, Inconclusive, More, Observations, Oracle, Unstable, Verdict, accused
+from oracles.model.oracle import (
+    Agree,
+    Inconclusive,
+    More,
+    NotApplicable,
+    Observations,
+    Oracle,
+    Unstable,
+    Verdict,
+    accused,
+)
 
 AGAIN: Final = Mode("again 1")
 _ROWS: Final = (Aspect.ROWS, Aspect.ROW_COUNT)
@@ -38,7 +48,7 @@ class Metamorphic(Oracle):
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
         """Return a finding for each claim that does not hold on an arm; ask for the runs that it takes to tell."""
         if not any(case in (sample if len(arms) > 1 else sample.alone) for sample in self.samples):
-            return (Agree(0),) * len(accused(arms))
+            return (NotApplicable(),) * len(accused(arms))
         judges = [_Judge(self, Played(case, arm, observations)) for arm in arms]
         wanted = [judge.more() for judge in judges]
         if missing := dict.fromkeys(run for more in wanted for run in more.runs):

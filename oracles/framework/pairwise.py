@@ -8,7 +8,7 @@ from typing import Final
 from oracles.model.case import Case
 from oracles.model.mode import Mode
 from oracles.model.observation import Run
-from oracles.model.oracle import Agree, More, Observations, Oracle, Verdict, duel, judge_each
+from oracles.model.oracle import More, NotApplicable, Observations, Oracle, Verdict, duel, judge_each
 
 AGAIN: Final = tuple(Mode(f"again {number}") for number in range(1, 7))  # equal runs are executed once: names differ
 
@@ -58,5 +58,5 @@ class Sampled(Pairwise):
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
         """Judge each other arm against `arms[0]` if the case is looked at, else agree on nothing."""
         if not self.looks(case, arms):
-            return (Agree(0),) * len(arms[1:])
+            return (NotApplicable(),) * len(arms[1:])
         return super().judge(case, arms, observations)

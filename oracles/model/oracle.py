@@ -25,6 +25,11 @@ class Agree:
 
 
 @dataclass(frozen=True, slots=True)
+class NotApplicable:
+    """The oracle had nothing to compare: the case is not in its sample, or has no statement that it can judge."""
+
+
+@dataclass(frozen=True, slots=True)
 class Inconclusive:
     """The oracle could not judge, and why (a few words, the same for equal causes: they are counted)."""
 
@@ -49,7 +54,7 @@ class More:
     symptoms: frozenset[str] = frozenset()
 
 
-Verdict = Agree | Finding | Inconclusive | Unstable
+Verdict = Agree | NotApplicable | Finding | Inconclusive | Unstable
 Observations = Mapping[Run, CaseObservation]
 
 

@@ -23,9 +23,9 @@ from oracles.model import sampling
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Finding
 from oracles.model.observation import CaseObservation, Column, Message, Observation, Outcome, Residue, Resources, Run
-from oracles.model.oracle import Agree, Oracle, all_oracles
+from oracles.model.oracle import Oracle, all_oracles
 from oracles.model.sampling import BY_NAME, Sample
-from tests.oracles.observed import ByHand, ok, row, seated
+from tests.oracles.observed import ByHand, agreed, ok, row, seated
 
 CHECKOUT = Path(__file__).parents[2]
 ORACLES = all_oracles()
@@ -180,7 +180,7 @@ def test_equal_and_sound_observations_agree(oracle: Oracle, seed: int) -> None:
     sound = CaseObservation("", steps, (("t", "1 7"),), Residue(), ())
     judged = judge_case(ByHand(lambda run: sound), seated((oracle,), ("master", "patched", "third")), case)
     least = len(steps) if oracle.name in JUDGE_EACH_STATEMENT else 0
-    assert judged.verdicts in [((oracle.name, Agree(judged)),) * 2 for judged in range(least, len(steps) + 1)]
+    assert judged.verdicts in [((oracle.name, agreed(judged)),) * 2 for judged in range(least, len(steps) + 1)]
 
 
 def test_verdicts_do_not_depend_on_the_hash_seed() -> None:

@@ -9,7 +9,7 @@ from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Finding
 from oracles.model.mode import Mode
 from oracles.model.observation import CaseObservation, Message, Observation, Outcome, Residue, Run
-from oracles.model.oracle import Oracle, Verdict
+from oracles.model.oracle import Agree, NotApplicable, Oracle, Verdict
 
 ARMS = ("master", "patched")
 LOST = Observation(Outcome.LOST)
@@ -80,6 +80,11 @@ def judged(
 ) -> tuple[Verdict, ...]:
     """Return the oracle's verdicts."""
     return tuple(verdict for _, verdict in judge_case(ByHand(respond), seated((oracle,), arms), case).verdicts)
+
+
+def agreed(statements: int) -> Verdict:
+    """Return the verdict on so many statements without a difference."""
+    return Agree(statements) if statements else NotApplicable()
 
 
 def finding(verdicts: Sequence[Verdict]) -> Finding:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from oracles.cert.oracle import Cert, is_simple
 from oracles.model.case import Case
 from oracles.model.observation import CaseObservation, Observation, Run
-from oracles.model.oracle import Agree, Unstable, Verdict
+from oracles.model.oracle import Agree, NotApplicable, Unstable, Verdict
 from oracles.model.sampling import ESTIMATED
 from tests.oracles.observed import case, finding, judged, ok, query, seen
 
@@ -53,7 +53,7 @@ def test_what_all_arms_expect_is_the_bases_own() -> None:
 
 def test_one_row_is_the_least_and_no_rows_are_known_not_expected() -> None:
     assert duel(lambda name, run: 1) == (Agree(1),)
-    assert duel(lambda name, run: 0 if name.startswith("w") else 7) == (Agree(0),)
+    assert duel(lambda name, run: 0 if name.startswith("w") else 7) == (NotApplicable(),)
 
 
 def test_what_does_not_show_again_is_unstable() -> None:
@@ -62,7 +62,7 @@ def test_what_does_not_show_again_is_unstable() -> None:
 
 
 def test_extended_statistics_may_know_better() -> None:
-    assert duel(lambda name, run: 11 if name == "n0" else 10, known=replace(ok(), rows=())) == (Agree(0),)
+    assert duel(lambda name, run: 11 if name == "n0" else 10, known=replace(ok(), rows=())) == (NotApplicable(),)
 
 
 def test_nothing_is_said_of_what_is_asked_once_for_all_rows() -> None:
@@ -75,4 +75,4 @@ def test_nothing_is_said_of_what_is_asked_once_for_all_rows() -> None:
 def test_cases_that_are_not_sampled_are_not_looked_at() -> None:
     others = [replace(PLAYED, modes=(), steps=(query(f"SELECT a.x FROM a WHERE a.x <> {n}"),)) for n in range(200)]
     skipped = next(each for each in others if each not in ESTIMATED)
-    assert duel(lambda name, run: 11 if name == "n0" else 10, skipped) == (Agree(0),)
+    assert duel(lambda name, run: 11 if name == "n0" else 10, skipped) == (NotApplicable(),)

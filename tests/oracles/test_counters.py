@@ -9,7 +9,7 @@ from oracles.counters import Counters
 from oracles.model.oracle import Agree, Inconclusive, Verdict
 from oracles.model.sampling import EXPLAINED
 from tests.oracles.explained import Node, explained_case, hash_join, node
-from tests.oracles.observed import LOST, case, finding, judged, query, seen
+from tests.oracles.observed import LOST, agreed, case, finding, judged, query, seen
 
 CASE = case(query(), modes=(EXPLAINED.mode,))
 FILTER = {
@@ -98,7 +98,7 @@ def test_a_contradiction_is_a_finding(join: Node, identity: str) -> None:
     ],
 )
 def test_what_adds_up_is_none(plan: Node | None) -> None:
-    assert duel(plan) == (Agree(0 if plan is None else 1),)
+    assert duel(plan) == (agreed(0 if plan is None else 1),)
 
 
 def test_a_sort_reads_all_however_few_rows_are_wanted() -> None:

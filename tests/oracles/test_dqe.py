@@ -4,7 +4,7 @@ import pytest
 
 from oracles.dqe import Dqe, changes
 from oracles.model.observation import CaseObservation, Observation, Run
-from oracles.model.oracle import Agree
+from oracles.model.oracle import Agree, NotApplicable
 from oracles.model.sampling import CHANGED
 from tests.oracles.observed import case, finding, judged, ok, query, seen
 
@@ -64,9 +64,9 @@ def test_equal_rows_agree() -> None:
 
 
 def test_triggers_may_do_otherwise() -> None:
-    assert judged(Dqe(), CASE, lambda run: answer(run, undisturbed=False, deleted="6")) == (Agree(0),)
+    assert judged(Dqe(), CASE, lambda run: answer(run, undisturbed=False, deleted="6")) == (NotApplicable(),)
 
 
 def test_an_open_transaction_is_left_alone() -> None:
     respond = judged(Dqe(), CASE, lambda run: answer(run, undisturbed=True, deleted="6", transaction="T"))
-    assert respond == (Agree(0),)
+    assert respond == (NotApplicable(),)

@@ -9,7 +9,7 @@ from fuzz.execution.judging import judge_case
 from oracles.hang import PATIENCE, Hang
 from oracles.model.finding import Finding
 from oracles.model.observation import CaseObservation, Observation, Run
-from oracles.model.oracle import Agree, Inconclusive
+from oracles.model.oracle import Agree, Inconclusive, NotApplicable
 from tests.oracles.observed import (
     LOST,
     SKIPPED,
@@ -69,7 +69,7 @@ def test_what_does_not_end_on_the_reference_either_is_no_finding() -> None:
 @pytest.mark.parametrize("broken", [timeout(), LOST])
 def test_after_a_step_that_did_not_end_the_arms_are_not_compared(broken: Observation) -> None:
     ours, theirs = seen(broken, ok("2"), ok("3")), seen(broken, timeout(), ok("3"))
-    assert judged(Hang(), CASE, lambda run: ours if run.arm == "master" else theirs) == (Agree(0),)
+    assert judged(Hang(), CASE, lambda run: ours if run.arm == "master" else theirs) == (NotApplicable(),)
 
 
 def test_an_error_on_the_reference_is_an_end_too() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from oracles.lost_connection import LostConnection
 from oracles.model.observation import CaseObservation, Message, Observation, Outcome, Run
-from oracles.model.oracle import Agree, Inconclusive, Verdict
+from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Verdict
 from tests.oracles.observed import LOST, SKIPPED, case, finding, judged, ok, query, seen, timeout, way
 
 CASE = case(query(), query(), query())
@@ -50,4 +50,4 @@ def test_a_crash_is_the_business_of_another_oracle() -> None:
 
 def test_after_a_timeout_the_arms_are_not_compared() -> None:
     ours, theirs = seen(timeout(), ok("2"), ok("3")), replace(seen(timeout(), FATAL, SKIPPED), residue=None)
-    assert judged(LostConnection(), CASE, lambda run: ours if run.arm == "master" else theirs) == (Agree(0),)
+    assert judged(LostConnection(), CASE, lambda run: ours if run.arm == "master" else theirs) == (NotApplicable(),)

@@ -9,7 +9,7 @@ from fuzz.execution.judging import judge_case
 from oracles.metamorphic_joins import MetamorphicJoins
 from oracles.model.case import Case
 from oracles.model.observation import CaseObservation, Observation, Run
-from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
+from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Unstable, Verdict
 from oracles.model.sampling import REWRITTEN
 from tests.oracles.observed import LOST, ByHand, case, error, finding, judged, ok, query, seated, seen, timeout
 
@@ -89,7 +89,7 @@ def test_an_arm_without_the_filter_is_not_taken_to_agree() -> None:
     broken = on("patched", ["unfiltered"], ok("1"))
     assert duel(broken, knows_filter=False) == (Agree(1),)
     inner = case(query("SELECT a.x FROM a JOIN b ON a.k = b.k"), modes=(REWRITTEN.mode,))
-    assert duel(broken, inner, knows_filter=False) == (Agree(0),)
+    assert duel(broken, inner, knows_filter=False) == (NotApplicable(),)
     assert finding(duel(broken, inner))
 
 
@@ -125,7 +125,7 @@ def test_a_rewritten_query_that_fails_says_nothing(cut: Observation) -> None:
 
 
 def test_a_query_that_fails_is_not_rewritten() -> None:
-    assert duel(lambda asked, run: error("22012")) == (Agree(0),)
+    assert duel(lambda asked, run: error("22012")) == (NotApplicable(),)
 
 
 def test_other_queries_are_left_empty_unless_they_have_parameters_or_fail() -> None:

@@ -8,7 +8,7 @@ import pytest
 from fuzz.execution.judging import judge_case
 from oracles.model.case import Case
 from oracles.model.observation import CaseObservation, Observation, Run
-from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
+from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Unstable, Verdict
 from oracles.model.sampling import PLANNED
 from oracles.planning_cost import PlanningCost
 from tests.oracles.observed import LOST, ByHand, case, finding, ok, query, seated, seen, way
@@ -84,4 +84,4 @@ def test_one_round_that_says_otherwise_ends_it() -> None:
 def test_a_lost_connection_proves_nothing() -> None:
     lost = CaseObservation("", (planned(1.0), LOST))
     verdicts, _ = judged(lambda run: lost if run.arm == "patched" else seen(planned(1.0), planned(1.0)))
-    assert verdicts == (Inconclusive("connection lost"), Agree(0))
+    assert verdicts == (Inconclusive("connection lost"), NotApplicable())

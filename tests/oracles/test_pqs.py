@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from oracles.model.observation import CaseObservation, Observation, Run
-from oracles.model.oracle import Agree
+from oracles.model.oracle import Agree, NotApplicable
 from oracles.model.sampling import PIVOTED
 from oracles.pqs import Pqs, pivots
 from tests.oracles.observed import case, error, finding, judged, ok, query, seen
@@ -76,8 +76,8 @@ def test_a_reader_is_shown_all_that_was_asked() -> None:
 
 
 def test_an_empty_table_has_no_row_to_find() -> None:
-    assert judged(Pqs(), ONE, answering(ok(), ok("t"), ok())) == (Agree(0),)
+    assert judged(Pqs(), ONE, answering(ok(), ok("t"), ok())) == (NotApplicable(),)
 
 
 def test_a_condition_that_cannot_be_worked_out_says_nothing() -> None:
-    assert judged(Pqs(), ONE, answering(ok("'(5)'"), error("22012"), ok())) == (Agree(0),)
+    assert judged(Pqs(), ONE, answering(ok("'(5)'"), error("22012"), ok())) == (NotApplicable(),)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from oracles.model.case import Case, Step
 from oracles.model.observation import CaseObservation, Column, Observation, Run
-from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
+from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Unstable, Verdict
 from oracles.reported import AS_BEFORE, OF_THIS_SCENE, Reported
 from tests.oracles.observed import case, error, finding, judged, ok, query, seen
 
@@ -38,17 +38,17 @@ def test_other_rows_are_a_finding_that_shows_both_queries() -> None:
 
 
 def test_queries_without_a_tag_are_not_held_against_each_other() -> None:
-    assert duel({LEFT: ok("1"), RIGHT: ok("2")}, case(query(LEFT), query(RIGHT))) == (Agree(0),)
+    assert duel({LEFT: ok("1"), RIGHT: ok("2")}, case(query(LEFT), query(RIGHT))) == (NotApplicable(),)
 
 
 def test_a_query_that_fails_says_nothing() -> None:
-    assert duel({LEFT: error("22012"), RIGHT: ok("2")}) == (Agree(0),)
+    assert duel({LEFT: error("22012"), RIGHT: ok("2")}) == (NotApplicable(),)
     assert not any(isinstance(each, Inconclusive) for each in duel({LEFT: ok("1"), RIGHT: error("22012")}))
 
 
 def test_sums_of_floating_point_numbers_are_not_compared() -> None:
     rounded = replace(ok("0.1"), columns=(Column("sum", "701"),))
-    assert duel({LEFT: rounded, RIGHT: replace(rounded, rows=ok("0.2").rows)}) == (Agree(0),)
+    assert duel({LEFT: rounded, RIGHT: replace(rounded, rows=ok("0.2").rows)}) == (NotApplicable(),)
 
 
 def test_what_differs_once_is_no_finding() -> None:

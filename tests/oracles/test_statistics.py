@@ -9,7 +9,7 @@ import pytest
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Finding
 from oracles.model.observation import CaseObservation, Message, Observation, Remote, Residue, Run
-from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
+from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Unstable, Verdict
 from oracles.statistics.oracle import Statistics
 from tests.oracles.observed import LOST, error, judged, ok, row
 
@@ -140,9 +140,9 @@ def test_a_lost_connection_proves_nothing() -> None:
 def test_what_was_not_analyzed_is_not_judged() -> None:
     sound = analyzed()
     failed = replace(sound, steps=(ok(), error("42501"), error("42501")))
-    assert verdicts(failed) == (Agree(0),)
+    assert verdicts(failed) == (NotApplicable(),)
     skipped = replace(sound, steps=(ok(), replace(ok(), messages=()), Observation(ok().outcome)))
-    assert verdicts(skipped) == (Agree(0),)
+    assert verdicts(skipped) == (NotApplicable(),)
 
 
 def test_only_cases_with_foreign_tables_are_looked_at() -> None:
