@@ -20,7 +20,7 @@ from oracles.model.oracle import Agree, Canary, Inconclusive, More, Verdict
 PATIENCE: Final = 4  # times the statement timeout
 _ENDED: Final = frozenset({Outcome.OK, Outcome.ERROR})
 _SYMPTOM: Final = "statement does not end"
-_SHORT: Final = Mode("short timeout", (("statement_timeout", "400ms"),))
+_SHORT: Final = Mode("short timeout", (("statement_timeout", "500ms"),))
 
 
 class _HangPair(Pair):
@@ -82,7 +82,7 @@ class Hang(Pairwise):
 
     name: ClassVar[str] = "hang"
     canaries: ClassVar[tuple[Canary, ...]] = (
-        Canary("slow", canary_case(query("SELECT n FROM canary"), modes=(_SHORT,))),
+        Canary("hang", canary_case(query("SELECT n FROM canary"), modes=(_SHORT,))),
     )
     reference_is_steady: ClassVar[bool] = True
     pair = _HangPair

@@ -703,6 +703,16 @@ dawdle(Oid relid)
 	}
 }
 
+static void
+hang(Oid relid)
+{
+	for (;;)
+	{
+		CHECK_FOR_INTERRUPTS();
+		pg_usleep(100000L);
+	}
+}
+
 static const Sabotage sabotages[] = {
 	{"change_cost", .planner = change_cost},
 	{"other_plan", .planner = other_plan},
@@ -746,6 +756,7 @@ static const Sabotage sabotages[] = {
 	{"warn", .aftermath = warn},
 	{"disconnect", .aftermath = disconnect},
 	{"slow", .aftermath = dawdle},
+	{"hang", .aftermath = hang},
 };
 
 /*
