@@ -5,6 +5,7 @@ import os
 import pickle
 import pkgutil
 import random
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 import oracles
 from fuzz.execution.judging import judge_case
+from fuzz.servers.modules import FAULT_INJECTOR
 from fuzz.triage.interestingness import sampled_by_name
 from oracles.framework.metamorphic import Metamorphic
 from oracles.model import sampling
@@ -203,3 +205,11 @@ def test_verdicts_do_not_depend_on_the_hash_seed() -> None:
     }
     assert len(outputs) == 1
     assert Finding.__name__.encode() in outputs.pop()
+
+
+def test_the_fault_injector_has_the_action_of_each_canary() -> None:
+    """Without this, a canary with a misspelt action would be missed in each campaign, on real servers only."""
+    module = (CHECKOUT / "fuzz" / "servers" / "modules" / f"{FAULT_INJECTOR}.c").read_text()
+    actions = set(re.findall(r'^\t\{"(\w+)", ', module, re.MULTILINE))
+    planted = {canary.sabotage.partition(":")[0] for oracle in all_oracles() for canary in oracle.canaries}
+    assert planted <= actions

@@ -74,7 +74,6 @@ PG_MODULE_MAGIC;
 #define SPILLED_BLOCKS		64
 #define HUGE_SPACE			((Size) 1 << 30)	/* bytes that outgrow adds */
 #define MANY_BUCKETS		(1 << 24)
-#define SLOW_STEPS			20	/* of 100 ms */
 
 /* A plan node that a row function stands in for. */
 typedef struct Replaced
@@ -694,16 +693,6 @@ disconnect(Oid relid)
 }
 
 static void
-dawdle(Oid relid)
-{
-	for (int i = 0; i < SLOW_STEPS; i++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		pg_usleep(100000L);
-	}
-}
-
-static void
 hang(Oid relid)
 {
 	for (;;)
@@ -755,7 +744,6 @@ static const Sabotage sabotages[] = {
 	{"panic", .aftermath = panic},
 	{"warn", .aftermath = warn},
 	{"disconnect", .aftermath = disconnect},
-	{"slow", .aftermath = dawdle},
 	{"hang", .aftermath = hang},
 };
 
