@@ -24,7 +24,7 @@ def build(
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
     list_: Annotated[bool, typer.Option("--list", help="List the builds there are, and build nothing.")] = False,
-    prune: Annotated[bool, typer.Option("--prune", help="Delete builds, and what killed builds left.")] = False,
+    prune: Annotated[bool, typer.Option("--prune", help="Delete builds and object files.")] = False,
     keep: Annotated[
         int, typer.Option(min=0, metavar="N", help="With --prune: how many of the newest builds stay.")
     ] = 0,

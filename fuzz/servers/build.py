@@ -149,7 +149,7 @@ def list_builds() -> tuple[Build, ...]:
 
 
 def prune_builds(keep: int = 0) -> tuple[Build, ...]:
-    """Delete all but the newest `keep` builds, and whatever killed builds left. Returns those deleted.
+    """Delete all but the newest `keep` builds, object files, and whatever killed builds left. Returns those deleted.
 
     Builds that are being made, or whose programs run, stay.
     """

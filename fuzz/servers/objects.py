@@ -26,6 +26,7 @@ from fuzz.servers.processes import kill_all_in
 
 _NEAR = 300  # changed files; beyond that, most object files would be useless
 _OLD = 10**9  # modification time of unchanged sources, in seconds: before any object file
+_PACKAGES = Path("/var/lib/dpkg/status")  # changes with any package; files of new packages may be older than objects
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +78,12 @@ def _changed(home: Path, tree: str) -> frozenset[str] | None:
     words = listed.decode(errors="surrogateescape").split("\0")
     changes = dict(zip(words[1::2], words[::2], strict=False))
     added = [path for path, change in changes.items() if change == "A"]
-    useless = len(changes) > _NEAR or kept["time"] >= time.time_ns() or _hides_headers(tree, added)
-    return None if useless else frozenset(changes)
+    useful = len(changes) <= _NEAR and kept.get("packages") == _packages() and kept["time"] < time.time_ns()
+    return frozenset(changes) if useful and not _hides_headers(tree, added) else None
+
+
+def _packages() -> int:
+    return _PACKAGES.stat().st_mtime_ns if _PACKAGES.exists() else 0
 
 
 def _hides_headers(tree: str, added: Sequence[str]) -> bool:
@@ -107,7 +112,7 @@ def _make(home: Path, tree: str, changed: frozenset[str] | None) -> None:
     account = server_account()
     account.give(build)
     if changed is not None:
-        copy = ["cp", "--archive", "--reflink=auto", f"{home / 'kept'}/.", "."]
+        copy = ["cp", "--archive", "--reflink=auto", "../kept/.", "."]
         done = subprocess.run(copy, cwd=build, capture_output=True, text=True, **account.options())
         if done.returncode:
             raise BuildError(f"cannot copy object files: {first_line(done.stderr)}; make room or set PGDUEL_HOME")
@@ -118,4 +123,4 @@ def _keep(home: Path, tree: str) -> None:
     (home / "kept.json").unlink(missing_ok=True)
     shutil.rmtree(home / "kept", ignore_errors=True)
     (home / "build").rename(home / "kept")
-    workdir.write(home / "kept.json", json.dumps({"tree": tree, "time": time.time_ns()}))
+    workdir.write(home / "kept.json", json.dumps({"tree": tree, "packages": _packages(), "time": time.time_ns()}))

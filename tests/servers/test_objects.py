@@ -1,0 +1,104 @@
+"""Object files: a build of a similar tree starts from them, and nothing that failed or was killed is kept."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fuzz.servers import git, objects
+from fuzz.servers.objects import workplace
+from tests.servers.rights import let_all_enter
+
+Import = Callable[..., str]
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Import:
+    """Return the tree of some files and their text, beside one that never changes."""
+    let_all_enter(tmp_path)
+    monkeypatch.setenv("PGDUEL_HOME", str(tmp_path / "home"))
+
+    def imported(**files: str) -> str:
+        directory = tmp_path / "tree"
+        shutil.rmtree(directory, ignore_errors=True)
+        for name, text in {"src/same.c": "int same;\n", **files}.items():
+            (directory / name).parent.mkdir(parents=True, exist_ok=True)
+            (directory / name).write_text(text)
+        return git.import_directory(directory)
+
+    return imported
+
+
+def compile_once(tree: str, *options: str) -> Path:
+    """Make an object file in a new workplace; return the workplace's directory."""
+    with workplace(tree, options) as place:
+        assert not place.configured
+        (place.home / "build" / "same.o").write_text("object")
+    return place.home
+
+
+def test_a_similar_tree_starts_from_kept_object_files_and_only_its_changes_are_new(tree: Import) -> None:
+    compile_once(tree(**{"src/other.c": "int old;\n"}))
+    with workplace(tree(**{"src/other.c": "int other;\n", "added.c": "int added;\n"}), ()) as place:
+        assert place.configured
+        compiled = (place.home / "build" / "same.o").stat().st_mtime_ns
+        assert (place.home / "source/src/same.c").stat().st_mtime_ns < compiled
+        for changed in ("src/other.c", "added.c"):
+            assert (place.home / "source" / changed).stat().st_mtime_ns > compiled
+
+
+def test_what_a_build_from_object_files_makes_is_not_kept(tree: Import) -> None:
+    home = compile_once(tree())
+    with workplace(tree(**{"added.c": ""}), ()) as place:
+        (place.home / "build" / "added.o").touch()
+    assert sorted(os.listdir(home)) == ["kept", "kept.json"]
+    assert os.listdir(home / "kept") == ["same.o"]
+
+
+def test_a_build_that_fails_keeps_nothing_and_harms_nothing(tree: Import) -> None:
+    def fail(files: dict[str, str]) -> None:
+        with workplace(tree(**files), ()) as place:
+            (place.home / "build" / "half.o").touch()
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail({})
+    home = compile_once(tree())
+    with pytest.raises(RuntimeError):
+        fail({"added.c": ""})
+    with workplace(tree(), ()):
+        assert os.listdir(home / "build") == ["same.o"]
+
+
+def test_what_a_killed_build_left_is_deleted(tree: Import) -> None:
+    home = compile_once(tree())
+    for left in ("source", "build"):
+        (home / left).mkdir()
+        (home / left / "half").touch()
+    with workplace(tree(), ()):
+        assert os.listdir(home / "build") == ["same.o"]
+
+
+def test_other_options_have_other_object_files(tree: Import) -> None:
+    assert compile_once(tree(), "-O1") != compile_once(tree(), "-O2")
+
+
+def test_a_tree_with_many_changes_is_compiled_from_nothing(tree: Import) -> None:
+    compile_once(tree())
+    compile_once(tree(**{f"{number}.c": "" for number in range(301)}))
+
+
+def test_a_header_with_the_name_of_another_has_all_compiled(tree: Import) -> None:
+    files = {"include/same.h": ""}
+    compile_once(tree(**files))
+    compile_once(tree(**files, **{"src/same.h": ""}))
+
+
+def test_new_packages_have_all_compiled(tree: Import, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compile_once(tree())
+    status = tmp_path / "status"
+    status.touch()
+    monkeypatch.setattr(objects, "_PACKAGES", status)
+    compile_once(tree(**{"added.c": ""}))
