@@ -28,6 +28,12 @@ def to_data(document: object) -> Any:
     return _CONVERTER.unstructure(document)
 
 
+def to_changes(document: object) -> dict[str, Any]:
+    """Return the data of those fields of a document that have not their defaults."""
+    changes: dict[str, Any] = _CHANGES.unstructure(document)
+    return changes
+
+
 def from_data(data: Any, kind: type[_T]) -> _T:
     """Return the document of a class that `to_data` made the data of. Raises DocumentError."""
     try:
@@ -73,8 +79,8 @@ def _counter_reader(kind: Any) -> Callable[[_Rows, Any], Counter[Any]]:
     return read
 
 
-def _made() -> Converter:
-    converter = Converter()
+def _made(*, omit_if_default: bool = False) -> Converter:
+    converter = Converter(omit_if_default=omit_if_default)
     for kind in (str, int, float, bool):
         converter.register_structure_hook(kind, _primitive)
     converter.register_structure_hook(StrEnum, lambda value, kind: kind(value))  # which is also a string
@@ -86,3 +92,4 @@ def _made() -> Converter:
 
 
 _CONVERTER = _made()
+_CHANGES = _made(omit_if_default=True)

@@ -59,6 +59,10 @@ def test_a_document_of_another_version_is_read() -> None:
     assert documents.loads(text, Step) == Step("SELECT 1")
 
 
+def test_changes_are_the_fields_that_have_not_their_defaults() -> None:
+    assert documents.to_changes(Mode("x", protocol=Protocol.CURSOR)) == {"name": "x", "protocol": "cursor"}
+
+
 @pytest.mark.parametrize(
     ("text", "kind", "message"),
     [

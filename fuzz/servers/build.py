@@ -1,7 +1,6 @@
 """Build: a tree compiled in a flavor and installed once, in a cache keyed by all that goes into it."""
 
 import hashlib
-import json
 import os
 import shutil
 import time
@@ -11,7 +10,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from fuzz import workdir
+from fuzz import documents, workdir
+from fuzz.documents import DocumentError
 from fuzz.errors import BuildError
 from fuzz.servers import Report
 from fuzz.servers.compile import compiled_files, compiler_version, meson_build
@@ -51,6 +51,20 @@ class Build:
     def library_path(self) -> dict[str, str]:
         """Return the environment in which isolationtester finds libpq: it lies too deep for a run path."""
         return {"LD_LIBRARY_PATH": str(self.prefix / "lib")}
+
+
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """The record of a complete build, in its directory. `fuzz/servers/doctor.py` reads it without this class."""
+
+    version: str
+    tree: str
+    flavor: str
+    configure: tuple[str, ...]
+    prefix: str  # where it was made: a copy elsewhere is no build
+    seconds: int = 0  # duration of the compilation
+    cached: int = 0  # files from the compiler's cache
+    compiled: int = 0  # other files
 
 
 def ensure_build(tree: str, flavor: Flavor, report: Report, *, label: str = "") -> Build:
@@ -100,19 +114,12 @@ def _clear(home: Path) -> None:
 def _load(home: Path) -> Build | None:
     """Return the build in a directory, if it is complete and was made there."""
     try:
-        note = json.loads((home / _NOTE).read_text())
-    except (OSError, ValueError):
+        note = documents.loads((home / _NOTE).read_text(), _Note)
+    except (OSError, UnicodeDecodeError, DocumentError):
         return None
-    if note["prefix"] != str(home / "install") or note["flavor"] not in FLAVORS:
+    if note.prefix != str(home / "install") or note.flavor not in FLAVORS:
         return None
-    return Build(
-        home.name,
-        Path(note["prefix"]),
-        note["tree"],
-        FLAVORS[note["flavor"]],
-        tuple(note["configure"]),
-        note["version"],
-    )
+    return Build(home.name, Path(note.prefix), note.tree, FLAVORS[note.flavor], note.configure, note.version)
 
 
 def _compile(home: Path, tree: str, flavor: Flavor, configure: tuple[str, ...], report: Report) -> None:
@@ -127,18 +134,10 @@ def _compile(home: Path, tree: str, flavor: Flavor, configure: tuple[str, ...], 
     with workplace(tree, (str(_RECIPE), *configure)) as place:
         version = meson_build(place, home, (*_OPTIONS, *flavor.options), flavor, report)
         cached, compiled = compiled_files(place)
-    note = {
-        "version": version,
-        "tree": tree,
-        "flavor": flavor.name,
-        "configure": configure,
-        "prefix": str(home / "install"),
-        "seconds": round(time.monotonic() - started),
-        "cached": cached,
-        "compiled": compiled,
-    }
+    seconds = round(time.monotonic() - started)
+    note = _Note(version, tree, flavor.name, configure, str(home / "install"), seconds, cached, compiled)
     draft = home / f"{_NOTE}.new"
-    draft.write_text(json.dumps(note, indent=1))
+    draft.write_text(documents.dumps(note))
     os.replace(draft, home / _NOTE)
 
 

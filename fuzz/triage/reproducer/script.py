@@ -7,11 +7,13 @@ implicit transaction outside of a block and part of the block inside, just as in
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
+from fuzz import documents
+from fuzz.documents import DocumentError
 from fuzz.errors import CaseError
 from fuzz.execution.session import CURSOR_FIRST_ROWS, EARLY_ROWS
 from fuzz.sources.scripts.psql import one_statement, tokens
@@ -29,6 +31,7 @@ _EXECUTE = re.compile(r"\s*EXECUTE \w+\s*(?:\((.*)\))?\s*", re.DOTALL)
 _DECLARE = f"DECLARE {_CURSOR} CURSOR FOR "
 _QUERY_AND_FETCH = re.compile(rf"(.*)\n;\nFETCH \d+ FROM {_CURSOR};.*", re.DOTALL)
 
+_T = TypeVar("_T")
 Unwrapped = tuple[str, tuple[str | None, ...]]
 
 
@@ -119,13 +122,7 @@ _QUERIES = frozenset({"select", "values", "table", "with"})  # how a statement b
 def write_modes(case: Case) -> Iterator[str]:
     """Return the settings of the case's modes as blocks of a script."""
     for mode in case.modes:
-        more: dict[str, Any] = {"name": mode.name}
-        if mode.protocol is not None:
-            more["protocol"] = mode.protocol
-        if mode.changes_results:
-            more["changes_results"] = True
-        if mode.optional:
-            more["optional"] = True
+        more = documents.to_changes(replace(mode, settings=()))
         yield "\n".join((mode_marker(more), *(f"SET {key} = {sql_literal(value)};" for key, value in mode.settings)))
 
 
@@ -212,24 +209,21 @@ def _read_mode(script: str, section: Section) -> Mode:
         if match is None:
             raise CaseError(f"line {message.line}: below a mode there can only be SET name = value;")
         settings.append((match[1], read_sql_literal(match[2])))
-    more = section.more
-    protocol = Protocol(more["protocol"]) if "protocol" in more else None
-    changes_results, optional = (bool(more.get(name, False)) for name in ("changes_results", "optional"))
-    return Mode(str(more.get("name", "")), tuple(settings), protocol, changes_results, optional)
+    return _document(section, {"name": "", **section.more, "settings": settings}, Mode)
+
+
+def _document(section: Section, data: Mapping[str, Any], kind: type[_T]) -> _T:
+    try:
+        return documents.from_data(data, kind)
+    except DocumentError as error:
+        raise CaseError(f"line {section.line}: what stands in braces is {error}") from error
 
 
 def _read_steps(script: str, section: Section) -> Iterator[Step]:
     kind = Kind(section.words[0])
     messages = read_messages(script, section.start, section.stop, inline_data=kind is Kind.COPY_IN)
-    more = section.more
-    plain = Step(
-        "",
-        kind,
-        params=tuple(more.get("params", ())),
-        tags=tuple(more.get("tags", ())),
-        ordered="ordered" in section.words,
-        may_fail="may_fail" in section.words,
-    )
+    flags = {flag: flag in section.words for flag in FLAGS}
+    plain = _document(section, {**section.more, **flags, "sql": "", "kind": kind, "copy_data": None}, Step)
     wrapping = next((word for word in section.words if word in WRAPPINGS), None)
     if wrapping and messages:
         sql, params = WRAPPINGS[wrapping].read(messages)

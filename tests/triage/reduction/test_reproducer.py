@@ -131,6 +131,8 @@ def test_any_psql_script_is_a_case() -> None:
         ("-- step 1: query prepared\nSELECT 1;", "line 2: this step needs PREPARE"),
         ("-- step 1: query cursor\nSELECT 1;", "line 2: this step needs DECLARE"),
         ('-- mode {"name": "x"}\nSELECT 1;', "line 2: below a mode"),
+        ('-- mode {"name": "x", "protocol": "y"}\n', "line 1: .* not a Mode: .* @ data.protocol"),
+        ('-- step 1: query {"params": [1]}\nSELECT 1;', r"line 1: .* not a Step: .* @ data.params\[0\]"),
         ("-- pgduel: {}\nSELECT 1;", "line 1: .* is damaged"),
     ],
 )
