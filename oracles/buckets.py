@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from oracles.explain.hash_join import power_of_two
 from oracles.explain.hash_memory import allowance
 from oracles.explain.inconsistencies import Contradiction, InconsistentFigures
-from oracles.explain.nodes import Node, Span, loops, places, rows
+from oracles.explain.nodes import Node, Span, loops, places, power_of_two, rows
 from oracles.framework.canaries import AS_HASH_JOIN, canary_case, query
 from oracles.model.oracle import Canary
 from oracles.model.sampling import EXPLAINED

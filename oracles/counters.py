@@ -1,8 +1,12 @@
-"""Counters: what EXPLAIN (ANALYZE) tells of a hash join adds up, on each arm by itself."""
+"""Counters: the figures of EXPLAIN (ANALYZE) add up, on each arm by itself.
 
-from collections.abc import Iterator
-from typing import ClassVar, Final
+They are those of hash joins, and those that the manifest of a series has invariants of.
+"""
 
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+from oracles.explain.figures import Figures, figures
 from oracles.explain.hash_join import IDENTITIES, Join
 from oracles.explain.inconsistencies import Contradiction, InconsistentFigures
 from oracles.explain.nodes import LocatedNode, Node, loops, places
@@ -17,23 +21,38 @@ _CANARY: Final = canary_case(
 
 
 class Counters(InconsistentFigures):
-    """Figures of joins that contradict each other are wrong, whatever the other arm says."""
+    """Inconsistent figures of EXPLAIN are a finding, whatever the other arm reports."""
 
     name: ClassVar[str] = "counters"
     canaries: ClassVar[tuple[Canary, ...]] = (Canary("miscount", _CANARY),)
 
     def contradictions(self, explained: Node) -> Iterator[Contradiction]:
-        """Yield the identities that a hash join breaks."""
-        for join in map(_join, places(explained)):
-            if join is not None:
-                broken = (each.name for each in IDENTITIES if each.fails(join))
-                yield from (Contradiction(name, f"Hash {join.kind} Join", _told(join)) for name in broken)
+        """Yield the identities that a hash join breaks, and the invariants that a feature breaks."""
+        for place in places(explained):
+            if loops(place.node) > 0:
+                yield from _of_hash_join(place)
+                found = (figures(feature, place.node) for feature in self.features)
+                yield from (broken for each in found if each is not None for broken in _of_feature(each))
 
 
-def _join(place: LocatedNode) -> Join | None:
-    """Return the hash join at this place, if there is one that ran."""
-    is_join = place.node["Node Type"] == "Hash Join" and loops(place.node) > 0
-    return Join(place.node, place.finished) if is_join else None
+def _of_hash_join(place: LocatedNode) -> Iterator[Contradiction]:
+    if place.node["Node Type"] == "Hash Join":
+        join = Join(place.node, place.finished)
+        broken = (each.name for each in IDENTITIES if each.fails(join))
+        yield from (Contradiction(name, _kind(join.node), _told(join)) for name in broken)
+
+
+def _of_feature(found: Figures) -> Iterator[Contradiction]:
+    node = found.node
+    told = _told(Join(node, finished=False)) if node["Node Type"] == "Hash Join" else ()
+    for invariant in found.broken:
+        yield Contradiction(invariant.name, _kind(node), (*told, *_figures(found.fields)))
+
+
+def _kind(node: Node) -> str:
+    """Return the type of a node as people name it: Hash Left Join."""
+    join = node.get("Join Type")
+    return f"{node['Node Type'].removesuffix(' Join')} {join} Join" if join else str(node["Node Type"])
 
 
 def _told(join: Join) -> tuple[str, ...]:
@@ -41,5 +60,8 @@ def _told(join: Join) -> tuple[str, ...]:
     return (
         f"returned {join.returned} of outer {join.outer} and inner {join.inner} in {loops(join.node)} loops",
         *(f"{key}: {told[key]}" for key in sorted(told) if "Hash B" in key or key.startswith("Rows Removed")),
-        *(f"{key}: {value}" for key, value in join.filter.items()),
     )
+
+
+def _figures(fields: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(f"{key}: {value}" for key, value in fields.items() if not isinstance(value, list | dict))

@@ -1,8 +1,8 @@
 """Metamorphic joins: claims about joins that an arm must not contradict.
 
 An outer join is a smaller join and the rows without a match; one side is its rows that have a match, and those that
-have none; and a Bloom filter changes no row (where the arm has such a filter: others lack its setting, which is not
-taken for agreement).
+have none. A feature of the arm's patches that settings disable changes no row; an arm that lacks the settings does not
+count as agreement.
 
 Plain SELECT: the part of a query that returns rows of a join as they are, on top or aggregated as a whole.
 
@@ -241,9 +241,6 @@ def _exists(relation: Any, condition: Any) -> Any:
     return ast.SubLink(subLinkType=SubLinkType.EXISTS_SUBLINK, subLinkId=0, subselect=subselect)
 
 
-WITHOUT_FILTER: Final = Mode("without Bloom filters", (("enable_hashjoin_bloom", "off"),), optional=True)
-
-
 class MetamorphicJoins(Metamorphic):
     """The same join asked for in another way has the same rows."""
 
@@ -267,17 +264,14 @@ class MetamorphicJoins(Metamorphic):
     )
 
     def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
-        """Yield the claims about outer joins, about sides of joins, and about the filter."""
+        """Yield the claims about outer joins, sides of joins, and features that settings disable."""
         queries = played.exact()
         made = {position: rewritten(sql) for position, sql in queries.items()}
         plain = {position for position in queries if not played.case.all_steps[position].params}
         parts = {position: each.parts for position, each in made.items() if each.parts}
         sides = {position: each for position, each in made.items() if each.whole and position in plain}
-        joins = {
-            position: sql
-            for position, sql in queries.items()
-            if is_known(sql) and ("JOIN" in sql.upper() or made[position])
-        }
+        known = {position: sql for position, sql in queries.items() if is_known(sql)}
+        joins = {position: sql for position, sql in known.items() if "JOIN" in sql.upper() or made[position]}
         if parts:
             yield MetamorphicRelation(
                 "outer join is not its parts", frozenset(parts), QueryVariant(), played.way(parts)
@@ -286,7 +280,9 @@ class MetamorphicJoins(Metamorphic):
             whole = played.way({position: each.whole for position, each in sides.items()})
             halves = played.way({position: each.halves for position, each in sides.items()})
             yield MetamorphicRelation("side of a join is not its halves", frozenset(sides), whole, halves)
-        if joins:
-            yield MetamorphicRelation(
-                "Bloom filter changes rows", frozenset(joins), QueryVariant(), played.way(joins, WITHOUT_FILTER)
-            )
+        for feature in self.features:
+            asked = joins if feature.joins else known
+            if asked and feature.off:
+                without = Mode(f"without {feature.name}", feature.off, optional=True)
+                name = f"{feature.title} changes rows"
+                yield MetamorphicRelation(name, frozenset(asked), QueryVariant(), played.way(asked, without))

@@ -6,8 +6,11 @@ statements, and divided by the counter `explained` they are shares.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
+
+from oracles.explain.figures import figures
+from oracles.model.feature import Feature, snake
 
 Node = Mapping[str, Any]
 
@@ -17,16 +20,20 @@ _JOINS = {"Hash Join": "hash_join", "Merge Join": "merge_join", "Nested Loop": "
 _PARTITION = re.compile(r"_\d+$")  # how EXPLAIN names a partition: the parent's alias and a number
 
 
-def reach(plan: Node) -> Counter[str]:
-    """Return the counters of one plan: the object with the key "Plan", or a plan node itself."""
+def reach(plan: Node, features: Sequence[Feature] = ()) -> Counter[str]:
+    """Return the counters of one plan: the object with the key "Plan", or a plan node itself.
+
+    `features` are the arm's, each of which may have counters of its own.
+    """
     top = plan.get("Plan", plan)
     found = {EXPLAINED}
     if _ran(top) and top["Actual Rows"] > 0:
         found.add("rows")
     for node in _nodes(top):
         found.update(_join_counters(node))
-        found.update(_filter_counters(node))
-        found.update(name for name, holds in FEATURES.get(node["Node Type"], ()) if holds(node))
+        of_features = (figures(feature, node) for feature in features)
+        found.update(name for each in of_features if each is not None for name in each.counters)
+        found.update(name for name, holds in OF_NODE.get(node["Node Type"], ()) if holds(node))
         found.update(name for name, holds in ANY_NODE if holds(node))
     return Counter(found)
 
@@ -49,17 +56,8 @@ def _join_counters(node: Node) -> Iterator[str]:
         yield from (method, kind, f"{method}.{kind}")
 
 
-def _filter_counters(node: Node) -> Iterator[str]:
-    """Yield what became of the Bloom filter of a hash join: bloom, bloom.left, bloom.left.emitted."""
-    bloom = node.get("Bloom Filter")
-    if bloom:
-        kind = _kind(node)
-        yield from ("bloom", f"bloom.{kind}")
-        yield from (f"bloom.{kind}.{branch}" for branch, taken in FILTER_BRANCHES.items() if taken(bloom))
-
-
 def _kind(join: Node) -> str:
-    return str(join["Join Type"].lower().replace(" ", "_"))
+    return snake(str(join["Join Type"]))
 
 
 def _members(node: Node) -> list[Node]:
@@ -111,26 +109,15 @@ def _cuts_off_parallel_hash(limit: Node) -> bool:
 
 _GROWN_BATCHES = _more("Hash Batches", "Original Hash Batches")
 _GROWN_BUCKETS = _more("Hash Buckets", "Original Hash Buckets")
-FILTER_BRANCHES: dict[str, Callable[[Node], bool]] = {
-    "discarded": _positive("Rows Discarded"),
-    "emitted": _positive("Rows Emitted At Once"),
-    # counted only where all rows were looked up, else it is an estimate
-    "false_positive": lambda bloom: bloom.get("Rows Not Probed", 0) == 0 < bloom.get("False Positives", 0),
-    "deferred": _positive("Probes Deferred"),
-    "switched_off": _positive("Times Switched Off"),
-    "late": _positive("Built Late"),
-    "abandoned": _positive("Abandoned"),
-    "shared": lambda bloom: bool(bloom.get("Shared")),
-}
-_Feature = tuple[str, Callable[[Node], bool]]
-_APPEND: tuple[_Feature, ...] = (
+_Test = tuple[str, Callable[[Node], bool]]
+_APPEND: tuple[_Test, ...] = (
     ("append.live>=2", _live),
     ("runtime_pruning", _pruned),
     ("partitionwise_join", _by_partition(*_JOINS)),
     ("partitionwise_aggregate", _by_partition("Aggregate")),
     *((f"children>={number}", _with_children(number)) for number in (32, 256)),
 )
-FEATURES: dict[str, tuple[_Feature, ...]] = {
+OF_NODE: dict[str, tuple[_Test, ...]] = {
     "Append": _APPEND,
     "Merge Append": (*_APPEND, ("merge_append", _ran)),
     "Hash": (
@@ -160,7 +147,7 @@ FEATURES: dict[str, tuple[_Feature, ...]] = {
     "SetOp": (("set_operation", _ran),),
     "CTE Scan": (("cte_scan", _ran),),
 }
-ANY_NODE: tuple[_Feature, ...] = (
+ANY_NODE: tuple[_Test, ...] = (
     ("initplan", lambda node: node.get("Parent Relationship") == "InitPlan"),
     ("subplan", lambda node: node.get("Parent Relationship") == "SubPlan"),
 )

@@ -24,7 +24,7 @@ from fuzz.execution.executor import Executor
 from fuzz.execution.judging import assignments, judge_case
 from fuzz.execution.source_database import SourceDatabase
 from fuzz.generators.generator import Scale
-from fuzz.servers.arm import Arm, fresh_servers
+from fuzz.servers.arm import Arm, features_of, fresh_servers
 from fuzz.sources.context import UserInput
 from fuzz.triage.executed_case import as_executed
 from fuzz.triage.triage import Triage
@@ -72,6 +72,9 @@ class _Worker:
         self._triage = Triage(work.options, work.records, self._store)
         self._assigned = assignments(all_oracles(), work.arms)
         self._arms = tuple(arm.name for arm in work.arms)
+        self._features = features_of(work.arms)
+        # Reach is that of the last arm with features: another does not have what is to be reached.
+        self._explained = next((arm.name for arm in reversed(work.arms) if arm.features), self._arms[-1])
         self._executor: Executor | None = None
         self._target = SourceDatabase(work.arms[0], name, work.given)
         self._cpu = 0.0
@@ -119,7 +122,8 @@ class _Worker:
     def _try(self, case_id: CaseId, result: RangeResult) -> None:
         """Run one case. What goes wrong in pgduel itself is counted and written down, never passed over."""
         try:
-            self._judge(case_id, case_of(case_id, Scale.of_arms(len(self._arms)), self._target), result)
+            case = case_of(case_id, Scale.of_arms(len(self._arms)), self._target, self._features)
+            self._judge(case_id, case, result)
         except (Abandoned, ServerError, StorageError):
             raise
         except Exception as error:
@@ -141,7 +145,7 @@ class _Worker:
                 result.found.append(finding.fingerprint)
         if not judged.complete:
             raise Abandoned
-        explained = Run(self._arms[-1], case.modes, explain=True)
+        explained = Run(self._explained, case.modes, explain=True)
         seen = judged.observations.get(explained)  # where an oracle asked for it
         if seen is None and case_id.index % EXPLAINED == 0:
             seen = executor.observe(case, [explained])[explained]
@@ -152,7 +156,14 @@ class _Worker:
         if case.part:
             result.counters.count_part(case, judged)
         if seen is not None:
-            _count_plans(case_id.generator, seen, result.counters)
+            self._count_plans(case_id.generator, seen, result.counters)
+
+    def _count_plans(self, generator: str, seen: CaseObservation, counters: Counters) -> None:
+        for step in seen.steps:
+            if step.plan is not None:
+                counters.reach.update(reach(step.plan, self._features))
+                counters.count_plan(generator, plan_shape(step.plan))
+        counters.reach.update(seen.reach)
 
     def _require(self, servers: list[int], case_id: CaseId) -> None:
         """Raise ServerError if one of these servers is gone: backends that lose their postmaster may do anything."""
@@ -175,11 +186,3 @@ class _Worker:
             return ReductionResult(f"finding {job.fingerprint} is not reduced: {error} ({later})")
         often = "" if smallest.always else f" ({smallest.how_often})"
         return ReductionResult(f"finding {job.fingerprint}: {found.reproducer}{often}")
-
-
-def _count_plans(generator: str, seen: CaseObservation, counters: Counters) -> None:
-    for step in seen.steps:
-        if step.plan is not None:
-            counters.reach.update(reach(step.plan))
-            counters.count_plan(generator, plan_shape(step.plan))
-    counters.reach.update(seen.reach)

@@ -24,6 +24,7 @@ def blame(
     commits: options.Range = None,
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
+    manifest: options.Manifest = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Find the patch, or the commit of a range, with which a finding begins: by bisection over builds.
@@ -31,7 +32,7 @@ def blame(
     A finding of a campaign brings its own arms, and keeps what is found; for a reproducer give those it was found on,
     unless they are the default. Builds that are missing are made, one for each step.
     """
-    given = ArmOptions.given(base, series, repo, commits, arm, flavor)
+    given = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
     with display(progress, None) as shown:
         reported = reported_finding(named, given, shown.progress)
         with reported.opened() as there:

@@ -23,6 +23,7 @@ def build(
     commits: options.Range = None,
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
+    manifest: options.Manifest = None,
     list_: Annotated[bool, typer.Option("--list", help="List the builds there are, and build nothing.")] = False,
     prune: Annotated[bool, typer.Option("--prune", help="Delete builds and object files.")] = False,
     keep: Annotated[
@@ -42,7 +43,7 @@ def build(
     if list_:
         _list(json_file)
         return
-    wanted = ArmOptions.given(base, series, repo, commits, arm, flavor)
+    wanted = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
     started = time.monotonic()
     with display(console, None) as shown:
         specs = wanted.specs(shown.progress)

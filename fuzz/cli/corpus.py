@@ -68,13 +68,14 @@ def run(
     commits: options.Range = None,
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
+    manifest: options.Manifest = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Try each reproducer on the arms: what was fixed must show nothing, what is upstream's must show on all.
 
     Exit status 1 where it is otherwise. What a release newer than the known-good one has mended is fixed upstream.
     """
-    with _opened(ArmOptions.given(base, series, repo, commits, arm, flavor).with_referee()) as there:
+    with _opened(ArmOptions.given(base, series, repo, commits, arm, flavor, manifest).with_referee()) as there:
         found = []
         for entry in entries(corpus, there.executor, there.arms):
             say(f"{entry.path}: {entry.remark}")
@@ -97,12 +98,13 @@ def add(
     commits: options.Range = None,
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
+    manifest: options.Manifest = None,
 ) -> None:
     """Keep a finding's reproducer, where it belongs by what the arms show now.
 
     What no arm shows is fixed, what all of them show is upstream's; what one shows alone is to be mended first.
     """
-    given = ArmOptions.given(base, series, repo, commits, arm, flavor)
+    given = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
     reported = reported_finding(named, given, lambda line: None)
     with _opened(given) as there:
         place = place_for(reported.fingerprint, shown(there.executor, there.arms, reported.case))
@@ -121,12 +123,13 @@ def minimize(
     commits: options.Range = None,
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
+    manifest: options.Manifest = None,
 ) -> None:
     """Reduce again what shows on the arms, and delete reproducers beside which a smaller one shows the same.
 
     What was fixed shows, and so can be reduced, only on the arms that had it.
     """
-    with _opened(ArmOptions.given(base, series, repo, commits, arm, flavor)) as there:
+    with _opened(ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)) as there:
         found = [_smaller(there, entry) for entry in entries(corpus, there.executor, there.arms)]
     for entry in needless(found):
         entry.path.unlink()

@@ -76,6 +76,7 @@ def fuzz(
     commits: options.Range = None,
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
+    manifest: options.Manifest = None,
     json_file: options.JsonFile = None,
     verbose: Annotated[
         bool,
@@ -87,7 +88,7 @@ def fuzz(
     Without options: 5 minutes of the patched server against master, all set-up included. Each finding is stored
     at once, then reduced to a script that shows it by psql alone. Ctrl-C ends early and loses nothing.
     """
-    arms = ArmOptions.given(base, series, repo, commits, arm, flavor)
+    arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
     if resume is None:
         given = options.given(sql)
         directory, plan = (

@@ -52,6 +52,7 @@ def fuzzers(
     commits: options.Range = None,
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = _COVERAGE,
+    manifest: options.Manifest = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Fuzz a new server of the last arm with each fuzzer alone, in the same time, and compare what they did.
@@ -59,7 +60,7 @@ def fuzzers(
     Counted in the server, the same way for all: statements over tables that succeeded and that failed, and shapes of
     plans; with flavor coverage, what was reached of executor and planner, while all are slower.
     """
-    wanted = ArmOptions.given(base, series, repo, commits, arm, flavor)
+    wanted = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
     given = options.given(jar=jar)
     chosen = _chosen(fuzzer, given)
     with display(console, None) as shown:

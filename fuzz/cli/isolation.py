@@ -37,7 +37,7 @@ from fuzz.engines.isolation import (
 )
 from fuzz.errors import CaseError
 from fuzz.report.terminal import Display, display
-from fuzz.servers.arm import open_arms
+from fuzz.servers.arm import features_of, open_arms
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import DEFAULT_FLAVOR
 from oracles.model.finding import Finding
@@ -62,6 +62,7 @@ def isolation(
     commits: options.Range = None,
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
+    manifest: options.Manifest = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Play PostgreSQL's isolation specs on all arms, under its own and under perturbed settings, and compare.
@@ -70,7 +71,7 @@ def isolation(
     All permutations of a spec are played by isolationtester. What differs is played again several times over. A
     difference becomes a spec file that names its settings: `pgduel isolation FILE` plays it again, with those.
     """
-    arms = ArmOptions.given(base, series, repo, commits, arm, flavor)
+    arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
     plan = Plan(seed, (NAME,), minutes, None, stop_at_first=False, arms=arms)
     files = [read_spec(Path(name)) for name in specs or () if Path(name).is_file()]
     names = [name for name in specs or () if not Path(name).is_file()]
@@ -80,7 +81,8 @@ def isolation(
         with open_arms(wanted, shown.progress, allow_same_build=same, settings=SETTINGS) as running:
             testers = [Tester(each) for each in running]
             named = _named(names, running[0].trees[0], by_default=not files)
-            drawn = [*files, *_drawn(_built(named, testers, shown), seed)]
+            specs_drawn = [*files, *_drawn(_built(named, testers, shown), seed)]
+            drawn = [replace(spec, features=features_of(running)) for spec in specs_drawn]
             with opened(new_campaign()) as store:
                 store.begin(plan, options.arms_json(wanted, [each.build.key for each in running]))
                 run = _Run(testers, shown, arms.command_line(), store)

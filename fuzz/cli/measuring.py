@@ -68,9 +68,10 @@ def _measure(
     commits: options.Range = None,
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = _RELEASE,
+    manifest: options.Manifest = None,
     json_file: options.JsonFile = None,
 ) -> None:
-    wanted = ArmOptions.given(base, series, repo, commits, arm, flavor)
+    wanted = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
     planned = [(bench, bench.points(values)) for bench, values in chosen]  # mistakes in any of them come first
     results = [_result(bench, points, wanted, rounds, seconds) for bench, points in planned]
     write_json(json_file, results[0] if len(results) == 1 else results)

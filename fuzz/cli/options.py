@@ -65,6 +65,17 @@ ArmOption = Annotated[
         rich_help_panel=_PANEL,
     ),
 ]
+Manifest = Annotated[
+    Path | None,
+    typer.Option(
+        "--manifest",
+        metavar="FILE",
+        help="TOML file that describes the patches: their features, and whether plans stay (docs/manifest.md). "
+        "Beside a series, a file manifest.toml is read without this option.",
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
+]
 FlavorOption = Annotated[
     str,
     typer.Option(

@@ -17,13 +17,12 @@ from fuzz.execution.judging import Assignment, JudgedCase, absences, assignments
 from fuzz.execution.source_database import SourceDatabase
 from fuzz.generators.generator import Scale
 from fuzz.report.terminal import display
-from fuzz.servers.arm import Arm, open_arms
+from fuzz.servers.arm import Arm, features_of, open_arms
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import DEFAULT_FLAVOR
 from fuzz.sources.context import UserInput
-from fuzz.sources.source import all_sources
 from fuzz.sources.workloads import require_workload
-from fuzz.triage.reproducer.load import load
+from fuzz.triage.reproducer.load import case_id_of, load
 from oracles.model.case import Case
 from oracles.model.observation import Outcome
 from oracles.model.oracle import Agree, NotApplicable, all_oracles, duel
@@ -33,7 +32,7 @@ _SYNTAX_ERROR = "42601"
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    case: Case | None  # None: a source makes it for the first arm
+    case: Case | None  # None: it is made for the arms
     fingerprint: str | None  # of the finding that the case once showed
     arms: ArmOptions
 
@@ -57,6 +56,7 @@ def replay(
     commits: options.Range = None,
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
+    manifest: options.Manifest = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Run one case on the arms again, and say whether they still differ: exit status 1 if so, 0 if not.
@@ -64,7 +64,7 @@ def replay(
     A finding brings its own arms; for a script or a case give those it was found on, unless they are the default.
     """
     given = options.given(sql)
-    wanted = _wanted(what, ArmOptions.given(base, series, repo, commits, arm, flavor), given)
+    wanted = _wanted(what, ArmOptions.given(base, series, repo, commits, arm, flavor, manifest), given)
     with display(console, None) as shown:
         specs = wanted.arms.specs(shown.progress)
         same = wanted.arms.same_build_wanted
@@ -90,17 +90,17 @@ def _tried(executor: Executor, judging: Sequence[Assignment], case: Case, times:
 
 def _made(what: str, arms: Sequence[Arm], given: UserInput) -> Case:
     with closing(SourceDatabase(arms[0], "replay", given)) as target:
-        return load(what, Scale.of_arms(len(arms)), target).case
+        return load(what, Scale.of_arms(len(arms)), target, features_of(arms)).case
 
 
 def _wanted(what: str, arms: ArmOptions, given: UserInput) -> _Wanted:
     """Return the case of a script, a finding or a seed, and its arms. Raises CaseError."""
     is_file, words = Path(what).is_file(), what.split("/")
-    if not is_file and len(words) == 3 and words[1] in all_sources():
-        require_workload(words[1], given)
+    if not is_file and len(words) == 3:
+        require_workload(case_id_of(what).generator, given)
         return _Wanted(None, None, arms)
-    if is_file or len(words) == 3:
-        loaded = load(what, Scale.of_arms(arms.count))
+    if is_file:
+        loaded = load(what)
         return _Wanted(loaded.case, None if loaded.about is None else loaded.about.fingerprint, arms)
     directory, found = find_finding(what)
     with opened(directory) as store:

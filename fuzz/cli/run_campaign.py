@@ -4,10 +4,10 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from fuzz.campaign.attached import attached
-from fuzz.campaign.branches import expected
 from fuzz.campaign.campaign import Campaign, Environment
 from fuzz.campaign.canaries import counts, plant_all, require_caught
 from fuzz.campaign.catalog import new_campaign, opened
@@ -27,7 +27,7 @@ from fuzz.report.console import Console
 from fuzz.report.summary import Summary
 from fuzz.report.terminal import Display, display
 from fuzz.servers import owners
-from fuzz.servers.arm import Arm, newer_bases, open_arms
+from fuzz.servers.arm import Arm, features_of, missing_features, newer_bases, open_arms
 from fuzz.sources.source import Source
 from fuzz.sources.workloads import workload_named
 from oracles.model.oracle import all_oracles
@@ -46,18 +46,20 @@ def conduct(directory: Path | None, plan: Plan, workers: int, console: Console) 
                 store.begin(plan, facts)
                 if store.arms != facts:
                     raise PgduelError(f"campaign {directory.name} ran other builds; start a new one to test these")
+                for line in missing_features(specs, arms):
+                    shown.say(line)
                 return replace(_conduct(store, plan, arms, workers, shown), newer_bases=newer_bases(specs))
 
 
 def _conduct(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Display) -> Summary:
     with Executor(arms, "canaries") as executor:
-        branches = expected(executor.settings)
         missed = ""
         try:
             plant_canaries(store, executor, arms, shown)
         except CanaryMissed as error:
             missed = str(error)
     parts = _parts(plan, arms[0])
+    features = features_of(arms)
     why = "a canary was missed" if missed else run(store, plan, arms, workers, shown)
     counters = store.counters
     return Summary(
@@ -69,7 +71,7 @@ def _conduct(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown:
         missed=missed,
         counters=counters,
         findings=store.findings(),
-        unreached=[branch for branch in branches if not counters.reach[branch]],
+        unreached=[branch for feature in features for branch in feature.expected if not counters.reach[branch]],
         not_compared=tuple(absences(all_oracles(), arms)),
         complaints=complaints(counters),
         parts=parts,
@@ -101,7 +103,7 @@ def run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Disp
         server_cpu=lambda: sum(arm.cluster.cpu_seconds() for arm in arms),
         client_cpu=time.process_time,
         say=shown.say,
-        show=shown.show,
+        show=partial(shown.show, features=features_of(arms)),
     )
     schedule = Schedule(plan.generators, plan.cases, store.done())
     options = plan.arms.command_line()

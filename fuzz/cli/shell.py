@@ -29,12 +29,13 @@ def shell(
     commits: options.Range = None,
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
+    manifest: options.Manifest = None,
 ) -> None:
     """Build and start one arm, run its psql on it, and stop it again. Further arguments are psql's.
 
     The server is new and empty: `pgduel shell patched -f reproducer.sql`.
     """
-    wanted = ArmOptions.given(base, series, repo, commits, arm, flavor)
+    wanted = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
     if not wanted.arms and not wanted.series and wanted.range is None and name not in ("master", "patched"):
         wanted = replace(wanted, arms=(name,))  # another shipped arm
     with ExitStack() as stack:

@@ -41,6 +41,7 @@ def show(
     commits: options.Range = None,
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
+    manifest: options.Manifest = None,
 ) -> None:
     """Write a finding as a psql script, a test of pg_regress or pytest, or a mail.
 
@@ -50,7 +51,7 @@ def show(
     chosen = all_forms()[form]
     if into is None and not chosen.one_file:
         raise CaseError(f"{form} takes several files: say where they go with --into")
-    given = ArmOptions.given(base, series, repo, commits, arm, flavor)
+    given = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
     if form is _SQL and not Path(named).is_file() and (found := find_spec_finding(named)):
         files: Mapping[str, str] = {found.spec.name: read_spec(found.spec).text}
     else:

@@ -35,6 +35,7 @@ def sqlancer(
     commits: options.Range = None,
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
+    manifest: options.Manifest = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Run SQLancer's oracles on the last arm; what they report is played on all arms and judged again.
@@ -42,7 +43,7 @@ def sqlancer(
     A report that does not show here is not a finding. `pgduel fuzz --generator sqlancer` has SQLancer's statements
     judged by pgduel's own oracles.
     """
-    arms = ArmOptions.given(base, series, repo, commits, arm, flavor)
+    arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
     given = options.given(jar=jar)
     if given.sqlancer_jar is None:
         fetch()

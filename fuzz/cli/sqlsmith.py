@@ -31,6 +31,7 @@ def sqlsmith(
     commits: options.Range = None,
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
+    manifest: options.Manifest = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Run SQLsmith on the last arm, over scenes of the generators, for crashes and internal errors.
@@ -38,7 +39,7 @@ def sqlsmith(
     The statements before a crash, and those that end in an internal error, run again on all arms. With
     `pgduel fuzz --generator sqlsmith`, all oracles judge SQLsmith's statements.
     """
-    arms = ArmOptions.given(base, series, repo, commits, arm, flavor)
+    arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
     given = options.given()
     require_workload("sqlsmith", given)
     plan = Plan(seed, ("sqlsmith",), minutes, None, stop_at_first=False, arms=arms, given=given)

@@ -20,7 +20,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from fuzz.errors import CaseError, ServerError
-from fuzz.execution.modes import MODES
+from fuzz.execution.modes import composed
 from fuzz.execution.serverlog import Entry, crash_of, deaths, split
 from fuzz.output import visible_line
 from fuzz.servers import git
@@ -30,6 +30,7 @@ from fuzz.servers.modules import FAULT_INJECTOR, ensure_module
 from fuzz.servers.recovery import await_connections
 from fuzz.servers.settings import start_options
 from oracles.crash import crash_origin
+from oracles.model.feature import Feature
 from oracles.model.finding import Finding, pairs_of
 from oracles.model.mode import Mode, settings_of
 
@@ -39,7 +40,7 @@ SETTINGS: Final = {"wal_level": "logical", "logical_decoding_work_mem": "64kB"} 
 DATABASE: Final = "isolation_regression"  # as in the suite
 PERTURBED: Final = (
     *("plain", "small_memory", "hash_spilling", "merge_only", "loop_only", "no_loops", "indexes", "parallel"),
-    *("partitionwise", "no_pruning", "prepared_generic", "hash_spilling+filter_forced"),
+    *("partitionwise", "no_pruning", "prepared_generic", "hash_spilling+features_forced"),
 )
 NAME: Final = "isolation"  # detector name in findings, like an oracle's
 # The fault injector's action -> whether it is detected only by comparison with another arm.
@@ -67,11 +68,12 @@ class Spec:
     text: str
     modes: str = "plain"
     libraries: tuple[str, ...] = ()
+    features: tuple[Feature, ...] = ()  # of the arms
 
     @property
     def settings(self) -> tuple[Mode, ...]:
-        """Return the modes."""
-        return tuple(MODES[name] for name in self.modes.split("+"))
+        """Return the modes. Raises CaseError."""
+        return composed(self.modes, self.features)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +110,10 @@ def read_spec(path: Path) -> Spec:
         raise CaseError(f"{path} cannot be read ({error})") from error
     found = _MODES.search(text)
     modes = found[1] if found else "plain"
-    if unknown := [name for name in modes.split("+") if name not in MODES]:
-        raise CaseError(f"{path}: no mode is called {unknown[0]!r}; there are: {', '.join(MODES)}")
+    try:
+        composed(modes)
+    except CaseError as error:
+        raise CaseError(f"{path}: {error}") from error
     return Spec(path.stem, text, modes)
 
 
@@ -206,13 +210,15 @@ class Tester:
             connection.execute(sql.SQL("CREATE DATABASE {}").format(name))
 
     def _run(self, spec: Spec) -> str:
-        modes = [mode for mode in spec.settings if not mode.optional or self._knows(mode)]
+        optional = settings_of(mode for mode in spec.settings if mode.optional)
+        lacking = {name for name in optional if name.lower() not in self._known}
+        settings = {name: value for name, value in settings_of(spec.settings).items() if name not in lacking}
         server = make_conninfo(
             host=str(self.arm.cluster.socket_dir),
             port=self.arm.cluster.port,
             user="postgres",
             dbname=DATABASE,
-            options=start_options(settings_of(modes) | self._sabotage),
+            options=start_options(settings | self._sabotage),
         )
         variables = {"PG_TEST_TIMEOUT_DEFAULT": _STEP_SECONDS} | self.arm.build.library_path
         try:
@@ -228,9 +234,6 @@ class Tester:
         except subprocess.TimeoutExpired as error:
             return f"{(error.stdout or b'').decode(errors='replace')}\nnot done after {_SECONDS} s"
         return done.stdout.decode(errors="replace")
-
-    def _knows(self, mode: Mode) -> bool:
-        return all(name.lower() in self._known for name, _ in mode.settings)
 
 
 def normalised(output: str) -> str:

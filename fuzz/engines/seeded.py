@@ -1,21 +1,26 @@
 """Engine: cases from plain seeds."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 
-from fuzz.errors import CaseError
-from fuzz.execution.modes import MODES
+from fuzz.execution.modes import composed
 from fuzz.generators.choices import chance, pick
 from fuzz.generators.generator import Generator, Scale
 from fuzz.sources.context import SourceContext
 from fuzz.sources.source import Source
 from fuzz.sources.workloads import workload_named
 from oracles.model.case import Case, CaseId
+from oracles.model.feature import Feature
 from oracles.model.mode import Mode
 
 
-def case_of(case_id: CaseId, scale: Scale, target: SourceContext | None = None) -> Case:
+def case_of(
+    case_id: CaseId, scale: Scale, target: SourceContext | None = None, features: Sequence[Feature] = ()
+) -> Case:
     """Return the case of an identity. It is equal on every machine. A case from a source also depends on `target`.
+
+    The arms' features determine only the settings of the mode that forces features.
 
     Raises CaseError for an unknown generator or mode, or a source without a target; also the source's own errors.
     """
@@ -23,8 +28,8 @@ def case_of(case_id: CaseId, scale: Scale, target: SourceContext | None = None) 
     workload = workload_named(case_id.generator, target)
     if isinstance(workload, Source) and (turn := _turn(workload, case_id)):
         part, modes = turn
-        return replace(workload.replay(part, rng, scale), modes=_composed(modes))
-    return draw_case(rng, workload, scale)
+        return replace(workload.replay(part, rng, scale), modes=composed(modes, features))
+    return draw_case(rng, workload, scale, features)
 
 
 def _turn(source: Source, case_id: CaseId) -> tuple[str, str] | None:
@@ -40,31 +45,21 @@ def _turn(source: Source, case_id: CaseId) -> tuple[str, str] | None:
     return order[position], source.rounds[round_]
 
 
-def draw_case(rng: random.Random, generator: Generator, scale: Scale) -> Case:
+def draw_case(rng: random.Random, generator: Generator, scale: Scale, features: Sequence[Feature] = ()) -> Case:
     """Draw modes, and return a case that runs under them."""
-    modes = draw_modes(rng, generator)
+    modes = draw_modes(rng, generator, features)
     return replace(generator.generate(rng, scale), modes=modes)
 
 
-def draw_modes(rng: random.Random, generator: Generator) -> tuple[Mode, ...]:
+def draw_modes(rng: random.Random, generator: Generator, features: Sequence[Feature] = ()) -> tuple[Mode, ...]:
     """Return a random composition of the generator's modes: settings, and in half of the cases a protocol, too.
 
     An entry of `generator.modes` may itself be a composition: names joined by +.
     """
-    compositions = [_composed(entry) for entry in generator.modes]
+    compositions = [composed(entry, features) for entry in generator.modes]
     settings = [modes for modes in compositions if not any(mode.protocol for mode in modes)]
     protocols = [modes for modes in compositions if any(mode.protocol for mode in modes)]
     drawn = pick(rng, settings) if settings else ()
     if protocols and (not settings or chance(rng, 50)):
         drawn += pick(rng, protocols)
     return drawn
-
-
-def _composed(entry: str) -> tuple[Mode, ...]:
-    return tuple(_mode(name) for name in entry.split("+"))
-
-
-def _mode(name: str) -> Mode:
-    if name not in MODES:
-        raise CaseError(f"no mode is called {name!r}; there are: {', '.join(MODES)}")
-    return MODES[name]

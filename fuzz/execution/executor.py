@@ -51,11 +51,6 @@ class Executor:
     ) -> None:
         self.close()
 
-    @property
-    def settings(self) -> frozenset[str]:
-        """Return the lower-case names of all settings that any arm has."""
-        return frozenset().union(*(worker_db.settings for worker_db in self._databases.values()))
-
     def observe(self, case: Case, runs: Sequence[Run]) -> dict[Run, CaseObservation]:
         """Execute each distinct run of the case, and return the observations. Raises ServerError, Abandoned.
 

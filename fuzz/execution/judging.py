@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fuzz.execution.exchanges import Abandoned
-from fuzz.servers.arm import Arm
+from fuzz.servers.arm import Arm, features_of
 from oracles.framework.majority import with_votes
 from oracles.model.case import Case
 from oracles.model.finding import Finding
@@ -26,7 +26,8 @@ class Assignment:
 
 def assignments(oracles: Sequence[Oracle], arms: Sequence[Arm]) -> tuple[Assignment, ...]:
     """Return the assignments of all oracles with enough arms to judge: two, or one if that suffices for the oracle."""
-    given = (Assignment(oracle, tuple(arm.name for arm in _judged(oracle, arms))) for oracle in oracles)
+    features = features_of(arms)
+    given = (Assignment(oracle.of(features), tuple(arm.name for arm in _judged(oracle, arms))) for oracle in oracles)
     return tuple(assignment for assignment in given if len(assignment.arms) > assignment.oracle.needs_another_arm)
 
 

@@ -1,6 +1,14 @@
 """The execution modes. A generator names the suitable ones, and an engine selects from them."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from fuzz.errors import CaseError
+from oracles.model.feature import Feature, forced_settings
 from oracles.model.mode import Mode, Protocol
+
+FORCED: Final = Mode("features_forced", optional=True)  # its settings are those of the arms' features
 
 MODES: dict[str, Mode] = {
     mode.name: mode
@@ -46,7 +54,18 @@ MODES: dict[str, Mode] = {
         ),
         Mode("genetic", (("geqo_threshold", "3"),)),
         Mode("no_pruning", (("enable_partition_pruning", "off"),)),
-        Mode("filter_forced", (("debug_force_hashjoin_bloom", "on"),), optional=True),
+        FORCED,
         Mode("small_memory", (("work_mem", "64kB"), ("temp_buffers", "800kB"))),
     )
 }
+
+
+def composed(entry: str, features: Sequence[Feature] = ()) -> tuple[Mode, ...]:
+    """Return the modes whose names, joined by +, an entry has, for arms with these features. Raises CaseError."""
+    return tuple(_mode(name, features) for name in entry.split("+"))
+
+
+def _mode(name: str, features: Sequence[Feature]) -> Mode:
+    if name not in MODES:
+        raise CaseError(f"no mode is called {name!r}; there are: {', '.join(MODES)}")
+    return replace(FORCED, settings=forced_settings(features)) if name == FORCED.name else MODES[name]

@@ -12,11 +12,11 @@ from rich.panel import Panel
 from rich.spinner import Spinner
 from rich.table import Table
 
-from fuzz.campaign.branches import BRANCHES
 from fuzz.campaign.counters import Counters
 from fuzz.output import guard
 from fuzz.report.console import Console, plain
 from fuzz.triage.stored_finding import StoredFinding
+from oracles.model.feature import Feature, snake
 
 INTERVAL = 15.0  # seconds between two lines where there is no terminal
 REFRESH = 4  # times a second that a terminal is redrawn
@@ -33,7 +33,7 @@ class Display(Protocol):
     def say(self, line: str) -> None:
         """Show a line that stays."""
 
-    def show(self, counters: Counters, findings: Sequence[StoredFinding]) -> None:
+    def show(self, counters: Counters, findings: Sequence[StoredFinding], features: Sequence[Feature] = ()) -> None:
         """Show the campaign's state."""
 
 
@@ -90,7 +90,7 @@ class PlainDisplay:
         """Print the line."""
         self._console.say(line)
 
-    def show(self, counters: Counters, findings: Sequence[StoredFinding]) -> None:
+    def show(self, counters: Counters, findings: Sequence[StoredFinding], features: Sequence[Feature] = ()) -> None:
         """Print the state if it is time."""
         if self._due():
             self.say(headline(counters, findings))
@@ -117,15 +117,16 @@ class LiveDisplay:
         """Print the line above the panel."""
         self._console.say(line)
 
-    def show(self, counters: Counters, findings: Sequence[StoredFinding]) -> None:
-        """Redraw the panel."""
+    def show(self, counters: Counters, findings: Sequence[StoredFinding], features: Sequence[Feature] = ()) -> None:
+        """Redraw the panel; `features` are those of the arms."""
         limit = f" of {clock(self._limit)}" if self._limit is not None else ""
         parts: list[RenderableType] = [_progress(counters, findings)]
         if findings:
             parts.append(Panel(_found(findings), title="findings", title_align="left", border_style="red"))
+        branches = branch_tables(counters.reach, features)
         parts += [  # last, since a low terminal cuts them off
             Panel(_counters(counters.reach), title="reached in the servers", title_align="left"),
-            *(Panel(table, title="branches reached", title_align="left") for table in branch_tables(counters.reach)),
+            *(Panel(table, title="branches reached", title_align="left") for table in branches),
             Panel("\n".join(plan_lines(counters)) or "none yet", title="diversity of plans", title_align="left"),
             Panel(_workloads(counters), title="workload paths", title_align="left"),
         ]
@@ -169,17 +170,16 @@ def plan_lines(counters: Counters) -> Iterator[str]:
             )
 
 
-def branch_tables(counts: Mapping[str, int]) -> Iterator[Table]:
-    """Yield a table of kinds and branches for each feature that was reached; what cannot be has no number."""
-    for branches in BRANCHES.values():
-        names = [branch.split(".") for branch in branches]
-        feature = names[0][0]
-        if feature in counts:
-            columns = list(dict.fromkeys(column for _, _, column in names))
-            table = Table(feature, *columns, box=None)
-            for kind in dict.fromkeys(kind for _, kind, _ in names):
-                cells = (f"{feature}.{kind}.{column}" for column in columns)
-                table.add_row(kind, *(str(counts.get(cell, 0)) if cell in branches else "" for cell in cells))
+def branch_tables(counts: Mapping[str, int], features: Sequence[Feature]) -> Iterator[Table]:
+    """Yield a table for each feature that was reached: types of join, and branches; what cannot be has no number."""
+    for feature in features:
+        if feature.name in counts and feature.branches:
+            branches = [branch.name for branch in feature.branches if branch.expected]
+            table = Table(feature.name, *branches, box=None)
+            for join in feature.joins or ("",):
+                prefix = f"{feature.name}.{snake(join)}" if join else feature.name
+                cells = [f"{prefix}.{branch}" for branch in branches]
+                table.add_row(snake(join), *(str(counts.get(c, 0)) if c in feature.expected else "" for c in cells))
             yield table
 
 

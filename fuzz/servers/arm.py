@@ -1,6 +1,6 @@
 """Arm: a named build with its running cluster. Arms are opened together, since they must be comparable."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -16,6 +16,7 @@ from fuzz.servers.build import Build, ensure_build
 from fuzz.servers.cluster import Cluster
 from fuzz.servers.flavor import Flavor
 from fuzz.servers.known_good import newer_than_known
+from fuzz.servers.manifest import Manifest
 from fuzz.servers.series import (
     Series,
     applied,
@@ -24,6 +25,7 @@ from fuzz.servers.series import (
     series_from_files,
     series_from_range,
 )
+from oracles.model.feature import Feature
 
 SHIPPED = {  # name -> parts of patches/pgNN that make its series
     "upstream": (),
@@ -57,7 +59,8 @@ class ArmSpec:
 class Arm:
     """A running arm. `trees` are the trees after each prefix of its series: the base first, its own last.
 
-    `planner` is the one of them whose plans and costs it has, as all patches after it say.
+    `planner` is the one of them whose plans and costs it has, as all patches after it say. `features` are those of its
+    series whose settings it has.
     """
 
     name: str
@@ -65,6 +68,7 @@ class Arm:
     cluster: Cluster
     trees: tuple[str, ...]
     planner: str = ""
+    features: tuple[Feature, ...] = ()
 
 
 def shipped_series(name: str, base: Base) -> Series:
@@ -129,6 +133,14 @@ def parse_arm(text: str, base: Base, flavor: Flavor, report: Report, repo: Path 
     return ArmSpec(name, base, parse_series(series, base, repo), flavor)
 
 
+def described(specs: Sequence[ArmSpec], manifest: Manifest) -> tuple[ArmSpec, ...]:
+    """Return the arms, those with patches as a manifest describes them. Raises SourceError where it fits none."""
+    manifest.require_patches(*([patch.name for patch in spec.series.patches] for spec in specs))
+    return tuple(
+        replace(spec, series=spec.series.described(manifest)) if spec.series.patches else spec for spec in specs
+    )
+
+
 def build_arms(specs: Sequence[ArmSpec], report: Report) -> tuple[tuple[Build, tuple[str, ...]], ...]:
     """Return build and trees (after each prefix) of each arm. Raises SourceError, BuildError."""
     trees = [apply_series(spec.base.tree, spec.series) for spec in specs]  # all, before anything is compiled
@@ -176,9 +188,40 @@ def open_arms(
         for spec, (build, trees) in zip(specs, built, strict=True):
             report(f"starting {spec.name}")
             cluster = stack.enter_context(Cluster(build, spec.name, settings=settings, directory=directory))
-            arms.append(Arm(spec.name, build, cluster, trees, trees[spec.series.deciding]))
+            planner = trees[spec.series.deciding]
+            arms.append(Arm(spec.name, build, cluster, trees, planner, _features_of(spec, cluster)))
         require_same_initdb(arms)
         yield tuple(arms)
+
+
+def _features_of(spec: ArmSpec, cluster: Cluster) -> tuple[Feature, ...]:
+    """Return the features that the arm has. Raises SourceError where one needs a setting that the arm lacks."""
+    if not spec.series.features:
+        return ()
+    with psycopg.connect(**cluster.connect_kwargs) as connection:  # type: ignore[arg-type]  # host is a str
+        known = {name for (name,) in connection.execute("SELECT lower(name) FROM pg_settings")}
+    features = tuple(each for each in spec.series.features if not each.setting or each.setting in known)
+    for feature in features:
+        for key, settings in (("force", feature.force), ("off", feature.off)):
+            for name, _ in settings:
+                if name.lower() not in known and "." not in name:  # an extension's is known once that is loaded
+                    raise SourceError(
+                        f"manifest: feature {feature.name}: {key}: arm {spec.name} has no setting {name!r}; correct "
+                        "its name, or add the key 'setting' with one that only arms with the feature have"
+                    )
+    return features
+
+
+def features_of(arms: Iterable[Arm]) -> tuple[Feature, ...]:
+    """Return the features of all arms."""
+    return tuple(dict.fromkeys(feature for arm in arms for feature in arm.features))
+
+
+def missing_features(specs: Sequence[ArmSpec], arms: Sequence[Arm]) -> Iterator[str]:
+    """Yield a line for each feature that a manifest describes and no arm has."""
+    for feature in dict.fromkeys(feature for spec in specs for feature in spec.series.features):
+        if feature not in features_of(arms):
+            yield f"feature {feature.name}: not tested, no arm has the setting {feature.setting}"
 
 
 @contextmanager

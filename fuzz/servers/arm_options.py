@@ -9,9 +9,10 @@ import psutil
 
 from fuzz.errors import SourceError
 from fuzz.servers import Report, git
-from fuzz.servers.arm import SHIPPED, ArmSpec, parse_arm, parse_series, shipped_series, split_arm
+from fuzz.servers.arm import SHIPPED, ArmSpec, described, parse_arm, parse_series, shipped_series, split_arm
 from fuzz.servers.base import resolve_base
 from fuzz.servers.flavor import DEFAULT_FLAVOR, flavor_named
+from fuzz.servers.manifest import read_manifest
 from fuzz.servers.release import DEFAULT as DEFAULT_BASE
 from fuzz.servers.release import RELEASES
 from fuzz.servers.series import Series
@@ -29,6 +30,7 @@ class ArmOptions:
     range: str | None = None
     arms: tuple[str, ...] = ()
     flavor: str = DEFAULT_FLAVOR
+    manifest: str | None = None
 
     @classmethod
     def given(
@@ -39,12 +41,15 @@ class ArmOptions:
         commits: str | None,
         arms: Sequence[str] | None,
         flavor: str,
+        manifest: Path | None = None,
     ) -> "ArmOptions":
         """Return the options as the command line gave them, paths made absolute. Raises SourceError."""
         if commits is not None and repo is None:
             raise SourceError("--range needs the checkout it refers to: give --repo")
         if arms and (series or commits):
             raise SourceError("give the series either with --arm or with --series and --range, not both")
+        if manifest is not None and not (arms or series or commits):
+            raise SourceError("--manifest describes patches: give them with --series, --range or --arm")
         return cls(
             base=None if base is None else _absolute(base),
             series=tuple(_absolute(part) for each in series or () for part in each.split(",")),
@@ -52,6 +57,7 @@ class ArmOptions:
             range=commits,
             arms=tuple(_absolute_arm(arm) for arm in arms or ()),
             flavor=flavor_named(flavor).name,
+            manifest=None if manifest is None else _absolute(str(manifest)),
         )
 
     def command_line(self) -> str:
@@ -78,6 +84,11 @@ class ArmOptions:
 
     def specs(self, report: Report) -> tuple[ArmSpec, ...]:
         """Return the arms. Raises SourceError, BuildError."""
+        manifest = None if self.manifest is None else read_manifest(Path(self.manifest))
+        specs = self._specs(report)
+        return specs if manifest is None else described(specs, manifest)
+
+    def _specs(self, report: Report) -> tuple[ArmSpec, ...]:
         flavor = flavor_named(self.flavor)
         repo = None if self.repo is None else Path(self.repo)
         base = resolve_base(self.base or self._default_base(), report)
@@ -90,11 +101,6 @@ class ArmOptions:
                 ArmSpec("patched", base, parse_series(text, base, repo), flavor),
             )
         return tuple(ArmSpec(name, base, shipped_series(name, base), flavor) for name in ("master", "patched"))
-
-    @property
-    def count(self) -> int:
-        """Return how many arms these are."""
-        return len(self.arms) or 2
 
     def _default_base(self) -> str:
         if self.range is None or self.repo is None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unidiff.errors import UnidiffParseError
@@ -11,7 +11,11 @@ from unidiff.patch import PatchSet
 from fuzz.errors import SourceError
 from fuzz.servers import git
 from fuzz.servers.known_good import made_for
+from fuzz.servers.manifest import FILE as MANIFEST
+from fuzz.servers.manifest import Manifest, read_manifest
+from oracles.model.feature import Feature
 
+SERIES = "series"  # the file that lists the patches of a directory
 _FAILED = re.compile(r"error: patch failed: (?P<file>.+):(?P<line>\d+)$", re.MULTILINE)
 _DIFF = re.compile(rb"^(?:---$|--- |diff |Index: )", re.MULTILINE)  # where a patch's message has ended
 _PLAN_NEUTRAL = re.compile(rb"^plan-neutral:\s*yes\s*$", re.IGNORECASE | re.MULTILINE)
@@ -25,10 +29,17 @@ class Patch:
 
     name: str
     content: bytes
+    keeps_plans: bool = False  # so its series' manifest declares
 
     @property
     def plan_neutral(self) -> bool:
-        """Whether its message has the trailer `Plan-neutral: yes`: equal statistics make equal plans and costs."""
+        """Whether equal statistics make equal plans and costs.
+
+        The manifest declares it, or the trailer `Plan-neutral: yes` of the patch's message.
+        """
+        return self.keeps_plans or self._has_trailer()
+
+    def _has_trailer(self) -> bool:
         message = _DIFF.split(self.content, maxsplit=1)[0]
         parse = ("interpret-trailers", "--parse", "--no-divider")
         trailers = git.output(*parse, stdin=message, failing=f"cannot read the message of {self.name}")
@@ -42,9 +53,20 @@ class Series:
     name: str
     patches: tuple[Patch, ...] = ()
     made_for: str = ""  # the version of which it is known that they apply to it, if it is recorded
+    features: tuple[Feature, ...] = ()  # of its manifests
 
     def __add__(self, other: "Series") -> "Series":
-        return Series(other.name, self.patches + other.patches, self.made_for or other.made_for)
+        features = tuple(dict.fromkeys(self.features + other.features))
+        return Series(other.name, self.patches + other.patches, self.made_for or other.made_for, features)
+
+    def described(self, manifest: Manifest) -> "Series":
+        """Return the series with the features and the plan-neutral patches of a manifest."""
+        patches = (
+            replace(patch, keeps_plans=True) if manifest.is_plan_neutral(patch.name) else patch
+            for patch in self.patches
+        )
+        features = dict.fromkeys(self.features + manifest.features)
+        return replace(self, patches=tuple(patches), features=tuple(features))
 
     @property
     def deciding(self) -> int:
@@ -54,7 +76,7 @@ class Series:
 
 def series_from_directory(directory: Path) -> Series:
     """Read the patches that the directory's `series` file lists, one a line, # for comments. Raises SourceError."""
-    listing = directory / "series"
+    listing = directory / SERIES
     if not listing.is_file():
         raise SourceError(f"{directory} has no file called series that lists its patches")
     lines = (line.partition("#")[0].strip() for line in listing.read_text().splitlines())
@@ -62,11 +84,28 @@ def series_from_directory(directory: Path) -> Series:
 
 
 def series_from_files(files: Sequence[Path], name: str = "files") -> Series:
-    """Read patch files in the order given. Raises SourceError."""
+    """Read patch files in the order given, with the manifests beside them. Raises SourceError."""
     for file in files:
         if not file.is_file():
             raise SourceError(f"there is no patch {file}")
-    return Series(name, tuple(Patch(file.name, file.read_bytes()) for file in files), made_for(files))
+    manifests = {directory: _manifest_in(directory) for directory in dict.fromkeys(file.parent for file in files)}
+    parts = (_described(Patch(file.name, file.read_bytes()), manifests[file.parent]) for file in files)
+    return replace(sum(parts, start=Series(name)), name=name, made_for=made_for(files))
+
+
+def _described(patch: Patch, manifest: Manifest | None) -> Series:
+    series = Series(patch.name, (patch,))
+    return series if manifest is None else series.described(manifest)
+
+
+def _manifest_in(directory: Path) -> Manifest | None:
+    """Return the manifest beside patches, if there is one. It may name any file there."""
+    path = directory / MANIFEST
+    if not path.is_file():
+        return None
+    manifest = read_manifest(path)
+    manifest.require_patches(file.name for file in directory.iterdir() if file.name not in (MANIFEST, SERIES))
+    return manifest
 
 
 def series_from_range(checkout: Path, commits: str) -> Series:

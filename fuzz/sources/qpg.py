@@ -141,7 +141,7 @@ class Qpg(Source):
         "partitionwise",
         "parallel",
         "small_memory",
-        "hash_spilling+filter_forced",
+        "hash_spilling+features_forced",
         "extended",
         "prepared_generic",
         "cursor",

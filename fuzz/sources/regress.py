@@ -30,7 +30,7 @@ class Regress(Source):
         "plain",
         "small_memory",
         "hash_spilling",
-        "hash_spilling+filter_forced",
+        "hash_spilling+features_forced",
         "hash_spilling+partitionwise",
         "merge_only",
         "loop_only",
@@ -51,7 +51,7 @@ class Regress(Source):
         "merge_only",
         "loop_only",
         "parallel",
-        "hash_spilling+filter_forced",
+        "hash_spilling+features_forced",
     )
 
     @classmethod

@@ -26,7 +26,7 @@ class Source(Generator):
         "partitionwise",
         "hash_spilling",
         "hash_spilling+parallel",
-        "hash_spilling+filter_forced",
+        "hash_spilling+features_forced",
         "small_memory",
         "merge_only",
         "loop_only+indexes",

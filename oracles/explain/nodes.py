@@ -129,3 +129,8 @@ def total(node: Node, name: str) -> Span:
     value, times = node.get(name, 0), loops(node)
     unsure = 0.0 if times <= 1 else times * (0.5 if isinstance(value, int) else 0.005)
     return Span(max(0.0, value * times - unsure), value * times + unsure)
+
+
+def power_of_two(number: float) -> bool:
+    """Return whether a number is a power of two."""
+    return number == int(number) > 0 and int(number) & (int(number) - 1) == 0

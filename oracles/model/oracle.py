@@ -2,12 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import oracles
 from oracles.model.case import Case
 from oracles.model.discovery import instances
+from oracles.model.feature import Feature
 from oracles.model.finding import Finding
 from oracles.model.observation import CaseObservation, Run
 from oracles.model.sampling import Sample
@@ -76,6 +78,13 @@ class Oracle(ABC):
     needs_another_arm: ClassVar[bool] = True  # it has nothing to say of an arm without another to hold it against
     reference_is_steady: ClassVar[bool] = False  # its findings rest on `arms[0]` doing the same each time
     samples: ClassVar[tuple[Sample, ...]] = ()  # the shares of cases that it judges in runs of its own
+    features: tuple[Feature, ...] = ()  # of the arms
+
+    def of(self, features: tuple[Feature, ...]) -> Self:
+        """Return the oracle for arms with these features."""
+        oracle = copy(self)
+        oracle.features = features
+        return oracle
 
     def runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
         """Return the runs that this oracle wants for the case; by default the duel: once on each arm."""

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from fuzz.campaign.branches import expected
 from fuzz.campaign.reach import reach
+from tests.features import SHIPPED
 
 
 def node(kind: str, *children: dict[str, Any], loops: int = 1, role: str = "Outer", **more: Any) -> dict[str, Any]:
@@ -136,7 +136,7 @@ FILTER = {
     ],
 )
 def test_what_a_bloom_filter_did(kind: str, told: dict[str, Any], branches: set[str]) -> None:
-    counters = set(reach(hash_join(kind) | {"Bloom Filter": FILTER | told})) - set(reach(hash_join(kind)))
+    counters = set(reach(hash_join(kind) | {"Bloom Filter": FILTER | told}, SHIPPED)) - set(reach(hash_join(kind)))
     assert {name.removeprefix("bloom.") for name in counters if name.count(".") == 2} == branches
     assert "bloom" in counters
 
@@ -149,6 +149,6 @@ def test_branches_to_be_reached_are_counters() -> None:
         | {"Probes Deferred": 1},
     ]
     kinds = ("Inner", "Left", "Right", "Full", "Semi", "Anti", "Right Anti")
-    counted = {name for kind in kinds for told in filters for name in reach(hash_join(kind) | {"Bloom Filter": told})}
-    assert set(expected({"enable_hashjoin_bloom"})) <= counted
-    assert expected({"enable_hashjoin"}) == ()
+    plans = [hash_join(kind) | {"Bloom Filter": told} for kind in kinds for told in filters]
+    (bloom,) = SHIPPED
+    assert set(bloom.expected) <= {name for plan in plans for name in reach(plan, SHIPPED)}

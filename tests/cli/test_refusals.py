@@ -50,6 +50,8 @@ def test_the_help_names_every_command(pgduel: Command) -> None:
         (("fuzz", "--base", "nowhere"), "no source found for 'nowhere'"),
         (("fuzz", "--range", "a..b"), "--range needs the checkout it refers to: give --repo"),
         (("fuzz", "--arm", "a=", "--series", "b"), "not both"),
+        (("fuzz", "--manifest", "x.toml"), "--manifest describes patches: give them with --series, --range or --arm"),
+        (("build", "--arm", "a=", "--manifest", "/nowhere.toml"), "/nowhere.toml: cannot be read (No such file"),
         (("fuzz", "--resume", "7"), "there is no campaign yet"),
         (("fuzz", "--resume", "7", "--seed", "3"), "keeps its seed, generators, SQL and arms"),
         (

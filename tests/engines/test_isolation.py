@@ -21,7 +21,7 @@ a|b
 
 step w2: UPDATE t SET a = 1; <waiting ...>
 """
-SPEC = Spec("two", "session s1\nstep r1 { SELECT 1; }\n", "hash_spilling+filter_forced")
+SPEC = Spec("two", "session s1\nstep r1 { SELECT 1; }\n", "hash_spilling+features_forced")
 
 
 def test_rows_are_compared_whatever_their_order() -> None:
@@ -47,7 +47,7 @@ def test_a_reproducer_is_a_spec_that_names_its_settings(tmp_path: Path) -> None:
     file.write_text(reproducer(SPEC, ["it differs", "-1", "+2"]))
     again = read_spec(file)
     assert (again.name, again.modes) == (SPEC.name, SPEC.modes)
-    assert [mode.name for mode in again.settings] == ["hash_spilling", "filter_forced"]
+    assert [mode.name for mode in again.settings] == ["hash_spilling", "features_forced"]
     code = [line for line in again.text.splitlines() if line and not line.startswith("#")]
     assert code == SPEC.text.splitlines()
     assert reproducer(again, ["it differs"]).count("# pgduel: modes") == 1

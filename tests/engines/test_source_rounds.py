@@ -18,7 +18,7 @@ PARTS = ("a", "b", "c", "d", "e")
 class Replaying(Source):
     name = "replaying"
     modes = ("plain", "cursor")
-    rounds = ("plain", "hash_spilling+filter_forced")
+    rounds = ("plain", "hash_spilling+features_forced")
 
     @classmethod
     def lacks(cls, given: UserInput) -> str:

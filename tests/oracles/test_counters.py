@@ -8,6 +8,7 @@ import pytest
 from oracles.counters import Counters
 from oracles.model.oracle import Agree, Inconclusive, Verdict
 from oracles.model.sampling import EXPLAINED
+from tests.features import SHIPPED
 from tests.oracles.explained import Node, explained_case, hash_join, node
 from tests.oracles.observed import LOST, agreed, case, finding, judged, query, seen
 
@@ -26,7 +27,7 @@ FILTER = {
 
 def duel(plan: Node | None, other: Node | None = None) -> tuple[Verdict, ...]:
     """Judge an arm with this plan; the one it is held against has another, or none."""
-    return judged(Counters(), CASE, lambda run: explained_case(plan if run.arm == "patched" else other))
+    return judged(Counters().of(SHIPPED), CASE, lambda run: explained_case(plan if run.arm == "patched" else other))
 
 
 def filtered(kind: str, rows: float, outer: float, **told: Any) -> Node:

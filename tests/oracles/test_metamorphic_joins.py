@@ -11,6 +11,7 @@ from oracles.model.case import Case
 from oracles.model.observation import CaseObservation, Observation, Run
 from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Unstable, Verdict
 from oracles.model.sampling import REWRITTEN
+from tests.features import SHIPPED
 from tests.oracles.observed import LOST, ByHand, case, error, finding, judged, ok, query, seated, seen, timeout
 
 SQL = "SELECT a.x, b.y FROM a LEFT JOIN b ON a.k = b.k"
@@ -37,7 +38,7 @@ def duel(answer: Answer, played: Case = CASE, *, knows_filter: bool = True) -> t
         lacking = (FILTER,) if asked(run) == "unfiltered" and not knows_filter else ()
         return replace(seen(*(answer(asked(run), run) for _ in played.steps)), lacking=lacking)
 
-    return judged(MetamorphicJoins(), played, respond)
+    return judged(MetamorphicJoins().of(SHIPPED), played, respond)
 
 
 def on(arm: str, ways: Sequence[str], wrong: Observation) -> Answer:

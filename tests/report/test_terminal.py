@@ -6,6 +6,7 @@ from collections import Counter
 from fuzz.campaign.counters import Counters
 from fuzz.report.console import Console
 from fuzz.report.terminal import INTERVAL, PlainDisplay, branch_tables, clock, display, rolled_up
+from tests.features import SHIPPED
 
 
 def test_a_pipe_gets_a_line_now_and_then() -> None:
@@ -56,8 +57,8 @@ def test_counters_roll_up_by_family() -> None:
 
 
 def test_branches_are_a_table_of_what_can_be() -> None:
-    assert list(branch_tables({"hash_join": 3})) == []
-    (table,) = branch_tables({"bloom": 3, "bloom.left.emitted": 2, "bloom.inner.shared": 1})
+    assert list(branch_tables({"hash_join": 3}, SHIPPED)) == []
+    (table,) = branch_tables({"bloom": 3, "bloom.left.emitted": 2, "bloom.inner.shared": 1}, SHIPPED)
     out = io.StringIO()
     Console(file=out, width=100).print(table)
     lines = [line.split() for line in out.getvalue().splitlines()]

@@ -64,8 +64,3 @@ def test_contradictions_are_refused(given: dict[str, object], message: str) -> N
 def test_an_unknown_flavor_names_those_there_are() -> None:
     with pytest.raises(BuildError, match="release, assert, sanitize"):
         _given(flavor="debug")
-
-
-@pytest.mark.parametrize(("named", "count"), [([], 2), (["upstream"], 1), (["a=master", "b=master", "upstream"], 3)])
-def test_arms_are_counted(named: list[str], count: int) -> None:
-    assert ArmOptions.given(None, None, None, None, named, "release").count == count

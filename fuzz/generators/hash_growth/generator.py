@@ -19,11 +19,11 @@ class HashGrowth(Generator):
     modes: ClassVar[tuple[str, ...]] = (
         "hash_only",
         "no_loops",
-        "hash_only+filter_forced",
+        "hash_only+features_forced",
         "hash_only+parallel+one_worker",
         "hash_only+parallel+two_workers",
         "hash_only+parallel+four_workers",
-        "hash_only+parallel+two_workers+filter_forced",
+        "hash_only+parallel+two_workers+features_forced",
         "extended",
         "prepared_generic",
         "prepared_custom",

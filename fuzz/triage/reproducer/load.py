@@ -1,6 +1,7 @@
 """What to replay: a script, of pgduel's or any other that psql could run, or the identity of a case."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from fuzz.generators.generator import Scale
 from fuzz.sources.context import SourceContext
 from fuzz.triage.reproducer.reproducer import About, parse, read_about
 from oracles.model.case import Case, CaseId
+from oracles.model.feature import Feature
 
 _CASE_ID = re.compile(r"(\d+)/(\w+)/(\d+)")
 
@@ -22,18 +24,29 @@ class Replay:
     about: About | None = None
 
 
-def load(what: str, scale: Scale | None = None, target: SourceContext | None = None) -> Replay:
+def load(
+    what: str,
+    scale: Scale | None = None,
+    target: SourceContext | None = None,
+    features: Sequence[Feature] = (),
+) -> Replay:
     """Return the case in the file `what`, or the one that SEED/GENERATOR/INDEX means. Raises CaseError.
 
-    Scale and target matter to a case from a seed only, and have to be those it was first generated with and for.
+    Scale, target and the arms' features matter to a case from a seed only, and have to be those it was first generated
+    with and for.
     """
     path = Path(what)
     if path.is_file():
         return _from_script(path)
+    return Replay(case_of(case_id_of(what), scale or Scale(), target, features))
+
+
+def case_id_of(what: str) -> CaseId:
+    """Return the identity that SEED/GENERATOR/INDEX is. Raises CaseError."""
     match = _CASE_ID.fullmatch(what)
     if match is None:
         raise CaseError(f"{what}: there is no such file, and it is no case either, which is SEED/GENERATOR/INDEX")
-    return Replay(case_of(CaseId(int(match[1]), match[2], int(match[3])), scale or Scale(), target))
+    return CaseId(int(match[1]), match[2], int(match[3]))
 
 
 def _from_script(path: Path) -> Replay:
