@@ -3,7 +3,7 @@
 import gc
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.synchronize import Event
@@ -37,6 +37,11 @@ EXPLAINED = 10  # one case in so many is run once more, explained
 REPORTED = 1.0  # seconds after which a worker reports what it did, though its range goes on; a finding at once
 ERRORS = "errors.log"
 _YOUNG = 50_000  # objects after which Python looks for cycles: syntax trees are of many objects, and have none
+
+
+def explained_arm(arms: Sequence[Arm]) -> Arm:
+    """Return the arm whose reach is measured: the last with features, as others lack their branches; else the last."""
+    return next((arm for arm in reversed(arms) if arm.features), arms[-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +78,7 @@ class _Worker:
         self._assigned = assignments(all_oracles(), work.arms)
         self._arms = tuple(arm.name for arm in work.arms)
         self._features = features_of(work.arms)
-        # Reach is that of the last arm with features: another does not have what is to be reached.
-        self._explained = next((arm.name for arm in reversed(work.arms) if arm.features), self._arms[-1])
+        self._explained = explained_arm(work.arms).name
         self._executor: Executor | None = None
         self._target = SourceDatabase(work.arms[0], name, work.given)
         self._cpu = 0.0

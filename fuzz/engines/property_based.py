@@ -5,6 +5,7 @@ profiles: `ci` (the same examples each time) and `dev` (new examples, and more o
 """
 
 import os
+from collections.abc import Sequence
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from fuzz.engines.seeded import draw_case
 from fuzz.generators.generator import Generator, Scale
 from oracles.model.case import Case
+from oracles.model.feature import Feature
 
 # Hypothesis stores every choice of an example, up to several thousand. So cases are small, and there are many.
 SMALL = Scale(rows=60, relations=3, partitions=4, queries=4)
@@ -19,9 +21,9 @@ SMALL = Scale(rows=60, relations=3, partitions=4, queries=4)
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 
 
-def cases(generator: Generator, scale: Scale = SMALL) -> st.SearchStrategy[Case]:
-    """Return a strategy for the generator's cases, with modes."""
-    return st.randoms(use_true_random=False).map(lambda rng: draw_case(rng, generator, scale))
+def cases(generator: Generator, scale: Scale = SMALL, features: Sequence[Feature] = ()) -> st.SearchStrategy[Case]:
+    """Return a strategy for the generator's cases, with modes, for arms with these features."""
+    return st.randoms(use_true_random=False).map(lambda rng: draw_case(rng, generator, scale, features))
 
 
 def load_profile(name: str | None = None) -> None:

@@ -1,7 +1,7 @@
 """What a worker does when it is asked to stop in the middle of a case: it ends at once, and what was found is kept."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from multiprocessing import get_context
 from multiprocessing.synchronize import Event
@@ -22,6 +22,7 @@ from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
 from fuzz.sources.context import SourceContext
 from oracles.model.case import Case, CaseId, Kind, Step
+from oracles.model.feature import Feature
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(120)]
 
@@ -40,7 +41,7 @@ def stop() -> Event:
 def cases(monkeypatch: pytest.MonkeyPatch, *made: Case) -> Range:
     """Let a range have these cases."""
 
-    def case_of(case_id: CaseId, _: Scale, __: SourceContext) -> Case:
+    def case_of(case_id: CaseId, _: Scale, __: SourceContext, ___: Sequence[Feature]) -> Case:
         return made[case_id.index]
 
     monkeypatch.setattr(worker, "case_of", case_of)

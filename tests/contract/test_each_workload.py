@@ -11,7 +11,7 @@ from fuzz.execution.executor import Executor
 from fuzz.execution.judging import assignments, judge_case
 from fuzz.execution.source_database import SourceDatabase
 from fuzz.generators.generator import Scale, all_generators
-from fuzz.servers.arm import Arm, open_arms, parse_arm
+from fuzz.servers.arm import Arm, features_of, open_arms, parse_arm
 from fuzz.servers.base import Base
 from fuzz.servers.flavor import FLAVORS
 from fuzz.sources.context import UserInput
@@ -58,7 +58,11 @@ def test_arms_do_not_differ(
     if isinstance(found, Source) and (lacking := found.lacks(target.given)):
         pytest.skip(f"{workload}: {lacking}")  # SQLancer's jar is nobody's to bring
     judged_cases = [
-        judge_case(executor, assignments(all_oracles(), arms), case_of(CaseId(7, workload, index), SMALL, target))
+        judge_case(
+            executor,
+            assignments(all_oracles(), arms),
+            case_of(CaseId(7, workload, index), SMALL, target, features_of(arms)),
+        )
         for index in range(CASES)
     ]
     assert [finding for judged in judged_cases for finding in judged.findings] == []

@@ -1,7 +1,9 @@
 """Which arms an oracle judges, and what is said of the others."""
 
+from dataclasses import replace
 from typing import cast
 
+from fuzz.campaign.worker import explained_arm
 from fuzz.execution.judging import absences, assignments
 from fuzz.servers.arm import Arm
 from fuzz.servers.build import Build
@@ -9,6 +11,7 @@ from fuzz.servers.cluster import Cluster
 from oracles.crash import Crash
 from oracles.plan import Plan
 from oracles.result import Result
+from tests.features import SHIPPED
 
 
 def arm(name: str, planner: str = "base") -> Arm:
@@ -45,3 +48,14 @@ def test_an_arm_that_is_left_out_is_named_with_its_reason() -> None:
     assert list(absences(ORACLES, (MASTER, OTHER, SAME))) == [
         "plan: not compared, plans of other may be others than those of master"
     ]
+
+
+def test_reach_is_that_of_the_last_arm_with_features() -> None:
+    with_filter = replace(SAME, features=SHIPPED)
+    assert explained_arm((MASTER, with_filter, OTHER)) == with_filter
+    assert explained_arm((MASTER, SAME, OTHER)) == OTHER
+
+
+def test_oracles_get_the_features_of_all_arms() -> None:
+    (assignment,) = assignments((Result(),), (MASTER, replace(SAME, features=SHIPPED)))
+    assert assignment.oracle.features == SHIPPED

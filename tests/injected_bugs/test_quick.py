@@ -9,7 +9,7 @@ from fuzz.engines.seeded import case_of
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import assignments, judge_case
 from fuzz.generators.generator import Scale
-from fuzz.servers.arm import ArmSpec, open_arms
+from fuzz.servers.arm import ArmSpec, features_of, open_arms
 from fuzz.servers.base import resolve_base
 from fuzz.servers.flavor import FLAVORS
 from fuzz.servers.series import series_from_files
@@ -35,7 +35,8 @@ def test_an_injected_bug_is_found(bug: Bug, record_property: Callable[[str, obje
     ]
     with open_arms(specs, print) as arms, Executor(arms) as executor:
         judges = assignments([oracle for oracle in all_oracles() if oracle.name in bug.oracles], arms)
-        cases = (case_of(CaseId(SEED, bug.quick or "", index), Scale()) for index in range(CASES))
+        ids = (CaseId(SEED, bug.quick or "", index) for index in range(CASES))
+        cases = (case_of(case_id, Scale(), features=features_of(arms)) for case_id in ids)
         findings = (found for case in cases for found in judge_case(executor, judges, case).findings)
         found = next(findings, None)
     assert found, f"none of the first {CASES} cases shows it"

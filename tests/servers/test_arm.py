@@ -5,10 +5,19 @@ import dataclasses
 import pytest
 
 from fuzz.errors import BuildError, ServerError, SourceError
-from fuzz.servers.arm import ArmSpec, open_arms, parse_arm, require_comparable, require_same_initdb
+from fuzz.servers.arm import (
+    ArmSpec,
+    features_of,
+    missing_features,
+    open_arms,
+    parse_arm,
+    require_comparable,
+    require_same_initdb,
+)
 from fuzz.servers.base import Base
 from fuzz.servers.build import Build
 from fuzz.servers.flavor import FLAVORS
+from oracles.model.feature import Feature
 
 pytestmark = pytest.mark.servers
 
@@ -30,6 +39,24 @@ def test_two_arms_of_one_build_run_side_by_side_if_allowed(base: Base, build: Bu
         assert second.cluster.alive()
     assert not first.cluster.alive()
     assert not second.cluster.alive()
+
+
+def test_an_arm_has_the_features_whose_settings_its_server_has(base: Base, build: Build) -> None:
+    there, absent = Feature("there", "there", "enable_seqscan"), Feature("absent", "absent", "enable_telepathy")
+    (spec,) = specs(base, "a=")
+    series = dataclasses.replace(spec.series, features=(there, absent))
+    with open_arms([dataclasses.replace(spec, series=series)], silent) as arms:
+        assert arms[0].features == features_of(arms) == (there,)
+        lines = list(missing_features([dataclasses.replace(spec, series=series)], arms))
+        assert lines == ["feature absent: not tested, no arm has the setting enable_telepathy"]
+
+
+def test_a_setting_that_an_arm_lacks_is_refused(base: Base, build: Build) -> None:
+    (spec,) = specs(base, "a=")
+    series = dataclasses.replace(spec.series, features=(Feature("x", "x", off=(("enable_telepathy", "off"),)),))
+    wanted = "feature x: off: arm a has no setting 'enable_telepathy'; correct its name"
+    with pytest.raises(SourceError, match=wanted), open_arms([dataclasses.replace(spec, series=series)], silent):
+        pass
 
 
 def test_two_arms_of_one_build_are_refused(base: Base) -> None:

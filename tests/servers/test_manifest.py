@@ -162,7 +162,10 @@ def test_a_manifest_beside_the_patches_is_theirs_in_each_series(tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("parts", "message"),
-    [(["0003"], "'0003' fits no patch"), (["000"], "'000' fits 2 patches, 0001-a.patch, 0002-b.patch; write a longer part")],
+    [
+        (["0003"], "'0003' fits no patch"),
+        (["000"], "'000' fits 2 patches, 0001-a.patch, 0002-b.patch; write a longer part"),
+    ],
 )
 def test_a_plan_neutral_patch_must_be_one(tmp_path: Path, parts: Sequence[str], message: str) -> None:
     plant(tmp_path / "own", "0001-a.patch", "0002-b.patch", manifest=f"plan_neutral = {list(parts)}")
