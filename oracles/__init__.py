@@ -1,1 +1,1 @@
-"""Judges of what arms did, and the vocabulary that they share with `fuzz`: case, observation, finding, oracle."""
+"""Judges of the arms' observations, and the vocabulary that they share with `fuzz` (`oracles.model`)."""

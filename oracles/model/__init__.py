@@ -1,1 +1,1 @@
-"""The vocabulary: case, mode, observation, finding, oracle, samples."""
+"""Vocabulary of oracles and `fuzz`: case, mode, run, observation, verdict, finding, oracle, sample."""

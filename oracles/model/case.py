@@ -1,4 +1,7 @@
-"""Case: a scene (schema and data) and the steps that run in it. Pure content: a function of (generator, seed)."""
+"""Case: a scene (schema and data) and the steps that run in it.
+
+Its content is a function of generator, seed and index. A case of a source also depends on the source's database.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,46 +10,49 @@ from oracles.model.mode import Mode
 
 
 class Kind(StrEnum):
-    """What a step is, as far as execution has to know."""
+    """Kinds of steps that are executed differently."""
 
-    QUERY = "query"  # reads only: may be repeated, explained, run under any protocol
-    COMMAND = "command"  # any other single statement; simple protocol
-    COPY_IN = "copy_in"  # COPY ... FROM STDIN; `copy_data` is what the client sends
+    QUERY = "query"  # reads only, so it may be repeated, explained, and sent over any protocol
+    COMMAND = "command"  # any other single statement; always the simple protocol
+    COPY_IN = "copy_in"  # COPY ... FROM STDIN; the client sends `copy_data`
     COPY_OUT = "copy_out"  # COPY ... TO STDOUT
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One statement. It runs in the schema `duel`, which is first in search_path and dropped after the case."""
+    """One statement.
+
+    It runs in the schema `duel`, which is the first in search_path and is dropped after the case.
+    """
 
     sql: str  # one statement, without the closing semicolon
     kind: Kind = Kind.COMMAND
     copy_data: bytes | None = None
-    params: tuple[str | None, ...] = ()  # text form of $1, $2 ... of a QUERY; any makes the protocol extended
-    ordered: bool = False  # rows come in a total order, so they are compared in order
-    may_fail: bool = False  # an error here is made on purpose (or follows from one that was)
-    tags: tuple[str, ...] = ()  # workload paths that this step is meant to take, counted in the display
+    params: tuple[str | None, ...] = ()  # text form of $1, $2 ... of a QUERY; parameters require the extended protocol
+    ordered: bool = False  # the query has a total order, so its rows are compared in order
+    may_fail: bool = False  # an error is expected here, or follows from an expected one
+    tags: tuple[str, ...] = ()  # workload paths that this step should exercise; counted in the display
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A scene and the steps to run in it, one session an arm, under `modes`."""
+    """A scene and its steps, run in one session per arm, under `modes`."""
 
     generator: str
     scene: tuple[Step, ...]
     steps: tuple[Step, ...]
     modes: tuple[Mode, ...] = ()
-    part: str = ""  # which of the things that its source replays whole it is
+    part: str = ""  # name of the source's item that the case replays as a whole, such as a regression test
 
     @property
     def all_steps(self) -> tuple[Step, ...]:
-        """Scene and steps, as executed; positions in observations and findings count along this tuple."""
+        """Return scene and steps, as executed. Positions in observations and findings are indexes of this tuple."""
         return self.scene + self.steps
 
 
 @dataclass(frozen=True, slots=True)
 class CaseId:
-    """Where a case comes from; `str()` of it is the seed of its random generator."""
+    """Identity of a case. `str()` of it is the seed of the case's random generator."""
 
     seed: int
     generator: str

@@ -1,4 +1,4 @@
-"""Finding the classes of a package by its files, so that adding one edits no list."""
+"""Discovery of a package's classes by its files, so that a new class needs no entry in a list."""
 
 import importlib
 import inspect

@@ -1,33 +1,35 @@
-"""Finding: an oracle's statement that arms differ, or that one misbehaved, on one case."""
+"""Finding: an oracle's report that arms differ, or that one arm misbehaves, on one case."""
 
 import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-UNDER_PLAN: Final = " under plan "  # in an origin, before what the plans are made of
+UNDER_PLAN: Final = " under plan "  # separates symptom and plan in an origin
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A query to run where the step is: its rows, held against the step's or each other's, show the finding.
+    """A query that shows a finding when it runs at the finding's step.
 
-    Or its plan does, with what it did, or without having run.
+    Its rows are compared with the step's rows, or with those of the other evidence. With `explained` its EXPLAIN
+    ANALYZE is
+    the evidence, with `planned` its plan alone.
     """
 
     sql: str
     settings: tuple[tuple[str, str], ...] = ()
     explained: bool = False
     planned: bool = False
-    plainly: bool = False  # by no other protocol than psql's own, whatever the case's is
+    plainly: bool = False  # psql sends it over the simple protocol, whatever the case's protocol is
 
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """What most arms say of a finding, where there are at least three."""
+    """The majority's judgement on a finding, where there are at least three arms."""
 
-    suspect: str  # the arm outvoted, which may be the one held against
-    agreeing: tuple[str, ...]  # the others that do alike
+    suspect: str  # the outvoted arm, which may be the reference
+    agreeing: tuple[str, ...]  # the other arms, which behave alike
 
     def __str__(self) -> str:
         return f"{self.suspect}, as {' and '.join(self.agreeing)} agree"
@@ -35,17 +37,20 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What differed, where. Its fingerprint is stable over literals and seeds, so equal bugs meet."""
+    """A difference or fault, and its step.
+
+    The fingerprint depends on neither literals nor seeds, so that repeated findings of one bug have one fingerprint.
+    """
 
     oracle: str
-    arms: tuple[str, str]  # (the one held against, the suspect)
-    origin: str  # SQLSTATEs, assertion site, or what a pair of plans is made of
+    arms: tuple[str, str]  # (reference, suspect)
+    origin: str  # SQLSTATEs, assertion site, or the node types of a pair of plans
     step: int | None  # position in case.all_steps; None: the case as a whole
     summary: str  # one line
     expected: str
     actual: str
     beside: tuple[Evidence, ...] = ()
-    vote: Vote | None = None  # None: there is no majority
+    vote: Vote | None = None  # None: no majority
 
     @property
     def fingerprint(self) -> str:
@@ -55,28 +60,28 @@ class Finding:
 
     @property
     def shown_by_all(self) -> bool:
-        """Tell whether the fault is the base's own: no arm is without it."""
+        """Return whether all arms have the fault, so that it is a fault of the base."""
         return _are_alike(self.arms)
 
     def sides(self) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Return what was expected and what came, each below a title that says which arm did so where they differ."""
+        """Return expected and actual behaviour, each with a title. The titles name the arms where these differ."""
         who = ("", "") if self.shown_by_all else tuple(f", as {arm} did" for arm in self.arms)
         return (f"expected{who[0]}", self.expected), (f"actual{who[1]}", self.actual)
 
     @property
     def symptom(self) -> str:
-        """Return the origin without the plan, which changes with the data."""
+        """Return the origin without the plan, because reduction of the data changes the plan."""
         return self.origin.partition(UNDER_PLAN)[0]
 
     def resembles(self, other: "Finding") -> bool:
-        """Tell whether both may well be one bug, on cases of different size."""
+        """Return whether both findings are probably one bug, on cases of different size."""
         return (self.oracle, self.arms, self.symptom) == (other.oracle, other.arms, other.symptom)
 
 
 def pairs_of(arms: Sequence[str], showing: Collection[str]) -> tuple[tuple[str, str], ...]:
-    """Pair each arm that shows a fault, as the suspect, with the first that does not.
+    """Return a pair (first arm without the fault, suspect) for each arm that has a fault.
 
-    A fault of all arms is the base's own: the first arm is then held against itself.
+    If all arms have it, it is a fault of the base, and the only pair has the first arm twice.
     """
     sound = [arm for arm in arms if arm not in showing]
     if not sound:
@@ -85,7 +90,7 @@ def pairs_of(arms: Sequence[str], showing: Collection[str]) -> tuple[tuple[str, 
 
 
 def as_all_do(pair: tuple[str, str]) -> str:
-    """Return what a summary adds where the pair says that no arm is without the fault."""
+    """Return the addition to a summary if the pair marks a fault of all arms, else the empty string."""
     return " (as all arms do)" if _are_alike(pair) else ""
 
 

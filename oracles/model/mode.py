@@ -1,4 +1,4 @@
-"""Mode: under which settings, and over which protocol, a case's queries run."""
+"""Mode: the settings and the protocol under which a case runs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Protocol(StrEnum):
-    """How a query reaches the server."""
+    """Ways to send a query to the server."""
 
     SIMPLE = "simple"
     EXTENDED = "extended"
@@ -17,25 +17,26 @@ class Protocol(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """A named way of execution.
+    """A named set of execution options.
 
-    Settings are given when the session starts, so nothing has to be reset. Modes compose: a case runs under
-    a tuple of them, later settings win, and so does the last protocol named.
+    Settings are start-up options of the session, so none has to be reset. A case runs under a tuple of modes. Of
+    several
+    values of a setting the last one wins, and so does the last protocol.
     """
 
     name: str
     settings: tuple[tuple[str, str], ...] = ()
     protocol: Protocol | None = None
-    changes_results: bool = False  # legal rows differ from the plain query's (a cursor closed early)
-    optional: bool = False  # an arm may not know its settings (a patch's own): it runs without those
+    changes_results: bool = False  # it has other legal rows than the plain query (a cursor closed early)
+    optional: bool = False  # an arm without these settings (they are a patch's own) ignores them
 
 
 def settings_of(modes: Iterable[Mode]) -> dict[str, str]:
-    """Return all settings of the modes, later ones overriding earlier ones."""
+    """Return all settings of the modes; later modes override earlier ones."""
     return {key: value for mode in modes for key, value in mode.settings}
 
 
 def protocol_of(modes: Iterable[Mode]) -> Protocol:
-    """Return the last protocol that the modes name, or the simple one."""
+    """Return the protocol of the last mode that has one, or the simple protocol."""
     named = [mode.protocol for mode in modes if mode.protocol is not None]
     return named[-1] if named else Protocol.SIMPLE

@@ -1,4 +1,4 @@
-"""Observation: all that one arm did for one step, and, for a whole case, what it left behind."""
+"""Observations of one arm: the results of each step, and the remains of the whole case."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,28 +9,29 @@ from oracles.model.mode import Mode
 
 
 class Outcome(StrEnum):
-    """How a step ended, by SQLSTATE and channel, never by message text."""
+    """Ways in which a step ends, according to SQLSTATE and connection, never to message text."""
 
     OK = "ok"
     ERROR = "error"
-    TIMEOUT = "timeout"  # statement_timeout, or no answer within the client's limit
-    LOST = "lost"  # the connection went away during this step
-    SKIPPED = "skipped"  # not run: the connection was lost before, or the arm lacks what the run is about
+    TIMEOUT = "timeout"  # statement_timeout, or no reply within the client's limit
+    LOST = "lost"  # the connection was lost during this step
+    SKIPPED = "skipped"  # not executed: the connection was lost before, or the arm lacks the settings of the run
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A notice, warning or error as the client got it."""
+    """A notice, warning or error, as the client received it."""
 
-    severity: str  # never translated: ERROR, WARNING, NOTICE, ...
+    severity: str  # untranslated: ERROR, WARNING, NOTICE, ...
     sqlstate: str
     text: str
-    routine: str = field(default="", compare=False)  # the C function that raised it, which patches may rename
+    # the C function that raised it; not compared, because patches may rename functions
+    routine: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Name and type of a result column; `type` is the type's OID, or its name where a user made it."""
+    """A result column. `type` is the type's OID, or the name of a user-defined type."""
 
     name: str
     type: str
@@ -38,75 +39,79 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What one arm did for one step. `rows` are DataRow (or CopyData) payloads, as bytes, in arrival order."""
+    """The results of one step on one arm. `rows` are DataRow or CopyData payloads, as bytes, in order of arrival."""
 
     outcome: Outcome
     sqlstate: str = ""
-    tags: tuple[str, ...] = ()  # command tags, one for each completed command of the step
+    tags: tuple[str, ...] = ()  # command tags, one for each command of the step that completed
     columns: tuple[Column, ...] = ()
     rows: tuple[bytes, ...] = ()
     messages: tuple[Message, ...] = ()
-    plan: Mapping[str, Any] | None = None  # EXPLAIN (FORMAT JSON), where the run explains or plans (the quickest time)
-    transaction: str = ""  # the server's status after the step: I idle, T in a transaction, E failed; "" unknown
+    # output of EXPLAIN (FORMAT JSON) if the run explains or plans; of repeated plannings the one with the shortest time
+    plan: Mapping[str, Any] | None = None
+    transaction: str = ""  # transaction status after the step: I idle, T in a transaction, E failed; "" unknown
 
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """What the server logged of a session that the case's own opened through a foreign server leading back."""
+    """A server log line of a session that the case's session opened, through a foreign server that leads back."""
 
-    session: int  # 1 for the first that said anything
-    after: int  # so many lines of CaseObservation.log came before
+    session: int  # number of the session, from 1, in the order of their first log lines
+    after: int  # number of lines of CaseObservation.log that precede it
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Residue:
-    """What was left when the case had ended: transaction, cursors and prepared statements closed, session idle."""
+    """Remains of a case in its idle session, after transaction, cursors and prepared statements were closed."""
 
     temp_files: tuple[str, ...] = ()
-    pins: int = 0  # buffers of the case's database pinned, per pg_buffercache
+    pins: int = 0  # pinned buffers of the case's database, according to pg_buffercache
     locks: tuple[str, ...] = ()
     cursors: tuple[str, ...] = ()
     prepared: tuple[str, ...] = ()
-    remote: tuple[str, ...] = ()  # sessions behind foreign servers that are not idle, or of which one would do
+    remote: tuple[str, ...] = ()  # sessions behind foreign servers that are superfluous or not idle
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What the backend held after one repetition of the case."""
+    """Resources that the backend holds after one repetition of the case."""
 
     open_files: int
-    shared_memory: int  # mappings of shared-memory segments
-    contexts: Mapping[str, tuple[int, int]]  # memory context name -> (how many, bytes used in all of them)
+    shared_memory: int  # mapped shared-memory segments
+    # name of the memory context -> (number of contexts, bytes used in all of them)
+    contexts: Mapping[str, tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class CaseObservation:
-    """What one arm did for a whole case: an Observation for each of `case.all_steps`, and what came after."""
+    """The observations of one run: one for each of `case.all_steps`, and the remains of the case."""
 
     arm: str
     steps: tuple[Observation, ...]
     digests: tuple[tuple[str, str], ...] = ()  # (table or view, row count and hash of all rows), (sequence, value)
-    residue: Residue | None = None  # None: could not be looked at (connection lost)
-    resources: tuple[Resources, ...] = ()  # one for each repetition, where the run repeats
+    residue: Residue | None = None  # None: unknown, because the connection was lost
+    resources: tuple[Resources, ...] = ()  # one for each repetition if the run repeats the case
     log: tuple[str, ...] = ()  # the server's log lines about this backend
-    remote: tuple[Remote, ...] = ()  # and those about sessions that it opened through foreign servers
-    hang: tuple[str, ...] = ()  # waits and stacks, where a run with `patience` was not answered in time
+    remote: tuple[Remote, ...] = ()  # log lines of the sessions that it opened through foreign servers
+    hang: tuple[str, ...] = ()  # wait events and stacks, if a run with `patience` reached its time limit
     crash: str | None = None  # signal, assertion, PANIC or sanitizer report, with its backtrace
-    reach: Mapping[str, int] = field(default_factory=dict)  # counters read inside the server
-    lacking: tuple[str, ...] = ()  # settings of optional modes that the arm does not know: it ran without them, or not
-    digested: bool = True  # False: statement_timeout ended the reading of what `digests` tells
+    reach: Mapping[str, int] = field(default_factory=dict)  # counters of executed branches, read inside the server
+    # settings of optional modes that the arm lacks; it ran without them, or skipped the run
+    lacking: tuple[str, ...] = ()
+    digested: bool = True  # False: statement_timeout interrupted the query for `digests`
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One execution that an oracle asks for: a case on an arm. Equal runs are executed once."""
+    """One execution of a case on an arm, requested by an oracle. Equal runs are executed once."""
 
     arm: str
     modes: tuple[Mode, ...]
     repeats: int = 1
     explain: bool = False  # QUERY steps run as EXPLAIN (ANALYZE, FORMAT JSON) instead
-    plannings: int = 0  # QUERY steps are planned so many times, and not run: EXPLAIN (VERBOSE, FORMAT JSON)
-    instead: tuple[tuple[int, str], ...] = ()  # what steps at these positions of `case.all_steps` run instead
-    patience: int = 0  # the client waits so many times the statement timeout, which the server does not enforce
-    sabotage: str = ""  # an action of the sabotage module (canaries and injected bugs only)
+    plannings: int = 0  # QUERY steps are planned so many times but not executed: EXPLAIN (VERBOSE, FORMAT JSON)
+    instead: tuple[tuple[int, str], ...] = ()  # replacement statements by position in `case.all_steps`
+    # the client waits so many statement timeouts, which the server does not enforce; 0: the server enforces one
+    patience: int = 0
+    sabotage: str = ""  # an action of the fault injector, for canaries and injected bugs only

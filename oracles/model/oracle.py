@@ -1,4 +1,4 @@
-"""Oracle: which runs it needs, and a pure judgement of what was observed in them."""
+"""Oracle: the runs that it needs, and a pure judgement of their observations."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -17,39 +17,42 @@ from oracles.model.sampling import Sample
 
 @dataclass(frozen=True, slots=True)
 class Agree:
-    """The arms agree; `statements` steps were really compared.
+    """Verdict that arms agree on the `statements` steps that were compared.
 
-    `answers` are those that an oracle asked for besides those of the case, and held against another, or against them.
+    `answers` is the number of compared results of the oracle's own queries, which are no steps of the case.
     """
 
     statements: int
-    answers: int = field(default=0, compare=False)  # effort, nothing that is said
+    answers: int = field(default=0, compare=False)  # a measure of effort, so it is no part of the verdict
 
 
 @dataclass(frozen=True, slots=True)
 class NotApplicable:
-    """The oracle had nothing to compare: the case is not in its sample, or has no statement that it can judge."""
+    """Verdict on a case outside of the oracle's sample, or without a statement that the oracle can judge."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inconclusive:
-    """The oracle could not judge, and why (a few words, the same for equal causes: they are counted)."""
+    """Verdict that judgement was impossible.
+
+    `reason` has a few words, equal for equal causes, because reasons are counted.
+    """
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unstable:
-    """The arms differ, but the one held against differs from itself under other plans too."""
+    """Verdict that the arms differ, but the reference differs from itself under other plans, too."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class More:
-    """No verdict before these runs have been observed too; `judge` is then called again with them.
+    """Request for more runs before a verdict. `judge` is called again with their observations.
 
-    `symptoms` are those of findings that there will be unless these runs speak against it.
+    `symptoms` are those of the findings that follow unless these runs refute them.
     """
 
     runs: tuple[Run, ...]
@@ -62,22 +65,22 @@ Observations = Mapping[Run, CaseObservation]
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """A bug planted through the sabotage module: on this case, the oracle must report the sabotaged arm."""
+    """A bug that the fault injector plants. On this case, the oracle must report the arm that has it."""
 
     sabotage: str
     case: Case
-    needs_another_arm: bool = False  # it is seen beside a sound arm only
+    needs_another_arm: bool = False  # visible only in comparison with an arm without the bug
 
 
 class Oracle(ABC):
-    """A judge. Subclasses live one a file in `oracles/` and are found by `all_oracles`."""
+    """A judge of observations. Each subclass has its own file or folder in `oracles/`, where `all_oracles` finds it."""
 
     name: ClassVar[str]
     canaries: ClassVar[tuple[Canary, ...]]
-    needs_equal_plans: ClassVar[bool] = False  # it is for arms whose patches say that their plans are equal
-    needs_another_arm: ClassVar[bool] = True  # it has nothing to say of an arm without another to hold it against
-    reference_is_steady: ClassVar[bool] = False  # its findings rest on `arms[0]` doing the same each time
-    samples: ClassVar[tuple[Sample, ...]] = ()  # the shares of cases that it judges in runs of its own
+    needs_equal_plans: ClassVar[bool] = False  # it judges only arms whose patches declare that they keep plans
+    needs_another_arm: ClassVar[bool] = True  # it cannot judge a single arm
+    reference_is_steady: ClassVar[bool] = False  # its findings presume that `arms[0]` behaves alike each time
+    samples: ClassVar[tuple[Sample, ...]] = ()  # shares of the cases that it judges with additional runs
     features: tuple[Feature, ...] = ()  # of the arms
 
     def of(self, features: tuple[Feature, ...]) -> Self:
@@ -87,35 +90,35 @@ class Oracle(ABC):
         return oracle
 
     def runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
-        """Return the runs that this oracle wants for the case; by default the duel: once on each arm."""
+        """Return the runs that this oracle needs for the case; by default one plain run on each arm."""
         return duel(case, arms)
 
     @abstractmethod
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
-        """Judge the observations of the runs asked for: pure, so that recorded ones can be judged again.
+        """Return verdicts on the observations of the requested runs: at least one for each judged arm.
 
-        `arms[0]` is the one the others are held against. Returns at least one verdict for each arm accused.
+        `arms[0]` is the reference. The function is pure, so recorded observations can be judged again.
         """
 
     def may_become(self, whole: Case, smaller: Case) -> bool:
-        """Tell whether what the oracle takes as given of a case still holds of a smaller one, which reduction made."""
+        """Return whether reduction may replace the case with a smaller one without violating the oracle's premises."""
         return True
 
 
 def duel(case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
-    """Return the plain runs of a case: once on each arm, in the case's own modes."""
+    """Return the plain runs of a case: one on each arm, in the case's own modes."""
     return tuple(Run(arm, case.modes) for arm in arms)
 
 
 def accused(arms: Sequence[str]) -> tuple[str, ...]:
-    """Return the arms that a verdict is due on: all but the one held against, or that one where it is alone."""
+    """Return the arms that need a verdict: all but the reference, or the reference if it is the only arm."""
     return tuple(arms[1:] or arms)
 
 
 def judge_each(
     suspects: Sequence[str], judge: Callable[[str], tuple[Verdict, ...] | More]
 ) -> tuple[Verdict, ...] | More:
-    """Judge one arm after another; as long as any takes more runs, ask for all of those instead."""
+    """Return the verdicts on all suspects, or a request for all runs that any of them needs."""
     judged = [judge(suspect) for suspect in suspects]
     wanted = dict.fromkeys(run for given in judged if isinstance(given, More) for run in given.runs)
     if wanted:
