@@ -1,4 +1,7 @@
-"""The scene of canaries: harm is done where a statement mentions the view `canary`, so its table stays as it is."""
+"""The scene of canaries.
+
+The fault injector acts on statements that mention the view `canary`, so the table below keeps its rows.
+"""
 
 from typing import Final
 
@@ -21,5 +24,5 @@ def canary_case(*steps: Step, modes: tuple[Mode, ...] = ()) -> Case:
 
 
 def query(sql: str, *, may_fail: bool = False) -> Step:
-    """Return a step that reads."""
+    """Return a step that only reads."""
     return Step(sql, Kind.QUERY, may_fail=may_fail)

@@ -1,11 +1,11 @@
-"""Comparison: where two observations of one case differ, and how far they could be compared at all.
+"""Comparison: where two observations of one case differ, and which steps could be compared.
 
-Key insight: what may legally differ is left out by what is compared, never by a list of differences to ignore. Rows
-are multisets unless the step has a total order; a cursor closed early promises a number of rows, not which; once
-the two sides may hold different data, nothing that follows is compared.
+No list of ignored differences exists; legal differences are excluded by what is compared. Rows are multisets unless the
+step has a total order. A cursor that is closed early is compared by its number of rows only. Once the two sides may
+hold different data, nothing later is compared.
 
-Aspects run from coarse to fine, since the coarse ones survive more: which rows an INSERT ... SELECT numbers may
-depend on the plan, how many rows it stores does not.
+Aspects are ordered from coarse to fine, because coarse ones depend on less. Which rows an INSERT ... SELECT numbers may
+depend on the plan; how many rows it stores does not.
 """
 
 import re
@@ -21,7 +21,7 @@ from oracles.model.observation import CaseObservation, Observation, Outcome
 
 
 class Aspect(StrEnum):
-    """One thing to compare: of a step, or (the last two) of a table or sequence after the case."""
+    """Compared properties: of a step, or (the last two) of a table or sequence after the case."""
 
     OUTCOME = "outcome"
     COLUMNS = "columns"
@@ -36,7 +36,7 @@ class Aspect(StrEnum):
 
 
 class Reading(StrEnum):
-    """How much the rows of a step mean."""
+    """Ways to compare the rows of a step."""
 
     SEQUENCE = "sequence"
     MULTISET = "multiset"
@@ -45,7 +45,7 @@ class Reading(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where two observations differ: a step, or (step None) the table or sequence `reported`."""
+    """The place of a difference: a step, or (step None) the table or sequence `reported`."""
 
     step: int | None
     aspect: Aspect
@@ -54,15 +54,15 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Where two observations differ, in order, and what was compared."""
+    """The differences between two observations, in order, and the extent of the comparison."""
 
     places: tuple[Location, ...]
-    compared: frozenset[int]  # positions of steps
-    digested: bool  # tables and sequences were compared too
-    obstacle: str = ""  # why some steps could not be compared
+    compared: frozenset[int]
+    digested: bool  # tables and sequences were compared, too
+    obstacle: str = ""  # reason why some steps could not be compared
 
     def differs_at(self, place: Location) -> bool | None:
-        """Tell whether these observations differ there; None if that was not compared."""
+        """Return whether these observations differ at a place; None if it was not compared."""
         hidden_by = COARSER.get(place.aspect, ())
         for found in self.places:
             same_thing = (found.step, found.reported) == (place.step, place.reported)
@@ -72,7 +72,7 @@ class Comparison:
         return False if known else None
 
 
-# What a difference in the coarse aspect says of the finer one, which is then not looked at.
+# Coarser aspects of an aspect. A difference in one of them implies one in the finer aspect, which is not reported.
 COARSER: Final[Mapping[Aspect, tuple[Aspect, ...]]] = {
     Aspect.ROWS: (Aspect.ROW_COUNT,),
     Aspect.TEXTS: (Aspect.MESSAGES,),
@@ -95,7 +95,7 @@ _ROWS_AND_HASH: Final = re.compile(r"(\d+) (?!unused$)\S+")
 
 
 def reading(step: Step, modes: Sequence[Mode]) -> Reading:
-    """Return how the rows of this step compare under these modes."""
+    """Return how to compare the rows of a step under these modes."""
     if step.ordered:
         return Reading.SEQUENCE
     cut_short = protocol_of(modes) is Protocol.CLOSED_EARLY or any(mode.changes_results for mode in modes)
@@ -103,7 +103,10 @@ def reading(step: Step, modes: Sequence[Mode]) -> Reading:
 
 
 def row_multiset(rows: Sequence[bytes]) -> Counter[bytes]:
-    """Return how often each row occurs. The header of a binary COPY, sent along with its first row, is cut off."""
+    """Return the number of occurrences of each row.
+
+    The header of a binary COPY is counted separately, because the server sends it along with the first row.
+    """
     counted = Counter(rows)
     if rows and (header := _BINARY_COPY_HEADER.match(rows[0])):
         counted.subtract([rows[0]])
@@ -112,13 +115,13 @@ def row_multiset(rows: Sequence[bytes]) -> Counter[bytes]:
 
 
 def stored_count(digest: str) -> str | None:
-    """Return the row count in a table's digest; None for a sequence's."""
+    """Return the row count in a table's digest; None for the digest of a sequence."""
     found = _ROWS_AND_HASH.fullmatch(digest)
     return found[1] if found else None
 
 
 def compare(case: Case, modes: Sequence[Mode], left: CaseObservation, right: CaseObservation) -> Comparison:
-    """Compare two observations of the case; `modes` are the case's own, which say how rows compare."""
+    """Compare two observations of the case. `modes` are the case's own, which determine how rows are compared."""
     places: list[Location] = []
     compared: set[int] = set()
     obstacle = ""
@@ -152,10 +155,10 @@ def _obstacle(ours: Observation, theirs: Observation) -> str:
 
 
 def _state_still_equal(step: Step, ours: Observation, theirs: Observation) -> bool:
-    """Tell whether what follows a step that was cut short compares: it only read, and both transactions fare alike.
+    """Return whether the data are still equal after a step that one side did not complete.
 
-    A cancelled command may have consumed values of sequences, so it spoils what follows even where it timed out on
-    both sides.
+    They are if the step only reads and both transactions have the same status. Any other cancelled command may have
+    consumed sequence values, even if it timed out on both sides.
     """
     return step.kind in _READS and bool(ours.transaction) and ours.transaction == theirs.transaction
 

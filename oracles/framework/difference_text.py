@@ -1,4 +1,4 @@
-"""Wording: one difference between two observations in words, a few examples instead of all there is."""
+"""Difference as text: a summary line, and a few examples of either side."""
 
 import struct
 from collections import Counter
@@ -17,7 +17,7 @@ WIDTH_SHOWN: Final = 300  # characters of a row or a message
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """What a finding says: one line, and what either side did."""
+    """The text of a difference: one line, and the behaviour of either side."""
 
     summary: str
     expected: str
@@ -25,7 +25,7 @@ class Wording:
 
 
 def row_text(row: bytes) -> str:
-    """Return a DataRow's values as text, or a CopyData payload as it is."""
+    """Return a DataRow's values as text, or a CopyData payload unchanged."""
     values = row_values(row)
     if values is None:
         return _shortened(row.decode(errors="backslashreplace").rstrip("\n"))
@@ -33,12 +33,12 @@ def row_text(row: bytes) -> str:
 
 
 def texts_of(row: bytes) -> list[str]:
-    """Return the values of a DataRow as text, nulls as "NULL"; none if it is not one."""
+    """Return the values of a DataRow as text, nulls as "NULL"; an empty list for any other payload."""
     return ["NULL" if value is None else value.decode(errors="backslashreplace") for value in row_values(row) or ()]
 
 
 def row_values(row: bytes) -> list[bytes | None] | None:
-    """Return the values of a DataRow; None if it is not one from its first byte to its last."""
+    """Return the values of a DataRow; None if the bytes are not exactly one."""
     if len(row) < 2:
         return None
     values: list[bytes | None] = []
@@ -59,12 +59,12 @@ def _shortened(text: str) -> str:
 
 
 def outcome_text(seen: Observation) -> str:
-    """Return `ok`, the SQLSTATE of an error, or how else the step ended."""
+    """Return `ok`, the SQLSTATE of an error, or the name of another outcome."""
     return seen.sqlstate or seen.outcome.value
 
 
 def worded(case: Case, place: Location, left: CaseObservation, right: CaseObservation) -> Wording:
-    """Put the difference at this place into words."""
+    """Return the text of the difference at this place."""
     if place.step is None:
         ours, theirs = dict(left.digests).get(place.reported), dict(right.digests).get(place.reported)
         summary = f"after the case: {place.reported} differs in {place.aspect}"
@@ -94,7 +94,7 @@ def _rows_worded(how: Reading, before: Observation, after: Observation) -> Wordi
 
 
 def _lines(what: str, rows: Counter[bytes]) -> str:
-    """One line for each of the first few rows in byte order, with how often the other side lacks it."""
+    """Return one line for each of the first few rows in byte order, with the number of its occurrences."""
     if not rows:
         return "no others"
     shown = [f"  {row_text(row)}" + (f"  ({times} times)" if times > 1 else "") for row, times in sorted(rows.items())]

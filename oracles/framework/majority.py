@@ -1,7 +1,7 @@
-"""Majority: of three arms or more, which one a finding is about is put to the vote of all that the oracle judged.
+"""Majority: with three arms or more, the arms vote on the one that has the fault.
 
-An arm is held against the first one, so a bug of that one looks like one of each other arm. It is outvoted if these do
-the same among themselves.
+Each arm is compared with the first one only. So a fault of the first arm looks like a fault of each other arm. If the
+others behave alike among themselves, they outvote the first.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,9 +12,9 @@ from oracles.model.oracle import Agree, Verdict
 
 
 def with_votes(verdicts: Sequence[Verdict], arms: Sequence[str]) -> Iterator[Verdict]:
-    """Yield an oracle's verdicts on a case, findings with the vote of the arms that it judged.
+    """Yield an oracle's verdicts on a case; findings have the vote of the judged arms.
 
-    Silence is assent only where the oracle was certain of all: what could not be told does not say whose it was.
+    An arm without a finding votes for the reference only if no verdict is unstable or inconclusive.
     """
     findings = [verdict for verdict in verdicts if isinstance(verdict, Finding)]
     certain = all(isinstance(verdict, Agree | Finding) for verdict in verdicts)

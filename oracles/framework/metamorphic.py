@@ -1,10 +1,13 @@
-"""Metamorphic oracles: an arm must agree with itself on queries that mean the same, so no other arm is needed.
+"""Metamorphic oracles: on one arm, equivalent queries must return equal rows, so no other arm is needed.
 
-A claim says that two ways of asking have the same rows. Each way is one run of the whole case, since what a query reads
-is what the statements before it left; queries of no interest are left empty, which changes nothing that follows. What
-differs must differ again, and each run agree with its own repetition: what is volatile behind a view's back does not.
+A relation has two query variants that must return equal rows. Each variant is one run of the whole case, because a
+query depends on the data that earlier statements left. Queries that the relation does not need are replaced by empty
+ones, which changes no data.
 
-A share of cases is judged; all where there is a single arm, of which other oracles have little to say.
+A difference must occur again, and each run must agree with its own repetition. That excludes volatile functions behind
+views.
+
+A share of the cases is judged; all of them if there is a single arm, which few other oracles can judge.
 """
 
 from abc import abstractmethod
@@ -37,23 +40,23 @@ _ROWS: Final = (Aspect.ROWS, Aspect.ROW_COUNT)
 
 
 class Metamorphic(Oracle):
-    """The same question asked in another way has the same answer."""
+    """An oracle that compares equivalent queries on the same arm."""
 
     needs_another_arm: ClassVar[bool] = False
 
     @abstractmethod
     def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
-        """Yield what must hold of the case. It may ask first, by `played.seen`, what other queries return."""
+        """Yield the relations that must hold for the case. May call `played.seen` for results of other queries."""
 
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
-        """Return a finding for each claim that does not hold on an arm; ask for the runs that it takes to tell."""
+        """Return a finding for each relation that an arm violates, or a request for runs."""
         if not any(case in (sample if len(arms) > 1 else sample.alone) for sample in self.samples):
             return (NotApplicable(),) * len(accused(arms))
         judges = [_Judge(self, Played(case, arm, observations)) for arm in arms]
         wanted = [judge.more() for judge in judges]
         if missing := dict.fromkeys(run for more in wanted for run in more.runs):
             return More(tuple(missing), frozenset().union(*(more.symptoms for more in wanted)))
-        broken: dict[str, dict[str, Finding]] = defaultdict(dict)  # claim -> arm -> example
+        broken: dict[str, dict[str, Finding]] = defaultdict(dict)  # relation -> arm -> example
         others: list[Verdict] = []
         for judge in judges:
             for verdict in judge.verdicts():
@@ -65,7 +68,7 @@ class Metamorphic(Oracle):
 
 
 def blamed(arms: Sequence[str], broken: dict[str, dict[str, Finding]]) -> Iterator[Finding]:
-    """Yield a finding for each kind of contradiction (kind -> arm -> example), blamed on who shows it."""
+    """Yield the findings for each violated relation (relation -> arm -> example), with the arms that violate it."""
     for examples in broken.values():
         for pair in pairs_of(arms, examples):
             example = examples[pair[1]]
@@ -74,13 +77,13 @@ def blamed(arms: Sequence[str], broken: dict[str, dict[str, Finding]]) -> Iterat
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    """The claims of an oracle on one arm."""
+    """An oracle's relations on one arm."""
 
     oracle: Metamorphic
     played: Played
 
     def more(self) -> More:
-        """Return the runs that it takes to go on: those of the claims, and repetitions where one does not hold."""
+        """Return the missing runs: those of the relations, and repetitions for relations that do not hold."""
         try:
             claims = self._claims()
         except Unanswered as asked:
@@ -95,7 +98,7 @@ class _Judge:
         return tuple(run for run in runs if run not in self.played.observations)
 
     def verdicts(self) -> Iterator[Verdict]:
-        """Yield what is to be said of each claim, and how many statements were judged; needs all runs."""
+        """Yield the verdicts on all relations, and the number of judged statements. Needs all runs."""
         compared: set[int] = set()
         answers: set[tuple[QueryVariant, int]] = set()
         for claim in self._claims():
@@ -120,7 +123,7 @@ class _Judge:
         return compare(_unordered(self.played.case), self._modes(claim.left), left, right)
 
     def _modes(self, way: QueryVariant) -> tuple[Mode, ...]:
-        """Return the modes that say how rows of this way compare."""
+        """Return the modes that determine how rows of this variant are compared."""
         return () if PLAINLY in way.modes else self.played.case.modes
 
     def _broken_at(self, claim: MetamorphicRelation, *more: Mode) -> list[Location]:
@@ -128,11 +131,14 @@ class _Judge:
         return [place for place in places if place.step in claim.steps and place.aspect in _ROWS]
 
     def _is_doubtful(self, claim: MetamorphicRelation) -> bool:
-        """Tell whether a claim does not hold."""
+        """Return whether a relation does not hold."""
         return not self._is_idle(claim) and bool(self._broken_at(claim))
 
     def _is_idle(self, claim: MetamorphicRelation) -> bool:
-        """Tell whether the arm lacks what makes the right side another one; the case's modes may lack things, too."""
+        """Return whether the arm lacks settings of the right variant, so that both variants may be the same run.
+
+        Settings that the left variant lacks as well are modes of the case.
+        """
         left, right = (set(self.played.seen(way).lacking) for way in (claim.left, claim.right))
         return bool(right - left)
 
@@ -154,7 +160,7 @@ class _Judge:
         )
 
     def _unsteady(self, way: QueryVariant, place: Location) -> bool:
-        """Tell whether a way disagrees with its repetition, be it only in what rows hold and not in their number."""
+        """Return whether a variant's rows differ from those of its repetition, or could not be compared with them."""
         once, again = self.played.seen(way), self.played.seen(way, AGAIN)
         compared = compare(_unordered(self.played.case), self._modes(way), once, again)
         return compared.differs_at(replace(place, aspect=Aspect.ROWS)) is not False
@@ -166,6 +172,6 @@ class _Judge:
 
 
 def _unordered(case: Case) -> Case:
-    """Return the case for comparing multisets of rows: queries are rewritten without ORDER BY."""
+    """Return the case without total orders, because rewritten queries have no ORDER BY."""
     scene, steps = (tuple(replace(step, ordered=False) for step in part) for part in (case.scene, case.steps))
     return replace(case, scene=scene, steps=steps)

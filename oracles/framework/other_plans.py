@@ -1,6 +1,7 @@
-"""Other plans: modes under which the same rows are right, so that an arm can be held against itself.
+"""Modes that change plans but no rows, so that an arm can be compared with itself.
 
-`result` settles by them whether a difference is a fault, `dqp` takes any difference between them for one.
+`result` uses them to decide whether a difference is a fault of the suspect. For `dqp`, each difference between them is
+a fault.
 """
 
 from typing import Final
@@ -9,8 +10,7 @@ from oracles.model.mode import Mode
 
 _SERIAL: Final = ("max_parallel_workers_per_gather", "0")
 
-# Between them, each method of joining, aggregating and scanning is taken away at least once, and memory is large,
-# usual and small.
+# Each method of joining, aggregating and scanning is disabled at least once; memory is large, default and small.
 OTHER_PLANS: Final = (
     Mode(
         "hashed",

@@ -1,4 +1,4 @@
-"""Feature: what a patch adds to the server, as the manifest of its series describes it.
+"""Feature: the description of what a patch adds to the server, from the manifest of its series.
 
 Formulas compare figures of EXPLAIN, such as `Rows Discarded + Rows Passed = Probes`. `oracles/explain/figures.py`
 evaluates them.
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 JOIN_TYPES: Final = ("Inner", "Left", "Right", "Full", "Semi", "Anti", "Right Semi", "Right Anti")
-ROWS: Final = ("returned rows", "formed rows", "outer rows", "inner rows")  # operands beside EXPLAIN's fields
+ROWS: Final = ("returned rows", "formed rows", "outer rows", "inner rows")  # operands besides EXPLAIN's fields
 _POWER_OF_TWO: Final = "is a power of two"
 _FORMULA: Final = re.compile(r"(?P<left>.+?) (?P<relation><=|>=|=|<|>) (?P<right>.+)")
 _NUMBER: Final = re.compile(r"\d+(\.\d+)?")
@@ -19,9 +19,10 @@ _TEXT: Final = re.compile(r"'[^']*'")
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """Two sums of operands and their relation; nothing on the right of `is a power of two`.
+    """Two sums of operands and their relation; no right side if the relation is `is a power of two`.
 
-    An operand is a number, a field of EXPLAIN, one of ROWS, or, alone on the right of =, a text in single quotes.
+    An operand is a number, a field of EXPLAIN or one of ROWS. On the right of =, a text in single quotes may stand
+    alone.
     """
 
     left: tuple[str, ...]
@@ -30,7 +31,7 @@ class Formula:
 
     @classmethod
     def parse(cls, text: str) -> "Formula":
-        """Return the formula that a text has. Raises ValueError."""
+        """Return the formula of a text. Raises ValueError."""
         figure, _, _ = text.partition(f" {_POWER_OF_TWO}")
         if text == f"{figure} {_POWER_OF_TWO}":
             return cls(_operands(figure), _POWER_OF_TWO)
@@ -43,17 +44,17 @@ class Formula:
 
     @property
     def fields(self) -> frozenset[str]:
-        """The fields of EXPLAIN that it compares."""
+        """Return the fields of EXPLAIN in the formula."""
         return frozenset(each for each in self.left + self.right if each[0].isupper())
 
 
 def number_of(operand: str) -> float | None:
-    """Return the number that an operand is, if it is one."""
+    """Return the operand's number; None if it is no number."""
     return float(operand) if _NUMBER.fullmatch(operand) else None
 
 
 def text_of(operand: str) -> str | None:
-    """Return the text that an operand has in quotes, if it is one."""
+    """Return the operand's text without quotes; None if it is no quoted text."""
     return operand[1:-1] if _TEXT.fullmatch(operand) else None
 
 
@@ -68,17 +69,20 @@ def _operands(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A branch of a feature: taken where all formulas hold; a campaign reports expected ones that it did not reach."""
+    """A branch of a feature, taken by a node for which all formulas hold.
+
+    A campaign reports expected branches that it did not reach.
+    """
 
     name: str
     when: tuple[Formula, ...]
-    joins: tuple[str, ...] = ()  # the types of join that can take it; none: no join decides
+    joins: tuple[str, ...] = ()  # types of join that can take the branch; empty: the branch does not depend on a join
     expected: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """Formulas that hold for figures of EXPLAIN, whatever the data; for some types of join, or for all."""
+    """Formulas that hold for figures of EXPLAIN, whatever the data, for some types of join or (if empty) for all."""
 
     name: str
     holds: tuple[Formula, ...]
@@ -87,30 +91,31 @@ class Invariant:
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A feature: how an arm that has it is recognized, how it is forced and disabled, what EXPLAIN reports of it."""
+    """Names, settings, EXPLAIN fields, branches and invariants of a feature."""
 
     name: str
     title: str
-    setting: str = ""  # an arm has the feature if it has this setting; none: each arm of the series has it
+    setting: str = ""  # only arms with this setting have the feature; empty: each arm of the series has it
     force: tuple[tuple[str, str], ...] = ()
     off: tuple[tuple[str, str], ...] = ()
     nodes: tuple[str, ...] = ()  # types of plan nodes; none: all
-    group: str = ""  # the field of a node whose value is the group of the feature's fields; none: the node itself
-    joins: tuple[str, ...] = ()  # types of join that its branches are counted by
+    # the field of a node that contains the feature's fields as an object; empty: the node itself contains them
+    group: str = ""
+    joins: tuple[str, ...] = ()  # types of join for which branches are counted separately
     branches: tuple[Branch, ...] = ()
     invariants: tuple[Invariant, ...] = ()
-    counters: tuple[str, ...] = ()  # other counters of reach that are branches of it
+    counters: tuple[str, ...] = ()  # other counters that belong to the feature
 
     @property
     def fields(self) -> frozenset[str]:
-        """The fields of EXPLAIN that its formulas compare."""
+        """Return the fields of EXPLAIN in its formulas."""
         formulas = [each for branch in self.branches for each in branch.when]
         formulas += [each for invariant in self.invariants for each in invariant.holds]
         return frozenset().union(*(formula.fields for formula in formulas))
 
     @property
     def expected(self) -> tuple[str, ...]:
-        """The counters of reach that a campaign should not leave at 0."""
+        """Return the counters that a campaign should raise above 0."""
         branches = (branch for branch in self.branches if branch.expected)
         return (*(name for branch in branches for name in self._counters(branch)), *self.counters)
 
@@ -120,10 +125,10 @@ class Feature:
 
 
 def snake(join: str) -> str:
-    """Return a type of join as counters have it: right_anti for Right Anti."""
+    """Return a type of join as counters spell it: right_anti for Right Anti."""
     return join.lower().replace(" ", "_")
 
 
 def forced_settings(features: Iterable[Feature]) -> tuple[tuple[str, str], ...]:
-    """Return the settings that force all features; a later feature's wins."""
+    """Return the settings that force all features; later features override earlier ones."""
     return tuple({name: value for feature in features for name, value in feature.force}.items())
