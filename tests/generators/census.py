@@ -48,7 +48,7 @@ def census_of(executor: Executor, generator: str, cases: int, families: Mapping[
     census = Census()
     for index in range(cases):
         case = case_of(CaseId(SEED, generator, index), Scale())
-        run = Run("quality", case.modes, explain=True)
+        run = Run("only", case.modes, explain=True)
         observation = executor.observe(case, [run])[run]
         for step, seen in zip(case.all_steps, observation.steps, strict=True):
             census.count(index, step, seen, families)

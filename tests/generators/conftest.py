@@ -16,7 +16,7 @@ from fuzz.servers.flavor import FLAVORS
 def arm() -> Iterator[Arm]:
     build = ensure_build(resolve_base("pg17", print).tree, FLAVORS["assert"], print)
     with Cluster(build, "generators") as cluster:
-        yield Arm("generators", build, cluster, (build.tree,))
+        yield Arm("only", build, cluster, (build.tree,))
 
 
 @pytest.fixture(scope="session")

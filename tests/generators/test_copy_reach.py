@@ -38,7 +38,7 @@ def census(executor: Executor) -> Census:
     census = Census()
     for index in range(CASES):
         case = case_of(CaseId(7, "copy_batches", index), Scale())
-        run = Run("quality", case.modes, explain=True)
+        run = Run("only", case.modes, explain=True)
         observation = executor.observe(case, [run])[run]
         census.reach.update(observation.reach)
         for step, seen in zip(case.all_steps, observation.steps, strict=True):
@@ -134,7 +134,7 @@ def _both_forms(kind: ColumnType) -> Case:
 
 @pytest.mark.parametrize("kind", TYPES.options, ids=lambda kind: kind.sql)
 def test_a_value_is_the_same_in_each_format(executor: Executor, kind: ColumnType) -> None:
-    run = Run("quality", ())
+    run = Run("only", ())
     *steps, csv, binary, count = executor.observe(_both_forms(kind), [run])[run].steps
     assert [step.sqlstate for step in steps if step.outcome is not Outcome.OK] == []
     assert (csv.rows, binary.rows) == ((), ())

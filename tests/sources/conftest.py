@@ -32,7 +32,7 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> UserInput:
 @pytest.fixture(scope="session")
 def arm(build: Build) -> Iterator[Arm]:
     with Cluster(build, "sources") as cluster:
-        yield Arm("quality", build, cluster, (build.tree,))
+        yield Arm("only", build, cluster, (build.tree,))
 
 
 @pytest.fixture(scope="session")
