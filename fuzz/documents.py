@@ -12,8 +12,11 @@ from enum import StrEnum
 from typing import Any, TypeVar, get_args, get_origin
 
 from cattrs import BaseValidationError, Converter, transform_error
+from cattrs.gen import make_dict_structure_fn
 
 from fuzz.errors import PgduelError
+from fuzz.older_cases import current
+from oracles.model.case import Case
 
 _T = TypeVar("_T")
 _Rows = list[list[Any]]
@@ -87,6 +90,8 @@ def _made(*, omit_if_default: bool = False) -> Converter:
     converter.register_structure_hook(bytes, lambda text, _: base64.b64decode(text, validate=True))
     converter.register_unstructure_hook(bytes, lambda value: base64.b64encode(value).decode("ascii"))
     converter.register_structure_hook_factory(_is_counter, _counter_reader)
+    read_case = make_dict_structure_fn(Case, converter)
+    converter.register_structure_hook(Case, lambda data, kind: current(read_case(data, kind)))
     converter.register_unstructure_hook_func(_is_counter, _rows)
     return converter
 

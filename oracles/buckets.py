@@ -15,10 +15,9 @@ from typing import ClassVar, Final
 
 from oracles.explain.hash_memory import allowance
 from oracles.explain.inconsistencies import Contradiction, InconsistentFigures
-from oracles.explain.nodes import Node, Span, loops, places, power_of_two, rows
+from oracles.explain.nodes import EXPLAINED, Node, Span, loops, places, power_of_two, rows
 from oracles.framework.canaries import AS_HASH_JOIN, canary_case, query
 from oracles.model.oracle import Canary
-from oracles.model.sampling import EXPLAINED
 
 BUCKETS: Final = "Hash Buckets"
 ORIGINAL: Final = "Original Hash Buckets"
@@ -31,7 +30,8 @@ LEAST_TUPLE: Final = 32  # bytes: HJTUPLE_OVERHEAD and the header of a MinimalTu
 
 _CANARY: Final = canary_case(
     query("SELECT flock.n, canary.name FROM flock LEFT JOIN canary ON canary.n = flock.n"),
-    modes=(AS_HASH_JOIN, EXPLAINED.mode),
+    modes=(AS_HASH_JOIN,),
+    samples=(EXPLAINED,),
 )
 
 

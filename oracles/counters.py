@@ -9,14 +9,14 @@ from typing import Any, ClassVar, Final
 from oracles.explain.figures import Figures, figures
 from oracles.explain.hash_join import IDENTITIES, Join
 from oracles.explain.inconsistencies import Contradiction, InconsistentFigures
-from oracles.explain.nodes import LocatedNode, Node, loops, places
+from oracles.explain.nodes import EXPLAINED, LocatedNode, Node, loops, places
 from oracles.framework.canaries import AS_HASH_JOIN, canary_case, query
 from oracles.model.oracle import Canary
-from oracles.model.sampling import EXPLAINED
 
 _CANARY: Final = canary_case(
     query("SELECT canary.n, nest.name FROM canary LEFT JOIN nest ON canary.n = nest.n"),
-    modes=(AS_HASH_JOIN, EXPLAINED.mode),
+    modes=(AS_HASH_JOIN,),
+    samples=(EXPLAINED,),
 )
 
 

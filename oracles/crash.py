@@ -10,11 +10,12 @@ from dataclasses import replace
 from typing import ClassVar, Final
 
 from oracles.framework.canaries import canary_case, query
+from oracles.framework.repetition import REPEATED, repeated_runs
 from oracles.model.case import Case
 from oracles.model.finding import Finding, as_all_do, pairs_of
 from oracles.model.observation import CaseObservation, Outcome, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, Observations, Oracle, Verdict, accused, duel
-from oracles.model.sampling import REPEATED, Sample, repeated_runs
+from oracles.model.sampling import Sample
 
 FRAMES: Final = 3  # of a backtrace, enough to tell causes apart
 REPORT_LINES: Final = 60  # quoted in a finding

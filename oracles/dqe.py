@@ -18,13 +18,13 @@ from oracles.framework.metamorphic import Metamorphic
 from oracles.framework.relations import PLAINLY, MetamorphicRelation, Played, QueryVariant
 from oracles.model.observation import Outcome
 from oracles.model.oracle import Canary
-from oracles.model.sampling import CHANGED, Sample
+from oracles.model.sampling import Sample
 from oracles.sql.building import columns_in, snippet, text_of
 from oracles.sql.core import core
 from oracles.sql.determinism import is_deterministic
 
 CACHED: Final = 4096  # statements
-_MODES: Final = (CHANGED.mode,)
+CHANGED: Final = Sample("changed", 32)
 
 # No rows where something but the statement itself may decide what becomes of a row, in any schema.
 _UNDISTURBED: Final = """\
@@ -42,7 +42,7 @@ class Dqe(Metamorphic):
     name: ClassVar[str] = "dqe"
     samples: ClassVar[tuple[Sample, ...]] = (CHANGED,)
     canaries: ClassVar[tuple[Canary, ...]] = (
-        Canary("change_nothing", canary_case(query("SELECT n FROM canary WHERE canary.n > 2"), modes=_MODES)),
+        Canary("change_nothing", canary_case(query("SELECT n FROM canary WHERE canary.n > 2"), samples=(CHANGED,))),
     )
 
     def claims(self, played: Played) -> Iterator[MetamorphicRelation]:

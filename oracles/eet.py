@@ -21,7 +21,7 @@ from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
 from oracles.framework.relations import MetamorphicRelation, Played
 from oracles.model.oracle import Canary
-from oracles.model.sampling import TRANSFORMED, Sample
+from oracles.model.sampling import Sample
 from oracles.sql.building import all_of, columns_in, conjuncts, expression, has_subquery, printed, text_of
 from oracles.sql.core import groups
 from oracles.sql.determinism import SET_RETURNING, calls, known_select
@@ -109,7 +109,7 @@ def _nulls(value: Any) -> Iterator[str]:
     return (f"{text_of(column)} IS NULL" for column in columns_in(value) if not is_star(column))
 
 
-_MODES: Final = (TRANSFORMED.mode,)
+TRANSFORMED: Final = Sample("transformed", 32)
 
 
 class Eet(Metamorphic):
@@ -118,8 +118,8 @@ class Eet(Metamorphic):
     name: ClassVar[str] = "eet"
     samples: ClassVar[tuple[Sample, ...]] = (TRANSFORMED,)
     canaries: ClassVar[tuple[Canary, ...]] = (
-        Canary("choose_first", canary_case(query("SELECT n FROM canary WHERE n < 3"), modes=_MODES)),
-        Canary("lose_negated", canary_case(query("SELECT max(n) FROM canary WHERE n <= 3"), modes=_MODES)),
+        Canary("choose_first", canary_case(query("SELECT n FROM canary WHERE n < 3"), samples=(TRANSFORMED,))),
+        Canary("lose_negated", canary_case(query("SELECT max(n) FROM canary WHERE n <= 3"), samples=(TRANSFORMED,))),
     )
 
     def claims(self, played: Played) -> Iterator[MetamorphicRelation]:

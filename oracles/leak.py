@@ -16,11 +16,12 @@ from itertools import pairwise, permutations
 from typing import ClassVar, Final
 
 from oracles.framework.canaries import canary_case, query
+from oracles.framework.repetition import REPEATED, REPEATS, repeated_runs
 from oracles.model.case import Case
 from oracles.model.finding import Finding, as_all_do, pairs_of
 from oracles.model.observation import CaseObservation, Outcome, Residue, Resources, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Verdict, accused, duel
-from oracles.model.sampling import REPEATED, REPEATS, Sample, repeated_runs
+from oracles.model.sampling import Sample
 
 # Times the other arm's growth. What both do is the base's way (PL/pgSQL keeps each function ever called), and equal
 # within two percent on equal builds; a patch may well make a structure a little larger.
@@ -84,7 +85,7 @@ _CHANGING: Final = re.compile(r'0x[0-9a-f]+|\d+|"[^"]*"')
 
 
 _WATCHED: Final = canary_case(query("SELECT n FROM canary"))
-_REPEATED: Final = replace(_WATCHED, modes=(REPEATED.mode,))
+_REPEATED: Final = replace(_WATCHED, samples=(REPEATED.name,))
 
 
 class Leak(Oracle):

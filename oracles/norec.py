@@ -13,13 +13,13 @@ from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
 from oracles.framework.relations import MetamorphicRelation, Played
 from oracles.model.oracle import Canary
-from oracles.model.sampling import FILTERED, Sample
+from oracles.model.sampling import Sample
 from oracles.sql.building import printed, snippet
 from oracles.sql.core import core
 from oracles.sql.determinism import is_deterministic
 
 CACHED: Final = 4096  # statements
-_MODES: Final = (FILTERED.mode,)
+FILTERED: Final = Sample("filtered", 32)
 
 
 class Norec(Metamorphic):
@@ -28,8 +28,8 @@ class Norec(Metamorphic):
     name: ClassVar[str] = "norec"
     samples: ClassVar[tuple[Sample, ...]] = (FILTERED,)
     canaries: ClassVar[tuple[Canary, ...]] = (
-        Canary("keep_unknown", canary_case(query("SELECT n FROM canary WHERE nullif(n, 2) < 4"), modes=_MODES)),
-        Canary("lose_negated", canary_case(query("SELECT max(n) FROM canary WHERE NOT n > 2"), modes=_MODES)),
+        Canary("keep_unknown", canary_case(query("SELECT n FROM canary WHERE nullif(n, 2) < 4"), samples=(FILTERED,))),
+        Canary("lose_negated", canary_case(query("SELECT max(n) FROM canary WHERE NOT n > 2"), samples=(FILTERED,))),
     )
 
     def claims(self, played: Played) -> Iterator[MetamorphicRelation]:

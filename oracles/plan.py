@@ -24,13 +24,13 @@ from typing import Any, ClassVar, Final
 from oracles.explain.nodes import Node, plans
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.pairwise import AGAIN, Pair, Sampled
-from oracles.framework.planned import planned_again, planned_runs, planned_steps
+from oracles.framework.planned import PLANNED, planned_again, planned_runs, planned_steps
 from oracles.model.case import Case
 from oracles.model.finding import UNDER_PLAN, Evidence, Finding
 from oracles.model.mode import Mode
 from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
-from oracles.model.sampling import PLANNED, Sample
+from oracles.model.sampling import Sample
 
 _FIGURES: Final = ("Startup Cost", "Total Cost", "Plan Rows", "Plan Width")
 _TEMPORARY: Final = re.compile(r"\bpg_temp_\d+\b")  # the number is the backend's, not the plan's
@@ -92,7 +92,7 @@ _SYMPTOM: Final = "plan"
 _STAGES: Final = (AGAIN[:1], AGAIN)  # what the reference does not repeat at once needs no more runs
 
 _CANARY: Final = canary_case(
-    query("SELECT canary.n, nest.name FROM canary JOIN nest ON canary.n = nest.n"), modes=(PLANNED.mode,)
+    query("SELECT canary.n, nest.name FROM canary JOIN nest ON canary.n = nest.n"), samples=(PLANNED,)
 )
 
 

@@ -19,18 +19,18 @@ from oracles.explain.nodes import Node, planning_time, plans
 from oracles.explain.shape import plan_kinds
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.pairwise import Pair, Sampled
-from oracles.framework.planned import planned_again, planned_runs, planned_steps
+from oracles.framework.planned import PLANNED, planned_again, planned_runs, planned_steps
 from oracles.model.case import Case, Kind
 from oracles.model.finding import UNDER_PLAN, Evidence, Finding
 from oracles.model.mode import Mode
 from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, More, Observations, Unstable, Verdict
-from oracles.model.sampling import PLANNED, Sample
+from oracles.model.sampling import Sample
 
 _PLANNINGS: Final = 9  # a round: the quickest counts
 
 _CANARY: Final = canary_case(
-    query("SELECT canary.n, nest.name FROM canary JOIN nest ON canary.n = nest.n"), modes=(PLANNED.mode,)
+    query("SELECT canary.n, nest.name FROM canary JOIN nest ON canary.n = nest.n"), samples=(PLANNED,)
 )
 
 

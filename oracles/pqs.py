@@ -27,7 +27,7 @@ from oracles.framework.metamorphic import Metamorphic
 from oracles.framework.relations import PLAINLY, MetamorphicRelation, Played, QueryVariant
 from oracles.model.observation import Outcome
 from oracles.model.oracle import Canary
-from oracles.model.sampling import PIVOTED, Sample
+from oracles.model.sampling import Sample
 from oracles.sql.building import conjuncts, snippet, text_of
 from oracles.sql.core import core
 from oracles.sql.determinism import is_deterministic
@@ -119,7 +119,7 @@ def _chain(item: Any) -> list[tuple[tuple[str, str], str]]:
     return [*left, (right[0][0], condition)]
 
 
-_MODES: Final = (PIVOTED.mode,)
+PIVOTED: Final = Sample("pivoted", 32)
 
 
 class Pqs(Metamorphic):
@@ -128,7 +128,9 @@ class Pqs(Metamorphic):
     name: ClassVar[str] = "pqs"
     samples: ClassVar[tuple[Sample, ...]] = (PIVOTED,)
     canaries: ClassVar[tuple[Canary, ...]] = (
-        Canary("misread_constant", canary_case(query("SELECT n FROM canary WHERE n * 10 % 10 = 0"), modes=_MODES)),
+        Canary(
+            "misread_constant", canary_case(query("SELECT n FROM canary WHERE n * 10 % 10 = 0"), samples=(PIVOTED,))
+        ),
     )
 
     def claims(self, played: Played) -> Iterator[MetamorphicRelation]:

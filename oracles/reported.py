@@ -14,10 +14,11 @@ from oracles.framework.metamorphic import Metamorphic
 from oracles.framework.relations import MetamorphicRelation, Played
 from oracles.model.case import Case, Step
 from oracles.model.oracle import Canary
-from oracles.model.sampling import REPORTED, Sample
+from oracles.model.sampling import Sample
 
 AS_BEFORE: Final = "as before"  # the tag of a query that is to have the rows of the step before it
 OF_THIS_SCENE: Final = "of this scene"  # the tag of one that is to have them because of what the tables hold
+REPORTED: Final = Sample("reported", 1)  # cases of other sources have no step to judge
 
 
 class Reported(Metamorphic):

@@ -26,7 +26,7 @@ from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
 from oracles.framework.relations import MetamorphicRelation, Played
 from oracles.model.oracle import Canary
-from oracles.model.sampling import PARTITIONED, Sample
+from oracles.model.sampling import Sample
 from oracles.sql.building import all_of, digest, expression, is_null, negated, printed, snippet, union_all
 from oracles.sql.core import groups, known_core, restrictions, top_join
 from oracles.sql.determinism import AGGREGATES, SET_RETURNING, calls, name_of
@@ -189,7 +189,7 @@ def _aggregated(whole: Any, parts: list[Any]) -> tuple[Any, Any]:
     return whole, around
 
 
-_MODES = (PARTITIONED.mode,)
+PARTITIONED: Final = Sample("partitioned", 32)
 
 
 class Tlp(Metamorphic):
@@ -198,13 +198,20 @@ class Tlp(Metamorphic):
     name: ClassVar[str] = "tlp"
     samples: ClassVar[tuple[Sample, ...]] = (PARTITIONED,)
     canaries: ClassVar[tuple[Canary, ...]] = (
-        Canary("keep_unknown", canary_case(query("SELECT n FROM canary WHERE nullif(n, 2) < 4"), modes=_MODES)),
+        Canary(
+            "keep_unknown", canary_case(query("SELECT n FROM canary WHERE nullif(n, 2) < 4"), samples=(PARTITIONED,))
+        ),
         Canary(
             "keep_unknown",
-            canary_case(query("SELECT count(*) FROM canary GROUP BY n HAVING max(nullif(n, 2)) < 4"), modes=_MODES),
+            canary_case(
+                query("SELECT count(*) FROM canary GROUP BY n HAVING max(nullif(n, 2)) < 4"), samples=(PARTITIONED,)
+            ),
         ),
-        Canary("keep_unknown", canary_case(query("SELECT sum(n) FROM canary WHERE nullif(n, 2) < 4"), modes=_MODES)),
-        Canary("lose_negated", canary_case(query("SELECT DISTINCT n FROM canary WHERE n > 1"), modes=_MODES)),
+        Canary(
+            "keep_unknown",
+            canary_case(query("SELECT sum(n) FROM canary WHERE nullif(n, 2) < 4"), samples=(PARTITIONED,)),
+        ),
+        Canary("lose_negated", canary_case(query("SELECT DISTINCT n FROM canary WHERE n > 1"), samples=(PARTITIONED,))),
     )
 
     def claims(self, played: Played) -> Iterator[MetamorphicRelation]:

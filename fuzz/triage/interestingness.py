@@ -19,7 +19,6 @@ from fuzz.triage.sequential_test import SequentialTest
 from oracles.model.case import Case
 from oracles.model.finding import Finding
 from oracles.model.oracle import Observations, Oracle, Unstable, all_oracles
-from oracles.model.sampling import BY_NAME
 
 Alike = Callable[[Finding, Finding], bool]
 
@@ -97,7 +96,7 @@ class InterestingnessTest:
     def shows(self, case: Case, alike: Alike = Finding.resembles) -> bool:
         """Tell whether the case shows a finding like the one in question, and keep what it shows.
 
-        It is looked at as its modes say: chance would let one smaller case through of a few, and those after it stop.
+        Only the samples that it names count: content would select one smaller case of a few, and refuse those after it.
         """
         shown = self._asked(case, lambda looked_at: self._check.shown(looked_at, alike))
         if shown is not None:
@@ -113,20 +112,16 @@ class InterestingnessTest:
         if not self._oracle.may_become(self.whole, case):
             return None
         with self._limit.question(whole=case == self.whole):
-            return ask(_looked_at(case))
-
-
-def _looked_at(case: Case) -> Case:
-    return replace(case, modes=(*case.modes, BY_NAME))
+            return ask(replace(case, sampled_by_content=False))
 
 
 def sampled_by_name(case: Case, oracle: Oracle, *, alone: bool) -> Case:
-    """Return the case with modes that name the oracle's samples it is in: a smaller case has other content.
+    """Return the case with the names of the oracle's samples that it is in, as a smaller case has other content.
 
     Reduction drops those that are not needed.
     """
-    modes = (sample.mode for sample in oracle.samples if case in (sample.alone if alone else sample))
-    return replace(case, modes=case.modes + tuple(mode for mode in modes if mode not in case.modes))
+    names = (sample.name for sample in oracle.samples if case in (sample.alone if alone else sample))
+    return replace(case, samples=tuple(dict.fromkeys((*case.samples, *names))))
 
 
 def look(executor: Executor, arms: Sequence[Arm], case: Case, finding: Finding) -> ReducedCase:

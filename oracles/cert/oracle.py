@@ -23,7 +23,7 @@ from oracles.model.finding import Evidence, Finding
 from oracles.model.mode import Mode, Protocol
 from oracles.model.observation import Outcome, Run
 from oracles.model.oracle import Agree, Canary, More, NotApplicable, Observations, Oracle, Unstable, Verdict, accused
-from oracles.model.sampling import ESTIMATED, Sample
+from oracles.model.sampling import Sample
 from oracles.sql.case_views import made_by, used_by
 
 # Joins of partitions by themselves are expected to return another number of rows than the join of the wholes, and which
@@ -34,6 +34,7 @@ _SETTINGS: Final = (
     ("max_parallel_workers_per_gather", "0"),
 )
 _PLANNED: Final = Mode("estimated plainly", _SETTINGS, Protocol.SIMPLE)
+ESTIMATED: Final = Sample("estimated", 32)  # planned once or twice, not executed
 _KNOWN: Final = "SELECT 1 WHERE NOT EXISTS (SELECT FROM pg_statistic_ext)"  # no row where more is known
 _SCANS: Final = frozenset(
     {"Bitmap Heap Scan", "Index Only Scan", "Index Scan", "Seq Scan", "Tid Range Scan", "Tid Scan"}
@@ -166,7 +167,10 @@ class Cert(Oracle):
     needs_another_arm: ClassVar[bool] = False
     samples: ClassVar[tuple[Sample, ...]] = (ESTIMATED,)
     canaries: ClassVar[tuple[Canary, ...]] = (
-        Canary("want_all", Case("canary", (_TABLE,), (query("SELECT n FROM canary WHERE n < 3"),), (ESTIMATED.mode,))),
+        Canary(
+            "want_all",
+            Case("canary", (_TABLE,), (query("SELECT n FROM canary WHERE n < 3"),), samples=(ESTIMATED.name,)),
+        ),
     )
 
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:

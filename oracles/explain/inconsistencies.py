@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from oracles.explain.nodes import Node, explained_runs, plans
+from oracles.explain.nodes import EXPLAINED, Node, explained_runs, plans
 from oracles.model.case import Case
 from oracles.model.finding import Evidence, Finding, as_all_do, pairs_of
 from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Agree, Inconclusive, Observations, Oracle, Verdict, accused, duel
-from oracles.model.sampling import EXPLAINED, Sample
+from oracles.model.sampling import Sample
 
 
 @dataclass(frozen=True, slots=True)

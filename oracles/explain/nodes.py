@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from oracles.model.case import Case, Kind
 from oracles.model.observation import CaseObservation, Run
-from oracles.model.sampling import EXPLAINED
+from oracles.model.sampling import Sample
 
 Node = Mapping[str, Any]
+EXPLAINED: Final = Sample("explained", 6)
 PLANNER_CPU: Final = "Planner CPU Time"  # ms: not EXPLAIN's, but told beside it to those who ask
 
 # Nodes that read their input to its end before they return a row, however few of them are wanted then.

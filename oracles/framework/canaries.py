@@ -7,6 +7,7 @@ from typing import Final
 
 from oracles.model.case import Case, Kind, Step
 from oracles.model.mode import Mode
+from oracles.model.sampling import Sample
 
 _SCENE: Final = (
     Step("CREATE TABLE flock (n integer, name text)"),
@@ -18,9 +19,9 @@ _SCENE: Final = (
 AS_HASH_JOIN: Final = Mode("hash_only", (("enable_mergejoin", "off"), ("enable_nestloop", "off")))
 
 
-def canary_case(*steps: Step, modes: tuple[Mode, ...] = ()) -> Case:
+def canary_case(*steps: Step, modes: tuple[Mode, ...] = (), samples: tuple[Sample, ...] = ()) -> Case:
     """Return a case over `canary` (n 1 to 4, name) and the empty table `nest` (same columns)."""
-    return Case("canary", _SCENE, steps, modes)
+    return Case("canary", _SCENE, steps, modes, samples=tuple(sample.name for sample in samples))
 
 
 def query(sql: str, *, may_fail: bool = False) -> Step:

@@ -7,8 +7,9 @@ from oracles.explain.nodes import plans
 from oracles.model.case import Case, Kind
 from oracles.model.mode import Mode
 from oracles.model.observation import CaseObservation, Run
-from oracles.model.sampling import PLANNED
+from oracles.model.sampling import Sample
 
+PLANNED: Final = Sample("planned", 5)  # the scene, and plans of queries that are not executed
 _PLANNINGS: Final = 2  # the first of which may have to fill caches
 
 

@@ -31,7 +31,7 @@ from typing import ClassVar, Final
 
 from oracles.buckets import BUCKETS, PEAK, POINTER
 from oracles.explain.hash_memory import DEFAULT_WORK_MEM, Variation, allowance, kilobytes, roomier
-from oracles.explain.nodes import Node, explained_runs, loops, places, plans
+from oracles.explain.nodes import EXPLAINED, Node, explained_runs, loops, places, plans
 from oracles.explain.shape import plan_kinds, plan_shape
 from oracles.framework.canaries import AS_HASH_JOIN, canary_case, query
 from oracles.framework.pairwise import AGAIN, Pair, Sampled
@@ -51,14 +51,15 @@ from oracles.model.case import Case
 from oracles.model.finding import UNDER_PLAN, Evidence, Finding
 from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
-from oracles.model.sampling import EXPLAINED, Sample
+from oracles.model.sampling import Sample
 
 _AGAIN: Final = tuple(Variation((mode,)) for mode in AGAIN)  # by chance: in 1 of 16,000
 _ROOMIER: Final = (9 / 8, 5 / 4)  # times work_mem: little enough for most hash tables to need batches still
 
 _CANARY: Final = canary_case(
     query("SELECT canary.n, nest.name FROM canary LEFT JOIN nest ON canary.n = nest.n"),
-    modes=(AS_HASH_JOIN, EXPLAINED.mode),
+    modes=(AS_HASH_JOIN,),
+    samples=(EXPLAINED,),
 )
 
 

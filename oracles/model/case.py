@@ -43,6 +43,8 @@ class Case:
     steps: tuple[Step, ...]
     modes: tuple[Mode, ...] = ()
     part: str = ""  # name of the source's item that the case replays as a whole, such as a regression test
+    samples: tuple[str, ...] = ()  # names of the oracles' samples that it is in, whatever its content
+    sampled_by_content: bool = True  # False: it is in no other sample
 
     @property
     def all_steps(self) -> tuple[Step, ...]:

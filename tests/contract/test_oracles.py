@@ -21,17 +21,15 @@ from fuzz.execution.judging import judge_case
 from fuzz.servers.modules import FAULT_INJECTOR
 from fuzz.triage.interestingness import sampled_by_name
 from oracles.framework.metamorphic import Metamorphic
-from oracles.model import sampling
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Finding
 from oracles.model.observation import CaseObservation, Column, Message, Observation, Outcome, Residue, Resources, Run
 from oracles.model.oracle import Oracle, all_oracles
-from oracles.model.sampling import BY_NAME, Sample
 from tests.oracles.observed import ByHand, agreed, ok, row, seated
 
 CHECKOUT = Path(__file__).parents[2]
 ORACLES = all_oracles()
-SAMPLES = tuple(each for each in vars(sampling).values() if isinstance(each, Sample))
+SAMPLES = tuple(dict.fromkeys(sample for oracle in ORACLES for sample in oracle.samples))
 JUDGE_EACH_STATEMENT = {"crash", "leak", "result"}  # the others, only what holds something of their kind
 COUNTED = [("patched",), ("patched", "third")]
 
@@ -120,11 +118,11 @@ def test_an_oracle_names_the_samples_that_it_judges(oracle: Oracle) -> None:
     if isinstance(oracle, Metamorphic):  # these judge no case but by the samples that they name
         assert oracle.samples
         return
-    cases = {replace(canary.case, modes=()) for canary in oracle.canaries}
+    cases = {replace(canary.case, modes=(), samples=()) for canary in oracle.canaries}
     for sample in SAMPLES:
         matters = any(
-            runs_wanted(oracle, replace(case, modes=(sample.mode, BY_NAME)))
-            > runs_wanted(oracle, replace(case, modes=(BY_NAME,)))
+            runs_wanted(oracle, replace(case, samples=(sample.name,), sampled_by_content=False))
+            > runs_wanted(oracle, replace(case, samples=(), sampled_by_content=False))
             for case in cases
         )
         assert matters == (sample in oracle.samples), sample.name
@@ -132,10 +130,10 @@ def test_an_oracle_names_the_samples_that_it_judges(oracle: Oracle) -> None:
 
 @each_oracle
 def test_a_case_that_is_reduced_stays_in_the_samples_of_its_oracle(oracle: Oracle) -> None:
-    case = Case("by_hand", (), (Step("SELECT 1", Kind.QUERY),), tuple(sample.mode for sample in oracle.samples))
-    named = sampled_by_name(replace(case, modes=()), oracle, alone=True)
+    case = Case("by_hand", (), (Step("SELECT 1", Kind.QUERY),))
+    named = sampled_by_name(case, oracle, alone=True)
     for sample in oracle.samples:
-        assert (replace(named, modes=(*named.modes, BY_NAME)) in sample) == (replace(case, modes=()) in sample.alone)
+        assert (replace(named, sampled_by_content=False) in sample) == (case in sample.alone)
 
 
 @each_oracle

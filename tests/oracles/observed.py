@@ -1,7 +1,7 @@
 """Observations made by hand, and the loop that shows them to an oracle."""
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from fuzz.execution.judging import Assignment, judge_case
@@ -10,6 +10,7 @@ from oracles.model.finding import Finding
 from oracles.model.mode import Mode
 from oracles.model.observation import CaseObservation, Message, Observation, Outcome, Residue, Run
 from oracles.model.oracle import Agree, NotApplicable, Oracle, Verdict
+from oracles.model.sampling import Sample
 
 ARMS = ("master", "patched")
 LOST = Observation(Outcome.LOST)
@@ -50,8 +51,8 @@ def query(sql: str = "SELECT", *, ordered: bool = False, may_fail: bool = False)
     return Step(sql, Kind.QUERY, ordered=ordered, may_fail=may_fail)
 
 
-def case(*steps: Step, modes: tuple[Mode, ...] = ()) -> Case:
-    return Case("by_hand", (), steps, modes)
+def case(*steps: Step, modes: tuple[Mode, ...] = (), samples: Iterable[Sample] = ()) -> Case:
+    return Case("by_hand", (), steps, modes, samples=tuple(sample.name for sample in samples))
 
 
 def seen(*steps: Observation, digests: Mapping[str, str] | None = None) -> CaseObservation:

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from oracles.buckets import Buckets
+from oracles.explain.nodes import EXPLAINED
 from oracles.model.oracle import Agree, Verdict
-from oracles.model.sampling import EXPLAINED
 from tests.oracles.explained import Node, explained_case, hash_join, node
 from tests.oracles.observed import case, finding, judged, query
 
-CASE = case(query(), modes=(EXPLAINED.mode,))
+CASE = case(query(), samples=(EXPLAINED,))
 SETTINGS = {"work_mem": "1MB", "hash_mem_multiplier": "1"}
 
 

@@ -3,14 +3,13 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from oracles.cert.oracle import Cert, is_simple
+from oracles.cert.oracle import ESTIMATED, Cert, is_simple
 from oracles.model.case import Case
 from oracles.model.observation import CaseObservation, Observation, Run
 from oracles.model.oracle import Agree, NotApplicable, Unstable, Verdict
-from oracles.model.sampling import ESTIMATED
 from tests.oracles.observed import case, finding, judged, ok, query, seen
 
-PLAYED = case(query("SELECT a.x FROM a WHERE a.x <> 1"), modes=(ESTIMATED.mode,))
+PLAYED = case(query("SELECT a.x FROM a WHERE a.x <> 1"), samples=(ESTIMATED,))
 Estimate = Callable[[str, Run], int]
 
 
@@ -73,6 +72,6 @@ def test_nothing_is_said_of_what_is_asked_once_for_all_rows() -> None:
 
 
 def test_cases_that_are_not_sampled_are_not_looked_at() -> None:
-    others = [replace(PLAYED, modes=(), steps=(query(f"SELECT a.x FROM a WHERE a.x <> {n}"),)) for n in range(200)]
+    others = [replace(PLAYED, samples=(), steps=(query(f"SELECT a.x FROM a WHERE a.x <> {n}"),)) for n in range(200)]
     skipped = next(each for each in others if each not in ESTIMATED)
     assert duel(lambda name, run: 11 if name == "n0" else 10, skipped) == (NotApplicable(),)

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from oracles.counters import Counters
+from oracles.explain.nodes import EXPLAINED
 from oracles.model.oracle import Agree, Inconclusive, Verdict
-from oracles.model.sampling import EXPLAINED
 from tests.features import SHIPPED
 from tests.oracles.explained import Node, explained_case, hash_join, node
 from tests.oracles.observed import LOST, agreed, case, finding, judged, query, seen
 
-CASE = case(query(), modes=(EXPLAINED.mode,))
+CASE = case(query(), samples=(EXPLAINED,))
 FILTER = {
     "Bits": 8192,
     "Probes": 100,

@@ -2,14 +2,13 @@
 
 import pytest
 
-from oracles.dqe import Dqe, changes
+from oracles.dqe import CHANGED, Dqe, changes
 from oracles.model.observation import CaseObservation, Observation, Run
 from oracles.model.oracle import Agree, NotApplicable
-from oracles.model.sampling import CHANGED
 from tests.oracles.observed import case, finding, judged, ok, query, seen
 
 SQL = "SELECT max(a.x) FROM t AS a WHERE a.x > 3 GROUP BY a.y ORDER BY 1 LIMIT 1"
-CASE = case(query(SQL), modes=(CHANGED.mode,))
+CASE = case(query(SQL), samples=(CHANGED,))
 
 
 def test_rows_are_selected_updated_and_deleted() -> None:

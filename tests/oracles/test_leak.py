@@ -5,14 +5,14 @@ from dataclasses import replace
 from itertools import count
 
 import pytest
+from oracles.framework.repetition import REPEATED as SAMPLE
+from oracles.framework.repetition import REPEATS
 
 from oracles.leak import CONFIRMING_REPEATS, Leak
 from oracles.model.case import Case
 from oracles.model.finding import Finding
 from oracles.model.observation import CaseObservation, Remote, Residue, Resources, Run
 from oracles.model.oracle import Agree, Inconclusive, Verdict
-from oracles.model.sampling import REPEATED as SAMPLE
-from oracles.model.sampling import REPEATS
 from tests.oracles.observed import LOST, case, error, finding, judged, ok, query, seen, timeout, warning
 
 NOT_CLOSED = "resource was not closed: TupleDesc 0x7fd41a577b68 (16393,-1)"

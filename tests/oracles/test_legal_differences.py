@@ -14,7 +14,7 @@ from oracles.model.oracle import all_oracles
 pytestmark = pytest.mark.servers
 
 ORACLES = tuple(oracle for oracle in all_oracles() if isinstance(oracle, Metamorphic) or oracle.name == "cert")
-MODES = tuple(sample.mode for oracle in ORACLES for sample in oracle.samples)
+SAMPLES = tuple(sample.name for oracle in ORACLES for sample in oracle.samples)
 ROWS = """
     CREATE TABLE a (i int, k int);
     INSERT INTO a SELECT g, g % 5 FROM generate_series(1, 20) AS g;
@@ -94,7 +94,7 @@ def played(sql: str) -> Case:
     kinds = [
         Kind.QUERY if isinstance(each.stmt, ast.SelectStmt) else Kind.COMMAND for each in pglast.parse_sql(sql) or ()
     ]
-    return Case("by_hand", (), tuple(map(Step, pglast.split(sql), kinds)), MODES)
+    return Case("by_hand", (), tuple(map(Step, pglast.split(sql), kinds)), samples=SAMPLES)
 
 
 @pytest.mark.parametrize("sql", LEGAL.values(), ids=LEGAL.keys())

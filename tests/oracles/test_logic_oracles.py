@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fuzz.execution.judging import judge_case
-from oracles.coddtest import Coddtest
+from oracles.coddtest import FOLDED, Coddtest
 from oracles.dqp import Dqp
 from oracles.eet import Eet
 from oracles.framework.metamorphic import Metamorphic
@@ -14,7 +14,6 @@ from oracles.model.case import Case
 from oracles.model.mode import Mode, Protocol
 from oracles.model.observation import CaseObservation, Column, Observation, Run
 from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Unstable, Verdict
-from oracles.model.sampling import FOLDED
 from oracles.norec import Norec
 from oracles.tlp import Tlp
 from tests.oracles.observed import ByHand, agreed, case, error, finding, judged, ok, query, row, seated, seen, timeout
@@ -35,7 +34,7 @@ Answer = Callable[[str, Run], Observation]
 
 
 def asked_of(oracle: Metamorphic, *modes: Mode) -> Case:
-    return case(query(SQL), modes=(*modes, oracle.samples[0].mode))
+    return case(query(SQL), modes=modes, samples=oracle.samples)
 
 
 def duel(oracle: Metamorphic, played: Case, answer: Answer) -> tuple[Verdict, ...]:
@@ -55,7 +54,7 @@ def test_equal_answers_agree(oracle: Metamorphic) -> None:
 
 @each_oracle
 def test_rows_in_another_order_agree(oracle: Metamorphic) -> None:
-    played = case(query(SQL, ordered=True), modes=(oracle.samples[0].mode,))
+    played = case(query(SQL, ordered=True), samples=oracle.samples)
     assert duel(oracle, played, wrong_on("patched", oracle, ok("2", "1"))) == (Agree(1),)
 
 
@@ -87,9 +86,7 @@ def test_a_query_that_does_not_end_says_nothing(oracle: Metamorphic, cut: Observ
 
 def test_sums_of_floating_point_numbers_in_conditions_are_left_alone() -> None:
     for value, count in (("y::float8", 0), ("y", 1)):
-        played = case(
-            query(f"SELECT x FROM a WHERE (SELECT sum({value}) FROM b) > a.x"), modes=(Norec.samples[0].mode,)
-        )
+        played = case(query(f"SELECT x FROM a WHERE (SELECT sum({value}) FROM b) > a.x"), samples=Norec.samples)
         assert duel(Norec(), played, lambda sql, run: ok("1")) == (agreed(count),)
 
 
@@ -128,7 +125,7 @@ def test_parameters_are_all_used_or_the_query_is_not_asked() -> None:
     given = replace(query("SELECT a.x FROM a WHERE a.x > $1::int AND a.y > 0"), params=("1",))
     for oracle in ORACLES:
         executor = ByHand(lambda run: seen(ok("1")))
-        judge_case(executor, seated((oracle,), ("a", "b")), case(given, modes=(oracle.samples[0].mode,)))
+        judge_case(executor, seated((oracle,), ("a", "b")), case(given, samples=oracle.samples))
         asked = [dict(run.instead)[0] for run in executor.asked if 0 in dict(run.instead)]
         assert all("$1" in sql and "SET" not in sql for sql in asked)
 
@@ -146,7 +143,7 @@ def test_settings_hold_for_the_query_alone() -> None:
 
 def test_a_subquery_is_asked_for_before_it_is_folded() -> None:
     sql = "SELECT a.x FROM a WHERE a.x IN (SELECT b.y FROM b)"
-    played = case(query(sql), modes=(FOLDED.mode,))
+    played = case(query(sql), samples=(FOLDED,))
 
     def respond(run: Run) -> CaseObservation:
         asked = dict(run.instead).get(0, "")

@@ -9,10 +9,10 @@ from fuzz.execution.executor import Executor
 from fuzz.execution.judging import assignments, judge_case
 from fuzz.execution.modes import MODES
 from fuzz.servers.arm import Arm
+from oracles.cert.oracle import ESTIMATED
 from oracles.framework.metamorphic import Metamorphic
 from oracles.model.case import Case, Kind, Step
 from oracles.model.oracle import Agree, Canary, NotApplicable, Oracle, all_oracles
-from oracles.model.sampling import ESTIMATED
 from oracles.reported import AS_BEFORE
 
 pytestmark = pytest.mark.servers
@@ -62,7 +62,7 @@ CASE = Case(
         *(Step(sql, Kind.QUERY, ordered="ORDER BY 1, 2 LIMIT" in sql) for sql in QUERIES),
         Step("SELECT b.i FROM b WHERE b.t <> 'k3' AND b.j > 1", Kind.QUERY, tags=(AS_BEFORE,)),
     ),
-    (ESTIMATED.mode, *(sample.mode for oracle in LOGIC for sample in oracle.samples)),
+    samples=(ESTIMATED.name, *(sample.name for oracle in LOGIC for sample in oracle.samples)),
 )
 CANARIES = [
     pytest.param(oracle, canary, id=f"{oracle.name}-{canary.sabotage}-{number}")
@@ -74,7 +74,7 @@ CANARIES = [
 
 @pytest.mark.parametrize("mode", ["plain", "prepared_generic", "closed_early"])
 def test_a_sound_server_does_not_contradict_itself(mode: str, executor: Executor, arms: tuple[Arm, ...]) -> None:
-    judged = judge_case(executor, assignments(ORACLES, arms), replace(CASE, modes=(MODES[mode], *CASE.modes)))
+    judged = judge_case(executor, assignments(ORACLES, arms), replace(CASE, modes=(MODES[mode],)))
     assert {verdict for _, verdict in judged.verdicts if not isinstance(verdict, Agree | NotApplicable)} == set()
     statements = {name: verdict.statements for name, verdict in judged.verdicts if isinstance(verdict, Agree)}
     assert all(statements[name] for name in ("cert", *(oracle.name for oracle in LOGIC)))

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from oracles.explain.hash_memory import allowance, roomier
+from oracles.explain.nodes import EXPLAINED
 from oracles.memory.oracle import Memory
 from oracles.model.case import Step
 from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
-from oracles.model.sampling import EXPLAINED
 from tests.oracles.explained import Node, explained_case, hash_join, node
 from tests.oracles.observed import LOST, case, finding, judged, query, seen, way
 
-CASE = case(query(), modes=(EXPLAINED.mode,))
+CASE = case(query(), samples=(EXPLAINED,))
 SMALL = {"work_mem": "64kB", "hash_mem_multiplier": "1"}
 WRITTEN = "Temp Written Blocks"
 

@@ -6,16 +6,15 @@ from dataclasses import replace
 import pytest
 
 from fuzz.execution.judging import judge_case
-from oracles.metamorphic_joins import MetamorphicJoins
+from oracles.metamorphic_joins import REWRITTEN, MetamorphicJoins
 from oracles.model.case import Case
 from oracles.model.observation import CaseObservation, Observation, Run
 from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Unstable, Verdict
-from oracles.model.sampling import REWRITTEN
 from tests.features import SHIPPED
 from tests.oracles.observed import LOST, ByHand, case, error, finding, judged, ok, query, seated, seen, timeout
 
 SQL = "SELECT a.x, b.y FROM a LEFT JOIN b ON a.k = b.k"
-CASE = case(query(SQL), modes=(REWRITTEN.mode,))
+CASE = case(query(SQL), samples=(REWRITTEN,))
 FILTER = "enable_hashjoin_bloom"
 
 Answer = Callable[[str, Run], Observation]
@@ -51,7 +50,7 @@ def test_equal_answers_agree() -> None:
 
 
 def test_rows_in_another_order_agree() -> None:
-    ordered = case(query(SQL, ordered=True), modes=(REWRITTEN.mode,))
+    ordered = case(query(SQL, ordered=True), samples=(REWRITTEN,))
     assert duel(on("patched", ["parts"], ok("2", "1")), ordered) == (Agree(1),)
 
 
@@ -89,7 +88,7 @@ def test_the_setting_stands_beside_the_query() -> None:
 def test_an_arm_without_the_filter_is_not_taken_to_agree() -> None:
     broken = on("patched", ["unfiltered"], ok("1"))
     assert duel(broken, knows_filter=False) == (Agree(1),)
-    inner = case(query("SELECT a.x FROM a JOIN b ON a.k = b.k"), modes=(REWRITTEN.mode,))
+    inner = case(query("SELECT a.x FROM a JOIN b ON a.k = b.k"), samples=(REWRITTEN,))
     assert duel(broken, inner, knows_filter=False) == (NotApplicable(),)
     assert finding(duel(broken, inner))
 
@@ -132,7 +131,7 @@ def test_a_query_that_fails_is_not_rewritten() -> None:
 def test_other_queries_are_left_empty_unless_they_have_parameters_or_fail() -> None:
     steps = (query("SELECT 1"), query(SQL), replace(query("SELECT $1"), params=("1",)), query("SELECT 1 / 0"))
     executor = ByHand(lambda run: seen(ok("1"), ok("1"), ok("1"), error("22012")))
-    judge_case(executor, seated((MetamorphicJoins(),), ("a", "b")), case(*steps, modes=(REWRITTEN.mode,)))
+    judge_case(executor, seated((MetamorphicJoins(),), ("a", "b")), case(*steps, samples=(REWRITTEN,)))
     rewritten = [dict(run.instead) for run in executor.asked if run.instead]
     assert rewritten
     assert all(each.keys() == {0, 1} and each[0] == "SELECT" for each in rewritten)

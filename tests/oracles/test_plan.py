@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
+from oracles.framework.planned import PLANNED
 from oracles.model.case import Case
 from oracles.model.observation import CaseObservation, Observation, Run
 from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
-from oracles.model.sampling import PLANNED
 from oracles.plan import Plan
 from tests.oracles.observed import ARMS, LOST, ByHand, case, error, finding, judged, ok, query, seen, way
 
-CASE = case(query(), modes=(PLANNED.mode,))
+CASE = case(query(), samples=(PLANNED,))
 
 Node = dict[str, Any]
 
@@ -123,7 +123,7 @@ def test_a_lost_connection_tells_nothing() -> None:
 
 
 def test_what_follows_a_step_that_ended_otherwise_is_not_compared() -> None:
-    steps = case(query(), query(), query(), modes=(PLANNED.mode,))
+    steps = case(query(), query(), query(), samples=(PLANNED,))
 
     def respond(run: Run) -> CaseObservation:
         middle = error("40P01") if run.arm == "patched" else ok()

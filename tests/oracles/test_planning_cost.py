@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 
 from fuzz.execution.judging import judge_case
+from oracles.framework.planned import PLANNED
 from oracles.model.case import Case
 from oracles.model.observation import CaseObservation, Observation, Run
 from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Unstable, Verdict
-from oracles.model.sampling import PLANNED
 from oracles.planning_cost import PlanningCost
 from tests.oracles.observed import LOST, ByHand, case, finding, ok, query, seated, seen, way
 
-CASE = case(query("SELECT 1"), query("SELECT 2"), modes=(PLANNED.mode,))
+CASE = case(query("SELECT 1"), query("SELECT 2"), samples=(PLANNED,))
 ARMS = ("master", "patched")
 
 

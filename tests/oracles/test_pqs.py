@@ -6,8 +6,7 @@ import pytest
 
 from oracles.model.observation import CaseObservation, Observation, Run
 from oracles.model.oracle import Agree, NotApplicable
-from oracles.model.sampling import PIVOTED
-from oracles.pqs import Pqs, pivots
+from oracles.pqs import PIVOTED, Pqs, pivots
 from tests.oracles.observed import case, error, finding, judged, ok, query, seen
 
 SQL = "SELECT max(a.x) FROM a LEFT JOIN b ON a.k = b.k WHERE a.x > 3 AND NOT b.y IN (1, 2) GROUP BY a.y"
@@ -55,7 +54,7 @@ def answering(picked: Observation, truths: Observation, found: Observation) -> C
     return respond
 
 
-ONE = case(query("SELECT a.x FROM a WHERE a.x > 3"), modes=(PIVOTED.mode,))
+ONE = case(query("SELECT a.x FROM a WHERE a.x > 3"), samples=(PIVOTED,))
 
 
 def test_a_row_that_is_found_agrees() -> None:

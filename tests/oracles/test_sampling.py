@@ -4,7 +4,9 @@ from dataclasses import replace
 from itertools import count
 
 from oracles.model.case import Case, Kind, Step
-from oracles.model.sampling import BY_NAME, ESTIMATED, EXPLAINED
+from oracles.model.sampling import Sample
+
+ESTIMATED, EXPLAINED = Sample("estimated", 32), Sample("explained", 6)
 
 
 def sampled() -> Case:
@@ -18,10 +20,10 @@ def test_a_case_is_in_a_sample_by_its_content() -> None:
 
 
 def test_content_counts_for_nothing_where_samples_are_named() -> None:
-    assert replace(sampled(), modes=(BY_NAME,)) not in ESTIMATED
+    assert replace(sampled(), sampled_by_content=False) not in ESTIMATED
 
 
 def test_the_samples_named_hold_it_whatever_its_content() -> None:
-    case = replace(sampled(), modes=(EXPLAINED.mode, BY_NAME))
+    case = replace(sampled(), samples=(EXPLAINED.name,), sampled_by_content=False)
     assert case in EXPLAINED
     assert case not in ESTIMATED

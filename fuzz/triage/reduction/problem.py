@@ -139,7 +139,7 @@ def sort_key(case: Case) -> SortKey:
     That is by steps, settings, steps of the scene, and parts of syntax trees, so that it does not matter in which of
     several ways a statement is written; then by rows that series make, and by bytes.
     """
-    settings = sum(1 + len(mode.settings) + (mode.protocol is not None) for mode in case.modes)
+    settings = sum(1 + len(mode.settings) + (mode.protocol is not None) for mode in case.modes) + len(case.samples)
     steps = case.all_steps
     trees = sum(_count(step.sql) for step in steps)
     rows = sum(rows_in(step.sql) for step in steps)

@@ -1,5 +1,6 @@
 """Markers: comment lines of a script that say what the statements below them are.
 
+-- sample {"name": "explained"}
 -- mode {"name": "prepared_generic", "protocol": "prepared"}
 -- scene 1: command
 -- step 2: query ordered prepared {"tags": ["hash join"]}
@@ -20,8 +21,8 @@ from fuzz.errors import CaseError
 from oracles.model.case import Kind
 
 _MARKER = re.compile(
-    r"^-- (?:(?P<mode>mode)|(?P<place>scene|step|beside) (?P<number>\d+):(?P<words>(?: [a-z_]+)+)|(?P<end>end))"
-    r"(?P<more> \{.*\})?$",
+    r"^-- (?:(?P<of_case>mode|sample)|(?P<end>end)"
+    r"|(?P<place>scene|step|beside) (?P<number>\d+):(?P<words>(?: [a-z_]+)+))(?P<more> \{.*\})?$",
     re.MULTILINE,
 )
 END = "-- end"
@@ -32,7 +33,7 @@ FLAGS = ("ordered", "may_fail")
 class Section:
     """A marker, and where the text below it starts and stops."""
 
-    place: str  # mode, scene, step, beside or end
+    place: str  # sample, mode, scene, step, beside or end
     words: tuple[str, ...]
     more: dict[str, Any] = field(hash=False)
     line: int
@@ -43,6 +44,11 @@ class Section:
 def marker(place: str, number: int, words: tuple[str, ...], more: dict[str, Any]) -> str:
     """Return the line that stands before a statement. `number` is the position among scene and steps."""
     return f"-- {place} {number}: {' '.join(words)}" + (f" {json.dumps(more)}" if more else "")
+
+
+def sample_marker(name: str) -> str:
+    """Return the line that names a sample of the case."""
+    return f"-- sample {json.dumps({'name': name})}"
 
 
 def mode_marker(more: dict[str, Any]) -> str:
@@ -66,7 +72,7 @@ def sections(script: str) -> Iterator[Section]:
     stops = [match.start() for match in found] + [len(script)]
     for match, stop in zip(found, stops[1:], strict=True):
         line = script.count("\n", 0, match.start()) + 1
-        place = match["mode"] or match["place"] or match["end"]
+        place = match["of_case"] or match["place"] or match["end"]
         words = tuple((match["words"] or "").split())
         _require_known(words, line)
         yield Section(place, words, _more(match["more"], line), line, min(match.end() + 1, stop), stop)

@@ -151,6 +151,8 @@ def _explain(
     yield f"finding   {finding.fingerprint}, by the oracle {finding.oracle} ({finding.origin})"
     yield f"case      {case_id}" + ("" if finding.step is None else f"; it shows at step {finding.step} below")
     yield f"modes     {', '.join(mode.name for mode in case.modes) or 'plain'}"
+    if case.samples:
+        yield f"samples   {', '.join(case.samples)}"
     if finding.vote:
         yield f"suspect   {finding.vote}"
     for name, facts in arms.items():

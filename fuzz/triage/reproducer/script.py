@@ -16,9 +16,10 @@ from fuzz import documents
 from fuzz.documents import DocumentError
 from fuzz.errors import CaseError
 from fuzz.execution.session import CURSOR_FIRST_ROWS, EARLY_ROWS
+from fuzz.older_cases import current
 from fuzz.sources.scripts.psql import one_statement, tokens
 from fuzz.triage.reproducer.copy_text import copy_text, spool_text, statement_text, without_data
-from fuzz.triage.reproducer.markers import END, FLAGS, Section, has_marker, marker, mode_marker, sections
+from fuzz.triage.reproducer.markers import END, FLAGS, Section, has_marker, marker, mode_marker, sample_marker, sections
 from fuzz.triage.reproducer.messages import Message, read_messages
 from fuzz.triage.reproducer.quoting import read_sql_literal, sql_literal
 from oracles.model.case import Case, Kind, Step
@@ -120,7 +121,9 @@ _QUERIES = frozenset({"select", "values", "table", "with"})  # how a statement b
 
 
 def write_modes(case: Case) -> Iterator[str]:
-    """Return the settings of the case's modes as blocks of a script."""
+    """Return the case's samples, and the settings of its modes, as blocks of a script."""
+    if case.samples:
+        yield "\n".join(map(sample_marker, case.samples))
     for mode in case.modes:
         more = documents.to_changes(replace(mode, settings=()))
         yield "\n".join((mode_marker(more), *(f"SET {key} = {sql_literal(value)};" for key, value in mode.settings)))
@@ -189,7 +192,8 @@ def read_case(script: str, generator: str) -> Case:
     scene = [step for section in found if section.place == "scene" for step in _read_steps(script, section)]
     steps = [step for section in found if section.place == "step" for step in _read_steps(script, section)]
     modes = [_read_mode(script, section) for section in found if section.place == "mode"]
-    return Case(generator, tuple(scene), tuple(steps), tuple(modes))
+    samples = tuple(str(section.more.get("name", "")) for section in found if section.place == "sample")
+    return current(Case(generator, tuple(scene), tuple(steps), tuple(modes), samples=samples))
 
 
 def _guessed(message: Message) -> Step:

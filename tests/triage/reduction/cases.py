@@ -76,4 +76,5 @@ cases = st.builds(
     scene=st.lists(steps, max_size=4).map(tuple),
     steps=st.lists(steps, max_size=6).map(tuple),
     modes=st.lists(modes, max_size=3).map(tuple),
+    samples=st.lists(st.text(characters), max_size=2).map(tuple),
 )

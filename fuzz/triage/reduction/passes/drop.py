@@ -11,6 +11,7 @@ Leave out the protocol and the single settings of modes that stay.
 Leave out the names of workload paths: they were counted when the case ran first, and only clutter a reproducer.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -41,9 +42,16 @@ def drop_columns(problem: Problem) -> None:
 
 
 def drop_modes(problem: Problem) -> None:
-    """Find the modes that matter. Some have a case run several times over: without them, all questions are cheaper."""
+    """Find the modes and samples that matter. Some samples repeat a case: without them, all questions are cheaper."""
     start = problem.best
-    shortest(start.modes, lambda kept: problem.is_interesting(replace(start, modes=kept)))
+    items: tuple[Mode | str, ...] = (*start.modes, *start.samples)
+    shortest(items, lambda kept: problem.is_interesting(_with_only(start, kept)))
+
+
+def _with_only(case: Case, kept: Sequence[Mode | str]) -> Case:
+    """Return the case with these of its modes and samples."""
+    modes = tuple(each for each in kept if isinstance(each, Mode))
+    return replace(case, modes=modes, samples=tuple(each for each in kept if isinstance(each, str)))
 
 
 def drop_other_queries(problem: Problem) -> None:

@@ -1,0 +1,32 @@
+"""Cases of earlier versions are read: modes that stood for samples and repetitions become fields or go."""
+
+from dataclasses import replace
+
+from fuzz import documents, workdir
+from fuzz.older_cases import current
+from fuzz.triage.reproducer.load import load
+from oracles.model.case import Case, Kind, Step
+from oracles.model.mode import Mode, Protocol
+
+EXTENDED = Mode("extended", protocol=Protocol.EXTENDED)
+CASE = Case("any", (), (Step("SELECT 1", Kind.QUERY),), (EXTENDED,))
+OLD = replace(CASE, modes=(Mode("explained"), EXTENDED, Mode("again 1"), Mode("sampled by name")))
+
+
+def test_modes_become_samples() -> None:
+    assert current(OLD) == replace(CASE, samples=("explained",))
+
+
+def test_a_stored_case_is_read() -> None:
+    assert documents.loads(documents.dumps(OLD), Case) == replace(CASE, samples=("explained",))
+
+
+def test_a_current_case_stays_as_it_is() -> None:
+    case = replace(CASE, modes=(Mode("plain"), Mode("explained", (("work_mem", "1MB"),))), samples=("planned",))
+    assert current(case) == case
+
+
+def test_a_reproducer_is_read() -> None:
+    case = load(str(workdir.CHECKOUT / "corpus" / "fixed" / "6b753b2a15f4.sql")).case
+    assert case.samples == ("explained",)
+    assert [mode.name for mode in case.modes] == ["hash_only", "small_memory", "partitionwise"]
