@@ -14,7 +14,7 @@ _SAMPLES: Final = frozenset(
         *("folded", "pivoted", "changed", "estimated", "reported"),
     }
 )
-_OF_RUNS: Final = re.compile(r"sampled by name|again \d+")
+_OF_RUNS: Final = re.compile(r"sampled by name|again \d+|round \d+ of step \d+")
 
 
 def current(case: Case) -> Case:

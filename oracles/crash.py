@@ -60,7 +60,8 @@ class Crash(Oracle):
 
 def _findings(arms: Sequence[str], observations: Observations) -> Iterator[Finding]:
     alike: dict[Run, dict[str, CaseObservation]] = defaultdict(dict)  # equal but for the arm
-    for run in sorted(observations, key=lambda run: (len(run.modes), run.repeats, repr(run))):  # plain runs first
+    # plain runs first
+    for run in sorted(observations, key=lambda run: (len(run.modes), run.repetition, run.repeats, repr(run))):
         alike[replace(run, arm="")][run.arm] = observations[run]
     for same_runs in alike.values():
         showing: dict[str, list[str]] = defaultdict(list)

@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 
 from oracles.explain.shape import plan_kinds
 from oracles.framework.canaries import canary_case, query
-from oracles.framework.pairwise import AGAIN, Pair, Pairwise
+from oracles.framework.pairwise import Pair, Pairwise
 from oracles.model.case import Kind
 from oracles.model.finding import UNDER_PLAN, Finding
 from oracles.model.mode import Mode
@@ -28,10 +28,10 @@ class _HangPair(Pair):
         step, ended = self._cut_step()
         if step is None:
             return (Agree(ended),)
-        for again in ((), AGAIN[:1]):
-            if missing := self.missing(self._patient_runs(*again)):
+        for repetition in (0, 1):
+            if missing := self.missing(self._patient_runs(repetition)):
                 return More(missing, frozenset({_SYMPTOM}))
-            ours, theirs = (self.observations[run].steps[step].outcome for run in self._patient_runs(*again))
+            ours, theirs = (self.observations[run].steps[step].outcome for run in self._patient_runs(repetition))
             if ours not in _ENDED:
                 return (Agree(ended), Inconclusive(f"{self.reference} does not always end a statement either"))
             if theirs is not Outcome.TIMEOUT:
@@ -50,9 +50,9 @@ class _HangPair(Pair):
                 return None, position
         return None, len(ours.steps)
 
-    def _patient_runs(self, *again: Mode) -> Iterator[Run]:
-        modes = (*self.case.modes, *again)
-        return (Run(arm, modes, patience=PATIENCE) for arm in (self.reference, self.suspect))
+    def _patient_runs(self, repetition: int = 0) -> Iterator[Run]:
+        arms = (self.reference, self.suspect)
+        return (Run(arm, self.case.modes, patience=PATIENCE, repetition=repetition) for arm in arms)
 
     def _planned_run(self) -> Run:
         return Run(self.suspect, self.case.modes, plannings=1)

@@ -82,7 +82,7 @@ class InternalError(Oracle):
 def _findings(arms: Sequence[str], observations: Observations) -> Iterator[Finding]:
     """Yield the findings of each run, those of plain runs first."""
     alike: dict[Run, dict[str, CaseObservation]] = defaultdict(dict)  # runs that differ in the arm only
-    for run in sorted(observations, key=lambda run: (len(run.modes), run.repeats, repr(run))):
+    for run in sorted(observations, key=lambda run: (len(run.modes), run.repetition, run.repeats, repr(run))):
         alike[replace(run, arm="")][run.arm] = observations[run]
     for same_runs in alike.values():
         raised: dict[str, dict[str, Raised]] = defaultdict(dict)

@@ -10,14 +10,13 @@ from typing import ClassVar, Final
 
 from oracles.crash import crash_report
 from oracles.framework.canaries import canary_case, query
-from oracles.framework.pairwise import AGAIN, Pair, Pairwise
+from oracles.framework.pairwise import REPETITIONS, Pair, Pairwise
 from oracles.model.finding import Finding
-from oracles.model.mode import Mode
 from oracles.model.observation import CaseObservation, Outcome, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, More, Verdict
 
 _ENDED: Final = frozenset({Outcome.OK, Outcome.ERROR})
-_REPEATED: Final = AGAIN[:2]
+_REPETITIONS: Final = REPETITIONS[:2]
 
 
 class _SessionPair(Pair):
@@ -25,9 +24,9 @@ class _SessionPair(Pair):
         step, ended = self._lost_step()
         if step is None:
             return (Agree(ended),)
-        if missing := self.missing(run for mode in _REPEATED for run in self._runs(mode)):
+        if missing := self.missing(run for number in _REPETITIONS for run in self._runs(number)):
             return More(missing, frozenset({self._symptom(step)}))
-        for ours, theirs in (map(self._seen, self._runs(mode)) for mode in _REPEATED):
+        for ours, theirs in (map(self._seen, self._runs(number)) for number in _REPETITIONS):
             if ours.steps[step].outcome not in _ENDED:
                 return (Agree(ended), Inconclusive(f"{self.reference} loses the connection too"))
             if theirs.steps[step].outcome is not Outcome.LOST:
@@ -44,8 +43,8 @@ class _SessionPair(Pair):
                 return None, position
         return None, len(ours.steps)
 
-    def _runs(self, *again: Mode) -> Iterator[Run]:
-        return (Run(arm, (*self.case.modes, *again)) for arm in (self.reference, self.suspect))
+    def _runs(self, repetition: int = 0) -> Iterator[Run]:
+        return (Run(arm, self.case.modes, repetition=repetition) for arm in (self.reference, self.suspect))
 
     def _seen(self, run: Run) -> CaseObservation:
         return self.observations[run]

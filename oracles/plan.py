@@ -23,11 +23,10 @@ from typing import Any, ClassVar, Final
 
 from oracles.explain.nodes import Node, plans
 from oracles.framework.canaries import canary_case, query
-from oracles.framework.pairwise import AGAIN, Pair, Sampled
+from oracles.framework.pairwise import REPETITIONS, Pair, Sampled
 from oracles.framework.planned import PLANNED, planned_again, planned_runs, planned_steps
 from oracles.model.case import Case
 from oracles.model.finding import UNDER_PLAN, Evidence, Finding
-from oracles.model.mode import Mode
 from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
 from oracles.model.sampling import Sample
@@ -89,7 +88,7 @@ def _difference(
 
 
 _SYMPTOM: Final = "plan"
-_STAGES: Final = (AGAIN[:1], AGAIN)  # what the reference does not repeat at once needs no more runs
+_STAGES: Final = (REPETITIONS[:1], REPETITIONS)  # what the reference does not repeat at once needs no more runs
 
 _CANARY: Final = canary_case(
     query("SELECT canary.n, nest.name FROM canary JOIN nest ON canary.n = nest.n"), samples=(PLANNED,)
@@ -101,28 +100,28 @@ class _PlanPair(Pair):
         steps, obstacle = planned_steps(self._seen(self.reference), self._seen(self.suspect))
         differing = [step for step in steps if self._difference(step, self.reference, self.suspect)]
         unstable: set[int] = set()
-        for executor in _STAGES:
-            if differing != sorted(unstable) and (missing := self.missing(self._runs(executor))):
+        for stage in _STAGES:
+            if differing != sorted(unstable) and (missing := self.missing(self._runs(stage))):
                 return More(missing, frozenset({_SYMPTOM}))
-            unstable |= {step for step in differing if step not in unstable and not self._stands(step, executor)}
+            unstable |= {step for step in differing if step not in unstable and not self._stands(step, stage)}
         verdicts: list[Verdict] = [self._verdict(step, unstable) for step in differing]
         if obstacle:
             verdicts.append(Inconclusive(obstacle))
         agreed = len(steps) - len(differing)
         return (*verdicts, Agree(agreed)) if agreed or not verdicts else tuple(verdicts)
 
-    def _stands(self, step: int, executor: Sequence[Mode]) -> bool:
+    def _stands(self, step: int, stage: Sequence[int]) -> bool:
         """Tell whether the reference plans the step alike each time, and the suspect otherwise each time."""
-        steady = not any(self._difference(step, self.reference, self.reference, mode) for mode in executor)
-        return steady and all(self._difference(step, self.reference, self.suspect, mode) for mode in executor)
+        steady = not any(self._difference(step, self.reference, self.reference, number) for number in stage)
+        return steady and all(self._difference(step, self.reference, self.suspect, number) for number in stage)
 
-    def _difference(self, step: int, one: str, other: str, *again: Mode) -> Difference | None:
+    def _difference(self, step: int, one: str, other: str, repetition: int = 0) -> Difference | None:
         """Return where the plan of one arm differs from that of another, or of a repetition, which may lack it."""
-        ours, theirs = self._plan(step, one), self._plan(step, other, *again)
+        ours, theirs = self._plan(step, one), self._plan(step, other, repetition)
         return first_difference(ours, theirs if theirs is not None else ours)
 
-    def _plan(self, step: int, arm: str, *again: Mode) -> Any:
-        return dict(plans(self._seen(arm, *again))).get(step, {}).get("Plan")
+    def _plan(self, step: int, arm: str, repetition: int = 0) -> Any:
+        return dict(plans(self._seen(arm, repetition))).get(step, {}).get("Plan")
 
     def _verdict(self, step: int, unstable: set[int]) -> Finding | Unstable:
         if step in unstable:
@@ -141,14 +140,11 @@ class _PlanPair(Pair):
             beside=(Evidence(self.case.all_steps[step].sql, planned=True),),
         )
 
-    def _runs(self, executor: Sequence[Mode]) -> Iterator[Run]:
-        return (self._run(arm, mode) for arm in (self.reference, self.suspect) for mode in executor)
+    def _runs(self, stage: Sequence[int]) -> Iterator[Run]:
+        return (planned_again(self.case, arm, number) for arm in (self.reference, self.suspect) for number in stage)
 
-    def _run(self, arm: str, *again: Mode) -> Run:
-        return planned_again(self.case, arm, *again)
-
-    def _seen(self, arm: str, *again: Mode) -> CaseObservation:
-        return self.observations[self._run(arm, *again)]
+    def _seen(self, arm: str, repetition: int = 0) -> CaseObservation:
+        return self.observations[planned_again(self.case, arm, repetition)]
 
 
 class Plan(Sampled):

@@ -22,7 +22,6 @@ from oracles.framework.pairwise import Pair, Sampled
 from oracles.framework.planned import PLANNED, planned_again, planned_runs, planned_steps
 from oracles.model.case import Case, Kind
 from oracles.model.finding import UNDER_PLAN, Evidence, Finding
-from oracles.model.mode import Mode
 from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, More, Observations, Unstable, Verdict
 from oracles.model.sampling import Sample
@@ -92,8 +91,7 @@ class _CostPair(Pair):
             for position, each in enumerate(self.case.all_steps)
             if position != step and each.kind is Kind.QUERY and not each.params
         )
-        mode = Mode(f"round {number} of step {step}")  # equal runs are executed once
-        return Run(arm, (*self.case.modes, mode), plannings=_PLANNINGS, instead=tuple(others))
+        return Run(arm, self.case.modes, plannings=_PLANNINGS, instead=tuple(others), repetition=number)
 
     def _finding(self, cost: Cost, step: int, pairs: Sequence[tuple[Node, Node]]) -> Finding:
         ours, theirs = (median(cost.of(pair[place]) for pair in pairs) for place in (0, 1))

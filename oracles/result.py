@@ -5,7 +5,7 @@ where the reference differs from itself, the difference says nothing about the s
 did not repeat it, a series of runs decides, since a race in the suspect is a bug, but one odd run proves none.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from oracles.explain.shape import plan_kinds, plan_shape
@@ -13,19 +13,18 @@ from oracles.framework.canaries import canary_case, query
 from oracles.framework.comparison import Aspect, Comparison, Location, compare, stored_count
 from oracles.framework.difference_text import outcome_text, worded
 from oracles.framework.other_plans import OTHER_PLANS
-from oracles.framework.pairwise import AGAIN, Pair, Pairwise
+from oracles.framework.pairwise import REPETITIONS, Pair, Pairwise
 from oracles.model.case import Kind, Step
 from oracles.model.finding import UNDER_PLAN, Finding
-from oracles.model.mode import Mode
 from oracles.model.observation import CaseObservation, Observation, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
 
-_ONCE, _SERIES = AGAIN[:1], AGAIN[1:]
+_FIRST, _SERIES = REPETITIONS[0], REPETITIONS[1:]
 
 
 class _ResultPair(Pair):
     def judge(self) -> tuple[Verdict, ...] | More:
-        difference = self._against_reference(self.suspect)
+        difference = self._against_reference(self._run(self.suspect))
         if difference.places and (missing := self.missing(self._settling_runs(difference))):
             return More(missing, frozenset(map(self._symptom, difference.places)))
         verdicts: list[Verdict] = []
@@ -39,45 +38,51 @@ class _ResultPair(Pair):
         return (*verdicts, *_remaining(difference))
 
     def _settled(self, place: Location) -> Finding | Unstable | Inconclusive | More:
-        if unstable := self._reference_differs(place, _ONCE + OTHER_PLANS):
+        if unstable := self._reference_differs(place, self._runs_like_the_first()):
             return unstable
-        if self._against_reference(self.reference, *_ONCE).differs_at(place) is None:
+        if self._against_reference(self._run(self.reference, _FIRST)).differs_at(place) is None:
             return Inconclusive("repetition cut short")
-        if self._repetitions(place, _ONCE):
+        if self._repetitions(place, (_FIRST,)):
             return self._finding(place)
-        if missing := self.missing(self._runs((self.reference, self.suspect), _SERIES)):
+        if missing := self.missing(self._run(arm, each) for arm in (self.reference, self.suspect) for each in _SERIES):
             return More(missing, frozenset({self._symptom(place)}))
-        if unstable := self._reference_differs(place, _SERIES):
+        if unstable := self._reference_differs(place, (self._run(self.reference, each) for each in _SERIES)):
             return unstable
         if repeated := self._repetitions(place, _SERIES):
-            return self._finding(place, f" (in {repeated + 1} of {len(AGAIN) + 1} runs)")
+            return self._finding(place, f" (in {repeated + 1} of {len(REPETITIONS) + 1} runs)")
         return Unstable(f"{place.aspect}: differed once and never again")
 
-    def _reference_differs(self, place: Location, ways: Iterable[Mode]) -> Unstable | None:
-        for mode in ways:
-            if self._against_reference(self.reference, mode).differs_at(place):
-                how = "repeated" if mode in AGAIN else mode.name
+    def _reference_differs(self, place: Location, runs: Iterable[Run]) -> Unstable | None:
+        for run in runs:
+            if self._against_reference(run).differs_at(place):
+                how = "repeated" if run.repetition else run.modes[-1].name
                 return Unstable(f"{place.aspect}: {self.reference} differs from itself, {how}")
         return None
 
-    def _repetitions(self, place: Location, ways: Iterable[Mode]) -> int:
+    def _repetitions(self, place: Location, numbers: Iterable[int]) -> int:
         """Count the repetitions in which the suspect differed from the reference again."""
-        return sum(self._against_reference(self.suspect, mode).differs_at(place) is True for mode in ways)
+        runs = (self._run(self.suspect, number) for number in numbers)
+        return sum(self._against_reference(run).differs_at(place) is True for run in runs)
 
-    def _against_reference(self, arm: str, *way: Mode) -> Comparison:
-        return compare(self.case, self.case.modes, self._seen(self.reference), self._seen(arm, *way))
+    def _against_reference(self, run: Run) -> Comparison:
+        return compare(self.case, self.case.modes, self._seen(self.reference), self.observations[run])
 
-    def _seen(self, arm: str, *way: Mode) -> CaseObservation:
-        return self.observations[Run(arm, self.case.modes + way)]
+    def _seen(self, arm: str) -> CaseObservation:
+        return self.observations[self._run(arm)]
 
     def _settling_runs(self, difference: Comparison) -> Iterator[Run]:
-        yield from self._runs((self.reference,), _ONCE + OTHER_PLANS)
-        yield from self._runs((self.suspect,), _ONCE)
+        yield from self._runs_like_the_first()
+        yield self._run(self.suspect, _FIRST)
         if any(self._has_plan(place) for place in difference.places):
             yield from map(self._explained, (self.reference, self.suspect))
 
-    def _runs(self, arms: Iterable[str], ways: Sequence[Mode]) -> Iterator[Run]:
-        return (Run(arm, (*self.case.modes, mode)) for arm in arms for mode in ways)
+    def _runs_like_the_first(self) -> Iterator[Run]:
+        """Yield the runs of the reference that must not differ from its first."""
+        yield self._run(self.reference, _FIRST)
+        yield from (Run(self.reference, (*self.case.modes, mode)) for mode in OTHER_PLANS)
+
+    def _run(self, arm: str, repetition: int = 0) -> Run:
+        return Run(arm, self.case.modes, repetition=repetition)
 
     def _explained(self, arm: str) -> Run:
         return Run(arm, self.case.modes, explain=True)

@@ -24,7 +24,7 @@ def as_executed(case: Case, finding: Finding, observations: Observations) -> tup
     runs = [run for run, seen in observations.items() if _shows(finding, run, seen)]
     if not runs or any(run.modes == case.modes and not run.instead for run in runs):
         return case, finding
-    played = min(runs, key=lambda run: (run.explain or run.plannings > 0, len(run.modes), repr(run)))
+    played = min(runs, key=lambda run: (run.explain or run.plannings > 0, len(run.modes), run.repetition, repr(run)))
     asked = dict(played.instead)
     begin = len(case.scene)
     steps: list[Step] = []

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Final
 
 from oracles.cert.restrictions import Restriction, restrictions
 from oracles.framework.canaries import query
-from oracles.framework.metamorphic import AGAIN, blamed
+from oracles.framework.metamorphic import blamed
 from oracles.framework.relations import PLAINLY, Played
 from oracles.model.case import Case, Step
 from oracles.model.finding import Evidence, Finding
@@ -72,15 +72,16 @@ class _Arm:
             return []
         runs = [self._guard(asked), self._run(asked)]
         if all(run in self.played.observations for run in runs) and any(self._broken(asked)):
-            runs.append(self._run(asked, AGAIN))
+            runs.append(self._run(asked, repetition=1))
         return [run for run in runs if run not in self.played.observations]
 
     def _guard(self, asked: Mapping[int, Any]) -> Run:
         return self.played.run(self.played.way(dict.fromkeys(asked, _KNOWN), PLAINLY))
 
-    def _run(self, asked: Mapping[int, tuple[Restriction, ...]], *again: Mode) -> Run:
+    def _run(self, asked: Mapping[int, tuple[Restriction, ...]], repetition: int = 0) -> Run:
         instead = tuple((position, _together(pairs)) for position, pairs in asked.items())
-        return Run(self.played.arm, (*self.played.case.modes, _PLANNED, *again), plannings=1, instead=instead)
+        modes = (*self.played.case.modes, _PLANNED)
+        return Run(self.played.arm, modes, plannings=1, instead=instead, repetition=repetition)
 
     def verdicts(self) -> Iterator[Verdict]:
         """Yield what is to be said; needs all runs."""
@@ -88,7 +89,8 @@ class _Arm:
             yield NotApplicable()
             return
         broken = self._broken(asked)
-        again = {(position, pair) for position, pair, _, _ in self._broken(asked, AGAIN)} if any(broken) else set()
+        repeated = self._broken(asked, repetition=1) if any(broken) else ()
+        again = {(position, pair) for position, pair, _, _ in repeated}
         for position, pair, wide, narrow in self._broken(asked):
             if (position, pair) in again:
                 yield self._finding(position, pair, wide, narrow)
@@ -97,16 +99,16 @@ class _Arm:
         yield Agree(len({position for position, *_ in self._estimates(asked)}))
 
     def _broken(
-        self, asked: Mapping[int, tuple[Restriction, ...]], *again: Mode
+        self, asked: Mapping[int, tuple[Restriction, ...]], repetition: int = 0
     ) -> Iterator[tuple[int, Restriction, int, int]]:
-        return (each for each in self._estimates(asked, *again) if each[3] > max(1, each[2]))
+        return (each for each in self._estimates(asked, repetition) if each[3] > max(1, each[2]))
 
     def _estimates(
-        self, asked: Mapping[int, tuple[Restriction, ...]], *again: Mode
+        self, asked: Mapping[int, tuple[Restriction, ...]], repetition: int = 0
     ) -> Iterator[tuple[int, Restriction, int, int]]:
         """Yield position, pair and both numbers of rows, where they may be compared."""
         guard = self.played.observations[self._guard(asked)].steps
-        seen = self.played.observations[self._run(asked, *again)].steps
+        seen = self.played.observations[self._run(asked, repetition)].steps
         for position, pairs in asked.items():
             free = guard[position].outcome is Outcome.OK and guard[position].rows
             plan = seen[position].plan

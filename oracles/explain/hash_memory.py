@@ -16,10 +16,11 @@ _SETS_WORK_MEM: Final = re.compile(r"\s*((?i:SET (?:LOCAL |SESSION )?work_mem)) 
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """A way to run a case: modes besides its own, and other statements at some positions."""
+    """A way to run a case: modes besides its own, other statements at some positions, or the same again."""
 
     modes: tuple[Mode, ...] = ()
     instead: tuple[tuple[int, str], ...] = ()
+    repetition: int = 0
 
 
 def allowance(settings: Mapping[str, str]) -> float:

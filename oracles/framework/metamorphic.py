@@ -35,7 +35,6 @@ from oracles.model.oracle import (
     accused,
 )
 
-AGAIN: Final = Mode("again 1")
 _ROWS: Final = (Aspect.ROWS, Aspect.ROW_COUNT)
 
 
@@ -91,10 +90,10 @@ class _Judge:
         if missing := self._unseen(claims):
             return More(missing)
         doubtful = [claim for claim in claims if self._is_doubtful(claim)]
-        return More(self._unseen(doubtful, AGAIN), frozenset(claim.name for claim in doubtful))
+        return More(self._unseen(doubtful, repetition=1), frozenset(claim.name for claim in doubtful))
 
-    def _unseen(self, claims: Sequence[MetamorphicRelation], *more: Mode) -> tuple[Run, ...]:
-        runs = (self.played.run(way, *more) for claim in claims for way in claim.asked)
+    def _unseen(self, claims: Sequence[MetamorphicRelation], repetition: int = 0) -> tuple[Run, ...]:
+        runs = (self.played.run(way, repetition) for claim in claims for way in claim.asked)
         return tuple(run for run in runs if run not in self.played.observations)
 
     def verdicts(self) -> Iterator[Verdict]:
@@ -118,16 +117,16 @@ class _Judge:
     def _claims(self) -> list[MetamorphicRelation]:
         return list(self.oracle.claims(self.played))
 
-    def _compared(self, claim: MetamorphicRelation, *more: Mode) -> Comparison:
-        left, right = (self.played.seen(way, *more) for way in (claim.left, claim.right))
+    def _compared(self, claim: MetamorphicRelation, repetition: int = 0) -> Comparison:
+        left, right = (self.played.seen(way, repetition) for way in (claim.left, claim.right))
         return compare(_unordered(self.played.case), self._modes(claim.left), left, right)
 
     def _modes(self, way: QueryVariant) -> tuple[Mode, ...]:
         """Return the modes that determine how rows of this variant are compared."""
         return () if PLAINLY in way.modes else self.played.case.modes
 
-    def _broken_at(self, claim: MetamorphicRelation, *more: Mode) -> list[Location]:
-        places = self._compared(claim, *more).places
+    def _broken_at(self, claim: MetamorphicRelation, repetition: int = 0) -> list[Location]:
+        places = self._compared(claim, repetition).places
         return [place for place in places if place.step in claim.steps and place.aspect in _ROWS]
 
     def _is_doubtful(self, claim: MetamorphicRelation) -> bool:
@@ -143,7 +142,7 @@ class _Judge:
         return bool(right - left)
 
     def _settled(self, claim: MetamorphicRelation, place: Location) -> Finding | Unstable:
-        if place not in self._broken_at(claim, AGAIN) or any(self._unsteady(way, place) for way in claim.asked):
+        if place not in self._broken_at(claim, repetition=1) or any(self._unsteady(way, place) for way in claim.asked):
             return Unstable(f"{claim.name}: not in each run")
         assert place.step is not None
         said = worded(_unordered(self.played.case), place, *map(self.played.seen, (claim.left, claim.right)))
@@ -161,7 +160,7 @@ class _Judge:
 
     def _unsteady(self, way: QueryVariant, place: Location) -> bool:
         """Return whether a variant's rows differ from those of its repetition, or could not be compared with them."""
-        once, again = self.played.seen(way), self.played.seen(way, AGAIN)
+        once, again = self.played.seen(way), self.played.seen(way, repetition=1)
         compared = compare(_unordered(self.played.case), self._modes(way), once, again)
         return compared.differs_at(replace(place, aspect=Aspect.ROWS)) is not False
 

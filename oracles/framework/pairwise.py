@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from oracles.model.case import Case
-from oracles.model.mode import Mode
 from oracles.model.observation import Run
 from oracles.model.oracle import More, NotApplicable, Observations, Oracle, Verdict, duel, judge_each
 
-AGAIN: Final = tuple(Mode(f"again {number}") for number in range(1, 7))  # equal runs are executed once: names differ
+REPETITIONS: Final = range(1, 7)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from typing import Final
 
 from oracles.explain.nodes import plans
 from oracles.model.case import Case, Kind
-from oracles.model.mode import Mode
 from oracles.model.observation import CaseObservation, Run
 from oracles.model.sampling import Sample
 
@@ -19,9 +18,9 @@ def planned_runs(case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
     return tuple(planned_again(case, arm) for arm in arms) if wanted else ()
 
 
-def planned_again(case: Case, arm: str, *again: Mode) -> Run:
+def planned_again(case: Case, arm: str, repetition: int = 0) -> Run:
     """Return the planned run of a case on an arm, or a repetition of it."""
-    return Run(arm, (*case.modes, *again), plannings=_PLANNINGS)
+    return Run(arm, case.modes, plannings=_PLANNINGS, repetition=repetition)
 
 
 def planned_steps(reference: CaseObservation, suspect: CaseObservation) -> tuple[list[int], str]:

@@ -139,13 +139,13 @@ class Played:
         given = self.case.all_steps[step]
         return not given.params or set(_PARAMETER.findall(sql)) == set(_PARAMETER.findall(given.sql))
 
-    def run(self, way: QueryVariant, *more: Mode) -> Run:
+    def run(self, way: QueryVariant, repetition: int = 0) -> Run:
         """Return the run that plays the case this way."""
-        return Run(self.arm, (*self.case.modes, *way.modes, *more), instead=way.statements)
+        return Run(self.arm, (*self.case.modes, *way.modes), instead=way.statements, repetition=repetition)
 
-    def seen(self, way: QueryVariant, *more: Mode) -> CaseObservation:
+    def seen(self, way: QueryVariant, repetition: int = 0) -> CaseObservation:
         """Return what was observed of it. Claims made of what is not observed yet are asked for again."""
-        run = self.run(way, *more)
+        run = self.run(way, repetition)
         if run not in self.observations:
             raise Unanswered(way)
         return self.observations[run]

@@ -34,7 +34,7 @@ from oracles.explain.hash_memory import DEFAULT_WORK_MEM, Variation, allowance, 
 from oracles.explain.nodes import EXPLAINED, Node, explained_runs, loops, places, plans
 from oracles.explain.shape import plan_kinds, plan_shape
 from oracles.framework.canaries import AS_HASH_JOIN, canary_case, query
-from oracles.framework.pairwise import AGAIN, Pair, Sampled
+from oracles.framework.pairwise import REPETITIONS, Pair, Sampled
 from oracles.memory.batches import (
     WRITTEN,
     Path,
@@ -53,7 +53,7 @@ from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
 from oracles.model.sampling import Sample
 
-_AGAIN: Final = tuple(Variation((mode,)) for mode in AGAIN)  # by chance: in 1 of 16,000
+_REPETITIONS: Final = tuple(Variation(repetition=number) for number in REPETITIONS)  # by chance: in 1 of 16,000
 _ROOMIER: Final = (9 / 8, 5 / 4)  # times work_mem: little enough for most hash tables to need batches still
 
 _CANARY: Final = canary_case(
@@ -100,7 +100,7 @@ class _MemoryPair(Pair):
 
     def _settled(self, excess: Excess, said: tuple[str, str]) -> Finding | Unstable | Inconclusive:
         """Decide by all runs: each of the suspect's against each of the reference's, and those with more memory."""
-        ways = (Variation(), *_AGAIN)
+        ways = (Variation(), *_REPETITIONS)
         if not all(excess in self._excesses(ours, theirs) for ours in ways for theirs in ways):
             return Unstable(f"{excess.what}: not in all runs")
         lasts = self._stands_out if excess.what.startswith(PEAK) else self._outweighs
@@ -182,12 +182,13 @@ class _MemoryPair(Pair):
         return tuple(roomier(self.case, allowed, factor) for factor in _ROOMIER)
 
     def _settling_runs(self, suspected: Excesses) -> Iterator[Run]:
-        ways = _AGAIN + self._roomier()
+        ways = _REPETITIONS + self._roomier()
         yield from (self._run(arm, way) for arm in (self.reference, self.suspect) for way in ways)
         yield from (self._run(self.reference, _probe(excess)) for excess in suspected if excess.what.startswith(PEAK))
 
     def _run(self, arm: str, way: Variation) -> Run:
-        return Run(arm, self.case.modes + way.modes, explain=True, instead=way.instead)
+        modes = self.case.modes + way.modes
+        return Run(arm, modes, explain=True, instead=way.instead, repetition=way.repetition)
 
     def _seen(self, arm: str, way: Variation | None = None) -> CaseObservation:
         return self.observations[self._run(arm, way or Variation())]

@@ -114,4 +114,5 @@ class Run:
     instead: tuple[tuple[int, str], ...] = ()  # replacement statements by position in `case.all_steps`
     # the client waits so many statement timeouts, which the server does not enforce; 0: the server enforces one
     patience: int = 0
+    repetition: int = 0  # number of a repetition, because equal runs are executed once
     sabotage: str = ""  # an action of the fault injector, for canaries and injected bugs only

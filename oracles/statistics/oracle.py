@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import ClassVar, Final
 
 from oracles.framework.canaries import query
-from oracles.framework.pairwise import AGAIN, Pair, Sampled
+from oracles.framework.pairwise import REPETITIONS, Pair, Sampled
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Evidence, Finding
 from oracles.model.mode import Mode
@@ -29,7 +29,7 @@ from oracles.statistics.remote_sql import statements
 from oracles.statistics.sample_doubts import all_doubts
 from oracles.statistics.sample_tests import LEVEL, Doubt
 
-_AGAIN: Final = AGAIN[:2]
+_REPETITIONS: Final = REPETITIONS[:2]
 _LOGGED: Final = Mode("logged", (("log_statement", "all"), ("log_parameter_max_length", "0")))
 _ANALYZE: Final = re.compile(r"ANALYZE (\w+)")
 _FOREIGN: Final = "CREATE FOREIGN TABLE "
@@ -73,33 +73,34 @@ class _Pair(Pair):
         return (*told.values(), Agree(len(clean))) if clean or not told else tuple(told.values())
 
     def _settled(self, place: Suspicion, doubt: Doubt, found: Mapping[int, Analysis]) -> Finding | Unstable:
-        if not all(self._in_doubt(self.suspect, place, mode) for mode in _AGAIN):
+        if not all(self._in_doubt(self.suspect, place, number) for number in _REPETITIONS):
             return Unstable(f"{place.test}: not in all samples")
-        if all(self._in_doubt(self.reference, place, *modes) for modes in ((), *((mode,) for mode in _AGAIN))):
+        if all(self._in_doubt(self.reference, place, number) for number in (0, *_REPETITIONS)):
             return Unstable(f"{place.test}: {self.reference} is as far off")
         table = _tables(self.case)[place.step]
+        samples = len(_REPETITIONS) + 1
         whose = f" of {place.column}" if place.column else ""
         return Finding(
             oracle=Statistics.name,
             arms=(self.reference, self.suspect),
             origin=_symptom(place, found),
             step=place.step,
-            summary=f"step {place.step}: {place.test}{whose} of {table}, {len(_AGAIN) + 1} samples: {doubt.actual}",
+            summary=f"step {place.step}: {place.test}{whose} of {table}, {samples} samples: {doubt.actual}",
             expected=doubt.expected,
             actual=f"{doubt.actual} (by chance: {doubt.chance:.2g})",
             beside=(Evidence(f"SELECT * FROM pg_stats WHERE tablename = '{table}'"), Evidence(_rows_of(table))),
         )
 
-    def _in_doubt(self, arm: str, place: Suspicion, *again: Mode) -> bool:
-        found = self._seen(arm, *again) or {}
+    def _in_doubt(self, arm: str, place: Suspicion, repetition: int) -> bool:
+        found = self._seen(arm, repetition) or {}
         told = _doubts({step: each for step, each in found.items() if step == place.step})
         return place in told and told[place].chance < LEVEL
 
     def _settling_runs(self) -> Iterator[Run]:
-        return (_run(self.case, arm, mode) for arm in (self.reference, self.suspect) for mode in _AGAIN)
+        return (_run(self.case, arm, number) for arm in (self.reference, self.suspect) for number in _REPETITIONS)
 
-    def _seen(self, arm: str, *again: Mode) -> Mapping[int, Analysis] | None:
-        return analyses(self.case, self.observations[_run(self.case, arm, *again)])
+    def _seen(self, arm: str, repetition: int = 0) -> Mapping[int, Analysis] | None:
+        return analyses(self.case, self.observations[_run(self.case, arm, repetition)])
 
 
 class Statistics(Sampled):
@@ -131,12 +132,12 @@ def _tables(case: Case) -> dict[int, str]:
     return found
 
 
-def _run(case: Case, arm: str, *again: Mode) -> Run:
+def _run(case: Case, arm: str, repetition: int = 0) -> Run:
     instead: list[tuple[int, str]] = []
     for position, table in _tables(case).items():
         instead.append((position - 1, f"ANALYZE VERBOSE {table}"))
         instead.append((position, f"SELECT * FROM pgduel_tools.analyzed('{table}')"))
-    return Run(arm, (*case.modes, _LOGGED, *again), instead=tuple(instead))
+    return Run(arm, (*case.modes, _LOGGED), instead=tuple(instead), repetition=repetition)
 
 
 def _rows_of(table: str) -> str:

@@ -95,5 +95,7 @@ def finding(verdicts: Sequence[Verdict]) -> Finding:
 
 
 def way(run: Run) -> str:
-    """Return the name of the last mode of a run: what an oracle added; "" where it added none."""
+    """Return what an oracle added to a run: the number of a repetition, or the last mode; "" where it added none."""
+    if run.repetition:
+        return f"again {run.repetition}"
     return run.modes[-1].name if run.modes else ""

@@ -105,7 +105,7 @@ def test_one_arm_is_enough() -> None:
 
 def test_what_differs_once_is_no_finding() -> None:
     def answer(asked: str, run: Run) -> Observation:
-        wrong = asked == "parts" and run.arm == "patched" and run.modes[-1].name != "again 1"
+        wrong = asked == "parts" and run.arm == "patched" and not run.repetition
         return ok("1") if wrong else ok("1", "2")
 
     assert duel(answer) == (Unstable("outer join is not its parts: not in each run"), Agree(1))
@@ -113,7 +113,7 @@ def test_what_differs_once_is_no_finding() -> None:
 
 def test_what_differs_from_itself_is_no_finding() -> None:
     def answer(asked: str, run: Run) -> Observation:
-        return ok(f"{asked} {run.modes[-1].name}") if asked == "parts" else ok("1")
+        return ok(f"{asked} {run.repetition}") if asked == "parts" else ok("1")
 
     assert duel(answer)[0] == Unstable("outer join is not its parts: not in each run")
 

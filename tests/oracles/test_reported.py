@@ -53,7 +53,7 @@ def test_sums_of_floating_point_numbers_are_not_compared() -> None:
 
 def test_what_differs_once_is_no_finding() -> None:
     def respond(run: Run) -> CaseObservation:
-        again = run.modes and run.modes[-1].name == "again 1"
+        again = run.repetition == 1
         wrong = dict(run.instead).get(1) == RIGHT and not again
         return seen(ok(), ok("2" if wrong else "1"))
 

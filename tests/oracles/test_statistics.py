@@ -117,7 +117,7 @@ def test_what_may_well_be_is_no_finding(suspect: CaseObservation) -> None:
 
 def test_a_suspicion_that_other_samples_do_not_share_is_none() -> None:
     def once(run: Run) -> CaseObservation:
-        again = run.modes[-1].name.startswith("again") if run.modes else False
+        again = run.repetition > 0
         return analyzed(total=4160) if run.arm == "patched" and not again else analyzed()
 
     assert judged(Statistics(), CASE, once) == (Unstable("row estimate: not in all samples"),)
