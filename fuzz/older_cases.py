@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 from typing import Final
 
-from oracles.model.case import Case
+from oracles.model.case import Case, SameRows, Step
 from oracles.model.mode import Mode
 
 # Modes without settings, which stood for what fields of cases and runs say today.
@@ -16,12 +16,26 @@ _SAMPLES: Final = frozenset(
 )
 _OF_RUNS: Final = re.compile(r"sampled by name|again \d+|round \d+ of step \d+")
 
+# Tags of a query that has the rows of the step before, and of one that has them because of what the tables hold.
+_AS_BEFORE: Final = "as before"
+_OF_THIS_SCENE: Final = "of this scene"
+
 
 def current(case: Case) -> Case:
-    """Return a case with fields in place of the modes that earlier versions had; a current case as it is."""
+    """Return a case with fields in place of the modes and tags that earlier versions had; a current case as it is."""
     samples = tuple(mode.name for mode in case.modes if _is_bare(mode) and mode.name in _SAMPLES)
     modes = tuple(mode for mode in case.modes if not (_is_bare(mode) and _was_a_flag(mode.name)))
-    return replace(case, modes=modes, samples=(*case.samples, *samples))
+    scene, steps = (tuple(map(_current_step, part)) for part in (case.scene, case.steps))
+    return replace(case, scene=scene, steps=steps, modes=modes, samples=(*case.samples, *samples))
+
+
+def _current_step(step: Step) -> Step:
+    if _AS_BEFORE not in step.tags:
+        return step
+    tags = tuple(tag for tag in step.tags if tag not in (_AS_BEFORE, _OF_THIS_SCENE))
+    return replace(
+        step, tags=tags, same_rows=SameRows.BY_CONTENT if _OF_THIS_SCENE in step.tags else SameRows.BY_MEANING
+    )
 
 
 def _was_a_flag(name: str) -> bool:

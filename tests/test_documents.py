@@ -14,7 +14,7 @@ from fuzz.servers.arm_options import ArmOptions
 from fuzz.sources.context import UserInput
 from fuzz.triage.blame import Blame
 from fuzz.triage.reduced_case import ReducedCase
-from oracles.model.case import Case, Kind, Step
+from oracles.model.case import Case, Kind, SameRows, Step
 from oracles.model.finding import Evidence, Finding, Vote
 from oracles.model.mode import Mode, Protocol
 
@@ -28,6 +28,7 @@ STEPS = st.builds(
     ordered=st.booleans(),
     may_fail=st.booleans(),
     tags=st.lists(_ANY_TEXT, max_size=3).map(tuple),
+    same_rows=st.none() | st.sampled_from(SameRows),
 )
 MODES = (Mode("prepared_generic", (("plan_cache_mode", "force_generic_plan"),), Protocol.PREPARED),)
 FINDING = Finding("tlp", ("a", "b"), "rows", 2, "", "4", "3", (Evidence("SELECT 1", (("a", "b"),)),), Vote("b", ("a",)))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from fuzz import documents, workdir
 from fuzz.older_cases import current
 from fuzz.triage.reproducer.load import load
-from oracles.model.case import Case, Kind, Step
+from oracles.model.case import Case, Kind, SameRows, Step
 from oracles.model.mode import Mode, Protocol
 
 EXTENDED = Mode("extended", protocol=Protocol.EXTENDED)
@@ -15,6 +15,17 @@ OLD = replace(CASE, modes=(Mode("explained"), EXTENDED, Mode("again 1"), Mode("s
 
 def test_modes_become_samples() -> None:
     assert current(OLD) == replace(CASE, samples=("explained",))
+
+
+def test_tags_become_reports() -> None:
+    queries = (Step("SELECT 1"), Step("SELECT 2", tags=("as before", "of this scene")), Step("SELECT 3", tags=("a",)))
+    assert current(replace(CASE, steps=queries)).steps == (
+        queries[0],
+        Step("SELECT 2", same_rows=SameRows.BY_CONTENT),
+        queries[2],
+    )
+    (said,) = current(replace(CASE, steps=(Step("SELECT 1", tags=("as before", "a")),))).steps
+    assert said == Step("SELECT 1", tags=("a",), same_rows=SameRows.BY_MEANING)
 
 
 def test_a_stored_case_is_read() -> None:

@@ -18,6 +18,13 @@ class Kind(StrEnum):
     COPY_OUT = "copy_out"  # COPY ... TO STDOUT
 
 
+class SameRows(StrEnum):
+    """Why a query must have the rows of the step before it, according to another fuzzer."""
+
+    BY_MEANING = "by meaning"  # whatever the tables hold
+    BY_CONTENT = "by content"  # because of what the tables hold
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One statement.
@@ -32,6 +39,7 @@ class Step:
     ordered: bool = False  # the query has a total order, so its rows are compared in order
     may_fail: bool = False  # an error is expected here, or follows from an expected one
     tags: tuple[str, ...] = ()  # workload paths that this step should exercise; counted in the display
+    same_rows: SameRows | None = None  # another fuzzer's report about this query and the step before
 
 
 @dataclass(frozen=True, slots=True)

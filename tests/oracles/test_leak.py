@@ -5,9 +5,9 @@ from dataclasses import replace
 from itertools import count
 
 import pytest
+
 from oracles.framework.repetition import REPEATED as SAMPLE
 from oracles.framework.repetition import REPEATS
-
 from oracles.leak import CONFIRMING_REPEATS, Leak
 from oracles.model.case import Case
 from oracles.model.finding import Finding

@@ -11,9 +11,8 @@ from fuzz.execution.modes import MODES
 from fuzz.servers.arm import Arm
 from oracles.cert.oracle import ESTIMATED
 from oracles.framework.metamorphic import Metamorphic
-from oracles.model.case import Case, Kind, Step
+from oracles.model.case import Case, Kind, SameRows, Step
 from oracles.model.oracle import Agree, Canary, NotApplicable, Oracle, all_oracles
-from oracles.reported import AS_BEFORE
 
 pytestmark = pytest.mark.servers
 
@@ -60,7 +59,7 @@ CASE = Case(
     SCENE,
     (
         *(Step(sql, Kind.QUERY, ordered="ORDER BY 1, 2 LIMIT" in sql) for sql in QUERIES),
-        Step("SELECT b.i FROM b WHERE b.t <> 'k3' AND b.j > 1", Kind.QUERY, tags=(AS_BEFORE,)),
+        Step("SELECT b.i FROM b WHERE b.t <> 'k3' AND b.j > 1", Kind.QUERY, same_rows=SameRows.BY_MEANING),
     ),
     samples=(ESTIMATED.name, *(sample.name for oracle in LOGIC for sample in oracle.samples)),
 )

@@ -1,21 +1,21 @@
-"""What another program reports: two queries, of which the second bears a tag, have the same rows, or not."""
+"""What another program reports: two queries have the same rows, or not."""
 
 from dataclasses import replace
 
-from oracles.model.case import Case, Step
+from oracles.model.case import Case, SameRows, Step
 from oracles.model.observation import CaseObservation, Column, Observation, Run
 from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Unstable, Verdict
-from oracles.reported import AS_BEFORE, OF_THIS_SCENE, Reported
+from oracles.reported import Reported
 from tests.oracles.observed import case, error, finding, judged, ok, query, seen
 
 LEFT, RIGHT = "SELECT a FROM t", "SELECT b FROM t"
 
 
-def tagged(sql: str) -> Step:
-    return replace(query(sql), tags=(AS_BEFORE,))
+def reported(sql: str) -> Step:
+    return replace(query(sql), same_rows=SameRows.BY_MEANING)
 
 
-PLAYED = case(query(LEFT), tagged(RIGHT))
+PLAYED = case(query(LEFT), reported(RIGHT))
 
 
 def duel(answers: dict[str, Observation], played: Case = PLAYED) -> tuple[Verdict, ...]:
@@ -37,7 +37,7 @@ def test_other_rows_are_a_finding_that_shows_both_queries() -> None:
     assert [each.sql for each in found.beside] == [LEFT, RIGHT]
 
 
-def test_queries_without_a_tag_are_not_held_against_each_other() -> None:
+def test_queries_without_a_report_are_not_held_against_each_other() -> None:
     assert duel({LEFT: ok("1"), RIGHT: ok("2")}, case(query(LEFT), query(RIGHT))) == (NotApplicable(),)
 
 
@@ -62,16 +62,16 @@ def test_what_differs_once_is_no_finding() -> None:
 
 def test_a_reduced_case_claims_nothing_that_was_not_reported() -> None:
     whole = Case(
-        "by_hand", (Step("CREATE TABLE t (a int, b int)"), Step("ANALYZE")), (query(), query(LEFT), tagged(RIGHT))
+        "by_hand", (Step("CREATE TABLE t (a int, b int)"), Step("ANALYZE")), (query(), query(LEFT), reported(RIGHT))
     )
     fewer = replace(whole, scene=whole.scene[:1], steps=whole.steps[1:])
     assert Reported().may_become(whole, fewer)
-    assert not Reported().may_become(whole, replace(whole, steps=(query(LEFT), tagged("SELECT 1"))))
-    assert not Reported().may_become(whole, replace(whole, steps=(query(), tagged(RIGHT))))
+    assert not Reported().may_become(whole, replace(whole, steps=(query(LEFT), reported("SELECT 1"))))
+    assert not Reported().may_become(whole, replace(whole, steps=(query(), reported(RIGHT))))
 
 
 def test_a_claim_about_the_rows_of_a_scene_keeps_the_scene() -> None:
-    there = replace(query("SELECT true"), tags=(AS_BEFORE, OF_THIS_SCENE))
+    there = replace(query("SELECT true"), same_rows=SameRows.BY_CONTENT)
     whole = Case("by_hand", (Step("CREATE TABLE t (a int)"), Step("INSERT INTO t VALUES (1)")), (query(LEFT), there))
     assert Reported().may_become(whole, replace(whole, modes=()))
     assert not Reported().may_become(whole, replace(whole, scene=whole.scene[:1]))

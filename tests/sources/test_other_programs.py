@@ -24,9 +24,9 @@ from fuzz.sources.qpg import Guide
 from fuzz.sources.sqlancer.logs import Log
 from fuzz.sources.sqlancer.reports import case_of
 from oracles.framework.canaries import canary_case, query
-from oracles.model.case import Step
+from oracles.model.case import SameRows, Step
 from oracles.model.observation import Outcome, Run
-from oracles.reported import AS_BEFORE, Reported
+from oracles.reported import Reported
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(600)]
 
@@ -181,7 +181,7 @@ def test_a_report_is_confirmed_by_what_its_queries_return(
     target: SourceDatabase,
 ) -> None:
     case = case_of(report("SELECT c0 FROM t0", second), target)
-    assert case.steps[-1].tags == (AS_BEFORE,)
+    assert case.steps[-1].same_rows is SameRows.BY_MEANING
     with Executor((arm,), "reports") as executor:
         judged = judge_case(executor, (Assignment(Reported(), ("only",)),), case)
     assert len(judged.findings) == findings

@@ -17,8 +17,7 @@ from fuzz.sources.determinism.analysis import Unanalysable, doubts
 from fuzz.sources.determinism.catalog import Catalog
 from fuzz.sources.sqlancer.logs import Log
 from fuzz.sources.sqlancer.scene import scene_of
-from oracles.model.case import Case, Kind, Step
-from oracles.reported import AS_BEFORE, OF_THIS_SCENE
+from oracles.model.case import Case, Kind, SameRows, Step
 
 _COUNTS: Final = re.compile(r"the counts mismatch.*?\n-- (.*?);\n-- count: -?\d+\n-- (.*?);\n-- count:", re.DOTALL)
 _RESULTS: Final = re.compile(r"the results mismatch!\n-- (.*?);\n-- result: .*?\n-- (.*?);\n-- result:", re.DOTALL)
@@ -89,12 +88,12 @@ def case_of(log: Log, target: SourceContext) -> Case:
         sound = claimed is not None and not any(_doubtful(connection, catalog, sql) for sql in claimed)
     left, *right = [_step(sql) for sql in claimed or named(log)] or [Step("SELECT", Kind.QUERY)]
     if sound:
-        right = [Step(each.sql, Kind.QUERY, may_fail=True, tags=_tags(each.sql)) for each in right]
+        right = [Step(each.sql, Kind.QUERY, may_fail=True, same_rows=_reason(each.sql)) for each in right]
     return Case("sqlancer", scene, (left, *right))
 
 
-def _tags(sql: str) -> tuple[str, ...]:
-    return (AS_BEFORE, OF_THIS_SCENE) if sql == _PIVOT_FOUND else (AS_BEFORE,)
+def _reason(sql: str) -> SameRows:
+    return SameRows.BY_CONTENT if sql == _PIVOT_FOUND else SameRows.BY_MEANING
 
 
 def _doubtful(connection: psycopg.Connection[Any], catalog: Catalog, sql: str) -> bool:

@@ -154,4 +154,4 @@ def _count(sql: str) -> int:
 
 def _size(step: Step) -> int:
     texts = (step.sql, *step.tags, *(value or "" for value in step.params))
-    return step.ordered + len(step.copy_data or b"") + sum(map(len, texts))
+    return step.ordered + bool(step.same_rows) + len(step.copy_data or b"") + sum(map(len, texts))

@@ -147,7 +147,7 @@ def write_beside(case: Case, position: int, beside: Sequence[Evidence]) -> str:
             f"SET {name} = {sql_literal(modes[name])};" if name in modes else f"RESET {name};"
             for name, _ in each.settings
         ]
-        query = replace(case.all_steps[position], sql=each.sql, tags=())
+        query = replace(case.all_steps[position], sql=each.sql, tags=(), same_rows=None)
         protocol = Protocol.SIMPLE if each.plainly else protocol_of(case.modes)
         head, _, body = _write_step(query, "beside", number, protocol).partition("\n")
         explain = EXPLAIN_AS_TEXT if each.explained else PLAN_AS_TEXT if each.planned else ""
@@ -172,6 +172,8 @@ def _write_step(step: Step, place: str, number: int, protocol: Protocol) -> str:
     wrapping = wrapping_of(step, protocol)
     words = (step.kind.value, *(flag for flag in FLAGS if getattr(step, flag)), *([wrapping] if wrapping else []))
     more: dict[str, Any] = {"tags": step.tags} if step.tags else {}
+    if step.same_rows:
+        more["same_rows"] = step.same_rows
     if step.params and wrapping not in ("prepared", "executed"):
         more["params"] = step.params
     return f"{marker(place, number, words, more)}\n{_write_statement(step, number, wrapping)}"

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from oracles.model.case import Case, Kind, Step
+from oracles.model.case import Case, Kind, SameRows, Step
 from oracles.model.mode import Mode, Protocol
 
 characters = st.characters(codec="utf-8", exclude_characters="\0")
@@ -61,6 +61,7 @@ steps = st.builds(
     ordered=st.booleans(),
     may_fail=st.booleans(),
     tags=st.lists(st.text(characters), max_size=2).map(tuple),
+    same_rows=st.none() | st.sampled_from(SameRows),
 )
 modes = st.builds(
     Mode,

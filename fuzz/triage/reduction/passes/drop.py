@@ -98,10 +98,11 @@ def _changed(case: Case, position: int, mode: Mode) -> Case:
 
 
 def drop_tags(problem: Problem) -> None:
-    """Take all tags off at once."""
-    case = problem.best
-    scene, steps = (tuple(replace(step, tags=()) for step in part) for part in (case.scene, case.steps))
-    problem.is_interesting(replace(case, scene=scene, steps=steps))
+    """Drop all tags at once, then all reports about rows."""
+    for dropped in ({"tags": ()}, {"same_rows": None}):
+        case = problem.best
+        scene, steps = (tuple(replace(step, **dropped) for step in part) for part in (case.scene, case.steps))
+        problem.is_interesting(replace(case, scene=scene, steps=steps))
 
 
 def drop_steps(problem: Problem) -> None:
