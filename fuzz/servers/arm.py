@@ -206,8 +206,8 @@ def _features_of(spec: ArmSpec, cluster: Cluster) -> tuple[Feature, ...]:
             for name, _ in settings:
                 if name.lower() not in known and "." not in name:  # an extension's is known once that is loaded
                     raise SourceError(
-                        f"manifest: feature {feature.name}: {key}: arm {spec.name} has no setting {name!r}; correct "
-                        "its name, or add the key 'setting' with one that only arms with the feature have"
+                        f"{feature.manifest}: feature {feature.name}: {key}: arm {spec.name} has no setting {name!r}; "
+                        "correct its name, or add the key 'setting' with one that only arms with the feature have"
                     )
     return features
 

@@ -126,6 +126,7 @@ def _feature(table: _Table) -> Feature:
         counters=table.get("counters", (), _texts, "a list of counters of reach"),
         branches=tuple(_branch(each) for each in table.tables("branches")),
         invariants=tuple(_invariant(each) for each in table.tables("invariants")),
+        manifest=str(table.path),
     )
     table.done()
     _require_distinct(table.path, f"{table.key}branches", [branch.name for branch in feature.branches])

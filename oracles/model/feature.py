@@ -6,7 +6,7 @@ evaluates them.
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 JOIN_TYPES: Final = ("Inner", "Left", "Right", "Full", "Semi", "Anti", "Right Semi", "Right Anti")
@@ -105,6 +105,7 @@ class Feature:
     branches: tuple[Branch, ...] = ()
     invariants: tuple[Invariant, ...] = ()
     counters: tuple[str, ...] = ()  # other counters that belong to the feature
+    manifest: str = field(default="", compare=False)  # path of the file that describes the feature
 
     @property
     def fields(self) -> frozenset[str]:

@@ -53,8 +53,10 @@ def test_an_arm_has_the_features_whose_settings_its_server_has(base: Base, build
 
 def test_a_setting_that_an_arm_lacks_is_refused(base: Base, build: Build) -> None:
     (spec,) = specs(base, "a=")
-    series = dataclasses.replace(spec.series, features=(Feature("x", "x", off=(("enable_telepathy", "off"),)),))
-    wanted = "feature x: off: arm a has no setting 'enable_telepathy'; correct its name"
+    series = dataclasses.replace(
+        spec.series, features=(Feature("x", "x", off=(("enable_telepathy", "off"),), manifest="m.toml"),)
+    )
+    wanted = "m.toml: feature x: off: arm a has no setting 'enable_telepathy'; correct its name"
     with pytest.raises(SourceError, match=wanted), open_arms([dataclasses.replace(spec, series=series)], silent):
         pass
 
