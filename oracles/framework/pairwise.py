@@ -1,4 +1,4 @@
-"""Pairwise: oracles that hold each other arm against the first one, by itself; some look at a share of cases only."""
+"""Pairwise oracles: they compare each other arm with the first one, some of them in a share of the cases only."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -9,12 +9,12 @@ from oracles.model.case import Case
 from oracles.model.observation import Run
 from oracles.model.oracle import More, NotApplicable, Observations, Oracle, Verdict, duel, judge_each
 
-REPETITIONS: Final = range(1, 7)
+REPETITIONS: Final = range(1, 7)  # numbers of repetitions, which make equal runs different runs
 
 
 @dataclass(frozen=True, slots=True)
 class Pair(ABC):
-    """A suspect and the arm that it is held against, on one case."""
+    """A suspect and its reference, on one case."""
 
     case: Case
     reference: str
@@ -23,39 +23,39 @@ class Pair(ABC):
 
     @abstractmethod
     def judge(self) -> tuple[Verdict, ...] | More:
-        """Return at least one verdict on the suspect, or the runs that it takes to tell."""
+        """Return at least one verdict on the suspect, or the runs that a verdict needs."""
 
     def missing(self, runs: Iterable[Run]) -> tuple[Run, ...]:
-        """Return those of the runs that have not been observed."""
+        """Return the runs that have not been observed."""
         return tuple(run for run in runs if run not in self.observations)
 
 
 class Pairwise(Oracle):
-    """An oracle whose pair says all there is to say of a suspect."""
+    """An oracle that judges each suspect by comparison with the first arm alone."""
 
     @property
     @abstractmethod
     def pair(self) -> type[Pair]:
-        """The pair that judges."""
+        """Return the class of the pair that judges a suspect."""
 
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
-        """Judge each other arm against `arms[0]`; where they differ, ask for the runs that settle it."""
+        """Return verdicts on each other arm, compared with `arms[0]`, or a request for more runs."""
         return judge_each(arms[1:], lambda suspect: self.pair(case, arms[0], suspect, observations).judge())
 
 
 class Sampled(Pairwise):
-    """A pairwise oracle with runs of its own, in a share of the cases; it has nothing to say of the others."""
+    """A pairwise oracle with additional runs in a share of the cases; other cases are not applicable."""
 
     @abstractmethod
     def looks(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
-        """Return its own runs of the case, none if it is not among those that it looks at."""
+        """Return the oracle's own runs of the case; none if the case is not in its sample."""
 
     def runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
-        """Return the duel, and the oracle's own runs."""
+        """Return the plain runs, and the oracle's own."""
         return duel(case, arms) + self.looks(case, arms)
 
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
-        """Judge each other arm against `arms[0]` if the case is looked at, else agree on nothing."""
+        """Return verdicts on each other arm, compared with `arms[0]`, if the case is in the sample."""
         if not self.looks(case, arms):
             return (NotApplicable(),) * len(arms[1:])
         return super().judge(case, arms, observations)

@@ -1,4 +1,4 @@
-"""Planned runs: a case whose queries are planned, and not run. Several oracles look at the same ones."""
+"""Planned runs: a case whose queries are planned but not executed. Several oracles share them."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -9,11 +9,11 @@ from oracles.model.observation import CaseObservation, Run
 from oracles.model.sampling import Sample
 
 PLANNED: Final = Sample("planned", 5)  # the scene, and plans of queries that are not executed
-_PLANNINGS: Final = 2  # the first of which may have to fill caches
+_PLANNINGS: Final = 2  # the first planning may have to fill caches
 
 
 def planned_runs(case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
-    """Return the planned runs of a case: once on each arm, if it is among those and has what can be planned."""
+    """Return a planned run on each arm if the case is in the sample and has a query."""
     wanted = case in PLANNED and any(step.kind is Kind.QUERY for step in case.all_steps)
     return tuple(planned_again(case, arm) for arm in arms) if wanted else ()
 
@@ -24,9 +24,9 @@ def planned_again(case: Case, arm: str, repetition: int = 0) -> Run:
 
 
 def planned_steps(reference: CaseObservation, suspect: CaseObservation) -> tuple[list[int], str]:
-    """Return the steps that both arms planned, and why others, if any, cannot be compared.
+    """Return the steps that both arms planned, and the reason why others, if any, cannot be compared.
 
-    Behind a step that ended otherwise on the other arm, tables may hold something else.
+    After a step with different outcomes, tables may have different contents, so later steps are excluded.
     """
     if reference.residue is None or suspect.residue is None:
         return [], "connection lost"

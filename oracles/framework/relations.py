@@ -1,4 +1,4 @@
-"""Claims: what must hold of a case on an arm by itself, as two ways of asking that have the same rows."""
+"""Metamorphic relations: two variants of a case's queries that must return equal rows on one arm."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -12,30 +12,30 @@ from oracles.model.oracle import Observations
 from oracles.sql.case_views import hiding, used_by
 from oracles.sql.distinguishable_values import is_tight, loose_types
 
-# Looking up matches that no index or hash table finds may take long.
+# Search for matches without an index or hash table may take long.
 BRIEFLY: Final = Mode("briefly", (("statement_timeout", "1500ms"),))
-# Where neither side is the case as it is, the rows of both are read to the end, whatever the case's own protocol does.
+# For relations between two replaced queries: the simple protocol reads all rows of both, whatever the case's protocol.
 PLAINLY: Final = Mode("plainly", BRIEFLY.settings, Protocol.SIMPLE)
 _NOTHING: Final = "SELECT"
 _PARAMETER: Final = re.compile(r"\$\d+")
 Made = TypeVar("Made")
-_FLOATS: Final = frozenset({"700", "701"})  # type OIDs: a sum of them depends on the order of rows
+_FLOATS: Final = frozenset({"700", "701"})  # type OIDs of float4 and float8, whose sums depend on the order of rows
 
 
 @dataclass(frozen=True, slots=True)
 class QueryVariant:
-    """One side of a claim: queries by position, the modes that they run in besides the case's own, and settings.
+    """One side of a relation: replacement queries by position, modes besides the case's own, and settings.
 
-    The latter hold for these queries alone, so that what is between them leaves the same behind.
+    The settings apply to the replaced queries only, so that other statements leave the same data.
     """
 
-    queries: tuple[tuple[int, str], ...] = ()  # none: the case as it is
+    queries: tuple[tuple[int, str], ...] = ()  # empty: the case unchanged
     modes: tuple[Mode, ...] = ()
     settings: tuple[tuple[str, str], ...] = ()
 
     @property
     def statements(self) -> tuple[tuple[int, str], ...]:
-        """Return what runs at which position: with settings, several statements."""
+        """Return the replacement statements by position; with settings, each is SET, query and RESET."""
         return tuple((step, self._set(sql)) for step, sql in self.queries) if self.settings else self.queries
 
     def _set(self, sql: str) -> str:
@@ -45,22 +45,23 @@ class QueryVariant:
 
 @dataclass(frozen=True, slots=True)
 class MetamorphicRelation:
-    """That rows of two ways are the same at these steps of an arm."""
+    """A relation: at these steps of an arm, both variants return equal rows."""
 
     name: str
     steps: frozenset[int]
     left: QueryVariant
     right: QueryVariant
-    between: tuple[QueryVariant, ...] = ()  # whose answers the right one was made of: what is wrong may be these
+    # variants that supplied results for the right one, so the fault may be in these
+    between: tuple[QueryVariant, ...] = ()
 
     @property
     def asked(self) -> tuple[QueryVariant, ...]:
-        """Return all ways, in the order in which they are asked."""
+        """Return all variants in order of execution."""
         return (self.left, *self.between, self.right)
 
 
-class Unanswered(Exception):  # no error
-    """A claim rests on what has to be asked first."""
+class Unanswered(Exception):  # a signal, no error
+    """Signal that a relation depends on a variant that was not executed yet."""
 
     def __init__(self, way: QueryVariant) -> None:
         super().__init__()
@@ -69,19 +70,19 @@ class Unanswered(Exception):  # no error
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A case that was played on one arm: what claims are made of."""
+    """The runs of a case on one arm, from which relations are built."""
 
     case: Case
     arm: str
     observations: Observations
 
     def queries(self) -> dict[int, str]:
-        """Return the queries that succeed, by position, and read nothing that hides what it does."""
+        """Return the successful queries by position, without those that use a view or function of unknown behaviour."""
         hidden = hiding(self.case.all_steps)
         return {position: sql for position, sql in self._successful().items() if hidden.isdisjoint(used_by(sql))}
 
     def _successful(self) -> dict[int, str]:
-        """Return the queries that succeed, by position: one that fails may end a transaction, so it stays."""
+        """Return the successful queries by position. A failing one may end a transaction, so it stays in the case."""
         steps = zip(self.case.all_steps, self.seen(QueryVariant()).steps, strict=True)
         return {
             position: step.sql
@@ -90,7 +91,11 @@ class Played:
         }
 
     def exact(self) -> dict[int, str]:
-        """Return the queries that succeed, return no floating-point number, and none of several equal values."""
+        """Return the successful queries by position whose rows are determined byte by byte.
+
+        These return no floating-point numbers, and none of several equal but distinguishable values, such as 1.0 and
+        1.00.
+        """
         steps, loose, queries = self.seen(QueryVariant()).steps, loose_types(self.case.all_steps), self.queries()
         shown = {position: {column.type for column in steps[position].columns} for position in queries}
         return {
@@ -100,12 +105,15 @@ class Played:
         }
 
     def tight(self, made: Mapping[int, Made], query: Callable[[Made], str]) -> dict[int, Made]:
-        """Return what was made, by position, where its query, which counts rows or shows them as stored, is tight."""
+        """Return the entries of `made` whose query result does not depend on the choice among distinguishable values.
+
+        The query counts rows or returns rows as stored.
+        """
         loose = loose_types(self.case.all_steps)
         return {position: each for position, each in made.items() if is_tight(query(each), (), loose)}
 
     def way(self, queries: Mapping[int, str], *modes: Mode) -> QueryVariant:
-        """Return the way that runs these queries, and no other that could be left out."""
+        """Return the variant with these queries; other queries are empty, unless they fail or have parameters."""
         empty = {position: _NOTHING for position in self._successful() if not self.case.all_steps[position].params}
         return QueryVariant(tuple(sorted((empty | dict(queries)).items())), modes or (BRIEFLY,))
 
@@ -115,12 +123,12 @@ class Played:
         names: str | Mapping[int, str],
         settings: tuple[tuple[str, str], ...] = (),
     ) -> Iterator[MetamorphicRelation]:
-        """Yield claims that the queries of each pair have the same rows, the second under settings of its own.
+        """Yield relations between the two queries of each pair; the second one runs under `settings`.
 
-        All take the same two runs; there is one for each name that steps have.
+        All of them share two runs. There is one relation for each name of a step.
         """
         asked = {step: pair for step, pair in pairs.items() if all(self._can_ask(step, sql) for sql in pair)}
-        if settings:  # several statements take no parameters
+        if settings:  # with settings a step is several statements, which cannot have parameters
             asked = {step: pair for step, pair in asked.items() if not self.case.all_steps[step].params}
         left, right = (self.way({step: pair[side] for step, pair in asked.items()}, PLAINLY) for side in (0, 1))
         named = {step: names if isinstance(names, str) else names[step] for step in asked}
@@ -129,22 +137,28 @@ class Played:
             yield MetamorphicRelation(name, steps, left, replace(right, settings=settings))
 
     def claim_of(self, name: str, queries: Mapping[int, str], *modes: Mode) -> Iterator[MetamorphicRelation]:
-        """Yield the claim that these have the same rows as the case's own, if there are any that can be asked."""
+        """Yield the relation between these queries and the case's own, if any can be executed."""
         asked = {step: sql for step, sql in queries.items() if self._can_ask(step, sql)}
         if asked:
             yield MetamorphicRelation(name, frozenset(asked), QueryVariant(), self.way(asked, *modes))
 
     def _can_ask(self, step: int, sql: str) -> bool:
-        """Tell whether it uses all parameters that the step brings: the server cannot tell the types of others."""
+        """Return whether a query uses all parameters of its step.
+
+        The server cannot infer the types of unused ones.
+        """
         given = self.case.all_steps[step]
         return not given.params or set(_PARAMETER.findall(sql)) == set(_PARAMETER.findall(given.sql))
 
     def run(self, way: QueryVariant, repetition: int = 0) -> Run:
-        """Return the run that plays the case this way."""
+        """Return the run of a variant."""
         return Run(self.arm, (*self.case.modes, *way.modes), instead=way.statements, repetition=repetition)
 
     def seen(self, way: QueryVariant, repetition: int = 0) -> CaseObservation:
-        """Return what was observed of it. Claims made of what is not observed yet are asked for again."""
+        """Return the observation of a variant.
+
+        Raises Unanswered if it was not executed yet. Its run is then requested, and the relations are built again.
+        """
         run = self.run(way, repetition)
         if run not in self.observations:
             raise Unanswered(way)
