@@ -1,12 +1,17 @@
-"""Buckets: what EXPLAIN (ANALYZE) tells of a hash table's buckets and memory agrees with its tuples, on each arm.
+"""Buckets: the buckets and memory of a hash table, as EXPLAIN (ANALYZE) reports them, must agree with its tuples.
 
-A server may choose the buckets when it creates the table, by what the planner expects, and never count their array;
-or add buckets while there are more tuples, and count the array; or make the buckets when all tuples are there. One
-that has another number of buckets than at first is of the latter kinds, so what holds of them is asked of it.
+Servers differ in when they choose the number of buckets:
 
-Figures are the largest of all batches, participants and rescans, each by itself. Of a Parallel Hash they are what
-participants looked at after it was built, and its rows are those that were read: NULLs that no join keeps among them.
-So most is said of tables in a single batch, built once by one process.
+- when they create the table, by the planner's estimate; the array of buckets is never counted as memory;
+- when tuples arrive, by adding buckets; the array is counted;
+- when all tuples have arrived; the array is counted.
+
+A server whose final number differs from the original one is of the second or third kind. Only then are the identities
+of these kinds tested.
+
+Each figure is the maximum of all batches, participants and rescans. For a Parallel Hash, participants read the figures
+after the build. Its rows are those that were read, including NULLs that no join keeps. So most identities are tested
+only for tables with a single batch that one process built once.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,7 +29,7 @@ ORIGINAL: Final = "Original Hash Buckets"
 BATCHES: Final = "Hash Batches"
 PEAK: Final = "Peak Memory Usage"  # kB, rounded up
 
-FEWEST: Final = 1024  # buckets that are chosen however few tuples there are
+FEWEST: Final = 1024  # minimal number of buckets
 POINTER: Final = 8  # bytes of a bucket
 LEAST_TUPLE: Final = 32  # bytes: HJTUPLE_OVERHEAD and the header of a MinimalTuple
 
@@ -37,7 +42,7 @@ _CANARY: Final = canary_case(
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A hash table that was built: its node, and how many may have taken part."""
+    """A hash table that was built: its plan node, and the number of processes that may have built it."""
 
     node: Node
     participants: int
@@ -45,42 +50,45 @@ class Table:
 
     @property
     def shared(self) -> bool:
-        """Tell whether it is a Parallel Hash."""
+        """Return whether it is a Parallel Hash."""
         return bool(self.node.get("Parallel Aware"))
 
     @property
     def tuples(self) -> Span:
-        """Return the tuples of all times that it was built; those of a Parallel Hash may be fewer."""
+        """Return the number of tuples, summed over all builds; a Parallel Hash may hold fewer."""
         return rows(self.node)
 
     @property
     def expected(self) -> float:
-        """Return the most tuples that the planner can have expected: a figure for one participant, rounded."""
+        """Return the largest number of tuples that the planner may have expected: EXPLAIN's figure is rounded.
+
+        For a Parallel Hash, the figure is per participant.
+        """
         return float(self.node["Plan Rows"] + 0.5) * (self.participants if self.shared else 1)
 
     @property
     def whole(self) -> bool:
-        """Tell whether all of these tuples were in memory at once."""
+        """Return whether all of these tuples were in memory at once."""
         return bool(self.node[BATCHES] == 1) and loops(self.node) == 1 and not self.shared
 
     @property
     def changed(self) -> bool:
-        """Tell whether the number of buckets is not what it was at first."""
+        """Return whether the number of buckets differs from the original one."""
         return bool(self.node[BUCKETS] != self.node[ORIGINAL])
 
     @property
     def told(self) -> bool:
-        """Tell whether the peak is of the table with its buckets."""
+        """Return whether the peak includes the buckets."""
         return not self.shared or (self.node[BATCHES] == 1 and self.node[PEAK] > 0)
 
     @property
     def array(self) -> int:
-        """Return the bytes of the buckets."""
+        """Return the size of the array of buckets in bytes."""
         return int(self.node[BUCKETS]) * POINTER
 
     @property
     def peak(self) -> int:
-        """Return the bytes that were used, or a little more."""
+        """Return the peak memory in bytes, rounded up to 1024."""
         return int(self.node[PEAK]) * 1024
 
 
@@ -89,7 +97,7 @@ Test = Callable[[Table], bool]
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What `holds` of tables that are `meant`."""
+    """A test that holds for each table that meets the condition `meant`."""
 
     name: str
     meant: Test
@@ -97,14 +105,14 @@ class Identity:
 
 
 def _deserved(tuples: float) -> int:
-    """Return the buckets for so many tuples, one for each."""
+    """Return the number of buckets for a number of tuples: one for each, rounded up to a power of two."""
     return int(max(FEWEST, 1 << max(0, int(tuples) - 1).bit_length()))
 
 
 def _suited(table: Table) -> bool:
-    """Tell whether there is a bucket for each tuple but the last, or no memory for twice as many buckets.
+    """Return whether there is a bucket for each tuple but the last, or no memory for twice as many buckets.
 
-    PostgreSQL's ExecHashTableInsert asks for more buckets before it counts the tuple that it adds.
+    PostgreSQL's ExecHashTableInsert requests more buckets before it counts the tuple that it adds.
     """
     enough = table.node[BUCKETS] >= table.tuples.low - 1
     return enough or table.peak + table.array > table.allowed
@@ -150,7 +158,7 @@ IDENTITIES: Final = (
 
 
 class Buckets(InconsistentFigures):
-    """Buckets that do not suit the tuples, or that are not counted, are wrong, whatever the other arm has."""
+    """Hash tables whose buckets do not fit their tuples, or are not counted as memory."""
 
     name: ClassVar[str] = "buckets"
     canaries: ClassVar[tuple[Canary, ...]] = tuple(
@@ -158,14 +166,14 @@ class Buckets(InconsistentFigures):
     )
 
     def contradictions(self, explained: Node) -> Iterator[Contradiction]:
-        """Yield the identities that a hash table breaks."""
+        """Yield the identities that hash tables of the plan violate."""
         for table in _tables(explained):
             broken = (each.name for each in IDENTITIES if each.meant(table) and not each.holds(table))
             yield from (Contradiction(name, _kind(table), _figures(table)) for name in broken)
 
 
 def _tables(explained: Node) -> Iterator[Table]:
-    """Yield the hash tables that were built."""
+    """Yield the hash tables that a plan built."""
     allowed = allowance(explained.get("Settings", {})) * 1024
     for place in places(explained):
         if place.node["Node Type"] == "Hash" and loops(place.node) > 0 and BATCHES in place.node:

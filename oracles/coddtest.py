@@ -1,14 +1,13 @@
-"""CODDTest, constant folding and propagation: a query means the same with a constant in the place of what is one.
+"""CODDTest, constant folding and propagation: an uncorrelated subquery and its constant value are interchangeable.
 
-Zhang and Rigger, "Constant Optimization Driven Database System Testing", SIGMOD 2025. A subquery that needs no row from
-outside is asked for first, and then replaced by what it returned; and constants are put into subqueries, so that
-partitions are pruned while the query runs and not when it is planned, indexes are entered with what is not yet known,
-and estimates are made without it.
+Zhang and Rigger, "Constant Optimization Driven Database System Testing", SIGMOD 2025. There are two directions:
 
-Constant folding: a subquery that needs no other table's row is put in the place of a constant, or the reverse.
+- Folding: each uncorrelated subquery is executed as a query of its own, and then replaced by its result. If that query
+  fails, the subquery is correlated and stays.
+- Unfolding: constants in conditions are replaced by subqueries. Then the planner does not know the values: partitions
+  are pruned at run time, index keys are computed at run time, and estimates are made without them.
 
-What a subquery is, is asked first, of the query that stands alone: where it needs a row from outside, that fails, and
-it stays. Names from WITH would mean something else there, so a subquery that reads one is left alone.
+Subqueries that read a common table expression stay, because the name means something else outside of the query.
 """
 
 from collections import defaultdict
@@ -34,9 +33,9 @@ from oracles.sql.names import names_in
 CACHED: Final = 4096  # statements
 _MOST: Final = 60  # values of a list
 
-# A value as SQL: format_type() with -1 names a type so that no length is put upon the value. What is compared with it
-# takes a subquery's collation, unless that is the default one. Where settings have values printed with less than they
-# hold, it is null.
+# The SQL expression for a value `y` as a literal. format_type() with -1 names a type without a length, which would
+# truncate the value. COLLATE keeps a subquery's collation, unless that is the default one. If settings make printed
+# values lose precision, the expression is null.
 _TYPE: Final = "pg_typeof(y)::oid"
 _IS_COLLATED: Final = f"(SELECT typcollation <> 0 FROM pg_type WHERE oid = {_TYPE})"
 _COLLATION: Final = f"nullif(CASE WHEN {_IS_COLLATED} THEN pg_collation_for(y) END, '\"default\"')"
@@ -52,9 +51,9 @@ _LOST: Final = "NULL"
 
 @lru_cache(CACHED)
 def question(sql: str) -> str:
-    """Return the query for what all subqueries are that may be folded; empty where there is none.
+    """Return the query for the values of all subqueries that may be folded; "" if there is none.
 
-    It returns rows of a subquery's number and one of its values, written in SQL.
+    Its rows are a subquery's number and one of its values as an SQL literal.
     """
     asked = enumerate(each for _, each in _asked(known_select(sql)))
     return " UNION ALL ".join(f"SELECT {number}, v FROM ({each}) AS a (v)" for number, each in asked)
@@ -62,7 +61,7 @@ def question(sql: str) -> str:
 
 @lru_cache(CACHED)
 def folded(sql: str, answers: tuple[tuple[int, str], ...]) -> str:
-    """Return the query with its subqueries folded, by the rows that `question(sql)` returned; empty where none is."""
+    """Return the query with subqueries folded to `answers`, the rows of `question(sql)`; "" if none can be folded."""
     statement = known_select(sql)
     values = defaultdict(list)
     for number, value in answers:
@@ -80,7 +79,7 @@ def folded(sql: str, answers: tuple[tuple[int, str], ...]) -> str:
 
 @lru_cache(CACHED)
 def unfolded(sql: str) -> str:
-    """Return the query with constants in its conditions as subqueries; empty where there is none."""
+    """Return the query with subqueries in place of constants in its conditions; "" if there are none."""
     statement = known_select(sql)
     if statement is None:
         return ""
@@ -90,7 +89,7 @@ def unfolded(sql: str) -> str:
 
 
 def _asked(statement: Any) -> list[tuple[Any, str]]:
-    """Return the outermost subqueries in expressions that may be folded, each with the query for its values."""
+    """Return the outermost subqueries of expressions that may be folded, each with the query for its values."""
     if statement is None:
         return []
     above = names_in(statement)
@@ -99,13 +98,13 @@ def _asked(statement: Any) -> list[tuple[Any, str]]:
 
 
 def _stands_alone(select: Any, common: Collection[str]) -> bool:
-    """Tell whether it needs no column and no common table of a query around it, as far as its text tells."""
+    """Return whether, according to its text, a subquery uses no columns and common tables of the outer query."""
     within = names_in(select, deep=True)
     return within.columns_of <= within.aliases and within.tables.isdisjoint(common) and not has_parameters(select)
 
 
 def _question(link: Any) -> str:
-    """Return the query for the values of a subquery; empty where it cannot be folded."""
+    """Return the query for the values of a subquery; "" if it cannot be folded."""
     kind, select = link.subLinkType, printed(link.subselect)
     if not select:
         return ""
@@ -122,9 +121,10 @@ def _question(link: Any) -> str:
 
 
 def _constant(link: Any, values: Sequence[str]) -> Any:
-    """Return what stands for a subquery with these values; None if that would be too long, or cannot be written.
+    """Return the constant expression for a subquery with these values; None if it is too long or impossible.
 
-    They keep their type in an array; after IN they would take one that is common to them and what is before it.
+    Values of ANY and ALL become an array, which keeps their type. In a list after IN, they would take a type common to
+    them and the left operand.
     """
     kind = link.subLinkType
     if _LOST in values:
@@ -146,13 +146,13 @@ def _constant(link: Any, values: Sequence[str]) -> Any:
 
 
 def _is_array(value: Any) -> bool:
-    """Tell whether a value, as `_VALUE` writes it, is an array, of which no array can be made."""
+    """Return whether a value in the form of `_VALUE` is an array, which cannot be an element of an array."""
     cast: Any = value.arg if isinstance(value, ast.CollateClause) else value
     return bool(cast.typeName.arrayBounds)
 
 
 class _Replaced(Visitor):
-    """Puts constants in the place of subqueries."""
+    """A visitor that replaces subqueries with constants."""
 
     def __init__(self, by: Mapping[int, Any]) -> None:
         super().__init__()
@@ -163,7 +163,7 @@ class _Replaced(Visitor):
 
 
 class _Unfolding(Visitor):
-    """Puts subqueries in the place of constants that are operands in conditions."""
+    """A visitor that replaces constants that are operands in conditions with subqueries."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -174,7 +174,7 @@ class _Unfolding(Visitor):
         self._unfold(node.havingClause)
 
     def visit_JoinExpr(self, _ancestors: Any, node: Any) -> None:
-        if node.jointype != JoinType.JOIN_FULL:  # it needs conditions that hashes or sorting can be made by
+        if node.jointype != JoinType.JOIN_FULL:  # FULL JOIN supports hashable or mergeable conditions only
             self._unfold(node.quals)
 
     def _unfold(self, condition: Any) -> None:
@@ -191,7 +191,7 @@ class _Unfolding(Visitor):
 
 
 def _is_constant(value: Any) -> bool:
-    """Tell whether it is an integer, or of a type that is named: others take that of their surroundings."""
+    """Return whether it is an integer or a constant with a cast; the type of others depends on their context."""
     if isinstance(value, ast.TypeCast):
         return isinstance(value.arg, ast.A_Const)
     return isinstance(value, ast.A_Const) and isinstance(value.val, ast.Integer)
@@ -201,7 +201,7 @@ FOLDED: Final = Sample("folded", 32)
 
 
 class Coddtest(Metamorphic):
-    """A constant and what it stands for are one."""
+    """Queries whose rows change when a subquery and its constant value are exchanged."""
 
     name: ClassVar[str] = "coddtest"
     samples: ClassVar[tuple[Sample, ...]] = (FOLDED,)
@@ -214,7 +214,7 @@ class Coddtest(Metamorphic):
     )
 
     def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
-        """Yield a claim for each direction."""
+        """Yield a relation for each direction."""
         plain = {step: sql for step, sql in played.exact().items() if not played.case.all_steps[step].params}
         answers = _answers(played, plain)
         made = {step: sql for step, each in answers.items() if (sql := folded(plain[step], each))}
@@ -224,7 +224,7 @@ class Coddtest(Metamorphic):
 
 
 def _answers(played: Played, queries: Mapping[int, str]) -> dict[int, tuple[tuple[int, str], ...]]:
-    """Return what the subqueries of each query return, where that could be asked."""
+    """Return the values of each query's subqueries, by position, if the query for them succeeded."""
     asked = {step: sql for step, each in queries.items() if (sql := question(each))}
     if not asked:
         return {}

@@ -1,6 +1,6 @@
-"""Counters: the figures of EXPLAIN (ANALYZE) add up, on each arm by itself.
+"""Counters: the figures of EXPLAIN (ANALYZE) must be consistent on each arm.
 
-They are those of hash joins, and those that the manifest of a series has invariants of.
+The figures are those of hash joins, and those with invariants in the manifest of a series.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,13 +21,13 @@ _CANARY: Final = canary_case(
 
 
 class Counters(InconsistentFigures):
-    """Inconsistent figures of EXPLAIN are a finding, whatever the other arm reports."""
+    """Inconsistent figures of EXPLAIN (ANALYZE)."""
 
     name: ClassVar[str] = "counters"
     canaries: ClassVar[tuple[Canary, ...]] = (Canary("miscount", _CANARY),)
 
     def contradictions(self, explained: Node) -> Iterator[Contradiction]:
-        """Yield the identities that a hash join breaks, and the invariants that a feature breaks."""
+        """Yield the identities that hash joins violate, and the violated invariants of features."""
         for place in places(explained):
             if loops(place.node) > 0:
                 yield from _of_hash_join(place)
@@ -50,7 +50,7 @@ def _of_feature(found: Figures) -> Iterator[Contradiction]:
 
 
 def _kind(node: Node) -> str:
-    """Return the type of a node as people name it: Hash Left Join."""
+    """Return the type of a node with its join type, such as Hash Left Join."""
     join = node.get("Join Type")
     return f"{node['Node Type'].removesuffix(' Join')} {join} Join" if join else str(node["Node Type"])
 

@@ -1,6 +1,6 @@
 """Crash: no arm may lose a backend to a signal, a failed assertion, a PANIC or a sanitizer's report.
 
-All runs observed are looked at, not only those asked for here: a crash is never anybody else's business.
+All observed runs are judged, including those that other oracles requested.
 """
 
 import re
@@ -17,14 +17,14 @@ from oracles.model.observation import CaseObservation, Outcome, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, Observations, Oracle, Verdict, accused, duel
 from oracles.model.sampling import Sample
 
-FRAMES: Final = 3  # of a backtrace, enough to tell causes apart
+FRAMES: Final = 3  # of a backtrace, enough to distinguish causes
 REPORT_LINES: Final = 60  # quoted in a finding
-# Killed by an administrator, the system or a postmaster that is stopping: not the server's own doing.
+# Prefix of origins of kills from outside: by an administrator, the system or a postmaster that shuts down.
 _KILLED: Final = "killed by "
 FROM_OUTSIDE: Final = {"2": "SIGINT", "3": "SIGQUIT", "9": "SIGKILL", "15": "SIGTERM"}
 
 _SANITIZER: Final = re.compile(r"ERROR: \w+Sanitizer: |: runtime error: ")
-# a frame as debuggers and sanitizers, glibc, and addr2line write it
+# a stack frame in the formats of debuggers and sanitizers, glibc, and addr2line
 _FRAME: Final = re.compile(
     r"^\s*#\d+\s+(?:0x[0-9a-f]+ in )?(\w+)|\((\w+)\+0x[0-9a-f]+\)|^(\w+) at \S+:[\d?]+", re.MULTILINE
 )
@@ -34,7 +34,7 @@ _MACHINERY: Final = re.compile(
 
 
 class Crash(Oracle):
-    """A backend must outlive every statement."""
+    """Backends lost to a signal, a failed assertion, a PANIC or a sanitizer's report."""
 
     name: ClassVar[str] = "crash"
     needs_another_arm: ClassVar[bool] = False
@@ -45,11 +45,14 @@ class Crash(Oracle):
     )
 
     def runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
-        """Return the duel, and the repetitions of a share of cases: memory freed too early may show only there."""
+        """Return the plain runs, and repeated runs of a sample of cases.
+
+        Use of memory that was freed too early may crash only in these.
+        """
         return duel(case, arms) + repeated_runs(case, arms)
 
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...]:
-        """Return a finding for each crash; where all arms crash, it is about the base (the first arm twice)."""
+        """Return a finding for each crash; if all arms crash, it is a fault of the base (the first arm twice)."""
         findings: dict[str, Finding] = {}
         for finding in _findings(arms, observations):
             findings.setdefault(finding.fingerprint, finding)
@@ -59,7 +62,7 @@ class Crash(Oracle):
 
 
 def _findings(arms: Sequence[str], observations: Observations) -> Iterator[Finding]:
-    alike: dict[Run, dict[str, CaseObservation]] = defaultdict(dict)  # equal but for the arm
+    alike: dict[Run, dict[str, CaseObservation]] = defaultdict(dict)  # runs that differ in the arm only
     # plain runs first
     for run in sorted(observations, key=lambda run: (len(run.modes), run.repetition, run.repeats, repr(run))):
         alike[replace(run, arm="")][run.arm] = observations[run]
@@ -99,14 +102,14 @@ def _unharmed(arm: str, runs: Sequence[Run], observations: Observations) -> Verd
 
 
 def crash_report(observed: CaseObservation) -> str:
-    """Return what tells of a crash that the server caused itself, or the empty string."""
-    if observed.crash is None:  # a sanitizer may report and go on
+    """Return the report of a crash that the server caused itself, else the empty string."""
+    if observed.crash is None:  # after a sanitizer's report the server may continue
         return "\n".join(line for line in observed.log if _SANITIZER.search(line))
     return "" if crash_origin(observed.crash).startswith(_KILLED) else observed.crash
 
 
 def crash_origin(report: str) -> str:
-    """Return what crashed and where, without addresses, and without line numbers, which shift."""
+    """Return the kind and place of a crash, without addresses and line numbers, which vary between builds."""
     for pattern, named in _KINDS:
         if found := pattern.search(report):
             return named(found, report)
@@ -126,7 +129,7 @@ def _place(report: str) -> str:
 
 
 def _source(path: str) -> str:
-    """Return a source file's path from the tree's top, wherever it was built."""
+    """Return a source file's path relative to the top of its source tree."""
     return re.sub(r"^.*?(?=(src|contrib)/)|^.*/(?!.*(src|contrib)/)", "", path, count=1)
 
 

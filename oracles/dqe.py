@@ -1,9 +1,9 @@
-"""DQE, differential query execution: SELECT, UPDATE and DELETE with one condition are about the same rows.
+"""DQE, differential query execution: SELECT, UPDATE and DELETE with the same condition must select the same rows.
 
-Song, Dou, Cui and others, "Testing Database Systems via Differential Query Execution", ICSE 2023. UPDATE and DELETE are
-asked for the rows that they return, in a transaction of their own that is rolled back. Triggers, rules and row security
-may change what they do, generated columns and references from other tables may forbid it: where there is any, nothing
-is said.
+Song, Dou, Cui and others, "Testing Database Systems via Differential Query Execution", ICSE 2023. UPDATE and DELETE
+return their rows with RETURNING, in a transaction that is rolled back. Triggers, rules and row security may change
+their effect; generated columns and references from other tables may forbid it. If the case has any of these, nothing
+is compared.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from oracles.sql.determinism import is_deterministic
 CACHED: Final = 4096  # statements
 CHANGED: Final = Sample("changed", 32)
 
-# No rows where something but the statement itself may decide what becomes of a row, in any schema.
+# Returns no rows if something besides the statement, in any schema, may influence the effect on a row.
 _UNDISTURBED: Final = """\
 SELECT 1 WHERE NOT EXISTS (
   SELECT FROM pg_class AS c WHERE c.oid >= 16384 AND (
@@ -37,7 +37,7 @@ SELECT 1 WHERE NOT EXISTS (
 
 
 class Dqe(Metamorphic):
-    """What a condition selects is what it changes."""
+    """Conditions that select other rows in UPDATE or DELETE than in SELECT."""
 
     name: ClassVar[str] = "dqe"
     samples: ClassVar[tuple[Sample, ...]] = (CHANGED,)
@@ -46,7 +46,7 @@ class Dqe(Metamorphic):
     )
 
     def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
-        """Yield a claim for UPDATE and one for DELETE, where no transaction is open."""
+        """Yield a relation for UPDATE and one for DELETE, for queries outside of transactions."""
         idle = {step for step, seen in enumerate(played.seen(QueryVariant()).steps) if seen.transaction == "I"}
         found = {step: each for step, sql in played.queries().items() if step in idle and (each := changes(sql))}
         made = played.tight(found, lambda each: each[0])
@@ -61,9 +61,9 @@ class Dqe(Metamorphic):
 
 @lru_cache(CACHED)
 def changes(sql: str) -> tuple[str, str, str] | None:
-    """Return queries for a digest of the rows that WHERE selects from a table, updates in it and deletes from it.
+    """Return statements for digests of the rows that SELECT, UPDATE and DELETE with the query's WHERE return.
 
-    None unless the query reads a single table by a condition on it that names a column.
+    None unless the query reads a single table with a condition that names one of its columns.
     """
     select = core(sql)
     table: Any = None if select is None or len(select.fromClause) != 1 else select.fromClause[0]
@@ -86,12 +86,12 @@ def changes(sql: str) -> tuple[str, str, str] | None:
 
 
 def _undone(change: str) -> str:
-    """Return a digest of the rows that a statement returns, which is rolled back."""
+    """Return statements that execute a change, return a digest of its RETURNING rows `r`, and roll it back."""
     return f"BEGIN;WITH c AS ({change}) SELECT count(*), sum(hashtextextended(r, 0)) FROM c;ROLLBACK"
 
 
 def _column_of(condition: Any, alias: str) -> str:
-    """Return a column of the table that the condition names outside of subqueries; empty where there is none."""
+    """Return a column of the table that the condition names outside of subqueries; "" if there is none."""
     for reference in columns_in(condition):
         names = [getattr(field, "sval", "") for field in reference.fields]
         if names[-1] and names != [alias] and (len(names) == 1 or names[0] == alias):
@@ -100,5 +100,5 @@ def _column_of(condition: Any, alias: str) -> str:
 
 
 def _written(name: str) -> str:
-    """Return a name as SQL, quoted where it has to be."""
+    """Return a name as SQL, quoted if necessary."""
     return str(RawStream()(ast.ColumnRef(fields=(ast.String(sval=name),))))

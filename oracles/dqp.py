@@ -1,8 +1,8 @@
-"""DQP, differential query plans: a query has the same rows whatever plan it gets.
+"""DQP, differential query plans: a query must return the same rows under every plan.
 
 Ba and Rigger, "Keep It Simple: Testing Databases via Differential Query Plans", SIGMOD 2024. The plans are those of
-`other_plans`, by which `result` settles whether a difference between arms is the suspect's fault. Here they are reason
-enough for a finding, so a query has to be one whose text says that it returns the same each time.
+`other_plans`. The oracle `result` uses them to confirm differences between arms; here, a difference between two plans
+is a finding. So only queries are judged that are deterministic according to their text.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ REPLANNED: Final = Sample("replanned", 40)  # one run for each kind of plan
 
 
 class Dqp(Metamorphic):
-    """A plan is a matter of time, not of rows."""
+    """Queries that return other rows under another plan."""
 
     name: ClassVar[str] = "dqp"
     samples: ClassVar[tuple[Sample, ...]] = (REPLANNED,)
@@ -32,7 +32,10 @@ class Dqp(Metamorphic):
     )
 
     def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
-        """Yield a claim for each kind of plan: tables are filled under the case's own, so that only queries differ."""
+        """Yield a relation for each plan type.
+
+        Its settings apply to the queries only, so that all variants read the same data.
+        """
         known = {position: (sql, sql) for position, sql in played.exact().items() if is_known(sql)}
         for mode in OTHER_PLANS:
             name = f"rows change when plans are {mode.name}"

@@ -1,12 +1,11 @@
-"""EET, equivalent expression transformation: a query means the same with its expressions written otherwise.
+"""EET, equivalent expression transformation: equivalent expressions must not change the rows of a query.
 
-Jiang and Su, "Detecting Logic Bugs in Database Engines via Equivalent Expression Transformation", OSDI 2024. Any query
-will do: what changes is every condition, at every level of it, and every value that it shows.
+Jiang and Su, "Detecting Logic Bugs in Database Engines via Equivalent Expression Transformation", OSDI 2024. Each
+deterministic SELECT qualifies. All its conditions, also those of subqueries, and the values that it returns are
+replaced by equivalent expressions.
 
-Expression transforming: the same query with its conditions and values written so that they mean the same.
-
-A tautology is made of any condition r as `r OR NOT r OR r IS NULL`, a contradiction as `r AND NOT r AND r IS NOT NULL`:
-neither is folded away, since r is of the query's own columns.
+For any condition r, `r OR NOT r OR r IS NULL` is a tautology and `r AND NOT r AND r IS NOT NULL` a contradiction. The
+planner does not simplify them, because r uses the query's own columns.
 """
 
 import hashlib
@@ -31,7 +30,7 @@ CACHED: Final = 4096  # statements
 _TAUTOLOGY: Final = "(({r}) OR NOT ({r}) OR ({r}) IS NULL)"
 _CONTRADICTION: Final = "(({r}) AND NOT ({r}) AND ({r}) IS NOT NULL)"
 
-# What a condition p becomes. By the first kind it is used once, and stays what joins can be made by.
+# Forms that are equivalent to a condition p. The first two use it once, and remain usable as join conditions.
 _KEPT: Final = ("({p}) AND {true}", "NOT (NOT ({p}))")
 _WRAPPED: Final = (
     "({p}) OR {false}",
@@ -51,7 +50,7 @@ _VALUES: Final = (
 
 @lru_cache(CACHED)
 def transformed(sql: str) -> str:
-    """Return the query with all its conditions, and the values it shows, transformed; empty where nothing can be."""
+    """Return the query with its conditions and returned values transformed; "" if there is nothing to transform."""
     statement = known_select(sql)
     if statement is None:
         return ""
@@ -62,7 +61,10 @@ def transformed(sql: str) -> str:
 
 
 class _Transformer(Visitor):
-    """Transforms each level, from the outermost to those within; which form it chooses depends on the text alone."""
+    """A visitor that transforms each query level, from the outermost inwards.
+
+    The choice of forms depends on the query's text alone.
+    """
 
     def __init__(self, sql: str) -> None:
         super().__init__()
@@ -74,11 +76,11 @@ class _Transformer(Visitor):
         node.havingClause = self._conditions(node.havingClause, _KEPT + _WRAPPED)
 
     def visit_JoinExpr(self, _ancestors: Any, node: Any) -> None:
-        if node.jointype != JoinType.JOIN_FULL:  # it needs conditions that hashes or sorting can be made by
+        if node.jointype != JoinType.JOIN_FULL:  # FULL JOIN supports hashable or mergeable conditions only
             node.quals = self._conditions(node.quals, _KEPT)
 
     def values_of(self, select: Any) -> None:
-        """Transform the values that the outermost query shows, unless something else refers to them."""
+        """Transform the values that the outermost query returns, unless other clauses refer to them."""
         refers = groups(select) or select.distinctClause or select.sortClause or select.op != SetOperation.SETOP_NONE
         for target in () if refers else select.targetList or ():
             if not is_star(target.val) and not calls(target.val, SET_RETURNING):
@@ -94,7 +96,7 @@ class _Transformer(Visitor):
         return self._changed(condition, (*forms, *_REPEATED) if len(forms) > len(_KEPT) else forms, text_of(condition))
 
     def _changed(self, value: Any, forms: Sequence[str], about: str) -> Any:
-        """Return the value in another form, with tautologies about this condition."""
+        """Return the value in another form; `about` is the condition r of tautologies and contradictions."""
         text = text_of(value)
         if not text or not about or (has_subquery(value) and forms is _VALUES):
             return value
@@ -105,7 +107,7 @@ class _Transformer(Visitor):
 
 
 def _nulls(value: Any) -> Iterator[str]:
-    """Yield conditions that columns in it, outside of subqueries, are null."""
+    """Yield the condition IS NULL for each column that a value uses outside of subqueries."""
     return (f"{text_of(column)} IS NULL" for column in columns_in(value) if not is_star(column))
 
 
@@ -113,7 +115,7 @@ TRANSFORMED: Final = Sample("transformed", 32)
 
 
 class Eet(Metamorphic):
-    """Another way to write a condition or a value changes nothing."""
+    """Queries whose rows change with equivalent expressions."""
 
     name: ClassVar[str] = "eet"
     samples: ClassVar[tuple[Sample, ...]] = (TRANSFORMED,)
@@ -123,7 +125,7 @@ class Eet(Metamorphic):
     )
 
     def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
-        """Yield the claim that nothing changes."""
+        """Yield the relation between the case and its transformed queries."""
         made = {position: transformed(sql) for position, sql in played.exact().items()}
         changed = {position: sql for position, sql in made.items() if sql}
         yield from played.claim_of("an expression is not what it was written as otherwise", changed)

@@ -1,8 +1,8 @@
-"""Hang: a statement must end where it ends on the reference.
+"""Hang: a statement must end on each arm if it ends on the reference.
 
-A statement that meets statement_timeout on the suspect only runs again, twice on each arm, under a limit several times
-as long. It is a finding if it never ends on the suspect within that limit, and always on the reference. A statement
-that ends after all is slow: that is not decided here.
+A statement that reaches statement_timeout on the suspect only is executed again, twice on each arm, with a limit
+several times as long. It is a finding if it never ends on the suspect within that limit, and always on the reference.
+A statement that ends within the longer limit is slow, which is no finding here.
 """
 
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ class _HangPair(Pair):
         return (self._finding(step),)
 
     def _cut_step(self) -> tuple[int | None, int]:
-        """Return the step that timed out on the suspect only, if any, and how many steps before ended on both."""
+        """Return the step that timed out on the suspect only, if any, and the number of earlier steps that ended."""
         ours, theirs = (self.observations[Run(arm, self.case.modes)] for arm in (self.reference, self.suspect))
         for position, (one, other) in enumerate(zip(ours.steps, theirs.steps, strict=True)):
             if one.outcome in _ENDED and other.outcome is Outcome.TIMEOUT:
@@ -78,7 +78,7 @@ class _HangPair(Pair):
 
 
 class Hang(Pairwise):
-    """Statements must end on each arm if they end on the reference."""
+    """Statements that end on the reference, but not on another arm."""
 
     name: ClassVar[str] = "hang"
     canaries: ClassVar[tuple[Canary, ...]] = (

@@ -1,8 +1,8 @@
 """Internal error: no statement may end in an error of SQLSTATE class XX.
 
-PostgreSQL raises these where its own state contradicts itself ("could not find pathkey item to sort", "cache lookup
-failed"): elog(ERROR) has SQLSTATE XX000 (src/backend/utils/errcodes.txt, class XX). Errors of all runs count, on any
-arm, in steps that may fail too. Places that raise one legally are listed in LEGAL, with the reason.
+PostgreSQL raises these if its own state is inconsistent ("could not find pathkey item to sort", "cache lookup
+failed"): elog(ERROR) has SQLSTATE XX000 (src/backend/utils/errcodes.txt, class XX). Errors of all runs on all arms
+count, also in steps that may fail. Places that raise one legally are listed in LEGAL, with the reason.
 """
 
 import re
@@ -22,10 +22,10 @@ CLASS: Final = "XX"
 
 @dataclass(frozen=True, slots=True)
 class Legal:
-    """A place in PostgreSQL that raises an internal error where nothing is wrong."""
+    """A place in PostgreSQL that raises an internal error without a fault."""
 
     routine: str  # the C function
-    message: str  # the message begins like this
+    message: str  # the beginning of the message
     reason: str
 
     def covers(self, message: Message) -> bool:
@@ -60,7 +60,7 @@ def template_of(message: str) -> str:
 
 
 class InternalError(Oracle):
-    """Statements must not end in internal errors."""
+    """Errors of SQLSTATE class XX."""
 
     name: ClassVar[str] = "internal_error"
     needs_another_arm: ClassVar[bool] = False
@@ -69,7 +69,7 @@ class InternalError(Oracle):
     )
 
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...]:
-        """Return a finding for each origin; where all arms raise it, it is about the base (the first arm twice)."""
+        """Return a finding for each origin; if all arms raise it, it is a fault of the base (the first arm twice)."""
         findings: dict[str, Finding] = {}
         for finding in _findings(arms, observations):
             findings.setdefault(finding.fingerprint, finding)

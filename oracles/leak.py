@@ -1,10 +1,12 @@
-"""Leak: nothing may stay behind a case, and nothing may keep growing when it is repeated.
+"""Leak: no resources may remain after a case, and none may grow whenever it is repeated.
 
-Three signs are looked for. The server's own leak warnings, and what is left when the case has ended, are faults on
-any arm; so is what is left behind a foreign server: sessions, transactions, cursors and prepared statements. Growth is
-a fault only of an arm that grows while another does not: caches grow on all of them.
+There are three signs of a leak:
 
-Growth: what a session holds more of after every repetition of a case, while another arm's session does not.
+- the server's own leak warnings, on any arm;
+- remains of the case, on any arm; also those behind a foreign server: sessions, transactions, cursors and prepared
+  statements;
+- growth: a resource of which a session holds more after each repetition of the case, while another arm's session does
+  not. Caches grow on all arms.
 """
 
 import re
@@ -23,13 +25,13 @@ from oracles.model.observation import CaseObservation, Outcome, Residue, Resourc
 from oracles.model.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Verdict, accused, duel
 from oracles.model.sampling import Sample
 
-# Times the other arm's growth. What both do is the base's way (PL/pgSQL keeps each function ever called), and equal
-# within two percent on equal builds; a patch may well make a structure a little larger.
+# Factor beyond the other arm's growth. Growth on both arms is normal for the base (PL/pgSQL keeps each function ever
+# called), and equal within two percent on equal builds; a patch may legally make a structure a little larger.
 FASTER: Final = 1.25
 
 
 def outgrown(suspect: Sequence[Resources], other: Sequence[Resources]) -> Iterator[str]:
-    """Yield each quantity in which the suspect outgrows the other arm."""
+    """Yield each quantity that grows steadily on the suspect, and faster than on the other arm."""
     others = _held(other)
     for quantity, values in _held(suspect).items():
         later = _settled(values)
@@ -53,7 +55,7 @@ def _held(resources: Sequence[Resources]) -> dict[str, tuple[int, ...]]:
 
 
 def _settled(values: Sequence[int]) -> Sequence[int]:
-    """Leave out the first third, in which caches fill."""
+    """Return the values without the first third, in which caches fill."""
     return values[len(values) // 3 :]
 
 
@@ -63,7 +65,7 @@ def _gain(values: Sequence[int]) -> int:
 
 CONFIRMING_REPEATS: Final = 18
 
-# How the server itself reports a leak, all with elog(WARNING), which is never translated: resowner.c, bufmgr.c and
+# The server's own leak warnings, all from elog(WARNING), which is never translated: resowner.c, bufmgr.c and
 # localbuf.c, fd.c, relcache.c, parallel.c, dynahash.c, spi.c.
 _REPORTED: Final = re.compile(
     r"resource was not closed: .*"
@@ -74,7 +76,7 @@ _REPORTED: Final = re.compile(
     r"|(?:sub)?transaction left non-empty SPI stack"
 )
 _LOGGED: Final = re.compile(r"WARNING:\s+(?:[0-9A-Z]{5}:\s+)?")
-# What postgres_fdw sends, as the remote session logs it.
+# Statements of postgres_fdw in the remote session's log.
 _OPENED: Final = re.compile(
     r"LOG:  (?:statement: DECLARE (\w+) CURSOR|statement: PREPARE (\w+)|execute (pgsql_fdw_prep_\d+):)"
 )
@@ -89,7 +91,7 @@ _REPEATED: Final = replace(_WATCHED, samples=(REPEATED.name,))
 
 
 class Leak(Oracle):
-    """Whatever a case takes, the server must give back."""
+    """Resources that remain after a case, or grow with each repetition of it."""
 
     name: ClassVar[str] = "leak"
     needs_another_arm: ClassVar[bool] = False
@@ -97,7 +99,7 @@ class Leak(Oracle):
     canaries: ClassVar[tuple[Canary, ...]] = (
         *(Canary(action, _WATCHED) for action in ("leak_tupdesc", "leak_pin", "leak_temp_file")),
         *(Canary(f"leak_remote_{what}", _WATCHED) for what in ("session", "transaction", "cursor", "statement")),
-        Canary("leak_lock", _WATCHED, needs_another_arm=True),  # a lock of all arms is the case's own
+        Canary("leak_lock", _WATCHED, needs_another_arm=True),  # a lock on all arms belongs to the case
         *(
             Canary(action, _REPEATED, needs_another_arm=True)
             for action in ("leak_descriptor", "leak_shared_memory", "grow_context")
@@ -105,11 +107,11 @@ class Leak(Oracle):
     )
 
     def runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
-        """Return the duel, and the repetitions of a share of cases."""
+        """Return the plain runs, and repeated runs of a sample of cases."""
         return duel(case, arms) + repeated_runs(case, arms)
 
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
-        """Return a finding for each thing left behind and each that grows, else whether all could be seen."""
+        """Return a finding for each kind of remains and each quantity that grows."""
         growth = _growth(case, arms, observations)
         if isinstance(growth, More):
             return growth
@@ -139,10 +141,9 @@ def _left_behind(case: Case, arms: Sequence[str], observations: Observations) ->
 
 
 def _locks_of_the_case(seen: Sequence[CaseObservation]) -> AbstractSet[str]:
-    """Return the advisory locks left that are the case's own doing: it may take them for its session and keep them.
+    """Return the remaining advisory locks that are no leak, because the case took them for its session.
 
-    Those are the locks that all arms have. Where steps did not end alike, all such locks are given the benefit of
-    the doubt.
+    Those are the locks on all arms. If steps had different outcomes, all remaining advisory locks are excluded.
     """
     held = [
         {lock for lock in observed.residue.locks if lock.startswith("advisory")}
@@ -154,7 +155,7 @@ def _locks_of_the_case(seen: Sequence[CaseObservation]) -> AbstractSet[str]:
 
 
 def _reported(observed: CaseObservation) -> Iterator[tuple[str, str]]:
-    """Yield origin and text of the server's own reports, from either channel."""
+    """Yield origin and text of the server's own warnings, from client messages and log."""
     said = [
         message.text
         for step in observed.steps
@@ -178,10 +179,9 @@ def _residue(observed: CaseObservation, cases_own: AbstractSet[str]) -> Iterator
 
 
 def _left_remote(observed: CaseObservation) -> Iterator[tuple[str, str]]:
-    """Yield what a session behind a foreign server had open when it was told to commit.
+    """Yield origin and text of objects that a session behind a foreign server had open at COMMIT.
 
-    That is after the local statements that it served have ended. Where it rolled back, it was for the session's own
-    rollback to end what there was.
+    postgres_fdw commits after the local statements have ended. A rollback closes all objects by itself.
     """
     opened: dict[int, set[tuple[str, str]]] = defaultdict(set)
     for each in observed.remote:
@@ -203,7 +203,10 @@ def _finding(pair: tuple[str, str], origin: str, actual: str, expected: str) -> 
 
 
 def _growth(case: Case, arms: Sequence[str], observations: Observations) -> tuple[Finding, ...] | More:
-    """Judge the arms two by two, in either direction; growth suspected in a few repetitions must go on in many."""
+    """Return the findings of growth for each ordered pair of arms.
+
+    Growth in a few repetitions must continue in many: their runs are requested first.
+    """
     findings: list[Finding] = []
     wanted: list[Run] = []
     for pair in permutations(arms, 2) if case in REPEATED else ():
@@ -217,7 +220,7 @@ def _growth(case: Case, arms: Sequence[str], observations: Observations) -> tupl
 
 
 def _outgrown(runs: Sequence[Run], observations: Observations) -> Iterator[str]:
-    """Yield the quantities in which the last run's session outgrew the first's, unless either was cut short."""
+    """Yield the quantities that grew faster in the second run than in the first, unless one of them is incomplete."""
     other, suspect = (observations[run].resources for run in runs)
     if len(other) == len(suspect) == runs[0].repeats:
         yield from outgrown(suspect, other)

@@ -1,8 +1,8 @@
-"""Lost connection: a session must not end on the suspect where it goes on on the reference.
+"""Lost connection: a session must not end on the suspect if it continues on the reference.
 
-The server may end a session without a crash: a FATAL error, an exit, or a kill by the kernel for lack of memory. What
-kills a session from outside, such as the user, does not do so each time: the case runs twice more on both arms. A crash
-is the business of the oracle `crash`.
+The server may end a session without a crash: by a FATAL error, an exit, or a kill by the kernel for lack of memory.
+A kill from outside, such as by the user, does not occur each time, so the case is executed twice more on both arms.
+Crashes are judged by the oracle `crash`.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ class _SessionPair(Pair):
         return (self._finding(step),)
 
     def _lost_step(self) -> tuple[int | None, int]:
-        """Return the step at which only the suspect lost its session, if any, and how many ended on both before."""
+        """Return the step at which only the suspect lost its session, if any, and the number of steps before."""
         ours, theirs = map(self._seen, self._runs())
         for position, (one, other) in enumerate(zip(ours.steps, theirs.steps, strict=True)):
             if one.outcome in _ENDED and other.outcome is Outcome.LOST and not crash_report(theirs):
@@ -68,7 +68,7 @@ class _SessionPair(Pair):
 
 
 class LostConnection(Pairwise):
-    """Sessions must not end on one arm only."""
+    """Sessions that end on an arm, but not on the reference."""
 
     name: ClassVar[str] = "lost_connection"
     canaries: ClassVar[tuple[Canary, ...]] = (Canary("disconnect", canary_case(query("SELECT n FROM canary"))),)

@@ -1,19 +1,16 @@
-"""Metamorphic joins: claims about joins that an arm must not contradict.
+"""Metamorphic joins: three relations between queries with joins.
 
-An outer join is a smaller join and the rows without a match; one side is its rows that have a match, and those that
-have none. A feature of the arm's patches that settings disable changes no row; an arm that lacks the settings does not
-count as agreement.
+- An outer join equals an inner join (a left join, for FULL) and the rows without a match. These are written as a join
+  ON FALSE, which extends them by nulls whatever the columns are, and NOT EXISTS, which the planner turns into an anti
+  join.
+- One side of a join equals its rows with a match (EXISTS) and its rows without a match (NOT EXISTS).
+- Settings that disable a feature of the arm's patches change no rows. An arm that lacks the settings does not count as
+  agreement.
 
-Plain SELECT: the part of a query that returns rows of a join as they are, on top or aggregated as a whole.
-
-It has no aggregates, grouping, DISTINCT, LIMIT, locks or set operations of its own, so it may be exchanged for another
-query with the same rows. What a query aggregates without having one is put into one first.
-
-Join rewriting: other queries whose rows must be the same, made on the syntax tree.
-
-An outer join is an inner join and the rows without a match; a query is the sum of its rows that have a match somewhere
-(EXISTS) and of those that have none. Rows without a match are written as a join ON FALSE, which extends them by nulls
-whatever the columns are, and NOT EXISTS: the planner makes an anti join of that.
+Queries are rewritten in their plain SELECT. It returns rows of a join unchanged, as the whole query or as the subquery
+that the query aggregates. It has no aggregates, grouping, DISTINCT, LIMIT, locks or set operations, so another query
+with the same rows can replace it. If a query aggregates without such a subquery, its FROM and WHERE are moved into one
+first.
 """
 
 from collections.abc import Callable, Iterator
@@ -42,7 +39,7 @@ _RESTRICTING: Final = (
 
 
 def parsed(sql: str) -> Any:
-    """Return the tree of a single SELECT, else None."""
+    """Return the tree of a single SELECT, with a plain subquery below aggregates; None for any other text."""
     only = fresh_select(sql)
     if only is not None:
         _lift(only)
@@ -50,7 +47,7 @@ def parsed(sql: str) -> Any:
 
 
 def plain(select: Any) -> Any:
-    """Return the plain SELECT that this one is, or that it aggregates as a whole; None if there is none."""
+    """Return the plain SELECT: this query, or the subquery that it aggregates as a whole; None if there is none."""
     if not _is_simple(select):
         return None
     if not any(map(aggregates, (*(select.targetList or ()), *(select.sortClause or ())))):
@@ -64,13 +61,13 @@ def _is_simple(select: Any) -> bool:
 
 
 def _is_of_subquery(select: Any) -> bool:
-    """Tell whether it takes all of one subquery, and nothing else."""
+    """Return whether it reads all rows of one subquery, and nothing else."""
     only = select.fromClause[0] if len(select.fromClause) == 1 else None
     return isinstance(only, ast.RangeSubselect) and not (only.lateral or select.whereClause)
 
 
 def _lift(select: Any) -> None:
-    """Have a query that returns nothing but aggregates take their arguments from a plain subquery."""
+    """Move FROM, WHERE and the arguments of a query that returns only aggregates into a plain subquery."""
     targets: Any = select.targetList or ()
     if not (targets and _is_simple(select) and all(_is_aggregate(target.val) for target in targets)):
         return
@@ -94,15 +91,15 @@ def _column(number: int) -> Any:
 
 
 def _is_aggregate(expression: Any) -> bool:
-    """Tell whether it is a plain aggregate of one expression, or of rows."""
+    """Return whether it is a plain aggregate of one expression, or of rows."""
     if not isinstance(expression, ast.FuncCall) or expression.over or expression.agg_filter or expression.agg_order:
         return False
     return name_of(expression) in AGGREGATES and len(expression.args or ()) <= 1
 
 
-CACHED: Final = 4096  # statements; the rewriting of one is asked for several times in a row
+CACHED: Final = 4096  # statements; each is rewritten several times in a row
 
-# Which side of the join is looked up for rows that have no match on it.
+# The side of a join in which a match is searched.
 _LOOKED_UP: Final = {JoinType.JOIN_LEFT: "rarg", JoinType.JOIN_RIGHT: "larg", JoinType.JOIN_FULL: "larg"}
 _MATCHED_PART: Final = {
     JoinType.JOIN_LEFT: JoinType.JOIN_INNER,
@@ -114,11 +111,11 @@ REWRITTEN: Final = Sample("rewritten", 10)  # up to four runs of the case on eac
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """Queries made from one; empty where there is none."""
+    """Queries made from one; "" for none."""
 
     parts: str = ""  # returns the same rows: an outer join as a smaller join and the rows without a match
     whole: str = ""  # returns all rows of one side
-    halves: str = ""  # returns the rows of that side that have a match, and those that have none
+    halves: str = ""  # returns the rows of that side with a match, and those without
 
     def __bool__(self) -> bool:
         return bool(self.parts or self.whole)
@@ -126,7 +123,7 @@ class Rewritten:
 
 @lru_cache(CACHED)
 def rewritten(sql: str) -> Rewritten:
-    """Return what this query can be rewritten to."""
+    """Return the rewritten forms of this query."""
     statement = parsed(sql)
     if statement is None or plain(statement) is None or not is_deterministic(statement):
         return Rewritten()
@@ -137,9 +134,9 @@ def rewritten(sql: str) -> Rewritten:
 
 
 def _built(sql: str, build: Callable[[Callable[[], Any]], Any], put: Callable[[Any, Any], Any]) -> str:
-    """Return the statement with its plain SELECT replaced; empty where that cannot be, or is not printed faithfully.
+    """Return the statement with its plain SELECT replaced; "" if that is impossible, or is not printed faithfully.
 
-    No node may be in a tree twice, so `build` is given a source of fresh ones.
+    No node may occur twice in a tree, so the argument of `build` is a source of fresh trees.
     """
     replacement = build(lambda: plain(parsed(sql)))
     if replacement is None:
@@ -160,14 +157,14 @@ def _in_place(statement: Any, replacement: Any) -> Any:
 
 
 def _as_digest(statement: Any, replacement: Any) -> Any:
-    """Return a digest of the rows of the replacement, whose columns are others than those of the plain SELECT."""
+    """Return a digest of the replacement's rows, because its columns differ from those of the plain SELECT."""
     if plain(statement) is not statement:
         replacement.withClause = statement.withClause
     return digest(replacement)
 
 
 def _outer_join(select: Any) -> Any:
-    """Return the outermost join of FROM if it is an outer one with a condition, else None."""
+    """Return the outermost join of FROM if it is an outer join with a condition, else None."""
     only = select.fromClause[0] if len(select.fromClause) == 1 else None
     if not isinstance(only, ast.JoinExpr) or only.alias or only.usingClause or only.isNatural:
         return None
@@ -201,7 +198,10 @@ def _halves(fresh: Callable[[], Any]) -> Any:
 
 
 def _side(fresh: Callable[[], Any], condition: Callable[[Any], Any]) -> Any:
-    """Return the query for the rows of one side for which the condition on its match holds; None if there is none."""
+    """Return the query for the rows of one side that meet `condition` on their match; None if there is no side.
+
+    `condition` maps the EXISTS of a match to a condition: with a match, without, or None for all rows.
+    """
     select = fresh()
     conditions = conjuncts(select.whereClause)
     asked = _asked(select)
@@ -222,12 +222,12 @@ def _side(fresh: Callable[[], Any], condition: Callable[[Any], Any]) -> Any:
 
 
 def _asked(select: Any) -> Any:
-    """Return the first EXISTS that is, or is negated by, a condition which all rows must meet."""
+    """Return the first EXISTS that is a condition of WHERE, or negated by one; None if there is none."""
     return next((each for each in map(_exists_of, conjuncts(select.whereClause)) if each is not None), None)
 
 
 def _exists_of(condition: Any) -> Any:
-    """Return the EXISTS that a condition is or negates."""
+    """Return the EXISTS that a condition is or negates, else None."""
     if isinstance(condition, ast.BoolExpr) and condition.boolop == BoolExprType.NOT_EXPR:
         (within,) = condition.args or (None,)
         return _exists_of(within)
@@ -243,7 +243,7 @@ def _exists(relation: Any, condition: Any) -> Any:
 
 
 class MetamorphicJoins(Metamorphic):
-    """The same join asked for in another way has the same rows."""
+    """Joins whose rows change when the query is rewritten or a patch's feature is disabled."""
 
     name: ClassVar[str] = "metamorphic_joins"
     samples: ClassVar[tuple[Sample, ...]] = (REWRITTEN,)
@@ -265,7 +265,7 @@ class MetamorphicJoins(Metamorphic):
     )
 
     def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
-        """Yield the claims about outer joins, sides of joins, and features that settings disable."""
+        """Yield the relations of outer joins, sides of joins, and features that settings disable."""
         queries = played.exact()
         made = {position: rewritten(sql) for position, sql in queries.items()}
         plain = {position for position in queries if not played.case.all_steps[position].params}

@@ -1,8 +1,8 @@
-"""NoREC, non-optimizing reference engine construction: WHERE p lets through as many rows as p is true for.
+"""NoREC, non-optimizing reference engine construction: WHERE p must return as many rows as those for which p is true.
 
 Rigger and Su, "Detecting Optimization Bugs in Database Engines via Non-Optimizing Reference Engine Construction",
-ESEC/FSE 2020. In WHERE a condition chooses indexes, partitions, semi joins and the order of joins; in a target list it
-is worked out for each row, which leaves the planner nothing to decide.
+ESEC/FSE 2020. A condition in WHERE determines indexes, partitions, semi joins and the order of joins. In a target list
+it is evaluated for each row, so the planner cannot optimize it.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ FILTERED: Final = Sample("filtered", 32)
 
 
 class Norec(Metamorphic):
-    """A condition holds for as many rows as it lets through."""
+    """Conditions that select another number of rows in WHERE than those for which they are true."""
 
     name: ClassVar[str] = "norec"
     samples: ClassVar[tuple[Sample, ...]] = (FILTERED,)
@@ -33,7 +33,7 @@ class Norec(Metamorphic):
     )
 
     def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
-        """Yield the claim that both ways of counting agree."""
+        """Yield the relation between both counts of rows."""
         made = {step: pair for step, sql in played.queries().items() if (pair := counts(sql)) is not None}
         pairs = played.tight(made, lambda pair: pair[0])
         yield from played.claims(pairs, "WHERE lets through other rows than it holds for")
@@ -41,9 +41,9 @@ class Norec(Metamorphic):
 
 @lru_cache(CACHED)
 def counts(sql: str) -> tuple[str, str] | None:
-    """Return two queries for the number of rows that WHERE lets through: filtered, and worked out for each row.
+    """Return two queries for the number of rows that meet WHERE: filtered by it, and with it evaluated for each row.
 
-    None if there is no WHERE, or if it may be all that keeps a list of tables from being paired at large.
+    None if there is no WHERE, or several items in FROM: without their condition, the cross product may be huge.
     """
     filtered = _rows(sql, "SELECT count(*)")
     worked_out = _rows(sql, "SELECT coalesce(sum(CASE WHEN p THEN 1 ELSE 0 END), 0)")
@@ -56,7 +56,7 @@ def counts(sql: str) -> tuple[str, str] | None:
 
 
 def _rows(sql: str, counting: str) -> Any:
-    """Return what counts the rows that the query groups, aggregates or shows."""
+    """Return the tree of `counting` over the rows that the query groups, aggregates or returns; None as in `counts`."""
     select = core(sql)
     if select is None or select.whereClause is None or len(select.fromClause) != 1:
         return None

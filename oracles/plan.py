@@ -1,18 +1,16 @@
-"""Plan: arms whose patches leave plans as they are plan each query alike, to the last digit of its costs.
+"""Plan: arms that differ in plan-neutral patches only must have equal plans, to the last digit of the costs.
 
-For arms that differ in plan-neutral patches only. Queries are planned, not run, so what they cost does not matter; a
-share of the cases is looked at.
+Queries are planned but not executed, in a sample of the cases.
 
-What plans rest on is equal by construction: nothing analyzes tables but the case itself, and ANALYZE sees all rows of
-small tables. Of inheritance trees it takes each child's share of 30,000 rows (acquire_inherited_sample_rows), so where
-more than some 130 children hold rows, it draws lots. So each arm plans several times over: the reference must agree
-with itself, and each of the suspect's plans differ from it. Were all a matter of chance, that would happen in 1 of
-16,000 cases that differ at all.
+The inputs of planning are equal by construction: only the case itself analyzes tables, and ANALYZE reads all rows of
+small tables. In inheritance trees it reads each child's share of 30,000 rows (acquire_inherited_sample_rows), which is
+a random sample if more than about 130 children have rows. So each arm plans several times. All plans of the reference
+must be equal, and each plan of the suspect must differ from them. By chance alone, that happens in 1 of 16,000 cases
+with a difference.
 
-Where two plans differ: the first node that does, and what it says otherwise.
-
-What a node is (all but its figures) is compared from the top, since the nodes below another kind of node serve another
-purpose. Figures are compared from the bottom, since a node's cost is made of the costs below it.
+A finding names the first node that differs. The properties of nodes (all but their figures) are compared from the top,
+because the nodes below a node of another type have another purpose. Figures are compared from the bottom, because a
+node's cost includes the costs below it.
 """
 
 import re
@@ -37,16 +35,16 @@ _TEMPORARY: Final = re.compile(r"\bpg_temp_\d+\b")  # the number is the backend'
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Two nodes in the same place; values by key, as JSON tells them, None where a node lacks the key."""
+    """Differing values of two nodes in the same place, by JSON key; None if a node lacks the key."""
 
-    path: tuple[str, ...]  # node types from the top, as the reference has them
+    path: tuple[str, ...]  # node types of the reference's plan, from the top
     ours: Mapping[str, Any]
     theirs: Mapping[str, Any]
-    figures: bool  # only figures differ, anywhere
+    figures: bool  # the plans differ in figures only
 
 
 def first_difference(ours: Node, theirs: Node) -> Difference | None:
-    """Return the first node that differs between two plans (nodes of EXPLAIN (FORMAT JSON)), if any does."""
+    """Return the first difference between two plans (nodes of EXPLAIN (FORMAT JSON)); None if they are equal."""
     if ours == theirs:
         return None
     pairs = list(_pairs(ours, theirs, ()))
@@ -56,7 +54,7 @@ def first_difference(ours: Node, theirs: Node) -> Difference | None:
 
 
 def _pairs(ours: Node, theirs: Node, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Node, Node]]:
-    """Yield nodes in the same places: each before those below it, so in reverse each after them."""
+    """Yield path and nodes of each common place, each before those below it."""
     path = (*above, str(ours.get("Node Type")))
     yield path, ours, theirs
     for one, other in zip(ours.get("Plans", ()), theirs.get("Plans", ()), strict=False):
@@ -73,7 +71,7 @@ def _figures(node: Node) -> dict[str, Any]:
 
 
 def _without_numbers(value: Any) -> Any:
-    """Return a value in which the schema of temporary tables has the same name in all sessions."""
+    """Return a value without the number in the schema name of temporary tables, which depends on the session."""
     if isinstance(value, str):
         return _TEMPORARY.sub("pg_temp", value)
     return [_without_numbers(each) for each in value] if isinstance(value, Sequence) else value
@@ -88,7 +86,7 @@ def _difference(
 
 
 _SYMPTOM: Final = "plan"
-_STAGES: Final = (REPETITIONS[:1], REPETITIONS)  # what the reference does not repeat at once needs no more runs
+_STAGES: Final = (REPETITIONS[:1], REPETITIONS)  # one repetition is enough if the reference does not repeat its plan
 
 _CANARY: Final = canary_case(
     query("SELECT canary.n, nest.name FROM canary JOIN nest ON canary.n = nest.n"), samples=(PLANNED,)
@@ -111,12 +109,15 @@ class _PlanPair(Pair):
         return (*verdicts, Agree(agreed)) if agreed or not verdicts else tuple(verdicts)
 
     def _stands(self, step: int, stage: Sequence[int]) -> bool:
-        """Tell whether the reference plans the step alike each time, and the suspect otherwise each time."""
+        """Return whether all plans of the reference are equal, and each plan of the suspect differs from them."""
         steady = not any(self._difference(step, self.reference, self.reference, number) for number in stage)
         return steady and all(self._difference(step, self.reference, self.suspect, number) for number in stage)
 
     def _difference(self, step: int, one: str, other: str, repetition: int = 0) -> Difference | None:
-        """Return where the plan of one arm differs from that of another, or of a repetition, which may lack it."""
+        """Return the difference between one arm's plan and another's, or that of a repetition.
+
+        None if they are equal, or if the other run has no plan.
+        """
         ours, theirs = self._plan(step, one), self._plan(step, other, repetition)
         return first_difference(ours, theirs if theirs is not None else ours)
 
@@ -148,7 +149,7 @@ class _PlanPair(Pair):
 
 
 class Plan(Sampled):
-    """Plans and costs of plan-neutral arms are equal."""
+    """Plans or costs that differ between arms of plan-neutral patches."""
 
     name: ClassVar[str] = "plan"
     samples: ClassVar[tuple[Sample, ...]] = (PLANNED,)
@@ -157,12 +158,12 @@ class Plan(Sampled):
     pair = _PlanPair
 
     def looks(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
-        """Return the planned runs of a share of cases."""
+        """Return the planned runs of a sample of cases."""
         return planned_runs(case, arms)
 
 
 def _what(found: Difference) -> str:
-    """Return what differs, without literals."""
+    """Return a text of the difference without literals."""
     kind, other = found.path[-1], found.theirs.get("Node Type")
     if other is not None:
         return f"{other} instead of {kind}"

@@ -1,13 +1,13 @@
-"""Planning cost: no query takes much longer to plan, or much more of the planner's memory, than on the reference.
+"""Planning cost: no query may need much more planning time or planner memory than on the reference.
 
-For all arms: a series whose plans are others may well search longer for them, but not that much longer unnoticed.
+This holds for all arms: a series that changes plans may search longer for them, but not much longer unnoticed.
 
-Time is the processor's, since the clock's depends on what else the machine does. Still, one look at it says little:
-caches may be cold, or others may use them. A statement that looks slower is planned again in rounds: on the reference,
-then on the suspect, each alone, and each time the quickest of several plannings counts. It is slower if it is so in
-each of the rounds. Where planning takes no longer than the margin allows, a round says otherwise with a probability of
-one half at most, so all of them do for 1 in a million statements that are looked at again. Memory is not a matter of
-chance; a few rounds tell what depends on caches.
+Time is processor time, because elapsed time depends on the load of the machine. A single measurement is still
+inaccurate: caches may be cold or shared. A statement that seems slower is planned again in rounds: on the reference,
+then on the suspect, each alone. In each round, the fastest of several plannings counts. A finding needs an excess in
+each round. If planning takes no longer than the margin, a round shows an excess with a probability of one half at most.
+So all 20 rounds show one in 1 of a million statements that are planned again. Memory does not vary by chance; a few
+rounds exclude effects of caches.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,7 @@ from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, More, Observations, Unstable, Verdict
 from oracles.model.sampling import Sample
 
-_PLANNINGS: Final = 9  # a round: the quickest counts
+_PLANNINGS: Final = 9  # of a round; the fastest counts
 
 _CANARY: Final = canary_case(
     query("SELECT canary.n, nest.name FROM canary JOIN nest ON canary.n = nest.n"), samples=(PLANNED,)
@@ -35,7 +35,7 @@ _CANARY: Final = canary_case(
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What planning takes: more is too much beyond `factor` times the reference's, and `least` units besides."""
+    """A cost of planning. An excess is more than `factor` times the reference's cost, plus `least` units."""
 
     name: str
     unit: str
@@ -45,7 +45,7 @@ class Cost:
     of: Callable[[Node], float]
 
     def exceeds(self, ours: Node, theirs: Node) -> bool:
-        """Tell whether the suspect's plan cost too much more than the reference's."""
+        """Return whether the suspect's cost exceeds the limit that the reference's cost sets."""
         return self.of(theirs) > self.factor * self.of(ours) + self.least
 
 
@@ -69,7 +69,7 @@ class _CostPair(Pair):
         return (*verdicts, Agree(len(steps)))
 
     def _settled(self, cost: Cost, step: int) -> Finding | Unstable | More:
-        """Decide by the rounds: the first that does not show it ends them."""
+        """Return a finding if all rounds show an excess; the first round without one ends them."""
         pairs: list[tuple[Node, Node]] = []
         for number in range(1, cost.rounds + 1):
             pair = []
@@ -85,7 +85,7 @@ class _CostPair(Pair):
         return self._finding(cost, step, pairs)
 
     def _round(self, arm: str, step: int, number: int) -> Run:
-        """Return a run that plans the step several times, and of other queries no more than it cannot leave out."""
+        """Return a run that plans the step several times, and omits other queries unless they have parameters."""
         others = (
             (position, "SELECT")
             for position, each in enumerate(self.case.all_steps)
@@ -108,7 +108,7 @@ class _CostPair(Pair):
 
 
 class PlanningCost(Sampled):
-    """Planning costs what it costs on the reference, or less."""
+    """Queries that need much more planning time or planner memory than on the reference."""
 
     name: ClassVar[str] = "planning_cost"
     samples: ClassVar[tuple[Sample, ...]] = (PLANNED,)
@@ -116,11 +116,11 @@ class PlanningCost(Sampled):
     pair = _CostPair
 
     def looks(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
-        """Return the planned runs of a share of cases."""
+        """Return the planned runs of a sample of cases."""
         return planned_runs(case, arms)
 
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
-        """Judge one other arm after another, in rounds of single runs, so that no two arms plan at once."""
+        """Return the verdicts on one other arm after another, with single runs, so that no two arms plan at once."""
         verdicts: list[Verdict] = []
         for suspect in arms[1:]:
             judged = super().judge(case, (arms[0], suspect), observations)
@@ -131,7 +131,7 @@ class PlanningCost(Sampled):
 
 
 def _worst(cost: Cost, steps: Sequence[int], ours: CaseObservation, theirs: CaseObservation) -> int | None:
-    """Return the step that exceeds most, if any does."""
+    """Return the step with the largest excess; None if there is none."""
     one, other = dict(plans(ours)), dict(plans(theirs))
 
     def excess(step: int) -> float:

@@ -1,15 +1,13 @@
-"""PQS, pivoted query synthesis: a row that a condition holds for is among those that it lets through.
+"""PQS, pivoted query synthesis: a query must return a row that meets its conditions.
 
-Rigger and Su, "Testing Database Engines via Pivoted Query Synthesis", OSDI 2020. Pivot rows come from the query's
-tables, one of each; what its WHERE says of them is worked out without the tables; and each condition that is false or
-unknown is turned into one that is true. The paper has an interpreter of its own for conditions; here the server works
-them out, of constants, so what is found is what access paths, joins and pruning lose, not what an operator gets wrong
-everywhere.
+Rigger and Su, "Testing Database Engines via Pivoted Query Synthesis", OSDI 2020. There are three queries:
 
-Pivoting: a row of each table of a query, what its WHERE says of them, and the query made to let them through.
+1. The pivot rows: one row of each table of the query, read without an index or a join.
+2. The truth values of the conditions in WHERE for these rows, given as constants instead of tables.
+3. The query with each false or unknown condition turned into a true one. It must return the pivot rows.
 
-The rows are read from each table by itself, by no index and no join; WHERE is worked out for them as constants, with no
-table there at all. So what the query's own plan does with the tables is all that is left to be wrong.
+In the paper, an interpreter evaluates the conditions. Here, the server does. So the oracle finds rows that access
+paths, joins and pruning lose, but no operator that is wrong everywhere.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,27 +31,28 @@ from oracles.sql.core import core
 from oracles.sql.determinism import is_deterministic
 
 CACHED: Final = 4096  # statements
-_AS_ROW: Final = {"t": "({})", "f": "NOT ({})", "NULL": "({}) IS NULL"}  # what a condition says -> one that is true
+_AS_ROW: Final = {"t": "({})", "f": "NOT ({})", "NULL": "({}) IS NULL"}  # truth value -> true form of the condition
 
 
 @dataclass(frozen=True, slots=True)
 class Pivots:
-    """The tables of a query whose rows may be picked, what joins them, and the conditions of WHERE."""
+    """The tables of a query, their join conditions, and the conditions of WHERE."""
 
     tables: tuple[tuple[str, str], ...]  # name as SQL, alias
-    joins: tuple[str, ...]  # the condition of each table but the first; empty for none
-    source: str  # FROM as it is
+    joins: tuple[str, ...]  # the join condition of each table but the first; "" for none
+    source: str  # the query's FROM
     conditions: tuple[str, ...]
 
     @property
     def filtered(self) -> str:
-        """Return the query for the rows that its WHERE lets through."""
+        """Return the query for the rows that meet WHERE."""
         return f"SELECT FROM {self.source} WHERE {' AND '.join(f'({each})' for each in self.conditions)}"
 
     def pick(self) -> str:
-        """Return the query for one row of each table, as literals: rows that the joins' conditions hold for, if any.
+        """Return the query for one row of each table, as literals; rows that meet the join conditions are preferred.
 
-        A condition orders rows here, which no join can be made of. Nothing of a row may be lost by being printed.
+        The conditions are in ORDER BY, which the planner cannot turn into a join. The query returns no row if a
+        table's row does not equal its printed form.
         """
         items = [self._item(*table, condition) for table, condition in zip(self.tables, ("", *self.joins), strict=True)]
         asked = [f"({alias}.*)::text::{table} *= ({alias}.*)" for table, alias in self.tables]
@@ -67,14 +66,14 @@ class Pivots:
         return f"(SELECT * FROM {table} AS {alias} ORDER BY {order} LIMIT 1) AS {alias}"
 
     def truths(self, rows: Sequence[str]) -> str:
-        """Return the query for what each condition says of these rows."""
+        """Return the query for the truth value of each condition for these rows."""
         constants = ", ".join(
             f"(SELECT ({row}::{table}).*) AS {alias}" for row, (table, alias) in zip(rows, self.tables, strict=True)
         )
         return f"SELECT {', '.join(f'({condition})' for condition in self.conditions)} FROM {constants}"
 
     def rectified(self, rows: Sequence[str], truths: Sequence[str]) -> str:
-        """Return the query that lets these rows through, and returns them as `pick` does."""
+        """Return the query with true conditions, which must return these rows in the form of `pick`."""
         true = [_AS_ROW[truth].format(each) for truth, each in zip(truths, self.conditions, strict=True)]
         shown = ", ".join(f"({alias}.*)::text AS p{number}" for number, (_, alias) in enumerate(self.tables))
         there = " AND ".join(f"p{number} = {row}" for number, row in enumerate(rows))
@@ -85,7 +84,7 @@ class Pivots:
 
 @lru_cache(CACHED)
 def pivots(sql: str) -> Pivots | None:
-    """Return what can be picked for a query; None unless it reads tables alone, joined from the left to the right."""
+    """Return the pivots of a query; None unless it reads only tables, joined from left to right."""
     select = core(sql)
     if select is None or select.withClause is not None or select.whereClause is None or len(select.fromClause) != 1:
         return None
@@ -104,7 +103,7 @@ def pivots(sql: str) -> Pivots | None:
 
 
 def _chain(item: Any) -> list[tuple[tuple[str, str], str]]:
-    """Return each table with its alias and the condition that joins it; empty where there is anything else."""
+    """Return each table with its alias and its join condition; an empty list if there is anything else."""
     if isinstance(item, ast.RangeVar) and not (item.alias and item.alias.colnames):
         alias = item.alias.aliasname if item.alias else item.relname
         table = ".".join(f'"{name}"' for name in (item.schemaname, item.relname) if name)
@@ -123,7 +122,7 @@ PIVOTED: Final = Sample("pivoted", 32)
 
 
 class Pqs(Metamorphic):
-    """A row that meets a query's conditions is found by it."""
+    """Rows that meet a query's conditions, but are not among its result."""
 
     name: ClassVar[str] = "pqs"
     samples: ClassVar[tuple[Sample, ...]] = (PIVOTED,)
@@ -134,7 +133,7 @@ class Pqs(Metamorphic):
     )
 
     def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
-        """Yield the claim that the pivot rows are found."""
+        """Yield the relation between the pivot rows and the query that must return them."""
         plain = {step: sql for step, sql in played.queries().items() if not played.case.all_steps[step].params}
         found = {step: each for step, sql in plain.items() if (each := pivots(sql)) is not None}
         made = played.tight(found, lambda each: each.filtered)
@@ -151,7 +150,7 @@ class Pqs(Metamorphic):
 
 
 def _single_rows(played: Played, way: QueryVariant, asked: Mapping[int, Pivots]) -> dict[int, list[str]]:
-    """Return the values of the only row that was returned at each step, where one was."""
+    """Return the values of the single row of each step; steps with any other number of rows are omitted."""
     if not asked:
         return {}
     steps = played.seen(way).steps

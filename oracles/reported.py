@@ -20,7 +20,7 @@ REPORTED: Final = Sample("reported", 1)  # cases of other sources have no step t
 
 
 class Reported(Metamorphic):
-    """What another fuzzer takes for a contradiction is one."""
+    """Queries that should return the same rows according to another fuzzer, but differ."""
 
     name: ClassVar[str] = "reported"
     samples: ClassVar[tuple[Sample, ...]] = (REPORTED,)

@@ -1,8 +1,8 @@
-"""Result equality: arms return the same rows, outcomes and messages, and leave the same data behind.
+"""Result equality: arms must return the same rows, outcomes and messages, and leave the same data.
 
-A difference is settled before it counts. The case runs again on both arms, and on the reference under other plans:
-where the reference differs from itself, the difference says nothing about the suspect (unstable). Where the suspect
-did not repeat it, a series of runs decides, since a race in the suspect is a bug, but one odd run proves none.
+A difference must be confirmed. The case is executed again on both arms, and on the reference under other plans. If the
+reference differs from itself, the difference is no evidence against the suspect: the verdict is unstable. If the
+suspect does not repeat the difference, more runs decide, because a race in the suspect is a bug.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -33,7 +33,7 @@ class _ResultPair(Pair):
             if isinstance(verdict, More):
                 return verdict
             verdicts.append(verdict)
-            if isinstance(verdict, Finding):  # what follows may follow from it
+            if isinstance(verdict, Finding):  # later differences may be consequences of it
                 return tuple(verdicts)
         return (*verdicts, *_remaining(difference))
 
@@ -60,7 +60,7 @@ class _ResultPair(Pair):
         return None
 
     def _repetitions(self, place: Location, numbers: Iterable[int]) -> int:
-        """Count the repetitions in which the suspect differed from the reference again."""
+        """Return the number of repetitions in which the suspect differed from the reference again."""
         runs = (self._run(self.suspect, number) for number in numbers)
         return sum(self._against_reference(run).differs_at(place) is True for run in runs)
 
@@ -77,7 +77,7 @@ class _ResultPair(Pair):
             yield from map(self._explained, (self.reference, self.suspect))
 
     def _runs_like_the_first(self) -> Iterator[Run]:
-        """Yield the runs of the reference that must not differ from its first."""
+        """Yield the runs of the reference that must agree with its first one."""
         yield self._run(self.reference, _FIRST)
         yield from (Run(self.reference, (*self.case.modes, mode)) for mode in OTHER_PLANS)
 
@@ -107,7 +107,7 @@ class _ResultPair(Pair):
         )
 
     def _plans(self, place: Location) -> list[Mapping[str, Any] | None]:
-        """Return the plans of reference and suspect, where rows of a query differ; else nothing."""
+        """Return the plans of reference and suspect if rows of a query differ, else an empty list."""
         if place.step is None or not self._has_plan(place):
             return []
         return [
@@ -115,7 +115,7 @@ class _ResultPair(Pair):
         ]
 
     def _symptom(self, place: Location) -> str:
-        """Return the kind of difference, and, where no plan does, a colon and what tells its causes apart."""
+        """Return the kind of difference; without plans, followed by a detail that distinguishes causes."""
         ours, theirs = self._seen(self.reference), self._seen(self.suspect)
         if place.step is None:
             is_table = any(stored_count(dict(seen.digests).get(place.reported, "")) for seen in (ours, theirs))
@@ -131,17 +131,17 @@ class _ResultPair(Pair):
 
 
 class Result(Pairwise):
-    """Arms must agree on all that a client can see."""
+    """Rows, outcomes, messages or data that differ between arms."""
 
     name: ClassVar[str] = "result"
     canaries: ClassVar[tuple[Canary, ...]] = (
         Canary("drop_row", canary_case(query("SELECT n, name FROM canary"))),
         Canary("double_row", canary_case(query("SELECT n, name FROM canary"))),
-        # 1, 1, 2 becomes 2, 1, 2: as many rows, and the same set of them
+        # 1, 1, 2 becomes 2, 1, 2: the same number and the same set of rows
         Canary("change_value", canary_case(query("SELECT greatest(n, 2) - 1 FROM canary WHERE n < 4"))),
         Canary("change_sqlstate", canary_case(query("SELECT 1 / (n - 1) FROM canary", may_fail=True))),
         Canary("warn", canary_case(query("SELECT count(*) FROM canary"))),
-        # only the table shows it
+        # visible only in the table's contents
         Canary("change_value", canary_case(Step("INSERT INTO nest SELECT n, name FROM canary"))),
     )
     reference_is_steady: ClassVar[bool] = True
@@ -149,7 +149,7 @@ class Result(Pairwise):
 
 
 def _remaining(difference: Comparison) -> Iterator[Verdict]:
-    """Yield what is to be said of the steps at which no difference was found."""
+    """Yield the verdicts on the steps without a difference."""
     equal = difference.compared - {place.step for place in difference.places}
     if difference.obstacle:
         yield Inconclusive(difference.obstacle)
@@ -170,7 +170,7 @@ def _kinds_of_message(seen: Observation) -> str:
     return ", ".join(sorted({f"{each.severity} {each.sqlstate}" for each in seen.messages})) or "none"
 
 
-# The name of a kind of difference, and what of either side tells causes apart.
+# The name of a kind of difference, and a detail of either side that distinguishes causes.
 _ORIGINS: Final[Mapping[Aspect, tuple[str, Callable[[Observation], str]]]] = {
     Aspect.OUTCOME: ("outcome", outcome_text),
     Aspect.COLUMNS: ("columns", _command),

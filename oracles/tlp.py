@@ -1,15 +1,11 @@
-"""TLP, ternary logic partitioning: a query has the rows for which p holds, those for which it does not, and those for
-which it is unknown.
+"""TLP, ternary logic partitioning: a query must return the rows of its three parts WHERE p, NOT p and p IS NULL.
 
-Rigger and Su, "Finding Bugs in Database Systems via Query Partitioning", OOPSLA 2020. All four variants of the paper:
-WHERE, HAVING, aggregates and DISTINCT. Here p is one of the query's own conditions, so whatever a generator writes into
-WHERE and HAVING is tried under all three truth values.
+Rigger and Su, "Finding Bugs in Database Systems via Query Partitioning", OOPSLA 2020. All four variants of the paper
+exist: WHERE, HAVING, aggregates and DISTINCT. Here, p is one of the query's own conditions if possible, so each
+generated condition is evaluated under all three truth values.
 
-Query partitioning: a query without one of its conditions, and the same rows put together from three parts.
-
-For any condition p, each row is in exactly one part: p, NOT p, p IS NULL. Rows that are grouped are partitioned by
-HAVING, so a part has whole groups; DISTINCT holds again for all parts together; and aggregates of all rows are
-aggregated from those of the parts.
+Each row belongs to exactly one part. Grouped rows are partitioned by HAVING, so that each part has whole groups.
+DISTINCT is applied again to all parts together. Aggregates of all rows are computed from those of the parts.
 """
 
 import hashlib
@@ -33,10 +29,10 @@ from oracles.sql.determinism import AGGREGATES, SET_RETURNING, calls, name_of
 from oracles.sql.names import aggregates
 from oracles.sql.total_order import is_star
 
-CACHED: Final = 4096  # statements; the partitions of one are asked for several times in a row
+CACHED: Final = 4096  # statements; each is partitioned several times in a row
 
-# How an aggregate of all rows comes from those of parts. A sum of no rows is null, which sum and max pass over; a count
-# is never null.
+# The aggregate that combines the parts' aggregates. A sum of no rows is null, which sum and max ignore; a count is
+# never null.
 _COMBINED_BY: Final = {
     "count": "sum",
     "sum": "sum",
@@ -52,7 +48,7 @@ _COMBINED_BY: Final = {
 
 
 class Shape(StrEnum):
-    """What is partitioned; the paper's variants."""
+    """Kinds of partitioning: the paper's variants."""
 
     WHERE = "where"
     HAVING = "having"
@@ -71,7 +67,7 @@ class Partitioned:
 
 @lru_cache(CACHED)
 def partitioned(sql: str) -> Partitioned | None:
-    """Return what this query can be partitioned to; None if it cannot be."""
+    """Return the partitioned form of this query; None if there is none."""
     select = known_core(sql)
     shape = None if select is None else _shape(select)
     if shape is None:
@@ -95,13 +91,13 @@ def _shape(select: Any) -> Shape | None:
 
 
 def _combines(value: Any) -> bool:
-    """Tell whether it is an aggregate of all rows that comes from those of parts."""
+    """Return whether it is an aggregate that can be computed from the parts' aggregates."""
     plain = isinstance(value, ast.FuncCall) and not (value.agg_distinct or value.agg_order or value.agg_within_group)
     return plain and name_of(value) in _COMBINED_BY
 
 
 def _without_condition(sql: str) -> Any:
-    """Return the core without the condition that parts it."""
+    """Return the core without the partitioning condition."""
     select = known_core(sql)
     _, others = _condition(sql, select)
     return _restricted(select, all_of(*others))
@@ -119,9 +115,9 @@ def _restricted(select: Any, condition: Any) -> Any:
 
 
 def _condition(sql: str, select: Any) -> tuple[Any, list[Any]]:
-    """Return the condition that parts the rows, and the others that stay: one of the query's, or one made for it.
+    """Return the partitioning condition, one of the query's or a new one, and the query's other conditions.
 
-    One of its own is not taken where it may be all that keeps a list of tables from being paired at large.
+    It is a new one if FROM has several items: without their own conditions, the cross product may be huge.
     """
     given = restrictions(select)
     if given and (groups(select) or len(select.fromClause) == 1):
@@ -131,7 +127,7 @@ def _condition(sql: str, select: Any) -> tuple[Any, list[Any]]:
 
 
 def _made_for(sql: str, select: Any) -> Any:
-    """Return the condition of the outermost join, if that is an outer one, or else one on a value; None if none is."""
+    """Return the condition of the outermost join, if that is an outer join, else a condition on a value, else None."""
     again = known_core(sql)
     join = None if groups(select) else top_join(again)
     if join is not None and join.jointype != JoinType.JOIN_INNER:
@@ -145,7 +141,7 @@ def _made_for(sql: str, select: Any) -> Any:
 
 
 def _value(select: Any) -> Any:
-    """Return a value of each row, or of each group if it groups; None if there is none, or not one a row."""
+    """Return an expression with one value for each row, or for each group if it groups; None if there is none."""
     for target in select.targetList or ():
         value = target.val
         if groups(select):
@@ -160,7 +156,7 @@ def _value(select: Any) -> Any:
 
 
 def _listed(whole: Any, parts: list[Any], shape: Shape) -> tuple[Any, Any]:
-    """Return digests of the rows."""
+    """Return digests of the rows of the whole and of all parts."""
     together = union_all(*parts)
     if shape is Shape.DISTINCT:
         together = _distinct(together)
@@ -193,7 +189,7 @@ PARTITIONED: Final = Sample("partitioned", 32)
 
 
 class Tlp(Metamorphic):
-    """A query has the rows of its three parts."""
+    """Queries whose rows differ from those of their three parts: a condition true, false and unknown."""
 
     name: ClassVar[str] = "tlp"
     samples: ClassVar[tuple[Sample, ...]] = (PARTITIONED,)
@@ -215,7 +211,7 @@ class Tlp(Metamorphic):
     )
 
     def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
-        """Yield a claim for each variant."""
+        """Yield a relation for each kind of partitioning."""
         made = {step: each for step, sql in played.exact().items() if (each := partitioned(sql)) is not None}
         pairs = {step: (each.whole, each.parts) for step, each in made.items()}
         names = {step: f"a query is not its three parts, by {each.shape}" for step, each in made.items()}
