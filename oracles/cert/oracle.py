@@ -1,12 +1,16 @@
-"""CERT, cardinality estimation restriction testing: fewer rows are not expected to be more.
+"""CERT, cardinality estimation restriction testing: a more restrictive query must not have a higher row estimate.
 
 Ba and Rigger, "CERT: Finding Performance Issues in Database Systems Through the Lens of Cardinality Estimation", ICSE
-2024. A query and a more restrictive one are planned in one statement, and so by the same statistics; what the planner
-expects of the second must not exceed what it expects of the first, or one row, the least that it ever expects. Nothing
-is said where the plan shows more than scans and one inner join, of views (the bounds in them are weighed together with
-the query's where these stand alone, but not within OR), or where there are extended statistics, which know combinations
-of columns better than single ones, or where a condition names no column: it is asked once, and taken to hold where it
-stands alone, but not within OR.
+2024. A query and a more restrictive one are planned in one statement, and so with the same statistics. The estimate
+of the second must not exceed that of the first, or one row, which is the planner's minimum.
+
+Nothing is compared in these cases:
+
+- The plan contains more than scans and one inner join.
+- The query reads views. The planner combines their bounds with top-level conditions of the query, but not within OR.
+- There are extended statistics, which estimate combinations of columns better than single columns.
+- A condition names no column. It becomes a one-time filter, which is estimated as true at the top level, but not
+  within OR.
 """
 
 from collections import defaultdict
@@ -26,8 +30,8 @@ from oracles.model.oracle import Agree, Canary, More, NotApplicable, Observation
 from oracles.model.sampling import Sample
 from oracles.sql.case_views import made_by, used_by
 
-# Joins of partitions by themselves are expected to return another number of rows than the join of the wholes, and which
-# of both is told depends on costs; workers' shares are rounded.
+# Partitionwise joins have other estimates than joins of whole tables, and costs decide which of both is in the plan;
+# workers' shares are rounded.
 _SETTINGS: Final = (
     ("enable_partitionwise_join", "off"),
     ("enable_partitionwise_aggregate", "off"),
@@ -35,7 +39,7 @@ _SETTINGS: Final = (
 )
 _PLANNED: Final = Mode("estimated plainly", _SETTINGS, Protocol.SIMPLE)
 ESTIMATED: Final = Sample("estimated", 32)  # planned once or twice, not executed
-_KNOWN: Final = "SELECT 1 WHERE NOT EXISTS (SELECT FROM pg_statistic_ext)"  # no row where more is known
+_KNOWN: Final = "SELECT 1 WHERE NOT EXISTS (SELECT FROM pg_statistic_ext)"  # no row if there are extended statistics
 _SCANS: Final = frozenset(
     {"Bitmap Heap Scan", "Index Only Scan", "Index Scan", "Seq Scan", "Tid Range Scan", "Tid Scan"}
 )
@@ -46,18 +50,18 @@ _HELPERS: Final = frozenset(
         *("Result", "Sort", "Incremental Sort"),
     }
 )
-_TABLE: Final = Step("CREATE TABLE canary AS SELECT n FROM generate_series(1, 4) AS n")  # of a view nothing is said
-_DISTINCT: Final = frozenset({"Aggregate", "Limit", "Unique"})  # on top of what returns rows
+_TABLE: Final = Step("CREATE TABLE canary AS SELECT n FROM generate_series(1, 4) AS n")  # views are not compared
+_DISTINCT: Final = frozenset({"Aggregate", "Limit", "Unique"})  # node types on top of the scans and the join
 
 
 @dataclass(frozen=True, slots=True)
 class _Arm:
-    """What an arm expects of a case's queries and of restrictions of them."""
+    """An arm's estimates for a case's queries and for restrictions of them."""
 
     played: Played
 
     def asked(self) -> dict[int, tuple[Restriction, ...]]:
-        """Return pairs of queries by position."""
+        """Return the pairs of queries by position."""
         steps = self.played.case.all_steps
         within = made_by(steps)
         return {
@@ -67,7 +71,7 @@ class _Arm:
         }
 
     def missing(self) -> list[Run]:
-        """Return the runs that it takes to go on."""
+        """Return the next runs that a verdict needs."""
         if not (asked := self.asked()):
             return []
         runs = [self._guard(asked), self._run(asked)]
@@ -84,7 +88,7 @@ class _Arm:
         return Run(self.played.arm, modes, plannings=1, instead=instead, repetition=repetition)
 
     def verdicts(self) -> Iterator[Verdict]:
-        """Yield what is to be said; needs all runs."""
+        """Yield the verdicts. Needs all runs."""
         if not (asked := self.asked()):
             yield NotApplicable()
             return
@@ -106,7 +110,7 @@ class _Arm:
     def _estimates(
         self, asked: Mapping[int, tuple[Restriction, ...]], repetition: int = 0
     ) -> Iterator[tuple[int, Restriction, int, int]]:
-        """Yield position, pair and both numbers of rows, where they may be compared."""
+        """Yield position, pair and both estimates (wide, narrow) of each comparable pair."""
         guard = self.played.observations[self._guard(asked)].steps
         seen = self.played.observations[self._run(asked, repetition)].steps
         for position, pairs in asked.items():
@@ -127,14 +131,14 @@ class _Arm:
             origin=f"more rows expected: {pair.name}",
             step=position,
             summary=f"step {position}: {narrow} rows are expected, {wide} without the restriction: {pair.name}",
-            expected=f"at most {max(1, wide)} rows, as many as of\nquery: {pair.wide}",
+            expected=f"at most {max(1, wide)} rows, as for\nquery: {pair.wide}",
             actual=f"{narrow} rows\nquery: {pair.narrow}",
             beside=tuple(Evidence(sql, _SETTINGS, planned=True, plainly=True) for sql in (pair.wide, pair.narrow)),
         )
 
 
 def _together(pairs: Sequence[Restriction]) -> str:
-    """Return one statement that plans all queries, each by itself."""
+    """Return one statement with a separate subplan for each query."""
     sides = {f"{side}{number}": sql for number, pair in enumerate(pairs) for side, sql in _sides(pair)}
     made = ", ".join(f"{name} AS MATERIALIZED ({sql})" for name, sql in sides.items())
     return f"WITH {made} " + " UNION ALL ".join(f"SELECT count(*) FROM {name}" for name in sides)
@@ -145,7 +149,7 @@ def _sides(pair: Restriction) -> tuple[tuple[str, str], tuple[str, str]]:
 
 
 def is_simple(node: Mapping[str, Any]) -> bool:
-    """Tell whether a plan is of scans and of one inner join at most, below what makes rows distinct."""
+    """Return whether a plan consists of scans and at most one inner join, below nodes that make rows distinct."""
     while node["Node Type"] in _DISTINCT and len(node.get("Plans", ())) == 1:
         node = node["Plans"][0]
     nodes = list(_nodes(node))
@@ -163,7 +167,7 @@ def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 class Cert(Oracle):
-    """What restricts a query does not raise the number of rows that it is expected to return."""
+    """Row estimates that rise when a query is restricted."""
 
     name: ClassVar[str] = "cert"
     needs_another_arm: ClassVar[bool] = False
@@ -176,7 +180,7 @@ class Cert(Oracle):
     )
 
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
-        """Return a finding for each kind of restriction that raises an estimate; ask for the plans that tell."""
+        """Return a finding for each kind of restriction that raises an estimate, or a request for planned runs."""
         if case not in (ESTIMATED if len(arms) > 1 else ESTIMATED.alone):
             return (NotApplicable(),) * len(accused(arms))
         judges = [_Arm(Played(case, arm, observations)) for arm in arms]

@@ -1,10 +1,13 @@
-"""Restricting: of a query's core, pairs of queries of which the second keeps fewer of the rows.
+"""Restrictions: pairs of queries, made from a query's core, of which the second returns fewer of the rows.
 
-PostgreSQL's estimates are products and sums of fractions, so what restricts cannot raise them; but not everywhere. Two
-bounds of one column are a range, whose estimate is another than the product's. Equal columns are a class, of which
-other conditions are made. An outer join that becomes an inner one has its conditions applied earlier, where a row is
-the least that is expected. So a query is only of one table or of an inner join of two, and what is added to it is
-neither a bound nor an equality; a bound is tightened where it stands alone.
+PostgreSQL's estimates are products and sums of fractions, so a restriction cannot raise them, with three exceptions:
+
+- Two bounds of one column form a range, whose estimate is no product.
+- Equal columns form an equivalence class, from which the planner derives other conditions.
+- If an outer join becomes an inner join, its conditions are applied earlier, where the minimum of one row applies.
+
+So each query reads one table or an inner join of two. An added condition is neither a bound nor an equality. A bound is
+tightened in a query that has no other condition.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,15 +25,15 @@ from oracles.sql.core import known_core
 from oracles.sql.total_order import is_star
 
 CACHED: Final = 4096  # statements
-MOST: Final = 12  # pairs of a query: all are planned in one statement
+MOST: Final = 12  # pairs of a query; all are planned in one statement
 _BOUNDS: Final = {"<": 1, "<=": 1, ">": -1, ">=": -1}
-_LEAST, _MOST = "'-9223372036854775808'::bigint", "9223372036854775807"  # beyond what any integer column holds
+_LEAST, _MOST = "'-9223372036854775808'::bigint", "9223372036854775807"  # limits of all integer columns
 _SYSTEM: Final = frozenset({"cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"})
 
 
 @dataclass(frozen=True, slots=True)
 class Restriction:
-    """Two queries: of the rows that `wide` has, `narrow` keeps some."""
+    """Two queries; `narrow` returns a part of the rows of `wide`."""
 
     name: str
     wide: str
@@ -39,7 +42,7 @@ class Restriction:
 
 @lru_cache(CACHED)
 def restrictions(sql: str) -> tuple[Restriction, ...]:
-    """Return the pairs that can be made of a query: of itself if it is simple, else of each table that it joins."""
+    """Return the pairs made from a query: from itself if it is simple, else from each joined table."""
     select = known_core(sql)
     if select is None or select.withClause is not None:
         return ()
@@ -78,7 +81,7 @@ def _names(columns: Iterable[Any]) -> list[str]:
 
 
 class _Tables(Visitor):
-    """The tables of a join, by the names that columns have before them, with the conditions on each by itself."""
+    """The tables of a join by the qualifier of their columns, with the conditions on each alone and its columns."""
 
     def __init__(self, select: Any) -> None:
         super().__init__()
@@ -97,7 +100,7 @@ class _Tables(Visitor):
         return Skip
 
     def visit_JoinExpr(self, _ancestors: Any, node: Any) -> Any:
-        for side in (node.larg, node.rarg):  # conditions come after what they are about
+        for side in (node.larg, node.rarg):  # tables first, then the conditions on them
             self(side)
         self._take(node.quals)
         return Skip
@@ -116,11 +119,11 @@ class _Tables(Visitor):
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    source: str  # what follows FROM
-    condition: str  # what follows WHERE; empty: nothing
+    source: str  # the text after FROM
+    condition: str  # the text after WHERE; "": none
 
     def where(self, condition: str, shown: str = "1") -> str:
-        """Return the query for the rows that meet another condition."""
+        """Return the query for the rows that meet a condition ("": all rows)."""
         return f"SELECT {shown} FROM {self.source}" + (f" WHERE {condition}" if condition else "")
 
 
@@ -141,7 +144,7 @@ def _pairs(rows: _Rows, columns: list[str], condition: Any, shown: list[str]) ->
 
 
 def _tightened(rows: _Rows, bound: Any) -> Iterator[Restriction]:
-    """Yield a bound beside the loosest and the tightest there is."""
+    """Yield the pairs of a bound with the loosest and with the tightest possible one."""
     column, operator = _name(bound.lexpr), bound.name[-1].sval
     given = rows.where(text_of(bound))
     low, high = (rows.where(f"{column} {operator} {end}") for end in (_LEAST, _MOST))
@@ -151,7 +154,7 @@ def _tightened(rows: _Rows, bound: Any) -> Iterator[Restriction]:
 
 
 def _from(clause: Any) -> tuple[int, Any]:
-    """Return how many tables there are, one or two, and what joins them; 0 if it is anything else."""
+    """Return the number of tables, one or two, and their join condition; 0 for any other FROM clause."""
     only: Any = clause[0] if len(clause) == 1 else None
     if isinstance(only, ast.RangeVar):
         return 1, None
@@ -163,7 +166,7 @@ def _from(clause: Any) -> tuple[int, Any]:
 
 
 def _name(column: Any) -> str:
-    """Return a column as SQL; empty where it is no column of a table's own."""
+    """Return a column as SQL; "" for a star or a system column."""
     names = [getattr(field, "sval", "") for field in column.fields]
     return "" if not names[-1] or names[-1] in _SYSTEM else str(RawStream()(column))
 
@@ -177,7 +180,10 @@ def _is_bound(condition: Any) -> bool:
 
 
 def _equates(condition: Any) -> bool:
-    """Tell whether columns are held equal to each other, or may be, anywhere: what is around may be folded away."""
+    """Return whether any operator compares columns with each other.
+
+    Its place in the condition does not matter, because the planner may simplify the expression around it.
+    """
     return _Equating(condition).found
 
 

@@ -1,1 +1,1 @@
-"""Reading EXPLAIN."""
+"""Functions that read EXPLAIN's output."""

@@ -1,4 +1,4 @@
-"""Figures: what EXPLAIN (ANALYZE) reports of a feature at a plan node, and whether formulas over it hold.
+"""Figures that EXPLAIN (ANALYZE) reports for a feature at a plan node, and the evaluation of formulas over them.
 
 A figure that is missing, or no number, counts as 0; true counts as 1.
 """
@@ -21,12 +21,12 @@ class Figures:
 
     @property
     def join(self) -> str:
-        """The type of the join, such as Right Anti; "" where the node is none."""
+        """Return the join type, such as Right Anti; "" if the node is no join."""
         return str(self.node.get("Join Type", ""))
 
     @property
     def counters(self) -> Iterator[str]:
-        """Yield the counters of reach: bloom, bloom.left, bloom.left.emitted; feature.branch where no join decides."""
+        """Yield the counters of reach: bloom, bloom.left, bloom.left.emitted; without a join bloom.emitted."""
         yield self.feature.name
         prefix = self.feature.name
         if self.feature.joins and self.join:
@@ -46,7 +46,7 @@ class Figures:
                 yield invariant
 
     def holds(self, formula: Formula) -> bool:
-        """Return whether a formula may hold: rows are known only as an interval."""
+        """Return whether a formula may hold. Numbers of rows are known only as intervals."""
         text = text_of(formula.right[0]) if formula.right else None
         if text is not None:
             return bool(self.fields.get(formula.left[0]) == text)

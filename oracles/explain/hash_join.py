@@ -1,8 +1,7 @@
-"""Hash join identities: what holds of the figures that EXPLAIN (ANALYZE) tells of a hash join, as a table.
+"""Hash join identities: a table of conditions on the figures that EXPLAIN (ANALYZE) reports for a hash join.
 
-An identity is a name, the joins that it holds for, and a test. Figures are totals of all loops and participants. What
-was not run to its end (below LIMIT, in a subquery that asks for one row) has read more than it returned, so an identity
-says whether it needs the end.
+Figures are totals of all loops and participants. A join that was not executed to its end, such as below LIMIT, may have
+read rows whose results it did not return. So each identity states whether it needs the end (`at_end`).
 """
 
 from collections.abc import Callable
@@ -21,7 +20,7 @@ class Join:
 
     @property
     def kind(self) -> str:
-        """Return the type of join, such as Left, Right Anti."""
+        """Return the join type, such as Left or Right Anti."""
         return str(self.node["Join Type"])
 
     @property
@@ -36,22 +35,22 @@ class Join:
 
     @property
     def returned(self) -> Span:
-        """Return how many rows the join returned."""
+        """Return the number of rows that the join returned."""
         return rows(self.node)
 
     @property
     def formed(self) -> Span:
-        """Return how many rows the join formed: those that WHERE removed afterwards are counted in."""
+        """Return the number of joined rows, including those that a filter on the join removed."""
         return self.returned + total(self.node, "Rows Removed by Filter")
 
     @property
     def outer(self) -> Span:
-        """Return how many rows were read from the outer side."""
+        """Return the number of rows read from the outer side."""
         return rows(self._input("Outer"))
 
     @property
     def inner(self) -> Span:
-        """Return how many rows went into the hash table."""
+        """Return the number of rows inserted into the hash table."""
         return rows(self.hash)
 
     def _input(self, relation: str) -> Node:
@@ -63,15 +62,15 @@ Test = Callable[[Join], bool]
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What holds for each hash join of these types (all, if none is named)."""
+    """A condition that holds for each hash join of these types."""
 
     name: str
     holds: Test
-    kinds: frozenset[str] = frozenset()
-    at_end: bool = False  # only of a join that returned all of its rows
+    kinds: frozenset[str] = frozenset()  # join types; empty: all
+    at_end: bool = False  # holds only for a join that returned all of its rows
 
     def fails(self, join: Join) -> bool:
-        """Tell whether it is of this join and does not hold."""
+        """Return whether the condition applies to this join and does not hold."""
         if (self.kinds and join.kind not in self.kinds) or (self.at_end and not join.finished):
             return False
         return not self.holds(join)
@@ -93,7 +92,7 @@ def _built_once_a_loop(join: Join) -> bool:
     return loops(join.hash) == loops(join.node)
 
 
-# Facts of nodeHash.c and nodeHashjoin.c. What holds of the numbers of buckets is up to the oracle `buckets`.
+# Facts of nodeHash.c and nodeHashjoin.c. The oracle `buckets` has the identities of buckets.
 IDENTITIES: Final = (
     Identity(
         "inner join returns no more than all pairs",

@@ -1,4 +1,4 @@
-"""Hash memory: how much of it a statement may use, and ways to run a case with somewhat more."""
+"""Hash memory: the limit of a statement, and variations of a run with a somewhat higher limit."""
 
 import re
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Final
 from oracles.model.case import Case, Kind
 from oracles.model.mode import Mode
 
-DEFAULT_WORK_MEM: Final = "4MB"  # EXPLAIN (SETTINGS) leaves out what has its built-in value
+DEFAULT_WORK_MEM: Final = "4MB"  # EXPLAIN (SETTINGS) omits settings with their built-in value
 _DEFAULT_MULTIPLIER: Final = "2"
 _UNITS: Final = {"kB": 1, "MB": 1024, "GB": 1024**2, "TB": 1024**3}
 _SETS_WORK_MEM: Final = re.compile(r"\s*((?i:SET (?:LOCAL |SESSION )?work_mem)) *(?:=|(?i:TO)) *'?(\d+)([kMGT]B)'?\s*")
@@ -16,7 +16,7 @@ _SETS_WORK_MEM: Final = re.compile(r"\s*((?i:SET (?:LOCAL |SESSION )?work_mem)) 
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """A way to run a case: modes besides its own, other statements at some positions, or the same again."""
+    """A variation of a run: additional modes, replacement statements by position, or a repetition."""
 
     modes: tuple[Mode, ...] = ()
     instead: tuple[tuple[int, str], ...] = ()
@@ -24,18 +24,18 @@ class Variation:
 
 
 def allowance(settings: Mapping[str, str]) -> float:
-    """Return the kB that a hash table may take under these settings, which EXPLAIN told."""
+    """Return the memory limit of a hash table in kB under these settings, as EXPLAIN (SETTINGS) reports them."""
     multiplier = float(settings.get("hash_mem_multiplier", _DEFAULT_MULTIPLIER))
     return kilobytes(settings.get("work_mem", DEFAULT_WORK_MEM)) * multiplier
 
 
 def kilobytes(setting: str) -> int:
-    """Return an amount of memory in kB, from the form in which the server tells it."""
+    """Return the kB of an amount of memory in the server's format, such as 4MB."""
     return int(setting[:-2]) * _UNITS[setting[-2:]]
 
 
 def roomier(case: Case, work_mem: int, factor: float) -> Variation:
-    """Return the way with so many times `work_mem` (kB), which the case starts with, and what its statements set."""
+    """Return the variation with `factor` times the work_mem (kB) of the session and of SET statements in the case."""
     mode = Mode(f"work_mem * {factor}", (("work_mem", f"{int(work_mem * factor)}kB"),))
     instead = (
         (position, f"{found[1]} = '{int(kilobytes(found[2] + found[3]) * factor)}kB'")

@@ -1,4 +1,4 @@
-"""InconsistentFigures: figures of an explained statement that cannot all be true, whatever the other arm says."""
+"""Base of the oracles that find inconsistent figures in EXPLAIN (ANALYZE) of a single arm."""
 
 from abc import abstractmethod
 from collections import defaultdict
@@ -16,29 +16,29 @@ from oracles.model.sampling import Sample
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """What should hold of some node's figures and does not."""
+    """A violated identity of a node's figures."""
 
     name: str
     of: str  # kind of node
-    told: tuple[str, ...]  # figures, a line each
+    told: tuple[str, ...]  # figures, one line each
 
 
 class InconsistentFigures(Oracle):
-    """An oracle that judges each arm, the first one too, by what it tells itself in a share of cases."""
+    """An oracle that judges each arm, including the first one, by its own figures in a sample of the cases."""
 
     needs_another_arm: ClassVar[bool] = False
     samples: ClassVar[tuple[Sample, ...]] = (EXPLAINED,)
 
     @abstractmethod
     def contradictions(self, explained: Node) -> Iterator[Contradiction]:
-        """Yield what a statement's EXPLAIN (ANALYZE, FORMAT JSON) tells that cannot be."""
+        """Yield the violated identities in the EXPLAIN (ANALYZE, FORMAT JSON) output of a statement."""
 
     def runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
-        """Return the duel, and the explained runs of a share of cases."""
+        """Return the plain runs, and the explained runs of a sample of cases."""
         return duel(case, arms) + explained_runs(case, arms)
 
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...]:
-        """Return a finding for each identity that an arm breaks, else how many statements were looked at."""
+        """Return a finding for each identity that an arm violates, else the number of judged statements."""
         seen = {run.arm: observations[run] for run in explained_runs(case, arms)}
         broken: dict[str, dict[str, tuple[int, Contradiction]]] = defaultdict(dict)  # identity -> arm -> example
         for arm, observed in seen.items():

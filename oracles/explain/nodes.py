@@ -1,6 +1,6 @@
-"""Explanation: the plan of a statement and what it did, node by node, as EXPLAIN (ANALYZE, FORMAT JSON) told it.
+"""Plan nodes: a statement's plan and figures of its execution, as reported by EXPLAIN (ANALYZE, FORMAT JSON).
 
-Rows are told as the average of all loops, rounded: what a figure says of the total is an interval.
+Rows are reported as the rounded average of all loops, so a total is known only as an interval.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,11 +13,11 @@ from oracles.model.sampling import Sample
 
 Node = Mapping[str, Any]
 EXPLAINED: Final = Sample("explained", 6)
-PLANNER_CPU: Final = "Planner CPU Time"  # ms: not EXPLAIN's, but told beside it to those who ask
+PLANNER_CPU: Final = "Planner CPU Time"  # ms; not from EXPLAIN, but added to its output in planned runs
 
-# Nodes that read their input to its end before they return a row, however few of them are wanted then.
+# Nodes that read their whole input before they return a row.
 _BLOCKING: Final = frozenset({"Hash", "Sort"})
-# Nodes that have read all of their input when they have returned all of their rows.
+# Nodes that have read their whole input when they have returned all of their rows.
 _FINISHING: Final = frozenset(
     {
         *("Aggregate", "Append", "Gather", "Gather Merge", "Group", "Incremental Sort", "LockRows", "Materialize"),
@@ -29,7 +29,7 @@ _KEEPS_OUTER: Final = frozenset({"Left", "Anti", "Full"})
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A number known to lie between two others."""
+    """An interval that contains an unknown number."""
 
     low: float
     high: float
@@ -41,7 +41,7 @@ class Span:
         return Span(self.low * other.low, self.high * other.high)
 
     def may_be_at_most(self, other: "Span") -> bool:
-        """Tell whether it is not surely more than the other."""
+        """Return whether this number may be at most the other one."""
         return self.low <= other.high
 
     def __str__(self) -> str:
@@ -50,34 +50,34 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class LocatedNode:
-    """A node and where it stands."""
+    """A plan node and its place in the plan."""
 
     node: Node
-    path: tuple[int, ...]  # which child of which child of the top
-    participants: int  # processes that may run it: those below a Gather, and the leader
-    finished: bool  # surely returned all of its rows, in each of its loops
+    path: tuple[int, ...]  # numbers of children, from the top
+    participants: int  # processes that may execute it: the workers of a Gather above, and the leader
+    finished: bool  # certainly returned all of its rows, in each of its loops
 
 
 def explained_runs(case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
-    """Return the explained runs of a case: once on each arm, if it is among those and has what can be explained."""
+    """Return an explained run on each arm if the case is in the sample and has a query."""
     wanted = case in EXPLAINED and any(step.kind is Kind.QUERY for step in case.all_steps)
     return tuple(Run(arm, case.modes, explain=True) for arm in arms) if wanted else ()
 
 
 def plans(observed: CaseObservation) -> Iterator[tuple[int, Node]]:
-    """Yield the position of each step that was explained, with what EXPLAIN returned."""
+    """Yield position and EXPLAIN output of each explained step."""
     for position, seen in enumerate(observed.steps):
         if seen.plan and "Plan" in seen.plan:
             yield position, seen.plan
 
 
 def planning_time(explained: Node) -> float:
-    """Return the milliseconds that planning took: of the processor if they are known, else on the clock."""
+    """Return the planning time in ms: processor time if it is known, else elapsed time."""
     return float(explained.get(PLANNER_CPU, explained.get("Planning Time", 0)))
 
 
 def places(explained: Node) -> Iterator[LocatedNode]:
-    """Yield all nodes of a plan, each before those below it. EXPLAIN (ANALYZE) runs a statement to its end."""
+    """Yield all nodes of a plan, each before those below it. EXPLAIN (ANALYZE) executes a statement to its end."""
     yield from _below(LocatedNode(explained["Plan"], (), 1, finished=True))
 
 
@@ -92,7 +92,7 @@ def _below(place: LocatedNode) -> Iterator[LocatedNode]:
 
 
 def _finishes(place: LocatedNode, child: Node) -> bool:
-    """Tell whether the child surely returned all rows it had, in each of its loops."""
+    """Return whether the child certainly returned all of its rows, in each of its loops."""
     parent, relation = place.node, child.get("Parent Relationship", "")
     kind = parent["Node Type"]
     if relation in ("InitPlan", "SubPlan") or "Run Condition" in parent:
@@ -110,23 +110,23 @@ def _finishes(place: LocatedNode, child: Node) -> bool:
 
 
 def _surely_has_rows(join: Node) -> bool:
-    """Tell whether the hash table was never empty: the outer side of a join that is, is not read to its end."""
+    """Return whether the hash table was never empty. A join with an empty one does not read its whole outer side."""
     inner = join["Plans"][-1]
     return loops(inner) == 1 and rows(inner).low > 0
 
 
 def loops(node: Node) -> int:
-    """Return how often a node was run, by all participants."""
+    """Return the number of executions of a node, by all participants."""
     return int(node.get("Actual Loops", 0))
 
 
 def rows(node: Node) -> Span:
-    """Return how many rows the node returned in all of its loops."""
+    """Return the number of rows that the node returned in all of its loops."""
     return total(node, "Actual Rows")
 
 
 def total(node: Node, name: str) -> Span:
-    """Return the sum over all loops of what is told as their average: in whole numbers, or with two decimals."""
+    """Return the sum over all loops of a figure reported as average: a whole number, or one with two decimals."""
     value, times = node.get(name, 0), loops(node)
     unsure = 0.0 if times <= 1 else times * (0.5 if isinstance(value, int) else 0.005)
     return Span(max(0.0, value * times - unsure), value * times + unsure)

@@ -1,4 +1,4 @@
-"""Plan shape: the tree of node types of a plan, as short text, and the mere kinds of nodes that it is made of."""
+"""Plan shape: the tree of a plan's node types as short text, and the set of its node types."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -9,15 +9,18 @@ _UNREMARKABLE: Final = frozenset({"", "Inner", "Simple", "Plain"})
 
 
 def plan_shape(explained: Mapping[str, Any] | None) -> str:
-    """Return the shape of what EXPLAIN (FORMAT JSON) returned, such as `Hash Join(Seq Scan, Hash(Seq Scan))`.
+    """Return the shape of an EXPLAIN (FORMAT JSON) plan, such as `Hash Join(Seq Scan, Hash(Seq Scan))`.
 
-    Children of equal shape below an Append are written once, so the number of partitions does not matter.
+    Children of equal shape below an Append occur once, so that the shape does not depend on the number of partitions.
     """
     return _shape(explained["Plan"]) if explained and "Plan" in explained else "unknown plan"
 
 
 def plan_kinds(explained: Mapping[str, Any] | None) -> str:
-    """Return the kinds of nodes in it, sorted: fewer than shapes by far, so that queries with one bug meet."""
+    """Return the sorted kinds of nodes in a plan.
+
+    There are far fewer of these than shapes, so queries that show the same bug have one fingerprint.
+    """
     kinds = _kinds(explained["Plan"]) if explained and "Plan" in explained else {"unknown"}
     return ", ".join(sorted(kinds))
 
@@ -36,7 +39,7 @@ def _shape(node: Mapping[str, Any]) -> str:
 
 
 def _words(node: Mapping[str, Any]) -> Iterator[str]:
-    """How the node works, as far as another way of working is other code, then its type."""
+    """Yield the properties of a node that select other code, then its type."""
     if node.get("Parallel Aware"):
         yield "Parallel"
     for key in ("Partial Mode", "Join Type", "Strategy", "Operation"):

@@ -1,15 +1,15 @@
-"""Other batches: hash joins that rightly write other numbers of blocks than the reference's, as buckets are others.
+"""Batches of hash joins: blocks written to their files, and joins that legally write more than the reference's.
 
-More batches. A server that counts the array of buckets begins with more of them where the tuples that the planner
-expects would just have fitted without it (ExecChooseHashTableSize), and doubles them when the tuples that came and the
-array are more than the memory (ExecHashTableInsert, ExecHashIncreaseNumBatches). EXPLAIN tells all of that: rows and
-width expected, the peak, which is no less than what was there when batches were doubled, buckets, and both numbers.
+A join may legally write more for two reasons:
 
-Other tuples in them. The number of buckets says which bits of a hash value are the number of the batch
-(ExecHashGetBucketAndBatch), so with as many batches, other tuples are in the first one, which is not written. But no
-more is written than all tuples, once: those that the reference wrote, and those that it had in memory.
+More batches. A server that counts the array of buckets as memory starts with more batches if the tuples that the
+planner expects just fit without the array (ExecChooseHashTableSize). It doubles the batches when tuples and array
+exceed the memory (ExecHashTableInsert, ExecHashIncreaseNumBatches). EXPLAIN reports all figures of that: expected rows
+and width, buckets, both numbers of batches, and the peak, which is at least the memory when batches were doubled.
 
-Batches: what EXPLAIN tells of hash tables that do not fit into memory, and of the files that their tuples go to.
+Other tuples in them. The number of buckets determines the bits of a hash value that are the number of the batch
+(ExecHashGetBucketAndBatch). So with an equal number of batches, other tuples are in the first one, which is not
+written. But each tuple is written at most once. So the limit is what the reference wrote, plus what it had in memory.
 """
 
 from collections.abc import Iterable, Set
@@ -19,41 +19,41 @@ from oracles.buckets import BATCHES, BUCKETS, FEWEST, LEAST_TUPLE, ORIGINAL, PEA
 from oracles.explain.hash_memory import allowance
 from oracles.explain.nodes import LocatedNode, Node, loops, places, rows
 
-WRITTEN: Final = "Temp Written Blocks"  # of a node and all below it
+WRITTEN: Final = "Temp Written Blocks"  # of a node and all nodes below
 CHUNK_BLOCKS: Final = 4  # STS_CHUNK_PAGES
 
 
 def shares(place: LocatedNode) -> int:
-    """Return how many participants give a table their memory: all of them, or the one that it is private to."""
+    """Return the number of participants whose memory a hash table may use: all for a shared one, else one."""
     return place.participants if is_shared(place.node) else 1
 
 
 def splits(explained: Node, path: tuple[int, ...]) -> bool:
-    """Tell whether the node at this path needs more than one batch."""
+    """Return whether the node at this path has more than one batch."""
     return any(place.path == path and place.node.get("Hash Batches", 1) > 1 for place in places(explained))
 
 
 def is_shared(node: Node) -> bool:
-    """Tell whether participants of a parallel plan have the table in common."""
+    """Return whether the participants of a parallel plan share the table."""
     return bool(node.get("Parallel Aware"))
 
 
 def has_uneven_batches(explained: Node, path: tuple[int, ...] | None = None) -> bool:
-    """Tell whether a table, or that at this path, has batches, one of which is larger than its memory."""
+    """Return whether a table of the plan, or the one at this path, has several batches and exceeds its memory."""
     allowed = allowance(explained.get("Settings", {}))
     tables = (place for place in places(explained) if place.node.get("Hash Batches", 1) > 1)
     return any(place.node.get(PEAK, 0) > allowed * shares(place) for place in tables if path in (None, place.path))
 
 
 def own_written(node: Node) -> int:
-    """Return how many blocks a node itself wrote: what is not in one batch, is in the files of others."""
+    """Return the number of blocks that a node wrote, without the nodes below."""
     below: int = sum(child.get(WRITTEN, 0) for child in node.get("Plans", ()))
     written: int = node.get(WRITTEN, 0)
     return written - below
 
 
 def written_without(explained: Node, joins: Set[tuple[int, ...]]) -> int:
-    """Return how many blocks a plan wrote but for hash joins at these paths, and their tables."""
+    """Return the number of blocks that a plan wrote, without hash joins at these paths and their tables."""
     top: int = explained["Plan"].get(WRITTEN, 0)
     apart = (place.node for place in places(explained) if place.path in joins or _is_table_of(place, joins))
     return top - sum(map(own_written, apart))
@@ -64,7 +64,7 @@ def _is_table_of(place: LocatedNode, joins: Set[tuple[int, ...]]) -> bool:
 
 
 def partial_blocks(join: Node) -> int:
-    """Return how many blocks of a hash join's batch files may be written partly: two files a batch and loop."""
+    """Return the number of blocks in a hash join's batch files that may be partial: two files per batch and loop."""
     hashes: Iterable[Node] = (child for child in join.get("Plans", ()) if join["Node Type"] == "Hash Join")
     files = sum(2 * node.get("Hash Batches", 1) for node in hashes if node.get("Hash Batches", 1) > 1) * loops(join)
     return int(files * (CHUNK_BLOCKS if is_shared(join) else 1))
@@ -72,14 +72,14 @@ def partial_blocks(join: Node) -> int:
 
 _BLOCK: Final = 8192
 ORIGINAL_BATCHES: Final = "Original Hash Batches"
-_FOR_TUPLES: Final = 0.98  # of the memory: SKEW_HASH_MEM_PERCENT may be kept for the most common values
+_FOR_TUPLES: Final = 0.98  # of the memory; SKEW_HASH_MEM_PERCENT may be reserved for the most common values
 _ALIGNMENT: Final = 8  # MAXIMUM_ALIGNOF
 
 Path = tuple[int, ...]
 
 
 def joins_short_of_memory(ours: Node, theirs: Node) -> frozenset[Path]:
-    """Return the paths of hash joins that need the batches that they have beyond those of the reference's."""
+    """Return the paths of hash joins that have more batches than the reference's, and need them."""
     allowed = allowance(theirs.get("Settings", {})) * 1024
     pairs = zip(places(ours), places(theirs), strict=True)
     return frozenset(
@@ -97,9 +97,9 @@ def _needs_more(before: LocatedNode, after: LocatedNode, allowed: float) -> bool
 
 
 def _were_expected(before: LocatedNode, after: LocatedNode, allowed: float) -> bool:
-    """Tell whether half as many batches have no room for buckets beside the tuples that the planner expects.
+    """Return whether half as many batches lack memory for the buckets and the tuples that the planner expects.
 
-    A Parallel Hash has the memory of all participants as long as that makes it a single batch, or that of one.
+    A Parallel Hash may use the memory of all participants if that makes a single batch sufficient, else that of one.
     """
     node, shared = after.node, bool(after.node.get("Parallel Aware"))
     combined = shared and before.node[ORIGINAL_BATCHES] == 1
@@ -111,13 +111,16 @@ def _were_expected(before: LocatedNode, after: LocatedNode, allowed: float) -> b
 
 
 def _was_full(table: LocatedNode, allowed: float) -> bool:
-    """Tell whether there was no room for tuples and buckets. What a Parallel Hash had at its peak, nobody tells."""
+    """Return whether tuples and buckets may have exceeded the memory.
+
+    True for a Parallel Hash, whose peak is unknown.
+    """
     node = table.node
     return bool(node.get("Parallel Aware")) or node[PEAK] * 1024 + node[BUCKETS] * POINTER > allowed
 
 
 def joins_divided_otherwise(ours: Node, theirs: Node) -> frozenset[Path]:
-    """Return the paths of hash joins with as many batches, other tuples in them, and none written twice."""
+    """Return the paths of hash joins that have as many batches with other tuples, and wrote no tuple twice."""
     pairs = zip(places(ours), places(theirs), strict=True)
     return frozenset(
         after.path
@@ -134,7 +137,7 @@ def _input(join: Node, side: str) -> Node:
 
 
 def _has_others(ours: Node, theirs: Node) -> bool:
-    """Tell whether both tables have batches, as many as planned, and put tuples into them by other bits."""
+    """Return whether both tables have the planned number of batches, but assign tuples to them by other bits."""
     if BATCHES not in ours or BATCHES not in theirs or loops(theirs) != 1:
         return False
     numbers = {node[name] for node in (ours, theirs) for name in (BATCHES, ORIGINAL_BATCHES)}
@@ -142,7 +145,7 @@ def _has_others(ours: Node, theirs: Node) -> bool:
 
 
 def _wrote_once(ours: Node, theirs: Node) -> bool:
-    """Tell whether a join and its table wrote no more than all their tuples: what the reference wrote and kept."""
+    """Return whether a join and its table wrote no more than all their tuples: what the reference wrote and kept."""
     outer, table = (_input(ours, side) for side in ("Outer", "Inner"))
     kept = -(-table[PEAK] * 1024 // _BLOCK)
     probing = max(own_written(ours), -(-rows(outer).high * _size(outer) // _BLOCK))
@@ -151,5 +154,5 @@ def _wrote_once(ours: Node, theirs: Node) -> bool:
 
 
 def _size(node: Node) -> int:
-    """Return the bytes of a tuple of the width that the planner expects, in memory; in a file it has no more."""
+    """Return the size in memory, in bytes, of a tuple of the expected width; in a file it is not larger."""
     return int(LEAST_TUPLE + -(-node["Plan Width"] // _ALIGNMENT) * _ALIGNMENT)

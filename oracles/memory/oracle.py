@@ -1,28 +1,33 @@
-"""Memory: no statement takes more memory than it may, or writes more to temporary files, than the reference arm does.
+"""Memory: no statement may exceed its memory limit, or write more to temporary files, unless the reference does, too.
 
-Figures are those of EXPLAIN (ANALYZE, BUFFERS, SETTINGS): exact, of one statement, and the server's own. They are
-compared where both arms ran the same plan, over the same rows.
+The figures are those of EXPLAIN (ANALYZE, BUFFERS, SETTINGS): exact, of a single statement, and measured by the server.
+They are compared if both arms executed the same plan over the same rows.
 
-Peak memory. A node may use work_mem * hash_mem_multiplier (get_hash_memory_limit), and a Parallel Hash that much for
-each participant as long as it has a single batch (ExecChooseHashTableSize). Legal excess exists: one key's tuples
-cannot be split, so growth is given up (ExecHashIncreaseNumBatches); a tuple is inserted first, and batches are doubled
-after it (ExecHashTableInsert), so a tuple wider than the bucket array (8 kB at least) may stand out. The former the
-reference shows too: its own peak is allowed wherever it is above the allowance, and buckets on top of that, if it does
-not count its own, which a table of one tuple tells. The latter depends on where in the table the wide tuple falls, so
-what stands out must do so again under a somewhat larger allowance, unless the plan is another there.
+**Peak memory.** A node may use work_mem * hash_mem_multiplier (get_hash_memory_limit). A Parallel Hash may use as much
+for each participant if it has a single batch (ExecChooseHashTableSize). There are three legal kinds of excess:
 
-Temporary files. Blocks are counted as they are written (BufFileDumpBuffer), the last of a file as a whole one. A hash
-join has two files a batch, which are flushed once, when they are first read: so many blocks, and no more, are noise.
-A Parallel Hash has them for each participant, and writes chunks of STS_CHUNK_PAGES blocks (sharedtuplestore.c).
-A server that counts the array of buckets, of at most 8 bytes a tuple, needs batches for somewhat fewer tuples than one
-that does not, and more of them at the border. So an excess must show again with that much more memory.
-Where the plan is another there, the figures have to tell which joins need their batches; which tuples are in as many
-batches depends on the number of buckets (oracles/memory/oracle/batches.py). All other joins must have written more.
-And which batch a key is in is up to each server: where one key's tuples fill more than a batch, they may be in the
-first, or else be written, and be there with more keys or fewer. Then fewer or more blocks of other batches are written.
+- The tuples of one key cannot be split, so the server stops adding batches (ExecHashIncreaseNumBatches). That happens
+  on the reference, too, so its peak is allowed if it is above the limit.
+- Buckets, if the reference does not count its own. A run with a table of one tuple shows whether it does.
+- The server inserts a tuple before it doubles the batches (ExecHashTableInsert). So a tuple wider than the bucket array
+  (at least 8 kB) may exceed the limit, depending on its position in the table. An excess must therefore occur again
+  with a somewhat larger limit, unless the plan is another one there.
 
-Who does how much of a parallel plan is a matter of timing, also how many take part, and so how many files there are.
-So all runs of the suspect must exceed all of the reference, and files count where both did the same in each node.
+**Temporary files.** Blocks are counted when they are written (BufFileDumpBuffer), the last one of a file as a whole
+block. A hash join has two files per batch. They are flushed once, when they are first read. That number of blocks is
+tolerated. A Parallel Hash has these files for each participant, and writes chunks of STS_CHUNK_PAGES blocks
+(sharedtuplestore.c). There are three legal kinds of excess:
+
+- A server that counts the array of buckets, at most 8 bytes per tuple, needs batches for somewhat fewer tuples. So an
+  excess must occur again with that much more memory. If the plan is another one there, the figures must show which
+  joins need their batches.
+- The number of buckets determines which tuples are in which batch (`batches`). All other joins must have written more.
+- The tuples of one key may fill more than a batch. Each server decides whether they are in the first batch or written,
+  and with how many other keys. So other blocks are written.
+
+Timing determines the work of each participant of a parallel plan, their number, and so the number of files. So each
+run of the suspect must exceed each run of the reference, and files are compared only if both did the same work in each
+node.
 """
 
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -53,8 +58,8 @@ from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
 from oracles.model.sampling import Sample
 
-_REPETITIONS: Final = tuple(Variation(repetition=number) for number in REPETITIONS)  # by chance: in 1 of 16,000
-_ROOMIER: Final = (9 / 8, 5 / 4)  # times work_mem: little enough for most hash tables to need batches still
+_REPETITIONS: Final = tuple(Variation(repetition=number) for number in REPETITIONS)  # by chance alone: 1 of 16,000
+_ROOMIER: Final = (9 / 8, 5 / 4)  # factors of work_mem, so small that most hash tables still need batches
 
 _CANARY: Final = canary_case(
     query("SELECT canary.n, nest.name FROM canary LEFT JOIN nest ON canary.n = nest.n"),
@@ -65,16 +70,16 @@ _CANARY: Final = canary_case(
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """What the suspect took more of than it may, at a node of a step."""
+    """An excess of the suspect at a node of a step; `what` is the figure."""
 
     step: int
     path: tuple[int, ...]
     what: str
 
 
-Excesses = Mapping[Excess, tuple[str, str]]  # with what was expected, and what came instead
+Excesses = Mapping[Excess, tuple[str, str]]  # excess -> texts of expected and actual figure
 
-# What it takes for one tuple says whether buckets are counted.
+# The memory for one tuple shows whether buckets are counted.
 _ONE_TUPLE: Final = "SELECT FROM (VALUES (1)) AS a (n) FULL JOIN (VALUES (1)) AS b (n) ON a.n = b.n"
 
 
@@ -99,7 +104,7 @@ class _MemoryPair(Pair):
         return (*verdicts, Agree(len(clean))) if clean or not verdicts else tuple(verdicts)
 
     def _settled(self, excess: Excess, said: tuple[str, str]) -> Finding | Unstable | Inconclusive:
-        """Decide by all runs: each of the suspect's against each of the reference's, and those with more memory."""
+        """Return the verdict on an excess, after comparison of each run of the suspect with each of the reference."""
         ways = (Variation(), *_REPETITIONS)
         if not all(excess in self._excesses(ours, theirs) for ours in ways for theirs in ways):
             return Unstable(f"{excess.what}: not in all runs")
@@ -109,11 +114,11 @@ class _MemoryPair(Pair):
         if excess.what.startswith(PEAK) and self._is_uncounted(excess):
             return Inconclusive("the reference does not count buckets")
         if excess.what.startswith(PEAK) and self._is_divided_otherwise(excess):
-            return Inconclusive("a batch is larger than memory, and what else is in it is up to the arm")
+            return Inconclusive("a batch is larger than memory, and its other tuples differ between arms")
         if excess.what == WRITTEN and self._is_for_buckets(excess):
             return Inconclusive("joins need other batches for their buckets")
         if excess.what == WRITTEN and self._is_uneven(excess):
-            return Inconclusive("a batch is larger than memory, and is the first one, or not, as the arm has it")
+            return Inconclusive("a batch is larger than memory, and may be the first one, which is not written")
         plan = dict(plans(self._seen(self.suspect)))[excess.step]
         return Finding(
             oracle=Memory.name,
@@ -127,7 +132,7 @@ class _MemoryPair(Pair):
         )
 
     def _stands_out(self, excess: Excess, way: Variation) -> bool:
-        """Tell whether it exceeds in this way too, unless the plan or the need for batches is another there."""
+        """Return whether the excess occurs in this variation, too, or the plan or the need for batches is another."""
         ours, theirs = self._seen(self.reference, way), self._seen(self.suspect, way)
         if excess.step not in comparable_steps(ours, theirs)[0]:
             return True
@@ -136,14 +141,14 @@ class _MemoryPair(Pair):
         return other or excess in self._excesses(way, way)
 
     def _outweighs(self, excess: Excess, way: Variation) -> bool:
-        """Tell whether more is written even with room for what the reference may not count, unless plans differ."""
+        """Return whether more is written even with memory for uncounted buckets, or plans differ."""
         ours, theirs = self._seen(self.reference), self._seen(self.suspect, way)
         return excess.step not in comparable_steps(ours, theirs)[0] or excess in excesses(ours, theirs)
 
     def _is_for_buckets(self, excess: Excess) -> bool:
-        """Tell whether only joins write more that rightly have other batches.
+        """Return whether only joins that legally have other batches write more.
 
-        That a join has more of them counts only where a way with room for the buckets says nothing.
+        A join with more batches is excused only if runs with memory for the buckets have another plan.
         """
         ours = self._seen(self.reference)
         ways = (self._seen(self.suspect, way) for way in self._roomier())
@@ -153,7 +158,7 @@ class _MemoryPair(Pair):
         return not any(_written(before, after, more | joins_divided_otherwise(before, after)))
 
     def _is_uncounted(self, excess: Excess) -> bool:
-        """Tell whether it is only buckets on top of what the reference took, which does not count its own."""
+        """Return whether the excess is at most the buckets, which the reference does not count."""
         ours, theirs = (_node_at(self._seen(arm), excess) for arm in (self.reference, self.suspect))
         if ours.get(PEAK, 0) + 1 < theirs.get(PEAK, 0) - theirs.get(BUCKETS, 0) * POINTER / 1024:
             return False
@@ -162,13 +167,13 @@ class _MemoryPair(Pair):
         return any(table[PEAK] * 1024 < table[BUCKETS] * POINTER for table in tables)
 
     def _is_divided_otherwise(self, excess: Excess) -> bool:
-        """Tell whether the reference's table is too large as well, and has other tuples in its largest batch."""
+        """Return whether the reference's table exceeds its memory, too, with other tuples in its largest batch."""
         plan = dict(plans(self._seen(self.reference)))[excess.step]
         ours, theirs = (_node_at(self._seen(arm), excess) for arm in (self.reference, self.suspect))
         return has_uneven_batches(plan, excess.path) and own_written(ours) != own_written(theirs)
 
     def _is_uneven(self, excess: Excess) -> bool:
-        """Tell whether on either arm some table has tuples beyond its memory that no number of batches divides."""
+        """Return whether a table on either arm has a batch larger than its memory."""
         explained = (dict(plans(self._seen(arm)))[excess.step] for arm in (self.reference, self.suspect))
         return any(map(has_uneven_batches, explained))
 
@@ -176,7 +181,7 @@ class _MemoryPair(Pair):
         return excesses(self._seen(self.reference, ours), self._seen(self.suspect, theirs))
 
     def _roomier(self) -> tuple[Variation, ...]:
-        """Return ways in which all work_mem that statements had is larger, whoever set it."""
+        """Return variations with a larger work_mem for all statements, by whatever means it was set."""
         settings = [plan.get("Settings", {}) for _, plan in plans(self._seen(self.reference))]
         allowed = min((kilobytes(each.get("work_mem", DEFAULT_WORK_MEM)) for each in settings), default=0)
         return tuple(roomier(self.case, allowed, factor) for factor in _ROOMIER)
@@ -195,7 +200,7 @@ class _MemoryPair(Pair):
 
 
 class Memory(Sampled):
-    """What an arm takes must be allowed, or be what the other arm takes too."""
+    """Memory beyond the limit, or more temporary files than on the reference."""
 
     name: ClassVar[str] = "memory"
     samples: ClassVar[tuple[Sample, ...]] = (EXPLAINED,)
@@ -203,12 +208,12 @@ class Memory(Sampled):
     pair = _MemoryPair
 
     def looks(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
-        """Return the explained runs of a share of cases."""
+        """Return the explained runs of a sample of cases."""
         return explained_runs(case, arms)
 
 
 def comparable_steps(reference: CaseObservation, suspect: CaseObservation) -> tuple[set[int], str]:
-    """Return the steps at which both arms did the same work, and why others, if any, cannot be compared."""
+    """Return the steps in which both arms did the same work, and the reason why others, if any, are not comparable."""
     if reference.residue is None or suspect.residue is None:
         return set(), "connection lost"
     ours, theirs = dict(plans(reference)), dict(plans(suspect))
@@ -217,7 +222,7 @@ def comparable_steps(reference: CaseObservation, suspect: CaseObservation) -> tu
 
 
 def _is_comparable(ours: Node, theirs: Node) -> bool:
-    """Tell whether plans are the same and, unless timing has a say, did the same."""
+    """Return whether the plans are the same and, unless they are parallel, did the same work."""
     same_plan = plan_shape(ours) == plan_shape(theirs) and len(list(places(ours))) == len(list(places(theirs)))
     parallel = any(place.participants > 1 for place in places(ours))
     return same_plan and (parallel or _same_work(ours["Plan"], theirs["Plan"]))
@@ -233,7 +238,7 @@ def _same_work(ours: Node, theirs: Node) -> bool:
 
 
 def excesses(reference: CaseObservation, suspect: CaseObservation) -> Excesses:
-    """Return what the suspect took more of than it may."""
+    """Return the excesses of the suspect over the reference."""
     ours, theirs = dict(plans(reference)), dict(plans(suspect))
     found = {}
     for step in sorted(comparable_steps(reference, suspect)[0]):
@@ -255,8 +260,8 @@ def _peaks(ours: Node, theirs: Node) -> Iterator[_Told]:
 
 
 def _written(ours: Node, theirs: Node, left_out: Set[Path] = frozenset()) -> Iterator[_Told]:
-    """Yield what is written too much, without what these hash joins wrote."""
+    """Yield the excess of written blocks, if any, without those of the hash joins at these paths."""
     before, after = (written_without(explained, left_out) for explained in (ours, theirs))
     noise = sum(partial_blocks(place.node) for place in places(theirs) if place.path not in left_out)
     if after > before + noise and _same_work(ours["Plan"], theirs["Plan"]):
-        yield (), WRITTEN, f"at most {before} + {noise}, as the last block of each file is counted whole", f"{after}"
+        yield (), WRITTEN, f"at most {before} + {noise} for the last blocks of files, which may be partial", f"{after}"

@@ -1,1 +1,1 @@
-"""Reading, building and rewriting queries, and whether the data determine their rows."""
+"""Analysis, construction and rewriting of queries, and whether the data determine their rows."""

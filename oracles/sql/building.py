@@ -1,6 +1,6 @@
-"""Query building: parts of syntax trees put together, and a tree printed only if it is read back as the same.
+"""Query construction: syntax trees combined from parts, and printed only if parsing returns the same tree.
 
-No node may be in a tree twice: pglast's printer and visitors go by position.
+No node may occur twice in a tree, because pglast's printer and visitors depend on its position.
 """
 
 from typing import Any
@@ -22,26 +22,26 @@ def expression(sql: str) -> Any:
 
 
 def text_of(value: Any) -> str:
-    """Return an expression as SQL; empty where that would not be read as the same."""
+    """Return an expression as SQL; "" if parsing that would not return the same tree."""
     text = str(RawStream()(value))
     return text if expression(text) == value else ""
 
 
 def printed(statement: Any) -> str:
-    """Return the statement as SQL; empty where that would not be read as the same."""
+    """Return the statement as SQL; "" if parsing that would not return the same tree."""
     sql = str(RawStream()(statement))
     return sql if snippet(sql) == statement else ""
 
 
 def conjuncts(where: Any) -> list[Any]:
-    """Return the conditions that all must hold."""
+    """Return the operands of a conjunction: one for any other condition, none for None."""
     if isinstance(where, ast.BoolExpr) and where.boolop == BoolExprType.AND_EXPR:
         return list(where.args or ())
     return [] if where is None else [where]
 
 
 def all_of(*conditions: Any) -> Any:
-    """Return the condition that all of these hold, as far as they are there; None if none is."""
+    """Return the conjunction of these conditions, some of which may be None; None if all are."""
     there = tuple(each for condition in conditions for each in conjuncts(condition))
     if len(there) < 2:
         return there[0] if there else None
@@ -49,27 +49,27 @@ def all_of(*conditions: Any) -> Any:
 
 
 def any_of(*conditions: Any) -> Any:
-    """Return the condition that one of these holds."""
+    """Return the disjunction of these conditions."""
     return ast.BoolExpr(boolop=BoolExprType.OR_EXPR, args=conditions)
 
 
 def negated(condition: Any) -> Any:
-    """Return NOT the condition."""
+    """Return the negation of the condition."""
     return ast.BoolExpr(boolop=BoolExprType.NOT_EXPR, args=(condition,))
 
 
 def is_null(value: Any) -> Any:
-    """Return the condition that it is null."""
+    """Return the condition `value IS NULL`."""
     return ast.NullTest(arg=value, nulltesttype=NullTestType.IS_NULL, argisrow=False)
 
 
 def is_not_null(value: Any) -> Any:
-    """Return the condition that it is not null."""
+    """Return the condition `value IS NOT NULL`."""
     return ast.NullTest(arg=value, nulltesttype=NullTestType.IS_NOT_NULL, argisrow=False)
 
 
 def union_all(first: Any, *others: Any) -> Any:
-    """Return the rows of all queries; what the first brings in WITH is for all of them."""
+    """Return the UNION ALL of the queries; the WITH of the first applies to all of them."""
     union = first
     for other in others:
         left, union = union, snippet("SELECT 1 UNION ALL SELECT 2")
@@ -82,12 +82,12 @@ def union_all(first: Any, *others: Any) -> Any:
 
 
 def digest(select: Any) -> Any:
-    """Return the query for the number of its rows and a hash of them all; its WITH is on top."""
+    """Return the query for the number of the rows of `select` and a hash of them all. Its WITH moves to the top."""
     return _around("SELECT count(*), sum(hashtextextended(q::text, 0)) FROM (SELECT) AS q", select)
 
 
 def counted(select: Any) -> Any:
-    """Return the query for the number of its rows; its WITH is on top."""
+    """Return the query for the number of the rows of `select`. Its WITH moves to the top."""
     return _around("SELECT count(*) FROM (SELECT) AS q", select)
 
 
@@ -99,17 +99,17 @@ def _around(sql: str, select: Any) -> Any:
 
 
 def has_subquery(value: Any) -> bool:
-    """Tell whether there is a subquery in an expression."""
+    """Return whether there is a subquery in an expression."""
     return bool(_Found(value).subqueries)
 
 
 def columns_in(value: Any) -> list[Any]:
-    """Return the columns that an expression refers to outside of subqueries."""
+    """Return the column references in an expression outside of subqueries."""
     return _Found(value).columns
 
 
 def has_null_test(value: Any) -> bool:
-    """Tell whether IS NULL or IS NOT NULL is in an expression, outside of subqueries."""
+    """Return whether IS NULL or IS NOT NULL is in an expression, outside of subqueries."""
     return bool(_Found(value).null_tests)
 
 

@@ -1,8 +1,7 @@
-"""Own views: which names hide what a query's text does not tell, as the case itself says what is behind them.
+"""Views of the case: relations and functions whose behaviour a query's text does not show.
 
-A view may cut rows in no order, or call what is volatile; a function may have the name of a known one. What a foreign
-table says of its rows is believed and not checked, so a condition may be taken to hold, or not to, for rows that are
-otherwise.
+A view may apply LIMIT without an order, or call a volatile function. A function may have the name of a known one. The
+server does not check constraints of a foreign table, so the planner may rely on conditions that the rows violate.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,8 +21,9 @@ _BELIEVED: Final = frozenset({ConstrType.CONSTR_CHECK, ConstrType.CONSTR_NOTNULL
 
 
 def hiding(steps: Iterable[Step]) -> frozenset[str]:
-    """Return the names of views not known to return the same each time, of functions, and of foreign tables that say
-    something of their rows, that these steps make.
+    """Return the names of created views that may be nondeterministic, functions, and foreign tables with constraints.
+
+    A view that uses one of these is among them.
     """
     found: set[str] = set()
     for name, used in _all_made(steps):
@@ -33,7 +33,7 @@ def hiding(steps: Iterable[Step]) -> frozenset[str]:
 
 
 def made_by(steps: Iterable[Step]) -> frozenset[str]:
-    """Return the names of all views and functions that these steps make, and of foreign tables as in `hiding`."""
+    """Return the names of all created views and functions, and of foreign tables with constraints."""
     return frozenset(name for name, _ in _all_made(steps))
 
 
@@ -44,7 +44,7 @@ def used_by(sql: str) -> frozenset[str]:
 
 
 def _all_made(steps: Iterable[Step]) -> Iterator[tuple[str, frozenset[str] | None]]:
-    """Yield what steps make, as `_made` tells it; what cannot make any is not parsed."""
+    """Yield the results of `_made` for all steps; only steps with a keyword in question are parsed."""
     for step in steps:
         if any(word in step.sql.upper() for word in _MAKING):
             yield from _made(step.sql)
@@ -52,8 +52,9 @@ def _all_made(steps: Iterable[Step]) -> Iterator[tuple[str, frozenset[str] | Non
 
 @lru_cache(CACHED)
 def _made(sql: str) -> tuple[tuple[str, frozenset[str] | None], ...]:
-    """Return the views, functions and such foreign tables that a statement makes, with what they use; None where it is
-    not all known.
+    """Return the created views, functions and foreign tables with constraints, each with the names that it uses.
+
+    None instead of the names if the view may be nondeterministic, and for functions and foreign tables.
     """
     made = _Made()
     made(trees(sql))

@@ -1,4 +1,4 @@
-"""Query core: the SELECT that says which rows a query is about, without what only counts, orders or cuts them."""
+"""Query core: the innermost SELECT that determines a query's rows, below parts that only count, order or limit them."""
 
 from typing import Any
 
@@ -15,9 +15,9 @@ _WHOLE = ("whereClause", "groupClause", "havingClause", "distinctClause", "windo
 
 
 def core(sql: str) -> Any:
-    """Return a fresh tree of the core with all that its query has in WITH; None if there is none, or it is no SELECT.
+    """Return a new tree of the core with the query's WITH, but without ORDER BY, LIMIT and OFFSET.
 
-    ORDER BY, LIMIT and OFFSET are gone: it has all of the rows.
+    None if the text is no single SELECT, or has no core.
     """
     select = fresh_select(sql)
     if not _selects(select):
@@ -35,7 +35,7 @@ def core(sql: str) -> Any:
 
 
 def known_core(sql: str) -> Any:
-    """Return the core if all in it is known to give the same each time, else None."""
+    """Return the core if it is known to be deterministic, else None."""
     select = core(sql)
     return select if select is not None and is_deterministic(select) else None
 
@@ -46,7 +46,7 @@ def _selects(node: Any) -> bool:
 
 
 def _within(select: Any) -> Any:
-    """Return the subquery whose rows are all that this query shows or aggregates as a whole, if it can be a core."""
+    """Return the subquery whose rows this query only returns or aggregates as a whole, if it can be a core."""
     only = select.fromClause[0] if len(select.fromClause) == 1 else None
     if not isinstance(only, ast.RangeSubselect) or only.lateral or any(getattr(select, name) for name in _WHOLE):
         return None
@@ -66,17 +66,17 @@ def _is_aggregate(value: Any) -> bool:
 
 
 def top_join(select: Any) -> Any:
-    """Return the outermost join of FROM if that has a condition and all of its columns can be named outside of it."""
+    """Return the outermost join of FROM if it has a condition, and no alias that hides its tables; else None."""
     only: Any = select.fromClause[0] if len(select.fromClause) == 1 else None
     asks = isinstance(only, ast.JoinExpr) and not only.alias and only.quals is not None
     return only if asks and not isinstance(only.quals, ast.A_Const) else None
 
 
 def restrictions(select: Any) -> list[Any]:
-    """Return the conditions that all of its rows, or groups, meet: those of HAVING if it groups."""
+    """Return the conditions of WHERE; those of HAVING if the query groups rows."""
     return conjuncts(select.havingClause if groups(select) else select.whereClause)
 
 
 def groups(select: Any) -> bool:
-    """Tell whether it groups rows."""
+    """Return whether the query groups rows."""
     return bool(select.groupClause or select.havingClause)

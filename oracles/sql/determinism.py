@@ -1,8 +1,7 @@
-"""Determinism: whether a query returns the same rows each time it runs, as far as its text can tell.
+"""Determinism: whether a query, according to its text, returns the same rows each time.
 
-What it calls must be known here, and LIMIT must cut, and an array hold, what ORDER BY wholly orders. Rows that compare
-as equal are taken to be identical here, and sums to be of no floating-point numbers: distinguishable_values.py sees to
-that.
+It may call known functions only. LIMIT and array subqueries need a total order. This module assumes that rows that
+compare as equal are identical, and that sums have no floating-point numbers; distinguishable_values.py checks both.
 """
 
 import re
@@ -20,7 +19,7 @@ from oracles.sql.total_order import is_cut, is_total
 
 CACHED: Final = 4096  # statements
 
-# Their result does not depend on the order of rows.
+# Aggregates whose result does not depend on the order of rows.
 SPREADS: Final = frozenset({"stddev", "stddev_pop", "stddev_samp", "var_pop", "var_samp", "variance"})
 AGGREGATES: Final = SPREADS | {
     *("avg", "bit_and", "bit_or", "bit_xor", "bool_and", "bool_or", "count", "every", "max", "min", "sum"),
@@ -34,11 +33,11 @@ def _listed(name: str) -> frozenset[str]:
     return frozenset(Path(__file__).with_name(name).read_text().split())
 
 
-# Names in PostgreSQL 17's pg_proc of which all functions are determined by their arguments, the data and settings that
-# no oracle changes. Left out is what identifies things that are numbered anew on each server, what tells how a value is
-# stored, and what only serves types and aggregates. The second list has those that may make loose values, as
-# oracles/sql/distinguishable_values.py calls them, of others.
-_WHOLE: Final = frozenset({"length", "round", "sign"})  # floating-point numbers, too, but ones of which sums are exact
+# Names in PostgreSQL 17's pg_proc whose functions are all determined by their arguments, the data, and settings that no
+# oracle changes. Functions are omitted that return identifiers, which differ between servers, or the storage of a
+# value, or that only implement types and aggregates. Functions of the first list may create equal but distinguishable
+# values (oracles/sql/distinguishable_values.py) from others.
+_WHOLE: Final = frozenset({"length", "round", "sign"})  # floating-point results, too, but whole ones with exact sums
 LOOSENING: Final = _listed("loosening_functions.txt") - _WHOLE
 DETERMINED: Final = _listed("determined_functions.txt") | _WHOLE
 _KNOWN: Final = AGGREGATES | SET_RETURNING | DETERMINED | LOOSENING | {"concat"}
@@ -49,37 +48,37 @@ _SYSTEM_COLUMNS: Final = frozenset({"cmax", "cmin", "ctid", "tableoid", "xmax", 
 
 @lru_cache(CACHED)
 def is_known(sql: str) -> bool:
-    """Tell whether it is a statement that is known to return the same each time."""
+    """Return whether the text is a single statement that is known to be deterministic."""
     statements = trees(sql)
     return len(statements) == 1 and is_deterministic(statements[0].stmt)
 
 
 def known_select(sql: str) -> Any:
-    """Return a fresh tree of a single SELECT that is known to return the same each time, else None."""
+    """Return a new tree of a single SELECT that is known to be deterministic, else None."""
     return fresh_select(sql) if is_known(sql) else None
 
 
 def is_deterministic(statement: Any) -> bool:
-    """Tell whether all in the statement is known to give the same each time."""
+    """Return whether all parts of a syntax tree are known to be deterministic."""
     return _search(statement, _Doubts())
 
 
 def calls(expression: Any, names: Collection[str]) -> bool:
-    """Tell whether the expression itself, not a query within it, calls one of these functions."""
+    """Return whether the expression itself, not a subquery in it, calls one of these functions."""
     return not _search(expression, _Calls(names))
 
 
 def has_parameters(statement: Any) -> bool:
-    """Tell whether $1 or others occur."""
+    """Return whether there are parameters such as $1."""
     return not _search(statement, _Parameters())
 
 
-class _Found(Exception):  # ends a search
-    """What was looked for is there."""
+class _Found(Exception):  # a signal, no error
+    """Signal that a search has succeeded."""
 
 
 def _search(node: Any, visitor: Visitor) -> bool:
-    """Tell whether the visitor finds nothing."""
+    """Return whether the visitor finds nothing."""
     try:
         visitor(node)
     except _Found:
@@ -88,7 +87,7 @@ def _search(node: Any, visitor: Visitor) -> bool:
 
 
 def name_of(call: Any) -> str:
-    """Return the name of the function that is called, without its schema."""
+    """Return the name of the called function without its schema."""
     return str(call.funcname[-1].sval)
 
 
@@ -120,12 +119,12 @@ class _Doubts(Visitor):
             raise _Found
 
     def visit_SelectStmt(self, _ancestors: Any, node: Any) -> None:
-        first_of_each = any(node.distinctClause or ())  # DISTINCT ON names what it is on
+        first_of_each = any(node.distinctClause or ())  # DISTINCT ON; plain DISTINCT has (None,) here
         if first_of_each or (is_cut(node) and not is_total(node)):
             raise _Found
 
     def visit_SubLink(self, _ancestors: Any, node: Any) -> None:
-        """An array holds rows in the order in which they come."""
+        """Find array subqueries without a total order."""
         is_array, rows = node.subLinkType == SubLinkType.ARRAY_SUBLINK, node.subselect
         if is_array and (rows.fromClause or rows.valuesLists or rows.larg) and not is_total(rows):
             raise _Found
@@ -135,12 +134,12 @@ class _Doubts(Visitor):
             raise _Found
 
     def visit_String(self, ancestors: Any, node: Any) -> None:
-        """A literal may become the time at which the query runs."""
+        """Find literals, such as 'now', that may become the time of execution."""
         if isinstance(ancestors.node, ast.A_Const) and _CLOCK.search(node.sval):
             raise _Found
 
     def visit_RangeVar(self, _ancestors: Any, node: Any) -> None:
-        """Catalogs and what shows the server's state, such as pg_settings, are not the case's own data."""
+        """Find catalogs and views of the server's state, such as pg_settings, which are no data of the case."""
         if node.relname.startswith("pg_") or node.schemaname in _SYSTEM_SCHEMAS:
             raise _Found
 

@@ -1,8 +1,11 @@
-"""Loose values: equal ones that are not the same, as 1.0 and 1.00, and sums that depend on the order of rows.
+"""Equal but distinguishable ("loose") values, such as 1.0 and 1.00, and sums that depend on the order of rows.
 
-Which of its equal values a group shows is up to the plan. So a query is left alone that picks values and shows such a
-one, where the case itself has columns of such types; that picks values and may make such ones itself, whatever becomes
-of them; and that adds up what may be floating-point numbers and does not show as which type.
+The plan determines which of several equal values a group, DISTINCT or LIMIT returns: the query *picks* a value. A
+result is undetermined in three cases:
+
+- The query picks values, returns a loose type, and the case has columns of such types.
+- The query picks values, and may create loose ones itself, whatever their use.
+- The query adds up values that may be floating-point numbers, and does not return the sum, which would show its type.
 """
 
 import re
@@ -24,13 +27,13 @@ from oracles.sql.total_order import is_cut
 CACHED: Final = 4096  # statements
 _FLOATS: Final = frozenset({"float4", "float8"})
 _NUMERIC: Final = "numeric"
-_COLLATED: Final = "text"  # stands for all that is collated
-_SCALED: Final = "numeric of {} digits"  # after the point
-_PADDED: Final = "bpchar"  # without a length, its equal values may end in other numbers of blanks
+_COLLATED: Final = "text"  # represents all types with collations
+_SCALED: Final = "numeric of {} digits"  # after the decimal point
+_PADDED: Final = "bpchar"  # without a length, equal values may differ in trailing blanks
 _ADDING: Final = SPREADS | {"avg", "sum"}
 _PICKING: Final = frozenset({"max", "min"})
 
-# Type OIDs (or the name, where there is none that is the same everywhere) of values, arrays and ranges -> loose type.
+# Type OIDs of values, arrays and ranges (or names, for types without a fixed OID) -> loose type.
 _SHOWN: Final = {
     **dict.fromkeys(("1700", "1231", "3906", "4532"), _NUMERIC),
     **dict.fromkeys(("1186", "1187"), "interval"),
@@ -40,10 +43,10 @@ _SHOWN: Final = {
     **dict.fromkeys(("3615", "3645"), "tsquery"),
     "citext": "citext",
 }
-_ROWS: Final = frozenset({"2249", "2287"})  # type OIDs of what may hold any value, as types that users make may
+_ROWS: Final = frozenset({"2249", "2287"})  # OIDs of types that may contain any value, as user-defined types may
 _LOOSE: Final = _FLOATS | frozenset(_SHOWN.values()) - {_COLLATED}
 
-# The loose type that a type is or holds, or that is taken out of it: parts of points, differences of moments.
+# Type -> the loose type that it is or contains, or that operations on it return: coordinates, differences of times.
 _HOLDS: Final = {**{name: name for name in _LOOSE}, **dict.fromkeys(("numrange", "nummultirange"), _NUMERIC)}
 _GIVES: Final = {
     **dict.fromkeys(("box", "circle", "line", "lseg", "path", "point", "polygon"), "float8"),
@@ -53,7 +56,7 @@ _SCALING: Final = frozenset({"*", "/", "%"})
 _DIGITS: Final = re.compile(r"[+-]?\d+(?:\.(\d*))?")
 _MADE_BY: Final = dict.fromkeys(("^", "|/", "||/", "<->", "@-@"), _FLOATS)  # operators
 
-# Types whose equal values are the same: of what is cast to one, nothing loose is left.
+# Types whose equal values are identical, so a cast to one of them removes the difference.
 _PLAIN: Final = frozenset({"bool", "date", "int2", "int4", "int8", "text", "varchar"})
 _CONDITIONS: Final = frozenset({"agg_filter", "havingClause", "quals", "whereClause"})
 _COMPARING: Final = frozenset({"<", "<=", "<>", "=", ">", ">="})
@@ -71,9 +74,10 @@ _DECLARING: Final = (
 
 
 def loose_types(steps: Iterable[Step]) -> frozenset[str]:
-    """Return the types of which these steps may store values that are equal and not the same.
+    """Return the types of which these steps may store equal but distinguishable values.
 
-    Numbers that all have as many digits after the point are of a type of their own: each is loose beside another.
+    Numbers with a fixed number of digits after the decimal point are a type of their own. It is loose only if there
+    are numbers with another fixed number of digits.
     """
     declared = frozenset().union(*(_declared(step.sql) for step in steps))
     scales = _scales(declared)
@@ -81,12 +85,15 @@ def loose_types(steps: Iterable[Step]) -> frozenset[str]:
 
 
 def _scales(types: Collection[str]) -> frozenset[str]:
-    """Return those of the types that are numbers of so many digits after the point."""
+    """Return the types of numbers with a fixed number of digits after the decimal point."""
     return frozenset(types) - _LOOSE - {_COLLATED}
 
 
 def is_tight(sql: str, shown: Iterable[str], stored: Collection[str]) -> bool:
-    """Tell whether a query that shows these types (as in `Column.type`) returns the same of data with loose types."""
+    """Return whether a query's result is determined byte by byte.
+
+    `shown` are the types of the result (as in `Column.type`), and `stored` the loose types of the data.
+    """
     used, scales = _used(sql), _scales(stored)
     loose = frozenset(stored) - scales
     if used.picks and any(_is_loose(each, loose) for each in shown):
@@ -98,7 +105,7 @@ def is_tight(sql: str, shown: Iterable[str], stored: Collection[str]) -> bool:
 
 
 def _is_loose(type_: str, loose: Collection[str]) -> bool:
-    """Tell whether values of a type may be, or have within them, some of these loose types."""
+    """Return whether values of a type may be of these loose types, or contain them."""
     made_by_users = not type_.isdigit() and type_ not in _SHOWN
     return _SHOWN.get(type_) in loose or (bool(loose) and (made_by_users or type_ in _ROWS))
 
@@ -143,7 +150,7 @@ class _Declared(Visitor):
 
 
 class _Named(Visitor):
-    """The loose types that are named, and how many digits after the point numbers have that are no looser than that."""
+    """The loose types that a tree names, and types of numbers with a fixed number of digits."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -160,17 +167,18 @@ class _Named(Visitor):
 
 
 def _held(named: Any) -> frozenset[str]:
-    """Return the loose type that values of a type that is named are or hold, if there is one."""
+    """Return the loose type that a named type is or contains, if there is one."""
     name = named.names[-1].sval if named.names else ""
     held = name in _HOLDS and not (name == _PADDED and named.typmods)
     return frozenset({_HOLDS[name]}) if held else frozenset()
 
 
 class _Used(Visitor):
-    """Where a query picks one of several equal values, adds up what it does not show, and may make loose values.
+    """Places in which a query picks one of several equal values, adds up values that it does not return, or creates
+    loose values.
 
-    A place is told by the conditions and casts that it is within, from the outermost. No value leaves a condition but
-    its truth, nor a cast but what is cast.
+    A place is the list of conditions and casts around it, from the outermost. Only a truth value leaves a condition,
+    and only the cast value leaves a cast.
     """
 
     def __init__(self, shown: Collection[int]) -> None:
@@ -181,12 +189,12 @@ class _Used(Visitor):
         self._shown = shown
 
     def reach(self, places: Iterable[_Place], types: Iterable[str]) -> bool:
-        """Tell whether values of these types may be made that come to one of these places."""
+        """Return whether values of these types may be created that reach one of these places."""
         made = set().union(*(self._made.get(each, ()) for each in types))
         return any(place[: len(origin)] == origin for place in places for origin in made)
 
     def scales(self, places: Iterable[_Place]) -> frozenset[str]:
-        """Return how many digits constants have that come to one of these places."""
+        """Return the types, with a fixed number of digits, of constants that reach one of these places."""
         return frozenset(each for each in _scales(self._made) if self.reach(places, (each,)))
 
     def _make(self, ancestors: Any, types: Iterable[str]) -> None:
@@ -201,7 +209,7 @@ class _Used(Visitor):
             self.picks.add(_place(ancestors))
 
     def visit_SubLink(self, ancestors: Any, node: Any) -> None:
-        """An array has its rows in an order, which does not tell equal ones apart."""
+        """Record an array subquery: its ORDER BY does not determine the order of equal values."""
         if node.subLinkType == SubLinkType.ARRAY_SUBLINK:
             self.picks.add(_place(ancestors))
 
@@ -229,7 +237,7 @@ class _Used(Visitor):
 
 
 def _scale(constant: Any, around: Any) -> str:
-    """Return the loose type of a number; products and quotients of it may have any number of digits."""
+    """Return the loose type of a numeric constant; products and quotients may have any number of digits."""
     multiplies = isinstance(around.node, ast.A_Expr) and _operator(around.node) in _SCALING
     texts = (str(getattr(constant, name)) for name in ("sval", "fval", "ival") if hasattr(constant, name))
     digits = _DIGITS.fullmatch(next(texts, ""))
@@ -237,7 +245,7 @@ def _scale(constant: Any, around: Any) -> str:
 
 
 def _operator(node: Any) -> str:
-    """Return the name of an operator, without its schema."""
+    """Return the name of an operator without its schema."""
     return str(node.name[-1].sval)
 
 
@@ -252,7 +260,7 @@ def _place(ancestors: Any) -> _Place:
 
 
 def _keeps_loose(node: Any, member: Any) -> bool:
-    """Tell whether this member of a node is a condition, or an operand of what is one, or is cast to a plain type."""
+    """Return whether this member of a node is a condition, an operand of one, or is cast to a plain type."""
     if isinstance(node, ast.TypeCast):
         typed: Any = node.typeName
         return member == "arg" and typed.names[-1].sval in _PLAIN

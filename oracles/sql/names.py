@@ -1,8 +1,6 @@
-"""Aggregation: whether an expression makes one row of many, though no aggregate may be in sight.
+"""Query names: the relations, aliases and column qualifiers of a query, its subqueries, and its aggregates.
 
-An aggregate belongs to the query that its columns come from: in `SELECT (SELECT max(a.x)) FROM a` to the outer one.
-
-Query names: the relations that a query names, what it calls columns by, and the subqueries in its expressions.
+An aggregate belongs to the query of its columns: in `SELECT (SELECT max(a.x)) FROM a`, to the outer one.
 """
 
 from typing import Any
@@ -14,7 +12,7 @@ from oracles.sql.determinism import AGGREGATES, calls, name_of
 
 
 def names_in(node: Any, *, deep: bool = False) -> "_Names":
-    """Return the outermost subqueries in expressions, and the names of a query: `deep`, with those within them."""
+    """Return the names of a query and the outermost subqueries of its expressions; `deep` includes inner ones."""
     names = _Names(deep=deep)
     names(node)
     return names
@@ -27,7 +25,7 @@ class _Names(Visitor):
         self.common: set[str] = set()
         self.tables: set[str] = set()
         self.aliases: set[str] = set()
-        self.columns_of: set[str] = set()  # relations that columns are named with; "" for none
+        self.columns_of: set[str] = set()  # qualifiers of columns; "" for none
         self._deep = deep
 
     def visit_SubLink(self, _ancestors: Any, node: Any) -> Any:
@@ -50,20 +48,20 @@ class _Names(Visitor):
 
 
 def aggregates(expression: Any) -> bool:
-    """Tell whether the expression calls an aggregate, or a subquery in it may call one that belongs to its query."""
+    """Return whether the expression calls an aggregate, or a subquery in it may call one of the outer query."""
     links = names_in(expression).links
     return calls(expression, AGGREGATES) or any(_reaches_out(link.subselect) for link in links)
 
 
 def _reaches_out(select: Any) -> bool:
-    """Tell whether an aggregate is of columns alone that are not known to be of this query or one within it."""
+    """Return whether an aggregate uses only columns that are not known to belong to this query or an inner one."""
     aliases, called = names_in(select, deep=True).aliases, _Called()
     called(select)
     return any(named and named.isdisjoint(aliases) for named in called.columns_of)
 
 
 class _Called(Visitor):
-    """The relations that columns are named with in each aggregate's call."""
+    """The qualifiers of columns in each aggregate call."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Trees of statements: parsed once for all who only read them, anew for who changes one."""
+"""Syntax trees of statements: shared ones for readers, and new ones for functions that change them."""
 
 from functools import lru_cache
 from typing import Any, Final
@@ -6,14 +6,14 @@ from typing import Any, Final
 from pglast import ast, parse_sql
 from pglast.parser import ParseError
 
-KEPT: Final = 256  # those of a case, so that all oracles find them; a tree takes up to megabytes
+KEPT: Final = 256  # the statements of a case, for all oracles; a tree may need megabytes
 
 
 @lru_cache(KEPT)
 def trees(sql: str) -> tuple[Any, ...]:
-    """Return the trees of the statements in a text; none where it cannot be parsed.
+    """Return the trees of the statements in a text; an empty tuple if it cannot be parsed.
 
-    They are shared: who changes one takes a fresh one.
+    The trees are shared. A caller that changes one must parse a new one (`fresh_select`).
     """
     try:
         return tuple(parse_sql(sql))
@@ -22,7 +22,7 @@ def trees(sql: str) -> tuple[Any, ...]:
 
 
 def fresh_select(sql: str) -> Any:
-    """Return a tree of the text that nobody else has, if it is a single SELECT, else None."""
+    """Return a new tree of the text if it is a single SELECT, else None."""
     known = trees(sql)
     is_select = len(known) == 1 and isinstance(known[0].stmt, ast.SelectStmt)
     return parse_sql(sql)[0].stmt if is_select else None

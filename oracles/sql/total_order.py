@@ -1,4 +1,4 @@
-"""Total order: whether what LIMIT cuts from a query is told by its text alone."""
+"""Total order: whether a query's text determines the rows that LIMIT keeps."""
 
 from typing import Any
 
@@ -7,12 +7,12 @@ from pglast.enums import SetOperation
 
 
 def is_cut(select: Any) -> bool:
-    """Tell whether LIMIT or OFFSET leaves rows out."""
+    """Return whether LIMIT or OFFSET may omit rows."""
     return select.limitCount is not None or not _skips_nothing(select.limitOffset)
 
 
 def is_total(select: Any) -> bool:
-    """Tell whether rows that ORDER BY does not tell apart are equal: it names all that the query shows."""
+    """Return whether ORDER BY names all values that the query returns, so that rows with equal keys are equal."""
     shown = _shown(select)
     if shown is None or not select.sortClause:
         return False
@@ -25,7 +25,7 @@ def is_total(select: Any) -> bool:
 
 
 def _shown(select: Any) -> list[Any] | None:
-    """Return the targets that the query shows, also those behind a *; None if they cannot be told."""
+    """Return the targets of the query, including those behind a star; None if they are unknown."""
     if select.op != SetOperation.SETOP_NONE:
         return _shown(select.larg)
     if select.valuesLists:
@@ -38,7 +38,7 @@ def _shown(select: Any) -> list[Any] | None:
 
 
 def is_star(value: Any) -> bool:
-    """Tell whether it is *, or all columns of a relation."""
+    """Return whether the expression is a star, with or without a relation."""
     return isinstance(value, ast.ColumnRef) and isinstance((value.fields or (None,))[-1], ast.A_Star)
 
 
@@ -48,7 +48,7 @@ def _names(key: Any, target: Any) -> bool:
 
 
 def _written(key: Any) -> Any:
-    """Return the value of which a key is the text, letter by letter: what is written alike is the same; or None."""
+    """Return the value v of a key `v::text COLLATE "C"`, which orders by the printed bytes; None for other keys."""
     text: Any = getattr(key, "arg", None)
     if not isinstance(key, ast.CollateClause) or not isinstance(text, ast.TypeCast):
         return None
@@ -58,10 +58,10 @@ def _written(key: Any) -> Any:
 
 
 def integer(node: Any) -> int | None:
-    """Return the number that a literal is; None for all else."""
+    """Return the value of an integer literal; None for any other node."""
     return getattr(node.val, "ival", None) if isinstance(node, ast.A_Const) else None
 
 
 def _skips_nothing(offset: Any) -> bool:
-    """Tell whether there is no OFFSET, or OFFSET 0, which only keeps the planner from merging a subquery."""
+    """Return whether there is no OFFSET, or OFFSET 0, which only prevents the planner from merging a subquery."""
     return offset is None or integer(offset) == 0

@@ -1,4 +1,4 @@
-"""Analysis: what one ANALYZE made of a relation, all that it could have seen, and what it said on its way."""
+"""Analysis: the results and messages of one ANALYZE, and all rows of the relation."""
 
 import json
 import re
@@ -25,20 +25,20 @@ _NEAR: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Acquired:
-    """The rows that ANALYZE got of one table: how many it kept, of how many it believes there are."""
+    """The sample of one table: the number of rows that ANALYZE kept, and its estimate of all rows."""
 
     table: str
     kept: int
     total: float
-    whole: bool = True  # no block of a local table was left out
+    whole: bool = True  # all blocks of a local table were scanned
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column's values and statistics; ranks number its values, in their order, from 1 on, in each row (0: NULL)."""
+    """A column's values and statistics."""
 
     name: str
-    ranks: Numbers
+    ranks: Numbers  # of each row: number of its value in sort order, from 1; 0: NULL
     values: tuple[str, ...]
     widest: int  # bytes of the longest value, as text
     null_frac: float | None = None  # None: there are no statistics
@@ -51,35 +51,35 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """A relation, its rows in the order of a scan, and what ANALYZE stored about it.
+    """A relation, its rows in the order of a scan, and the statistics that ANALYZE stored for it.
 
-    `quoted` is what the remote catalogs say of its number of rows; they are `current` where that must be right.
+    `quoted` is the number of rows in the remote catalogs; `current` means that it must be correct.
     """
 
-    remote: str | None  # what a foreign table stands for; None: it is a tree of tables
+    remote: str | None  # the remote relation of a foreign table; None: it is a tree of tables
     method: str | None  # of analyze_sampling
-    wanted: int  # rows that ANALYZE wants to keep
+    wanted: int  # target number of rows in the sample
     rows: int
     estimate: float
     quoted: float
     current: bool
-    blocks: Numbers | None  # of each row, numbered from 1 on; None: not stored over there
-    members: tuple[str, ...]  # the table that each row is in; empty where there is one only
+    blocks: Numbers | None  # of each row, numbered from 1; None: the remote relation has no storage
+    members: tuple[str, ...]  # the table of each row; empty if there is only one table
     columns: tuple[Column, ...]
     acquired: tuple[Acquired, ...] = ()
     asked: Mapping[str, Asked] = field(default_factory=dict)  # by remote relation
 
     @property
     def sample(self) -> Asked | None:
-        """Return what was asked for of the foreign table that this is."""
+        """Return the sample that ANALYZE requested from the remote relation, if this is a foreign table."""
         return self.asked.get(self.remote) if self.remote else None
 
 
 def analysis(table: str, analyzed: Observation, told: Observation, remote: Sequence[str]) -> Analysis | None:
-    """Return the analysis of a table; None if ANALYZE did not do it.
+    """Return the analysis of a table; None if ANALYZE did not analyze it.
 
-    `analyzed` is what ANALYZE VERBOSE did, `told` what pgduel_tools.analyzed returned, and `remote` what the remote
-    sessions logged meanwhile.
+    `analyzed` is the observation of ANALYZE VERBOSE, and `told` that of pgduel_tools.analyzed. `remote` has the log
+    lines of the remote sessions during ANALYZE.
     """
     row = row_values(told.rows[0]) if told.rows else None
     if row is None or None in row:
@@ -122,9 +122,9 @@ def _column(told: Mapping[str, Any]) -> Column:
 
 
 def _acquired(table: str, analyzed: Observation, *, tree: bool) -> tuple[Acquired, ...]:
-    """Return what ANALYZE got for a table's statistics: those of its tree, if it has one.
+    """Return the samples for a table's statistics, or (`tree`) for those of its inheritance tree.
 
-    A parent's own rows, and those of its partitions, are analyzed by themselves besides.
+    ANALYZE also analyzes a parent's own rows and each partition separately; these samples are omitted.
     """
     found: list[Acquired] = []
     own = False

@@ -1,14 +1,16 @@
-"""Statistics: what ANALYZE stores of a foreign table is what a sample of its rows may well say.
+"""Statistics: the statistics that ANALYZE stores for a foreign table must be plausible for a sample of its rows.
 
-Samples differ from run to run, and so do statistics, so they are held against all of the rows, by tests whose errors
-are bounded (`sample_tests`, `sample_laws`). A duel's ANALYZE is repeated in runs of the oracle's own: behind it, the
-statistics are read, and all rows. What the session asked the remote server for is taken from that server's log.
+Samples and statistics differ between runs. So the statistics are compared with all rows, by tests whose error
+probability is bounded (`sample_tests`, `sample_laws`). The oracle has runs of its own, which read the statistics and
+all rows after each ANALYZE. The remote server's log contains the SQL that ANALYZE sent there.
 
-Each test errs in 1 of 10,000 at most (LEVEL). A suspicion is followed by two runs more, with other samples, and is a
-finding if each of them says the same: by chance that happens in less than 1 of 10^12 tests, so in less than one of
-10,000 campaigns of a hundred million tests. Where the reference fails the same test in each of its runs, the fault is
-no difference of the suspect: PostgreSQL 17's own estimate of a foreign table's rows is only as good as the remote one.
-So is ours to be, at worst: an estimate that is exactly the remote catalogs' is no doubt by itself.
+Each test errs with a probability of at most 1 in 10,000 (LEVEL). If a test fails, two more runs draw other samples. A
+finding needs a failure in each of them. By chance, that happens in less than 1 of 10^12 tests, so in less than one of
+10,000 campaigns of a hundred million tests.
+
+If the reference fails the same test in each of its runs, the suspect is not different. For example, PostgreSQL 17
+estimates a foreign table's rows only as well as the remote catalogs do. For the same reason, an estimate that equals
+the remote catalogs' figure passes.
 """
 
 import re
@@ -49,7 +51,7 @@ _CANARY: Final = Case(
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """What is in doubt: a test of the analysis that a step tells of, of a column or of the table."""
+    """A failed test of the analysis at a step, about a column or ("") the table."""
 
     step: int
     test: str
@@ -104,14 +106,14 @@ class _Pair(Pair):
 
 
 class Statistics(Sampled):
-    """A sample's statistics are those of its relation, as far as samples can be."""
+    """Statistics of foreign tables that are implausible for a sample of the rows."""
 
     name: ClassVar[str] = "statistics"
     canaries: ClassVar[tuple[Canary, ...]] = (Canary("scale_estimate", _CANARY), Canary("change_null_frac", _CANARY))
     pair = _Pair
 
     def looks(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
-        """Return a run on each arm that reads statistics and rows, where the case analyzes a foreign table."""
+        """Return a run on each arm that reads statistics and rows, if the case analyzes a foreign table."""
         if not _tables(case) or not any(step.sql.startswith(_FOREIGN) for step in case.all_steps):
             return ()
         return tuple(_run(case, arm) for arm in arms)
@@ -122,7 +124,7 @@ def _symptom(place: Suspicion, found: Mapping[int, Analysis]) -> str:
 
 
 def _tables(case: Case) -> dict[int, str]:
-    """Return the tables that the case analyzes, each by the position of the query behind it, which follows at once."""
+    """Return the tables that the case analyzes, by the position of the query that directly follows ANALYZE."""
     found: dict[int, str] = {}
     steps = case.all_steps
     for position, (step, behind) in enumerate(pairwise(steps), start=1):
@@ -145,7 +147,7 @@ def _rows_of(table: str) -> str:
 
 
 def analyses(case: Case, observed: CaseObservation) -> dict[int, Analysis] | None:
-    """Return the analyses of a run of the oracle's own, by step; None if the connection was lost."""
+    """Return the analyses of one of the oracle's own runs, by step; None if the connection was lost."""
     if observed.residue is None:
         return None
     logged = iter(statements(observed))

@@ -1,6 +1,6 @@
-"""Remote SQL: what a session's ANALYZE asked a remote server for, as that server's log has it.
+"""Remote SQL: the samples that ANALYZE requested from a remote server, according to that server's log.
 
-A case's foreign server leads back to the same server, whose log tells what the sessions behind it were asked.
+A case's foreign server leads back to the same server, so its log has the statements of both sessions.
 """
 
 import re
@@ -25,22 +25,22 @@ _SAMPLE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A sample as it was asked for: each row of the relation, or some."""
+    """A sample in the remote SQL: all rows of the relation, or a part."""
 
     relation: str
     tablesample: str = ""  # SYSTEM or BERNOULLI, in capitals
     tablesample_fraction: float = 1.0
     random_fraction: float = 1.0
-    limit: int = 0  # rows in random order, so many of them
+    limit: int = 0  # number of rows, in random order; 0: no limit
 
     @property
     def fraction(self) -> float:
-        """Return the probability of each row to be returned, where there is no limit."""
+        """Return the probability that a row is returned, if there is no limit."""
         return self.tablesample_fraction * self.random_fraction
 
     @property
     def everything(self) -> bool:
-        """Tell whether each row is to be returned."""
+        """Return whether the sample has all rows."""
         return not self.tablesample and self.random_fraction >= 1 and not self.limit
 
     def __str__(self) -> str:
@@ -51,7 +51,7 @@ class Asked:
 
 
 def statements(observed: CaseObservation) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield each statement that the session logged, and what was logged behind its foreign servers meanwhile."""
+    """Yield each statement in the session's log, and the log lines behind its foreign servers during it."""
     own = [index for index, line in enumerate(observed.log) if _OWN.match(line)]
     for index, end in pairwise([*own, len(observed.log)]):
         line = observed.log[index]
@@ -59,7 +59,7 @@ def statements(observed: CaseObservation) -> Iterator[tuple[str, tuple[str, ...]
 
 
 def samples(lines: Sequence[str]) -> Iterator[Asked]:
-    """Yield the samples asked for, in order: a later one of a relation stands in for one that was given up."""
+    """Yield the requested samples in order; a later one of a relation replaces an earlier one, which was abandoned."""
     for found in filter(None, map(_SAMPLE.fullmatch, lines)):
         yield Asked(
             found["relation"],

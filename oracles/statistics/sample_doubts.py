@@ -1,7 +1,7 @@
-"""Sample doubts: all tests of one analysis, and how grave a doubt each leaves.
+"""Tests of one analysis: of the columns' statistics, and of the sample itself.
 
-Besides what the statistics of columns say, ANALYZE of a foreign table has to ask for what its method promises, to get
-as many rows as that gives, and to estimate the number of all rows by them.
+ANALYZE of a foreign table must request the sample that its method promises, receive as many rows as that sample gives,
+and derive the estimate of all rows from them.
 """
 
 from types import MappingProxyType
@@ -14,20 +14,20 @@ from oracles.statistics.remote_sql import Asked
 from oracles.statistics.sample_laws import Blockwise, Law, RowByRow, Tablewise, largest_key, received
 from oracles.statistics.sample_tests import NO_DOUBT, Doubt, doubts
 
-Named = tuple[str, str]  # a test and, unless it is about the table, a column
+Named = tuple[str, str]  # name of a test, and name of the column ("": the table)
 
 _OFF: Final = "off"
-# What each method may ask for where the remote relation is a table with more rows than are wanted; a sample of blocks
-# that would have all of them is none.
+# The TABLESAMPLE methods that each analyze_sampling method may use if the remote relation is a table with more rows
+# than needed. A sample of blocks falls back to BERNOULLI if it would have all blocks.
 _FORMS: Final = MappingProxyType(
     {_OFF: (None,), "random": ("",), "bernoulli": ("BERNOULLI",), "system": ("SYSTEM", "BERNOULLI")}
 )
-_SURELY: Final = 1.2  # times the rows wanted: so many are sampled, so few are not
-_SHARE: Final = (0.3, 1.5)  # of the rows wanted, how many may be asked for
+_SURELY: Final = 1.2  # factor: above `wanted` times it a table must be sampled, below `wanted` divided by it not
+_SHARE: Final = (0.3, 1.5)  # limits of expected rows divided by `wanted`
 
 
 def law_of(found: Analysis) -> Law | None:
-    """Return what the sample follows; None where nothing is known of it that could be tested."""
+    """Return the probability law of the sample; None if it is unknown."""
     by_blocks = [asked for asked in found.asked.values() if asked.tablesample == "SYSTEM"]
     kept = sum(acquired.kept for acquired in found.acquired)
     if found.remote is None:
@@ -49,7 +49,7 @@ def law_of(found: Analysis) -> Law | None:
 
 
 def all_doubts(found: Analysis) -> dict[Named, Doubt]:
-    """Return what each test that could be made leaves of doubt."""
+    """Return the result of each applicable test."""
     told: dict[Named, Doubt] = {}
     if found.remote is not None and found.sample is not None:
         told["remote SQL", ""] = _promise(found, found.sample)
@@ -63,7 +63,7 @@ def all_doubts(found: Analysis) -> dict[Named, Doubt]:
 
 
 def _promise(found: Analysis, asked: Asked) -> Doubt:
-    """Test what was asked for: how, and for how many rows, as far as the remote catalogs were right."""
+    """Test the requested sample: its method and expected number of rows, if the remote catalogs were correct."""
     if found.method is None:
         return NO_DOUBT
     few = found.rows * _SURELY <= found.wanted
@@ -81,19 +81,19 @@ def _promise(found: Analysis, asked: Asked) -> Doubt:
 
 
 def _sampled(found: Analysis, asked: Asked) -> Doubt:
-    """Test the number of rows kept: of all received, as many as are wanted."""
+    """Test the number of rows kept: all that were received, up to `wanted`."""
     kept = found.acquired[0].kept
     if asked.everything or asked.limit:
         expected = min(found.rows, asked.limit or found.wanted)
         return NO_DOUBT if kept == expected else Doubt(0.0, f"{expected} rows in the sample", f"{kept}")
     chance = 1.0
-    if kept < found.wanted or found.rows * asked.fraction < found.wanted:  # else more may have been received
+    if kept < found.wanted or found.rows * asked.fraction < found.wanted:  # otherwise more may have been received
         chance = received(asked, found.rows, found.blocks, kept)
     return Doubt(chance, f"about {found.rows * asked.fraction:.6g} rows in the sample, by {asked}", f"{kept}")
 
 
 def _estimated(found: Analysis, asked: Asked) -> Doubt:
-    """Test the number of rows that ANALYZE believes in, and that it stores."""
+    """Test the estimates of all rows: the one that ANALYZE derives from the sample, and the stored one."""
     acquired = found.acquired[0]
     actual = f"{acquired.total:.6g}, stored {found.estimate:.6g}"
     told = Doubt(0.0, f"an estimate of {found.rows} rows, by {asked}", actual)
@@ -107,7 +107,7 @@ def _estimated(found: Analysis, asked: Asked) -> Doubt:
 def _chance(found: Analysis, asked: Asked) -> float:
     acquired = found.acquired[0]
     if asked.everything or acquired.total <= 0:
-        # an estimate of no rows says that none was received
+        # an estimate of 0 means that no row was received
         return 0.0 if asked.everything else received(asked, found.rows, found.blocks, 0)
     if asked.limit:
         return largest_key(acquired.kept, found.rows, acquired.total) if acquired.kept <= found.rows else 0.0

@@ -1,10 +1,10 @@
-"""Sample laws: how unlikely it is that so many rows of a kind are in a sample, or so few.
+"""Probability laws of samples: bounds on the probability of too many or too few rows of a kind in a sample.
 
-Each is a bound on a probability that holds for any data, so that errors add up to no more than what is stated.
+Each bound holds for any data, so the total error probability does not exceed the stated one.
 
-Rows that are chosen one by one, given how many there are, are as good as drawn without replacement: the number of rows
-of a kind is hypergeometric. Where the rows of whole blocks are chosen, or those of several tables in shares of their
-own, what is bounded is the deviation from the kind's share, a sum of independent terms, by Bernstein's inequality.
+Given the sample's size, rows chosen independently are equivalent to rows drawn without replacement, so the number of
+rows of a kind is hypergeometric. If whole blocks are chosen, or a share of each of several tables, the deviation from
+the kind's share is a sum of independent terms. Bernstein's inequality bounds it.
 """
 
 import math
@@ -24,7 +24,7 @@ Floats = numpy.typing.NDArray[numpy.float64]
 
 
 class Law(ABC):
-    """What is known of a sample of `kept` rows."""
+    """The probability law of a sample of `kept` rows."""
 
     kept: int
 
@@ -33,40 +33,40 @@ class Law(ABC):
         """Return a bound on the probability of no more than `count` rows of a kind."""
 
     def at_least(self, kind: Mask, count: int) -> float:
-        """Return a bound on the probability of no fewer than `count` rows of a kind: of all others are few."""
+        """Return a bound on the probability of at least `count` rows of a kind, from that of few other rows."""
         return self.at_most(~kind, self.kept - count)
 
     def exactly(self, kind: Mask, count: int) -> float:
-        """Return a bound on the probability of a count as far off, to either side."""
+        """Return a bound on the probability of a count at least as far from the expected one, in either direction."""
         return min(1.0, 2 * min(self.at_most(kind, count), self.at_least(kind, count)))
 
 
 @dataclass(frozen=True, slots=True)
 class RowByRow(Law):
-    """A sample in which each set of so many rows is equally likely."""
+    """The law of a sample in which all sets of `kept` rows have the same probability."""
 
     rows: int
     kept: int
 
     def at_most(self, kind: Mask, count: int) -> float:
-        """Return the probability, by the hypergeometric distribution."""
+        """Return the probability from the hypergeometric distribution."""
         return hypergeometric(count, self.rows, int(kind.sum()), self.kept)
 
 
 @dataclass(frozen=True, slots=True)
 class Tablewise(Law):
-    """Samples of several tables, row by row; `members` numbers each row's table, `shares` the rows kept of each."""
+    """The law of samples of several tables, row by row."""
 
-    members: Numbers
-    shares: Sequence[int]
+    members: Numbers  # number of each row's table
+    shares: Sequence[int]  # number of rows kept of each table
 
     @property
     def kept(self) -> int:  # type: ignore[override]
-        """Return the number of rows of all shares."""
+        """Return the total number of rows."""
         return sum(self.shares)
 
     def at_most(self, kind: Mask, count: int) -> float:
-        """Return Bernstein's bound: of each table, the share of the kind is expected."""
+        """Return Bernstein's bound. Each table's sample is expected to have the kind's share in that table."""
         expected = variance = 0.0
         for member, share in enumerate(self.shares):
             here = self.members == member
@@ -78,9 +78,9 @@ class Tablewise(Law):
 
 @dataclass(frozen=True, slots=True)
 class Blockwise(Law):
-    """All rows of some blocks, each block chosen with one probability, and of these rows some, each with another.
+    """The law of a sample of blocks, each chosen with `block_fraction`, and of their rows, each with `row_fraction`.
 
-    `thinned`: more rows may have been received than were kept.
+    `thinned`: ANALYZE may have received more rows than it kept.
     """
 
     blocks: Numbers
@@ -90,7 +90,7 @@ class Blockwise(Law):
     thinned: bool
 
     def at_most(self, kind: Mask, count: int) -> float:
-        """Return a bound by what blocks differ in, and, where the sample was thinned, by what that adds."""
+        """Return a bound from the variance among and within blocks, plus that of thinning."""
         part = float(kind.mean())
         sizes = numpy.bincount(self.blocks)
         deviation = numpy.bincount(self.blocks, kind.astype(float) - part)
@@ -107,16 +107,16 @@ class Blockwise(Law):
 
 
 def log_ways(of: Floats | float, chosen: Floats | float) -> Floats:
-    """Return the logarithm of the number of ways to choose so many of so many."""
+    """Return the logarithm of the number of ways to choose `chosen` of `of` items."""
     return numpy.asarray(special.gammaln(of + 1) - special.gammaln(chosen + 1) - special.gammaln(of - chosen + 1))
 
 
 def hypergeometric(count: int, rows: int, kind: int, kept: int) -> float:
-    """Return the probability of no more than `count` rows of a kind among those kept; so many of the rows are of it."""
+    """Return the probability of no more than `count` rows of a kind among `kept` of `rows`; `kind` rows are of it."""
     least, most = max(0, kept - (rows - kind)), min(kind, kept)
     if not least <= count < most:
         return float(count >= most)
-    few = count * rows < kept * kind  # the shorter tail is summed up
+    few = count * rows < kept * kind  # sum the shorter tail
     first, last = (least, count) if few else (count + 1, most)
     counts = numpy.arange(first, last + 1, dtype=float)
     logs = log_ways(kind, counts) + log_ways(rows - kind, kept - counts) - log_ways(rows, kept)
@@ -125,12 +125,12 @@ def hypergeometric(count: int, rows: int, kind: int, kept: int) -> float:
 
 
 def binomial(count: float, rows: int, fraction: float) -> float:
-    """Return the probability of no more than `count` of the rows, each of which is chosen with one probability."""
+    """Return the probability of no more than `count` of `rows` rows, each chosen with probability `fraction`."""
     return float(special.bdtr(count, rows, fraction)) if 0 <= count < rows else float(count >= rows)
 
 
 def bernstein(off: float, variance: float, largest: float) -> float:
-    """Return Bernstein's bound on the probability that a sum of centred terms is so far off, to one side.
+    """Return Bernstein's bound on the probability that a sum of centred terms is at least `off`.
 
     `largest` bounds each term.
     """
@@ -140,7 +140,7 @@ def bernstein(off: float, variance: float, largest: float) -> float:
 
 
 def received(asked: Asked, rows: int, blocks: Numbers | None, count: float) -> float:
-    """Return a bound on the probability that a number of rows is as far off, of a sample without a limit."""
+    """Return a bound on the probability of a row count as far from the expected one, for a sample without a limit."""
     fraction = min(asked.fraction, 1.0)
     if asked.tablesample != "SYSTEM":
         return min(1.0, 2 * min(binomial(count, rows, fraction), 1 - binomial(count - 1, rows, fraction)))
@@ -153,9 +153,9 @@ def received(asked: Asked, rows: int, blocks: Numbers | None, count: float) -> f
 
 
 def largest_key(kept: int, rows: int, estimate: float) -> float:
-    """Return the probability of an estimate as far off that rests on the largest random number of the rows kept.
+    """Return the probability of an estimate as far from `rows`, if it uses the largest random number of the rows kept.
 
-    Of `rows` numbers, the k-th follows a beta distribution; the estimate is (k - 1) divided by it.
+    The k-th smallest of `rows` random numbers follows a beta distribution; the estimate is (k - 1) divided by it.
     """
     key = min((kept - 1) / estimate, 1.0)
     low = float(special.betainc(kept, rows - kept + 1, key))

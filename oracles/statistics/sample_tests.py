@@ -1,8 +1,8 @@
-"""Sample tests: whether the statistics of a column are those of a sample of its values.
+"""Tests of a column's statistics against the law of its sample.
 
-Each test returns a bound on the probability that a sound ANALYZE is as far off as this one, whatever the data. Where a
-test looks at many values, or at those that the sample itself picked out, the bound is for all values of the column
-together: it is multiplied by their number.
+Each test returns a bound on the probability that the statistics of a correct ANALYZE deviate as much, whatever the
+data. A test of several values, or of values that the sample itself determined, multiplies its bound by the number of
+the column's values (Bonferroni correction).
 """
 
 import math
@@ -16,16 +16,16 @@ import numpy
 from oracles.statistics.analyze import Column
 from oracles.statistics.sample_laws import Floats, Law, Mask, RowByRow, log_ways
 
-LEVEL: Final = 1e-4  # a bound below it is a suspicion
+LEVEL: Final = 1e-4  # a test fails if its bound is lower
 
-_MOST: Final = 40  # values of a list that are looked at: the most frequent, or evenly spread
+_MOST: Final = 40  # tested values of a list: the most frequent, or evenly distributed
 _TOO_WIDE: Final = 1000  # bytes; wider values are in no list (WIDTH_THRESHOLD of analyze.c is 1024)
-_KERNEL: Final = 6.0  # how far the contributions of two triples of rows to a rank correlation may be apart
+_KERNEL: Final = 6.0  # largest difference between the contributions of two triples of rows to a rank correlation
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """How unlikely a figure is, and what it should be about."""
+    """The result of a test: the bound on the figure's probability, and texts of the expected and actual figure."""
 
     chance: float
     expected: str
@@ -36,7 +36,7 @@ NO_DOUBT: Final = Doubt(1.0, "", "")
 
 
 def _least(doubts: Iterator[Doubt], cases: int) -> Doubt:
-    """Return the gravest of doubts that are about so many cases together."""
+    """Return the result with the lowest bound, multiplied by the number of tested `cases`."""
     gravest = min(doubts, key=lambda doubt: doubt.chance, default=NO_DOUBT)
     return Doubt(min(1.0, gravest.chance * max(cases, 1)), gravest.expected, gravest.actual)
 
@@ -50,7 +50,7 @@ def null_fraction(column: Column, law: Law) -> Doubt:
 
 
 def common_values(column: Column, law: Law) -> Doubt:
-    """Test how frequent the most common values are; one that is in no row is no value of the column."""
+    """Test the frequencies of the most common values; a value of no row has the frequency 0."""
     number = {value: rank for rank, value in enumerate(column.values, start=1)}
 
     def doubts() -> Iterator[Doubt]:
@@ -63,7 +63,10 @@ def common_values(column: Column, law: Law) -> Doubt:
 
 
 def histogram(column: Column, law: Law) -> Doubt:
-    """Test how many values lie below each bound: as many of those that are not common as its place tells."""
+    """Test the share of values below each bound, which its position in the histogram determines.
+
+    The histogram leaves out the most common values.
+    """
     number = {value: rank for rank, value in enumerate(column.values, start=1)}
     common = {
         number.get(value, 0): round(frequency * law.kept)
@@ -83,7 +86,7 @@ def histogram(column: Column, law: Law) -> Doubt:
             if rank is None:
                 yield Doubt(0.0, "a value of the column", f"bound {bound!r}")
                 continue
-            below = place * (listed - 1) // last  # so many of the others are certainly below the bound, or equal
+            below = place * (listed - 1) // last  # number of other values that are at most the bound
             chance = min(law.at_most(*up_to(rank - 1, below)), law.at_least(*up_to(rank, below + 1)))
             share = up_to(rank, 0)[0].mean()
             yield Doubt(chance, f"bound {place} of {last} at its share", f"{bound!r}, behind {share:.6g} of the rows")
@@ -92,11 +95,11 @@ def histogram(column: Column, law: Law) -> Doubt:
 
 
 def distinct_values(column: Column, law: Law, estimate: float) -> Doubt:
-    """Test the number of distinct values, which analyze.c takes from how many there are in the sample, d, and how many
-    of them once, f1: n * d / (n - f1 + f1 * n / N).
+    """Test the number of distinct values.
 
-    Another row in the sample changes d by one at most and f1 by two, so that both are close to what is expected of
-    them (McDiarmid's inequality; it holds without replacement as well).
+    The estimator of analyze.c is n * d / (n - f1 + f1 * n / N): n of N rows are in the sample, with d distinct values,
+    of which f1 occur once. Replacing a row of the sample changes d by at most one and f1 by at most two, so both are
+    close to their expected values (McDiarmid's inequality, which holds without replacement, too).
     """
     if not isinstance(law, RowByRow) or estimate < law.kept:
         return NO_DOUBT
@@ -118,7 +121,10 @@ def distinct_values(column: Column, law: Law, estimate: float) -> Doubt:
 
 
 def _expected(sizes: Floats, rows: float, kept: int) -> tuple[float, float]:
-    """Return the expected numbers of values in a sample, and of those in it once; values are in so many rows each."""
+    """Return the expected numbers of distinct values in a sample, and of those that occur once.
+
+    `sizes` has the number of rows of each value.
+    """
     with numpy.errstate(invalid="ignore"):
         others, all_ways = rows - sizes, log_ways(rows, kept)
         absent = numpy.where(others >= kept, numpy.exp(log_ways(numpy.maximum(others, kept), kept) - all_ways), 0)
@@ -135,8 +141,8 @@ def _duj1(kept: float, rows: float, distinct: float, single: float) -> float:
 def correlation(column: Column, law: Law, estimate: float) -> Doubt:
     """Test the correlation of values with the order of rows.
 
-    It may be weaker than among all rows, since a sample that is thinned locally gets out of order; no more is promised.
-    A row has a part in 3 of n triples, over which a rank correlation is an average (McDiarmid's inequality).
+    It may be weaker than that of all rows, because local thinning changes the order of a sample. A rank correlation is
+    an average over triples of rows; a row is part of 3 of n triples (McDiarmid's inequality).
     """
     present = column.ranks[column.ranks > 0]
     kept = law.kept - round((column.null_frac or 0) * law.kept)
@@ -163,7 +169,7 @@ TESTS: Final[Mapping[str, _Test]] = MappingProxyType(
 
 
 def doubts(column: Column, law: Law, estimate: float) -> Iterator[tuple[str, Doubt]]:
-    """Yield each test that a column's statistics allow, by name; `estimate` is the number of rows that they rest on."""
+    """Yield name and result of each applicable test; `estimate` is ANALYZE's estimate of all rows."""
     if column.null_frac is None or not law.kept:
         return
     for name, test in TESTS.items():

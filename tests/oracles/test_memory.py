@@ -215,7 +215,7 @@ def test_what_else_is_in_a_batch_that_cannot_be_divided_is_up_to_the_server() ->
         plan["Plans"][1][WRITTEN] = others
         return plan
 
-    why = "a batch is larger than memory, and what else is in it is up to the arm"
+    why = "a batch is larger than memory, and its other tuples differ between arms"
     assert duel(divided(313, 35), divided(365, 28)) == (Inconclusive(why),)
     assert finding(duel(divided(313, 35), divided(365, 35)))
     assert finding(duel(divided(60, 35), divided(65, 28)))
