@@ -1,1 +1,1 @@
-"""What becomes of a finding: confirmed, reduced, blamed, deduplicated, written as a reproducer."""
+"""Triage of findings: confirmation, reduction, blame, deduplication, and reproducers."""

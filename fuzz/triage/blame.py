@@ -1,8 +1,6 @@
-"""Finding the patch that a finding begins with: its case is tried on builds of shorter and shorter series.
+"""Blame: the first patch of a series with which a finding occurs, by bisection over builds of prefixes of the series.
 
-Blame: with which patch a finding begins, as far as prefixes of a series were tried.
-
-Bisection: the shortest prefix of a series that shows something, in few questions, as each may take a build.
+Bisection tries few prefixes, because each may need a build.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,69 +18,72 @@ from fuzz.servers.cluster import Cluster
 from fuzz.triage.interestingness import FindingCheck
 from fuzz.triage.reduced_case import ReducedCase
 
-UPSTREAM = "upstream"  # in the place of a patch
+UPSTREAM = "upstream"  # instead of a patch's name
 
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """Which prefixes of an arm's series were tried, and whether they showed it.
+    """The tried prefixes of an arm's series, and whether they showed the finding.
 
-    The arm is the suspect; or the one it is held against, where the suspect shows it without any patch.
+    The arm is the suspect, or the reference if the suspect shows the finding without any patch.
     """
 
     arm: str
     series: tuple[str, ...]  # names of its patches
-    tried: tuple[tuple[int, bool], ...]  # (how many patches, whether it showed), ascending
+    tried: tuple[tuple[int, bool], ...]  # (number of patches, whether they showed the finding), ascending
 
     @property
     def first(self) -> int | None:
-        """Return the length of the shortest prefix from which on all showed it; None if the longest did not."""
+        """Return the shortest length from which on all tried prefixes showed it; None if the longest did not."""
         hiding = max((length for length, shows in self.tried if not shows), default=-1)
         return next((length for length, _ in self.tried if length > hiding), None)
 
     @property
     def patches(self) -> tuple[str, ...]:
-        """Return the patches of which one is to blame: the fewer, the more prefixes were tried. None: no patch is."""
+        """Return the patches of which one is to blame, fewer if more prefixes were tried; empty if no patch is."""
         if self.first is None:
             return ()
         return self.series[max((length for length, _ in self.tried if length < self.first), default=0) : self.first]
 
     @property
     def exceptions(self) -> tuple[int, ...]:
-        """Return how many patches show it before it is gone again: then more than one patch has a part in it."""
+        """Return the lengths of shorter prefixes that showed it, although a longer one did not.
+
+        If there are any, more than one patch is involved.
+        """
         first = self.first
         return () if first is None else tuple(length for length, shows in self.tried if length < first and shows)
 
     @property
     def key(self) -> str:
-        """Return what two findings have in common for which the same is to blame."""
+        """Return a key that is equal for findings with the same cause to blame."""
         return UPSTREAM if self.first == 0 else ", ".join(self.patches)
 
     def __str__(self) -> str:
-        """Say what is to blame, and how sure that is."""
+        """Return the patch to blame as text, with doubts."""
         if self.first is None:
-            return "not known, it did not show again"
-        doubt = f"; but it shows with the first {_listed(self.exceptions)} alone, too" if self.exceptions else ""
+            return "unknown, the finding did not occur again"
+        doubt = f"; but it also occurs with only the first {_listed(self.exceptions)}" if self.exceptions else ""
         if self.first == 0:
             return f"{UPSTREAM}, {self.arm} shows it without any patch{doubt}"
         number = self.first - len(self.patches) + 1
         if len(self.patches) == 1:
             return f"{self.patches[0]}, number {number} of the {len(self.series)} patches of {self.arm}{doubt}"
-        return f"one of the patches {number} to {self.first} of {self.arm}, pgduel blame finds which{doubt}"
+        return f"one of the patches {number} to {self.first} of {self.arm}, pgduel blame narrows it down{doubt}"
 
 
 def _listed(numbers: Sequence[int]) -> str:
     return " or ".join(map(str, numbers))
 
 
-PROBES = 3  # prefixes at most that are tried though bisection left them out: does it stay once it is there?
+PROBES = 3  # limit of prefixes that bisection omits and that are tried nevertheless, to find exceptions
 
 
 def try_prefixes(shows: Callable[[int], bool], lengths: Sequence[int], sound: int | None = None) -> dict[int, bool]:
-    """Return, for each length of a prefix that was asked about, whether it shows, ascending.
+    """Return the lengths of the tried prefixes, ascending, with whether they show the finding.
 
-    `lengths` are those that may be asked about, ascending; `sound` is one that will hardly show it, if known. Where the
-    longest does not show it, nothing else is asked.
+    `lengths` may be tried, ascending; `sound` is one that most likely does not show it, if known. If the longest does
+    not show it, no other is tried.
     """
     tried = {lengths[-1]: shows(lengths[-1])}
     if tried[lengths[-1]]:
@@ -101,10 +102,11 @@ def try_prefixes(shows: Callable[[int], bool], lengths: Sequence[int], sound: in
 def first_to_begin_it(
     suspect: Callable[[], dict[int, bool]], other: Callable[[], dict[int, bool]] | None
 ) -> tuple[int, dict[int, bool]]:
-    """Return whose series it begins with, 0 for the suspect's or 1 for the other's, and what was tried of that.
+    """Return the number of the series to blame, 0 for the suspect's or 1 for the other arm's, and its tried prefixes.
 
-    The other's is tried where the suspect shows it with each prefix, none included, and blamed where the other does not
-    without its own. A suspect that hides it between is to blame itself: without its patches it may differ as well.
+    The other arm's series is tried if the suspect shows the finding with each prefix, including the empty one. It is
+    blamed if the other arm without its patches does not show the finding. If some prefix of the suspect's series does
+    not show it, that series is blamed, because without its patches the suspect may differ as well.
     """
     tried = suspect()
     if other is not None and tried.get(0) and all(tried.values()):
@@ -114,13 +116,13 @@ def first_to_begin_it(
     return 0, tried
 
 
-ALWAYS = 3  # tries of what always showed
-MOST = 50  # tries of what hardly ever shows
-RISK = 0.01  # that a prefix which shows it as often as the whole series is taken for one that does not
+ALWAYS = 3  # tries of a finding that always occurred
+MOST = 50  # limit of tries of a finding that rarely occurs
+RISK = 0.01  # probability that a prefix that shows it as often as the whole series is taken for one that does not
 
 
 def tries_for(smallest: ReducedCase) -> int:
-    """Return how often a prefix is tried before it is said not to show what the whole series shows."""
+    """Return the number of tries without the finding after which a prefix is taken not to show it."""
     if smallest.always or not smallest.shown:
         return ALWAYS
     return min(MOST, ceil(log(RISK) / log(1 - smallest.shown / smallest.runs)))
@@ -128,16 +130,16 @@ def tries_for(smallest: ReducedCase) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """A finding, on running arms whose series are to be shortened."""
+    """A finding, and the running arms whose series are shortened."""
 
     smallest: ReducedCase
-    sound: Arm  # the one held against; the suspect itself where all arms show it
+    sound: Arm  # the reference; the suspect itself if all arms show the finding
     suspect: Arm
     report: Report
-    built_only: bool = False  # try no prefix that would have to be compiled
+    built_only: bool = False  # try only prefixes that are already built
 
     def blame(self, facts: Mapping[str, Mapping[str, Any]]) -> Blame:
-        """Try prefixes of the suspect's series, or of the other's where it is not that; `facts` has their names.
+        """Return the patch to blame in the suspect's or the reference's series; `facts` has the names of patches.
 
         Raises BuildError, ServerError.
         """
@@ -167,10 +169,10 @@ class Suspicion:
 
     @contextmanager
     def _shortened(self, arm: Arm, length: int) -> Iterator[Arm]:
-        """Yield the arm with so many of its patches, on a new server.
+        """Yield the arm with `length` of its patches, on a new server.
 
-        The whole series gets one as well: what shows only on a server that has lived through a campaign would be
-        blamed on the last patch, as the others have no such past.
+        The whole series gets a new server, too. Otherwise, the last patch would be blamed for a finding that occurs
+        only on a server that has run a campaign before.
         """
         self.report(f"trying {arm.name} with {length} of its {len(arm.trees) - 1} patches")
         build = ensure_build(arm.trees[length], arm.build.flavor, self.report, label=f"{arm.name}, {length} patches")
@@ -184,7 +186,7 @@ class Suspicion:
 
 
 def suspicion(smallest: ReducedCase, arms: Sequence[Arm], report: Report, *, built_only: bool = False) -> Suspicion:
-    """Return the suspicion that a finding is, among arms that have both of those it names."""
+    """Return the suspicion of a finding; `arms` include the two that it names."""
     named = {arm.name: arm for arm in arms}
     sound, suspect = (named[name] for name in smallest.finding.arms)
     return Suspicion(smallest, sound, suspect, report, built_only)

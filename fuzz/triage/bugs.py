@@ -1,4 +1,4 @@
-"""Bugs: findings that are most likely one bug's, once they are reduced and blamed."""
+"""Bugs: groups of reduced and blamed findings that most likely have the same cause."""
 
 import hashlib
 from collections import defaultdict
@@ -10,22 +10,22 @@ from fuzz.triage.stored_finding import StoredFinding
 
 @dataclass(frozen=True, slots=True)
 class Bug:
-    """A bug, and its findings in the order in which they came."""
+    """A bug, and its findings in the order of their discovery."""
 
     key: str
     findings: tuple[StoredFinding, ...]
 
     @property
     def cases(self) -> int:
-        """Return how many cases showed any of its findings, counted for each finding."""
+        """Return the number of cases that showed its findings, summed over the findings."""
         return sum(found.count for found in self.findings)
 
 
 def bug_key(found: StoredFinding) -> str:
-    """Return 12 hexadecimal digits that findings of one bug have in common.
+    """Return 12 hexadecimal digits, equal for findings of one bug.
 
-    That is the oracle, what it says of the reduced case (an assertion's site, or what the plan is made of), and the
-    patch to blame, whichever arm has it. As long as a finding isn't reduced, it is a bug of its own.
+    They depend on the oracle, the origin in the reduced case (an assertion's site, or the kinds of plan nodes), and the
+    patch to blame on any arm. A finding that is not reduced is a bug of its own.
     """
     if not found.reduced or not found.least.shown:
         return found.finding.fingerprint
@@ -35,7 +35,7 @@ def bug_key(found: StoredFinding) -> str:
 
 
 def bugs(findings: Sequence[StoredFinding]) -> tuple[Bug, ...]:
-    """Return the bugs among findings, in the order of the first finding of each."""
+    """Return the bugs of the findings, in the order of the first finding of each."""
     alike: dict[str, list[StoredFinding]] = defaultdict(list)
     for found in findings:
         alike[bug_key(found)].append(found)

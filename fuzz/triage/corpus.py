@@ -1,4 +1,4 @@
-"""The corpus: reproducers of what was fixed, which must show nothing, and of upstream faults, which all arms show."""
+"""Corpus: reproducers of fixed faults, which no arm may show, and of upstream faults, which all arms must show."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _CLAIMING = frozenset(oracle.name for oracle in all_oracles() if isinstance(orac
 
 
 class Folder(StrEnum):
-    """Where in the corpus a reproducer is, which says what is expected of it."""
+    """Folders of the corpus, which determine the expected findings of their reproducers."""
 
     FIXED = "fixed"
     UPSTREAM = "upstream"
@@ -30,41 +30,41 @@ class Folder(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A reproducer of the corpus, and what its case shows now."""
+    """A reproducer of the corpus, and the current findings of its case."""
 
     path: Path
     place: Folder
     case: Case
     findings: tuple[Finding, ...]
-    newer: str = ""  # the arms' version, where it is newer than the known-good one
+    newer: str = ""  # the arms' version if it is newer than the known-good one, else ""
 
     @property
     def fixed_upstream(self) -> bool:
-        """Return whether a newer release has mended what upstream is expected to show."""
+        """Return whether a newer release has fixed an upstream fault."""
         return bool(self.newer) and self.place is Folder.UPSTREAM and not self.findings
 
     @property
     def remark(self) -> str:
-        """Say how it is, in a few words."""
+        """Return the state of the entry in a few words."""
         return self.complaint or (
             f"fixed upstream: {self.newer} does not show it" if self.fixed_upstream else "as expected"
         )
 
     @property
     def complaint(self) -> str:
-        """Say what is not as expected, or nothing."""
+        """Return the deviation from the expected findings, or an empty string."""
         others = [finding for finding in self.findings if not finding.shown_by_all]
         if others:
             return f"{others[0].arms[1]} shows it: {others[0].summary}"
         if self.findings and self.place is Folder.FIXED:
             return f"all arms show it: {self.findings[0].summary}"
         if not self.findings and self.place is Folder.UPSTREAM and not self.fixed_upstream:
-            return "no arm shows it any more: it belongs to what is fixed"
+            return f"no arm shows it any more: move it to {Folder.FIXED}/"
         return ""
 
 
 def entries(corpus: Path, executor: Executor, arms: Sequence[Arm]) -> Iterator[Entry]:
-    """Try each reproducer, in the order of their names. Raises CaseError, ServerError."""
+    """Execute the reproducers in the order of their names, and yield their entries. Raises CaseError, ServerError."""
     newer = newer_version([arm.build.version for arm in arms])
     for place in Folder:
         for path in sorted((corpus / place).glob("*.sql")):
@@ -73,27 +73,27 @@ def entries(corpus: Path, executor: Executor, arms: Sequence[Arm]) -> Iterator[E
 
 
 def newer_version(versions: Sequence[str]) -> str:
-    """Return the arms' versions, where all of them are newer than the known-good one; else nothing."""
+    """Return the arms' versions if all are newer than the known-good one, else an empty string."""
     return " and ".join(sorted(set(versions))) if all(map(newer_than_known, versions)) else ""
 
 
 def shown(executor: Executor, arms: Sequence[Arm], case: Case) -> tuple[Finding, ...]:
-    """Return all that any oracle finds, in the first run that shows anything."""
+    """Return the findings of all oracles in the first execution that has any."""
     judging = assignments(all_oracles(), arms)
     return next((found for _ in range(ASKED) if (found := judge_case(executor, judging, case).findings)), ())
 
 
 def place_for(fingerprint: str, findings: Sequence[Finding]) -> Folder:
-    """Return where a reproducer belongs that shows this. Raises CaseError where an arm alone has the fault."""
+    """Return the folder for a reproducer with these findings. Raises CaseError if only one arm has the fault."""
     for finding in findings:
         if not finding.shown_by_all:
             still = f"{finding.arms[1]} still shows {finding.summary!r}"
-            raise CaseError(f"finding {fingerprint} can be kept once it is mended: {still}")
+            raise CaseError(f"cannot keep finding {fingerprint} before it is fixed: {still}")
     return Folder.UPSTREAM if findings else Folder.FIXED
 
 
 def needless(found: Sequence[Entry]) -> tuple[Entry, ...]:
-    """Return entries that say nothing new: beside a smaller one that shows the same, or one with the same case."""
+    """Return the redundant entries: a smaller one shows the same fault, or another one has the same case."""
     kept: set[tuple[object, ...]] = set()
     left_out = []
     for entry in sorted(found, key=lambda entry: sort_key(entry.case)):
@@ -105,9 +105,10 @@ def needless(found: Sequence[Entry]) -> tuple[Entry, ...]:
 
 
 def _fault(entry: Entry, finding: Finding) -> tuple[object, ...]:
-    """Return what two entries have in common that show one fault.
+    """Return a key that is equal for two entries that show the same fault.
 
-    The origin of a broken claim is which claim it is, and any fault may break it: only the same case shows the same.
+    The origin of a violated relation is only the relation's name, and many faults may violate it. So entries of
+    metamorphic oracles are equal only if their cases are.
     """
     case = _content(entry.case) if finding.oracle in _CLAIMING else ()
     return entry.place, finding.oracle, finding.arms, finding.origin, *case

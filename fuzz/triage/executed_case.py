@@ -1,6 +1,6 @@
-"""The case as one of its runs executed it.
+"""The case in the form in which one of its runs executed it.
 
-Crashes and internal errors may show only in a run that another oracle asked for, with other queries or modes.
+Crashes and internal errors may occur only in a run that another oracle requested, with other queries or modes.
 """
 
 from collections.abc import Iterator
@@ -16,11 +16,14 @@ from oracles.model.finding import Finding
 from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Observations
 
-_AROUND: Final = ("SET ", "RESET ", "BEGIN", "ROLLBACK")  # a query
+_AROUND: Final = ("SET ", "RESET ", "BEGIN", "ROLLBACK")  # statements around a query
 
 
 def as_executed(case: Case, finding: Finding, observations: Observations) -> tuple[Case, Finding]:
-    """Return a case that shows the finding by itself: this one, unless only other queries or other modes do."""
+    """Return a case that shows the finding by itself, and the finding with its step in that case.
+
+    It is this case, unless the finding occurred only with replaced queries or other modes.
+    """
     runs = [run for run, seen in observations.items() if _shows(finding, run, seen)]
     if not runs or any(run.modes == case.modes and not run.instead for run in runs):
         return case, finding
@@ -49,6 +52,6 @@ def _origins(oracle: str, seen: CaseObservation) -> Iterator[str]:
 
 
 def _statements(step: Step, sql: str) -> Iterator[Step]:
-    """Yield the steps that replace one: a query and settings around it, which reduction may drop."""
+    """Yield the steps that replace one: a query, and statements around it, which reduction may drop."""
     for statement in pglast.split(sql):
         yield Step(statement) if statement.startswith(_AROUND) else replace(step, sql=statement)

@@ -1,8 +1,6 @@
-"""Looking whether a finding still shows, and how often.
+"""Interestingness tests: whether a case shows a finding on real servers, and how often.
 
-Asking an oracle, and real servers, whether cases show its finding.
-
-The question that a reduction asks: does a case show the finding, in not much more time than the whole one took?
+The test of a reduction also fails if a case needs much more time than the whole one.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +22,7 @@ Alike = Callable[[Finding, Finding], bool]
 
 
 class FindingCheck:
-    """A finding, its oracle, and arms on which cases are tried: the two that it names, unless all arms show it."""
+    """A finding, its oracle, and the arms on which cases are tried: the two that it names, or all if all show it."""
 
     def __init__(self, executor: Executor, arms: Sequence[Arm], finding: Finding) -> None:
         self.finding = finding
@@ -40,9 +38,9 @@ class FindingCheck:
         return assignments([oracle_of(self.finding)], arms)
 
     def shown(self, case: Case, alike: Alike = Finding.resembles) -> Finding | None:
-        """Try a case once; return what it shows that is like the finding. Raises ServerError.
+        """Execute a case once, and return a finding that is like the expected one, or None. Raises ServerError.
 
-        Where the oracle allows for it, what the arm held against did is not seen anew if a case is tried repeatedly.
+        If a case is tried repeatedly, the reference's observations are used again, if the oracle allows it.
         """
         judged = judge_case(self._executor, self._two, case, self._settled if case == self._case else {})
         steady = all(assignment.oracle.reference_is_steady for assignment in self._two)
@@ -52,12 +50,12 @@ class FindingCheck:
         return next((found for found in judged.findings if alike(found, self.finding)), None)
 
     def seems_to_show(self, case: Case) -> bool:
-        """Tell whether a case seems to show it, before what may speak against it is observed. Raises ServerError."""
+        """Return whether a case shows the symptom, before the runs that may refute it. Raises ServerError."""
         judged = judge_case(self._executor, self._two, case, enough=self.finding.symptom)
         return self.finding.symptom in judged.symptoms or any(map(self.finding.resembles, judged.findings))
 
     def voted(self, case: Case, shown: Finding) -> Finding:
-        """Return what a case shows with the vote of all arms on it; with the first finding's where that is not told."""
+        """Return the finding `shown` with the vote of all arms, or with the first finding's vote if it is unknown."""
         if shown.vote or self._all == self._two:
             return shown
         findings = judge_case(self._executor, self._all, case).findings
@@ -65,15 +63,18 @@ class FindingCheck:
 
 
 def same_arms(one: Finding, other: Finding) -> bool:
-    """Tell whether both accuse the same arm, whatever its symptom."""
+    """Return whether both findings accuse the same arm, with any symptom."""
     return one.arms == other.arms
 
 
 def oracle_of(finding: Finding) -> Oracle:
-    """Return the oracle of a finding. Raises CaseError where there is no such oracle any more."""
+    """Return the oracle of a finding. Raises CaseError if it no longer exists."""
     found = next((oracle for oracle in all_oracles() if oracle.name == finding.oracle), None)
     if found is None:
-        raise CaseError(f"finding {finding.fingerprint} is of the oracle {finding.oracle}, which this pgduel lacks")
+        raise CaseError(
+            f"finding {finding.fingerprint} needs the oracle {finding.oracle}, which this pgduel lacks; "
+            "use the pgduel that found it"
+        )
     return found
 
 
@@ -81,12 +82,12 @@ Answer = TypeVar("Answer")
 
 
 class InterestingnessTest:
-    """Whether cases show the finding that the whole one does, and what they show."""
+    """Test of smaller cases for the finding of the whole case. `shown` keeps their findings."""
 
     def __init__(
         self, executor: Executor, limit: QuestionTimeout, arms: Sequence[Arm], whole: Case, finding: Finding
     ) -> None:
-        """`limit` is the one that the executor asks when to give up."""
+        """`limit` is the timeout of `executor`."""
         self._oracle = oracle_of(finding)
         self.whole = sampled_by_name(whole, self._oracle, alone=len(arms) == 1)
         self.shown: dict[Case, Finding] = {}
@@ -94,9 +95,10 @@ class InterestingnessTest:
         self._check = FindingCheck(executor, arms, finding)
 
     def shows(self, case: Case, alike: Alike = Finding.resembles) -> bool:
-        """Tell whether the case shows a finding like the one in question, and keep what it shows.
+        """Return whether the case shows a finding like the expected one, and store it in `shown`.
 
-        Only the samples that it names count: content would select one smaller case of a few, and refuse those after it.
+        Only the samples that the case names apply. Sampling by content would select a smaller case by chance, and
+        reject those made from it.
         """
         shown = self._asked(case, lambda looked_at: self._check.shown(looked_at, alike))
         if shown is not None:
@@ -104,11 +106,11 @@ class InterestingnessTest:
         return shown is not None
 
     def seems_to_show(self, case: Case) -> bool:
-        """Tell whether a case seems to show it: that takes a fraction of the time, but more may speak against it."""
+        """Return whether a case shows the symptom. That takes a fraction of the time, but more runs may refute it."""
         return bool(self._asked(case, self._check.seems_to_show))
 
     def _asked(self, case: Case, ask: Callable[[Case], Answer]) -> Answer | None:
-        """Ask about a case within the limit; None where reduction may not make it of the whole one."""
+        """Return the result of a test within the timeout; None if reduction may not produce this case."""
         if not self._oracle.may_become(self.whole, case):
             return None
         with self._limit.question(whole=case == self.whole):
@@ -116,18 +118,18 @@ class InterestingnessTest:
 
 
 def sampled_by_name(case: Case, oracle: Oracle, *, alone: bool) -> Case:
-    """Return the case with the names of the oracle's samples that it is in, as a smaller case has other content.
+    """Return the case with the names of the oracle's samples that contain it.
 
-    Reduction drops those that are not needed.
+    A smaller case has other content, so the samples must be named. Reduction drops unnecessary names.
     """
     names = (sample.name for sample in oracle.samples if case in (sample.alone if alone else sample))
     return replace(case, samples=tuple(dict.fromkeys((*case.samples, *names))))
 
 
 def look(executor: Executor, arms: Sequence[Arm], case: Case, finding: Finding) -> ReducedCase:
-    """Run the case as often as it takes to say how often it shows something of the finding's oracle and arms.
+    """Return how often the case shows a finding of the same oracle and arms, after as many runs as that needs.
 
-    What it shows is the finding from now on; the one given stands where it shows nothing. Raises ServerError.
+    The result has the first finding that occurred, or the given one if none did. Raises ServerError.
     """
     check = FindingCheck(executor, arms, finding)
     seen: list[Finding] = []

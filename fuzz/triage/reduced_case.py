@@ -1,4 +1,4 @@
-"""What is known of a finding once it was looked into: the smallest case that shows it, and how often that does."""
+"""The result of reducing a finding: the smallest case that shows it, and how often it does."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from oracles.model.finding import Finding
 
 @dataclass(frozen=True, slots=True)
 class ReducedCase:
-    """What reduction left, and what that shows in so many runs of it; the whole case where it never showed again."""
+    """A reduced case, its finding, and in how many runs it occurred; the whole case if it never occurred again."""
 
     case: Case
     finding: Finding
@@ -17,12 +17,12 @@ class ReducedCase:
 
     @property
     def always(self) -> bool:
-        """Tell whether it showed in all runs."""
+        """Return whether the finding occurred in all runs."""
         return self.shown == self.runs
 
     @property
     def how_often(self) -> str:
-        """Say how often it showed."""
+        """Return a text with the number of runs in which the finding occurred."""
         if not self.shown:
             return f"did not show again in {self.runs} runs"
         return f"shows in {self.shown} of {self.runs} runs"

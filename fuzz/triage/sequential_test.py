@@ -1,9 +1,9 @@
-"""SequentialTest: how often a case is tried before it is said not to show what the start shows.
+"""Sequential test: the number of tries after which a case is taken not to show a finding.
 
-A finding that always shows is asked about once. For one that shows now and then, a smaller case is tried until it is
-clear whether it shows as often as the start, or less than a quarter as often: a sequential test (Wald, 1945), which
-errs in either direction with a chance of at most RISK. So no step loses the finding for one that hardly ever shows,
-but with that chance, and no step is refused that keeps it.
+If the finding always occurs in the first case, a smaller case is tried once. If it occurs sometimes, a smaller case is
+tried until it is clear whether it shows the finding as often as the first case, or less than a quarter as often. This
+is a sequential probability ratio test (Wald, 1945), whose error in either direction is at most RISK. So with at most
+that probability, a step of reduction accepts a case that rarely shows the finding, or rejects one that keeps it.
 """
 
 import time
@@ -15,47 +15,47 @@ from oracles.model.case import Case
 
 InterestingnessTest = Callable[[Case], bool]
 
-ASKED = 3  # times before a case is taken to show always
-SHOWN = 6  # times that one that does not has to show for its rate to be known
-MOST = 30  # tries for that
-ASKED_IN_VAIN = 20  # tries before it is said not to show at all: 2 % where it does so once in 6
+ASKED = 3  # tries after which a case is taken to show the finding always
+SHOWN = 6  # occurrences that determine the rate of a case that does not show it always
+MOST = 30  # limit of tries for that
+ASKED_IN_VAIN = 20  # tries after which a case is taken not to show it; wrong in 2 % if it shows it once in 6
 RISK = 0.05
-DOUBTED = 0.9  # the rate assumed where chance has a part, though what was looked at always showed
-FADED = 4  # how many times less often is too seldom
+DOUBTED = 0.9  # the rate assumed for a case that always showed it, if chance is involved
+FADED = 4  # factor by which a smaller case's rate is too low
 _CLEAR = log((1 - RISK) / RISK)
 
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """In how many runs a case showed what it should."""
+    """The number of runs of a case, and of those that showed the finding."""
 
     shown: int
     runs: int
 
     @property
     def always(self) -> bool:
-        """Tell whether it did in all of them."""
+        """Return whether all runs showed the finding."""
         return self.shown == self.runs
 
 
 class SequentialTest:
-    """Asks a question about cases as often as it takes. `look` comes first, since it says how often that is."""
+    """A test of cases that is repeated as often as necessary. Call `look` first, which determines the rate."""
 
     def __init__(self, question: InterestingnessTest, seems: InterestingnessTest | None = None) -> None:
-        """`seems` is the same question asked in less time, whose yes is worth less than its no."""
+        """`seems` is a faster form of `question`, which may return True wrongly."""
         self._question = question
         self._seems = seems or question
         self._rate: float | None = None
 
     @property
     def wavers(self) -> bool:
-        """Tell whether the answer depends on chance."""
+        """Return whether the result depends on chance."""
         return self._rate is not None and self._rate < 1
 
     def look(self, case: Case, seconds: float = float("inf")) -> Occurrence:
-        """Find how often a case shows it. The first that does not always do so says how often others have to.
+        """Return how often a case shows the finding. The first case that does not always show it determines the rate.
 
-        After so many seconds it ends, but not in vain, unless it is the first.
+        It ends after `seconds`. Only the first case may then be without an occurrence.
         """
         until = time.monotonic() + seconds
         shown = runs = 0
@@ -64,24 +64,27 @@ class SequentialTest:
                 break
             shown += self._question(case)
             runs += 1
-        if shown and not self.wavers:  # once known it stays, or it might fade step by step
+        if shown and not self.wavers:  # a known rate stays, or it might decrease step by step
             self._rate = shown / runs
         return Occurrence(shown, runs)
 
     def learn(self, case: Case) -> None:
-        """Find at which rate a case shows it that seemed to do so always, while a smaller one does not."""
+        """Determine the rate of a case that seemed to show the finding always, when a smaller one does not."""
         shown = sum(self._question(case) for _ in range(2 * SHOWN))
         self._rate = min(DOUBTED, max(shown, 1) / (2 * SHOWN))
 
     def seems(self, case: Case, before_try: Callable[[], None] = lambda: None) -> bool:
-        """Tell whether a case seems to show it; where the answer depends on chance, whether it does."""
+        """Return whether the fast test succeeds for a case; if the result depends on chance, as `shows`."""
         if self.wavers:
             return self.shows(case, before_try)
         before_try()
         return self._seems(case)
 
     def shows(self, case: Case, before_try: Callable[[], None] = lambda: None) -> bool:
-        """Tell whether a case shows it, about as often as the one looked at; `before_try` may raise to end that."""
+        """Return whether a case shows the finding about as often as the first one.
+
+        `before_try` is called before each try, and may raise an exception to end the test.
+        """
         before_try()
         if self._rate is None or self._rate == 1:
             return self._question(case)

@@ -1,6 +1,6 @@
 """Triage of a finding: reduce it, find the patch to blame, write its reproducer.
 
-Each step is recorded before the next one begins, so an interrupted triage goes on where it stopped.
+Each step is recorded before the next one begins, so an interrupted triage continues where it stopped.
 """
 
 import re
@@ -31,7 +31,7 @@ DIRECTORY = "reproducers"
 
 
 class Log(Protocol):
-    """What records the results of triage: the store of a campaign. All methods raise StorageError."""
+    """Interface that records the results of triage: the store of a campaign. All methods raise StorageError."""
 
     directory: Path  # of the campaign; reproducers go to a directory below
 
@@ -52,8 +52,8 @@ class Log(Protocol):
 class Triage:
     """Triage of the findings of one campaign."""
 
-    options: str  # of a command line, with which `pgduel replay` opens the same arms
-    records: Mapping[str, Any]  # arm → what is recorded of it
+    options: str  # command-line options with which `pgduel replay` opens the same arms
+    records: Mapping[str, Any]  # arm → its build, base and series
     log: Log
 
     def write(self, found: StoredFinding) -> StoredFinding:
@@ -67,7 +67,7 @@ class Triage:
         return self.log.directory / DIRECTORY / f"{found.finding.fingerprint}.sql"
 
     def investigate(self, found: StoredFinding, arms: Sequence[Arm]) -> ReducedCase:
-        """Reduce a finding and find the patch to blame, unless that is done; return the reduced case.
+        """Reduce a finding and find the patch to blame, unless both are recorded; return the reduced case.
 
         Raises BuildError, ServerError, StorageError.
         """
@@ -83,8 +83,8 @@ class Triage:
     def reduce(self, found: StoredFinding, arms: Sequence[Arm]) -> ReducedCase:
         """Reduce a case, recording each smaller one; return the smallest. Raises ServerError, StorageError.
 
-        It starts from the smallest case of an interrupted reduction. A finding that shows only under another symptom (a
-        crash at another site) is reduced by any finding of the same oracle and arms. One that does not show again
+        It starts from the smallest case of an interrupted reduction. If only findings with another symptom occur (a
+        crash at another site), any finding of the same oracle and arms counts. A finding that does not occur again
         keeps its case.
         """
         smallest = self._smallest(found, arms)
@@ -129,10 +129,10 @@ class Triage:
         return path
 
     def blame(self, found: StoredFinding, smallest: ReducedCase, arms: Sequence[Arm]) -> Blame:
-        """Find the patch to blame without new builds, and note it in the script.
+        """Return the patch to blame without new builds, and note it in the script.
 
-        Tries the whole case where the smallest one does not show the finding again: that may depend on what was in
-        shared buffers. Raises BuildError, ServerError, StorageError.
+        The whole case is tried if the smallest one does not show the finding again, which may depend on the contents
+        of shared buffers. Raises BuildError, ServerError, StorageError.
         """
         whole = replace(smallest, case=found.case, finding=found.finding)
         for known in dict.fromkeys((smallest, whole)):

@@ -50,7 +50,7 @@ def test_whatever_shows_it_what_is_said_was_tried(data: st.DataObject) -> None:
 def test_what_does_not_show_again_has_nothing_to_blame() -> None:
     found = blame(set())
     assert found.tried == ((5, False),)
-    assert str(found) == "not known, it did not show again"
+    assert str(found) == "unknown, the finding did not occur again"
 
 
 @pytest.mark.parametrize(
@@ -58,10 +58,10 @@ def test_what_does_not_show_again_has_nothing_to_blame() -> None:
     [
         (blame({3, 4, 5}), "0003.patch, number 3 of the 5 patches of patched"),
         (blame({0, 1, 2, 3, 4, 5}), "upstream, patched shows it without any patch"),
-        (blame({3, 5}), "0005.patch, number 5 of the 5 patches of patched; but it shows with the first 3 alone, too"),
-        (blame({1, 5}), "but it shows with the first 1 alone, too"),
-        (blame({3, 4, 5}, among={0, 5}), "one of the patches 1 to 5 of patched, pgduel blame finds which"),
-        (blame({3, 4, 5}, among={2, 5}), "one of the patches 3 to 5 of patched, pgduel blame finds which"),
+        (blame({3, 5}), "0005.patch, number 5 of the 5 patches of patched; but it also occurs with only the first 3"),
+        (blame({1, 5}), "but it also occurs with only the first 1"),
+        (blame({3, 4, 5}, among={0, 5}), "one of the patches 1 to 5 of patched, pgduel blame narrows it down"),
+        (blame({3, 4, 5}, among={2, 5}), "one of the patches 3 to 5 of patched, pgduel blame narrows it down"),
         (blame({5}, among={4, 5}, sound=4), "0005.patch, number 5 of the 5 patches of patched"),
     ],
 )

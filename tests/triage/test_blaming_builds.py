@@ -101,4 +101,4 @@ def test_a_bug_that_was_gone_for_a_while_is_blamed_on_the_patch_that_brings_it_b
     found = blamed(home, checkout, "wavering", tmp_path)
     assert found["patches"] == [commits[2]]
     assert found["tried"] == [[0, False], [1, True], [2, False], [3, True], [4, True]]
-    assert "but it shows with the first 1 alone, too" in str(found["says"])
+    assert "but it also occurs with only the first 1" in str(found["says"])

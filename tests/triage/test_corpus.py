@@ -31,7 +31,7 @@ def entry(name: str, place: Folder, *findings: Finding, case: Case = CASE) -> En
         (entry("a", Folder.FIXED, OWN), "all arms show it: master crashes"),
         (entry("a", Folder.FIXED, BUG), "patched shows it: patched crashes"),
         (entry("a", Folder.UPSTREAM, OWN, BUG), "patched shows it: patched crashes"),
-        (entry("a", Folder.UPSTREAM), "no arm shows it any more: it belongs to what is fixed"),
+        (entry("a", Folder.UPSTREAM), "no arm shows it any more: move it to fixed/"),
     ],
 )
 def test_what_is_not_as_expected_is_said(found: Entry, complaint: str) -> None:
@@ -52,7 +52,7 @@ def test_what_a_newer_release_has_mended_is_fixed_upstream() -> None:
 def test_a_reproducer_belongs_where_what_it_shows_puts_it() -> None:
     assert place_for("0123", ()) is Folder.FIXED
     assert place_for("0123", (OWN,)) is Folder.UPSTREAM
-    with pytest.raises(CaseError, match="0123 can be kept once it is mended: patched still shows 'patched crashes'"):
+    with pytest.raises(CaseError, match="cannot keep finding 0123 before it is fixed: patched still shows 'patched crashes'"):
         place_for("0123", (OWN, BUG))
 
 
