@@ -1,1 +1,1 @@
-"""Cases run until a time, a count or a stop; stored, resumable."""
+"""Campaigns: execution of cases up to a time, a number or an interrupt, with a store from which they can be resumed."""

@@ -1,4 +1,4 @@
-"""An arm as a worker process sees it: a server to talk to, whose starting and stopping is the parent's business."""
+"""Arms in worker processes: servers to connect to, which only the parent process starts and stops."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,10 +11,10 @@ from fuzz.servers.processes import runs_in
 
 
 class AttachedCluster(Cluster):
-    """A cluster that another process owns. Unlike its owner's object it pickles; it never starts or stops a server."""
+    """A cluster that another process owns. It pickles, and never starts or stops a server."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Take over where the server is, not the server: nothing of the owner's state is needed."""
+        """Copy the server's address and paths, without the owner's state."""
         self.build = cluster.build
         self.name = cluster.name
         self.port = cluster.port
@@ -32,19 +32,19 @@ class AttachedCluster(Cluster):
             raise ServerError(f"the server of arm {self.name} is down") from error
 
     def alive(self) -> bool:
-        """Tell whether the postmaster runs."""
+        """Return whether the postmaster runs."""
         try:
             return runs_in(self.pid, self.data)
         except ServerError:
             return False
 
     def restart(self, mode: str = "fast") -> None:
-        """Raise ServerError: the owner restarts it."""
+        """Raise ServerError, because only the owner restarts the server."""
         raise ServerError(f"the server of arm {self.name} is down")
 
 
 def attached(arms: Sequence[Arm]) -> tuple[Arm, ...]:
-    """Return the arms as a worker process may have them."""
+    """Return the arms in the form for worker processes."""
     return tuple(replace(arm, cluster=AttachedCluster(arm.cluster)) for arm in arms)
 
 

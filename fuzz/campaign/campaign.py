@@ -1,7 +1,7 @@
 """Campaign: the state machine that keeps workers busy until there is a reason to end.
 
-It decides; others do. Workers run cases and reductions, the store keeps what came of them, `revive` brings dead
-servers back, `show` displays. Every range that ends is recorded with the counts it brought, in one transaction.
+Workers execute cases and reductions, the store keeps their results, `revive` restarts dead servers, and `show` displays
+the state. Each range that ends is recorded together with its counts, in one transaction.
 """
 
 import time
@@ -18,27 +18,27 @@ from fuzz.campaign.store import Store
 from fuzz.errors import ServerError, StorageError
 from fuzz.triage.stored_finding import StoredFinding, unsettled
 
-REDUCTIONS = 10  # findings reduced at most: more of them have few causes, and time is better spent on new cases
-TRIES = 3  # times that a job may kill its worker, or a case meet servers that go away, before it is given up
-TROUBLES = 20  # ranges in a row that ended without a single case before the servers are given up
-CPU_INTERVAL = 2.0  # seconds between two looks at the servers' CPU time, which means reading /proc for each process
-TICK = 0.25  # seconds between two looks at the clock
+REDUCTIONS = 10  # limit of reduced findings: more of them have few causes, and new cases are a better use of the time
+TRIES = 3  # a job is given up when it has killed so many workers, a case when the servers went away so many times
+TROUBLES = 20  # consecutive ranges without a single case after which the campaign ends
+CPU_INTERVAL = 2.0  # seconds between readings of the servers' CPU time, which needs /proc for each process
+TICK = 0.25  # seconds between readings of the clock
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What the campaign needs from outside, as plain functions."""
+    """The campaign's connections to servers and user, as plain functions."""
 
-    revive: Callable[[], Sequence[str]]  # restart the arms that are dead: one line each. Raises ServerError
+    revive: Callable[[], Sequence[str]]  # restarts dead arms, and returns a line for each. Raises ServerError
     server_cpu: Callable[[], float]  # CPU seconds that the arms' servers have used so far
     client_cpu: Callable[[], float]  # CPU seconds of this process, without its workers
-    say: Callable[[str], None]  # a line for the user
-    show: Callable[[Counters, Sequence[StoredFinding]], None]  # the state, several times a second
+    say: Callable[[str], None]  # prints a line for the user
+    show: Callable[[Counters, Sequence[StoredFinding]], None]  # displays the state, several times a second
 
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """Seconds of the wall clock, and of CPU used by this process and by the servers."""
+    """Seconds of elapsed time, and of CPU time of this process and of the servers."""
 
     wall: float
     client: float
@@ -46,7 +46,7 @@ class Clocks:
 
 
 class Campaign:
-    """Runs a schedule on a pool into a store."""
+    """The execution of a schedule by a pool of workers, recorded in a store."""
 
     def __init__(
         self, store: Store, schedule: Schedule, limits: Limits, pool: Pool[Job, Result], around: Environment
@@ -70,7 +70,7 @@ class Campaign:
         self._began = self._read_clocks()
 
     def run(self, interrupt: Interrupt) -> str:
-        """Run until a limit, the end of the schedule or an interrupt. Returns which, in a few words."""
+        """Run until a limit, the end of the schedule or an interrupt; return the reason for the end in a few words."""
         why = None
         while why is None:
             self._fill()
@@ -95,7 +95,7 @@ class Campaign:
         return INTERRUPTED if interrupt else self._limits.reached(counters, len(self._findings))
 
     def _fill(self) -> None:
-        self._fill_reductions(at_once=1)  # fuzzing goes on beside it
+        self._fill_reductions(at_once=1)  # the other workers continue fuzzing
         while self._pool.idle and (job := self._schedule.next()) is not None:
             self._pool.submit(job)
 
@@ -152,7 +152,7 @@ class Campaign:
             self._revive(result.trouble)
 
     def _take_trouble(self, job: Range, result: RangeResult) -> None:
-        """Give the first case of the range up, where it is always this one that cannot be run."""
+        """Give up the first case of the range if it could not be executed in several tries."""
         self._tries[job] += 1
         if self._tries[job] == TRIES:
             self._around.say(f"case {job.first} of {job.generator} is given up: {result.trouble}")
@@ -167,7 +167,7 @@ class Campaign:
                     self._reducing += 1
                     self._to_reduce.append(each.finding.fingerprint)
                 else:
-                    self._around.say(f"  not reduced now: a run reduces {REDUCTIONS} findings at most")
+                    self._around.say(f"  not reduced now: a run reduces at most {REDUCTIONS} findings")
 
     def _revive(self, trouble: str) -> None:
         if self._troubles >= TROUBLES:

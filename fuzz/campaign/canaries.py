@@ -1,4 +1,4 @@
-"""Canaries: bugs planted in one arm before a run, since an oracle gone blind looks like a server without bugs."""
+"""Canaries: bugs planted in one arm before a campaign, because a broken oracle looks like a server without bugs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,11 +12,11 @@ from oracles.model.case import Case
 from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Canary, Oracle
 
-TRIES: Final = 3  # on a busy machine a statement may meet its time limit; who is blind notices nothing in any
+TRIES: Final = 3  # a statement may reach its timeout on a busy machine; a broken oracle misses the canary in each try
 
 
 class Sabotaged:
-    """An executor on which one arm misbehaves; nobody who looks at the observations is told."""
+    """An executor that plants a bug in one arm. Its observations do not show that."""
 
     def __init__(self, executor: Observer, arm: str, sabotage: str) -> None:
         """`sabotage` is an action of the fault injector: NAME or NAME:RELATION."""
@@ -25,14 +25,14 @@ class Sabotaged:
         self._sabotage = sabotage
 
     def observe(self, case: Case, runs: Sequence[Run]) -> Mapping[Run, CaseObservation]:
-        """Execute each run, those on the arm under sabotage, and return observations as if of plain runs."""
+        """Execute each run, with the bug on one arm, and return the observations by the runs without it."""
         executed = {run: replace(run, sabotage=self._sabotage) if run.arm == self._arm else run for run in runs}
         observed = self._executor.observe(case, tuple(executed.values()))
         return {run: observed[as_executed] for run, as_executed in executed.items()}
 
 
 def plant(oracle: Oracle, canary: Canary, executor: Observer, arms: Sequence[Arm]) -> JudgedCase:
-    """Try a canary's case with its bug planted in the last arm. Raises BuildError, ServerError."""
+    """Return the verdicts on a canary's case with its bug in the last arm. Raises BuildError, ServerError."""
     suspect = arms[-1]
     ensure_module(suspect.build, FAULT_INJECTOR)
     sabotaged = Sabotaged(executor, suspect.name, canary.sabotage)
@@ -40,13 +40,13 @@ def plant(oracle: Oracle, canary: Canary, executor: Observer, arms: Sequence[Arm
 
 
 def is_caught(judged: JudgedCase, arms: Sequence[Arm]) -> bool:
-    """Tell whether the bug was found, and blamed on the arm that it was planted in."""
+    """Return whether the bug was found on the arm that has it."""
     return any(finding.arms == (arms[0].name, arms[-1].name) for finding in judged.findings)
 
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """A bug that was planted for an oracle; `caught_in` is the number of the try that caught it, None if none did."""
+    """A bug that was planted for an oracle; `caught_in` is the number of the try that found it, or None."""
 
     oracle: str
     sabotage: str
@@ -54,7 +54,7 @@ class Planted:
 
 
 def plant_all(assigned: Sequence[Assignment], executor: Observer, arms: Sequence[Arm]) -> Iterator[Planted]:
-    """Plant every canary, again where it is not caught at once; yield what came of each."""
+    """Plant each canary, several times if it is missed, and yield the results."""
     for assignment in assigned:
         judged_arms = [arm for arm in arms if arm.name in assignment.arms]
         for canary in assignment.oracle.canaries:
@@ -70,7 +70,7 @@ def plant_all(assigned: Sequence[Assignment], executor: Observer, arms: Sequence
 
 
 def counts(outcomes: Sequence[Planted]) -> dict[str, int]:
-    """Return how many were planted, caught, and caught only when planted again."""
+    """Return the numbers of canaries planted, caught, and caught only in a later try."""
     return {
         "planted": len(outcomes),
         "caught": sum(each.caught_in is not None for each in outcomes),
@@ -79,9 +79,9 @@ def counts(outcomes: Sequence[Planted]) -> dict[str, int]:
 
 
 def require_caught(outcomes: Sequence[Planted]) -> None:
-    """Raise CanaryMissed, naming oracle and sabotage, unless all were caught."""
+    """Raise CanaryMissed, with oracles and bugs, unless all were caught."""
     missed = [f"{planted.oracle} ({planted.sabotage})" for planted in outcomes if planted.caught_in is None]
     if missed:
         raise CanaryMissed(
-            f"planted bugs were not noticed by {', '.join(missed)}: trust no result until this is mended"
+            f"canaries missed by {', '.join(missed)}: do not trust any result until the oracles find them"
         )

@@ -1,4 +1,4 @@
-"""The campaigns there are: numbered directories, each with its store and its reproducers."""
+"""Catalog of campaigns: numbered directories, each with a store and reproducers."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -21,7 +21,7 @@ def all_campaigns() -> tuple[Path, ...]:
 
 
 def new_campaign() -> Path:
-    """Make and return the directory of a new campaign, its number one above the highest there is."""
+    """Create and return the directory of a new campaign, numbered one above the highest."""
     numbers = [int(path.name) for path in workdir.campaigns().iterdir() if path.name.isdigit()]
     number = max(numbers, default=0)
     while True:
@@ -33,7 +33,7 @@ def new_campaign() -> Path:
 
 
 def campaign_named(name: str) -> Path:
-    """Return the directory of a campaign by its number, or the newest by `last`. Raises CaseError."""
+    """Return the directory of a campaign by its number, or of the newest by `last`. Raises CaseError."""
     campaigns = all_campaigns()
     if not campaigns:
         raise CaseError("there is no campaign yet; start one with pgduel fuzz")
@@ -47,7 +47,7 @@ def campaign_named(name: str) -> Path:
 
 @contextmanager
 def opened(directory: Path) -> Iterator[Store]:
-    """Open a campaign's store, and close it. Raises PgduelError."""
+    """Open a campaign's store, and close it at the end. Raises PgduelError."""
     store = Store(directory)
     try:
         yield store
@@ -56,7 +56,7 @@ def opened(directory: Path) -> Iterator[Store]:
 
 
 def find_finding(name: str) -> tuple[Path, StoredFinding]:
-    """Return a finding by [CAMPAIGN/]FINGERPRINT, and its campaign's directory. Raises CaseError."""
+    """Return the finding [CAMPAIGN/]FINGERPRINT and its campaign's directory. Raises CaseError."""
     if found := _found(name, Store.findings):
         return found
     if of_spec := find_spec_finding(name):
@@ -65,7 +65,7 @@ def find_finding(name: str) -> tuple[Path, StoredFinding]:
 
 
 def find_spec_finding(name: str) -> SpecFinding | None:
-    """Return a finding of a spec by [CAMPAIGN/]FINGERPRINT, if it is one. Raises CaseError."""
+    """Return the finding [CAMPAIGN/]FINGERPRINT if it is one of an isolation spec, else None. Raises CaseError."""
     found = _found(name, spec_findings)
     return found and found[1]
 

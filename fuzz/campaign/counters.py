@@ -1,4 +1,4 @@
-"""The counters of a campaign. Those of its ranges add up to the campaign's."""
+"""Counters of a campaign, which are the sums of those of its ranges."""
 
 import hashlib
 from collections import Counter
@@ -12,7 +12,7 @@ from oracles.model.observation import CaseObservation, Outcome
 from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Unstable, Verdict
 from oracles.result import Result
 
-HARNESS = "pgduel"  # in the place of an oracle: the case could not be tried at all
+HARNESS = "pgduel"  # instead of an oracle's name: the case could not be executed
 
 KINDS: dict[type[Verdict], str] = {
     Agree: "agree",
@@ -25,29 +25,29 @@ KINDS: dict[type[Verdict], str] = {
 
 @dataclass(frozen=True, slots=True)
 class Plans:
-    """Diversity of plans, as query plan guidance counts it (Ba and Rigger, ICSE 2023)."""
+    """Diversity of plans as in query plan guidance (Ba and Rigger, ICSE 2023)."""
 
     explained: int  # statements
-    shapes: int  # that differ
-    once: int  # shapes of a single statement: the share of these is the chance of a new one (Good and Turing)
+    shapes: int  # distinct plan shapes
+    once: int  # shapes of a single statement; divided by `explained`, the probability of a new one (Good and Turing)
 
 
 @dataclass(slots=True)
 class Counters:
-    """Counters by name; times are seconds, `seconds` of the wall clock, the others of CPU."""
+    """Counters by name. `seconds` is elapsed time; the other times are CPU seconds."""
 
     cases: Counter[str] = field(default_factory=Counter)  # generator
     judged: Counter[str] = field(default_factory=Counter)  # generator → statements compared
     judged_by: Counter[tuple[str, str]] = field(default_factory=Counter)  # oracle, generator → statements judged
-    compared: Counter[str] = field(default_factory=Counter)  # oracle → answers that it asked for itself and compared
+    compared: Counter[str] = field(default_factory=Counter)  # oracle → compared results of its own queries
     steps: Counter[str] = field(default_factory=Counter)  # generator → statements meant to succeed
-    valid: Counter[str] = field(default_factory=Counter)  # generator → those that did, on the arm held against
+    valid: Counter[str] = field(default_factory=Counter)  # generator → those that succeeded on the reference
     verdicts: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # oracle, generator, kind
     reasons: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)  # oracle, generator, kind, reason
     tags: Counter[tuple[str, str]] = field(default_factory=Counter)  # generator, workload path
     reach: Counter[str] = field(default_factory=Counter)  # counter read from plans and servers
     shapes: Counter[tuple[str, str]] = field(default_factory=Counter)  # generator, digest of a plan's shape
-    parts: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)  # generator, modes, part, what of it
+    parts: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)  # generator, modes, part, quantity
     seconds: float = 0.0
     client_cpu: float = 0.0
     server_cpu: float = 0.0
@@ -62,7 +62,7 @@ class Counters:
                 setattr(self, each.name, mine + getattr(other, each.name))
 
     def count_steps(self, generator: str, case: Case, reference: CaseObservation) -> None:
-        """Count a case, its statements and its workload paths, as the arm held against ran them."""
+        """Count a case, and its statements and workload paths as the reference executed them."""
         self.cases[generator] += 1
         for step, seen in zip(case.all_steps, reference.steps, strict=True):
             if seen.outcome is Outcome.SKIPPED:
@@ -73,7 +73,7 @@ class Counters:
                 self.valid[generator] += seen.outcome is Outcome.OK
 
     def count_verdicts(self, generator: str, judged: JudgedCase) -> None:
-        """Count what the oracles said of a case. A statement that several oracles compared is judged once."""
+        """Count the verdicts on a case. A statement that several oracles compared counts as judged once."""
         for oracle, verdict in judged.verdicts:
             kind = KINDS[type(verdict)]
             self.verdicts[oracle, generator, kind] += 1
@@ -85,9 +85,9 @@ class Counters:
         self.judged[generator] += judged.statements
 
     def count_part(self, case: Case, judged: JudgedCase) -> None:
-        """Count a case that is a part of what its source replays: its statements, those compared, and the verdicts.
+        """Count a case that is one part of its source's scripts: statements, compared ones, and verdicts.
 
-        Compared are those whose results were, once for each arm but the first.
+        Compared statements are those with compared results, counted for each arm but the first.
         """
         results = (verdict for oracle, verdict in judged.verdicts if oracle == Result.name)
         compared = sum(verdict.statements for verdict in results if isinstance(verdict, Agree))
@@ -97,37 +97,37 @@ class Counters:
         self.parts.update({(case.generator, modes, case.part, name): count for name, count in what.items()})
 
     def count_plan(self, generator: str, shape: str) -> None:
-        """Count a statement that was explained, by the shape of its plan."""
+        """Count an explained statement by its plan shape."""
         self.shapes[generator, hashlib.sha256(shape.encode()).hexdigest()[:12]] += 1
 
     def plans(self, generator: str) -> Plans:
-        """Return how many shapes of plans the generator's statements had."""
+        """Return the diversity of plans of the generator's statements."""
         counts = [count for (name, _), count in self.shapes.items() if name == generator]
         return Plans(sum(counts), len(counts), counts.count(1))
 
     def failed(self, generator: str, reason: str) -> None:
-        """Count a case on which the harness itself failed."""
+        """Count a case on which pgduel itself failed."""
         self.cases[generator] += 1
         self.verdicts[HARNESS, generator, "inconclusive"] += 1
         self.reasons[HARNESS, generator, "inconclusive", reason] += 1
 
     @property
     def statements_judged(self) -> int:
-        """Return how many statements were compared."""
+        """Return the number of compared statements."""
         return self.judged.total()
 
     @property
     def statements_per_second(self) -> float:
-        """Return how many statements were compared in a second; 0 before any time has passed."""
+        """Return the number of compared statements per second; 0 if no time has passed."""
         return self.statements_judged / self.seconds if self.seconds else 0.0
 
     @property
     def valid_share(self) -> float:
-        """Return which share of the statements meant to succeed did; 1 if there were none."""
+        """Return the share of statements meant to succeed that did; 1 if there were none."""
         return self.valid.total() / self.steps.total() if self.steps.total() else 1.0
 
     def of_kind(self, kind: str) -> int:
-        """Return how many verdicts were of this kind."""
+        """Return the number of verdicts of a kind."""
         return sum(count for (_, _, each), count in self.verdicts.items() if each == kind)
 
 
@@ -143,7 +143,7 @@ def nested(counter: Counter[Any]) -> dict[str, Any]:
 
 
 def _statements_judged(verdict: Verdict) -> int:
-    """Return how many statements a verdict decides: 0 shows an oracle that is mute for a generator."""
+    """Return the number of statements that a verdict judges. A sum of 0 reveals an oracle without effect."""
     return verdict.statements if isinstance(verdict, Agree) else int(isinstance(verdict, Finding))
 
 

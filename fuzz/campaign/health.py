@@ -1,16 +1,16 @@
-"""Health: whether a campaign tested what it claims to have tested. A silent green is the worst outcome."""
+"""Health of a campaign: whether it compared enough statements for its result to be trusted."""
 
 from collections import Counter
 
 from fuzz.campaign.counters import HARNESS, Counters
 
-VALID_SHARE = 0.97  # of the statements that were meant to succeed
-INCONCLUSIVE_SHARE = 0.20  # of the verdicts of one oracle on one generator
-ENOUGH = 20  # verdicts, or cases, below which a share says nothing
+VALID_SHARE = 0.97  # minimal share of the statements meant to succeed
+INCONCLUSIVE_SHARE = 0.20  # maximal share of the verdicts of one oracle on one generator
+ENOUGH = 20  # minimal number of verdicts, or cases, for a share
 
 
 def complaints(counters: Counters) -> tuple[str, ...]:
-    """Return what is wrong, one line each; nothing if the campaign's result can be trusted."""
+    """Return the defects of a campaign, one line each; empty if its result can be trusted."""
     if not counters.statements_judged:
         return ("no statement was compared",)
     return (*_failed(counters), *_invalid(counters), *_undecided(counters))

@@ -1,4 +1,4 @@
-"""What a campaign asks of a worker, and what it gets back. A case range is the third kind of word: see schedule.py."""
+"""Jobs and results that a campaign and its workers exchange. Ranges of cases are defined in schedule.py."""
 
 from dataclasses import dataclass, field
 
@@ -8,26 +8,26 @@ from fuzz.campaign.schedule import Range
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """Reduce the stored finding of this fingerprint and write its reproducer."""
+    """The job to reduce the stored finding of this fingerprint and write its reproducer."""
 
     fingerprint: str
 
 
 @dataclass(slots=True)
 class RangeResult:
-    """The first `done` cases of a range, counted. Their findings are in the store by now."""
+    """Result of the first `done` cases of a range. Their findings are already in the store."""
 
     done: int = 0
     counters: Counters = field(default_factory=Counters)
-    found: list[str] = field(default_factory=list)  # fingerprints that the store did not know
+    found: list[str] = field(default_factory=list)  # fingerprints that are new in the store
     notes: list[str] = field(default_factory=list)  # lines for the user
-    trouble: str | None = None  # why it ended before the range did: the servers are away
-    fatal: str | None = None  # why the campaign cannot go on at all: a finding could not be kept
+    trouble: str | None = None  # reason for an early end: a server is down
+    fatal: str | None = None  # reason why the campaign cannot continue: a finding could not be stored
 
 
 @dataclass(frozen=True, slots=True)
 class ReductionResult:
-    """Outcome of a Reduction: a line for the user. The reproducer's path is in the store by now."""
+    """Result of a reduction: a line for the user. The reproducer's path is already in the store."""
 
     note: str
 

@@ -1,4 +1,4 @@
-"""Plan: what a campaign was asked to do. It is stored with the campaign, so that resuming needs no options."""
+"""Plan: the user's options of a campaign, stored with it, so that resuming needs no options."""
 
 from dataclasses import dataclass, field, replace
 
@@ -9,11 +9,11 @@ from fuzz.sources.context import UserInput
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which cases run, and until when."""
+    """The cases of a campaign, and its limits."""
 
     seed: int
     generators: tuple[str, ...]
-    minutes: float | None  # over all parts of a campaign that was resumed; None: without end
+    minutes: float | None  # summed over all parts of a resumed campaign; None: unlimited
     cases: int | None
     stop_at_first: bool
     arms: ArmOptions
@@ -21,9 +21,9 @@ class Plan:
 
     @property
     def limits(self) -> Limits:
-        """Return when the campaign ends."""
+        """Return the limits of the campaign."""
         return Limits(None if self.minutes is None else self.minutes * 60, at_first=self.stop_at_first)
 
     def extended(self, minutes: float | None, cases: int | None) -> "Plan":
-        """Return the plan with other ends, where they are given."""
+        """Return the plan with other limits; None keeps a limit."""
         return replace(self, minutes=minutes or self.minutes, cases=cases or self.cases)

@@ -1,7 +1,7 @@
-"""Worker processes: each sets itself up once, then turns jobs into results. One that dies is replaced.
+"""Pool of worker processes, which set themselves up once, and then execute jobs. Processes that die are replaced.
 
-The pool knows nothing of cases. A job that was running when its process died comes back as `Died`, and its owner
-decides whether to try again.
+The pool does not depend on the kind of jobs. A job whose process died is returned as `Died`, and its owner decides
+whether to submit it again.
 """
 
 import multiprocessing
@@ -24,12 +24,12 @@ Result = TypeVar("Result")
 Setup = Callable[[int, Event], AbstractContextManager[Callable[[Job], Result]]]
 
 _SPAWN = multiprocessing.get_context("spawn")
-_PATIENCE = 3.0  # seconds that a worker gets to end by itself
+_PATIENCE = 3.0  # seconds in which a worker may end by itself
 
 
 @dataclass(frozen=True, slots=True)
 class Done(Generic[Job, Result]):
-    """A job and what came of it."""
+    """A job and its result."""
 
     job: Job
     result: Result
@@ -52,10 +52,10 @@ class _Worker(Generic[Job]):
 
 
 class Pool(Generic[Job, Result]):
-    """Processes that work on one job each. Use as a context manager; leaving it ends them."""
+    """Processes that execute one job each. Use as a context manager, which ends them."""
 
     def __init__(self, setup: "Setup[Job, Result]", count: int) -> None:
-        """`setup(number, stop)` runs in each process; it must pickle. `stop` asks a job to end early."""
+        """`setup(number, stop)` is called in each process, and must pickle. `stop` is set if jobs should end early."""
         self._setup = setup
         self._stop = _SPAWN.Event()
         self._workers: list[_Worker[Job]] = []
@@ -84,16 +84,16 @@ class Pool(Generic[Job, Result]):
 
     @property
     def idle(self) -> int:
-        """Return how many workers wait for a job."""
+        """Return the number of workers without a job."""
         return sum(worker.job is None for worker in self._workers)
 
     @property
     def jobs(self) -> list[Job]:
-        """Return the jobs that are running."""
+        """Return the running jobs."""
         return [worker.job for worker in self._workers if worker.job is not None]
 
     def stop(self) -> None:
-        """Ask all jobs that run to end early."""
+        """Request an early end of all running jobs."""
         self._stop.set()
 
     def submit(self, job: Job) -> None:
@@ -103,10 +103,10 @@ class Pool(Generic[Job, Result]):
         try:
             worker.pipe.send(job)
         except BrokenPipeError:
-            return  # it died while idle: `wait` will tell
+            return  # it died while idle: `wait` returns the job as Died
 
     def wait(self, timeout: float) -> list["Done[Job, Result] | Died[Job]"]:
-        """Return what has ended, waiting `timeout` seconds at most for the first."""
+        """Return the jobs that have ended, after at most `timeout` seconds without one."""
         busy = {worker.pipe: worker for worker in self._workers if worker.job is not None}
         return [self._received(busy[pipe]) for pipe in wait(list(busy), timeout) if isinstance(pipe, Connection)]
 
@@ -125,7 +125,7 @@ class Pool(Generic[Job, Result]):
 
 
 def _serve(setup: "Setup[Job, Result]", number: int, stop: Event, pipe: Connection) -> None:
-    """Be a worker: until the other end of the pipe is closed, or the parent is gone, in the middle of a job too."""
+    """Execute jobs from the pipe until its other end is closed; if the parent dies, end even during a job."""
     guard()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to all; the parent decides
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
@@ -144,7 +144,7 @@ def _serve(setup: "Setup[Job, Result]", number: int, stop: Event, pipe: Connecti
 
 
 def _end_with_parent() -> None:
-    """Wait until the parent is gone; then end, as nobody takes the result, and what goes on may begin it anew."""
+    """Wait until the parent dies, then end the process. A resumed campaign repeats the job."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -152,5 +152,5 @@ def _end_with_parent() -> None:
 
 
 def processors() -> int:
-    """Return how many processors this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0))

@@ -1,7 +1,7 @@
-"""Which paths of planner and executor a statement really took, read from its EXPLAIN (ANALYZE, FORMAT JSON).
+"""Reach: the paths of planner and executor that a statement took, according to its EXPLAIN (ANALYZE, FORMAT JSON).
 
-A counter is 1 for a statement whose plan has the feature, however often: sums over statements are numbers of
-statements, and divided by the counter `explained` they are shares.
+A counter is 1 for a statement whose plan has the feature at least once. So sums are numbers of statements, and shares
+when divided by the counter `explained`.
 """
 
 import re
@@ -17,13 +17,13 @@ Node = Mapping[str, Any]
 EXPLAINED = "explained"
 
 _JOINS = {"Hash Join": "hash_join", "Merge Join": "merge_join", "Nested Loop": "nested_loop"}
-_PARTITION = re.compile(r"_\d+$")  # how EXPLAIN names a partition: the parent's alias and a number
+_PARTITION = re.compile(r"_\d+$")  # EXPLAIN names a partition by the parent's alias and a number
 
 
 def reach(plan: Node, features: Sequence[Feature] = ()) -> Counter[str]:
-    """Return the counters of one plan: the object with the key "Plan", or a plan node itself.
+    """Return the counters of one plan, given as the object with the key "Plan" or as a plan node.
 
-    `features` are the arm's, each of which may have counters of its own.
+    `features` are the arm's; each may have counters of its own.
     """
     top = plan.get("Plan", plan)
     found = {EXPLAINED}
@@ -69,7 +69,7 @@ def _live(node: Node) -> bool:
 
 
 def _pruned(node: Node) -> bool:
-    """Return whether partitions were pruned when execution began, or between rescans."""
+    """Return whether partitions were pruned at the start of execution, or between rescans."""
     return node.get("Subplans Removed", 0) > 0 or (_ran(node) and any(not _ran(m) for m in _members(node)))
 
 
@@ -78,7 +78,7 @@ def _with_children(number: int) -> Callable[[Node], bool]:
 
 
 def _by_partition(*kinds: str) -> Callable[[Node], bool]:
-    """Return a test for an Append over such nodes that each work on partitions."""
+    """Return a test for an Append whose children are nodes of these types over partitions."""
 
     def holds(node: Node) -> bool:
         return any(
@@ -102,7 +102,7 @@ def _is_parallel_hash(node: Node) -> bool:
 
 
 def _cuts_off_parallel_hash(limit: Node) -> bool:
-    """Return whether workers that share a hash table are told to stop: the leader has rows enough."""
+    """Return whether LIMIT may end workers that share a hash table, because the leader has enough rows."""
     gathers = (child for child in limit.get("Plans", ()) if child.get("Workers Launched", 0) > 0)
     return any(_is_parallel_hash(node) for top in gathers for node in _nodes(top) if node["Node Type"] == "Hash")
 

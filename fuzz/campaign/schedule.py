@@ -1,8 +1,8 @@
-"""Schedule: which cases a campaign runs, in which order. Arithmetic on (seed, generators), so nothing is drawn.
+"""Schedule: the cases of a campaign in order, computed from seed and generators without randomness.
 
-Case indexes are handed out in ranges, generator by generator in turn. Range `n` belongs to generator `n % G` and
-holds the `size` indexes from `n // G * size`. Work that was cut off is given out again from where it stopped, so the
-set of cases done is the same whether a campaign ran through or was interrupted and resumed.
+Case indexes are assigned in ranges, to each of the G generators in turn. Range `n` belongs to generator `n % G` and has
+the RANGE_SIZE indexes from `n // G * RANGE_SIZE`. The rest of an interrupted range is assigned again. So an interrupted
+and resumed campaign executes the same cases as an uninterrupted one.
 """
 
 from collections import deque
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from oracles.model.case import CaseId
 
-RANGE_SIZE = 8  # cases: small enough to lose little when a worker dies, large enough to keep messages rare
+RANGE_SIZE = 8  # cases; small, so that a dying worker loses little, but large enough to keep messages rare
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,20 +28,20 @@ class Range:
         return (CaseId(seed, self.generator, index) for index in range(self.first, self.end))
 
     def after(self, done: int) -> "Range":
-        """Return what is left when the first `done` cases are done."""
+        """Return the rest of the range after the first `done` cases."""
         return Range(self.number, self.generator, self.first + done, self.end)
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to do."""
+        """Return whether the range has no cases."""
         return self.first >= self.end
 
 
 class Schedule:
-    """Hands out ranges: those given back first, then the next one not yet done."""
+    """The sequence of ranges to execute: returned ones first, then the next that is not done."""
 
     def __init__(self, generators: tuple[str, ...], cases: int | None, done: Mapping[int, int]) -> None:
-        """`cases` limits the number of cases altogether; `done` says, by range number, how many cases were done."""
+        """`cases` is the total number of cases; `done` has the number of executed cases by range number."""
         self._generators = generators
         self._cases = cases
         self._done = done
@@ -55,7 +55,7 @@ class Schedule:
         return Range(number, self._generators[which], first, first + size)
 
     def next(self) -> Range | None:
-        """Return the next range to run, or None when all cases have been given out."""
+        """Return the next range to execute, or None if all cases are assigned."""
         if self._returned:
             return self._returned.popleft()
         while self._cases is None or self._number * RANGE_SIZE < self._cases:
@@ -67,6 +67,6 @@ class Schedule:
         return None
 
     def give_back(self, left: Range) -> None:
-        """Take back what a worker did not do."""
+        """Return the rest of a range to the schedule."""
         if not left.empty:
             self._returned.append(left)

@@ -37,7 +37,7 @@ class _Document(TypeDecorator[Any]):
         self.kind = kind
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
-        """Return what the column keeps of a document."""
+        """Return the stored form of a document."""
         return None if value is None else documents.dumps(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
@@ -52,7 +52,7 @@ class _Path(TypeDecorator[Path]):
     cache_ok = True
 
     def process_bind_param(self, value: Path | None, dialect: Dialect) -> str | None:
-        """Return what the column keeps of a path."""
+        """Return the stored form of a path."""
         return None if value is None else str(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Path | None:
@@ -74,7 +74,7 @@ RANGE = Table(
     "range",
     METADATA,
     Column("number", Integer, primary_key=True, comment="position in the schedule"),
-    Column("done", Integer, nullable=False, comment="how many of its cases, from the first on"),
+    Column("done", Integer, nullable=False, comment="number of executed cases, from the first on"),
 )
 FINDING = Table(
     "finding",
@@ -87,14 +87,14 @@ FINDING = Table(
     Column("reproducer", _Path),
     Column("smallest", _Document(ReducedCase), comment="the reduced case, or the smallest so far"),
     Column("reduced", Boolean, nullable=False, default=False, comment="whether its reduction has ended"),
-    Column("seconds", Float, comment="duration of its reduction, since it was begun or resumed"),
+    Column("seconds", Float, comment="duration of its reduction since the start or last resumption"),
     Column("blame", _Document(Blame)),
 )
 OCCURRENCE = Table(
     "occurrence",
     METADATA,
     Column("fingerprint", String, primary_key=True),
-    Column("case_id", String, primary_key=True, comment="of a finding of a spec: the spec and its modes"),
+    Column("case_id", String, primary_key=True, comment="for a finding of a spec: the spec and its modes"),
 )
 SPEC_FINDING = Table(
     "spec_finding",
@@ -163,7 +163,7 @@ _LOCK_TIMEOUT = 2000  # ms, in which another process may end its own migration
 
 
 def prepare(engine: Engine) -> None:
-    """Make the tables of a new store, or migrate an older one. Raises StoreError for a newer one, SQLAlchemyError."""
+    """Create the tables of a new store, or migrate an older one. Raises StoreError for a newer one, SQLAlchemyError."""
     version = _version_of(engine)
     if version is None:
         _create(engine)
@@ -194,16 +194,16 @@ def _version(connection: Connection) -> int | None:
 
 def _create(engine: Engine) -> None:
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.exec_driver_sql("PRAGMA journal_mode = WAL")  # which the file remembers
+        connection.exec_driver_sql("PRAGMA journal_mode = WAL")  # stored in the file
         connection.exec_driver_sql("BEGIN IMMEDIATE")
         for table in METADATA.sorted_tables:
-            connection.execute(CreateTable(table, if_not_exists=True))  # another process may have made them
+            connection.execute(CreateTable(table, if_not_exists=True))  # another process may have created them
         _commit(connection)
 
 
 def _migrate(engine: Engine) -> None:
-    """Migrate a store that no other process has open: an older pgduel would not find its tables any more."""
-    engine.dispose()  # its connections would count as another process's
+    """Migrate a store while no other process has it open, because an older pgduel needs the old tables."""
+    engine.dispose()  # its connections would count as those of another process
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.detach()  # so that its lock ends with it
         connection.exec_driver_sql(f"PRAGMA busy_timeout = {_LOCK_TIMEOUT}")

@@ -1,4 +1,4 @@
-"""Findings of isolation specs: of several sessions, so no case has them, and nothing reduces or replays them as one."""
+"""Findings of isolation specs. These have several sessions, so there is no case to reduce or replay."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from oracles.model.finding import Finding
 
 @dataclass(frozen=True, slots=True)
 class SpecFinding:
-    """A finding, how many specs and modes showed it, and the file that has the first of them."""
+    """A finding, the number of specs and modes that showed it, and the file with the first spec."""
 
     finding: Finding
     count: int
@@ -21,7 +21,7 @@ class SpecFinding:
 
 
 def add_spec_finding(store: Store, finding: Finding, shown_by: str, spec: Path) -> bool:
-    """Commit a finding, or count it where its fingerprint is known. True if new. Raises StoreError."""
+    """Commit a finding, or count it if its fingerprint is known; return whether it is new. Raises StoreError."""
     fingerprint = finding.fingerprint
     row = {"fingerprint": fingerprint, "finding": finding, "spec": spec}
     seen = {"fingerprint": fingerprint, "case_id": shown_by}
@@ -32,7 +32,7 @@ def add_spec_finding(store: Store, finding: Finding, shown_by: str, spec: Path) 
 
 
 def spec_findings(store: Store) -> tuple[SpecFinding, ...]:
-    """Return all findings of specs, in the order in which they came. Raises StoreError."""
+    """Return all findings of specs, in the order of their discovery. Raises StoreError."""
     count = occurrences(SPEC_FINDING.c.fingerprint)
     query = select(SPEC_FINDING.c.finding, count, SPEC_FINDING.c.spec).order_by(SPEC_FINDING.c.number)
     with store.transaction() as connection:

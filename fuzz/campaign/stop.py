@@ -1,4 +1,4 @@
-"""Every way in which a campaign ends."""
+"""Reasons for the end of a campaign: limits and interrupts."""
 
 import signal
 import threading
@@ -14,13 +14,13 @@ INTERRUPTED = "interrupted"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How far a campaign goes; None: no limit. The number of cases is the schedule's affair."""
+    """Limits of a campaign; None: no limit. The schedule limits the number of cases."""
 
     seconds: float | None = None
     at_first: bool = False
 
     def reached(self, counters: Counters, findings: int) -> str | None:
-        """Return why the campaign ends now, or None."""
+        """Return the reason why the campaign ends now, or None."""
         if self.at_first and findings:
             return "first finding"
         if self.seconds is not None and counters.seconds >= self.seconds:
@@ -29,7 +29,10 @@ class Limits:
 
 
 class Interrupt:
-    """Whether the user asked to end: once, finish what is running; twice, at once (KeyboardInterrupt)."""
+    """Signal handler for the user's request to end: the first lets running jobs end, the second ends them at once.
+
+    It is true after the first signal. The second raises KeyboardInterrupt.
+    """
 
     def __init__(self) -> None:
         self._asked = threading.Event()
@@ -38,7 +41,7 @@ class Interrupt:
         return self._asked.is_set()
 
     def __call__(self, _number: int, _frame: FrameType | None) -> None:
-        """Serve as a signal handler."""
+        """Handle a signal."""
         if self._asked.is_set():
             raise KeyboardInterrupt
         self._asked.set()
@@ -46,7 +49,7 @@ class Interrupt:
 
 @contextmanager
 def interruptible() -> Iterator[Interrupt]:
-    """Turn SIGINT and SIGTERM into an Interrupt, for as long as the block runs."""
+    """Turn SIGINT and SIGTERM into an Interrupt in this context."""
     interrupt = Interrupt()
     numbers = (signal.SIGINT, signal.SIGTERM)
     former = {number: signal.signal(number, interrupt) for number in numbers}

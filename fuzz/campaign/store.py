@@ -1,7 +1,7 @@
-"""Store: one SQLite database a campaign, in which a finding is committed before anything else is done with it.
+"""Store: one SQLite database per campaign. Findings are committed there before anything else is done with them.
 
-Several processes write to it (each worker its findings, the campaign its progress), so it keeps a write-ahead log
-and waits for locks. A row is written in the transaction that makes it true; nothing is kept in memory only.
+Several processes write to it: each worker its findings, the campaign its progress. So it has a write-ahead log, and
+waits for locks. No result is kept in memory only.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,10 +33,10 @@ _ADVICE = {
 
 
 class Store:
-    """The store of one campaign, in a directory of its own."""
+    """The store of one campaign, in its own directory."""
 
     def __init__(self, directory: Path) -> None:
-        """Open or make the store. Raises StoreError, as all methods do."""
+        """Open or create the store. Raises StoreError, as all methods do."""
         self.directory = directory
         self._engine = create_engine(f"sqlite:///{directory / FILE}", connect_args={"timeout": 60})
         try:
@@ -48,7 +48,7 @@ class Store:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Turn whatever the database raises into StoreError."""
+        """Convert the database's exceptions into StoreError."""
         file = self.directory / FILE
         try:
             yield
@@ -61,7 +61,7 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """Open a transaction that is committed in the end. Raises StoreError."""
+        """Open a transaction, and commit it at the end. Raises StoreError."""
         with self._errors(), self._engine.begin() as connection:
             yield connection
 
@@ -70,7 +70,7 @@ class Store:
         self._engine.dispose()
 
     def begin(self, plan: Plan, arms: Mapping[str, Any]) -> None:
-        """Record what the campaign runs, once; a campaign that is resumed keeps its plan and counts."""
+        """Record plan and arms of a new campaign; a resumed one keeps its plan and counts."""
         row = {"only": 1, "plan": plan, "arms": dict(arms), "counters": Counters()}
         with self.transaction() as connection:
             connection.execute(insert(CAMPAIGN).values(row).on_conflict_do_nothing())
@@ -81,12 +81,12 @@ class Store:
 
     @property
     def begun(self) -> bool:
-        """Tell whether `begin` was called."""
+        """Return whether `begin` was called."""
         return self._field("only") is not None
 
     @property
     def plan(self) -> Plan:
-        """Return what the campaign was asked to do. Raises CaseError if it ended before it began."""
+        """Return the campaign's plan. Raises CaseError if the campaign ended before it recorded one."""
         plan: Plan | None = self._field("plan")
         if plan is None:
             raise CaseError(f"campaign {self.directory.name} ended before its first case; start another one")
@@ -94,27 +94,27 @@ class Store:
 
     @property
     def arms(self) -> dict[str, Any]:
-        """Return the arms that `begin` was given, or {}."""
+        """Return the arms that `begin` recorded, or {}."""
         return self._field("arms") or {}
 
     @property
     def canaries(self) -> dict[str, int]:
-        """Return how many canaries were planted, caught, and caught only when planted again, when last tried."""
+        """Return the last numbers of canaries planted, caught, and caught only in a later try."""
         return {"planted": 0, "caught": 0, "retried": 0} | (self._field("canaries") or {})
 
     def canaries_tried(self, counts: Mapping[str, int]) -> None:
-        """Record the outcome of the canaries, as `canaries.counts` has it."""
+        """Record the result of the canaries, in the form of `canaries.counts`."""
         with self.transaction() as connection:
             connection.execute(update(CAMPAIGN).values(canaries=dict(counts)))
 
     @property
     def counters(self) -> Counters:
-        """Return the counts of all that is done."""
+        """Return the campaign's counters."""
         counters: Counters | None = self._field("counters")
         return counters or Counters()
 
     def progress(self, counters: Counters, done: Mapping[int, int]) -> None:
-        """Record the campaign's counts together with the ranges they come from (number -> cases done, in all)."""
+        """Record the campaign's counters together with its ranges (number -> total of executed cases)."""
         with self.transaction() as connection:
             connection.execute(update(CAMPAIGN).values(counters=counters))
             for number, cases in done.items():
@@ -122,13 +122,16 @@ class Store:
                 connection.execute(row.on_conflict_do_update(["number"], set_={"done": cases}))
 
     def done(self) -> dict[int, int]:
-        """Return range number -> cases done."""
+        """Return the number of executed cases by range number."""
         with self.transaction() as connection:
             rows = connection.execute(select(RANGE)).mappings().all()
         return {row["number"]: row["done"] for row in rows}
 
     def add_finding(self, finding: Finding, case_id: str, case: Case) -> bool:
-        """Commit a finding, or count it where its fingerprint is known; the same case counts once. True if new."""
+        """Commit a finding, or count it if its fingerprint is known; return whether it is new.
+
+        A case counts once for each finding.
+        """
         fingerprint = finding.fingerprint
         row = {"fingerprint": fingerprint, "finding": finding, "case_id": case_id, "case": case}
         seen = {"fingerprint": fingerprint, "case_id": case_id}
@@ -138,19 +141,19 @@ class Store:
         return added.rowcount == 1
 
     def written(self, fingerprint: str, reproducer: Path) -> None:
-        """Record where the finding's reproducer is."""
+        """Record the path of the finding's reproducer."""
         self._update(fingerprint, reproducer=reproducer)
 
     def came_to(self, fingerprint: str, smallest: ReducedCase) -> None:
-        """Record what the finding's reduction has come to so far, from where it can be taken up again."""
+        """Record the smallest case so far, with which the finding's reduction can be resumed."""
         self._update(fingerprint, smallest=smallest)
 
     def reduced(self, fingerprint: str, smallest: ReducedCase, seconds: float) -> None:
-        """Record that the finding's reproducer is as small as it gets, what it shows, and how long that took."""
+        """Record the end of the finding's reduction: its result and duration."""
         self._update(fingerprint, smallest=smallest, reduced=True, seconds=seconds)
 
     def blamed(self, fingerprint: str, blame: Blame) -> None:
-        """Record what is to blame for the finding."""
+        """Record the patch to blame for the finding."""
         self._update(fingerprint, blame=blame)
 
     def _update(self, fingerprint: str, **values: object) -> None:
@@ -158,12 +161,12 @@ class Store:
             connection.execute(update(FINDING).where(FINDING.c.fingerprint == fingerprint).values(values))
 
     def finding(self, fingerprint: str) -> StoredFinding:
-        """Return a finding that is in the store."""
+        """Return a finding of the store by its fingerprint."""
         (found,) = self._findings(_FINDINGS.where(FINDING.c.fingerprint == fingerprint))
         return found
 
     def findings(self) -> tuple[StoredFinding, ...]:
-        """Return all findings, in the order in which they came."""
+        """Return all findings, in the order of their discovery."""
         return self._findings(_FINDINGS.order_by(FINDING.c.number))
 
     def _findings(self, query: Select[Any]) -> tuple[StoredFinding, ...]:
@@ -172,7 +175,7 @@ class Store:
 
 
 def occurrences(fingerprint: Column[Any]) -> ScalarSelect[int]:
-    """Return the number of cases that showed a finding, as a part of a query."""
+    """Return the subquery for the number of cases that showed a finding."""
     return select(func.count()).where(OCCURRENCE.c.fingerprint == fingerprint).scalar_subquery()
 
 

@@ -1,4 +1,4 @@
-"""What a worker process does: run the cases of a range on its own executor, and reduce findings."""
+"""Worker process: executes the cases of ranges on its own executor, and reduces findings."""
 
 import gc
 import time
@@ -33,31 +33,34 @@ from oracles.model.case import Case, CaseId
 from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import all_oracles, duel
 
-EXPLAINED = 10  # one case in so many is run once more, explained
-REPORTED = 1.0  # seconds after which a worker reports what it did, though its range goes on; a finding at once
+EXPLAINED = 10  # one of so many cases has an additional explained run
+REPORTED = 1.0  # seconds after which a worker reports results within a range; it reports findings at once
 ERRORS = "errors.log"
-_YOUNG = 50_000  # objects after which Python looks for cycles: syntax trees are of many objects, and have none
+_YOUNG = 50_000  # allocations that trigger garbage collection; syntax trees have many objects, but no cycles
 
 
 def explained_arm(arms: Sequence[Arm]) -> Arm:
-    """Return the arm whose reach is measured: the last with features, as others lack their branches; else the last."""
+    """Return the arm whose reach is measured: the last one with features, or the last one.
+
+    Arms without features lack the branches to be counted.
+    """
     return next((arm for arm in reversed(arms) if arm.features), arms[-1])
 
 
 @dataclass(frozen=True, slots=True)
 class CaseWork:
-    """How worker processes set themselves up. Pickles."""
+    """The setup of worker processes. It pickles."""
 
     arms: tuple[Arm, ...]
     directory: Path
     seed: int
-    options: str  # of a command line, with which `pgduel replay` opens the same arms
-    records: Mapping[str, Any]  # arm → what is recorded of it
+    options: str  # command-line options with which `pgduel replay` opens the same arms
+    records: Mapping[str, Any]  # arm → its build, base and series
     given: UserInput = field(default_factory=UserInput)
 
     @contextmanager
     def __call__(self, number: int, stop: Event) -> Iterator[Callable[[Job], Result]]:
-        """Set up worker `number`; its executor is made with its first job."""
+        """Set up worker `number`; its first job creates its executor."""
         gc.set_threshold(_YOUNG)
         worker = _Worker(self, f"w{number}", stop)
         try:
@@ -67,7 +70,7 @@ class CaseWork:
 
 
 class _Worker:
-    """A worker's store, oracle assignments and source database, and its executor as long as the servers are up."""
+    """A worker's store, oracle assignments and source database, and its executor while the servers are up."""
 
     def __init__(self, work: CaseWork, name: str, stop: Event) -> None:
         self._work = work
@@ -102,7 +105,7 @@ class _Worker:
         return self._reduce(job) if isinstance(job, Reduction) else self._run(job)
 
     def _run(self, job: Range) -> RangeResult:
-        """Run cases until there is something to report. One that is abandoned is not done, so it is given out again."""
+        """Execute cases until there is something to report. An abandoned case is not done, so it is assigned again."""
         result = RangeResult()
         until = time.monotonic() + REPORTED
         try:
@@ -110,7 +113,7 @@ class _Worker:
                 self._try(case_id, result)
                 result.done += 1
                 if result.found or self._stop.is_set() or time.monotonic() > until:
-                    break  # the rest is given out again
+                    break  # the rest is assigned again
         except Abandoned:
             pass
         except ServerError as error:
@@ -124,7 +127,7 @@ class _Worker:
         return result
 
     def _try(self, case_id: CaseId, result: RangeResult) -> None:
-        """Run one case. What goes wrong in pgduel itself is counted and written down, never passed over."""
+        """Execute one case. Errors of pgduel itself are counted and logged."""
         try:
             case = case_of(case_id, Scale.of_arms(len(self._arms)), self._target, self._features)
             self._judge(case_id, case, result)
@@ -150,7 +153,7 @@ class _Worker:
         if not judged.complete:
             raise Abandoned
         explained = Run(self._explained, case.modes, explain=True)
-        seen = judged.observations.get(explained)  # where an oracle asked for it
+        seen = judged.observations.get(explained)  # present if an oracle requested it
         if seen is None and case_id.index % EXPLAINED == 0:
             seen = executor.observe(case, [explained])[explained]
         self._require(servers, case_id)
@@ -170,19 +173,19 @@ class _Worker:
         counters.reach.update(seen.reach)
 
     def _require(self, servers: list[int], case_id: CaseId) -> None:
-        """Raise ServerError if one of these servers is gone: backends that lose their postmaster may do anything."""
+        """Raise ServerError unless these servers still run, because backends without a postmaster may do anything."""
         if self._postmasters() != servers:
             raise ServerError(f"a server went away during case {case_id}")
 
     def _postmasters(self) -> list[int]:
-        """Return their process numbers. Raises ServerError if one is down."""
+        """Return the process numbers of the servers. Raises ServerError if one is down."""
         return [running(arm) for arm in self._work.arms]
 
     def _reduce(self, job: Reduction) -> ReductionResult:
-        """Reduce on servers of its own: those of the campaign shall not crash for it, nor disturb it."""
+        """Reduce a finding on new servers, so that the campaign's servers do not crash, or disturb the reduction."""
         try:
             with fresh_servers(self._work.arms) as arms:
-                # The script is written again, as pgduel may have been killed before it could.
+                # write the script again, because pgduel may have been killed before it did
                 found = self._triage.write(self._store.finding(job.fingerprint))
                 smallest = self._triage.investigate(found, arms)
         except PgduelError as error:

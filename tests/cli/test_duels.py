@@ -71,7 +71,7 @@ def test_a_blind_oracle_ends_the_run_before_it_begins(pgduel: Command, tmp_path:
     said = told(ended, file, 3)
     assert said["canaries"]["caught"] < said["canaries"]["planted"]
     assert said["cases"] == 0
-    assert ended.err.startswith("pgduel: planted bugs were not noticed by counters (")
+    assert ended.err.startswith("pgduel: canaries missed by counters (")
 
 
 def test_a_patch_that_does_not_apply_is_named(pgduel: Command, tmp_path: Path) -> None:

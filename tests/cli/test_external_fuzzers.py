@@ -58,7 +58,7 @@ def test_a_blind_comparison_of_specs_ends_the_run_before_it_begins(pgduel: Comma
     ended = pgduel.run(["-c", BLIND.format(arguments=["isolation", *EQUALS, "--json", str(file)])])
     result = told(ended, file, 3)
     assert (result["played"], result["canaries"]) == (0, {"planted": 2, "caught": 1, "retried": 0})
-    assert ended.err.startswith("pgduel: planted bugs were not noticed by isolation (drop_row)")
+    assert ended.err.startswith("pgduel: canaries missed by isolation (drop_row)")
 
 
 def test_a_spec_that_differs_becomes_a_spec_that_plays_again(pgduel: Command, tmp_path: Path) -> None:

@@ -52,7 +52,8 @@ def test_what_a_newer_release_has_mended_is_fixed_upstream() -> None:
 def test_a_reproducer_belongs_where_what_it_shows_puts_it() -> None:
     assert place_for("0123", ()) is Folder.FIXED
     assert place_for("0123", (OWN,)) is Folder.UPSTREAM
-    with pytest.raises(CaseError, match="cannot keep finding 0123 before it is fixed: patched still shows 'patched crashes'"):
+    refused = "cannot keep finding 0123 before it is fixed: patched still shows 'patched crashes'"
+    with pytest.raises(CaseError, match=refused):
         place_for("0123", (OWN, BUG))
 
 
