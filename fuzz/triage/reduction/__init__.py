@@ -1,1 +1,1 @@
-"""Reduction: from a finding's case to the smallest that shows it."""
+"""Reduction of a finding's case to a smallest case that shows it."""

@@ -1,9 +1,4 @@
-"""Columns of tables: which there are in a case, and the case without some, wherever they are listed.
-
-Fields of what COPY FROM STDIN is sent in text or CSV, as they stand, so that what stays of a line is what it was.
-
-Binary data are one line of no fields.
-"""
+"""Columns of tables: those of a case, and the case without some of them in all lists of columns and in COPY data."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +15,7 @@ from oracles.model.case import Case, Step
 
 
 class Fields:
-    """How the lines are cut into fields, by the options of a COPY."""
+    """The undecoded fields of lines of COPY data in text or CSV format. Binary data are one line without fields."""
 
     def __init__(self, copy: Any) -> None:
         options = {option.defname: getattr(option.arg, "sval", "") for option in copy.options or ()}
@@ -35,7 +30,7 @@ class Fields:
         self._field = re.compile(field, re.DOTALL)
 
     def changed(self, data: bytes, change: Callable[[list[bytes]], list[bytes]]) -> bytes:
-        """Return the data with the fields of each line changed; a line that is none of the format stays."""
+        """Return the data with the fields of each line changed; invalid lines stay."""
         return b"".join(
             self._delimiter.join(change(fields)) + end if fields else end for fields, end in self._lines(data)
         )
@@ -46,7 +41,7 @@ class Fields:
         return [max(lengths) for lengths in zip_longest(*lines, fillvalue=0)]
 
     def _lines(self, data: bytes) -> Iterator[tuple[list[bytes], bytes]]:
-        """Yield the fields of each line, and what stands behind them: all of a line that is none of the format."""
+        """Yield the fields of each line, and the rest of the line: no fields and the whole of an invalid line."""
         for line in [data] if self._binary else LINES.findall(data):
             text = line.rstrip(b"\r\n")
             fields = [] if self._binary else list(self._fields(text))
@@ -61,12 +56,12 @@ class Fields:
             start = match.end() + len(self._delimiter)
 
 
-Gone = Callable[[str, str], bool]  # tells of a table and a column whether it is left out
+Gone = Callable[[str, str], bool]  # (table, column) -> whether the column is removed
 Tables = Mapping[str, tuple[str, ...]]
 
 
 def tables_of(case: Case) -> Tables:
-    """Return the columns that each table is given."""
+    """Return the columns of each table, from CREATE TABLE and ALTER TABLE."""
     tables: dict[str, tuple[str, ...]] = {}
     for step in case.all_steps:
         tree: Any = tree_of(step.sql)
@@ -81,14 +76,14 @@ def _table(tree: Any) -> str:
 
 
 def _defined(tree: Any) -> Iterator[Any]:
-    """Return the columns that a table is created with, or that are added to it."""
+    """Return the columns that a CREATE TABLE or ALTER TABLE defines."""
     alters = isinstance(tree, ast.AlterTableStmt)
     elements = (command.def_ for command in tree.cmds) if alters else tree.tableElts or ()
     return (each for each in elements if isinstance(each, ast.ColumnDef) and each.colname)
 
 
 def mentioned(case: Case) -> set[str]:
-    """Return the names of columns that something refers to, beside what only lists a table's columns."""
+    """Return the names of columns that statements use, apart from mere lists of a table's columns."""
     trees = [tree for step in case.all_steps if (tree := tree_of(step.sql)) is not None]
     wanted = [tree for tree in trees if not isinstance(tree, ast.CreateStmt | ast.IndexStmt)]
     keys = [tree.partspec for tree in trees if isinstance(tree, ast.CreateStmt) and tree.partspec]
@@ -110,7 +105,7 @@ def _names(tree: Any) -> set[str]:
 
 
 def without(case: Case, gone: Gone) -> Case:
-    """Return the case without some columns, in what creates and fills tables, and in indexes and statistics."""
+    """Return the case without some columns, in tables, their data, indexes and statistics objects."""
     tables = tables_of(case)
     scene, steps = (
         tuple(left for step in part if (left := _without(step, tables, gone)) is not None)
@@ -120,7 +115,7 @@ def without(case: Case, gone: Gone) -> Case:
 
 
 def _without(step: Step, tables: Tables, gone: Gone) -> Step | None:
-    """Return the step without the columns; None where nothing is left of what it does."""
+    """Return the step without the columns; None if nothing is left of it."""
     tree = tree_of(step.sql)
     if isinstance(tree, ast.CopyStmt) and tree.relation and step.copy_data:
         return _copy(step, tree, tables, gone)
@@ -139,7 +134,7 @@ def _create(tree: Any, _tables: Tables, gone: Gone) -> Any:
 
 
 def _about(element: Any, table: str, gone: Gone) -> bool:
-    """Tell whether a column, or a constraint of the table, is left out."""
+    """Return whether an element of a table, a column or a constraint, uses a removed column."""
     names: Any = [element.colname] if isinstance(element, ast.ColumnDef) else _names(element)
     return any(gone(table, name) for name in names)
 
@@ -187,7 +182,7 @@ _CHANGES: dict[type[Any], Callable[[Any, Tables, Gone], Any]] = {
 
 
 def _copy(step: Step, tree: Any, tables: Tables, gone: Gone) -> Step:
-    """Return a COPY FROM STDIN, and what it is sent, without some columns; lines of another length stay."""
+    """Return a COPY FROM STDIN and its data without some columns; lines with another number of fields stay."""
     names = [column.sval for column in tree.attlist or ()] or tables.get(tree.relation.relname, ())
     kept = _kept(tree.relation.relname, names, gone)
     if len(kept) in (0, len(names)):

@@ -1,6 +1,7 @@
-"""Delta debugging over any list: picire's ddmin, asking about complements only, last part first.
+"""Delta debugging of lists: picire's ddmin, with tests of complements only, from the last part to the first.
 
-Statements and rows depend on earlier ones, so what stands last is likeliest to go, and a part alone rarely runs.
+Statements and rows depend on earlier ones. So the last ones are the most likely to be removable, and a part without the
+others rarely succeeds.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -13,11 +14,11 @@ from picire import DD, Outcome
 from picire.config_iterators import backward, skip
 
 T = TypeVar("T")
-PARTS = 32  # that rows are cut into, as long as there are more of them
+PARTS = 32  # number of parts of a longer list
 
 
 def shortest(items: Sequence[T], is_interesting: Callable[[tuple[T, ...]], bool]) -> tuple[T, ...]:
-    """Return a part of `items`, in order, of which no single item can be left out. All of them must be interesting."""
+    """Return a part of `items`, in order, from which no single item can be removed. The whole must be interesting."""
     if not items or is_interesting(()):
         return ()
     beginning = _shortest_beginning(items, is_interesting)
@@ -30,9 +31,9 @@ def shortest(items: Sequence[T], is_interesting: Callable[[tuple[T, ...]], bool]
 
 
 def shortest_in_parts(items: Sequence[T], is_interesting: Callable[[tuple[T, ...]], bool]) -> tuple[T, ...]:
-    """Return a part of `items`, in order, of which none of 32 equal parts can be left out, nor any item of at most 32.
+    """Return a part of `items`, in order, from which none of 32 equal parts can be removed; of at most 32 no item.
 
-    For rows: where their number matters, to find that no single one can go would take a question for each.
+    This is for rows: if their number matters, a test of each single row would take too long.
     """
     best = _shortest_beginning(items, is_interesting)
     while len(best) > PARTS:
@@ -55,12 +56,12 @@ def _taken(items: Sequence[T], parts: Iterable[Iterable[int]]) -> tuple[T, ...]:
 
 
 def _shortest_beginning(items: Sequence[T], is_interesting: Callable[[tuple[T, ...]], bool]) -> tuple[T, ...]:
-    """Bisect for where the items may end: a few questions instead of many when only the first rows matter."""
+    """Return the shortest interesting prefix, by bisection, which needs few tests if only the first rows matter."""
     return tuple(items[: least(0, len(items), lambda end: is_interesting(tuple(items[:end])))])
 
 
 def least(too_little: int, enough: int, is_interesting: Callable[[int], bool]) -> int:
-    """Bisect for the smallest number that is interesting, as if all larger ones were; `enough` is known to be."""
+    """Return the smallest interesting number by bisection, as if all larger ones were interesting; `enough` is."""
     while enough - too_little > 1:
         middle = (too_little + enough) // 2
         if is_interesting(middle):
@@ -71,7 +72,10 @@ def least(too_little: int, enough: int, is_interesting: Callable[[int], bool]) -
 
 
 def least_from_below(too_little: int, enough: int, is_interesting: Callable[[int], bool]) -> int:
-    """Find the same in steps that double: where little is likely to do, since it takes longer to be sure than not."""
+    """Return the same as `least` with steps that double from below.
+
+    That is faster if a small number is probable, because a positive test takes longer than a negative one.
+    """
     step = 1
     while too_little + step < enough and not is_interesting(too_little + step):
         too_little += step

@@ -1,14 +1,10 @@
-"""Problem: a case, a total order on cases, and a question that tells whether a smaller case still shows the finding.
+"""Reduction problem: a case, a total order of cases, and a test whether a smaller case still shows the finding.
 
-The key insight: a pass only asks. Whatever it asks about, the problem remembers the smallest interesting case seen, so
-a pass may be interrupted anywhere, and passes need not know of each other. The total order makes "smaller" mean the
-same to all of them.
+Passes only test cases. The problem stores the smallest interesting case of all tests. So a pass may be interrupted at
+any time, and passes are independent of each other. The total order defines "smaller" for all of them.
 
-To be sure of a case takes many times as long as to see that it is not interesting. So a case that seems to be is taken
-at its word, and the best so far is looked at closely after a few of them; where that was wrong, they are taken back,
-and the pass asks anew, closely each time.
-
-Series: where statements make rows by the number, with generate_series between two written integers.
+A positive test takes many times as long as a negative one. So candidates are accepted provisionally after a fast test,
+and the best of every eight is confirmed. If that fails, they are discarded, and the pass is repeated with full tests.
 """
 
 import time
@@ -26,7 +22,7 @@ from oracles.sql.total_order import integer
 
 
 def series_in(sql: str) -> Iterator[tuple[Path, int, int]]:
-    """Yield where the arguments of each series stand whose ends are written in numbers, and both its ends."""
+    """Yield path of the arguments, first and last number of each generate_series() between two integer literals."""
     for path, part in parts_of(sql):
         if isinstance(part, ast.FuncCall) and name_of(part) == "generate_series":
             match [integer(argument) for argument in part.args or ()]:
@@ -36,32 +32,33 @@ def series_in(sql: str) -> Iterator[tuple[Path, int, int]]:
 
 @lru_cache(maxsize=4096)
 def rows_in(sql: str) -> int:
-    """Return how many rows all these series have, as if in steps of one."""
+    """Return the total number of rows of these series, with steps of one."""
     return sum(max(0, last - first + 1) for _, first, last in series_in(sql))
 
 
-SECONDS = 60.0  # that a campaign gives the reduction of a finding
+SECONDS = 60.0  # time limit of a reduction in a campaign
 Ask = Callable[[Case, Callable[[], None]], bool]
 SortKey = tuple[int, int, int, int, int, int, str]
 
 
-TRUSTED = 8  # cases that only seem to be interesting, before the best of them is looked at closely
+TRUSTED = 8  # provisionally accepted cases, before the best of them is confirmed
 
 
-class TimeUp(Exception):  # an end, not an error
-    """The time limit has passed; the best case so far stands."""
+class TimeUp(Exception):  # a signal, no error
+    """Signal that the time limit has passed; the best case so far is the result."""
 
 
-class Deceived(Exception):  # no error either
-    """The best case only seemed to be interesting; the last that is for sure is the best again."""
+class Deceived(Exception):  # a signal, no error
+    """Signal that the best case was not confirmed; the last confirmed case is the best again."""
 
 
 class Problem:
-    """What is being reduced. Answers are remembered, so that asking twice costs nothing and is answered alike.
+    """The state of a reduction. Results of tests are stored, so that a repeated test is free and has the same result.
 
-    `start` is known to be interesting. What is asked about a case may take several tries, before each of which it calls
-    what it is given. `seems` is asked instead as long as the problem is `trusting`; what it denies is not interesting.
-    `best` is the smallest case seen, `sure` the smallest of those looked at closely, each of which goes to `on_better`.
+    `start` is interesting. A test may take several tries, and calls its second argument before each of them. While the
+    problem is `trusting`, the fast test `seems` is used instead; its negative results are correct. `best` is the
+    smallest case that passed a test, and `sure` the smallest confirmed one. `on_better` is called with each confirmed
+    case.
     """
 
     def __init__(
@@ -82,9 +79,9 @@ class Problem:
         self._answers = {start: True}
 
     def is_interesting(self, case: Case) -> bool:
-        """Ask about a case, and keep it if it is the best so far.
+        """Return the result of the test of a case, and store the case if it is the best so far.
 
-        Raises TimeUp once the time limit has passed, Deceived where the best so far was not what it seemed.
+        Raises TimeUp after the time limit, and Deceived if the best case so far is not confirmed.
         """
         if case not in self._answers:
             self._answers[case] = (self._seems if self.trusting else self._question)(case, self._require_time)
@@ -98,7 +95,7 @@ class Problem:
         return self._answers[case]
 
     def settle(self) -> None:
-        """Make sure of the best case so far. Raises TimeUp, and Deceived where it is not interesting."""
+        """Confirm the best case so far. Raises TimeUp, and Deceived if it is not interesting."""
         if self.best == self.sure:
             return
         if not self._question(self.best, self._require_time):
@@ -112,7 +109,7 @@ class Problem:
         self._on_better(self.best)
 
     def fall_back(self) -> None:
-        """Take back what only seemed to be interesting. What did not even seem so stays denied."""
+        """Discard all unconfirmed cases. Negative results stay."""
         self.best = self.sure
         self._unsettled = 0
         self._answers = {case: False for case, interesting in self._answers.items() if not interesting}
@@ -123,21 +120,21 @@ class Problem:
             raise TimeUp
 
     def forget(self) -> None:
-        """Have what was not interesting asked about anew."""
+        """Discard negative results, so that these cases are tested again."""
         self._answers = {case: True for case, interesting in self._answers.items() if interesting}
 
     def return_to(self, case: Case) -> None:
-        """Take back all that was found since an earlier best, and all answers but that one."""
+        """Make an earlier case the best again, and discard all results except its own."""
         self._answers = {case: True}
         self.best = case
         self._keep()
 
 
 def sort_key(case: Case) -> SortKey:
-    """Return where the case stands in the total order.
+    """Return the key of a case in the total order.
 
-    That is by steps, settings, steps of the scene, and parts of syntax trees, so that it does not matter in which of
-    several ways a statement is written; then by rows that series make, and by bytes.
+    It consists of the numbers of steps, settings, steps of the scene, and parts of syntax trees, which do not depend on
+    the formatting of a statement; then the rows of series, and bytes.
     """
     settings = sum(1 + len(mode.settings) + (mode.protocol is not None) for mode in case.modes) + len(case.samples)
     steps = case.all_steps
@@ -148,7 +145,7 @@ def sort_key(case: Case) -> SortKey:
 
 @lru_cache(maxsize=4096)
 def _count(sql: str) -> int:
-    """Return how many parts a statement's tree has; how many tokens the statement, where it has no tree."""
+    """Return the number of parts of a statement's tree, or of its tokens if it has no tree."""
     return len(parts_of(sql)) or sum(1 for _ in tokens(sql))
 
 

@@ -1,7 +1,7 @@
-"""Columns of a query: leaving some out in all places at once where they are counted.
+"""Columns of a query, and their removal in all places that depend on their positions.
 
-These are the targets, or the values of each row, of all sides of UNION; numbers in ORDER BY and GROUP BY; and the names
-that are given to the columns from outside.
+These are the targets, or the values of each row, on all sides of UNION; numbers in ORDER BY and GROUP BY; and lists of
+column names outside of the query.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from pglast.enums import SetOperation
 from fuzz.triage.reduction.trees import altered, constant
 from oracles.sql.total_order import integer, is_star
 
-# Who gives names to a query's columns: the attribute that has the names, and the one that has the query.
+# Nodes that name a query's columns: the attribute with the names, and the one with the query.
 _NAMING: dict[type[Any], tuple[str, str]] = {
     ast.InsertStmt: ("cols", "selectStmt"),
     ast.CommonTableExpr: ("aliascolnames", "ctequery"),
@@ -25,14 +25,14 @@ _NAMING: dict[type[Any], tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """How many items a node has that can be left out, and the node with some of them only."""
+    """The number of removable items of a node, and the function that returns the node with some of them only."""
 
     count: int
     with_only: Callable[[Sequence[int]], Any]
 
 
 def width(query: Any) -> int | None:
-    """Return how many columns a query has; None if its text does not tell."""
+    """Return the number of columns of a query; None if its text does not determine it."""
     if not isinstance(query, ast.SelectStmt):
         return None
     if query.op != SetOperation.SETOP_NONE:
@@ -48,7 +48,7 @@ def _same(widths: set[Any]) -> int | None:
 
 
 def with_columns(query: Any, kept: Sequence[int]) -> Any:
-    """Return the query with those of its columns only."""
+    """Return the query with the columns at these positions only."""
     if query.op != SetOperation.SETOP_NONE:
         sides = {"larg": with_columns(query.larg, kept), "rarg": with_columns(query.rarg, kept)}
     elif query.valuesLists:
@@ -60,7 +60,7 @@ def with_columns(query: Any, kept: Sequence[int]) -> Any:
 
 
 def _renumbered(clause: Any, kept: Sequence[int]) -> Any:
-    """Return ORDER BY or GROUP BY with each number meaning the column that it meant; what is gone is left out."""
+    """Return ORDER BY or GROUP BY with adjusted column numbers; those of removed columns are omitted."""
     return tuple(filter(None, (_numbered(item, kept) for item in clause or ()))) or None
 
 
@@ -75,9 +75,9 @@ def _numbered(item: Any, kept: Sequence[int]) -> Any:
 
 
 def columns_at(node: Any, above: Any) -> Counted | None:
-    """Return the columns that can be left out at a node which is in another one; None where there are none.
+    """Return the columns that can be removed at a node; None if there are none. `above` is the node around it.
 
-    That is at whoever names a query's columns, else at the query itself.
+    Columns are removed at the node that names a query's columns, or else at the query itself.
     """
     if isinstance(node, ast.SelectStmt):
         apart = _is_side(node, above) or _names(above)
@@ -88,7 +88,7 @@ def columns_at(node: Any, above: Any) -> Counted | None:
 
 
 def named_columns(node: Any, kept: Sequence[int]) -> Any:
-    """Return whoever names a query's columns with those only."""
+    """Return a node that names a query's columns, with the columns at these positions only."""
     names = tuple(_names(node)[position] for position in kept)
     query = with_columns(_query(node), kept)
     if isinstance(node, ast.RangeSubselect):

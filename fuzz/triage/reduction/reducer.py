@@ -1,4 +1,4 @@
-"""Reducing: the order of the passes, until none of them helps or the time is up."""
+"""Reducer: the passes in order, repeated until none of them helps or the time is up."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -30,9 +30,9 @@ from oracles.model.case import Case
 
 Pass = Callable[[Problem], None]
 
-# What makes all later questions cheaper comes first: guesses, modes that repeat the case, then whole statements.
-# Queries are cut before what they rest on, and columns before the lines of COPY, which they make long. Literals, of
-# which each takes a question or more, come last.
+# Passes that make later tests cheaper come first: guesses, modes that repeat the case, then whole statements. Queries
+# are cut before the objects that they use, and columns before lines of COPY, which get shorter. Literals come last,
+# because each of them needs at least one test.
 PASSES: tuple[Pass, ...] = (
     drop_other_queries,
     shorten_all_series,
@@ -52,23 +52,23 @@ PASSES: tuple[Pass, ...] = (
 )
 
 
-LONGER = 3  # times as long may reducing take where each question takes many tries
+LONGER = 3  # factor of the time limit if each test needs many tries
 
 
 class Uninteresting(CaseError):
-    """The case that should be reduced does not show its finding, in so many `runs`."""
+    """Error: the case to reduce did not show its finding in `runs` runs."""
 
     def __init__(self, runs: int, by_hand: str) -> None:
-        """`by_hand` is the command to look with."""
+        """`by_hand` is the command that replays the case."""
         super().__init__(
-            f"the case did not show its finding again in {runs} runs, so it cannot be reduced; look with: {by_hand}"
+            f"the case did not show its finding again in {runs} runs, so it cannot be reduced; replay it: {by_hand}"
         )
         self.runs = runs
 
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """The smallest case found, and how often it showed the finding when it was looked at last."""
+    """The smallest case, and how often it showed the finding in its last runs."""
 
     case: Case
     showing: Occurrence
@@ -84,12 +84,12 @@ def reduce(
     on_better: Callable[[Case], Any] = lambda better: None,
     passes: Sequence[Pass] = PASSES,
 ) -> Reduced:
-    """Return the smallest case found within `seconds` that is still interesting; each better one goes to `on_better`.
+    """Return the smallest interesting case found within `seconds`. `on_better` is called with each better one.
 
-    What does not always show gets three times as long, and to look how often it shows, each time, `seconds` more.
-    `is_interesting` runs a case and says whether it shows the same finding; nothing else is known of findings here.
-    `seems` says in less time that it does not, or that it seems to.
-    Raises Uninteresting for a case that does not show it at the start; `by_hand` is the command to look with.
+    A finding that does not always occur gets three times as long, and up to `seconds` more for each measurement of its
+    rate. `is_interesting` executes a case and returns whether it shows the finding. `seems` is a faster test that may
+    return True wrongly. Raises Uninteresting if the case does not show the finding at the start; `by_hand` is the
+    command that replays it.
     """
     patience = SequentialTest(is_interesting, seems)
     showing = patience.look(case, seconds)
@@ -108,7 +108,7 @@ def reduce(
         guarded = patience.wavers
         again = patience.look(problem.best, seconds)
         kept = again.shown > 0
-        if not guarded and not again.always:  # so all steps were taken, or refused, at their first tries
+        if not guarded and not again.always:  # so all steps were accepted or rejected after a single try
             patience.learn(sure)
             kept = kept and patience.shows(problem.best)
             problem.forget()
@@ -131,7 +131,7 @@ def _until_nothing_helps(problem: Problem, passes: Sequence[Pass]) -> None:
 
 
 def _closely(a_pass: Pass, problem: Problem) -> None:
-    """Do a pass again, sure of each step."""
+    """Repeat a pass with full tests."""
     problem.trusting = False
     try:
         a_pass(problem)

@@ -1,7 +1,4 @@
-"""One statement of what is being reduced, whose syntax tree passes change part by part.
-
-Cases with a step changed, for passes that work inside a step, or with some of their steps only.
-"""
+"""Statements of a reduction problem, whose syntax trees passes change part by part, and cases with changed steps."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -16,14 +13,14 @@ from oracles.sql.total_order import is_cut, is_total
 
 
 def with_step(case: Case, position: int, step: Step) -> Case:
-    """Return the case with the step at `position` of `case.all_steps` exchanged."""
+    """Return the case with another step at `position` of `case.all_steps`."""
     steps = (*case.all_steps[:position], step, *case.all_steps[position + 1 :])
     border = len(case.scene)
     return replace(case, scene=steps[:border], steps=steps[border:])
 
 
 def with_only(case: Case, kept: Sequence[int]) -> Case:
-    """Return the case with the steps at these positions of `case.all_steps` only, which ascend."""
+    """Return the case with the steps at these positions of `case.all_steps` only, in ascending order."""
     border = len(case.scene)
     scene = tuple(case.all_steps[position] for position in kept if position < border)
     steps = tuple(case.all_steps[position] for position in kept if position >= border)
@@ -31,9 +28,9 @@ def with_only(case: Case, kept: Sequence[int]) -> Case:
 
 
 def restated(step: Step, sql: str) -> Step | None:
-    """Return the step with another statement; None if more than before its rows are what happens to come first.
+    """Return the step with another statement; None if more of its queries than before have an undetermined result.
 
-    Rows are no longer compared in order where the statement does not tell the order of all.
+    The rows are no longer compared in order if the statement has no total order.
     """
     before, after = tree_of(step.sql), tree_of(sql)
     if _chances(after) > _chances(before):
@@ -42,7 +39,7 @@ def restated(step: Step, sql: str) -> Step | None:
 
 
 def _chances(tree: Any) -> int:
-    """Return how many queries in a statement show the rows that come first, in an order that is not total."""
+    """Return the number of queries in a statement that have LIMIT without a total order, or DISTINCT ON."""
     selects: Any = (node for node in nodes(tree) if isinstance(node, ast.SelectStmt))
     return sum(any(each.distinctClause or ()) or (is_cut(each) and not is_total(each)) for each in selects)
 
@@ -56,29 +53,29 @@ class Statement:
 
     @property
     def sql(self) -> str:
-        """Return it as it is now."""
+        """Return the statement's current text."""
         return self._problem.best.all_steps[self._position].sql
 
     @property
     def parts(self) -> tuple[tuple[Path, Any], ...]:
-        """Return what there is in its tree, level by level; nothing if it has none."""
+        """Return the parts of its tree with their paths, level by level; empty if it has no tree."""
         return parts_of(self.sql)
 
     def above(self, path: Path) -> Any:
-        """Return the node that a part is in; None for the statement as a whole."""
+        """Return the node around a part; None for the whole statement."""
         tree = tree_of(self.sql)
         whole = (part_at(tree, path[:length]) for length in reversed(range(len(path))))
         return next((part for part in whole if isinstance(part, ast.Node)), None)
 
     def is_better(self, path: Path, part: Any) -> bool:
-        """Tell whether the case is smaller, and interesting, with this part in the place of the one that is there."""
+        """Return whether the case with this part at the path is smaller and interesting."""
         case = self._with(path, part)
         if case is None or sort_key(case) >= sort_key(self._problem.best):
             return False
         return self._problem.is_interesting(case)
 
     def is_interesting(self, path: Path, part: Any) -> bool:
-        """Tell whether the case is with this part in that place."""
+        """Return whether the case with this part at the path is interesting."""
         case = self._with(path, part)
         return case is not None and self._problem.is_interesting(case)
 
@@ -89,7 +86,7 @@ class Statement:
 
 
 def statements(problem: Problem, *kinds: Kind) -> Iterator[Statement]:
-    """Yield the statements of these kinds, the last one first: it uses what others make."""
+    """Yield the statements of these kinds from the last to the first, because later ones use the results of others."""
     for position in reversed(range(len(problem.best.all_steps))):
         if problem.best.all_steps[position].kind in (kinds or Kind):
             yield Statement(problem, position)

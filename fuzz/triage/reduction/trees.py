@@ -1,7 +1,7 @@
-"""Syntax trees of statements: what is where in one, and the statement as text once parts of it were changed.
+"""Syntax trees of statements: their parts with paths, and the text of a statement with a changed part.
 
-A part's path is the attributes and positions that lead to it from the top. Nobody changes a tree in its place: trees
-that differ in a part share the others. What cannot be parsed (another version's syntax, several statements) has none.
+A part's path is the list of attributes and positions that lead to it from the top. Trees are never modified; trees that
+differ in a part share the others. A text that cannot be parsed (another version's syntax, several statements) has none.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from pglast.parser import ParseError
 from pglast.stream import RawStream
 
 Path = tuple[str | int, ...]
-# Trees of other shapes than a parser makes: the printer does not expect them, or nodes refuse them.
+# Errors of printer and nodes for trees of shapes that no parser creates.
 _UNPRINTABLE = (AttributeError, IndexError, KeyError, NotImplementedError, TypeError, ValueError, RecursionError)
 
 
@@ -23,21 +23,21 @@ def tree_of(sql: str) -> Any:
     """Return the tree of a statement; None if it has none."""
     try:
         statements: Any = parse_sql(sql)
-    except (ParseError, ValueError):  # ValueError: characters that are no text
+    except (ParseError, ValueError):  # ValueError: characters that cannot be encoded
         return None
     return statements[0].stmt if len(statements) == 1 else None
 
 
 def changed(sql: str, path: Path, part: Any) -> str | None:
-    """Return a statement with another part in the place of the one that is there; None where that is no statement."""
+    """Return a statement with another part at the path; None if that is no valid statement."""
     try:
         return text_of(_with(tree_of(sql), path, part))
-    except ValueError:  # a node that takes nothing of that kind
+    except ValueError:  # the node does not accept a part of that kind
         return None
 
 
 def text_of(tree: Any) -> str | None:
-    """Return a tree as SQL; None where that would not be read as the same."""
+    """Return a tree as SQL; None if parsing that would not return the same tree."""
     try:
         sql = str(RawStream()(tree))
     except _UNPRINTABLE:
@@ -69,7 +69,7 @@ def constant(value: ast.Node) -> ast.Node:
 
 
 def part_at(tree: Any, path: Path) -> Any:
-    """Return what the path leads to."""
+    """Return the part at the path."""
     for step in path:
         tree = getattr(tree, step) if isinstance(step, str) else tree[step]
     return tree
@@ -77,13 +77,13 @@ def part_at(tree: Any, path: Path) -> Any:
 
 @lru_cache(maxsize=256)
 def parts_of(sql: str) -> tuple[tuple[Path, Any], ...]:
-    """Return all nodes and lists of a statement's tree with their paths; nothing if it has none."""
+    """Return all nodes and lists of a statement's tree with their paths; empty if it has no tree."""
     tree = tree_of(sql)
     return () if tree is None else tuple(_parts(tree))
 
 
 def _parts(tree: Any) -> Iterator[tuple[Path, Any]]:
-    """Yield all nodes and lists with their paths, level by level: what is largest comes first."""
+    """Yield all nodes and lists with their paths, level by level, so that large parts come first."""
     level: list[tuple[Path, Any]] = [((), tree)]
     while level:
         yield from level

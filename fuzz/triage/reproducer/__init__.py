@@ -1,1 +1,1 @@
-"""Reproducers: psql scripts that show a finding without pgduel, and from which pgduel reads the case again."""
+"""Reproducers: psql scripts that show a finding without pgduel, and from which pgduel restores the case."""

@@ -1,10 +1,13 @@
-r"""COPY FROM STDIN in a psql script, in the plainest of the forms that keep every byte.
+r"""COPY FROM STDIN in a psql script, in the simplest form that preserves each byte.
 
-Inline (data below the statement, up to a line `\.`) is what everybody reads best, but psql would take the data for
-commands if the statement failed before it asked for them; so it serves only statements that should succeed, and text
-that psql passes on as it is. Otherwise the data first go to a file, `$PGDUEL_DATA`, line by line through \qecho:
-psql's \copy sends the file. What psql itself would stop at (a line `\.`, a zero byte) the server has to read from
-the file, which needs the right to do so.
+There are three forms:
+
+- Inline data below the statement, up to a line `\.`. This is the most readable form. But if the statement fails before
+  it reads the data, psql executes the data as commands. So it is used only for statements that should succeed, and for
+  text that psql sends unchanged.
+- A file, `$PGDUEL_DATA`, which \qecho writes line by line, and psql's \copy sends.
+- The same file, read by the server, if the data has something at which psql would stop (a line `\.`, a zero byte).
+  That needs the privilege to read files.
 """
 
 import base64
@@ -23,7 +26,7 @@ END_OF_DATA = "\\."
 WRITE = "\\qecho "
 WRITE_NO_NEWLINE = "\\qecho -n "
 WIDTH = 76  # characters of base64
-LINES = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")  # any of the line ends that COPY takes
+LINES = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")  # with any line end that COPY accepts
 
 _ASKS_FOR_DATA = re.compile(r"\s*COPY\b.*\bFROM\s+STDIN\b", re.IGNORECASE | re.DOTALL)
 _ONE_LINE = re.compile(r"COPY ([^\n]*?) FROM STDIN([^\n]*)")
@@ -33,12 +36,12 @@ _STOPS_PSQL = re.compile(rb"^\\\.\r?$|\0", re.MULTILINE)
 
 
 def asks_for_data(sql: str) -> bool:
-    """Tell whether psql would read data from the script after this statement."""
+    """Return whether psql would read data from the script after this statement."""
     return _ASKS_FOR_DATA.match(sql) is not None
 
 
 def statement_text(sql: str) -> str:
-    r"""Return a statement for psql: with a semicolon, or as a string for \gexec where psql would change it."""
+    r"""Return a statement for psql: with a semicolon, or as a string for \gexec if psql would change it."""
     if one_statement(sql) and not has_marker(sql):
         return f"{sql};"
     return f"SELECT {sql_literal(sql)} \\gexec"
@@ -87,24 +90,24 @@ def _statement_on_spool(sql: str, data: bytes) -> str:
 
 
 def without_data(sql: str) -> str:
-    """Return a statement for which the script has no data, even if it asks for them."""
+    """Return a statement without data, even if it reads some."""
     if not asks_for_data(sql):
         return statement_text(sql)
     return f"SELECT {sql_literal(sql)} \\gexec\n{END_OF_DATA}"
 
 
 def from_server_file(sql: str) -> str:
-    """Have the server read the data from the file."""
+    """Return the COPY statement with the file instead of STDIN, which the server reads."""
     return sql.replace(" FROM STDIN", _SERVER_FILE, 1)
 
 
 def original_of_server_file(sql: str) -> str:
-    """Undo `from_server_file`."""
+    """Return the original statement of `from_server_file`."""
     return sql.replace(_SERVER_FILE, " FROM STDIN", 1)
 
 
 def original_of_slash_copy(line: str) -> str | None:
-    r"""Return the statement that a \copy of ours stands for, or None if it is not ours."""
+    r"""Return the original statement of a \copy that pgduel wrote, or None for any other \copy."""
     match = _SLASH_COPY.fullmatch(line)
     return match and f"COPY {match[1]} FROM STDIN{match[2]}"
 
@@ -127,14 +130,14 @@ def _written(line: bytes) -> str:
 
 
 class Spool:
-    """Reads the commands that write the file, one after another, back into the data."""
+    """The data of the file, read back from the commands that write it."""
 
     def __init__(self, opening: str) -> None:
         self._encoded = "base64" in opening
         self._pieces: list[bytes] = []
 
     def write(self, command: str) -> None:
-        r"""Take a \qecho."""
+        r"""Append the data of a \qecho command."""
         argument = command.removeprefix(WRITE).removeprefix("-n ")
         if self._encoded:
             self._pieces.append(argument.encode())
@@ -144,6 +147,6 @@ class Spool:
 
     @property
     def data(self) -> bytes:
-        """Return what was written. Raises ValueError for base64 that is none."""
+        """Return the data. Raises ValueError for invalid base64."""
         written = b"".join(self._pieces)
         return base64.b64decode(written, validate=True) if self._encoded else written

@@ -1,4 +1,4 @@
-"""What to replay: a script, of pgduel's or any other that psql could run, or the identity of a case."""
+"""Cases to replay: from a script, pgduel's or any other for psql, or from the identity of a case."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _CASE_ID = re.compile(r"(\d+)/(\w+)/(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A case to run again; `about` is known where it comes from a reproducer."""
+    """A case to replay. `about` has the data of its reproducer, if it comes from one."""
 
     case: Case
     about: About | None = None
@@ -30,10 +30,10 @@ def load(
     target: SourceContext | None = None,
     features: Sequence[Feature] = (),
 ) -> Replay:
-    """Return the case in the file `what`, or the one that SEED/GENERATOR/INDEX means. Raises CaseError.
+    """Return the case of a file, or of an identity SEED/GENERATOR/INDEX. Raises CaseError.
 
-    Scale, target and the arms' features matter to a case from a seed only, and have to be those it was first generated
-    with and for.
+    Scale, source context and the arms' features matter only for an identity. They must be those of the first
+    generation of the case.
     """
     path = Path(what)
     if path.is_file():
@@ -42,10 +42,10 @@ def load(
 
 
 def case_id_of(what: str) -> CaseId:
-    """Return the identity that SEED/GENERATOR/INDEX is. Raises CaseError."""
+    """Return the identity SEED/GENERATOR/INDEX. Raises CaseError."""
     match = _CASE_ID.fullmatch(what)
     if match is None:
-        raise CaseError(f"{what}: there is no such file, and it is no case either, which is SEED/GENERATOR/INDEX")
+        raise CaseError(f"{what} is neither an existing file nor a case; name a case by SEED/GENERATOR/INDEX")
     return CaseId(int(match[1]), match[2], int(match[3]))
 
 
@@ -54,9 +54,9 @@ def _from_script(path: Path) -> Replay:
         script = path.read_text(encoding="utf-8")
         replay = Replay(parse(script), read_about(script))
     except (OSError, UnicodeDecodeError) as error:
-        raise CaseError(f"{path} cannot be read ({error}); a script has to be a text file in UTF-8") from error
+        raise CaseError(f"{path} cannot be read ({error}); a script must be a text file in UTF-8") from error
     except CaseError as error:
         raise CaseError(f"{path}, {error}") from error
     if not replay.case.all_steps:
-        raise CaseError(f"{path} holds no statement")
+        raise CaseError(f"{path} has no statement")
     return replay

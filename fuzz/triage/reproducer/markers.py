@@ -1,4 +1,4 @@
-"""Markers: comment lines of a script that say what the statements below them are.
+"""Markers: comment lines of a script that describe the statements below them.
 
 -- sample {"name": "explained"}
 -- mode {"name": "prepared_generic", "protocol": "prepared"}
@@ -8,7 +8,7 @@
 -- step 3: copy_in may_fail
 -- end
 
-What stands beside a step is no part of the case: whoever runs the script compares what it returns.
+Statements marked `beside` are evidence, and no part of the case: users compare their results.
 """
 
 import json
@@ -31,7 +31,7 @@ FLAGS = ("ordered", "may_fail")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A marker, and where the text below it starts and stops."""
+    """A marker, and the start and stop positions of the text below it."""
 
     place: str  # sample, mode, scene, step, beside or end
     words: tuple[str, ...]
@@ -42,32 +42,32 @@ class Section:
 
 
 def marker(place: str, number: int, words: tuple[str, ...], more: dict[str, Any]) -> str:
-    """Return the line that stands before a statement. `number` is the position among scene and steps."""
+    """Return the marker line before a statement. `number` is the position among scene and steps."""
     return f"-- {place} {number}: {' '.join(words)}" + (f" {json.dumps(more)}" if more else "")
 
 
 def sample_marker(name: str) -> str:
-    """Return the line that names a sample of the case."""
+    """Return the marker line of a sample of the case."""
     return f"-- sample {json.dumps({'name': name})}"
 
 
 def mode_marker(more: dict[str, Any]) -> str:
-    """Return the line that stands before a mode's settings."""
+    """Return the marker line before a mode's settings."""
     return f"-- mode {json.dumps(more)}"
 
 
 def has_marker(text: str) -> bool:
-    """Tell whether a line of the text would be taken for a marker."""
+    """Return whether a line of the text has the form of a marker."""
     return _MARKER.search(text) is not None
 
 
 def unmarked(text: str) -> str:
-    """Return the text without its markers, each of which is a line."""
+    """Return the text without its marker lines."""
     return re.sub(rf"(?:{_MARKER.pattern})\n?", "", text, flags=re.MULTILINE)
 
 
 def sections(script: str) -> Iterator[Section]:
-    """Cut a script at its markers; what stands before the first is not returned. Raises CaseError."""
+    """Yield the sections of a script, without the text before the first marker. Raises CaseError."""
     found = list(_MARKER.finditer(script))
     stops = [match.start() for match in found] + [len(script)]
     for match, stop in zip(found, stops[1:], strict=True):
@@ -80,11 +80,11 @@ def sections(script: str) -> Iterator[Section]:
 
 def _require_known(words: tuple[str, ...], line: int) -> None:
     if words and words[0] not in list(Kind):
-        raise CaseError(f"line {line}: {words[0]!r} is no kind of step; there are: {', '.join(Kind)}")
+        raise CaseError(f"line {line}: {words[0]!r} is no kind of step; the kinds are: {', '.join(Kind)}")
 
 
 def _more(text: str | None, line: int) -> dict[str, Any]:
     try:
         return dict(json.loads(text)) if text else {}
     except ValueError as error:
-        raise CaseError(f"line {line}: what stands in braces is not JSON ({error})") from error
+        raise CaseError(f"line {line}: the text in braces is not JSON ({error})") from error

@@ -1,7 +1,7 @@
-r"""Reading a psql script: the messages that psql would send, each with the COPY data that follow it.
+r"""Messages of a psql script: the texts that psql would send, each with its COPY data.
 
-Backslash commands that only change what psql prints are passed over; those that bring data or statements from
-elsewhere are refused, since a replay without them would be another case.
+Backslash commands that only change psql's output are ignored. Those that read data or statements from elsewhere are
+rejected, because a replay without these would be another case.
 """
 
 import re
@@ -26,7 +26,7 @@ _REST_OF_LINE = re.compile(r"[ \t]*\n?")
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What psql sends at once: one statement or, with backslash and semicolon between them, several."""
+    r"""A text that psql sends as one message: one statement, or several that are separated by \;."""
 
     sql: str
     data: bytes | None
@@ -34,7 +34,7 @@ class Message:
 
 
 def read_messages(script: str, start: int = 0, stop: int | None = None, *, inline_data: bool = True) -> list[Message]:
-    """Return the messages of the script, or of a part. Raises CaseError, naming the line."""
+    """Return the messages of the script, or of a part. Raises CaseError with the line."""
     reader = _Reader(script, len(script) if stop is None else stop, inline_data=inline_data)
     return reader.read(start)
 
@@ -58,7 +58,7 @@ class _Reader:
             elif token.kind == "end" and self._depth == 0:
                 at = self._semicolon(token) if self._solid else self._next_line(token.start + 1)
             elif token.kind == "broken":
-                raise self._error(token.start, f"what {token.text} opens is never closed")
+                raise self._error(token.start, f"the quotation or comment that {token.text} opens is never closed")
             else:
                 self._depth = depth_after(self._depth, token)
                 self._pieces.append(token)
@@ -83,7 +83,7 @@ class _Reader:
             return at
         end = _END_OF_DATA.search(self._script, at, self._stop)
         if end is None:
-            raise self._error(token.start, "the COPY data below this statement need a line \\. at their end")
+            raise self._error(token.start, "the COPY data below this statement must end with a line \\.")
         self._finish(sql, self._script[at : end.start()].encode())
         return self._next_line(end.end())
 

@@ -1,4 +1,4 @@
-"""Literals: of SQL, and of psql's backslash commands."""
+"""Literals of SQL and of psql's backslash commands."""
 
 import re
 
@@ -8,13 +8,13 @@ _LETTERS = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 
 
 def sql_literal(text: str) -> str:
-    """Return a literal that means the text on one line, under any setting of standard_conforming_strings."""
+    """Return a literal of the text on one line, valid under any setting of standard_conforming_strings."""
     quoted = re.sub(r"[\\'\n\r]", lambda match: _SQL_ESCAPES[match.group()], text)
     return ("E'" if "\\" in quoted else "'") + quoted + "'"
 
 
 def read_sql_literal(literal: str) -> str:
-    """Return the text that a literal made by `sql_literal` means; anything else without quotes means itself."""
+    """Return the text of a literal made by `sql_literal`; a text without quotes is returned unchanged."""
     if literal[:1] == "'":
         return literal[1:-1].replace("''", "'")
     if literal[:2].lower() == "e'":
@@ -27,14 +27,14 @@ def _letter(escaped: str | None) -> str:
 
 
 def psql_literal(data: bytes) -> str:
-    """Return the argument of a backslash command that means these bytes; none of them may be zero."""
+    """Return these bytes as an argument of a backslash command; none of them may be zero."""
     visible = re.sub(rb"[\\'\n\r\t]", lambda match: _PSQL_ESCAPES[match.group()], data)
     text = visible.decode("utf-8", "surrogateescape")
     return "'" + re.sub("[\udc80-\udcff]", lambda match: f"\\x{ord(match.group()) - 0xDC00:02x}", text) + "'"
 
 
 def read_psql_literal(literal: str) -> bytes:
-    """Return the bytes that an argument made by `psql_literal` means."""
+    """Return the bytes of an argument made by `psql_literal`."""
     plain = literal[1:-1].encode()
     return re.sub(rb"\\x([0-9a-fA-F]{1,2})|\\(.)|''", _byte, plain, flags=re.DOTALL)
 

@@ -1,6 +1,7 @@
 """Reproducer: a psql script that shows a finding without pgduel, and from which pgduel restores the case.
 
-What a script does, whoever reads it: surroundings, settings, statements, what is left, and cleaning up.
+A script creates the objects that the case needs, applies settings, executes the statements, prints the remains, and
+cleans up.
 """
 
 import re
@@ -42,7 +43,7 @@ _LOOPBACK = f"""\
 {_EXTENSION.format("postgres_fdw")}
 CREATE SERVER loopback FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host :'HOST', port :'PORT', dbname :'DBNAME');
 CREATE USER MAPPING FOR CURRENT_USER SERVER loopback OPTIONS (user :'USER');"""
-# What a case may find in its database beside its own schema: how its mention looks, how to make it, how to remove it.
+# Objects that a case may use besides its own schema: pattern of their use, statements that create and remove them.
 _SURROUNDINGS = (
     (re.compile(r"\bgist\b", re.IGNORECASE), _EXTENSION.format("btree_gist"), ""),
     (re.compile(r"\bloopback\b"), _LOOPBACK, "DROP SERVER loopback CASCADE;"),
@@ -72,7 +73,7 @@ GROUP BY name ORDER BY sum(total_bytes) DESC, name LIMIT 10;"""
 
 
 def body(case: Case, finding: Finding) -> Sequence[str]:
-    """Return the blocks of a script for psql, in a session that has an empty schema `duel`, which goes in the end."""
+    """Return the blocks of a psql script, for a session with an empty schema `duel`. The script drops it at the end."""
     blocks = list(write_steps(case))
     if finding.step is not None and finding.beside:
         blocks.insert(finding.step + 1, write_beside(case, finding.step, finding.beside))
@@ -117,7 +118,7 @@ RESET client_min_messages;"""
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a script says of itself to pgduel."""
+    """The data about a finding in its script."""
 
     generator: str
     case_id: str
@@ -127,7 +128,7 @@ class About:
 
 
 def render(case: Case, finding: Finding, arms: Mapping[str, Mapping[str, Any]], case_id: str, replay: str) -> str:
-    """Return the script. `arms` holds what is known of each arm, by name; `replay` is the command that judges it."""
+    """Return the script. `arms` has the build, base and series of each arm; `replay` is the command that judges it."""
     about = About(case.generator, case_id, finding.oracle, finding.fingerprint, finding.arms)
     parts = (
         "\n".join(_comment(line) for line in _explain(case, finding, arms, case_id, replay)),
@@ -139,7 +140,7 @@ def render(case: Case, finding: Finding, arms: Mapping[str, Mapping[str, Any]], 
 
 
 def _comment(text: str) -> str:
-    """Return a line that is no marker, as these have one space, and that stays one line in any reader."""
+    """Return a comment on one line. It has three spaces, because markers have one."""
     return f"--   {visible_line(text)}".rstrip()
 
 
@@ -166,7 +167,7 @@ def _explain(
 
 
 def noted(script: str, notes: Mapping[str, str]) -> str:
-    """Return a script whose head also says this, below what it says of the case; notes of the same name go."""
+    """Return a script with these notes in its header, below the case. They replace notes of the same names."""
     head, about, rest = script.partition("\n-- pgduel: ")
     for name in notes:
         head = re.sub(rf"^--   {name:9} .*\n(?:--             .*\n)*", "", head, flags=re.MULTILINE)
@@ -202,13 +203,13 @@ def _block(title: str, text: str) -> Iterator[str]:
 
 
 def parse(script: str) -> Case:
-    """Return the case that a script holds: exactly the one rendered, unless someone edited it. Raises CaseError."""
+    """Return the case of a script: exactly the rendered one, unless the script was edited. Raises CaseError."""
     about = read_about(script)
     return read_case(script, about.generator if about else "script")
 
 
 def read_about(script: str) -> About | None:
-    """Return what the script says of itself, or None for a script that pgduel did not write. Raises CaseError."""
+    """Return the script's data about its finding, or None if pgduel did not write it. Raises CaseError."""
     match = _ABOUT.search(script)
     if match is None:
         return None
@@ -216,4 +217,4 @@ def read_about(script: str) -> About | None:
         return documents.loads(match[1], About)
     except DocumentError as error:
         line = script.count("\n", 0, match.start()) + 1
-        raise CaseError(f"line {line}: what follows `-- pgduel:` is damaged ({error})") from error
+        raise CaseError(f"line {line}: the text after `-- pgduel:` is damaged ({error})") from error

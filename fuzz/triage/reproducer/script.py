@@ -1,9 +1,8 @@
-"""A case as a psql script, and back from the script's own statements, so that whoever edits them replays the edit.
+"""Conversion of a case to a psql script and back. The case is read from the script's statements, so they may be edited.
 
-Queries that run under another protocol than psql's, said in SQL: PREPARE and EXECUTE, or a cursor.
-
-None of it opens or ends a transaction block: a cursor lives in one message of several statements, which is one
-implicit transaction outside of a block and part of the block inside, just as in `fuzz.execution.session`.
+Protocols that psql does not use are written as SQL: PREPARE and EXECUTE, or a cursor. That opens and ends no
+transaction block. A cursor exists within one message of several statements. Outside of a block, such a message is one
+implicit transaction; inside, it is part of the block. This is the same as in `fuzz.execution.session`.
 """
 
 import re
@@ -38,14 +37,14 @@ Unwrapped = tuple[str, tuple[str | None, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Wrapping:
-    """How a query is written so that psql runs it in another way, and how query and parameters are read back."""
+    """A form of a query under another protocol, and the function that reads query and parameters back."""
 
     write: Callable[[Step, int], str]
     read: Callable[[Sequence[Message]], Unwrapped]
 
 
 def wrapping_of(step: Step, protocol: Protocol) -> str | None:
-    """Return the name of the wrapping that a step needs. DECLARE takes no parameters, so these win."""
+    """Return the name of the wrapping that a step needs. One with parameters takes precedence: DECLARE has none."""
     if step.kind is not Kind.QUERY:
         return None
     if protocol is Protocol.PREPARED:
@@ -76,7 +75,7 @@ def _arguments(text: str) -> list[str | None]:
         if token.text == ",":
             parts.append("")
         elif token.kind in ("escape", "string"):
-            parts[-1] += "'" + read_sql_literal(token.text)  # a mark that no NULL has
+            parts[-1] += "'" + read_sql_literal(token.text)  # the quote distinguishes it from NULL
         elif token.kind != "space":
             parts[-1] += token.text
     values = [None if part.upper() == "NULL" else part.removeprefix("'") for part in parts]
@@ -117,11 +116,11 @@ WRAPPINGS = {
 _SET = re.compile(r"\s*SET\s+([\w.]+)\s*(?:=|\s[tT][oO]\s)\s*(.*?)\s*", re.IGNORECASE | re.DOTALL)
 EXPLAIN_AS_TEXT = "EXPLAIN (ANALYZE, BUFFERS, SETTINGS, TIMING OFF) "
 PLAN_AS_TEXT = "EXPLAIN (VERBOSE, SETTINGS, SUMMARY, MEMORY) "
-_QUERIES = frozenset({"select", "values", "table", "with"})  # how a statement begins that is taken for a query
+_QUERIES = frozenset({"select", "values", "table", "with"})  # first words of queries
 
 
 def write_modes(case: Case) -> Iterator[str]:
-    """Return the case's samples, and the settings of its modes, as blocks of a script."""
+    """Yield the case's samples, and the settings of its modes, as blocks of a script."""
     if case.samples:
         yield "\n".join(map(sample_marker, case.samples))
     for mode in case.modes:
@@ -130,7 +129,7 @@ def write_modes(case: Case) -> Iterator[str]:
 
 
 def write_steps(case: Case) -> Iterator[str]:
-    """Return scene and steps as blocks of a script, and the mark of its end."""
+    """Yield scene and steps as blocks of a script, and the marker of the end."""
     protocol = protocol_of(case.modes)
     for position, step in enumerate(case.all_steps):
         yield _write_step(step, "scene" if position < len(case.scene) else "step", position, protocol)
@@ -138,10 +137,10 @@ def write_steps(case: Case) -> Iterator[str]:
 
 
 def write_beside(case: Case, position: int, beside: Sequence[Evidence]) -> str:
-    """Return queries to run after the step at this position, as blocks of a script: no part of the case."""
+    """Return the evidence after the step at this position, as blocks of a script, which are no part of the case."""
     modes = settings_of(case.modes)
     blocks = []
-    for number, each in enumerate(beside, start=len(case.all_steps)):  # a number that no other statement has
+    for number, each in enumerate(beside, start=len(case.all_steps)):  # unique numbers
         there = [f"SET {name} = {sql_literal(value)};" for name, value in each.settings]
         back = [
             f"SET {name} = {sql_literal(modes[name])};" if name in modes else f"RESET {name};"
@@ -158,7 +157,7 @@ def write_beside(case: Case, position: int, beside: Sequence[Evidence]) -> str:
 
 
 def _explained(step: Step, number: int, explain: str, protocol: Protocol) -> str:
-    """Return an EXPLAIN of the step, which plans it as it was planned when pgduel ran it."""
+    """Return an EXPLAIN of the step with the same kind of planning as in pgduel's run."""
     if not step.params:
         declare = f"DECLARE duel_{number} CURSOR FOR " if protocol is Protocol.CURSOR else ""
         return statement_text(f"{explain}{declare}{step.sql}")
@@ -168,7 +167,7 @@ def _explained(step: Step, number: int, explain: str, protocol: Protocol) -> str
 
 def _write_step(step: Step, place: str, number: int, protocol: Protocol) -> str:
     if "\0" in step.sql or any("\0" in (value or "") for value in step.params):
-        raise CaseError(f"{place} {number} holds a zero character, which neither a script nor any client can send")
+        raise CaseError(f"{place} {number} has a zero character, which neither a script nor any client can send")
     wrapping = wrapping_of(step, protocol)
     words = (step.kind.value, *(flag for flag in FLAGS if getattr(step, flag)), *([wrapping] if wrapping else []))
     more: dict[str, Any] = {"tags": step.tags} if step.tags else {}
@@ -187,7 +186,7 @@ def _write_statement(step: Step, number: int, wrapping: str | None) -> str:
 
 
 def read_case(script: str, generator: str) -> Case:
-    """Return the case that a script holds; without markers, each statement is a step. Raises CaseError."""
+    """Return the case of a script; without markers, each statement is a step. Raises CaseError."""
     found = list(sections(script))
     if not found:
         return Case(generator, (), tuple(_guessed(message) for message in read_messages(script)))
@@ -213,7 +212,7 @@ def _read_mode(script: str, section: Section) -> Mode:
     for message in read_messages(script, section.start, section.stop):
         match = _SET.fullmatch(message.sql)
         if match is None:
-            raise CaseError(f"line {message.line}: below a mode there can only be SET name = value;")
+            raise CaseError(f"line {message.line}: below a mode, only SET name = value; is allowed")
         settings.append((match[1], read_sql_literal(match[2])))
     return _document(section, {"name": "", **section.more, "settings": settings}, Mode)
 
@@ -222,7 +221,7 @@ def _document(section: Section, data: Mapping[str, Any], kind: type[_T]) -> _T:
     try:
         return documents.from_data(data, kind)
     except DocumentError as error:
-        raise CaseError(f"line {section.line}: what stands in braces is {error}") from error
+        raise CaseError(f"line {section.line}: the text in braces is {error}") from error
 
 
 def _read_steps(script: str, section: Section) -> Iterator[Step]:

@@ -166,7 +166,7 @@ def test_loops_go_around_as_often_as_it_takes() -> None:
 
 
 def test_a_case_that_shows_nothing_is_refused_with_the_command_to_look() -> None:
-    with pytest.raises(Uninteresting, match=r"look with: \./pgduel replay 1/g/2"):
+    with pytest.raises(Uninteresting, match=r"replay it: \./pgduel replay 1/g/2"):
         reduced(CASE, lambda case: False)
 
 

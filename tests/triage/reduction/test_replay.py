@@ -37,7 +37,7 @@ def test_a_seed_is_a_case() -> None:
     [
         (b"SELECT 'x", "x.sql, line 1: what ' opens"),
         (b"\xff", "x.sql cannot be read .*UTF-8"),
-        (b"-- nothing", "x.sql holds no statement"),
+        (b"-- nothing", "x.sql has no statement"),
     ],
 )
 def test_an_unreadable_file_is_named(tmp_path: Path, content: bytes, told: str) -> None:

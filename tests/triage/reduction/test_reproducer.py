@@ -123,11 +123,11 @@ def test_any_psql_script_is_a_case() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("SELECT 1;\nSELECT 'a;\n", "line 2: what ' opens is never closed"),
+        ("SELECT 1;\nSELECT 'a;\n", "line 2: the quotation or comment that ' opens is never closed"),
         ("SELECT 1;\n\\i other.sql\n", "line 2: .i cannot be replayed"),
         ("COPY t FROM STDIN;\n1\n", "line 1: the COPY data below this statement"),
         ("-- step 1: qery\nSELECT 1;", "line 1: 'qery' is no kind of step"),
-        ('-- step 1: query {"tags": }\nSELECT 1;', "line 1: what stands in braces is not JSON"),
+        ('-- step 1: query {"tags": }\nSELECT 1;', "line 1: the text in braces is not JSON"),
         ("-- step 1: query prepared\nSELECT 1;", "line 2: this step needs PREPARE"),
         ("-- step 1: query cursor\nSELECT 1;", "line 2: this step needs DECLARE"),
         ('-- mode {"name": "x"}\nSELECT 1;', "line 2: below a mode"),

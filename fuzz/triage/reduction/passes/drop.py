@@ -1,15 +1,4 @@
-"""Leave out statements, of the scene and of the steps alike.
-
-Leave out columns of tables, in all statements that list them at once.
-
-Leave out whole modes.
-
-Leave out all queries but one: they change nothing, and are what a case takes most of its time for.
-
-Leave out the protocol and the single settings of modes that stay.
-
-Leave out the names of workload paths: they were counted when the case ran first, and only clutter a reproducer.
-"""
+"""Passes that remove parts of a case: statements, columns of tables, modes and their settings, queries, and tags."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,7 +13,7 @@ from oracles.model.mode import Mode
 
 
 def drop_columns(problem: Problem) -> None:
-    """Find the columns that matter: names that nothing else refers to, then those of each table."""
+    """Remove columns of tables in all statements: first names that no query uses, then single columns of each table."""
     start = problem.best
     used = mentioned(start)
     loose = [name for name in dict.fromkeys(chain(*tables_of(start).values())) if name not in used]
@@ -42,7 +31,7 @@ def drop_columns(problem: Problem) -> None:
 
 
 def drop_modes(problem: Problem) -> None:
-    """Find the modes and samples that matter. Some samples repeat a case: without them, all questions are cheaper."""
+    """Remove modes and samples. Some samples repeat a case, so all later tests are cheaper without them."""
     start = problem.best
     items: tuple[Mode | str, ...] = (*start.modes, *start.samples)
     shortest(items, lambda kept: problem.is_interesting(_with_only(start, kept)))
@@ -55,7 +44,10 @@ def _with_only(case: Case, kept: Sequence[Mode | str]) -> Case:
 
 
 def drop_other_queries(problem: Problem) -> None:
-    """Find where the case may end, and guess that what is there shows it without the queries before."""
+    """Remove all steps after the last necessary one, then all queries before it at once.
+
+    Queries change no data, and take most of a case's time.
+    """
     start = problem.best
     steps = start.all_steps
     if not steps:
@@ -65,11 +57,11 @@ def drop_other_queries(problem: Problem) -> None:
     problem.is_interesting(with_only(start, (*others, end - 1)))
 
 
-PARTLY = " (partly)"  # what a mode is called after it lost a setting
+PARTLY = " (partly)"  # suffix of the name of a mode without some of its settings
 
 
 def drop_settings(problem: Problem) -> None:
-    """Find the settings that matter."""
+    """Remove the protocol and single settings of modes."""
     for position in range(len(problem.best.modes)):
         _drop_protocol(problem, position)
         _drop_settings(problem, position)
@@ -91,14 +83,17 @@ def _drop_settings(problem: Problem, position: int) -> None:
 
 
 def _changed(case: Case, position: int, mode: Mode) -> Case:
-    """Return the case with one mode changed, and say so in the mode's name."""
+    """Return the case with one mode changed and marked in its name."""
     if mode != case.modes[position]:
         mode = replace(mode, name=mode.name.removesuffix(PARTLY) + PARTLY)
     return replace(case, modes=(*case.modes[:position], mode, *case.modes[position + 1 :]))
 
 
 def drop_tags(problem: Problem) -> None:
-    """Drop all tags at once, then all reports about rows."""
+    """Remove all tags at once, then all reports about rows.
+
+    Tags were counted in the first run of the case, and a reproducer does not need them.
+    """
     for dropped in ({"tags": ()}, {"same_rows": None}):
         case = problem.best
         scene, steps = (tuple(replace(step, **dropped) for step in part) for part in (case.scene, case.steps))
@@ -106,6 +101,6 @@ def drop_tags(problem: Problem) -> None:
 
 
 def drop_steps(problem: Problem) -> None:
-    """Find a part of the statements of which none can be left out."""
+    """Remove statements of the scene and of the steps."""
     start = problem.best
     shortest(range(len(start.all_steps)), lambda kept: problem.is_interesting(with_only(start, kept)))

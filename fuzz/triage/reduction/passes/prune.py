@@ -1,10 +1,8 @@
-"""Cut the syntax tree of each statement: hierarchical delta debugging (Misherghi and Su, ICSE 2006).
+"""Passes that cut syntax trees: hierarchical delta debugging (Misherghi and Su, ICSE 2006).
 
-Level by level, so that the largest parts go first, and what uses something before what makes it: a node becomes one of
-its own parts or a constant, lists are shortened, and what is optional is left out. Nothing is known of what the SQL
-means but which columns belong together; what makes no sense is not interesting.
-
-What a part of a syntax tree may become: one of its own parts that can stand in its place, a constant, or less.
+The passes work level by level, so that the largest parts are removed first, and from the last statement to the first. A
+node is replaced with one of its own parts or a constant, lists are shortened, and optional parts are removed. Apart
+from columns that belong together, the passes ignore the meaning of SQL; an invalid statement is not interesting.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,15 +32,15 @@ _VALUES = (
 _CONDITIONS = (ast.BoolExpr, ast.BooleanTest, ast.NullTest)
 _KINDS = (_QUERIES, _SOURCES, _VALUES)
 _OPERATORS = (ast.A_Expr, ast.BoolExpr, ast.BooleanTest, ast.CollateClause, ast.NullTest, ast.TypeCast)
-_NEEDED = ("targetList",)  # a query of no columns is no help
-# What is written out, while it is the first of its kind that goes without saying.
+_NEEDED = ("targetList",)  # a query without columns is not simpler
+# Enumerated attributes, and their default, which is the first value.
 _UNSAID: dict[type[Any], Any] = {
     kind: kind(0) for kind in (CTEMaterialize, JoinType, LimitOption, SortByDir, SortByNulls)
 }
 
 
 def replacements(node: Any, above: Any) -> Iterator[Any]:
-    """Yield what may stand in the place of a node, which itself stands in `above`."""
+    """Yield possible replacements of a node; `above` is the node around it."""
     kind = next((kind for kind in _KINDS if isinstance(node, kind)), ())
     if kind is _VALUES:
         yield from _constants(node, above)
@@ -56,7 +54,7 @@ def replacements(node: Any, above: Any) -> Iterator[Any]:
 
 def _constants(node: Any, above: Any) -> Iterator[Any]:
     if isinstance(node, ast.A_Const):
-        return  # literals are shortened elsewhere
+        return  # the pass `shorten_literals` shortens literals
     if isinstance(above, ast.JoinExpr):
         yield constant(ast.Boolean(boolval=True))
     elif not isinstance(node, _CONDITIONS):
@@ -66,7 +64,7 @@ def _constants(node: Any, above: Any) -> Iterator[Any]:
 
 
 def _nearest(whole: Any, kind: tuple[type[Any], ...]) -> Iterator[Any]:
-    """Yield the parts of a kind that no other part of the kind is around; values of subqueries are not a query's."""
+    """Yield the outermost parts of a kind; values in subqueries do not belong to a query."""
     for _, part in within(whole):
         if isinstance(part, kind):
             yield part
@@ -75,7 +73,7 @@ def _nearest(whole: Any, kind: tuple[type[Any], ...]) -> Iterator[Any]:
 
 
 def arguments_at(node: Any) -> Counted | None:
-    """Return the arguments of AND or OR, of which a single one stands for itself; None if it is neither."""
+    """Return the arguments of AND or OR; a single remaining one replaces the node. None for any other node."""
     arguments: Any = node.args if isinstance(node, ast.BoolExpr) else ()
     if len(arguments) < 2:
         return None
@@ -88,7 +86,7 @@ def arguments_at(node: Any) -> Counted | None:
 
 
 def lessened(node: Any) -> Iterator[Any]:
-    """Yield a node without one of the parts that it may go without, or with what goes without saying."""
+    """Yield the node without each of its optional parts, and with the default of each attribute."""
     if isinstance(node, _OPERATORS):
         return
     for name in node:
@@ -106,7 +104,7 @@ def lessened(node: Any) -> Iterator[Any]:
 
 
 def _ungrouped(select: Any) -> Iterator[Any]:
-    """Yield the query without LIMIT, and what it cuts by; and without GROUP BY, and what it shows of groups."""
+    """Yield the query without LIMIT, with and without its ORDER BY; and without GROUP BY and its columns."""
     if select.limitCount or select.limitOffset:
         uncut = altered(select, limitCount=None, limitOffset=None, limitOption=LimitOption.LIMIT_OPTION_DEFAULT)
         yield altered(uncut, sortClause=None)
@@ -117,14 +115,14 @@ def _ungrouped(select: Any) -> Iterator[Any]:
             yield altered(with_columns(select, kept), groupClause=None)
 
 
-# Lists that are names, or whose items cannot go without others: what they belong to sees to them.
+# Lists that are names, or whose items depend on others; the passes shorten them together with the node around them.
 _LEFT: Final = frozenset(
     {"aliascolnames", "aliases", "colnames", "cols", "fields", "funcname", "name", "names", "valuesLists"}
 )
 
 
 def prune_queries(problem: Problem) -> None:
-    """Cut the queries: what they do not use of the scene can go then."""
+    """Cut the queries, so that parts of the scene become unused."""
     for statement in statements(problem, Kind.QUERY):
         _prune(statement)
 
@@ -136,7 +134,7 @@ def prune_commands(problem: Problem) -> None:
 
 
 def _prune(statement: Statement) -> None:
-    """Go through all parts once. What a node became is looked at again; nothing before it has changed."""
+    """Try to cut all parts once. The replacement of a node is tried again; the parts before it are unchanged."""
     done = 0
     while done < len(found := statement.parts):
         path, part = found[done]
@@ -167,6 +165,6 @@ def _cut(statement: Statement, path: Path, node: Any) -> None:
 
 
 def _still(statement: Statement, path: Path, counted: Counted, kept: tuple[int, ...]) -> bool:
-    """Tell whether it still does with these items only. One is kept: a query of no columns is no help."""
+    """Return whether the case is interesting with these items only. At least one must stay."""
     whole = len(kept) == counted.count
     return whole or (bool(kept) and statement.is_interesting(path, counted.with_only(kept)))

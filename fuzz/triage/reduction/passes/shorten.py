@@ -1,15 +1,4 @@
-"""Leave out rows of a VALUES list with several.
-
-Leave out rows of what COPY FROM STDIN is sent: lines of text and CSV, tuples of the binary format.
-
-Make the fields of what COPY FROM STDIN is sent shorter, a column at a time.
-
-Make literals in statements smaller: numbers towards zero, strings shorter.
-
-Have loops of PL/pgSQL go around less often: DO makes most partitions, and a scene's time goes to them.
-
-Have generate_series return fewer rows: it makes most of the data.
-"""
+"""Passes that shorten parts of a case: rows of VALUES and COPY, fields of COPY, literals, loops, and series."""
 
 import re
 import struct
@@ -28,11 +17,11 @@ from fuzz.triage.reduction.trees import Path, changed, constant, tree_of
 from fuzz.triage.reproducer.copy_text import LINES
 from oracles.model.case import Case
 
-SIGNATURE = b"PGCOPY\n\xff\r\n\0"  # how binary COPY data begins; flags and the length of an extension follow
+SIGNATURE = b"PGCOPY\n\xff\r\n\0"  # start of binary COPY data; flags and the length of an extension follow
 
 
 def shorten_copy_data(problem: Problem) -> None:
-    """Find the rows that matter, step by step."""
+    """Remove rows of COPY data: lines of text and CSV, tuples of the binary format."""
     for position, step in enumerate(problem.best.all_steps):
         if step.copy_data:
             head, rows, tail = _lines(step.copy_data)
@@ -45,17 +34,17 @@ def _still_with_lines(problem: Problem, position: int, head: bytes, tail: bytes,
 
 
 def _lines(data: bytes) -> tuple[bytes, Sequence[bytes], bytes]:
-    """Return what stands before the rows, the rows, and what stands after them."""
+    """Return the data before the rows, the rows, and the data after them."""
     if not data.startswith(SIGNATURE):
         return b"", LINES.findall(data), b""
     try:
         return _binary_rows(data)
-    except struct.error:  # broken on purpose: what cannot be read is left as it is
+    except struct.error:  # intentionally damaged data stay unchanged
         return data, [], b""
 
 
 def _binary_rows(data: bytes) -> tuple[bytes, list[bytes], bytes]:
-    """Cut binary data into tuples. Raises struct.error where the data ends too soon."""
+    """Return the same for binary data. Raises struct.error if they are incomplete."""
     (extension,) = struct.unpack_from("!i", data, len(SIGNATURE) + 4)
     first = start = len(SIGNATURE) + 8 + max(extension, 0)
     rows = []
@@ -70,7 +59,7 @@ def _binary_rows(data: bytes) -> tuple[bytes, list[bytes], bytes]:
 
 
 def shorten_fields(problem: Problem) -> None:
-    """Find to which length the fields of each column can be cut."""
+    """Shorten the fields of COPY data, one column at a time."""
     for position, step in enumerate(problem.best.all_steps):
         copy = tree_of(step.sql)
         if step.copy_data and isinstance(copy, ast.CopyStmt):
@@ -89,7 +78,7 @@ def _still_with_fields(problem: Problem, position: int, fields: Fields, column: 
 
 
 def shorten_literals(problem: Problem) -> None:
-    """Find a smaller value for each literal."""
+    """Make literals smaller: numbers closer to zero, strings shorter."""
     for statement in statements(problem):
         for path, part in statement.parts:
             match part:
@@ -106,7 +95,7 @@ def _shorten_number(statement: Statement, path: Path, number: int) -> None:
 
 
 def _shorten_string(statement: Statement, path: Path, text: str) -> None:
-    """Try the empty string, and find where it may end."""
+    """Try the empty string, then prefixes."""
     if text and not statement.is_better(path, constant(ast.String(""))):
         least(0, len(text), lambda end: statement.is_interesting(path, constant(ast.String(text[:end]))))
 
@@ -115,7 +104,10 @@ _LOOP = re.compile(r"\bIN (\d+)\.\.(\d+) LOOP\b", re.IGNORECASE)
 
 
 def shorten_loops(problem: Problem) -> None:
-    """Find how often they have to, as far as that is written in numbers: as if that were one for all, then each."""
+    """Reduce the iterations of PL/pgSQL loops between integer literals: of all loops at once, then of each step.
+
+    DO creates most partitions, which take most of a scene's time.
+    """
     _shorten(problem, range(len(problem.best.all_steps)))
     for position in range(len(problem.best.all_steps)):
         _shorten(problem, [position])
@@ -143,14 +135,14 @@ def _shortened(times: int, loop: re.Match[str]) -> str:
 
 
 def shorten_all_series(problem: Problem) -> None:
-    """Find how many rows each series has to return, as if that were one number for all."""
+    """Reduce the rows of all generate_series() calls at once; they create most of the data."""
     start = problem.best
     longest = max((last - first + 1 for step in start.all_steps for _, first, last in series_in(step.sql)), default=0)
     least_from_below(-1, longest, lambda rows: problem.is_interesting(_with_rows(start, rows)))
 
 
 def shorten_series(problem: Problem) -> None:
-    """Find where each series may end, and whether its last row will do by itself."""
+    """Reduce the last number of each generate_series() call, then try its last row alone."""
     for statement in statements(problem):
         for path, first, last in series_in(statement.sql):
             end = least_from_below(first - 1, last, partial(_is_interesting, statement, (*path, 1)))
@@ -159,7 +151,7 @@ def shorten_series(problem: Problem) -> None:
 
 
 def _with_rows(case: Case, rows: int) -> Case:
-    """Return the case with so many rows of each series, or all that it has."""
+    """Return the case with at most this number of rows in each series."""
     for position, step in enumerate(case.all_steps):
         for path, first, last in series_in(step.sql):
             end = constant(ast.Integer(min(last, first - 1 + rows)))
@@ -174,7 +166,7 @@ def _is_interesting(statement: Statement, path: Path, number: int) -> bool:
 
 
 def shorten_values(problem: Problem) -> None:
-    """Find the rows that matter in the first VALUES list of each statement; one row at least stays."""
+    """Remove rows of the first VALUES list of each statement; at least one stays."""
     for position, step in enumerate(problem.best.all_steps):
         head, rows, tail = _rows(step.sql)
         if len(rows) > 1:
@@ -189,7 +181,7 @@ def _still_with_rows(problem: Problem, position: int, head: str, tail: str, rows
 
 
 def _rows(sql: str) -> tuple[str, list[str], str]:
-    """Return what stands before the first row, the rows, and what stands after the last."""
+    """Return the text before the first row, the rows, and the text after the last."""
     solid = [token for token in tokens(sql) if token.kind not in BLANK]
     words = [token.text.lower() for token in solid]
     after = solid[words.index("values") + 1 :] if "values" in words else []
@@ -203,7 +195,7 @@ def _rows(sql: str) -> tuple[str, list[str], str]:
 
 
 def _groups(solid: list[Token]) -> list[tuple[int, int]]:
-    """Return start and end of each parenthesized group at the beginning of the tokens, with commas between them."""
+    """Return start and end of each parenthesized group in the comma-separated list at the beginning of the tokens."""
     spans = []
     depth = start = 0
     for position, token in enumerate(solid):
