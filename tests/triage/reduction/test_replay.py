@@ -35,7 +35,7 @@ def test_a_seed_is_a_case() -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"SELECT 'x", "x.sql, line 1: what ' opens"),
+        (b"SELECT 'x", "x.sql, line 1: the quotation or comment that ' opens"),
         (b"\xff", "x.sql cannot be read .*UTF-8"),
         (b"-- nothing", "x.sql has no statement"),
     ],
