@@ -20,8 +20,7 @@ import psycopg
 
 from fuzz.bench.bench import UNDISTURBED, Bench, BenchError, Connection, Mail, Point, Samples, connected
 from fuzz.errors import first_line
-from fuzz.execution import planner_statistics
-from fuzz.execution.planner_statistics import planner_cpu
+from fuzz.execution.cpu_times import OF_PLANNING, cpu_time
 from fuzz.servers.arm import Arm
 
 VARIANTS = ("v5", "v6", "v7")
@@ -131,13 +130,13 @@ class _Session:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self._times: list[float] = []  # of what the latest statement planned
-        for name, value in planner_statistics.SETTINGS.items():
+        for name, value in OF_PLANNING.items():
             connection.execute(f"SET {name} = {value}")
         connection.add_notice_handler(self._listen)
 
     def _listen(self, notice: psycopg.errors.Diagnostic) -> None:
-        if (milliseconds := planner_cpu(f"{notice.message_primary}\n{notice.message_detail}")) is not None:
-            self._times.append(milliseconds)
+        if found := cpu_time(f"{notice.message_primary}\n{notice.message_detail}"):
+            self._times.append(found[1])
 
     def planning_time(self, name: str, query: str) -> float:
         """Return the milliseconds of the processor that planning took. Raises BenchError."""

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from fuzz.execution import messages
-from fuzz.execution.planner_statistics import planner_cpu
+from fuzz.execution.cpu_times import cpu_time
 from fuzz.execution.session import Frames
 from fuzz.execution.wire import Reply
-from oracles.explain.nodes import PLANNER_CPU, planning_time
+from oracles.explain.nodes import EXECUTOR_CPU, planning_time
 from oracles.model.case import Case, Kind, Step
 from oracles.model.observation import Column, Message, Observation, Outcome, Run
 
@@ -124,17 +124,21 @@ def _timed_out(payload: bytes) -> bool:
 
 
 def _plan_of(replies: Iterable[Reply]) -> Mapping[str, Any] | None:
-    """Return the plan of EXPLAIN (FORMAT JSON); of several, the one with the least planning time.
+    """Return the plan of EXPLAIN (FORMAT JSON); of several, the one with the least CPU time.
 
     Return None if rewrite rules left nothing to plan.
     """
-    return min((told for reply in replies for told in _explained(reply)), key=planning_time, default=None)
+    return min((plan for reply in replies for plan in _explained(reply)), key=_cpu, default=None)
 
 
 def _explained(reply: Reply) -> Iterator[Mapping[str, Any]]:
-    """Yield the plan of each row (an array of one element), with the planner's CPU time if it was logged."""
-    said = (messages.message_of(payload).text for kind, payload in reply.others if kind == messages.NOTICE_RESPONSE)
-    times = [{PLANNER_CPU: cpu} for text in said if (cpu := planner_cpu(text)) is not None]
+    """Yield the plan of each row (an array of one element), with the CPU times that the server reported last."""
+    texts = (messages.message_of(payload).text for kind, payload in reply.others if kind == messages.NOTICE_RESPONSE)
+    times = dict(found for text in texts if (found := cpu_time(text)))
     for row in reply.rows:
         for value in filter(None, messages.values_of(row)[:1]):
-            yield json.loads(value)[0] | (times[-1] if times else {})
+            yield json.loads(value)[0] | times
+
+
+def _cpu(plan: Mapping[str, Any]) -> float:
+    return float(plan.get(EXECUTOR_CPU, planning_time(plan)))

@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Final
 
-from fuzz.execution import messages, planner_statistics
+from fuzz.execution import cpu_times, messages
 from oracles.model.case import Case, Kind, Step
 from oracles.model.mode import Protocol, protocol_of, settings_of
 from oracles.model.observation import CaseObservation, Observation, Outcome, Run
@@ -79,9 +79,9 @@ def startup_parameters(
     if run.patience:
         parameters["statement_timeout"] = "0"
     if run.explain:
-        parameters["pgduel_probe.reach"] = "on"
+        parameters |= {"pgduel_probe.reach": "on", **cpu_times.OF_EXECUTION}
     if run.plannings:
-        parameters |= planner_statistics.SETTINGS
+        parameters |= cpu_times.OF_PLANNING
     if run.sabotage:
         parameters |= {
             "session_preload_libraries": "pgduel_faults",
@@ -98,11 +98,11 @@ def frames_of(case: Case, run: Run) -> list[Frames]:
         steps[position] = replace(steps[position], sql=sql)
     explain = EXPLAIN if run.explain else PLAN if run.plannings else ""
     frames = [_step_frames(step, protocol, explain) for step in steps]
-    if run.plannings < 2:
+    times = max(run.plannings, run.executions)
+    if times < 2:
         return frames
     return [
-        _repeated(each, run.plannings) if step.kind is Kind.QUERY else each
-        for step, each in zip(steps, frames, strict=True)
+        _repeated(each, times) if step.kind is Kind.QUERY else each for step, each in zip(steps, frames, strict=True)
     ]
 
 

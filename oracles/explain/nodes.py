@@ -13,7 +13,9 @@ from oracles.model.sampling import Sample
 
 Node = Mapping[str, Any]
 EXPLAINED: Final = Sample("explained", 6)
-PLANNER_CPU: Final = "Planner CPU Time"  # ms; not from EXPLAIN, but added to its output in planned runs
+# CPU times in ms, which are added to the output of EXPLAIN
+PLANNER_CPU: Final = "Planner CPU Time"
+EXECUTOR_CPU: Final = "Executor CPU Time"  # with that of parallel workers
 
 # Nodes that read their whole input before they return a row.
 _BLOCKING: Final = frozenset({"Hash", "Sort"})

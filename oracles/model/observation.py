@@ -47,7 +47,7 @@ class Observation:
     columns: tuple[Column, ...] = ()
     rows: tuple[bytes, ...] = ()
     messages: tuple[Message, ...] = ()
-    # output of EXPLAIN (FORMAT JSON) if the run explains or plans; of repeated plannings the one with the shortest time
+    # output of EXPLAIN (FORMAT JSON) if the run explains or plans; of repetitions the one with the least CPU time
     plan: Mapping[str, Any] | None = None
     transaction: str = ""  # transaction status after the step: I idle, T in a transaction, E failed; "" unknown
 
@@ -110,6 +110,7 @@ class Run:
     modes: tuple[Mode, ...]
     repeats: int = 1
     explain: bool = False  # QUERY steps run as EXPLAIN (ANALYZE, FORMAT JSON) instead
+    executions: int = 1  # explained QUERY steps are executed so many times
     plannings: int = 0  # QUERY steps are planned so many times but not executed: EXPLAIN (VERBOSE, FORMAT JSON)
     instead: tuple[tuple[int, str], ...] = ()  # replacement statements by position in `case.all_steps`
     # the client waits so many statement timeouts, which the server does not enforce; 0: the server enforces one

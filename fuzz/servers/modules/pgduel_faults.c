@@ -72,6 +72,7 @@ PG_MODULE_MAGIC;
 #define ADVISORY_KEY		INT64CONST(24577)	/* of the lock left behind */
 #define GROWTH				65536	/* bytes that grow_context adds */
 #define SPILLED_BLOCKS		64
+#define MANY_READS			300
 #define HUGE_SPACE			((Size) 1 << 30)	/* bytes that outgrow adds */
 #define MANY_BUCKETS		(1 << 24)
 
@@ -178,16 +179,21 @@ other_plan(Query *parse, const char *query_string, int cursorOptions,
 	return stmt;
 }
 
-/* Take some milliseconds of the processor for nothing. */
+/* Use CPU time for nothing. */
+static void
+waste_time(int milliseconds)
+{
+	clock_t		end = clock() + milliseconds * CLOCKS_PER_SEC / 1000;
+
+	while (clock() < end)
+		;
+}
+
 static PlannedStmt *
 plan_slowly(Query *parse, const char *query_string, int cursorOptions,
 			ParamListInfo boundParams)
 {
-	clock_t		end = clock() + 3 * CLOCKS_PER_SEC / 1000;
-
-	while (clock() < end)
-		;
-
+	waste_time(3);
 	return plan_as_usual(parse, query_string, cursorOptions, boundParams);
 }
 
@@ -381,6 +387,35 @@ static TupleTableSlot *
 lose_appended(Replaced *replaced)
 {
 	return IsA(replaced->node, AppendState) ? drop_row(replaced) : replaced->real(replaced->node);
+}
+
+static TupleTableSlot *
+run_slowly(Replaced *replaced)
+{
+	if (replaced->calls == 1)
+		waste_time(5);
+	return replaced->real(replaced->node);
+}
+
+/* Read the first page of each table of the query many times. */
+static TupleTableSlot *
+read_again(Replaced *replaced)
+{
+	if (replaced->calls > 1)
+		return replaced->real(replaced->node);
+
+	foreach_node(RangeTblEntry, rte, replaced->node->state->es_range_table)
+	{
+		Relation	rel;
+
+		if (rte->rtekind != RTE_RELATION || rte->relkind != RELKIND_RELATION)
+			continue;
+		rel = table_open(rte->relid, AccessShareLock);
+		for (int i = 0; i < MANY_READS && RelationGetNumberOfBlocks(rel) > 0; i++)
+			ReleaseBuffer(ReadBuffer(rel, 0));
+		table_close(rel, NoLock);
+	}
+	return replaced->real(replaced->node);
 }
 
 /* Write to a temporary file what nobody will read. */
@@ -719,6 +754,8 @@ static const Sabotage sabotages[] = {
 	{"lose_unmatched", lose_unmatched},
 	{"lose_looped", lose_looped},
 	{"lose_appended", lose_appended},
+	{"run_slowly", run_slowly},
+	{"read_again", read_again},
 	{"spill", spill},
 	{"miscount", .account = miscount},
 	{"outgrow", .account = outgrow},

@@ -3,7 +3,8 @@
  * pgduel_probe.c
  *		See what a server does where nothing else tells.
  *
- * Preloaded into every server of pgduel, on all arms alike.  It has two parts:
+ * Preloaded into every server of pgduel, on all arms alike.  It has three
+ * parts:
  *
  * A backend that gets a fatal signal writes to stderr who it is and where it
  * was, and then dies of that signal as it would have done.  A failed
@@ -18,6 +19,10 @@
  * copied from the tree of this very build when this file is compiled, and
  * where that is not possible, the owners' counters are missing.
  *
+ * While pgduel_probe.cost is on, each statement that the executor runs ends
+ * with an INFO message: the CPU time of the executor, in this process and in
+ * its parallel workers.  log_executor_stats omits the workers.
+ *
  * fuzz/servers/modules/pgduel_probe.c
  *
  *-------------------------------------------------------------------------
@@ -28,16 +33,21 @@
 #include <execinfo.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "access/htup_details.h"
+#include "access/parallel.h"
 #include "access/tableam.h"
 #include "executor/executor.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "port/atomics.h"
+#include "storage/ipc.h"
 #include "storage/lock.h"
 #include "storage/proc.h"
+#include "storage/shmem.h"
 #include "tcop/utility.h"
 #include "utils/guc.h"
 #include "utils/rel.h"
@@ -314,7 +324,6 @@ replace_multi_insert(void)
 }
 
 static ProcessUtility_hook_type next_utility = NULL;
-static ExecutorEnd_hook_type next_executor_end = NULL;
 
 static void
 watch_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree, ProcessUtilityContext context,
@@ -346,17 +355,6 @@ watch_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree, Proces
 	PG_END_TRY();
 }
 
-static void
-watch_executor_end(QueryDesc *queryDesc)
-{
-	if (reach)
-		look_at_owner();
-	if (next_executor_end)
-		next_executor_end(queryDesc);
-	else
-		standard_ExecutorEnd(queryDesc);
-}
-
 static const char *
 show_counters(void)
 {
@@ -369,6 +367,215 @@ show_counters(void)
 	return text.data;
 }
 
+/* ----------------------------------------------------------------
+ *		CPU time of the executor
+ * ----------------------------------------------------------------
+ */
+
+static bool cost = false;
+static int	depth = 0;			/* of calls of the executor under way */
+static uint64 started;			/* when the outermost began */
+static uint64 spent;			/* nanoseconds of all calls for the statement */
+
+/* nanoseconds of the workers of each process; it is empty between statements */
+static pg_atomic_uint64 *workers_spent = NULL;
+
+static shmem_request_hook_type next_shmem_request = NULL;
+static shmem_startup_hook_type next_shmem_startup = NULL;
+static ExecutorStart_hook_type next_executor_start = NULL;
+static ExecutorRun_hook_type next_executor_run = NULL;
+static ExecutorFinish_hook_type next_executor_finish = NULL;
+static ExecutorEnd_hook_type next_executor_end = NULL;
+
+static void
+request_shmem(void)
+{
+	if (next_shmem_request)
+		next_shmem_request();
+	RequestAddinShmemSpace(mul_size(MaxBackends, sizeof(pg_atomic_uint64)));
+}
+
+static void
+start_shmem(void)
+{
+	bool		found;
+
+	if (next_shmem_startup)
+		next_shmem_startup();
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	workers_spent = ShmemInitStruct("pgduel_probe", mul_size(MaxBackends, sizeof(pg_atomic_uint64)), &found);
+	if (!found)
+		for (int i = 0; i < MaxBackends; i++)
+			pg_atomic_init_u64(&workers_spent[i], 0);
+	LWLockRelease(AddinShmemInitLock);
+}
+
+/* The sum of a process and its workers, or NULL for a process without any. */
+static pg_atomic_uint64 *
+sum_of_workers(void)
+{
+	PGPROC	   *leader = MyProc->lockGroupLeader ? MyProc->lockGroupLeader : MyProc;
+	ptrdiff_t	number = leader - ProcGlobal->allProcs;
+
+	return workers_spent != NULL && number < MaxBackends ? &workers_spent[number] : NULL;
+}
+
+/* Workers of a statement that failed may have left something. */
+static void
+forget_cost(void)
+{
+	pg_atomic_uint64 *workers = sum_of_workers();
+
+	spent = 0;
+	if (workers && !IsParallelWorker())
+		pg_atomic_write_u64(workers, 0);
+}
+
+static uint64
+cpu_time(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (uint64) now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void
+enter_executor(void)
+{
+	if (depth++ == 0 && cost)
+		started = cpu_time();
+}
+
+static void
+leave_executor(void)
+{
+	if (--depth == 0 && cost)
+		spent += cpu_time() - started;
+}
+
+static void
+watch_executor_start(QueryDesc *queryDesc, int eflags)
+{
+	if (depth == 0)
+		forget_cost();
+	enter_executor();
+	PG_TRY();
+	{
+		if (next_executor_start)
+			next_executor_start(queryDesc, eflags);
+		else
+			standard_ExecutorStart(queryDesc, eflags);
+	}
+	PG_FINALLY();
+	{
+		leave_executor();
+	}
+	PG_END_TRY();
+}
+
+static void
+#if PG_VERSION_NUM >= 180000
+watch_executor_run(QueryDesc *queryDesc, ScanDirection direction, uint64 count)
+#define RUN_ARGUMENTS queryDesc, direction, count
+#else
+watch_executor_run(QueryDesc *queryDesc, ScanDirection direction, uint64 count, bool once)
+#define RUN_ARGUMENTS queryDesc, direction, count, once
+#endif
+{
+	enter_executor();
+	PG_TRY();
+	{
+		if (next_executor_run)
+			next_executor_run(RUN_ARGUMENTS);
+		else
+			standard_ExecutorRun(RUN_ARGUMENTS);
+	}
+	PG_FINALLY();
+	{
+		leave_executor();
+	}
+	PG_END_TRY();
+}
+
+static void
+watch_executor_finish(QueryDesc *queryDesc)
+{
+	enter_executor();
+	PG_TRY();
+	{
+		if (next_executor_finish)
+			next_executor_finish(queryDesc);
+		else
+			standard_ExecutorFinish(queryDesc);
+	}
+	PG_FINALLY();
+	{
+		leave_executor();
+	}
+	PG_END_TRY();
+}
+
+/*
+ * Report the statement's CPU time, or add a worker's to its leader's.  A
+ * worker's message that it has ended follows its ExecutorEnd, and a leader
+ * waits for that message before its own ExecutorEnd returns.
+ */
+static void
+report_cost(void)
+{
+	pg_atomic_uint64 *workers = sum_of_workers();
+
+	if (IsParallelWorker())
+	{
+		if (workers)
+			pg_atomic_fetch_add_u64(workers, spent);
+		return;
+	}
+	if (workers)
+		spent += pg_atomic_exchange_u64(workers, 0);
+	ereport(INFO, (errmsg("pgduel_probe: executor used %.6f ms of CPU time", spent / 1e6)));
+}
+
+static void
+watch_executor_end(QueryDesc *queryDesc)
+{
+	if (reach)
+		look_at_owner();
+	enter_executor();
+	PG_TRY();
+	{
+		if (next_executor_end)
+			next_executor_end(queryDesc);
+		else
+			standard_ExecutorEnd(queryDesc);
+	}
+	PG_FINALLY();
+	{
+		leave_executor();
+	}
+	PG_END_TRY();
+	if (cost && depth == 0)
+		report_cost();
+}
+
+static void
+install_executor_hooks(void)
+{
+	next_shmem_request = shmem_request_hook;
+	shmem_request_hook = request_shmem;
+	next_shmem_startup = shmem_startup_hook;
+	shmem_startup_hook = start_shmem;
+	next_executor_start = ExecutorStart_hook;
+	ExecutorStart_hook = watch_executor_start;
+	next_executor_run = ExecutorRun_hook;
+	ExecutorRun_hook = watch_executor_run;
+	next_executor_finish = ExecutorFinish_hook;
+	ExecutorFinish_hook = watch_executor_finish;
+	next_executor_end = ExecutorEnd_hook;
+	ExecutorEnd_hook = watch_executor_end;
+}
+
 void
 _PG_init(void)
 {
@@ -377,12 +584,13 @@ _PG_init(void)
 	DefineCustomStringVariable("pgduel_probe.counters", "Shows the counters as name=number.", NULL,
 							   &counters_value, "", PGC_INTERNAL, GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
 							   NULL, NULL, show_counters);
+	DefineCustomBoolVariable("pgduel_probe.cost", "Reports the executor's CPU time of each statement.", NULL,
+							 &cost, false, PGC_USERSET, 0, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("pgduel_probe");
 
 	install_handlers();
 	replace_multi_insert();
 	next_utility = ProcessUtility_hook;
 	ProcessUtility_hook = watch_utility;
-	next_executor_end = ExecutorEnd_hook;
-	ExecutorEnd_hook = watch_executor_end;
+	install_executor_hooks();
 }

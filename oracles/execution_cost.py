@@ -1,0 +1,76 @@
+"""Execution cost: no query takes much more CPU time, or reads many more buffers, than on the reference.
+
+The CPU time is that of the executor and its parallel workers, which the probe measures (fuzz/servers/modules). Queries
+with other plans are not compared: which of two plans is better depends on estimates.
+
+The margin of CPU time is a factor of 1.5 and a millisecond, because each change of code moves other code: builds of
+shipped patches differ from master by up to a quarter in statements of some milliseconds, without any fault.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, Final
+
+from oracles.explain.nodes import EXECUTOR_CPU, EXPLAINED, Node, explained_runs, plans
+from oracles.explain.shape import plan_shape
+from oracles.framework.canaries import canary_case, query
+from oracles.framework.cost import Cost, CostOracle, CostPair
+from oracles.model.case import Case
+from oracles.model.finding import Evidence
+from oracles.model.observation import Run
+from oracles.model.oracle import Canary
+from oracles.model.sampling import Sample
+
+_EXECUTIONS: Final = 5  # in a round
+_BUFFERS: Final = ("Shared Hit Blocks", "Shared Read Blocks", "Local Hit Blocks", "Local Read Blocks")
+
+_CANARY: Final = canary_case(query("SELECT n, name FROM canary"), samples=(EXPLAINED,))
+
+
+def _cpu_time(plan: Node) -> float:
+    return float(plan.get(EXECUTOR_CPU, 0))
+
+
+def _buffers(plan: Node) -> float:
+    """Return the number of buffers that were read, found in memory or not."""
+    return float(sum(plan["Plan"].get(name, 0) for name in _BUFFERS))
+
+
+COSTS: Final = (
+    Cost("CPU time of execution", "ms", 1.5, 1.0, 20, _cpu_time),
+    Cost("buffers read", "blocks", 1.5, 100, 3, _buffers),
+)
+
+
+class _ExecutionCostPair(CostPair):
+    oracle = "execution_cost"
+    costs = COSTS
+
+    def first(self, arm: str) -> Run:
+        return explained_runs(self.case, (arm,))[0]
+
+    def round(self, arm: str, others: tuple[tuple[int, str], ...], number: int) -> Run:
+        return Run(arm, self.case.modes, explain=True, executions=_EXECUTIONS, instead=others, repetition=number)
+
+    def compared(self) -> tuple[list[int], str]:
+        seen = [self.observations[self.first(arm)] for arm in (self.reference, self.suspect)]
+        if any(each.residue is None for each in seen):
+            return [], "connection lost"
+        ours, theirs = (dict(plans(each)) for each in seen)
+        common = sorted(ours.keys() & theirs.keys())
+        return [step for step in common if plan_shape(ours[step]) == plan_shape(theirs[step])], ""
+
+    def evidence(self, sql: str) -> Evidence:
+        return Evidence(sql, explained=True)
+
+
+class ExecutionCost(CostOracle):
+    """Execution of each query costs about as much as with the same plan on the reference, or less."""
+
+    name: ClassVar[str] = _ExecutionCostPair.oracle
+    samples: ClassVar[tuple[Sample, ...]] = (EXPLAINED,)
+    canaries: ClassVar[tuple[Canary, ...]] = (Canary("run_slowly", _CANARY), Canary("read_again", _CANARY))
+    pair = _ExecutionCostPair
+
+    def looks(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
+        """Return the explained runs of a share of cases."""
+        return explained_runs(case, arms)

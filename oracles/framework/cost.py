@@ -1,0 +1,141 @@
+"""Costs of a statement, compared in rounds, for oracles of planning and of execution.
+
+The first look at a statement proves little: caches may be cold, or other processes may use them. A statement that
+looks more expensive is executed or planned again in rounds: on the reference, then on the suspect, each alone. It is a
+finding if the suspect exceeds the reference in each round. If the true cost is within the margin, a round exceeds it
+with a probability of at most one half. So 20 rounds give a false finding with a probability of at most one in a
+million. Time is CPU time, because elapsed time depends on other processes of the machine.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import ClassVar
+
+from oracles.explain.nodes import Node, plans
+from oracles.explain.shape import plan_kinds
+from oracles.framework.pairwise import Pair, Sampled
+from oracles.model.case import Case, Kind
+from oracles.model.finding import UNDER_PLAN, Evidence, Finding
+from oracles.model.observation import Run
+from oracles.model.oracle import Agree, Inconclusive, More, Observations, Unstable, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """A cost and its margin: the suspect may need `factor` times as much as the reference, plus `least` units."""
+
+    name: str
+    unit: str
+    factor: float
+    least: float
+    rounds: int
+    of: Callable[[Node], float]
+
+    def exceeds(self, reference: Node, suspect: Node) -> bool:
+        """Return whether the suspect's plan is beyond the margin."""
+        return self.of(suspect) > self.factor * self.of(reference) + self.least
+
+
+class CostPair(Pair):
+    """A suspect and its reference, of which some costs are compared."""
+
+    oracle: ClassVar[str]
+    costs: ClassVar[tuple[Cost, ...]]
+
+    @abstractmethod
+    def first(self, arm: str) -> Run:
+        """Return the run for the first look."""
+
+    @abstractmethod
+    def round(self, arm: str, others: tuple[tuple[int, str], ...], number: int) -> Run:
+        """Return the run of a round. `others` replaces the queries whose cost is not compared."""
+
+    @abstractmethod
+    def compared(self) -> tuple[list[int], str]:
+        """Return the steps whose costs can be compared, and the reason why others cannot, if there is one."""
+
+    @abstractmethod
+    def evidence(self, sql: str) -> Evidence:
+        """Return the evidence of a finding about a query."""
+
+    def judge(self) -> tuple[Verdict, ...] | More:
+        """Return a finding or a doubt for each cost that looks too high, and the number of compared statements."""
+        steps, obstacle = self.compared()
+        verdicts: list[Verdict] = [Inconclusive(obstacle)] if obstacle else []
+        for cost in self.costs:
+            step = self._worst(cost, steps)
+            judged = self._settled(cost, step) if step is not None else None
+            if isinstance(judged, More):
+                return judged
+            verdicts += [judged] if judged else []
+        return (*verdicts, Agree(len(steps)))
+
+    def first_plans(self, arm: str) -> Mapping[int, Node]:
+        """Return the plans of the first look by step."""
+        return dict(plans(self.observations[self.first(arm)]))
+
+    def _worst(self, cost: Cost, steps: Sequence[int]) -> int | None:
+        """Return the step that exceeds the margin by the largest factor, or None if no step does."""
+        ours, theirs = (self.first_plans(arm) for arm in (self.reference, self.suspect))
+
+        def excess(step: int) -> float:
+            return cost.of(theirs[step]) / max(cost.of(ours[step]), 1e-3)
+
+        def exceeding() -> Iterator[int]:
+            return (step for step in steps if cost.exceeds(ours[step], theirs[step]))
+
+        return max(exceeding(), key=excess, default=None)
+
+    def _settled(self, cost: Cost, step: int) -> Finding | Unstable | More:
+        """Decide by rounds. They end with the first that stays within the margin."""
+        pairs: list[tuple[Node, Node]] = []
+        for number in range(1, cost.rounds + 1):
+            pair = []
+            for arm in (self.reference, self.suspect):
+                run = self.round(arm, self._others(step), number)
+                if run not in self.observations:
+                    return More((run,), frozenset({cost.name}))
+                pair.append(dict(plans(self.observations[run])).get(step))
+            ours, theirs = pair
+            if ours is None or theirs is None or not cost.exceeds(ours, theirs):
+                return Unstable(f"{cost.name}: not in all rounds")
+            pairs.append((ours, theirs))
+        return self._finding(cost, step, pairs)
+
+    def _others(self, step: int) -> tuple[tuple[int, str], ...]:
+        """Return a replacement for each other query that has no parameters."""
+        return tuple(
+            (position, "SELECT")
+            for position, each in enumerate(self.case.all_steps)
+            if position != step and each.kind is Kind.QUERY and not each.params
+        )
+
+    def _finding(self, cost: Cost, step: int, pairs: Sequence[tuple[Node, Node]]) -> Finding:
+        ours, theirs = (median(cost.of(pair[place]) for pair in pairs) for place in (0, 1))
+        times = f"{theirs / ours:.2f} times as much" if ours else "where the reference needs none"
+        return Finding(
+            oracle=self.oracle,
+            arms=(self.reference, self.suspect),
+            origin=f"{cost.name}{UNDER_PLAN}{plan_kinds(pairs[0][0])}",
+            step=step,
+            summary=f"step {step}: {cost.name}: {theirs:.4g} {cost.unit}, {times}",
+            expected=f"{cost.name} of {ours:.4g} {cost.unit}, or little more, in {len(pairs)} rounds",
+            actual=f"{cost.name} of {theirs:.4g} {cost.unit}, beyond the margin in each round",
+            beside=(self.evidence(self.case.all_steps[step].sql),),
+        )
+
+
+class CostOracle(Sampled):
+    """An oracle that compares costs. It judges one suspect after another, so that no two arms work at once."""
+
+    def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
+        """Return the verdicts on all suspects, or a request for a single run."""
+        verdicts: list[Verdict] = []
+        for suspect in arms[1:]:
+            judged = super().judge(case, (arms[0], suspect), observations)
+            if isinstance(judged, More):
+                return judged
+            verdicts += judged
+        return tuple(verdicts)
