@@ -25,6 +25,7 @@ def test_of_many_who_miss_the_user_one_makes_it(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.delenv("PGDUEL_USER", raising=False)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "setgroups", lambda _: None)  # which only root may
     monkeypatch.setattr(workdir, "root", lambda: tmp_path)
     monkeypatch.setattr(account, "_look_up", lambda _: user if made.exists() else None)
     with ThreadPoolExecutor(3) as pool:

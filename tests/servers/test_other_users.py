@@ -7,8 +7,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from difflib import unified_diff
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import psycopg
 import pytest
@@ -29,7 +31,9 @@ pytestmark = [pytest.mark.servers, pytest.mark.quick]
 
 STRANGER = "nobody"
 SECONDS_TO_STOP = 30.0
-_CONNECT = "use IO::Socket::UNIX; IO::Socket::UNIX->new(Peer => shift) or die $!"
+_CONNECT = "use IO::Socket::UNIX; my $s = IO::Socket::UNIX->new(Peer => shift) or die $!;"
+# the startup message of protocol 3.0, and whatever the server replies
+_LOG_IN = r'my $m = pack("N", 196608) . "user\0postgres\0\0"; print $s pack("N", 4 + length $m) . $m; print <$s>;'
 _HOSTILE = "\n)\nrun_command('sh', '-c', 'id -u > {said}; touch {touched}', check: false)\nerror('no further')\n"
 
 Stranger = Callable[..., subprocess.CompletedProcess[str]]
@@ -63,14 +67,23 @@ def test_strangers_cannot_connect(cluster: Cluster, stranger: Stranger) -> None:
     assert "Permission denied" in stranger("perl", "-e", _CONNECT, socket).stderr
 
 
+@contextmanager
+def _open_directory() -> Iterator[Path]:
+    """Make a directory of the servers' account that all may enter. The caller's home may be closed to others."""
+    with TemporaryDirectory(prefix="open-", dir="/tmp") as name:
+        server_account().give(Path(name))
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
 def test_strangers_are_no_role_even_where_they_reach_the_socket(build: Build, stranger: Stranger) -> None:
-    with Cluster(build, "open", settings={"unix_socket_permissions": "0777"}) as cluster:
-        for directory in (cluster.socket_dir.parent, cluster.socket_dir):
-            directory.chmod(0o755)
-        psql = (build.bindir / "psql", "-X", "-h", cluster.socket_dir, "-U", "postgres", "-c", "SELECT 1")
-        refused = stranger(*map(str, psql))
-        assert refused.returncode
-        assert "Peer authentication failed" in refused.stderr
+    with (
+        _open_directory() as directory,
+        Cluster(build, "open", settings={"unix_socket_permissions": "0777"}, socket_dir=directory) as cluster,
+    ):
+        socket = directory / f".s.PGSQL.{cluster.port}"
+        refused = stranger("perl", "-e", _CONNECT + _LOG_IN, str(socket))
+        assert "Peer authentication failed" in refused.stdout
         with psycopg.connect(**cluster.connect_kwargs) as connection:  # type: ignore[arg-type]  # host is a str
             assert connection.execute("SELECT 1").fetchone() == (1,)
 
