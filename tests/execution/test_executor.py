@@ -6,7 +6,7 @@ from fuzz.errors import ServerError
 from fuzz.execution.executor import Executor
 from fuzz.execution.messages import values_of
 from fuzz.execution.modes import MODES
-from oracles.explain.nodes import PLANNER_CPU, planning_time
+from oracles.explain.nodes import EXECUTOR_CPU, PLANNER_CPU, planning_time
 from oracles.model.case import Case, Kind, Step
 from oracles.model.mode import Mode, Protocol
 from oracles.model.observation import CaseObservation, Column, Outcome, Run
@@ -102,6 +102,27 @@ def test_planning_tells_its_processor_time(observe: Observe, protocol: Protocol)
     assert plan is not None
     assert 0 < planning_time(plan) <= plan["Planning Time"] + 0.1
     assert planning_time(plan) == plan[PLANNER_CPU]
+
+
+@pytest.mark.parametrize("protocol", Protocol)
+def test_execution_tells_its_processor_time(observe: Observe, protocol: Protocol) -> None:
+    observed = observe(
+        query("SELECT n FROM numbers"), modes=(PROTOCOLS[protocol],), scene=NUMBERS, explain=True, executions=3
+    )
+    plan = observed.steps[0].plan
+    assert plan is not None
+    assert plan[EXECUTOR_CPU] > 0
+
+
+def test_processor_time_of_parallel_workers_counts(observe: Observe) -> None:
+    workers = Mode("workers", (("debug_parallel_query", "on"), ("parallel_leader_participation", "off")))
+    slow = query("SELECT sum(sqrt(g)) FROM generate_series(1, 300000) AS g")
+    (alone,) = observe(slow, explain=True).steps
+    (parallel,) = observe(slow, modes=(workers,), explain=True).steps
+    assert alone.plan is not None
+    assert parallel.plan is not None
+    assert parallel.plan["Plan"]["Workers Launched"] == 1
+    assert parallel.plan[EXECUTOR_CPU] > alone.plan[EXECUTOR_CPU] / 10
 
 
 def test_copy_is_pipelined_even_where_the_server_never_reads_the_data(observe: Observe) -> None:
