@@ -37,7 +37,7 @@ def _buffers(plan: Node) -> float:
 
 COSTS: Final = (
     Cost("CPU time of execution", "ms", 1.5, 1.0, 20, _cpu_time),
-    Cost("buffers read", "blocks", 1.5, 100, 3, _buffers),
+    Cost("buffers read", "blocks", 1.5, 100, 20, _buffers),
 )
 
 
