@@ -6,6 +6,7 @@ suspect does not repeat the difference, more runs decide, because a race in the 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from oracles.explain.shape import plan_kinds, plan_shape
@@ -32,7 +33,7 @@ class _ResultPair(Pair):
             verdict = self._settled(place)
             if isinstance(verdict, More):
                 return verdict
-            verdicts.append(verdict)
+            verdicts.append(verdict if isinstance(verdict, Finding) else self._with_sides(verdict, place))
             if isinstance(verdict, Finding):  # later differences may be consequences of it
                 return tuple(verdicts)
         return (*verdicts, *_remaining(difference))
@@ -51,6 +52,11 @@ class _ResultPair(Pair):
         if repeated := self._repetitions(place, _SERIES):
             return self._finding(place, f" (in {repeated + 1} of {len(REPETITIONS) + 1} runs)")
         return Unstable(f"{place.aspect}: differed once and never again")
+
+    def _with_sides(self, verdict: Unstable | Inconclusive, place: Location) -> Unstable | Inconclusive:
+        """Return a doubt with its step, and with what the arms returned in their first runs."""
+        said = worded(self.case, place, *map(self._seen, (self.reference, self.suspect)))
+        return replace(verdict, step=place.step, sides=(said.expected, said.actual))
 
     def _reference_differs(self, place: Location, runs: Iterable[Run]) -> Unstable | None:
         for run in runs:

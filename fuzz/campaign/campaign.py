@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from fuzz.campaign.counters import Counters
-from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
+from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result, Retry, RetryResult
 from fuzz.campaign.pool import Died, Done, Pool
 from fuzz.campaign.schedule import Range, Schedule
 from fuzz.campaign.stop import INTERRUPTED, Interrupt, Limits
@@ -19,6 +19,7 @@ from fuzz.errors import ServerError, StorageError
 from fuzz.triage.stored_finding import StoredFinding, unsettled
 
 REDUCTIONS = 10  # limit of reduced findings: more of them have few causes, and new cases are a better use of the time
+RETRY_EVERY = 500  # cases between retries of doubts
 TRIES = 3  # a job is given up when it has killed so many workers, a case when the servers went away so many times
 TROUBLES = 20  # consecutive ranges without a single case after which the campaign ends
 CPU_INTERVAL = 2.0  # seconds between readings of the servers' CPU time, which needs /proc for each process
@@ -62,6 +63,7 @@ class Campaign:
         self._counted = Counters()
         self._tries: Counter[Job] = Counter()
         self._troubles = 0
+        self._cases_since_retry = 0
         waiting = [each.finding.fingerprint for each in unsettled(self._findings)]
         self._to_reduce = deque(waiting[:REDUCTIONS])
         self._reducing = len(self._findings) - len(waiting) + len(self._to_reduce)
@@ -96,6 +98,10 @@ class Campaign:
 
     def _fill(self) -> None:
         self._fill_reductions(at_once=1)  # the other workers continue fuzzing
+        if self._cases_since_retry >= RETRY_EVERY and self._pool.idle:
+            self._cases_since_retry = 0
+            if untried := next((doubt for doubt in self._store.doubts() if not doubt.outcome), None):
+                self._pool.submit(Retry(untried.name))
         while self._pool.idle and (job := self._schedule.next()) is not None:
             self._pool.submit(job)
 
@@ -113,6 +119,14 @@ class Campaign:
         elif isinstance(ended.result, ReductionResult):
             self._around.say(ended.result.note)
             self._findings = self._store.findings()
+        elif isinstance(ended.result, RetryResult):
+            self._take_retry(ended.result)
+
+    def _take_retry(self, result: RetryResult) -> None:
+        if result.note:
+            self._around.say(result.note)
+        self._findings = self._store.findings()
+        self._queue(result.found)
 
     def _take_death(self, died: Died[Job]) -> None:
         self._around.say(f"a worker died (exit status {died.status}) and was replaced")
@@ -124,6 +138,9 @@ class Campaign:
                 self._around.say(f"finding {job.fingerprint} is not reduced: that killed {TRIES} workers")
             else:
                 self._to_reduce.appendleft(job.fingerprint)
+            return
+        if isinstance(job, Retry):
+            self._store.tried_again(job.doubt, "killed a worker")
             return
         if not given_up:
             self._schedule.give_back(job)
@@ -142,6 +159,7 @@ class Campaign:
             self._take_trouble(job, result)
         self._schedule.give_back(job.after(result.done))
         self._counted.add(result.counters)
+        self._cases_since_retry += result.done
         for note in result.notes:
             self._around.say(note)
         self._record({job.number: self._done.get(job.number, 0) + result.done})

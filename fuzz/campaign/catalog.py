@@ -8,10 +8,11 @@ from typing import TypeVar
 from fuzz import workdir
 from fuzz.campaign.spec_findings import SpecFinding, spec_findings
 from fuzz.campaign.store import FILE, Store
+from fuzz.campaign.stored_doubt import StoredDoubt
 from fuzz.errors import CaseError
 from fuzz.triage.stored_finding import StoredFinding
 
-_Found = TypeVar("_Found", StoredFinding, SpecFinding)
+_Record = TypeVar("_Record")
 
 
 def all_campaigns() -> tuple[Path, ...]:
@@ -57,24 +58,36 @@ def opened(directory: Path) -> Iterator[Store]:
 
 def find_finding(name: str) -> tuple[Path, StoredFinding]:
     """Return the finding [CAMPAIGN/]FINGERPRINT and its campaign's directory. Raises CaseError."""
-    if found := _found(name, Store.findings):
+    if found := _found(name, Store.findings, _fingerprint):
         return found
     if of_spec := find_spec_finding(name):
         raise CaseError(f"finding {name} is one of an isolation spec: see it with ./pgduel isolation {of_spec.spec}")
     raise CaseError(f"no finding is called {name!r}; pgduel list findings names them")
 
 
+def find_doubt(name: str) -> tuple[Path, StoredDoubt] | None:
+    """Return a doubt by [CAMPAIGN/]NAME, and its campaign's directory; None if there is none. Raises CaseError."""
+    return _found(name, Store.doubts, lambda doubt: doubt.name)
+
+
 def find_spec_finding(name: str) -> SpecFinding | None:
     """Return the finding [CAMPAIGN/]FINGERPRINT if it is one of an isolation spec, else None. Raises CaseError."""
-    found = _found(name, spec_findings)
+    found = _found(name, spec_findings, _fingerprint)
     return found and found[1]
 
 
-def _found(name: str, findings: Callable[[Store], Sequence[_Found]]) -> tuple[Path, _Found] | None:
-    campaign, _, fingerprint = name.rpartition("/")
+def _fingerprint(found: StoredFinding | SpecFinding) -> str:
+    return found.finding.fingerprint
+
+
+def _found(
+    name: str, records: Callable[[Store], Sequence[_Record]], name_of: Callable[[_Record], str]
+) -> tuple[Path, _Record] | None:
+    """Return the newest record of [CAMPAIGN/]NAME, and its campaign's directory."""
+    campaign, _, wanted = name.rpartition("/")
     for directory in [campaign_named(campaign)] if campaign else reversed(all_campaigns()):
         with opened(directory) as store:
-            for found in findings(store):
-                if found.finding.fingerprint == fingerprint:
+            for found in records(store):
+                if name_of(found) == wanted:
                     return directory, found
     return None

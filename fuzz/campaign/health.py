@@ -5,7 +5,8 @@ from collections import Counter
 from fuzz.campaign.counters import HARNESS, Counters
 
 VALID_SHARE = 0.97  # minimal share of the statements meant to succeed
-INCONCLUSIVE_SHARE = 0.20  # maximal share of the verdicts of one oracle on one generator
+# maximal shares of the verdicts of one oracle on one generator
+LIMITS = {"inconclusive": 0.20, "unstable": 0.50}
 ENOUGH = 20  # minimal number of verdicts, or cases, for a share
 
 
@@ -34,12 +35,14 @@ def _invalid(counters: Counters) -> list[str]:
 
 def _undecided(counters: Counters) -> list[str]:
     verdicts: Counter[tuple[str, str]] = Counter()
-    undecided: Counter[tuple[str, str]] = Counter()
+    undecided: Counter[tuple[str, str, str]] = Counter()
     for (oracle, generator, kind), count in counters.verdicts.items():
-        verdicts[oracle, generator] += count if oracle != HARNESS and kind != "not_applicable" else 0
-        undecided[oracle, generator] += count if kind == "inconclusive" else 0
+        if oracle != HARNESS and kind != "not_applicable":
+            verdicts[oracle, generator] += count
+            undecided[oracle, generator, kind] += count
     return [
-        f"{oracle} on {generator}: {undecided[oracle, generator] / count:.0%} of the verdicts were inconclusive"
+        f"{oracle} on {generator}: {undecided[oracle, generator, kind] / count:.0%} of the verdicts were {kind}"
         for (oracle, generator), count in sorted(verdicts.items())
-        if count >= ENOUGH and undecided[oracle, generator] / count > INCONCLUSIVE_SHARE
+        for kind, limit in LIMITS.items()
+        if count >= ENOUGH and undecided[oracle, generator, kind] / count > limit
     ]

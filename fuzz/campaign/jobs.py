@@ -13,6 +13,13 @@ class Reduction:
     fingerprint: str
 
 
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Judge the case of the stored doubt of this name again, several times and alone."""
+
+    doubt: str
+
+
 @dataclass(slots=True)
 class RangeResult:
     """Result of the first `done` cases of a range. Their findings are already in the store."""
@@ -32,5 +39,13 @@ class ReductionResult:
     note: str
 
 
-Job = Range | Reduction
-Result = RangeResult | ReductionResult
+@dataclass(frozen=True, slots=True)
+class RetryResult:
+    """Result of a Retry: a line for the user, and fingerprints of new findings. The outcome is in the store."""
+
+    note: str
+    found: tuple[str, ...] = ()
+
+
+Job = Range | Reduction | Retry
+Result = RangeResult | ReductionResult | RetryResult

@@ -104,6 +104,20 @@ SPEC_FINDING = Table(
     Column("finding", _Document(Finding), nullable=False),
     Column("spec", _Path, nullable=False, comment="the spec that shows it"),
 )
+DOUBT = Table(
+    "doubt",
+    METADATA,
+    Column("number", Integer, primary_key=True),
+    Column("name", String, unique=True, nullable=False),
+    Column("oracle", String, nullable=False),
+    Column("kind", String, nullable=False, comment="inconclusive or unstable"),
+    Column("reason", String, nullable=False),
+    Column("case_id", String, nullable=False),
+    Column("case", _Document(Case), nullable=False),
+    Column("step", Integer, comment="position of the step in question"),
+    Column("sides", JSON, nullable=False, comment="what was expected and seen"),
+    Column("outcome", String, nullable=False, comment="of later tries"),
+)
 
 # Version 0 had a table for each part of a finding, because it could only add tables. The oldest stores lack some.
 _TO_1 = (
@@ -157,7 +171,20 @@ _TO_1 = (
     LEFT JOIN blame AS t USING (fingerprint)""",
     *(f"DROP TABLE {name}" for name in ("finding_0", "beside", "vote", "smallest", "reduction", "effort", "blame")),
 )
-_MIGRATIONS = (_TO_1,)  # to version 1, 2 ...
+_TO_2 = (
+    """CREATE TABLE doubt (
+        number INTEGER NOT NULL PRIMARY KEY,
+        name VARCHAR NOT NULL UNIQUE,
+        oracle VARCHAR NOT NULL,
+        kind VARCHAR NOT NULL,
+        reason VARCHAR NOT NULL,
+        case_id VARCHAR NOT NULL,
+        "case" TEXT NOT NULL,
+        step INTEGER,
+        sides JSON NOT NULL,
+        outcome VARCHAR NOT NULL)""",
+)
+_MIGRATIONS = (_TO_1, _TO_2)  # to version 1, 2 ...
 VERSION = len(_MIGRATIONS)
 _LOCK_TIMEOUT = 2000  # ms, in which another process may end its own migration
 

@@ -6,6 +6,7 @@ waits for locks. No result is kept in memory only.
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from fuzz.campaign.counters import Counters
 from fuzz.campaign.plan import Plan
-from fuzz.campaign.schema import CAMPAIGN, FINDING, OCCURRENCE, RANGE, StoreError, prepare
+from fuzz.campaign.schema import CAMPAIGN, DOUBT, FINDING, OCCURRENCE, RANGE, StoreError, prepare
+from fuzz.campaign.stored_doubt import KEPT, StoredDoubt
 from fuzz.documents import DocumentError
 from fuzz.errors import CaseError, first_line
 from fuzz.triage.blame import Blame
@@ -139,6 +141,27 @@ class Store:
             added = connection.execute(insert(FINDING).values(row).on_conflict_do_nothing())
             connection.execute(insert(OCCURRENCE).values(seen).on_conflict_do_nothing())
         return added.rowcount == 1
+
+    def add_doubt(self, doubt: StoredDoubt) -> bool:
+        """Commit a doubt unless it is known, or the store has enough of its kind. Returns whether it was committed."""
+        row = {"name": doubt.name} | {each.name: getattr(doubt, each.name) for each in fields(doubt)}
+        alike = (DOUBT.c[name] == row[name] for name in ("oracle", "kind", "reason"))
+        with self.transaction() as connection:
+            if connection.execute(select(func.count()).where(*alike)).scalar_one() >= KEPT:
+                return False
+            return connection.execute(insert(DOUBT).values(row).on_conflict_do_nothing()).rowcount == 1
+
+    def doubts(self) -> tuple[StoredDoubt, ...]:
+        """Return all doubts, in the order in which they came."""
+        columns = (column for column in DOUBT.columns if column.name not in ("number", "name"))
+        with self.transaction() as connection:
+            rows = connection.execute(select(*columns).order_by(DOUBT.c.number)).mappings()
+            return tuple(StoredDoubt(**row | {"sides": tuple(row["sides"])}) for row in map(dict, rows))
+
+    def tried_again(self, name: str, outcome: str) -> None:
+        """Record what later tries of a doubt came to."""
+        with self.transaction() as connection:
+            connection.execute(update(DOUBT).where(DOUBT.c.name == name).values(outcome=outcome))
 
     def written(self, fingerprint: str, reproducer: Path) -> None:
         """Record the path of the finding's reproducer."""

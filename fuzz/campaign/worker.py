@@ -3,6 +3,7 @@
 import gc
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,15 +14,16 @@ from typing import Any
 from fuzz import workdir
 from fuzz.campaign.attached import running
 from fuzz.campaign.counters import Counters
-from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
+from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result, Retry, RetryResult
 from fuzz.campaign.reach import reach
 from fuzz.campaign.schedule import Range
 from fuzz.campaign.store import Store
+from fuzz.campaign.stored_doubt import StoredDoubt, doubt_of
 from fuzz.engines.seeded import case_of
 from fuzz.errors import PgduelError, ServerError, StorageError
 from fuzz.execution.exchanges import Abandoned
 from fuzz.execution.executor import Executor
-from fuzz.execution.judging import assignments, judge_case
+from fuzz.execution.judging import JudgedCase, assignments, judge_case
 from fuzz.execution.source_database import SourceDatabase
 from fuzz.generators.generator import Scale
 from fuzz.servers.arm import Arm, features_of, fresh_servers
@@ -31,11 +33,12 @@ from fuzz.triage.triage import Triage
 from oracles.explain.shape import plan_shape
 from oracles.model.case import Case, CaseId
 from oracles.model.observation import CaseObservation, Run
-from oracles.model.oracle import all_oracles, duel
+from oracles.model.oracle import Inconclusive, Unstable, all_oracles, duel
 
 EXPLAINED = 10  # one of so many cases has an additional explained run
 REPORTED = 1.0  # seconds after which a worker reports results within a range; it reports findings at once
 ERRORS = "errors.log"
+RETRIES = 20  # of a doubt
 _YOUNG = 50_000  # allocations that trigger garbage collection; syntax trees have many objects, but no cycles
 
 
@@ -102,7 +105,9 @@ class _Worker:
         return self._executor
 
     def do(self, job: Job) -> Result:
-        return self._reduce(job) if isinstance(job, Reduction) else self._run(job)
+        if isinstance(job, Reduction):
+            return self._reduce(job)
+        return self._retry(job) if isinstance(job, Retry) else self._run(job)
 
     def _run(self, job: Range) -> RangeResult:
         """Execute cases until there is something to report. An abandoned case is not done, so it is assigned again."""
@@ -145,13 +150,12 @@ class _Worker:
         servers = self._postmasters()
         judged = judge_case(executor, self._assigned, case)
         self._require(servers, case_id)
-        for found in judged.findings:
-            played, finding = as_executed(case, found, judged.observations)
-            if self._store.add_finding(finding, str(case_id), played):
-                self._triage.write(self._store.finding(finding.fingerprint))
-                result.found.append(finding.fingerprint)
+        result.found += self._store_findings(str(case_id), case, judged)
         if not judged.complete:
             raise Abandoned
+        for oracle, verdict in judged.verdicts:
+            if isinstance(verdict, Inconclusive | Unstable):
+                self._store.add_doubt(doubt_of(oracle, verdict, str(case_id), case))
         explained = Run(self._explained, case.modes, explain=True)
         seen = judged.observations.get(explained)  # present if an oracle requested it
         if seen is None and case_id.index % EXPLAINED == 0:
@@ -164,6 +168,16 @@ class _Worker:
             result.counters.count_part(case, judged)
         if seen is not None:
             self._count_plans(case_id.generator, seen, result.counters)
+
+    def _store_findings(self, case_id: str, case: Case, judged: JudgedCase) -> list[str]:
+        """Commit the findings of a case, and return the fingerprints of those that the store did not know."""
+        new = []
+        for found in judged.findings:
+            played, finding = as_executed(case, found, judged.observations)
+            if self._store.add_finding(finding, case_id, played):
+                self._triage.write(self._store.finding(finding.fingerprint))
+                new.append(finding.fingerprint)
+        return new
 
     def _count_plans(self, generator: str, seen: CaseObservation, counters: Counters) -> None:
         for step in seen.steps:
@@ -193,3 +207,30 @@ class _Worker:
             return ReductionResult(f"finding {job.fingerprint} is not reduced: {error} ({later})")
         often = "" if smallest.always else f" ({smallest.how_often})"
         return ReductionResult(f"finding {job.fingerprint}: {found.reproducer}{often}")
+
+    def _retry(self, job: Retry) -> RetryResult:
+        """Judge a doubt's case again on servers of its own, until it is a finding or was tried often enough."""
+        (doubt,) = (each for each in self._store.doubts() if each.name == job.doubt)
+        seen: Counter[str] = Counter()
+        found: list[str] = []
+        try:
+            with fresh_servers(self._work.arms) as arms, Executor(arms, "retry", stop=self._stop.is_set) as executor:
+                while seen.total() < RETRIES and not found:
+                    judged = judge_case(executor, self._assigned, doubt.case)
+                    if not judged.complete:
+                        return RetryResult("")
+                    found = self._store_findings(doubt.case_id, doubt.case, judged)
+                    seen[_doubt_kind(doubt, judged)] += 1
+        except PgduelError as error:
+            return RetryResult(f"doubt {doubt.name} was not tried again: {error}")
+        counts = ", ".join(f"{kind} {count} times" for kind, count in sorted(seen.items()))
+        outcome = f"found: {', '.join(found)}" if found else counts
+        self._store.tried_again(doubt.name, outcome)
+        return RetryResult(f"doubt {doubt.name} ({doubt.oracle}: {doubt.reason}): {outcome}", tuple(found))
+
+
+def _doubt_kind(doubt: StoredDoubt, judged: JudgedCase) -> str:
+    """Return `same doubt`, or `decided` if the oracle did not repeat its verdict."""
+    verdicts = (verdict for oracle, verdict in judged.verdicts if oracle == doubt.oracle)
+    reasons = {verdict.reason for verdict in verdicts if isinstance(verdict, Inconclusive | Unstable)}
+    return "same doubt" if doubt.reason in reasons else "decided"

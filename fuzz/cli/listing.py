@@ -61,6 +61,25 @@ def _findings() -> Rows:
     return rows
 
 
+def _doubts() -> Rows:
+    rows = []
+    for directory in all_campaigns():
+        with opened(directory) as store:
+            for doubt in store.doubts():
+                rows.append(
+                    {
+                        "doubt": f"{directory.name}/{doubt.name}",
+                        "oracle": doubt.oracle,
+                        "kind": doubt.kind,
+                        "reason": doubt.reason,
+                        "case": doubt.case_id,
+                        "step": "" if doubt.step is None else str(doubt.step),
+                        "tried again": doubt.outcome,
+                    }
+                )
+    return rows
+
+
 def _of_spec(campaign: str, found: SpecFinding) -> dict[str, str]:
     finding = found.finding
     return {
@@ -129,6 +148,7 @@ def _builds() -> Rows:
 _SECTIONS: dict[str, Callable[[], Rows]] = {
     "campaigns": _campaigns,
     "findings": _findings,
+    "doubts": _doubts,
     "generators": _generators,
     "sources": _sources,
     "oracles": _oracles,
@@ -143,7 +163,7 @@ def list_(
     what: Annotated[Section | None, typer.Argument(help="One section; all if none is named.")] = None,
     json_file: options.JsonFile = None,
 ) -> None:
-    """List campaigns, findings, generators, sources, oracles, modes and builds."""
+    """List campaigns, findings, doubts, generators, sources, oracles, modes and builds."""
     found = {name: rows() for name, rows in _SECTIONS.items() if what is None or name == what}
     for name, rows in found.items():
         if what is None:

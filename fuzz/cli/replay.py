@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fuzz.campaign.catalog import find_finding, opened
+from fuzz.campaign.catalog import find_doubt, find_finding, opened
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_json
 from fuzz.errors import CaseError
@@ -44,8 +44,8 @@ def replay(
         str,
         typer.Argument(
             metavar="WHAT",
-            help="A reproducer or any other SQL script; a finding, [CAMPAIGN/]FINGERPRINT; or a case, "
-            "SEED/GENERATOR/INDEX.",
+            help="A reproducer or any other SQL script; a finding, [CAMPAIGN/]FINGERPRINT; a doubt, "
+            "[CAMPAIGN/]NAME; or a case, SEED/GENERATOR/INDEX.",
         ),
     ],
     times: Annotated[int, typer.Option(min=1, help="Runs before it is said not to differ.")] = 5,
@@ -61,7 +61,8 @@ def replay(
 ) -> None:
     """Run one case on the arms again, and say whether they still differ: exit status 1 if so, 0 if not.
 
-    A finding brings its own arms; for a script or a case give those it was found on, unless they are the default.
+    A finding or doubt brings its own arms; a script or a case needs --arm unless it was found on
+    the default arms.
     """
     given = options.given(sql)
     wanted = _wanted(what, ArmOptions.given(base, series, repo, commits, arm, flavor, manifest), given)
@@ -102,10 +103,20 @@ def _wanted(what: str, arms: ArmOptions, given: UserInput) -> _Wanted:
     if is_file:
         loaded = load(what)
         return _Wanted(loaded.case, None if loaded.about is None else loaded.about.fingerprint, arms)
-    directory, found = find_finding(what)
+    case, fingerprint, own = _stored(what)
+    return _Wanted(case, fingerprint, own if arms == ArmOptions() else arms)
+
+
+def _stored(what: str) -> tuple[Case, str | None, ArmOptions]:
+    """Return the case of a doubt or a finding, its fingerprint if it has one, and its campaign's arms."""
+    if doubted := find_doubt(what):
+        directory, doubt = doubted
+        case, fingerprint = doubt.case, None
+    else:
+        directory, found = find_finding(what)
+        case, fingerprint = found.case, found.finding.fingerprint
     with opened(directory) as store:
-        own = store.plan.arms
-    return _Wanted(found.case, found.finding.fingerprint, own if arms == ArmOptions() else arms)
+        return case, fingerprint, store.plan.arms
 
 
 def _require_syntax(what: str, case: Case, judged: JudgedCase, arms: tuple[str, ...]) -> None:

@@ -100,9 +100,13 @@ class CostPair(Pair):
                 pair.append(dict(plans(self.observations[run])).get(step))
             ours, theirs = pair
             if ours is None or theirs is None or not cost.exceeds(ours, theirs):
-                return Unstable(f"{cost.name}: not in all rounds")
+                return Unstable(f"{cost.name}: not in all rounds", step, self._first_costs(cost, step))
             pairs.append((ours, theirs))
         return self._finding(cost, step, pairs)
+
+    def _first_costs(self, cost: Cost, step: int) -> tuple[str, str]:
+        ours, theirs = (cost.of(self.first_plans(arm)[step]) for arm in (self.reference, self.suspect))
+        return f"{cost.name} of {ours:.4g} {cost.unit}", f"{cost.name} of {theirs:.4g} {cost.unit}"
 
     def _others(self, step: int) -> tuple[tuple[int, str], ...]:
         """Return a replacement for each other query that has no parameters."""

@@ -142,10 +142,10 @@ class _Judge:
         return bool(right - left)
 
     def _settled(self, claim: MetamorphicRelation, place: Location) -> Finding | Unstable:
-        if place not in self._broken_at(claim, repetition=1) or any(self._unsteady(way, place) for way in claim.asked):
-            return Unstable(f"{claim.name}: not in each run")
         assert place.step is not None
         said = worded(_unordered(self.played.case), place, *map(self.played.seen, (claim.left, claim.right)))
+        if place not in self._broken_at(claim, repetition=1) or any(self._unsteady(way, place) for way in claim.asked):
+            return Unstable(f"{claim.name}: not in each run", place.step, (said.expected, said.actual))
         beside = tuple(self._beside(way, place.step) for way in claim.asked if way != QueryVariant())
         return Finding(
             oracle=self.oracle.name,

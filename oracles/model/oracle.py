@@ -35,17 +35,25 @@ class NotApplicable:
 class Inconclusive:
     """Verdict that judgement was impossible.
 
-    `reason` has a few words, equal for equal causes, because reasons are counted.
+    `reason` has a few words, equal for equal causes, because reasons are counted. `step` is the position of the step in
+    question in `case.all_steps`, and `sides` what was expected and seen, where the oracle knows.
     """
 
     reason: str
+    step: int | None = field(default=None, compare=False)
+    sides: tuple[str, str] = field(default=("", ""), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Unstable:
-    """Verdict that the arms differ, but the reference differs from itself under other plans, too."""
+    """Verdict that the arms differ, but not each time, or that the reference differs from itself, too.
+
+    The fields are those of `Inconclusive`.
+    """
 
     reason: str
+    step: int | None = field(default=None, compare=False)
+    sides: tuple[str, str] = field(default=("", ""), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,18 +10,22 @@ from pathlib import Path
 
 import pytest
 
+from fuzz.campaign import campaign
 from fuzz.campaign.campaign import Campaign, Environment
 from fuzz.campaign.catalog import opened
-from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result
+from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result, Retry, RetryResult
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import Pool
 from fuzz.campaign.schedule import Schedule
 from fuzz.campaign.stop import Interrupt, Limits
+from fuzz.campaign.store import Store
+from fuzz.campaign.stored_doubt import doubt_of
 from fuzz.errors import ServerError
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.triage.reduced_case import ReducedCase
 from oracles.model.case import Case
 from oracles.model.finding import Finding
+from oracles.model.oracle import Unstable
 
 ALWAYS = -1
 FINDING = Finding("result", ("master", "patched"), "rows", 0, "rows differ", "", "")
@@ -29,10 +33,14 @@ FINDING = Finding("result", ("master", "patched"), "rows", 0, "rows differ", "",
 
 @dataclass(frozen=True)
 class _Pretend:
-    """Counts cases. `bad`: the case that shows a finding; `deadly`, `away`: what kills or troubles, once or always."""
+    """Counts cases. `bad`: the case that shows a finding; `deadly`, `away`: what kills or troubles, once or always.
+
+    `doubtful`: the case that an oracle cannot decide; it is a finding when it is tried again.
+    """
 
     directory: Path
     bad: int | None = None
+    doubtful: int | None = None
     deadly: int | None = None
     away: int | None = None
     once: bool = True
@@ -44,14 +52,19 @@ class _Pretend:
         marker.touch()
         return not (self.once and happened)
 
+    def _reduced(self, job: Reduction, store: Store) -> ReductionResult:
+        if self.dies_reducing and self._first_time():
+            os.kill(os.getpid(), signal.SIGKILL)
+        store.reduced(job.fingerprint, ReducedCase(Case("a", (), ()), FINDING, 3, 3), 1.0)
+        return ReductionResult(f"reduced {job.fingerprint}")
+
     @contextmanager
     def __call__(self, _number: int, stop: Event) -> Iterator[Callable[[Job], Result]]:
         def work(job: Job) -> Result:
             if isinstance(job, Reduction):
-                if self.dies_reducing and self._first_time():
-                    os.kill(os.getpid(), signal.SIGKILL)
-                store.reduced(job.fingerprint, ReducedCase(Case("a", (), ()), FINDING, 3, 3), 1.0)
-                return ReductionResult(f"reduced {job.fingerprint}")
+                return self._reduced(job, store)
+            if isinstance(job, Retry):
+                return _retried(job, store)
             result = RangeResult()
             for case_id in job.case_ids(1):
                 if case_id.index == self.deadly and self._first_time():
@@ -61,6 +74,8 @@ class _Pretend:
                     break
                 if case_id.index == self.bad and store.add_finding(FINDING, str(case_id), Case("a", (), ())):
                     result.found.append(FINDING.fingerprint)
+                if case_id.index == self.doubtful:
+                    store.add_doubt(doubt_of("result", Unstable("rows"), str(case_id), Case("a", (), ())))
                 result.done += 1
                 result.counters.cases[job.generator] += 1
                 if stop.is_set():
@@ -69,6 +84,12 @@ class _Pretend:
 
         with opened(self.directory) as store:
             yield work
+
+
+def _retried(job: Retry, store: Store) -> RetryResult:
+    store.tried_again(job.doubt, "found")
+    store.add_finding(FINDING, "1/a/0", Case("a", (), ()))
+    return RetryResult(f"doubt {job.doubt}: found", (FINDING.fingerprint,))
 
 
 class _Run:
@@ -114,6 +135,15 @@ def test_a_reduction_whose_worker_dies_is_taken_up_again_but_not_for_ever(run: _
     assert run.findings[0].reduced == once
     given_up = f"finding {FINDING.fingerprint} is not reduced: that killed 3 workers"
     assert (given_up in run.said) != once
+
+
+def test_doubts_are_tried_again_and_may_become_findings(run: _Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign, "RETRY_EVERY", 20)
+    run(_Pretend(run.directory, doubtful=1), 100, Limits())
+    with opened(run.directory) as store:
+        assert [doubt.outcome for doubt in store.doubts()] == ["found", "found"]  # case 1 of both generators
+    (found,) = run.findings
+    assert found.reduced
 
 
 def test_stops_at_the_first_finding(run: _Run) -> None:

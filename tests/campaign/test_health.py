@@ -37,6 +37,12 @@ def test_an_oracle_that_could_not_judge() -> None:
     assert complaints(_counters(verdicts=verdicts)) == ("leak on joins: 21% of the verdicts were inconclusive",)
 
 
+def test_an_oracle_that_is_mostly_in_doubt() -> None:
+    verdicts: Counter[Any] = Counter({("plan", "joins", "agree"): 40, ("plan", "joins", "unstable"): 60})
+    assert complaints(_counters(verdicts=verdicts)) == ("plan on joins: 60% of the verdicts were unstable",)
+    assert complaints(_counters(verdicts=Counter({**verdicts, ("plan", "joins", "agree"): 60}))) == ()
+
+
 def test_failures_of_pgduel_itself() -> None:
     counters = _counters()
     counters.failed("joins", "KeyError")

@@ -17,6 +17,7 @@ from fuzz.campaign.plan import Plan
 from fuzz.campaign.schema import StoreError
 from fuzz.campaign.spec_findings import SpecFinding, add_spec_finding, spec_findings
 from fuzz.campaign.store import FILE, Store
+from fuzz.campaign.stored_doubt import KEPT, StoredDoubt
 from fuzz.errors import CaseError
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.sources.context import UserInput
@@ -75,6 +76,19 @@ def test_findings_come_back_whole_and_are_counted_by_case(store: Store) -> None:
     assert store.findings()[0].reproducer == Path("x.sql")
     assert not store.findings()[0].reduced
     assert store.findings()[0].smallest is None
+
+
+def test_doubts_come_back_whole_and_are_bounded(store: Store) -> None:
+    doubt = StoredDoubt("result", "unstable", "rows: differed once", "1/copy_batches/0", CASE, 1, ("1 row", "2 rows"))
+    assert store.add_doubt(doubt)
+    assert not store.add_doubt(doubt)  # a range that was cut off runs again
+    assert store.doubts() == (doubt,)
+    for number in range(1, KEPT + 5):
+        store.add_doubt(replace(doubt, case_id=f"1/copy_batches/{number}"))
+    assert len(store.doubts()) == KEPT
+    assert store.add_doubt(replace(doubt, reason="another"))
+    store.tried_again(doubt.name, "decided 20 times")
+    assert store.doubts()[0].outcome == "decided 20 times"
 
 
 def test_a_reduction_that_is_cut_off_leaves_what_it_came_to(store: Store) -> None:

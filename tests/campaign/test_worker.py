@@ -13,7 +13,7 @@ import pytest
 from fuzz.campaign import worker
 from fuzz.campaign.attached import attached
 from fuzz.campaign.catalog import opened
-from fuzz.campaign.jobs import RangeResult
+from fuzz.campaign.jobs import RangeResult, Retry, RetryResult
 from fuzz.campaign.schedule import Range
 from fuzz.campaign.worker import CaseWork
 from fuzz.generators.generator import Scale
@@ -83,3 +83,22 @@ def test_a_finding_of_a_case_that_is_abandoned_is_kept(
     with opened(tmp_path) as store:
         assert [found.finding.fingerprint for found in store.findings()] == result.found
     assert len(result.found) == 1
+
+
+def test_a_doubt_is_stored_with_its_case_and_tried_again(
+    arms: tuple[Arm, ...], tmp_path: Path, stop: Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time differs in each repetition, so that the reference differs from itself."""
+    monkeypatch.setattr(worker, "RETRIES", 2)
+    case = queries("SELECT 1", "SELECT clock_timestamp()")
+    run(arms, tmp_path, stop, cases(monkeypatch, case))
+    with opened(tmp_path) as store:
+        (doubt,) = (each for each in store.doubts() if each.oracle == "result")
+    assert (doubt.kind, doubt.step, doubt.case, doubt.outcome) == ("unstable", 1, case, "")
+    assert all(side.startswith("these rows") for side in doubt.sides)
+    with CaseWork(attached(arms), tmp_path, 1, "", {})(0, stop) as do:
+        result = do(Retry(doubt.name))
+    assert isinstance(result, RetryResult)
+    assert result.found == ()
+    with opened(tmp_path) as store:
+        assert next(each for each in store.doubts() if each.name == doubt.name).outcome == "same doubt 2 times"
