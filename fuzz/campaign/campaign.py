@@ -98,12 +98,18 @@ class Campaign:
 
     def _fill(self) -> None:
         self._fill_reductions(at_once=1)  # the other workers continue fuzzing
-        if self._cases_since_retry >= RETRY_EVERY and self._pool.idle:
-            self._cases_since_retry = 0
-            if untried := next((doubt for doubt in self._store.doubts() if not doubt.outcome), None):
-                self._pool.submit(Retry(untried.name))
+        self._fill_retry()
         while self._pool.idle and (job := self._schedule.next()) is not None:
             self._pool.submit(job)
+
+    def _fill_retry(self) -> None:
+        """Submit a retry of the oldest doubt that was not tried again, if it is time and no other is under way."""
+        retrying = any(isinstance(job, Retry) for job in self._pool.jobs)
+        if self._cases_since_retry < RETRY_EVERY or retrying or not self._pool.idle:
+            return
+        self._cases_since_retry = 0
+        if untried := next((doubt for doubt in self._store.doubts() if not doubt.outcome), None):
+            self._pool.submit(Retry(untried.name))
 
     def _fill_reductions(self, at_once: int) -> None:
         running = sum(isinstance(job, Reduction) for job in self._pool.jobs)
