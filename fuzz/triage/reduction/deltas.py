@@ -1,4 +1,4 @@
-"""Delta debugging of lists: picire's ddmin, with tests of complements only, from the last part to the first.
+"""Delta debugging of lists: ddmin (Zeller and Hildebrandt 2002), complements only, from the last part to the first.
 
 Statements and rows depend on earlier ones. So the last ones are the most likely to be removable, and a part without the
 others rarely succeeds.
@@ -6,12 +6,10 @@ others rarely succeeds.
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TypeVar
 
 import numpy
-from picire import DD, Outcome
-from picire.config_iterators import backward, skip
 
 T = TypeVar("T")
 PARTS = 32  # number of parts of a longer list
@@ -22,12 +20,38 @@ def shortest(items: Sequence[T], is_interesting: Callable[[tuple[T, ...]], bool]
     if not items or is_interesting(()):
         return ()
     beginning = _shortest_beginning(items, is_interesting)
+    return tuple(_minimized(list(beginning), is_interesting))
 
-    def test(kept: Sequence[int], _: object) -> Outcome:
-        return Outcome.FAIL if is_interesting(tuple(beginning[index] for index in kept)) else Outcome.PASS
 
-    minimize = DD(test, subset_first=False, subset_iterator=skip, complement_iterator=backward)
-    return tuple(beginning[index] for index in minimize(list(range(len(beginning)))))
+def _minimized(items: list[T], is_interesting: Callable[[tuple[T, ...]], bool]) -> list[T]:
+    """Return a part of `items`, which are interesting, of which no single item can be left out. Tries nothing twice."""
+    kept, tried = list(range(len(items))), set[tuple[int, ...]]()
+    parts, start = _split(kept, 2), 0
+    while len(kept) > 1:
+        for number in reversed(range(len(parts))):
+            left_out = (number + start) % len(parts)
+            others = parts[:left_out] + parts[left_out + 1 :]
+            complement = tuple(chain.from_iterable(others))
+            if complement not in tried and is_interesting(tuple(items[index] for index in complement)):
+                kept, start = list(complement), left_out
+                parts = others if len(others) > 1 else _split(kept, 2)
+                break
+            tried.add(complement)
+        else:
+            if len(parts) == len(kept):
+                break
+            finer = _split(kept, 2 * len(parts))
+            parts, start = finer, start * len(finer) // len(parts)
+    return [items[index] for index in kept]
+
+
+def _split(indexes: list[int], count: int) -> list[list[int]]:
+    """Split into at most `count` parts of about equal length."""
+    count = min(len(indexes), count)
+    ends = [0]
+    for left in range(count, 0, -1):
+        ends.append(ends[-1] + (len(indexes) - ends[-1]) // left)
+    return [indexes[begin:end] for begin, end in pairwise(ends)]
 
 
 def shortest_in_parts(items: Sequence[T], is_interesting: Callable[[tuple[T, ...]], bool]) -> tuple[T, ...]:

@@ -1,10 +1,13 @@
 """Delta debugging over lists: what is left, and how many questions it takes."""
 
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from picire import DD, Outcome
+from picire.config_iterators import backward, skip
 
 from fuzz.triage.reduction.deltas import least, least_from_below, shortest, shortest_in_parts
 
@@ -49,3 +52,28 @@ def test_rows_in_vain_among_many_that_count_go_in_parts() -> None:
     kept = shortest_in_parts(range(1000), asked)
     assert min(kept) >= 500 - 1000 // 32
     assert asked.questions < 300
+
+
+def _by_picire(items: Sequence[int], is_interesting: Interesting) -> tuple[int, ...]:
+    def test(kept: Sequence[int], _: object) -> Outcome:
+        return Outcome.FAIL if is_interesting(tuple(kept)) else Outcome.PASS
+
+    return tuple(DD(test, subset_first=False, subset_iterator=skip, complement_iterator=backward)(list(items)))
+
+
+@given(st.integers(1, 40), st.integers(0, 1 << 32))
+def test_ddmin_is_that_of_picire(length: int, seed: int) -> None:
+    """Items need others at random, and all of them are needed for interest; so parts fail in many ways."""
+    rng = random.Random(seed)
+    needs = {item: rng.sample(range(item), min(item, rng.randrange(3))) for item in range(length)}
+    wanted = rng.sample(range(length), rng.randint(1, min(4, length)))
+    runs = rng.random() < 0.5  # an item without those that it needs is an error
+
+    def is_interesting(kept: tuple[int, ...]) -> bool:
+        there = set(kept)
+        broken = runs and any(need not in there for item in kept for need in needs[item])
+        return not broken and there.issuperset(wanted)
+
+    end = least(0, length, lambda end: is_interesting(tuple(range(end))))  # `shortest` first drops what comes after
+    asked = Asked(is_interesting)
+    assert shortest(range(length), asked) == _by_picire(range(end), is_interesting)
