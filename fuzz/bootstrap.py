@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> int:
     except PgduelError as error:
         note(str(error))
         return error.exit_code
-    path = os.pathsep.join(filter(None, (str(workdir.CHECKOUT), os.environ.get("PYTHONPATH"))))
+    path = os.pathsep.join(filter(None, (str(workdir.PROJECT), os.environ.get("PYTHONPATH"))))
     # -P: a directory called fuzz where the user stands must not be taken for ours.
     os.execve(python, [str(python), "-P", "-m", "fuzz", *arguments], os.environ | {"PYTHONPATH": path})
 

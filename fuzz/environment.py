@@ -11,14 +11,14 @@ from fuzz import packages, workdir
 from fuzz.errors import PgduelError
 from fuzz.output import note
 
-LOCK = workdir.CHECKOUT / "requirements.lock"
+LOCK = workdir.PROJECT / "requirements.lock"
 _COMPLETE = "complete"
 _LOCKED_PIP = re.compile(r"^pip==.*\n(?: +--hash=.*\n)*", re.MULTILINE)
 
 
 def dependencies() -> list[str]:
     """Return the Python packages that pyproject.toml asks for."""
-    with (workdir.CHECKOUT / "pyproject.toml").open("rb") as file:
+    with (workdir.PROJECT / "pyproject.toml").open("rb") as file:
         return list(tomllib.load(file)["project"]["dependencies"])
 
 

@@ -10,7 +10,9 @@ from pathlib import Path
 
 from fuzz.errors import PgduelError, StorageError
 
-CHECKOUT = Path(__file__).resolve().parents[1]
+PROJECT = Path(__file__).resolve().parents[1]  # the checkout, or the directory with the same parts in a package
+IS_CHECKOUT = (PROJECT / "pyproject.toml").exists()
+COMMAND = "./pgduel" if IS_CHECKOUT else "pgduel"  # as users type it
 MEMORY = Path("/dev/shm")
 _PRIVATE = 0o700
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)

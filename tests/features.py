@@ -5,4 +5,4 @@ from typing import Final
 from fuzz import workdir
 from fuzz.servers.manifest import read_manifest
 
-SHIPPED: Final = read_manifest(workdir.CHECKOUT / "patches" / "pg17" / "optimizations" / "manifest.toml").features
+SHIPPED: Final = read_manifest(workdir.PROJECT / "patches" / "pg17" / "optimizations" / "manifest.toml").features

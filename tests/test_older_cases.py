@@ -38,6 +38,6 @@ def test_a_current_case_stays_as_it_is() -> None:
 
 
 def test_a_reproducer_is_read() -> None:
-    case = load(str(workdir.CHECKOUT / "corpus" / "fixed" / "6b753b2a15f4.sql")).case
+    case = load(str(workdir.PROJECT / "corpus" / "fixed" / "6b753b2a15f4.sql")).case
     assert case.samples == ("explained",)
     assert [mode.name for mode in case.modes] == ["hash_only", "small_memory", "partitionwise"]

@@ -61,7 +61,9 @@ def find_finding(name: str) -> tuple[Path, StoredFinding]:
     if found := _found(name, Store.findings, _fingerprint):
         return found
     if of_spec := find_spec_finding(name):
-        raise CaseError(f"finding {name} is one of an isolation spec: see it with ./pgduel isolation {of_spec.spec}")
+        raise CaseError(
+            f"finding {name} is one of an isolation spec: see it with {workdir.COMMAND} isolation {of_spec.spec}"
+        )
     raise CaseError(f"no finding is called {name!r}; pgduel list findings names them")
 
 

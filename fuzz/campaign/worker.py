@@ -203,7 +203,7 @@ class _Worker:
                 found = self._triage.write(self._store.finding(job.fingerprint))
                 smallest = self._triage.investigate(found, arms)
         except PgduelError as error:
-            later = f"./pgduel fuzz --resume {self._work.directory.name} tries again"
+            later = f"{workdir.COMMAND} fuzz --resume {self._work.directory.name} tries again"
             return ReductionResult(f"finding {job.fingerprint} is not reduced: {error} ({later})")
         often = "" if smallest.always else f" ({smallest.how_often})"
         return ReductionResult(f"finding {job.fingerprint}: {found.reproducer}{often}")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from fuzz import workdir
 from fuzz.bench.reduction.comparison import Outcome, comparison
 from fuzz.bench.reduction.reducer import Reducer, Task, all_reducers
 from fuzz.campaign.catalog import campaign_named, find_finding, opened
@@ -93,7 +94,7 @@ def _contests(
         for fingerprint, as_found in findings.items():
             case = sampled_by_name(as_found.case, oracle_of(as_found.finding), alone=len(arms) == 1)
             found = replace(as_found, case=case)
-            script = render(found.case, found.finding, facts, found.case_id, f"./pgduel replay {fingerprint}")
+            script = render(found.case, found.finding, facts, found.case_id, f"{workdir.COMMAND} replay {fingerprint}")
             name = f"{directory.name}/{fingerprint}, {found.finding.oracle}"
             contests[name] = comparison(Task(found, script, arms), reducers, seconds, report)
     return contests

@@ -33,7 +33,7 @@ app.add_typer(corpora, name="corpus")
 Corpus = Annotated[
     Path, typer.Option("--corpus", metavar="DIR", help="Where they are: DIR/fixed/*.sql and DIR/upstream/*.sql.")
 ]
-CORPUS = workdir.CHECKOUT / "corpus"
+CORPUS = workdir.PROJECT / "corpus"
 
 
 @dataclass(frozen=True, slots=True)

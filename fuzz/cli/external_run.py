@@ -12,6 +12,7 @@ from typing import Any
 
 import typer
 
+from fuzz import workdir
 from fuzz.campaign.campaign import REDUCTIONS
 from fuzz.campaign.catalog import new_campaign, opened
 from fuzz.campaign.counters import Counters, nested
@@ -132,7 +133,7 @@ def told(external: ExternalRun, headline: str) -> typer.Exit:
     for found in external.findings:
         say(f"finding {found.finding.fingerprint}, {found.finding.oracle}: {found.finding.summary}")
         say(f"  {found.case_id}, in {found.count} cases")
-        say(f"  replay: ./pgduel replay {found.reproducer}")
+        say(f"  replay: {workdir.COMMAND} replay {found.reproducer}")
     if unreduced := len(unsettled(external.findings)):
         say(f"not reduced: {unreduced}; one run reduces {REDUCTIONS} at most")
     if not external.findings:

@@ -183,6 +183,6 @@ class _Run:
             lines = unified_diff(
                 finding.expected.splitlines(), finding.actual.splitlines(), *finding.arms, lineterm="", n=3
             )
-            said = [finding.summary, f"Judge it: ./pgduel isolation {path}{self.options}", *lines]
+            said = [finding.summary, f"Judge it: {workdir.COMMAND} isolation {path}{self.options}", *lines]
             workdir.write(path, reproducer(spec, said[:_SHOWN]))
             self.shown.say(f"finding {finding.fingerprint} in {spec.name} ({spec.modes}): {finding.summary}\n  {path}")

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fuzz import workdir
 from fuzz.campaign.catalog import find_finding, opened
 from fuzz.cli.options import arms_json
 from fuzz.errors import CaseError
@@ -60,7 +61,7 @@ def _in_script(path: Path, options: ArmOptions, report: Report) -> ReportedFindi
 def _stored(found: StoredFinding, facts: Mapping[str, Any], options: ArmOptions, report: Report) -> ReportedFinding:
     finding, case = found.least.finding, found.least.case
     fingerprint = found.finding.fingerprint
-    script = render(case, finding, facts, found.case_id, f"./pgduel replay {fingerprint}")
+    script = render(case, finding, facts, found.case_id, f"{workdir.COMMAND} replay {fingerprint}")
     notes = {} if found.smallest is None else {"shows": found.smallest.how_often}
     blame = "" if found.blame is None else str(found.blame)
     return ReportedFinding(

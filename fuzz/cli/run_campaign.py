@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from fuzz import workdir
 from fuzz.campaign.attached import attached
 from fuzz.campaign.campaign import Campaign, Environment
 from fuzz.campaign.canaries import counts, plant_all, require_caught
@@ -115,7 +116,7 @@ def run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Disp
                 shown.say(line)
             return Campaign(store, schedule, plan.limits, pool, around).run(interrupt)
     except (PgduelError, KeyboardInterrupt):
-        shown.say(f"all findings and counts are kept; go on with: ./pgduel fuzz --resume {number}")
+        shown.say(f"all findings and counts are kept; go on with: {workdir.COMMAND} fuzz --resume {number}")
         raise
     finally:
         owners.clean_up()  # a worker killed while it reduced leaves its servers behind

@@ -62,7 +62,7 @@ def _tox(arguments: list[str]) -> int:
     # virtualenv would fetch a newer pip now and then, whose hash nobody checks.
     variables = os.environ | {"VIRTUALENV_NO_PERIODIC_UPDATE": "1"}
     signal.signal(signal.SIGINT, lambda *_: None)  # it is tox's: to end the tests, and say how far they came
-    return run_visibly([sys.executable, "-m", "tox", *arguments], cwd=workdir.CHECKOUT, env=variables)
+    return run_visibly([sys.executable, "-m", "tox", *arguments], cwd=workdir.PROJECT, env=variables)
 
 
 def part_of_commit() -> tuple[str, str]:
@@ -70,11 +70,9 @@ def part_of_commit() -> tuple[str, str]:
 
     Successive commits take turns. Where their number is unknown, as in a shallow clone, the commit's name decides.
     """
-    counted = git.run("rev-list", "--count", "HEAD", cwd=workdir.CHECKOUT)
+    counted = git.run("rev-list", "--count", "HEAD", cwd=workdir.PROJECT)
     if counted.returncode:
         return f"1/{PARTS}", "this is no git checkout"
-    shallow, name = (
-        git.run("rev-parse", "--is-shallow-repository", "HEAD", cwd=workdir.CHECKOUT).stdout.decode().split()
-    )
+    shallow, name = git.run("rev-parse", "--is-shallow-repository", "HEAD", cwd=workdir.PROJECT).stdout.decode().split()
     number = int(name, 16) if shallow == "true" else int(counted.stdout)
     return f"{number % PARTS + 1}/{PARTS}", f"by commit {name[:12]}"

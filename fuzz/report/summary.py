@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
-from fuzz import documents
+from fuzz import documents, workdir
 from fuzz.campaign.campaign import REDUCTIONS
 from fuzz.campaign.counters import Counters, nested
 from fuzz.campaign.stop import INTERRUPTED
@@ -98,7 +98,7 @@ class Summary:
     def replay_command(self, found: StoredFinding) -> str:
         """Return the one command that shows the finding again."""
         named = found.reproducer or f"{self.campaign}/{found.finding.fingerprint}"
-        return f"./pgduel replay {named}"
+        return f"{workdir.COMMAND} replay {named}"
 
 
 def blame_json(blame: Blame) -> dict[str, Any]:
@@ -174,10 +174,10 @@ def _oracles(counters: Counters) -> Table:
 def _hints(summary: Summary, *, verbose: bool) -> Iterator[str]:
     """Yield the commands that may come next, a line each."""
     if unreduced := len(unsettled(summary.findings)):
-        resume = f"./pgduel fuzz --resume {summary.campaign}"
+        resume = f"{workdir.COMMAND} fuzz --resume {summary.campaign}"
         yield f"{_numbered(unreduced, 'finding')} not reduced; {resume} reduces up to {REDUCTIONS} of them"
     if summary.why == INTERRUPTED:
-        yield f"Everything is kept; go on with: ./pgduel fuzz --resume {summary.campaign}"
+        yield f"Everything is kept; go on with: {workdir.COMMAND} fuzz --resume {summary.campaign}"
     if not verbose:
         yield "All counts: --verbose here, --json FILE for programs"
 

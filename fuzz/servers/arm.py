@@ -73,7 +73,7 @@ class Arm:
 
 def shipped_series(name: str, base: Base) -> Series:
     """Return the series of a shipped arm for the base's major version. Raises SourceError."""
-    patches = workdir.CHECKOUT / "patches" / f"pg{base.major}"
+    patches = workdir.PROJECT / "patches" / f"pg{base.major}"
     series = Series(name)
     for part in SHIPPED[name]:
         if part == "baseline" and not (patches / part / "series").exists():

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from fuzz import workdir
 from fuzz.errors import ServerError, first_line
 from fuzz.servers.account import server_account
 
@@ -61,7 +62,7 @@ def _output(tool: str, *arguments: str | Path) -> str:
         done = subprocess.run([tool, *arguments], capture_output=True, text=True, **options)
     except FileNotFoundError as error:
         raise ServerError(
-            f"coverage cannot be read without {tool}: run ./pgduel doctor to see what to install"
+            f"coverage cannot be read without {tool}: run {workdir.COMMAND} doctor to see what to install"
         ) from error
     if done.returncode:
         raise ServerError(f"coverage cannot be read: {first_line(done.stderr)}")

@@ -107,7 +107,9 @@ def _server_user() -> Check:
 def _builds() -> Check:
     notes = [json.loads(note.read_text()) for note in sorted(workdir.builds().glob("*/build.json"))]
     if not notes:
-        return Check("builds", State.NOTE, "none yet", "./pgduel fuzz makes those that it needs, in some minutes")
+        return Check(
+            "builds", State.NOTE, "none yet", f"{workdir.COMMAND} fuzz makes those that it needs, in some minutes"
+        )
     found = ", ".join(f"{note['version']} {note['flavor']} {note['tree'][:8]}" for note in notes)
     return Check("builds", State.OK, f"{len(notes)}: {found}")
 

@@ -49,7 +49,7 @@ def run(
             ["git", *map(str, arguments)], env=environment(index), input=stdin, capture_output=True, cwd=cwd
         )
     except FileNotFoundError as error:
-        raise SourceError("git is not installed; see ./pgduel doctor") from error
+        raise SourceError(f"git is not installed; see {workdir.COMMAND} doctor") from error
 
 
 def output(

@@ -56,7 +56,7 @@ def _split(version: str) -> tuple[str, int | None]:
 
 
 def _recorded(major: int) -> Path:
-    return workdir.CHECKOUT / "patches" / f"pg{major}" / FILE
+    return workdir.PROJECT / "patches" / f"pg{major}" / FILE
 
 
 def _version(path: Path) -> str:

@@ -68,7 +68,7 @@ def _ensure_watchdog() -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         cwd="/",
-        env=os.environ | {"PYTHONPATH": str(workdir.CHECKOUT)},
+        env=os.environ | {"PYTHONPATH": str(workdir.PROJECT)},
         start_new_session=True,
     )
 

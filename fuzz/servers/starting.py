@@ -3,12 +3,15 @@
 import functools
 import subprocess
 
+from fuzz import workdir
+
+_NO_SHARED_MEMORY = f"there is not enough shared memory; see {workdir.COMMAND} doctor"
 _CAUSES = (  # what the server says, and what the user can do about it
     ("Address already in use", "the socket or port is in use by another server"),
     ("lock file", "the socket or data directory is in use by another server"),
-    ("could not map anonymous shared memory", "there is not enough shared memory; see ./pgduel doctor"),
-    ("could not create shared memory segment", "there is not enough shared memory; see ./pgduel doctor"),
-    ("could not resize shared memory segment", "there is not enough shared memory; see ./pgduel doctor"),
+    ("could not map anonymous shared memory", _NO_SHARED_MEMORY),
+    ("could not create shared memory segment", _NO_SHARED_MEMORY),
+    ("could not resize shared memory segment", _NO_SHARED_MEMORY),
     ("No space left on device", "the disk is full, make room there"),
 )
 

@@ -156,11 +156,11 @@ def note(path: Path, notes: Mapping[str, str]) -> None:
 def with_replay_command(script: str, path: Path, options: str) -> str:
     """Return a script whose header has the command that replays it from a path."""
     path = path.resolve()
-    near = path.relative_to(workdir.CHECKOUT) if path.is_relative_to(workdir.CHECKOUT) else path
+    near = path.relative_to(workdir.PROJECT) if path.is_relative_to(workdir.PROJECT) else path
     line = f"--   Judge it: {replay_command(near, options)}"
     return re.sub(r"^--   Judge it: .*$", lambda _: line, script, count=1, flags=re.MULTILINE)
 
 
 def replay_command(what: Path | str, options: str) -> str:
     """Return the command that replays a case or a reproducer."""
-    return f"./pgduel replay {what}{options}"
+    return f"{workdir.COMMAND} replay {what}{options}"

@@ -6,7 +6,7 @@ from fuzz import workdir
 from tests.injected_bugs.hunt import bug_of, sound_patches
 
 # On top of the arm `patched`: pruning at run time loses the rows at the lower bound of a partition.
-BUG = workdir.CHECKOUT / "tests" / "injected_bugs" / "join_drops_row_at_partition_bound.patch"
+BUG = workdir.PROJECT / "tests" / "injected_bugs" / "join_drops_row_at_partition_bound.patch"
 JOIN_AT_BOUNDS = """\
 CREATE TABLE duel.p (k int PRIMARY KEY) PARTITION BY RANGE (k);
 CREATE TABLE duel.p1 PARTITION OF duel.p FOR VALUES FROM (0) TO (10);

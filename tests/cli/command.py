@@ -42,7 +42,7 @@ class Command:
         return ended(self._python(arguments))
 
     def _python(self, arguments: list[str]) -> subprocess.Popen[str]:
-        own = {"PGDUEL_CAMPAIGNS": str(self.campaigns), "PYTHONPATH": str(workdir.CHECKOUT), "COLUMNS": "100"}
+        own = {"PGDUEL_CAMPAIGNS": str(self.campaigns), "PYTHONPATH": str(workdir.PROJECT), "COLUMNS": "100"}
         cache = {} if self.home is None else {"PGDUEL_HOME": str(self.home)}
         return subprocess.Popen(
             [sys.executable, *arguments],
@@ -50,7 +50,7 @@ class Command:
             stderr=subprocess.PIPE,
             text=True,
             env=os.environ | own | cache,
-            cwd=workdir.CHECKOUT,
+            cwd=workdir.PROJECT,
             start_new_session=True,
         )
 

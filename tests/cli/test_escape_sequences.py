@@ -36,12 +36,12 @@ TERMINALS = {
 def on_terminal(pgduel: Command, terminal: str, *arguments: str | Path) -> tuple[int, str]:
     """Run the command in a terminal; return its status and what came there, which holds no foreign sequence."""
     parent, child = pty.openpty()
-    own = {"PGDUEL_CAMPAIGNS": str(pgduel.campaigns), "PYTHONPATH": str(workdir.CHECKOUT), "COLUMNS": "250"}
+    own = {"PGDUEL_CAMPAIGNS": str(pgduel.campaigns), "PYTHONPATH": str(workdir.PROJECT), "COLUMNS": "250"}
     with subprocess.Popen(
         [sys.executable, "-m", "fuzz", *map(str, arguments)],
         stdin=child, stdout=child, stderr=child,
         env=os.environ | own | TERMINALS[terminal],
-        cwd=workdir.CHECKOUT,
+        cwd=workdir.PROJECT,
         start_new_session=True,
     ) as process:  # fmt: skip
         os.close(child)
@@ -120,7 +120,7 @@ def test_names_in_errors_are_shown(pgduel: Command, arguments: tuple[str, ...], 
 def test_set_up_shows_names_as_well() -> None:
     parent, child = pty.openpty()
     home = {"PGDUEL_HOME": f"/dev/null/{CLEAR}"}
-    with subprocess.Popen(["./pgduel", "list"], stderr=child, env=os.environ | home, cwd=workdir.CHECKOUT) as process:
+    with subprocess.Popen(["./pgduel", "list"], stderr=child, env=os.environ | home, cwd=workdir.PROJECT) as process:
         os.close(child)
         said = read(parent)
     assert process.returncode == 2

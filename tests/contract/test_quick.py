@@ -14,7 +14,7 @@ def quick_tests() -> list[str]:
     """Return the names, without files, of the tests on real servers that `./pgduel test` runs."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--collect-only", "--quiet", "-m", "servers and quick", "tests"],
-        cwd=workdir.CHECKOUT,
+        cwd=workdir.PROJECT,
         capture_output=True,
         text=True,
     )
@@ -35,5 +35,5 @@ def test_each_generator_source_and_oracle_is_quickly_tested_on_real_servers() ->
 
 def test_a_handful_of_injected_bugs_is_quickly_found() -> None:
     """By headers, as their tests are: of at least three kinds of work."""
-    bugs = [bug_of(patch) for patch in (workdir.CHECKOUT / "tests" / "injected_bugs").glob("**/*.patch")]
+    bugs = [bug_of(patch) for patch in (workdir.PROJECT / "tests" / "injected_bugs").glob("**/*.patch")]
     assert len({bug.quick for bug in bugs} - {None}) >= 3

@@ -35,7 +35,7 @@ from tests.injected_bugs.plainly import Seen, seen_by_psql
 
 SEEDS = (1, 2, 3)  # of campaigns, the next one where a finding does not replay, or did not show again
 
-PG17 = workdir.CHECKOUT / "patches" / "pg17"
+PG17 = workdir.PROJECT / "patches" / "pg17"
 _WORDS = {"claims": tuple(oracle.name for oracle in all_oracles() if isinstance(oracle, Metamorphic))}
 _HEADER = re.compile(r"# (Oracle|Series|Workload|Arms|Quick|Hunt|Blame|Psql): (.+)")
 _EXCUSES = {"Blame": "may be absent, ", "Psql": "may not show it, "}
@@ -179,7 +179,7 @@ def _replays(reproducer: str, *arms: str) -> bool:
 
 def _pgduel(*arguments: str, expected: Set[int]) -> int:
     done = subprocess.run(
-        [sys.executable, "-m", "fuzz", *arguments], capture_output=True, text=True, cwd=workdir.CHECKOUT
+        [sys.executable, "-m", "fuzz", *arguments], capture_output=True, text=True, cwd=workdir.PROJECT
     )
     assert done.returncode in expected, f"{' '.join(arguments)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.returncode

@@ -12,7 +12,7 @@ from fuzz.servers.base import Base, resolve_base
 from fuzz.servers.known_good import newer_than_known
 from fuzz.servers.series import Series, apply_series, series_from_directory
 
-PATCHES = workdir.CHECKOUT / "patches"
+PATCHES = workdir.PROJECT / "patches"
 SERIES = sorted(path.parent for path in PATCHES.glob("pg*/**/series"))
 
 

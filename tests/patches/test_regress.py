@@ -14,7 +14,7 @@ from fuzz.servers.regress import SuiteResult, run_isolation, run_module, run_reg
 
 pytestmark = pytest.mark.servers
 
-VARIANTS = workdir.CHECKOUT / "patches" / "pg17" / "variants"
+VARIANTS = workdir.PROJECT / "patches" / "pg17" / "variants"
 SANITIZED = pytest.mark.long(group="sanitized")  # these share a build that nothing else needs
 _MODULE = re.compile(rb"^\+\+\+ b/(src/test/modules/\w+|contrib/\w+)/sql/", re.MULTILINE)
 

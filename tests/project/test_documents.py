@@ -21,7 +21,7 @@ from oracles.framework.other_plans import OTHER_PLANS
 from oracles.model.mode import Mode
 from oracles.model.oracle import all_oracles
 
-TOP = workdir.CHECKOUT
+TOP = workdir.PROJECT
 DOCUMENTS = sorted(path for path in TOP.rglob("*.md") if not any(part.startswith(".") for part in path.parts))
 _CODE = re.compile(r"^ {4}.*$|^```\w*\n(?P<code>(?:.*\n)*?)```$", re.MULTILINE)
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)

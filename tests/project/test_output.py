@@ -186,9 +186,9 @@ def of_python(code: str, *, terminal: bool) -> bytes:
     """Return what a program prints, to a terminal or a pipe."""
     command = [sys.executable, "-c", f"import sys; from fuzz.output import *; guard(); {code}"]
     if not terminal:
-        return subprocess.run(command, cwd=workdir.CHECKOUT, capture_output=True, check=True).stdout
+        return subprocess.run(command, cwd=workdir.PROJECT, capture_output=True, check=True).stdout
     parent, child = pty.openpty()
-    with subprocess.Popen(command, cwd=workdir.CHECKOUT, stdout=child) as process:
+    with subprocess.Popen(command, cwd=workdir.PROJECT, stdout=child) as process:
         os.close(child)
         said = b""
         try:
@@ -215,14 +215,14 @@ def test_what_a_program_prints_goes_into_a_pipe_as_it_is_and_visibly_to_a_termin
 
 def test_nothing_else_prints() -> None:
     """Lint refuses other ways to print (T20 and the banned names), but for what is excepted: two files."""
-    with (workdir.CHECKOUT / "pyproject.toml").open("rb") as file:
+    with (workdir.PROJECT / "pyproject.toml").open("rb") as file:
         lint = tomllib.load(file)["tool"]["ruff"]["lint"]
     assert {"T20", "TID"} <= set(lint["select"])
     banned = {"click", "logging", "rich.console.Console", "rich.print", "rich.text.Text", "sys.stderr", "sys.stdout"}
     assert banned | {"typer.echo", "typer.secho"} <= set(lint["flake8-tidy-imports"]["banned-api"])
     excepted = {path for path, rules in lint["per-file-ignores"].items() if {"T201", "T20", "TID251"} & set(rules)}
     assert excepted == {"fuzz/output.py", "fuzz/report/console.py", "tests/**"}
-    sources = [path for part in ("fuzz", "oracles") for path in (workdir.CHECKOUT / part).rglob("*.py")]
+    sources = [path for part in ("fuzz", "oracles") for path in (workdir.PROJECT / part).rglob("*.py")]
     assert len(sources) > 100
     silenced = re.compile(r"noqa(?!:)|noqa:[^#]*(T20|TID)")
-    assert [path for path in (*sources, workdir.CHECKOUT / "pgduel") if silenced.search(path.read_text())] == []
+    assert [path for path in (*sources, workdir.PROJECT / "pgduel") if silenced.search(path.read_text())] == []

@@ -23,7 +23,7 @@ def all_of(times: Times) -> list[str]:
 
 def run_pytest(*arguments: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", *arguments], cwd=workdir.CHECKOUT, capture_output=True, text=True
+        [sys.executable, "-m", "pytest", *arguments], cwd=workdir.PROJECT, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -85,7 +85,7 @@ def commit(directory: Path) -> None:
 
 
 def test_successive_commits_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workdir, "CHECKOUT", tmp_path)
+    monkeypatch.setattr(workdir, "PROJECT", tmp_path)
     assert part_of_commit() == ("1/8", "this is no git checkout")
     subprocess.run(["git", "init", "--quiet", tmp_path], env=git.environment(), check=True)
     parts = []
@@ -103,6 +103,6 @@ def test_commits_of_a_shallow_clone_have_parts_too(tmp_path: Path, monkeypatch: 
     commit(whole)
     clone = ["git", "clone", "--quiet", "--depth", "1", f"file://{whole}", str(shallow)]
     subprocess.run(clone, env=git.environment(), check=True)
-    monkeypatch.setattr(workdir, "CHECKOUT", shallow)
+    monkeypatch.setattr(workdir, "PROJECT", shallow)
     name = git.run("rev-parse", "HEAD", cwd=shallow).stdout.decode().strip()
     assert part_of_commit() == (f"{int(name, 16) % 8 + 1}/8", f"by commit {name[:12]}")

@@ -54,7 +54,7 @@ def read(file: Path, text: str) -> Manifest:
 
 
 def test_the_example_of_the_page_is_a_manifest(written: Path) -> None:
-    page = (workdir.CHECKOUT / "docs" / "manifest.md").read_text()
+    page = (workdir.PROJECT / "docs" / "manifest.md").read_text()
     (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     manifest = read(written, example)
     assert manifest.features

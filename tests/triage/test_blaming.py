@@ -28,7 +28,7 @@ from tests.cli.bug import BUG, JOIN_AT_BOUNDS, bugged_arms
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(600)]
 
-UPSTREAM = workdir.CHECKOUT / "corpus" / "upstream"
+UPSTREAM = workdir.PROJECT / "corpus" / "upstream"
 Facts = dict[str, Any]
 
 

@@ -3,6 +3,7 @@
 import time
 from typing import ClassVar
 
+from fuzz import workdir
 from fuzz.bench.reduction.reducer import Asked, Reducer, Task
 from fuzz.triage.reduction.problem import SECONDS
 from fuzz.triage.reduction.reducer import reduce
@@ -18,4 +19,4 @@ class Own(Reducer):
         """Reduce the case."""
         seconds = min(SECONDS, asked.until - time.monotonic())
         question = asked.question
-        return reduce(question.whole, asked.case, seconds=seconds, by_hand="./pgduel replay", seems=asked.seeming).case
+        return reduce(question.whole, asked.case, seconds=seconds, by_hand=f"{workdir.COMMAND} replay", seems=asked.seeming).case

@@ -151,7 +151,7 @@ def _key(build: Build, tested: Mapping[str, str]) -> str:
 @cache
 def _compiler_version() -> str:
     if not shutil.which(CLANG):
-        raise BuildError(f"libFuzzer harnesses need {CLANG}: run ./pgduel doctor to see what to install")
+        raise BuildError(f"libFuzzer harnesses need {CLANG}: run {workdir.COMMAND} doctor to see what to install")
     return subprocess.run([CLANG, "--version"], capture_output=True, text=True, check=True).stdout
 
 

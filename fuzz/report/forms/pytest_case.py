@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
+from fuzz import workdir
 from fuzz.report.forms.form import Form, ReportedFinding
 
 _FILE = '''\
@@ -11,13 +12,7 @@ _FILE = '''\
 
 import shlex
 import subprocess
-import sys
-from pathlib import Path
-
-import pytest
-
-pytestmark = pytest.mark.servers
-
+{imports}
 ARMS = {options!r}  # as `pgduel replay` takes them; nothing: those that pgduel ships
 SCRIPT = """\\
 {script}"""
@@ -26,14 +21,21 @@ SCRIPT = """\\
 def test_finding_{fingerprint}_does_not_show(tmp_path: Path) -> None:
     reproducer = tmp_path / "{fingerprint}.sql"
     reproducer.write_text(SCRIPT, encoding="utf-8")
-    command = [sys.executable, "-m", "fuzz", "replay", str(reproducer), *shlex.split(ARMS)]
+    command = [{command}, "replay", str(reproducer), *shlex.split(ARMS)]
     ended = subprocess.run(command, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stdout + ended.stderr
 '''
 
 
+_IN_CHECKOUT = {
+    "imports": "import sys\nfrom pathlib import Path\n\nimport pytest\n\npytestmark = pytest.mark.servers\n",
+    "command": 'sys.executable, "-m", "fuzz"',
+}
+_INSTALLED = {"imports": "from pathlib import Path\n", "command": '"pgduel"'}
+
+
 class PytestCase(Form):
-    """A file for pytest, to be run from pgduel's checkout."""
+    """A file for pytest, to be run from pgduel's checkout or, if an installed pgduel wrote it, anywhere."""
 
     name: ClassVar[str] = "pytest"
 
@@ -44,6 +46,7 @@ class PytestCase(Form):
             oracle=reported.oracle,
             options=reported.options.strip(),
             script=_escaped(reported.script),
+            **(_IN_CHECKOUT if workdir.IS_CHECKOUT else _INSTALLED),
         )
         return {f"test_{reported.fingerprint}.py": text}
 

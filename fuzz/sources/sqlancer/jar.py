@@ -33,7 +33,7 @@ def lacking(jar: str | None) -> str:
         return "there is no Java; as root, run: apt-get install default-jre-headless"
     if jar is not None or _fetched().is_dir():
         return ""
-    return f"its jar is not there: name it in {VARIABLE}, or run ./pgduel sqlancer, which has Maven fetch it"
+    return f"its jar is not there: name it in {VARIABLE}, or run {workdir.COMMAND} sqlancer, which has Maven fetch it"
 
 
 def class_path(jar: str | None) -> str:
