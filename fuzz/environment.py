@@ -17,9 +17,10 @@ _LOCKED_PIP = re.compile(r"^pip==.*\n(?: +--hash=.*\n)*", re.MULTILINE)
 
 
 def dependencies() -> list[str]:
-    """Return the Python packages that pyproject.toml asks for."""
+    """Return the Python packages that pyproject.toml lists for pgduel and its launcher."""
     with (workdir.PROJECT / "pyproject.toml").open("rb") as file:
-        return list(tomllib.load(file)["project"]["dependencies"])
+        project = tomllib.load(file)["project"]
+    return [*project["dependencies"], *project["optional-dependencies"]["launcher"]]
 
 
 def environment_directory() -> Path:

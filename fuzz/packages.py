@@ -1,43 +1,72 @@
-"""System packages (Debian's names) that pgduel needs, and how to get them. Standard library only."""
+"""System packages that pgduel needs: Debian's, Fedora's and Arch's names, and their installation by apt.
+
+Standard library only.
+"""
 
 import importlib.util
 import os
+import platform
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from fuzz import workdir
 from fuzz.errors import PgduelError
 from fuzz.output import note
 
+_INSTALL: Final = {  # by ID of /etc/os-release
+    "debian": "apt-get update && apt-get install -y --no-install-recommends",
+    "fedora": "dnf install -y",
+    "arch": "pacman -S --needed",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A Debian package and the reason for it."""
+    """A system package by its names, the reason for it, and what shows that it is there."""
 
-    name: str
+    name: str  # Debian's and Ubuntu's
     reason: str
+    fedora: str = ""  # where it has another name
+    arch: str = ""
+    program: str = ""
+    library: str = ""  # pkg-config's name of it
     tests_only: bool = False  # only `pgduel test` needs it
     first: bool = False  # Python packages cannot be installed before it
+    optional: bool = False  # the launcher installs it; without it, pgduel runs all the same
+
+    def name_in(self, distribution: str) -> str:
+        """Return the package's name in `fedora`, `arch` or `debian`."""
+        return {"fedora": self.fedora, "arch": self.arch}.get(distribution) or self.name
+
+    def is_found(self) -> bool:
+        """Return whether the package's program or library is there, whoever installed it."""
+        if self.library:
+            return bool(shutil.which("pkg-config")) and not subprocess.run(["pkg-config", self.library]).returncode
+        return bool(self.program and shutil.which(self.program))
 
 
 PACKAGES = (
-    Package("python3-venv", "pip, for the libraries that pgduel is written with", first=True),
-    Package("git", "stores source trees and applies patches"),
-    Package("gcc", "compiles PostgreSQL"),
-    Package("libc6-dev", "compiles PostgreSQL"),
-    Package("binutils", "links PostgreSQL, and names functions in backtraces"),
-    Package("meson", "configures PostgreSQL"),
-    Package("ninja-build", "builds PostgreSQL"),
-    Package("pkg-config", "finds libraries when PostgreSQL is configured"),
-    Package("bison", "generates PostgreSQL's parsers"),
-    Package("flex", "generates PostgreSQL's scanners"),
-    Package("perl", "generates PostgreSQL's catalogs"),
-    Package("ccache", "compiles what two arms have in common only once"),
-    Package("libicu-dev", "collations of PostgreSQL"),
-    Package("libreadline-dev", "line editing in psql"),
-    Package("sqlsmith", "queries of the source sqlsmith"),
+    Package("python3-venv", "pip, for the libraries that pgduel is written with", "python3", "python", first=True),
+    Package("git", "stores source trees and applies patches", program="git"),
+    Package("gcc", "compiles PostgreSQL", program="gcc"),
+    Package("libc6-dev", "compiles PostgreSQL", "glibc-devel", "glibc", program="gcc"),
+    Package("binutils", "links PostgreSQL, and names functions in backtraces", program="ld"),
+    Package("meson", "configures PostgreSQL", program="meson"),
+    Package("ninja-build", "builds PostgreSQL", arch="ninja", program="ninja"),
+    Package(
+        "pkg-config", "finds libraries when PostgreSQL is configured", "pkgconf-pkg-config", "pkgconf", "pkg-config"
+    ),
+    Package("bison", "generates PostgreSQL's parsers", program="bison"),
+    Package("flex", "generates PostgreSQL's scanners", program="flex"),
+    Package("perl", "generates PostgreSQL's catalogs", program="perl"),
+    Package("ccache", "compiles what two arms have in common only once", program="ccache"),
+    Package("libicu-dev", "collations of PostgreSQL", "libicu-devel", "icu", library="icu-i18n"),
+    Package("libreadline-dev", "line editing in psql", "readline-devel", "readline", library="readline"),
+    Package("sqlsmith", "queries of the source sqlsmith", program="sqlsmith", optional=True),
     Package("clang-19", "libFuzzer harnesses", tests_only=True),
     Package("libclang-rt-19-dev", "libFuzzer and its sanitizers", tests_only=True),
     Package("llvm-19", "names functions in sanitizer reports", tests_only=True),
@@ -45,23 +74,55 @@ PACKAGES = (
 
 
 def missing_packages(*, for_tests: bool) -> list[Package]:
-    """Return what is not installed. Where there is no dpkg, the machine's owner is trusted."""
-    if not shutil.which("dpkg-query"):
-        return []
-    done = subprocess.run(
-        ["dpkg-query", "--show", "--showformat", "${db:Status-Status} ${Package}\\n", *(p.name for p in PACKAGES)],
-        capture_output=True,
-        text=True,
-    )
-    installed = {name for status, name in map(str.split, done.stdout.splitlines()) if status == "installed"}
+    """Return the packages that are not installed.
+
+    Where there is no dpkg, programs and libraries show that. What they do not show is taken to be there.
+    """
+    installed = _installed() if shutil.which("dpkg-query") else _found()
     if importlib.util.find_spec("ensurepip") is not None:
         installed.add("python3-venv")  # this interpreter brings its own
     return [p for p in PACKAGES if p.name not in installed and (for_tests or not p.tests_only)]
 
 
+def _installed() -> set[str]:
+    done = subprocess.run(
+        ["dpkg-query", "--show", "--showformat", "${db:Status-Status} ${Package}\\n", *(p.name for p in PACKAGES)],
+        capture_output=True,
+        text=True,
+    )
+    return {name for status, name in map(str.split, done.stdout.splitlines()) if status == "installed"}
+
+
+def _found() -> set[str]:
+    return {p.name for p in PACKAGES if p.tests_only or p.optional or p.is_found()}
+
+
+def require_programs() -> None:
+    """Check that whatever duels need is there, by a package or otherwise. Raises PgduelError that says what to install.
+
+    An installed pgduel does no more; in a checkout, the launcher installs what is missing.
+    """
+    if sys.platform != "linux":
+        raise PgduelError("pgduel reads Linux's /proc; on macOS run it in a Linux machine, brew install lima")
+    missing = missing_packages(for_tests=False)
+    if absent := [p for p in missing if not (p.first or p.optional or p.is_found())]:
+        raise PgduelError(f"system packages are missing; as root, run: {install_line(absent)}")
+
+
 def install_line(packages: list[Package]) -> str:
-    """Return the one line that root runs to install the packages."""
-    return f"apt-get update && {' '.join(_install_command(packages))}"
+    """Return the one line that root runs to install the packages: for Fedora, Arch and their like, else for Debian."""
+    distribution = _distribution()
+    names = [package.name_in(distribution) for package in packages]
+    return f"{_INSTALL[distribution]} {' '.join(dict.fromkeys(names))}"
+
+
+def _distribution() -> str:
+    try:
+        system = platform.freedesktop_os_release()
+    except OSError:
+        return "debian"
+    like = [system["ID"], *system.get("ID_LIKE", "").split()]
+    return next((name for name in like if name in _INSTALL), "debian")
 
 
 def _install_command(packages: list[Package]) -> list[str]:

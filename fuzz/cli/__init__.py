@@ -4,6 +4,7 @@ import importlib
 import sys
 from typing import Any
 
+from fuzz import packages, workdir
 from fuzz.errors import PgduelError
 from fuzz.output import guard, note
 
@@ -25,9 +26,14 @@ COMMANDS = {  # name -> module, in the order that --help has them
 }
 
 
+_WITHOUT_SERVERS = ("doctor", "list", "test")
+
+
 def main() -> None:
     """Run the command line and exit."""
     guard()
+    if not workdir.IS_CHECKOUT and _needs_programs(sys.argv[1:]):  # in a checkout, the launcher installs them
+        _require_programs()
     from fuzz.cli.app import app  # not at the top: worker processes import this module too, and need none of it
 
     named = [COMMANDS[word] for word in sys.argv[1:2] if word in COMMANDS]
@@ -36,6 +42,20 @@ def main() -> None:
     if named:
         app.callback()(lambda: None)  # without it Typer takes the only command for the whole program
     sys.exit(_exit_code(app))
+
+
+def _needs_programs(arguments: list[str]) -> bool:
+    """Return whether a command may compile or start servers."""
+    helping = not arguments or bool({"-h", "--help"} & set(arguments))
+    return not helping and arguments[0] not in _WITHOUT_SERVERS
+
+
+def _require_programs() -> None:
+    try:
+        packages.require_programs()
+    except PgduelError as error:
+        note(str(error))
+        sys.exit(error.exit_code)
 
 
 def _exit_code(app: Any) -> int:

@@ -104,6 +104,7 @@ def add(
 
     What no arm shows is fixed, what all of them show is upstream's; what one shows alone is to be mended first.
     """
+    _require_own(corpus)
     given = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
     reported = reported_finding(named, given, lambda line: None)
     with _opened(given) as there:
@@ -129,6 +130,7 @@ def minimize(
 
     What was fixed shows, and so can be reduced, only on the arms that had it.
     """
+    _require_own(corpus)
     with _opened(ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)) as there:
         found = [_smaller(there, entry) for entry in entries(corpus, there.executor, there.arms)]
     for entry in needless(found):
@@ -151,6 +153,12 @@ def _smaller(there: _Arms, entry: Entry) -> Entry:
         _write(entry.path, with_replay_command(script, entry.path, there.options))
     say(f"{entry.path}: {len(entry.case.all_steps)} statements are {len(smallest.case.all_steps)} now")
     return replace(entry, case=smallest.case, findings=(smallest.finding,))
+
+
+def _require_own(corpus: Path) -> None:
+    """Check that a corpus is not that of an installed pgduel. Raises PgduelError."""
+    if corpus == CORPUS and not workdir.IS_CHECKOUT:
+        raise PgduelError("the installed corpus cannot be changed; give --corpus a directory of your own")
 
 
 def _write(path: Path, script: str) -> None:

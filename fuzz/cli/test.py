@@ -10,6 +10,7 @@ from typer.core import TyperCommand
 
 from fuzz import workdir
 from fuzz.cli.app import app, say
+from fuzz.errors import PgduelError
 from fuzz.output import run_visibly
 from fuzz.servers import git
 
@@ -43,6 +44,8 @@ def run_tests(
 
     All other arguments are tox's: `pgduel test list`, `pgduel test -e lint,unit`, `pgduel test -e unit -- -k name`.
     """
+    if not workdir.IS_CHECKOUT:
+        raise PgduelError("the tests are not installed; clone pgduel's repository, and run ./pgduel test there")
     if not (everything or rest):
         if part:
             raise typer.BadParameter("--part is for --all and --rest; others take it as `-e long -- --part N/M`")

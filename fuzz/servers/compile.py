@@ -38,7 +38,9 @@ def compiler_version(compiler: str) -> str:
     """Return a compiler's name and version. Raises BuildError, naming all tools that are missing."""
     missing = [tool for tool in (compiler, *_TOOLS) if not shutil.which(tool)]
     if missing:
-        raise BuildError(f"cannot compile without {', '.join(missing)}: run {workdir.COMMAND} doctor to see what to install")
+        raise BuildError(
+            f"cannot compile without {', '.join(missing)}: run {workdir.COMMAND} doctor to see what to install"
+        )
     return subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
 
 

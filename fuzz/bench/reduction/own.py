@@ -19,4 +19,6 @@ class Own(Reducer):
         """Reduce the case."""
         seconds = min(SECONDS, asked.until - time.monotonic())
         question = asked.question
-        return reduce(question.whole, asked.case, seconds=seconds, by_hand=f"{workdir.COMMAND} replay", seems=asked.seeming).case
+        return reduce(
+            question.whole, asked.case, seconds=seconds, by_hand=f"{workdir.COMMAND} replay", seems=asked.seeming
+        ).case

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from typing import ClassVar
-
-from picire import DD, ConfigCache, Outcome
 
 from fuzz.bench.reduction.reducer import Asked, Reducer, Task
 from fuzz.triage.reduction.problem import TimeUp
@@ -17,8 +16,14 @@ class PicireLines(Reducer):
 
     name: ClassVar[str] = "picire"
 
+    def lacks(self) -> str:
+        """Return how to install picire if it is not there."""
+        return "" if find_spec("picire") else "picire is not installed; pip install picire 'setuptools<80'"
+
     def reduce(self, task: Task, asked: Asked) -> Case:
         """Reduce the script's lines."""
+        from picire import DD, ConfigCache, Outcome
+
         lines = task.script.splitlines(keepends=True)
         best = task.script
 
