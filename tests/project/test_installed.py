@@ -44,7 +44,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
     (site_packages,) = home.glob("lib/python*/site-packages")
     (site_packages / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
-    install = ["--python", home, "install", "--quiet", "--no-deps", "--no-compile", "--disable-pip-version-check"]
+    install = ["--python", str(home), "install", "--quiet", "--no-deps", "--no-compile", "--disable-pip-version-check"]
     subprocess.run([sys.executable, "-m", "pip", *install, wheel], check=True)
     return home
 
