@@ -218,9 +218,9 @@ class Coddtest(Metamorphic):
         plain = {step: sql for step, sql in played.exact().items() if not played.case.all_steps[step].params}
         answers = _answers(played, plain)
         made = {step: sql for step, each in answers.items() if (sql := folded(plain[step], each))}
-        yield from played.claim_of("a subquery is not what it returned", made)
+        yield from played.claim_of("a subquery and its value differ", made)
         moved = {step: sql for step, each in plain.items() if (sql := unfolded(each))}
-        yield from played.claim_of("a constant is not itself in a subquery", moved)
+        yield from played.claim_of("a constant and its subquery differ", moved)
 
 
 def _answers(played: Played, queries: Mapping[int, str]) -> dict[int, tuple[tuple[int, str], ...]]:

@@ -36,7 +36,7 @@ class Norec(Metamorphic):
         """Yield the relation between both counts of rows."""
         made = {step: pair for step, sql in played.queries().items() if (pair := counts(sql)) is not None}
         pairs = played.tight(made, lambda pair: pair[0])
-        yield from played.claims(pairs, "WHERE lets through other rows than it holds for")
+        yield from played.claims(pairs, "WHERE selects another number of rows than meet it")
 
 
 @lru_cache(CACHED)

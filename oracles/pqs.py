@@ -145,7 +145,7 @@ class Pqs(Metamorphic):
         if wanted:
             finding = played.way(wanted, PLAINLY)
             yield MetamorphicRelation(
-                "a row is not found that all conditions hold for", frozenset(wanted), picking, finding, (check,)
+                "a row that meets all conditions is missing", frozenset(wanted), picking, finding, (check,)
             )
 
 

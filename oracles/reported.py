@@ -41,7 +41,7 @@ class Reported(Metamorphic):
         if reported:
             exact = played.exact()
             pairs = {each: (steps[each - 1].sql, exact[each]) for each in reported if {each - 1, each} <= exact.keys()}
-            yield from played.claims(pairs, "queries reported to have the same rows have not")
+            yield from played.claims(pairs, "queries reported as equivalent differ")
 
     def may_become(self, whole: Case, smaller: Case) -> bool:
         """Return whether all reports of a smaller case are reports of the whole one: other queries have none."""

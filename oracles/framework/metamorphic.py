@@ -110,7 +110,7 @@ class _Judge:
             unclear = claim.steps - comparison.compared
             failed = [place for place in comparison.places if place.step in claim.steps and place.aspect not in _ROWS]
             if unclear or any(place.aspect is Aspect.OUTCOME for place in failed):
-                yield Inconclusive(f"{claim.name}: one side did not come to its end")
+                yield Inconclusive(f"{claim.name}: a variant was not executed to its end")
             yield from (self._settled(claim, place) for place in self._broken_at(claim))
         yield Agree(len(compared), len(answers))
 

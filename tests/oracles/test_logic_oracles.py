@@ -151,7 +151,7 @@ def test_a_subquery_is_asked_for_before_it_is_folded() -> None:
         return seen(replace(ok(), rows=answers) if "format(" in asked else ok("1") if "'7'" in asked else ok("1", "2"))
 
     found = finding(judged(Coddtest(), played, respond)[:1])
-    assert found.origin == "a subquery is not what it returned"
+    assert found.origin == "a subquery and its value differ"
     assert "= ANY(ARRAY[CAST('7' AS integer), CAST('9' AS integer)])" in found.actual
 
 

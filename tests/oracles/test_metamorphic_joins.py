@@ -120,7 +120,7 @@ def test_what_differs_from_itself_is_no_finding() -> None:
 
 @pytest.mark.parametrize("cut", [timeout(), error("22012"), LOST])
 def test_a_rewritten_query_that_fails_says_nothing(cut: Observation) -> None:
-    unclear = Inconclusive("outer join is not its parts: one side did not come to its end")
+    unclear = Inconclusive("outer join is not its parts: a variant was not executed to its end")
     assert duel(on("patched", ["parts"], cut)) == (unclear, Agree(1))
 
 

@@ -63,7 +63,7 @@ def test_a_row_that_is_found_agrees() -> None:
 
 def test_a_row_that_is_not_found_is_a_finding() -> None:
     found = finding(judged(Pqs(), ONE, answering(ok("'(5)'"), ok("t"), ok())))
-    assert found.origin == "a row is not found that all conditions hold for"
+    assert found.origin == "a row that meets all conditions is missing"
     assert "WHERE (a.x > 3) OFFSET 0" in found.actual
 
 
