@@ -22,7 +22,7 @@ from pglast.visitors import Visitor
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.difference_text import texts_of
 from oracles.framework.metamorphic import Metamorphic
-from oracles.framework.relations import PLAINLY, MetamorphicRelation, Played
+from oracles.framework.relations import PLAINLY, ArmRuns, MetamorphicRelation
 from oracles.model.observation import Outcome
 from oracles.model.oracle import Canary
 from oracles.model.sampling import Sample
@@ -213,22 +213,22 @@ class Coddtest(Metamorphic):
         Canary("misread_constant", canary_case(query("SELECT count(*) FROM canary WHERE n < 3"), samples=(FOLDED,))),
     )
 
-    def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
+    def relations(self, arm_runs: ArmRuns) -> Iterator[MetamorphicRelation]:
         """Yield a relation for each direction."""
-        plain = {step: sql for step, sql in played.exact().items() if not played.case.all_steps[step].params}
-        answers = _answers(played, plain)
+        plain = {step: sql for step, sql in arm_runs.exact().items() if not arm_runs.case.all_steps[step].params}
+        answers = _answers(arm_runs, plain)
         made = {step: sql for step, each in answers.items() if (sql := folded(plain[step], each))}
-        yield from played.claim_of("a subquery and its value differ", made)
+        yield from arm_runs.relation_to_case("a subquery and its value differ", made)
         moved = {step: sql for step, each in plain.items() if (sql := unfolded(each))}
-        yield from played.claim_of("a constant and its subquery differ", moved)
+        yield from arm_runs.relation_to_case("a constant and its subquery differ", moved)
 
 
-def _answers(played: Played, queries: Mapping[int, str]) -> dict[int, tuple[tuple[int, str], ...]]:
+def _answers(arm_runs: ArmRuns, queries: Mapping[int, str]) -> dict[int, tuple[tuple[int, str], ...]]:
     """Return the values of each query's subqueries, by position, if the query for them succeeded."""
     asked = {step: sql for step, each in queries.items() if (sql := question(each))}
     if not asked:
         return {}
-    steps = played.seen(played.way(asked, PLAINLY)).steps
+    steps = arm_runs.observation(arm_runs.variant(asked, PLAINLY)).steps
     return {
         step: tuple((int(number), value) for number, value in map(texts_of, steps[step].rows))
         for step in asked

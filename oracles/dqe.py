@@ -15,7 +15,7 @@ from pglast.stream import RawStream
 
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
-from oracles.framework.relations import PLAINLY, MetamorphicRelation, Played, QueryVariant
+from oracles.framework.relations import PLAINLY, ArmRuns, MetamorphicRelation, QueryVariant
 from oracles.model.observation import Outcome
 from oracles.model.oracle import Canary
 from oracles.model.sampling import Sample
@@ -45,18 +45,18 @@ class Dqe(Metamorphic):
         Canary("change_nothing", canary_case(query("SELECT n FROM canary WHERE canary.n > 2"), samples=(CHANGED,))),
     )
 
-    def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
+    def relations(self, arm_runs: ArmRuns) -> Iterator[MetamorphicRelation]:
         """Yield a relation for UPDATE and one for DELETE, for queries outside of transactions."""
-        idle = {step for step, seen in enumerate(played.seen(QueryVariant()).steps) if seen.transaction == "I"}
-        found = {step: each for step, sql in played.queries().items() if step in idle and (each := changes(sql))}
-        made = played.tight(found, lambda each: each[0])
+        idle = {step for step, seen in enumerate(arm_runs.observation(QueryVariant()).steps) if seen.transaction == "I"}
+        found = {step: each for step, sql in arm_runs.queries().items() if step in idle and (each := changes(sql))}
+        made = arm_runs.tight(found, lambda each: each[0])
         if not made:
             return
-        asked = played.seen(played.way(dict.fromkeys(made, _UNDISTURBED), PLAINLY)).steps
+        asked = arm_runs.observation(arm_runs.variant(dict.fromkeys(made, _UNDISTURBED), PLAINLY)).steps
         free = {step: each for step, each in made.items() if asked[step].outcome is Outcome.OK and asked[step].rows}
         for number, word in enumerate(("UPDATE", "DELETE"), start=1):
             pairs = {step: (each[0], each[number]) for step, each in free.items()}
-            yield from played.claims(pairs, f"{word} changes other rows than SELECT returns")
+            yield from arm_runs.relations(pairs, f"{word} changes other rows than SELECT returns")
 
 
 @lru_cache(CACHED)

@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
 from oracles.framework.other_plans import OTHER_PLANS
-from oracles.framework.relations import MetamorphicRelation, Played
+from oracles.framework.relations import ArmRuns, MetamorphicRelation
 from oracles.model.oracle import Canary
 from oracles.model.sampling import Sample
 from oracles.sql.determinism import is_known
@@ -31,12 +31,12 @@ class Dqp(Metamorphic):
         ),
     )
 
-    def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
+    def relations(self, arm_runs: ArmRuns) -> Iterator[MetamorphicRelation]:
         """Yield a relation for each plan type.
 
         Its settings apply to the queries only, so that all variants read the same data.
         """
-        known = {position: (sql, sql) for position, sql in played.exact().items() if is_known(sql)}
+        known = {position: (sql, sql) for position, sql in arm_runs.exact().items() if is_known(sql)}
         for mode in OTHER_PLANS:
             name = f"rows change when plans are {mode.name}"
-            yield from played.claims(known, name, mode.settings)
+            yield from arm_runs.relations(known, name, mode.settings)

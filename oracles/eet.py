@@ -18,7 +18,7 @@ from pglast.visitors import Visitor
 
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
-from oracles.framework.relations import MetamorphicRelation, Played
+from oracles.framework.relations import ArmRuns, MetamorphicRelation
 from oracles.model.oracle import Canary
 from oracles.model.sampling import Sample
 from oracles.sql.building import all_of, columns_in, conjuncts, expression, has_subquery, printed, text_of
@@ -124,8 +124,8 @@ class Eet(Metamorphic):
         Canary("lose_negated", canary_case(query("SELECT max(n) FROM canary WHERE n <= 3"), samples=(TRANSFORMED,))),
     )
 
-    def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
+    def relations(self, arm_runs: ArmRuns) -> Iterator[MetamorphicRelation]:
         """Yield the relation between the case and its transformed queries."""
-        made = {position: transformed(sql) for position, sql in played.exact().items()}
+        made = {position: transformed(sql) for position, sql in arm_runs.exact().items()}
         changed = {position: sql for position, sql in made.items() if sql}
-        yield from played.claim_of("an equivalent expression changes rows", changed)
+        yield from arm_runs.relation_to_case("an equivalent expression changes rows", changed)

@@ -23,7 +23,7 @@ from pglast.enums import BoolExprType, JoinType, SetOperation, SubLinkType
 
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
-from oracles.framework.relations import MetamorphicRelation, Played, QueryVariant
+from oracles.framework.relations import ArmRuns, MetamorphicRelation, QueryVariant
 from oracles.model.mode import Mode
 from oracles.model.oracle import Canary
 from oracles.model.sampling import Sample
@@ -264,26 +264,26 @@ class MetamorphicJoins(Metamorphic):
         ),
     )
 
-    def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
+    def relations(self, arm_runs: ArmRuns) -> Iterator[MetamorphicRelation]:
         """Yield the relations of outer joins, sides of joins, and features that settings disable."""
-        queries = played.exact()
+        queries = arm_runs.exact()
         made = {position: rewritten(sql) for position, sql in queries.items()}
-        plain = {position for position in queries if not played.case.all_steps[position].params}
+        plain = {position for position in queries if not arm_runs.case.all_steps[position].params}
         parts = {position: each.parts for position, each in made.items() if each.parts}
         sides = {position: each for position, each in made.items() if each.whole and position in plain}
         known = {position: sql for position, sql in queries.items() if is_known(sql)}
         joins = {position: sql for position, sql in known.items() if "JOIN" in sql.upper() or made[position]}
         if parts:
             yield MetamorphicRelation(
-                "outer join is not its parts", frozenset(parts), QueryVariant(), played.way(parts)
+                "outer join is not its parts", frozenset(parts), QueryVariant(), arm_runs.variant(parts)
             )
         if sides:
-            whole = played.way({position: each.whole for position, each in sides.items()})
-            halves = played.way({position: each.halves for position, each in sides.items()})
+            whole = arm_runs.variant({position: each.whole for position, each in sides.items()})
+            halves = arm_runs.variant({position: each.halves for position, each in sides.items()})
             yield MetamorphicRelation("side of a join is not its halves", frozenset(sides), whole, halves)
         for feature in self.features:
             asked = joins if feature.joins else known
             if asked and feature.off:
                 without = Mode(f"without {feature.name}", feature.off, optional=True)
                 name = f"{feature.title} changes rows"
-                yield MetamorphicRelation(name, frozenset(asked), QueryVariant(), played.way(asked, without))
+                yield MetamorphicRelation(name, frozenset(asked), QueryVariant(), arm_runs.variant(asked, without))

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
-from oracles.framework.relations import MetamorphicRelation, Played
+from oracles.framework.relations import ArmRuns, MetamorphicRelation
 from oracles.model.oracle import Canary
 from oracles.model.sampling import Sample
 from oracles.sql.building import printed, snippet
@@ -32,11 +32,11 @@ class Norec(Metamorphic):
         Canary("lose_negated", canary_case(query("SELECT max(n) FROM canary WHERE NOT n > 2"), samples=(FILTERED,))),
     )
 
-    def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
+    def relations(self, arm_runs: ArmRuns) -> Iterator[MetamorphicRelation]:
         """Yield the relation between both counts of rows."""
-        made = {step: pair for step, sql in played.queries().items() if (pair := counts(sql)) is not None}
-        pairs = played.tight(made, lambda pair: pair[0])
-        yield from played.claims(pairs, "WHERE selects another number of rows than meet it")
+        made = {step: pair for step, sql in arm_runs.queries().items() if (pair := counts(sql)) is not None}
+        pairs = arm_runs.tight(made, lambda pair: pair[0])
+        yield from arm_runs.relations(pairs, "WHERE selects another number of rows than meet it")
 
 
 @lru_cache(CACHED)

@@ -22,7 +22,7 @@ from pglast.stream import RawStream
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.difference_text import texts_of
 from oracles.framework.metamorphic import Metamorphic
-from oracles.framework.relations import PLAINLY, MetamorphicRelation, Played, QueryVariant
+from oracles.framework.relations import PLAINLY, ArmRuns, MetamorphicRelation, QueryVariant
 from oracles.model.observation import Outcome
 from oracles.model.oracle import Canary
 from oracles.model.sampling import Sample
@@ -132,28 +132,28 @@ class Pqs(Metamorphic):
         ),
     )
 
-    def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
+    def relations(self, arm_runs: ArmRuns) -> Iterator[MetamorphicRelation]:
         """Yield the relation between the pivot rows and the query that must return them."""
-        plain = {step: sql for step, sql in played.queries().items() if not played.case.all_steps[step].params}
+        plain = {step: sql for step, sql in arm_runs.queries().items() if not arm_runs.case.all_steps[step].params}
         found = {step: each for step, sql in plain.items() if (each := pivots(sql)) is not None}
-        made = played.tight(found, lambda each: each.filtered)
-        picking = played.way({step: each.pick() for step, each in made.items()}, PLAINLY)
-        rows = _single_rows(played, picking, made)
-        check = played.way({step: made[step].truths(row) for step, row in rows.items()}, PLAINLY)
-        truths = _single_rows(played, check, {step: made[step] for step in rows})
+        made = arm_runs.tight(found, lambda each: each.filtered)
+        picking = arm_runs.variant({step: each.pick() for step, each in made.items()}, PLAINLY)
+        rows = _single_rows(arm_runs, picking, made)
+        check = arm_runs.variant({step: made[step].truths(row) for step, row in rows.items()}, PLAINLY)
+        truths = _single_rows(arm_runs, check, {step: made[step] for step in rows})
         wanted = {step: made[step].rectified(rows[step], told) for step, told in truths.items()}
         if wanted:
-            finding = played.way(wanted, PLAINLY)
+            finding = arm_runs.variant(wanted, PLAINLY)
             yield MetamorphicRelation(
                 "a row that meets all conditions is missing", frozenset(wanted), picking, finding, (check,)
             )
 
 
-def _single_rows(played: Played, way: QueryVariant, asked: Mapping[int, Pivots]) -> dict[int, list[str]]:
+def _single_rows(arm_runs: ArmRuns, variant: QueryVariant, asked: Mapping[int, Pivots]) -> dict[int, list[str]]:
     """Return the values of the single row of each step; steps with any other number of rows are omitted."""
     if not asked:
         return {}
-    steps = played.seen(way).steps
+    steps = arm_runs.observation(variant).steps
     return {
         step: texts_of(steps[step].rows[0])
         for step in asked

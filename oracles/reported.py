@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
-from oracles.framework.relations import MetamorphicRelation, Played
+from oracles.framework.relations import ArmRuns, MetamorphicRelation
 from oracles.model.case import Case, SameRows, Step
 from oracles.model.oracle import Canary
 from oracles.model.sampling import Sample
@@ -34,14 +34,14 @@ class Reported(Metamorphic):
         ),
     )
 
-    def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
+    def relations(self, arm_runs: ArmRuns) -> Iterator[MetamorphicRelation]:
         """Yield the reported relations, except of queries that return floating-point numbers."""
-        steps = played.case.all_steps
+        steps = arm_runs.case.all_steps
         reported = [position for position, step in enumerate(steps) if step.same_rows]
         if reported:
-            exact = played.exact()
+            exact = arm_runs.exact()
             pairs = {each: (steps[each - 1].sql, exact[each]) for each in reported if {each - 1, each} <= exact.keys()}
-            yield from played.claims(pairs, "queries reported as equivalent differ")
+            yield from arm_runs.relations(pairs, "queries reported as equivalent differ")
 
     def may_become(self, whole: Case, smaller: Case) -> bool:
         """Return whether all reports of a smaller case are reports of the whole one: other queries have none."""

@@ -20,7 +20,7 @@ from pglast.enums import JoinType
 
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
-from oracles.framework.relations import MetamorphicRelation, Played
+from oracles.framework.relations import ArmRuns, MetamorphicRelation
 from oracles.model.oracle import Canary
 from oracles.model.sampling import Sample
 from oracles.sql.building import all_of, digest, expression, is_null, negated, printed, snippet, union_all
@@ -210,9 +210,9 @@ class Tlp(Metamorphic):
         Canary("lose_negated", canary_case(query("SELECT DISTINCT n FROM canary WHERE n > 1"), samples=(PARTITIONED,))),
     )
 
-    def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
+    def relations(self, arm_runs: ArmRuns) -> Iterator[MetamorphicRelation]:
         """Yield a relation for each kind of partitioning."""
-        made = {step: each for step, sql in played.exact().items() if (each := partitioned(sql)) is not None}
+        made = {step: each for step, sql in arm_runs.exact().items() if (each := partitioned(sql)) is not None}
         pairs = {step: (each.whole, each.parts) for step, each in made.items()}
         names = {step: f"a query is not its three parts, by {each.shape}" for step, each in made.items()}
-        yield from played.claims(pairs, names)
+        yield from arm_runs.relations(pairs, names)

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Final
 from oracles.cert.restrictions import Restriction, restrictions
 from oracles.framework.canaries import query
 from oracles.framework.metamorphic import blamed
-from oracles.framework.relations import PLAINLY, Played
+from oracles.framework.relations import PLAINLY, ArmRuns
 from oracles.model.case import Case, Step
 from oracles.model.finding import Evidence, Finding
 from oracles.model.mode import Mode, Protocol
@@ -58,62 +58,62 @@ _DISTINCT: Final = frozenset({"Aggregate", "Limit", "Unique"})  # node types on 
 class _Arm:
     """An arm's estimates for a case's queries and for restrictions of them."""
 
-    played: Played
+    runs: ArmRuns
 
-    def asked(self) -> dict[int, tuple[Restriction, ...]]:
+    def pairs(self) -> dict[int, tuple[Restriction, ...]]:
         """Return the pairs of queries by position."""
-        steps = self.played.case.all_steps
+        steps = self.runs.case.all_steps
         within = made_by(steps)
         return {
             position: pairs
-            for position, sql in self.played.queries().items()
+            for position, sql in self.runs.queries().items()
             if not steps[position].params and within.isdisjoint(used_by(sql)) and (pairs := restrictions(sql))
         }
 
     def missing(self) -> list[Run]:
         """Return the next runs that a verdict needs."""
-        if not (asked := self.asked()):
+        if not (pairs_at := self.pairs()):
             return []
-        runs = [self._guard(asked), self._run(asked)]
-        if all(run in self.played.observations for run in runs) and any(self._broken(asked)):
-            runs.append(self._run(asked, repetition=1))
-        return [run for run in runs if run not in self.played.observations]
+        runs = [self._guard(pairs_at), self._run(pairs_at)]
+        if all(run in self.runs.observations for run in runs) and any(self._broken(pairs_at)):
+            runs.append(self._run(pairs_at, repetition=1))
+        return [run for run in runs if run not in self.runs.observations]
 
-    def _guard(self, asked: Mapping[int, Any]) -> Run:
-        return self.played.run(self.played.way(dict.fromkeys(asked, _KNOWN), PLAINLY))
+    def _guard(self, pairs_at: Mapping[int, Any]) -> Run:
+        return self.runs.run(self.runs.variant(dict.fromkeys(pairs_at, _KNOWN), PLAINLY))
 
-    def _run(self, asked: Mapping[int, tuple[Restriction, ...]], repetition: int = 0) -> Run:
-        instead = tuple((position, _together(pairs)) for position, pairs in asked.items())
-        modes = (*self.played.case.modes, _PLANNED)
-        return Run(self.played.arm, modes, plannings=1, instead=instead, repetition=repetition)
+    def _run(self, pairs_at: Mapping[int, tuple[Restriction, ...]], repetition: int = 0) -> Run:
+        instead = tuple((position, _together(pairs)) for position, pairs in pairs_at.items())
+        modes = (*self.runs.case.modes, _PLANNED)
+        return Run(self.runs.arm, modes, plannings=1, instead=instead, repetition=repetition)
 
     def verdicts(self) -> Iterator[Verdict]:
         """Yield the verdicts. Needs all runs."""
-        if not (asked := self.asked()):
+        if not (pairs_at := self.pairs()):
             yield NotApplicable()
             return
-        broken = self._broken(asked)
-        repeated = self._broken(asked, repetition=1) if any(broken) else ()
+        broken = self._broken(pairs_at)
+        repeated = self._broken(pairs_at, repetition=1) if any(broken) else ()
         again = {(position, pair) for position, pair, _, _ in repeated}
-        for position, pair, wide, narrow in self._broken(asked):
+        for position, pair, wide, narrow in self._broken(pairs_at):
             if (position, pair) in again:
                 yield self._finding(position, pair, wide, narrow)
             else:
                 yield Unstable(f"{pair.name}: not in each run")
-        yield Agree(len({position for position, *_ in self._estimates(asked)}))
+        yield Agree(len({position for position, *_ in self._estimates(pairs_at)}))
 
     def _broken(
-        self, asked: Mapping[int, tuple[Restriction, ...]], repetition: int = 0
+        self, pairs_at: Mapping[int, tuple[Restriction, ...]], repetition: int = 0
     ) -> Iterator[tuple[int, Restriction, int, int]]:
-        return (each for each in self._estimates(asked, repetition) if each[3] > max(1, each[2]))
+        return (each for each in self._estimates(pairs_at, repetition) if each[3] > max(1, each[2]))
 
     def _estimates(
-        self, asked: Mapping[int, tuple[Restriction, ...]], repetition: int = 0
+        self, pairs_at: Mapping[int, tuple[Restriction, ...]], repetition: int = 0
     ) -> Iterator[tuple[int, Restriction, int, int]]:
         """Yield position, pair and both estimates (wide, narrow) of each comparable pair."""
-        guard = self.played.observations[self._guard(asked)].steps
-        seen = self.played.observations[self._run(asked, repetition)].steps
-        for position, pairs in asked.items():
+        guard = self.runs.observations[self._guard(pairs_at)].steps
+        seen = self.runs.observations[self._run(pairs_at, repetition)].steps
+        for position, pairs in pairs_at.items():
             free = guard[position].outcome is Outcome.OK and guard[position].rows
             plan = seen[position].plan
             if not free or plan is None or "Plan" not in plan:
@@ -127,7 +127,7 @@ class _Arm:
     def _finding(self, position: int, pair: Restriction, wide: int, narrow: int) -> Finding:
         return Finding(
             oracle=Cert.name,
-            arms=(self.played.arm, self.played.arm),
+            arms=(self.runs.arm, self.runs.arm),
             origin=f"more rows expected: {pair.name}",
             step=position,
             summary=f"step {position}: {narrow} rows are expected, {wide} without the restriction: {pair.name}",
@@ -183,7 +183,7 @@ class Cert(Oracle):
         """Return a finding for each kind of restriction that raises an estimate, or a request for planned runs."""
         if case not in (ESTIMATED if len(arms) > 1 else ESTIMATED.alone):
             return (NotApplicable(),) * len(accused(arms))
-        judges = [_Arm(Played(case, arm, observations)) for arm in arms]
+        judges = [_Arm(ArmRuns(case, arm, observations)) for arm in arms]
         if missing := [run for judge in judges for run in judge.missing()]:
             return More(tuple(dict.fromkeys(missing)))
         broken: dict[str, dict[str, Finding]] = defaultdict(dict)
@@ -191,7 +191,7 @@ class Cert(Oracle):
         for judge in judges:
             for verdict in judge.verdicts():
                 if isinstance(verdict, Finding):
-                    broken[verdict.origin].setdefault(judge.played.arm, verdict)
-                elif judge.played.arm in accused(arms):
+                    broken[verdict.origin].setdefault(judge.runs.arm, verdict)
+                elif judge.runs.arm in accused(arms):
                     others.append(verdict)
         return (*blamed(arms, broken), *others)

@@ -18,7 +18,7 @@ from typing import ClassVar, Final
 
 from oracles.framework.comparison import Aspect, Comparison, Location, compare
 from oracles.framework.difference_text import worded
-from oracles.framework.relations import BRIEFLY, PLAINLY, MetamorphicRelation, Played, QueryVariant, Unanswered
+from oracles.framework.relations import BRIEFLY, PLAINLY, ArmRuns, MetamorphicRelation, MissingRun, QueryVariant
 from oracles.model.case import Case
 from oracles.model.finding import Evidence, Finding, as_all_do, pairs_of
 from oracles.model.mode import Mode
@@ -44,14 +44,14 @@ class Metamorphic(Oracle):
     needs_another_arm: ClassVar[bool] = False
 
     @abstractmethod
-    def claims(self, played: Played) -> Iterator[MetamorphicRelation]:
-        """Yield the relations that must hold for the case. May call `played.seen` for results of other queries."""
+    def relations(self, arm_runs: ArmRuns) -> Iterator[MetamorphicRelation]:
+        """Yield the relations that must hold for the case. `arm_runs.observation` returns results of other queries."""
 
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
         """Return a finding for each relation that an arm violates, or a request for runs."""
         if not any(case in (sample if len(arms) > 1 else sample.alone) for sample in self.samples):
             return (NotApplicable(),) * len(accused(arms))
-        judges = [_Judge(self, Played(case, arm, observations)) for arm in arms]
+        judges = [_Judge(self, ArmRuns(case, arm, observations)) for arm in arms]
         wanted = [judge.more() for judge in judges]
         if missing := dict.fromkeys(run for more in wanted for run in more.runs):
             return More(tuple(missing), frozenset().union(*(more.symptoms for more in wanted)))
@@ -60,8 +60,8 @@ class Metamorphic(Oracle):
         for judge in judges:
             for verdict in judge.verdicts():
                 if isinstance(verdict, Finding):
-                    broken[verdict.origin].setdefault(judge.played.arm, verdict)
-                elif judge.played.arm in accused(arms):
+                    broken[verdict.origin].setdefault(judge.runs.arm, verdict)
+                elif judge.runs.arm in accused(arms):
                     others.append(verdict)
         return (*blamed(arms, broken), *others)
 
@@ -79,95 +79,105 @@ class _Judge:
     """An oracle's relations on one arm."""
 
     oracle: Metamorphic
-    played: Played
+    runs: ArmRuns
 
     def more(self) -> More:
         """Return the missing runs: those of the relations, and repetitions for relations that do not hold."""
         try:
-            claims = self._claims()
-        except Unanswered as asked:
-            return More((self.played.run(asked.way),))
-        if missing := self._unseen(claims):
+            relations = self._relations()
+        except MissingRun as error:
+            return More((self.runs.run(error.variant),))
+        if missing := self._missing(relations):
             return More(missing)
-        doubtful = [claim for claim in claims if self._is_doubtful(claim)]
-        return More(self._unseen(doubtful, repetition=1), frozenset(claim.name for claim in doubtful))
+        doubtful = [relation for relation in relations if self._is_doubtful(relation)]
+        return More(self._missing(doubtful, repetition=1), frozenset(relation.name for relation in doubtful))
 
-    def _unseen(self, claims: Sequence[MetamorphicRelation], repetition: int = 0) -> tuple[Run, ...]:
-        runs = (self.played.run(way, repetition) for claim in claims for way in claim.asked)
-        return tuple(run for run in runs if run not in self.played.observations)
+    def _missing(self, relations: Sequence[MetamorphicRelation], repetition: int = 0) -> tuple[Run, ...]:
+        runs = (self.runs.run(variant, repetition) for relation in relations for variant in relation.variants)
+        return tuple(run for run in runs if run not in self.runs.observations)
 
     def verdicts(self) -> Iterator[Verdict]:
         """Yield the verdicts on all relations, and the number of judged statements. Needs all runs."""
         compared: set[int] = set()
         answers: set[tuple[QueryVariant, int]] = set()
-        for claim in self._claims():
-            if self._is_idle(claim):
+        for relation in self._relations():
+            if self._lacks_settings(relation):
                 continue
-            comparison = self._compared(claim)
-            agreed = comparison.compared & claim.steps
+            comparison = self._comparison(relation)
+            agreed = comparison.compared & relation.steps
             compared |= agreed
-            answers |= {(way, step) for way in (claim.left, claim.right) if way != QueryVariant() for step in agreed}
-            unclear = claim.steps - comparison.compared
-            failed = [place for place in comparison.places if place.step in claim.steps and place.aspect not in _ROWS]
+            answers |= {
+                (variant, step)
+                for variant in (relation.left, relation.right)
+                if variant != QueryVariant()
+                for step in agreed
+            }
+            unclear = relation.steps - comparison.compared
+            failed = [
+                place for place in comparison.places if place.step in relation.steps and place.aspect not in _ROWS
+            ]
             if unclear or any(place.aspect is Aspect.OUTCOME for place in failed):
-                yield Inconclusive(f"{claim.name}: a variant was not executed to its end")
-            yield from (self._settled(claim, place) for place in self._broken_at(claim))
+                yield Inconclusive(f"{relation.name}: a variant was not executed to its end")
+            yield from (self._verdict(relation, place) for place in self._broken_at(relation))
         yield Agree(len(compared), len(answers))
 
-    def _claims(self) -> list[MetamorphicRelation]:
-        return list(self.oracle.claims(self.played))
+    def _relations(self) -> list[MetamorphicRelation]:
+        return list(self.oracle.relations(self.runs))
 
-    def _compared(self, claim: MetamorphicRelation, repetition: int = 0) -> Comparison:
-        left, right = (self.played.seen(way, repetition) for way in (claim.left, claim.right))
-        return compare(_unordered(self.played.case), self._modes(claim.left), left, right)
+    def _comparison(self, relation: MetamorphicRelation, repetition: int = 0) -> Comparison:
+        left, right = (self.runs.observation(variant, repetition) for variant in (relation.left, relation.right))
+        return compare(_unordered(self.runs.case), self._modes(relation.left), left, right)
 
-    def _modes(self, way: QueryVariant) -> tuple[Mode, ...]:
+    def _modes(self, variant: QueryVariant) -> tuple[Mode, ...]:
         """Return the modes that determine how rows of this variant are compared."""
-        return () if PLAINLY in way.modes else self.played.case.modes
+        return () if PLAINLY in variant.modes else self.runs.case.modes
 
-    def _broken_at(self, claim: MetamorphicRelation, repetition: int = 0) -> list[Location]:
-        places = self._compared(claim, repetition).places
-        return [place for place in places if place.step in claim.steps and place.aspect in _ROWS]
+    def _broken_at(self, relation: MetamorphicRelation, repetition: int = 0) -> list[Location]:
+        places = self._comparison(relation, repetition).places
+        return [place for place in places if place.step in relation.steps and place.aspect in _ROWS]
 
-    def _is_doubtful(self, claim: MetamorphicRelation) -> bool:
+    def _is_doubtful(self, relation: MetamorphicRelation) -> bool:
         """Return whether a relation does not hold."""
-        return not self._is_idle(claim) and bool(self._broken_at(claim))
+        return not self._lacks_settings(relation) and bool(self._broken_at(relation))
 
-    def _is_idle(self, claim: MetamorphicRelation) -> bool:
+    def _lacks_settings(self, relation: MetamorphicRelation) -> bool:
         """Return whether the arm lacks settings of the right variant, so that both variants may be the same run.
 
         Settings that the left variant lacks as well are modes of the case.
         """
-        left, right = (set(self.played.seen(way).lacking) for way in (claim.left, claim.right))
+        left, right = (set(self.runs.observation(variant).lacking) for variant in (relation.left, relation.right))
         return bool(right - left)
 
-    def _settled(self, claim: MetamorphicRelation, place: Location) -> Finding | Unstable:
+    def _verdict(self, relation: MetamorphicRelation, place: Location) -> Finding | Unstable:
         assert place.step is not None
-        said = worded(_unordered(self.played.case), place, *map(self.played.seen, (claim.left, claim.right)))
-        if place not in self._broken_at(claim, repetition=1) or any(self._unsteady(way, place) for way in claim.asked):
-            return Unstable(f"{claim.name}: not in each run", place.step, (said.expected, said.actual))
-        beside = tuple(self._beside(way, place.step) for way in claim.asked if way != QueryVariant())
+        text = worded(_unordered(self.runs.case), place, *map(self.runs.observation, (relation.left, relation.right)))
+        unsteady = any(self._unsteady(variant, place) for variant in relation.variants)
+        if unsteady or place not in self._broken_at(relation, repetition=1):
+            return Unstable(f"{relation.name}: not in each run", place.step, (text.expected, text.actual))
+        evidence = tuple(
+            self._evidence(variant, place.step) for variant in relation.variants if variant != QueryVariant()
+        )
         return Finding(
             oracle=self.oracle.name,
-            arms=(self.played.arm, self.played.arm),
-            origin=claim.name,
+            arms=(self.runs.arm, self.runs.arm),
+            origin=relation.name,
             step=place.step,
-            summary=f"{said.summary}: {claim.name}",
-            expected="\n".join([said.expected, *(f"query: {each.sql}" for each in beside[:-1])]),
-            actual=f"{said.actual}\nquery: {beside[-1].sql}",
-            beside=beside,
+            summary=f"{text.summary}: {relation.name}",
+            expected="\n".join([text.expected, *(f"query: {each.sql}" for each in evidence[:-1])]),
+            actual=f"{text.actual}\nquery: {evidence[-1].sql}",
+            beside=evidence,
         )
 
-    def _unsteady(self, way: QueryVariant, place: Location) -> bool:
+    def _unsteady(self, variant: QueryVariant, place: Location) -> bool:
         """Return whether a variant's rows differ from those of its repetition, or could not be compared with them."""
-        once, again = self.played.seen(way), self.played.seen(way, repetition=1)
-        compared = compare(_unordered(self.played.case), self._modes(way), once, again)
+        once, again = self.runs.observation(variant), self.runs.observation(variant, repetition=1)
+        compared = compare(_unordered(self.runs.case), self._modes(variant), once, again)
         return compared.differs_at(replace(place, aspect=Aspect.ROWS)) is not False
 
-    def _beside(self, way: QueryVariant, step: int) -> Evidence:
-        shown = (mode for mode in way.modes if mode not in (BRIEFLY, PLAINLY))
+    def _evidence(self, variant: QueryVariant, step: int) -> Evidence:
+        shown = (mode for mode in variant.modes if mode not in (BRIEFLY, PLAINLY))
         settings = tuple(setting for mode in shown for setting in mode.settings)
-        return Evidence(dict(way.queries)[step], settings + way.settings, plainly=PLAINLY in way.modes)
+        return Evidence(dict(variant.queries)[step], settings + variant.settings, plainly=PLAINLY in variant.modes)
 
 
 def _unordered(case: Case) -> Case:

@@ -18,7 +18,7 @@ BRIEFLY: Final = Mode("briefly", (("statement_timeout", "1500ms"),))
 PLAINLY: Final = Mode("plainly", BRIEFLY.settings, Protocol.SIMPLE)
 _NOTHING: Final = "SELECT"
 _PARAMETER: Final = re.compile(r"\$\d+")
-Made = TypeVar("Made")
+T = TypeVar("T")
 _FLOATS: Final = frozenset({"700", "701"})  # type OIDs of float4 and float8, whose sums depend on the order of rows
 
 
@@ -55,21 +55,21 @@ class MetamorphicRelation:
     between: tuple[QueryVariant, ...] = ()
 
     @property
-    def asked(self) -> tuple[QueryVariant, ...]:
+    def variants(self) -> tuple[QueryVariant, ...]:
         """Return all variants in order of execution."""
         return (self.left, *self.between, self.right)
 
 
-class Unanswered(Exception):  # a signal, no error
+class MissingRun(Exception):  # a signal, no error
     """Signal that a relation depends on a variant that was not executed yet."""
 
-    def __init__(self, way: QueryVariant) -> None:
+    def __init__(self, variant: QueryVariant) -> None:
         super().__init__()
-        self.way = way
+        self.variant = variant
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class ArmRuns:
     """The runs of a case on one arm, from which relations are built."""
 
     case: Case
@@ -83,7 +83,7 @@ class Played:
 
     def _successful(self) -> dict[int, str]:
         """Return the successful queries by position. A failing one may end a transaction, so it stays in the case."""
-        steps = zip(self.case.all_steps, self.seen(QueryVariant()).steps, strict=True)
+        steps = zip(self.case.all_steps, self.observation(QueryVariant()).steps, strict=True)
         return {
             position: step.sql
             for position, (step, seen) in enumerate(steps)
@@ -96,7 +96,7 @@ class Played:
         These return no floating-point numbers, and none of several equal but distinguishable values, such as 1.0 and
         1.00.
         """
-        steps, loose, queries = self.seen(QueryVariant()).steps, loose_types(self.case.all_steps), self.queries()
+        steps, loose, queries = self.observation(QueryVariant()).steps, loose_types(self.case.all_steps), self.queries()
         shown = {position: {column.type for column in steps[position].columns} for position in queries}
         return {
             position: sql
@@ -104,7 +104,7 @@ class Played:
             if _FLOATS.isdisjoint(shown[position]) and is_tight(sql, shown[position], loose)
         }
 
-    def tight(self, made: Mapping[int, Made], query: Callable[[Made], str]) -> dict[int, Made]:
+    def tight(self, made: Mapping[int, T], query: Callable[[T], str]) -> dict[int, T]:
         """Return the entries of `made` whose query result does not depend on the choice among distinguishable values.
 
         The query counts rows or returns rows as stored.
@@ -112,12 +112,12 @@ class Played:
         loose = loose_types(self.case.all_steps)
         return {position: each for position, each in made.items() if is_tight(query(each), (), loose)}
 
-    def way(self, queries: Mapping[int, str], *modes: Mode) -> QueryVariant:
+    def variant(self, queries: Mapping[int, str], *modes: Mode) -> QueryVariant:
         """Return the variant with these queries; other queries are empty, unless they fail or have parameters."""
         empty = {position: _NOTHING for position in self._successful() if not self.case.all_steps[position].params}
         return QueryVariant(tuple(sorted((empty | dict(queries)).items())), modes or (BRIEFLY,))
 
-    def claims(
+    def relations(
         self,
         pairs: Mapping[int, tuple[str, str]],
         names: str | Mapping[int, str],
@@ -127,22 +127,24 @@ class Played:
 
         All of them share two runs. There is one relation for each name of a step.
         """
-        asked = {step: pair for step, pair in pairs.items() if all(self._can_ask(step, sql) for sql in pair)}
+        usable = {
+            step: pair for step, pair in pairs.items() if all(self._uses_all_parameters(step, sql) for sql in pair)
+        }
         if settings:  # with settings a step is several statements, which cannot have parameters
-            asked = {step: pair for step, pair in asked.items() if not self.case.all_steps[step].params}
-        left, right = (self.way({step: pair[side] for step, pair in asked.items()}, PLAINLY) for side in (0, 1))
-        named = {step: names if isinstance(names, str) else names[step] for step in asked}
+            usable = {step: pair for step, pair in usable.items() if not self.case.all_steps[step].params}
+        left, right = (self.variant({step: pair[side] for step, pair in usable.items()}, PLAINLY) for side in (0, 1))
+        named = {step: names if isinstance(names, str) else names[step] for step in usable}
         for name in sorted(set(named.values())):
-            steps = frozenset(step for step in asked if named[step] == name)
+            steps = frozenset(step for step in usable if named[step] == name)
             yield MetamorphicRelation(name, steps, left, replace(right, settings=settings))
 
-    def claim_of(self, name: str, queries: Mapping[int, str], *modes: Mode) -> Iterator[MetamorphicRelation]:
+    def relation_to_case(self, name: str, queries: Mapping[int, str], *modes: Mode) -> Iterator[MetamorphicRelation]:
         """Yield the relation between these queries and the case's own, if any can be executed."""
-        asked = {step: sql for step, sql in queries.items() if self._can_ask(step, sql)}
-        if asked:
-            yield MetamorphicRelation(name, frozenset(asked), QueryVariant(), self.way(asked, *modes))
+        usable = {step: sql for step, sql in queries.items() if self._uses_all_parameters(step, sql)}
+        if usable:
+            yield MetamorphicRelation(name, frozenset(usable), QueryVariant(), self.variant(usable, *modes))
 
-    def _can_ask(self, step: int, sql: str) -> bool:
+    def _uses_all_parameters(self, step: int, sql: str) -> bool:
         """Return whether a query uses all parameters of its step.
 
         The server cannot infer the types of unused ones.
@@ -150,16 +152,16 @@ class Played:
         given = self.case.all_steps[step]
         return not given.params or set(_PARAMETER.findall(sql)) == set(_PARAMETER.findall(given.sql))
 
-    def run(self, way: QueryVariant, repetition: int = 0) -> Run:
+    def run(self, variant: QueryVariant, repetition: int = 0) -> Run:
         """Return the run of a variant."""
-        return Run(self.arm, (*self.case.modes, *way.modes), instead=way.statements, repetition=repetition)
+        return Run(self.arm, (*self.case.modes, *variant.modes), instead=variant.statements, repetition=repetition)
 
-    def seen(self, way: QueryVariant, repetition: int = 0) -> CaseObservation:
+    def observation(self, variant: QueryVariant, repetition: int = 0) -> CaseObservation:
         """Return the observation of a variant.
 
-        Raises Unanswered if it was not executed yet. Its run is then requested, and the relations are built again.
+        Raises MissingRun if it was not executed yet. Its run is then requested, and the relations are built again.
         """
-        run = self.run(way, repetition)
+        run = self.run(variant, repetition)
         if run not in self.observations:
-            raise Unanswered(way)
+            raise MissingRun(variant)
         return self.observations[run]
