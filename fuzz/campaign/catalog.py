@@ -1,15 +1,15 @@
 """Catalog of campaigns: numbered directories, each with a store and reproducers."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from fuzz import workdir
 from fuzz.campaign.spec_findings import SpecFinding, spec_findings
 from fuzz.campaign.store import FILE, Store
 from fuzz.campaign.stored_doubt import StoredDoubt
-from fuzz.errors import CaseError
+from fuzz.errors import CaseError, PgduelError
 from fuzz.triage.stored_finding import StoredFinding
 
 _Record = TypeVar("_Record")
@@ -54,6 +54,19 @@ def opened(directory: Path) -> Iterator[Store]:
         yield store
     finally:
         store.close()
+
+
+def last_seed(arms: Mapping[str, Any]) -> int:
+    """Return the highest seed of all campaigns on these arms, as `Store.begin` records them; 0 if there are none.
+
+    Stores that cannot be read do not count.
+    """
+    seeds = [0]
+    for directory in all_campaigns():
+        with suppress(PgduelError), opened(directory) as store:
+            if store.begun and store.arms == arms:
+                seeds.append(store.plan.seed)
+    return max(seeds)
 
 
 def find_finding(name: str) -> tuple[Path, StoredFinding]:

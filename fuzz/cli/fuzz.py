@@ -19,7 +19,7 @@ from fuzz.sources.context import UserInput
 from fuzz.sources.workloads import require_workload, workloads_for
 
 DEFAULT_MINUTES = 5.0
-DEFAULT_SEED = 1  # fixed, so that runs repeat; it is printed with every result
+FIRST_SEED = 1  # of campaigns on the same builds
 _PANEL = "What runs"
 
 
@@ -42,7 +42,8 @@ def fuzz(
         int | None,
         typer.Option(
             metavar="N",
-            help="Cases are a function of it: equal seeds run equal cases. Default: 1.",
+            help="Cases are a function of it: equal seeds run equal cases. Default: the one after the last campaign's "
+            "on the same builds, or 1.",
             rich_help_panel=_PANEL,
         ),
     ] = None,
@@ -103,7 +104,7 @@ def fuzz(
         directory = campaign_named(resume)
         with opened(directory) as store:
             plan = store.plan.extended(minutes, cases)
-    summary = conduct(directory, plan, workers, console)
+    summary = conduct(directory, plan, workers, console, new_seed=resume is None and seed is None)
     write_json(json_file, summary.to_json())
     if summary.missed:
         raise CanaryMissed(summary.missed)
@@ -127,5 +128,5 @@ def _new_plan(
         raise CaseError("a generator is named twice")
     if minutes is None and cases is None:
         minutes = DEFAULT_MINUTES
-    seed = DEFAULT_SEED if seed is None else seed
+    seed = FIRST_SEED if seed is None else seed
     return Plan(seed, names, minutes, cases, stop_at_first, arms.with_referee(), given)

@@ -11,7 +11,7 @@ from fuzz import workdir
 from fuzz.campaign.attached import attached
 from fuzz.campaign.campaign import Campaign, Environment
 from fuzz.campaign.canaries import counts, plant_all, require_caught
-from fuzz.campaign.catalog import new_campaign, opened
+from fuzz.campaign.catalog import last_seed, new_campaign, opened
 from fuzz.campaign.health import complaints
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import Pool
@@ -34,14 +34,19 @@ from fuzz.sources.workloads import workload_named
 from oracles.model.oracle import all_oracles
 
 
-def conduct(directory: Path | None, plan: Plan, workers: int, console: Console) -> Summary:
-    """Run the plan in a new campaign, or in the directory of one that is resumed. Raises PgduelError."""
+def conduct(directory: Path | None, plan: Plan, workers: int, console: Console, *, new_seed: bool = False) -> Summary:
+    """Run the plan in a new campaign, or in the directory of one that is resumed. Raises PgduelError.
+
+    With `new_seed`, the plan gets a higher seed than all campaigns on these builds had, so that its cases are new.
+    """
     options = plan.arms
     limit = plan.limits.seconds
     with display(console, limit) as shown:
         specs = options.specs(shown.progress)
         with open_arms(specs, shown.progress, allow_same_build=options.same_build_wanted) as arms:
             facts = arms_json(specs, [arm.build.key for arm in arms])
+            if new_seed:
+                plan = replace(plan, seed=max(plan.seed, last_seed(facts) + 1))
             directory = directory or new_campaign()
             with opened(directory) as store:
                 store.begin(plan, facts)
