@@ -71,6 +71,6 @@ class ExecutionCost(CostOracle):
     canaries: ClassVar[tuple[Canary, ...]] = (Canary("run_slowly", _CANARY), Canary("read_again", _CANARY))
     pair = _ExecutionCostPair
 
-    def looks(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
+    def own_runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
         """Return the explained runs of a share of cases."""
         return explained_runs(case, arms)

@@ -157,7 +157,7 @@ class Plan(Sampled):
     needs_equal_plans: ClassVar[bool] = True
     pair = _PlanPair
 
-    def looks(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
+    def own_runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
         """Return the planned runs of a sample of cases."""
         return planned_runs(case, arms)
 

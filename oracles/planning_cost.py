@@ -55,6 +55,6 @@ class PlanningCost(CostOracle):
     canaries: ClassVar[tuple[Canary, ...]] = (Canary("plan_slowly", _CANARY), Canary("plan_hungrily", _CANARY))
     pair = _PlanningCostPair
 
-    def looks(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
+    def own_runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
         """Return the planned runs of a share of cases."""
         return planned_runs(case, arms)

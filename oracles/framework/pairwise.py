@@ -47,15 +47,15 @@ class Sampled(Pairwise):
     """A pairwise oracle with additional runs in a share of the cases; other cases are not applicable."""
 
     @abstractmethod
-    def looks(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
+    def own_runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
         """Return the oracle's own runs of the case; none if the case is not in its sample."""
 
     def runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
         """Return the plain runs, and the oracle's own."""
-        return duel(case, arms) + self.looks(case, arms)
+        return duel(case, arms) + self.own_runs(case, arms)
 
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
         """Return verdicts on each other arm, compared with `arms[0]`, if the case is in the sample."""
-        if not self.looks(case, arms):
+        if not self.own_runs(case, arms):
             return (NotApplicable(),) * len(arms[1:])
         return super().judge(case, arms, observations)

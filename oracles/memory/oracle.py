@@ -207,7 +207,7 @@ class Memory(Sampled):
     canaries: ClassVar[tuple[Canary, ...]] = (Canary("outgrow", _CANARY), Canary("spill", _CANARY))
     pair = _MemoryPair
 
-    def looks(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
+    def own_runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
         """Return the explained runs of a sample of cases."""
         return explained_runs(case, arms)
 

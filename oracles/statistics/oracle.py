@@ -112,7 +112,7 @@ class Statistics(Sampled):
     canaries: ClassVar[tuple[Canary, ...]] = (Canary("scale_estimate", _CANARY), Canary("change_null_frac", _CANARY))
     pair = _Pair
 
-    def looks(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
+    def own_runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
         """Return a run on each arm that reads statistics and rows, if the case analyzes a foreign table."""
         if not _tables(case) or not any(step.sql.startswith(_FOREIGN) for step in case.all_steps):
             return ()

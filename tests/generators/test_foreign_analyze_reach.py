@@ -35,7 +35,7 @@ def census(executor: Executor) -> Census:
     census = Census()
     for index in range(CASES):
         case = case_of(CaseId(11, "foreign_analyze", index), Scale())
-        (run,) = Statistics().looks(case, ("only",))
+        (run,) = Statistics().own_runs(case, ("only",))
         observed = executor.observe(case, [run])[run]
         for step, seen in zip(case.all_steps, observed.steps, strict=True):
             census.steps += 1

@@ -62,7 +62,7 @@ def test_sound_samples_are_hardly_ever_doubted(
     suspicions = runs = 0
     while runs < RUNS:
         case = analyzed(METHODS[runs // AT_ONCE % len(METHODS)])
-        (run,) = Statistics().looks(case, ("alarms",))
+        (run,) = Statistics().own_runs(case, ("alarms",))
         found = analyses(case, executor.observe(case, [run])[run]) or {}
         assert found  # a slow machine may have cost some a timeout
         for each in found.values():

@@ -147,9 +147,9 @@ def test_what_was_not_analyzed_is_not_judged() -> None:
 
 def test_only_cases_with_foreign_tables_are_looked_at() -> None:
     local = replace(CASE, scene=(Step("CREATE TABLE far (n integer)"),))
-    assert Statistics().looks(local, ("master", "patched")) == ()
+    assert Statistics().own_runs(local, ("master", "patched")) == ()
 
 
 def test_statistics_are_read_where_the_query_stands() -> None:
-    (run, _) = Statistics().looks(CASE, ("master", "patched"))
+    (run, _) = Statistics().own_runs(CASE, ("master", "patched"))
     assert run.instead == ((1, "ANALYZE VERBOSE far"), (2, "SELECT * FROM pgduel_tools.analyzed('far')"))
