@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 from oracles.explain.shape import plan_kinds, plan_shape
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.comparison import Aspect, Comparison, Location, compare, stored_count
-from oracles.framework.difference_text import outcome_text, worded
+from oracles.framework.difference_text import difference_text, outcome_text
 from oracles.framework.other_plans import OTHER_PLANS
 from oracles.framework.pairwise import REPETITIONS, Pair, Pairwise
 from oracles.model.case import Kind, Step
@@ -55,8 +55,8 @@ class _ResultPair(Pair):
 
     def _with_sides(self, verdict: Unstable | Inconclusive, place: Location) -> Unstable | Inconclusive:
         """Return a doubt with its step, and with what the arms returned in their first runs."""
-        said = worded(self.case, place, *map(self._seen, (self.reference, self.suspect)))
-        return replace(verdict, step=place.step, sides=(said.expected, said.actual))
+        text = difference_text(self.case, place, *map(self._seen, (self.reference, self.suspect)))
+        return replace(verdict, step=place.step, sides=(text.expected, text.actual))
 
     def _reference_differs(self, place: Location, runs: Iterable[Run]) -> Unstable | None:
         for run in runs:
@@ -100,16 +100,16 @@ class _ResultPair(Pair):
     def _finding(self, place: Location, how_often: str = "") -> Finding:
         arms = (self.reference, self.suspect)
         ours, theirs = map(self._seen, arms)
-        said = worded(self.case, place, ours, theirs)
+        text = difference_text(self.case, place, ours, theirs)
         shapes = [f"\nplan: {plan_shape(plan)}" for plan in self._plans(place)] or ["", ""]
         return Finding(
             oracle=Result.name,
             arms=arms,
             origin=self._symptom(place) + self._under_plan(place),
             step=place.step,
-            summary=said.summary + how_often,
-            expected=said.expected + shapes[0],
-            actual=said.actual + shapes[1],
+            summary=text.summary + how_often,
+            expected=text.expected + shapes[0],
+            actual=text.actual + shapes[1],
         )
 
     def _plans(self, place: Location) -> list[Mapping[str, Any] | None]:

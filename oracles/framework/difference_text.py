@@ -16,7 +16,7 @@ WIDTH_SHOWN: Final = 300  # characters of a row or a message
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class DifferenceText:
     """The text of a difference: one line, and the behaviour of either side."""
 
     summary: str
@@ -63,30 +63,31 @@ def outcome_text(seen: Observation) -> str:
     return seen.sqlstate or seen.outcome.value
 
 
-def worded(case: Case, place: Location, left: CaseObservation, right: CaseObservation) -> Wording:
+def difference_text(case: Case, place: Location, left: CaseObservation, right: CaseObservation) -> DifferenceText:
     """Return the text of the difference at this place."""
     if place.step is None:
         ours, theirs = dict(left.digests).get(place.reported), dict(right.digests).get(place.reported)
         summary = f"after the case: {place.reported} differs in {place.aspect}"
-        return Wording(summary, ours or "is not there", theirs or "is not there")
+        return DifferenceText(summary, ours or "is not there", theirs or "is not there")
     before, after = left.steps[place.step], right.steps[place.step]
     if place.aspect in (Aspect.ROWS, Aspect.ROW_COUNT):
-        said = _rows_worded(reading(case.all_steps[place.step], case.modes), before, after)
+        text = _rows_text(reading(case.all_steps[place.step], case.modes), before, after)
     elif place.aspect in (Aspect.MESSAGES, Aspect.TEXTS):
-        said = Wording(f"differs in {place.aspect}", _messages_beyond(before, after), _messages_beyond(after, before))
+        ours, theirs = _messages_beyond(before, after), _messages_beyond(after, before)
+        text = DifferenceText(f"differs in {place.aspect}", ours, theirs)
     else:
         as_text = _AS_TEXT[place.aspect]
-        said = Wording(f"differs in {place.aspect}", as_text(before), as_text(after))
-    return Wording(f"step {place.step}: {said.summary}", said.expected, said.actual)
+        text = DifferenceText(f"differs in {place.aspect}", as_text(before), as_text(after))
+    return DifferenceText(f"step {place.step}: {text.summary}", text.expected, text.actual)
 
 
-def _rows_worded(how: Reading, before: Observation, after: Observation) -> Wording:
+def _rows_text(how: Reading, before: Observation, after: Observation) -> DifferenceText:
     ours, theirs = row_multiset(before.rows), row_multiset(after.rows)
     if how is Reading.SEQUENCE and ours == theirs:
-        return _order_worded(before.rows, after.rows)
+        return _order_text(before.rows, after.rows)
     missing, surplus = ours - theirs, theirs - ours
     rows = "1 row" if missing.total() == 1 else f"{missing.total()} rows"
-    return Wording(
+    return DifferenceText(
         f"{rows} missing, {surplus.total()} surplus, of {len(before.rows)}",
         _lines("these rows, which are missing", missing),
         _lines("these rows, which are surplus", surplus),
@@ -102,10 +103,10 @@ def _lines(what: str, rows: Counter[bytes]) -> str:
     return "\n".join([f"{what}:", *shown[:ROWS_SHOWN], *more])
 
 
-def _order_worded(before: Sequence[bytes], after: Sequence[bytes]) -> Wording:
+def _order_text(before: Sequence[bytes], after: Sequence[bytes]) -> DifferenceText:
     pairs = enumerate(zip_longest(before, after))
     first = next(position for position, (ours, theirs) in pairs if ours != theirs)
-    return Wording(
+    return DifferenceText(
         f"same rows in another order, from row {first} of {len(before)}",
         "\n".join(_from(before, first)),
         "\n".join(_from(after, first)),
@@ -125,8 +126,8 @@ def _outcome(seen: Observation) -> str:
 
 def _messages_beyond(seen: Observation, other: Observation) -> str:
     beyond = Counter(seen.messages) - Counter(other.messages)
-    said = [f"{each.severity} {each.sqlstate}: {_shortened(each.text)}" for each in beyond.elements()]
-    return "\n".join(said[:ROWS_SHOWN]) or "no others"
+    lines = [f"{each.severity} {each.sqlstate}: {_shortened(each.text)}" for each in beyond.elements()]
+    return "\n".join(lines[:ROWS_SHOWN]) or "no others"
 
 
 _AS_TEXT: Final[Mapping[Aspect, Callable[[Observation], str]]] = {

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from oracles.framework.comparison import Aspect, Comparison, Location, compare
-from oracles.framework.difference_text import worded
+from oracles.framework.difference_text import difference_text
 from oracles.framework.relations import BRIEFLY, PLAINLY, ArmRuns, MetamorphicRelation, MissingRun, QueryVariant
 from oracles.model.case import Case
 from oracles.model.finding import Evidence, Finding, as_all_do, pairs_of
@@ -150,7 +150,8 @@ class _Judge:
 
     def _verdict(self, relation: MetamorphicRelation, place: Location) -> Finding | Unstable:
         assert place.step is not None
-        text = worded(_unordered(self.runs.case), place, *map(self.runs.observation, (relation.left, relation.right)))
+        left, right = map(self.runs.observation, (relation.left, relation.right))
+        text = difference_text(_unordered(self.runs.case), place, left, right)
         unsteady = any(self._unsteady(variant, place) for variant in relation.variants)
         if unsteady or place not in self._broken_at(relation, repetition=1):
             return Unstable(f"{relation.name}: not in each run", place.step, (text.expected, text.actual))

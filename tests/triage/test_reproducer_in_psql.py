@@ -106,7 +106,7 @@ def psql(arm: Arm, case: Case, options: str = "", finding: Finding = NOTHING) ->
 
 
 def digests_shown(output: str) -> dict[str, str]:
-    """Return name -> digest, worded as pgduel's own."""
+    """Return name -> digest, in the form of pgduel's own."""
     shown = output[output.rindex("ORDER BY relname") :]
     return {
         name: (count if used == "t" else f"{count} unused")
