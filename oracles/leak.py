@@ -34,8 +34,8 @@ def outgrown(suspect: Sequence[Resources], other: Sequence[Resources]) -> Iterat
     """Yield each quantity that grows steadily on the suspect, and faster than on the other arm."""
     others = _held(other)
     for quantity, values in _held(suspect).items():
-        later = _settled(values)
-        gained, others_gain = _gain(later), _gain(_settled(others.get(quantity, ())))
+        later = _after_warm_up(values)
+        gained, others_gain = _gain(later), _gain(_after_warm_up(others.get(quantity, ())))
         steadily = len(later) > 1 and all(before < after for before, after in pairwise(later))
         if steadily and gained > FASTER * others_gain:
             yield quantity
@@ -54,7 +54,7 @@ def _held(resources: Sequence[Resources]) -> dict[str, tuple[int, ...]]:
     } | {f"memory context {name}": tuple(each.contexts.get(name, (0, 0))[1] for each in resources) for name in contexts}
 
 
-def _settled(values: Sequence[int]) -> Sequence[int]:
+def _after_warm_up(values: Sequence[int]) -> Sequence[int]:
     """Return the values without the first third, in which caches fill."""
     return values[len(values) // 3 :]
 

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Final
 from oracles.explain.nodes import Node, plans
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.pairwise import REPETITIONS, Pair, Sampled
-from oracles.framework.planned import PLANNED, planned_again, planned_runs, planned_steps
+from oracles.framework.planned import PLANNED, planned_run, planned_runs, planned_steps
 from oracles.model.case import Case
 from oracles.model.finding import UNDER_PLAN, Evidence, Finding
 from oracles.model.observation import CaseObservation, Run
@@ -142,10 +142,10 @@ class _PlanPair(Pair):
         )
 
     def _runs(self, stage: Sequence[int]) -> Iterator[Run]:
-        return (planned_again(self.case, arm, number) for arm in (self.reference, self.suspect) for number in stage)
+        return (planned_run(self.case, arm, number) for arm in (self.reference, self.suspect) for number in stage)
 
     def _seen(self, arm: str, repetition: int = 0) -> CaseObservation:
-        return self.observations[planned_again(self.case, arm, repetition)]
+        return self.observations[planned_run(self.case, arm, repetition)]
 
 
 class Plan(Sampled):

@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 from oracles.explain.nodes import planning_time
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.cost import Cost, CostOracle, CostPair
-from oracles.framework.planned import PLANNED, planned_again, planned_runs, planned_steps
+from oracles.framework.planned import PLANNED, planned_run, planned_runs, planned_steps
 from oracles.model.case import Case
 from oracles.model.finding import Evidence
 from oracles.model.observation import Run
@@ -35,7 +35,7 @@ class _PlanningCostPair(CostPair):
     costs = COSTS
 
     def first(self, arm: str) -> Run:
-        return planned_again(self.case, arm)
+        return planned_run(self.case, arm)
 
     def round(self, arm: str, others: tuple[tuple[int, str], ...], number: int) -> Run:
         return Run(arm, self.case.modes, plannings=_PLANNINGS, instead=others, repetition=number)

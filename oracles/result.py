@@ -26,11 +26,11 @@ _FIRST, _SERIES = REPETITIONS[0], REPETITIONS[1:]
 class _ResultPair(Pair):
     def judge(self) -> tuple[Verdict, ...] | More:
         difference = self._against_reference(self._run(self.suspect))
-        if difference.places and (missing := self.missing(self._settling_runs(difference))):
+        if difference.places and (missing := self.missing(self._confirming_runs(difference))):
             return More(missing, frozenset(map(self._symptom, difference.places)))
         verdicts: list[Verdict] = []
         for place in difference.places:
-            verdict = self._settled(place)
+            verdict = self._verdict(place)
             if isinstance(verdict, More):
                 return verdict
             verdicts.append(verdict if isinstance(verdict, Finding) else self._with_sides(verdict, place))
@@ -38,7 +38,7 @@ class _ResultPair(Pair):
                 return tuple(verdicts)
         return (*verdicts, *_remaining(difference))
 
-    def _settled(self, place: Location) -> Finding | Unstable | Inconclusive | More:
+    def _verdict(self, place: Location) -> Finding | Unstable | Inconclusive | More:
         if unstable := self._reference_differs(place, self._runs_like_the_first()):
             return unstable
         if self._against_reference(self._run(self.reference, _FIRST)).differs_at(place) is None:
@@ -76,7 +76,7 @@ class _ResultPair(Pair):
     def _seen(self, arm: str) -> CaseObservation:
         return self.observations[self._run(arm)]
 
-    def _settling_runs(self, difference: Comparison) -> Iterator[Run]:
+    def _confirming_runs(self, difference: Comparison) -> Iterator[Run]:
         yield from self._runs_like_the_first()
         yield self._run(self.suspect, _FIRST)
         if any(self._has_plan(place) for place in difference.places):

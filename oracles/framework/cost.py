@@ -66,7 +66,7 @@ class CostPair(Pair):
         verdicts: list[Verdict] = [Inconclusive(obstacle)] if obstacle else []
         for cost in self.costs:
             step = self._worst(cost, steps)
-            judged = self._settled(cost, step) if step is not None else None
+            judged = self._verdict(cost, step) if step is not None else None
             if isinstance(judged, More):
                 return judged
             verdicts += [judged] if judged else []
@@ -88,7 +88,7 @@ class CostPair(Pair):
 
         return max(exceeding(), key=excess, default=None)
 
-    def _settled(self, cost: Cost, step: int) -> Finding | Unstable | More:
+    def _verdict(self, cost: Cost, step: int) -> Finding | Unstable | More:
         """Decide by rounds. They end with the first that stays within the margin."""
         pairs: list[tuple[Node, Node]] = []
         for number in range(1, cost.rounds + 1):

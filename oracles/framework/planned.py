@@ -15,10 +15,10 @@ _PLANNINGS: Final = 2  # the first planning may have to fill caches
 def planned_runs(case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
     """Return a planned run on each arm if the case is in the sample and has a query."""
     wanted = case in PLANNED and any(step.kind is Kind.QUERY for step in case.all_steps)
-    return tuple(planned_again(case, arm) for arm in arms) if wanted else ()
+    return tuple(planned_run(case, arm) for arm in arms) if wanted else ()
 
 
-def planned_again(case: Case, arm: str, repetition: int = 0) -> Run:
+def planned_run(case: Case, arm: str, repetition: int = 0) -> Run:
     """Return the planned run of a case on an arm, or a repetition of it."""
     return Run(arm, case.modes, plannings=_PLANNINGS, repetition=repetition)
 

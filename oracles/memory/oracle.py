@@ -95,15 +95,15 @@ class _MemoryPair(Pair):
     def judge(self) -> tuple[Verdict, ...] | More:
         compared, obstacle = comparable_steps(self._seen(self.reference), self._seen(self.suspect))
         suspected = self._excesses(Variation(), Variation())
-        if suspected and (missing := self.missing(self._settling_runs(suspected))):
+        if suspected and (missing := self.missing(self._confirming_runs(suspected))):
             return More(missing, frozenset(excess.what for excess in suspected))
-        verdicts: list[Verdict] = [self._settled(excess, said) for excess, said in suspected.items()]
+        verdicts: list[Verdict] = [self._verdict(excess, said) for excess, said in suspected.items()]
         if obstacle:
             verdicts.append(Inconclusive(obstacle))
         clean = compared - {excess.step for excess in suspected}
         return (*verdicts, Agree(len(clean))) if clean or not verdicts else tuple(verdicts)
 
-    def _settled(self, excess: Excess, said: tuple[str, str]) -> Finding | Unstable | Inconclusive:
+    def _verdict(self, excess: Excess, said: tuple[str, str]) -> Finding | Unstable | Inconclusive:
         """Return the verdict on an excess, after comparison of each run of the suspect with each of the reference."""
         ways = (Variation(), *_REPETITIONS)
         if not all(excess in self._excesses(ours, theirs) for ours in ways for theirs in ways):
@@ -186,7 +186,7 @@ class _MemoryPair(Pair):
         allowed = min((kilobytes(each.get("work_mem", DEFAULT_WORK_MEM)) for each in settings), default=0)
         return tuple(roomier(self.case, allowed, factor) for factor in _ROOMIER)
 
-    def _settling_runs(self, suspected: Excesses) -> Iterator[Run]:
+    def _confirming_runs(self, suspected: Excesses) -> Iterator[Run]:
         ways = _REPETITIONS + self._roomier()
         yield from (self._run(arm, way) for arm in (self.reference, self.suspect) for way in ways)
         yield from (self._run(self.reference, _probe(excess)) for excess in suspected if excess.what.startswith(PEAK))

@@ -65,16 +65,16 @@ class _Pair(Pair):
         if found is None:
             return (Inconclusive("connection lost"),)
         suspected = {place: doubt for place, doubt in _doubts(found).items() if doubt.chance < LEVEL}
-        if suspected and (missing := self.missing(self._settling_runs())):
+        if suspected and (missing := self.missing(self._confirming_runs())):
             return More(missing, frozenset(_symptom(place, found) for place in suspected))
-        told = {place: self._settled(place, doubt, found) for place, doubt in suspected.items()}
+        told = {place: self._verdict(place, doubt, found) for place, doubt in suspected.items()}
         unseen = sum(each.remote is not None and each.sample is None for each in found.values())
         if unseen:
             return (*told.values(), Inconclusive("remote SQL not seen"))
         clean = found.keys() - {place.step for place in told}
         return (*told.values(), Agree(len(clean))) if clean or not told else tuple(told.values())
 
-    def _settled(self, place: Suspicion, doubt: Doubt, found: Mapping[int, Analysis]) -> Finding | Unstable:
+    def _verdict(self, place: Suspicion, doubt: Doubt, found: Mapping[int, Analysis]) -> Finding | Unstable:
         if not all(self._in_doubt(self.suspect, place, number) for number in _REPETITIONS):
             return Unstable(f"{place.test}: not in all samples")
         if all(self._in_doubt(self.reference, place, number) for number in (0, *_REPETITIONS)):
@@ -98,7 +98,7 @@ class _Pair(Pair):
         told = _doubts({step: each for step, each in found.items() if step == place.step})
         return place in told and told[place].chance < LEVEL
 
-    def _settling_runs(self) -> Iterator[Run]:
+    def _confirming_runs(self) -> Iterator[Run]:
         return (_run(self.case, arm, number) for arm in (self.reference, self.suspect) for number in _REPETITIONS)
 
     def _seen(self, arm: str, repetition: int = 0) -> Mapping[int, Analysis] | None:
