@@ -215,7 +215,8 @@ class Coddtest(Metamorphic):
 
     def relations(self, arm_runs: ArmRuns) -> Iterator[MetamorphicRelation]:
         """Yield a relation for each direction."""
-        plain = {step: sql for step, sql in arm_runs.exact().items() if not arm_runs.case.all_steps[step].params}
+        steps = arm_runs.case.all_steps
+        plain = {step: sql for step, sql in arm_runs.exact_queries().items() if not steps[step].params}
         answers = _answers(arm_runs, plain)
         made = {step: sql for step, each in answers.items() if (sql := folded(plain[step], each))}
         yield from arm_runs.relation_to_case("a subquery and its value differ", made)

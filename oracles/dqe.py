@@ -49,7 +49,7 @@ class Dqe(Metamorphic):
         """Yield a relation for UPDATE and one for DELETE, for queries outside of transactions."""
         idle = {step for step, seen in enumerate(arm_runs.observation(QueryVariant()).steps) if seen.transaction == "I"}
         found = {step: each for step, sql in arm_runs.queries().items() if step in idle and (each := changes(sql))}
-        made = arm_runs.tight(found, lambda each: each[0])
+        made = arm_runs.with_exact_results(found, lambda each: each[0])
         if not made:
             return
         asked = arm_runs.observation(arm_runs.variant(dict.fromkeys(made, _UNDISTURBED), PLAINLY)).steps

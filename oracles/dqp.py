@@ -36,7 +36,7 @@ class Dqp(Metamorphic):
 
         Its settings apply to the queries only, so that all variants read the same data.
         """
-        known = {position: (sql, sql) for position, sql in arm_runs.exact().items() if is_known(sql)}
+        known = {position: (sql, sql) for position, sql in arm_runs.exact_queries().items() if is_known(sql)}
         for mode in OTHER_PLANS:
             name = f"rows change when plans are {mode.name}"
             yield from arm_runs.relations(known, name, mode.settings)

@@ -266,7 +266,7 @@ class MetamorphicJoins(Metamorphic):
 
     def relations(self, arm_runs: ArmRuns) -> Iterator[MetamorphicRelation]:
         """Yield the relations of outer joins, sides of joins, and features that settings disable."""
-        queries = arm_runs.exact()
+        queries = arm_runs.exact_queries()
         made = {position: rewritten(sql) for position, sql in queries.items()}
         plain = {position for position in queries if not arm_runs.case.all_steps[position].params}
         parts = {position: each.parts for position, each in made.items() if each.parts}

@@ -35,7 +35,7 @@ class Norec(Metamorphic):
     def relations(self, arm_runs: ArmRuns) -> Iterator[MetamorphicRelation]:
         """Yield the relation between both counts of rows."""
         made = {step: pair for step, sql in arm_runs.queries().items() if (pair := counts(sql)) is not None}
-        pairs = arm_runs.tight(made, lambda pair: pair[0])
+        pairs = arm_runs.with_exact_results(made, lambda pair: pair[0])
         yield from arm_runs.relations(pairs, "WHERE selects another number of rows than meet it")
 
 

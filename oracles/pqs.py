@@ -136,7 +136,7 @@ class Pqs(Metamorphic):
         """Yield the relation between the pivot rows and the query that must return them."""
         plain = {step: sql for step, sql in arm_runs.queries().items() if not arm_runs.case.all_steps[step].params}
         found = {step: each for step, sql in plain.items() if (each := pivots(sql)) is not None}
-        made = arm_runs.tight(found, lambda each: each.filtered)
+        made = arm_runs.with_exact_results(found, lambda each: each.filtered)
         picking = arm_runs.variant({step: each.pick() for step, each in made.items()}, PLAINLY)
         rows = _single_rows(arm_runs, picking, made)
         check = arm_runs.variant({step: made[step].truths(row) for step, row in rows.items()}, PLAINLY)

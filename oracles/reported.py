@@ -39,7 +39,7 @@ class Reported(Metamorphic):
         steps = arm_runs.case.all_steps
         reported = [position for position, step in enumerate(steps) if step.same_rows]
         if reported:
-            exact = arm_runs.exact()
+            exact = arm_runs.exact_queries()
             pairs = {each: (steps[each - 1].sql, exact[each]) for each in reported if {each - 1, each} <= exact.keys()}
             yield from arm_runs.relations(pairs, "queries reported as equivalent differ")
 

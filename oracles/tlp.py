@@ -212,7 +212,7 @@ class Tlp(Metamorphic):
 
     def relations(self, arm_runs: ArmRuns) -> Iterator[MetamorphicRelation]:
         """Yield a relation for each kind of partitioning."""
-        made = {step: each for step, sql in arm_runs.exact().items() if (each := partitioned(sql)) is not None}
+        made = {step: each for step, sql in arm_runs.exact_queries().items() if (each := partitioned(sql)) is not None}
         pairs = {step: (each.whole, each.parts) for step, each in made.items()}
         names = {step: f"a query is not its three parts, by {each.shape}" for step, each in made.items()}
         yield from arm_runs.relations(pairs, names)

@@ -28,7 +28,7 @@ from oracles.model.mode import Mode, Protocol
 from oracles.model.observation import Outcome, Run
 from oracles.model.oracle import Agree, Canary, More, NotApplicable, Observations, Oracle, Unstable, Verdict, accused
 from oracles.model.sampling import Sample
-from oracles.sql.case_views import made_by, used_by
+from oracles.sql.case_views import created_names, used_names
 
 # Partitionwise joins have other estimates than joins of whole tables, and costs decide which of both is in the plan;
 # workers' shares are rounded.
@@ -63,11 +63,11 @@ class _Arm:
     def pairs(self) -> dict[int, tuple[Restriction, ...]]:
         """Return the pairs of queries by position."""
         steps = self.runs.case.all_steps
-        within = made_by(steps)
+        created = created_names(steps)
         return {
             position: pairs
             for position, sql in self.runs.queries().items()
-            if not steps[position].params and within.isdisjoint(used_by(sql)) and (pairs := restrictions(sql))
+            if not steps[position].params and created.isdisjoint(used_names(sql)) and (pairs := restrictions(sql))
         }
 
     def missing(self) -> list[Run]:

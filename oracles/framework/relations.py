@@ -9,8 +9,8 @@ from oracles.model.case import Case, Kind
 from oracles.model.mode import Mode, Protocol
 from oracles.model.observation import CaseObservation, Outcome, Run
 from oracles.model.oracle import Observations
-from oracles.sql.case_views import hiding, used_by
-from oracles.sql.distinguishable_values import is_tight, loose_types
+from oracles.sql.case_views import opaque_names, used_names
+from oracles.sql.distinguishable_values import inexact_types, is_exact
 
 # Search for matches without an index or hash table may take long.
 BRIEFLY: Final = Mode("briefly", (("statement_timeout", "1500ms"),))
@@ -78,8 +78,8 @@ class ArmRuns:
 
     def queries(self) -> dict[int, str]:
         """Return the successful queries by position, without those that use a view or function of unknown behaviour."""
-        hidden = hiding(self.case.all_steps)
-        return {position: sql for position, sql in self._successful().items() if hidden.isdisjoint(used_by(sql))}
+        opaque = opaque_names(self.case.all_steps)
+        return {position: sql for position, sql in self._successful().items() if opaque.isdisjoint(used_names(sql))}
 
     def _successful(self) -> dict[int, str]:
         """Return the successful queries by position. A failing one may end a transaction, so it stays in the case."""
@@ -90,27 +90,28 @@ class ArmRuns:
             if step.kind is Kind.QUERY and seen.outcome is Outcome.OK
         }
 
-    def exact(self) -> dict[int, str]:
+    def exact_queries(self) -> dict[int, str]:
         """Return the successful queries by position whose rows are determined byte by byte.
 
         These return no floating-point numbers, and none of several equal but distinguishable values, such as 1.0 and
         1.00.
         """
-        steps, loose, queries = self.observation(QueryVariant()).steps, loose_types(self.case.all_steps), self.queries()
+        steps, queries = self.observation(QueryVariant()).steps, self.queries()
+        inexact = inexact_types(self.case.all_steps)
         shown = {position: {column.type for column in steps[position].columns} for position in queries}
         return {
             position: sql
             for position, sql in queries.items()
-            if _FLOATS.isdisjoint(shown[position]) and is_tight(sql, shown[position], loose)
+            if _FLOATS.isdisjoint(shown[position]) and is_exact(sql, shown[position], inexact)
         }
 
-    def tight(self, made: Mapping[int, T], query: Callable[[T], str]) -> dict[int, T]:
-        """Return the entries of `made` whose query result does not depend on the choice among distinguishable values.
+    def with_exact_results(self, items: Mapping[int, T], query: Callable[[T], str]) -> dict[int, T]:
+        """Return the entries of `items` whose query result does not depend on the choice among distinguishable values.
 
         The query counts rows or returns rows as stored.
         """
-        loose = loose_types(self.case.all_steps)
-        return {position: each for position, each in made.items() if is_tight(query(each), (), loose)}
+        inexact = inexact_types(self.case.all_steps)
+        return {position: each for position, each in items.items() if is_exact(query(each), (), inexact)}
 
     def variant(self, queries: Mapping[int, str], *modes: Mode) -> QueryVariant:
         """Return the variant with these queries; other queries are empty, unless they fail or have parameters."""

@@ -20,7 +20,7 @@ _MAKING: Final = ("VIEW", "FUNCTION", "FOREIGN TABLE")
 _BELIEVED: Final = frozenset({ConstrType.CONSTR_CHECK, ConstrType.CONSTR_NOTNULL})
 
 
-def hiding(steps: Iterable[Step]) -> frozenset[str]:
+def opaque_names(steps: Iterable[Step]) -> frozenset[str]:
     """Return the names of created views that may be nondeterministic, functions, and foreign tables with constraints.
 
     A view that uses one of these is among them.
@@ -32,13 +32,13 @@ def hiding(steps: Iterable[Step]) -> frozenset[str]:
     return frozenset(found)
 
 
-def made_by(steps: Iterable[Step]) -> frozenset[str]:
+def created_names(steps: Iterable[Step]) -> frozenset[str]:
     """Return the names of all created views and functions, and of foreign tables with constraints."""
     return frozenset(name for name, _ in _all_made(steps))
 
 
 @lru_cache(CACHED)
-def used_by(sql: str) -> frozenset[str]:
+def used_names(sql: str) -> frozenset[str]:
     """Return the names of relations that a statement reads and of functions that it calls."""
     return _used(trees(sql))
 

@@ -38,9 +38,9 @@ def _listed(name: str) -> frozenset[str]:
 # value, or that only implement types and aggregates. Functions of the first list may create equal but distinguishable
 # values (oracles/sql/distinguishable_values.py) from others.
 _WHOLE: Final = frozenset({"length", "round", "sign"})  # floating-point results, too, but whole ones with exact sums
-LOOSENING: Final = _listed("loosening_functions.txt") - _WHOLE
+INEXACT_FUNCTIONS: Final = _listed("inexact_functions.txt") - _WHOLE
 DETERMINED: Final = _listed("determined_functions.txt") | _WHOLE
-_KNOWN: Final = AGGREGATES | SET_RETURNING | DETERMINED | LOOSENING | {"concat"}
+_KNOWN: Final = AGGREGATES | SET_RETURNING | DETERMINED | INEXACT_FUNCTIONS | {"concat"}
 _CLOCK: Final = re.compile(r"\b(now|today|tomorrow|yesterday)\b", re.IGNORECASE)  # as a date or time
 _SYSTEM_SCHEMAS: Final = frozenset({"information_schema", "pg_catalog"})
 _SYSTEM_COLUMNS: Final = frozenset({"cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"})

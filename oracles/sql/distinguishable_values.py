@@ -1,10 +1,10 @@
-"""Equal but distinguishable ("loose") values, such as 1.0 and 1.00, and sums that depend on the order of rows.
+"""Equal but distinguishable ("inexact") values, such as 1.0 and 1.00, and sums that depend on the order of rows.
 
 The plan determines which of several equal values a group, DISTINCT or LIMIT returns: the query *picks* a value. A
 result is undetermined in three cases:
 
-- The query picks values, returns a loose type, and the case has columns of such types.
-- The query picks values, and may create loose ones itself, whatever their use.
+- The query picks values, returns an inexact type, and the case has columns of such types.
+- The query picks values, and may create inexact ones itself, whatever their use.
 - The query adds up values that may be floating-point numbers, and does not return the sum, which would show its type.
 """
 
@@ -20,7 +20,7 @@ from pglast.stream import RawStream
 from pglast.visitors import Visitor
 
 from oracles.model.case import Step
-from oracles.sql.determinism import LOOSENING, SPREADS, name_of
+from oracles.sql.determinism import INEXACT_FUNCTIONS, SPREADS, name_of
 from oracles.sql.parsing import trees
 from oracles.sql.total_order import is_cut
 
@@ -33,7 +33,7 @@ _PADDED: Final = "bpchar"  # without a length, equal values may differ in traili
 _ADDING: Final = SPREADS | {"avg", "sum"}
 _PICKING: Final = frozenset({"max", "min"})
 
-# Type OIDs of values, arrays and ranges (or names, for types without a fixed OID) -> loose type.
+# Type OIDs of values, arrays and ranges (or names, for types without a fixed OID) -> inexact type.
 _SHOWN: Final = {
     **dict.fromkeys(("1700", "1231", "3906", "4532"), _NUMERIC),
     **dict.fromkeys(("1186", "1187"), "interval"),
@@ -44,10 +44,10 @@ _SHOWN: Final = {
     "citext": "citext",
 }
 _ROWS: Final = frozenset({"2249", "2287"})  # OIDs of types that may contain any value, as user-defined types may
-_LOOSE: Final = _FLOATS | frozenset(_SHOWN.values()) - {_COLLATED}
+_INEXACT: Final = _FLOATS | frozenset(_SHOWN.values()) - {_COLLATED}
 
-# Type -> the loose type that it is or contains, or that operations on it return: coordinates, differences of times.
-_HOLDS: Final = {**{name: name for name in _LOOSE}, **dict.fromkeys(("numrange", "nummultirange"), _NUMERIC)}
+# Type -> the inexact type that it is or contains, or that operations on it return: coordinates, differences of times.
+_HOLDS: Final = {**{name: name for name in _INEXACT}, **dict.fromkeys(("numrange", "nummultirange"), _NUMERIC)}
 _GIVES: Final = {
     **dict.fromkeys(("box", "circle", "line", "lseg", "path", "point", "polygon"), "float8"),
     **dict.fromkeys(("time", "timestamp", "timestamptz"), "interval"),
@@ -73,10 +73,10 @@ _DECLARING: Final = (
 )
 
 
-def loose_types(steps: Iterable[Step]) -> frozenset[str]:
+def inexact_types(steps: Iterable[Step]) -> frozenset[str]:
     """Return the types of which these steps may store equal but distinguishable values.
 
-    Numbers with a fixed number of digits after the decimal point are a type of their own. It is loose only if there
+    Numbers with a fixed number of digits after the decimal point are a type of their own. It is inexact only if there
     are numbers with another fixed number of digits.
     """
     declared = frozenset().union(*(_declared(step.sql) for step in steps))
@@ -86,28 +86,28 @@ def loose_types(steps: Iterable[Step]) -> frozenset[str]:
 
 def _scales(types: Collection[str]) -> frozenset[str]:
     """Return the types of numbers with a fixed number of digits after the decimal point."""
-    return frozenset(types) - _LOOSE - {_COLLATED}
+    return frozenset(types) - _INEXACT - {_COLLATED}
 
 
-def is_tight(sql: str, shown: Iterable[str], stored: Collection[str]) -> bool:
+def is_exact(sql: str, shown: Iterable[str], stored: Collection[str]) -> bool:
     """Return whether a query's result is determined byte by byte.
 
-    `shown` are the types of the result (as in `Column.type`), and `stored` the loose types of the data.
+    `shown` are the types of the result (as in `Column.type`), and `stored` the inexact types of the data.
     """
     used, scales = _used(sql), _scales(stored)
-    loose = frozenset(stored) - scales
-    if used.picks and any(_is_loose(each, loose) for each in shown):
+    inexact = frozenset(stored) - scales
+    if used.picks and any(_is_inexact(each, inexact) for each in shown):
         return False
-    adds_floats = bool(used.adds) and not _FLOATS.isdisjoint(loose)
+    adds_floats = bool(used.adds) and not _FLOATS.isdisjoint(inexact)
     made = used.scales(used.picks)
     many = bool(made) and len(scales | made) > 1
-    return not (adds_floats or many or used.reach(used.picks, _LOOSE) or used.reach(used.adds, _FLOATS))
+    return not (adds_floats or many or used.reach(used.picks, _INEXACT) or used.reach(used.adds, _FLOATS))
 
 
-def _is_loose(type_: str, loose: Collection[str]) -> bool:
-    """Return whether values of a type may be of these loose types, or contain them."""
+def _is_inexact(type_: str, inexact: Collection[str]) -> bool:
+    """Return whether values of a type may be of these inexact types, or contain them."""
     made_by_users = not type_.isdigit() and type_ not in _SHOWN
-    return _SHOWN.get(type_) in loose or (bool(loose) and (made_by_users or type_ in _ROWS))
+    return _SHOWN.get(type_) in inexact or (bool(inexact) and (made_by_users or type_ in _ROWS))
 
 
 @lru_cache(CACHED)
@@ -137,10 +137,10 @@ class _Declared(Visitor):
             self.types |= named.types
 
     def visit_CreateTableAsStmt(self, _ancestors: Any, _node: Any) -> None:
-        self.types |= _LOOSE  # whatever its columns are
+        self.types |= _INEXACT  # whatever its columns are
 
     def visit_IntoClause(self, _ancestors: Any, _node: Any) -> None:
-        self.types |= _LOOSE
+        self.types |= _INEXACT
 
     def visit_DefineStmt(self, _ancestors: Any, node: Any) -> None:
         if node.kind == ObjectType.OBJECT_COLLATION and any(
@@ -150,7 +150,7 @@ class _Declared(Visitor):
 
 
 class _Named(Visitor):
-    """The loose types that a tree names, and types of numbers with a fixed number of digits."""
+    """The inexact types that a tree names, and types of numbers with a fixed number of digits."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -167,7 +167,7 @@ class _Named(Visitor):
 
 
 def _held(named: Any) -> frozenset[str]:
-    """Return the loose type that a named type is or contains, if there is one."""
+    """Return the inexact type that a named type is or contains, if there is one."""
     name = named.names[-1].sval if named.names else ""
     held = name in _HOLDS and not (name == _PADDED and named.typmods)
     return frozenset({_HOLDS[name]}) if held else frozenset()
@@ -175,7 +175,7 @@ def _held(named: Any) -> frozenset[str]:
 
 class _Used(Visitor):
     """Places in which a query picks one of several equal values, adds up values that it does not return, or creates
-    loose values.
+    inexact values.
 
     A place is the list of conditions and casts around it, from the outermost. Only a truth value leaves a condition,
     and only the cast value leaves a cast.
@@ -185,7 +185,7 @@ class _Used(Visitor):
         super().__init__()
         self.picks: set[_Place] = set()
         self.adds: set[_Place] = set()
-        self._made: dict[str, set[_Place]] = defaultdict(set)  # by loose type
+        self._made: dict[str, set[_Place]] = defaultdict(set)  # by inexact type
         self._shown = shown
 
     def reach(self, places: Iterable[_Place], types: Iterable[str]) -> bool:
@@ -218,8 +218,8 @@ class _Used(Visitor):
             self.picks.add(_place(ancestors))
         if name_of(node) in _ADDING and id(node) not in self._shown:
             self.adds.add(_place(ancestors))
-        if name_of(node) in LOOSENING:
-            self._make(ancestors, _LOOSE)
+        if name_of(node) in INEXACT_FUNCTIONS:
+            self._make(ancestors, _INEXACT)
 
     def visit_TypeName(self, ancestors: Any, node: Any) -> None:
         cast = ancestors.node
@@ -237,7 +237,7 @@ class _Used(Visitor):
 
 
 def _scale(constant: Any, around: Any) -> str:
-    """Return the loose type of a numeric constant; products and quotients may have any number of digits."""
+    """Return the inexact type of a numeric constant; products and quotients may have any number of digits."""
     multiplies = isinstance(around.node, ast.A_Expr) and _operator(around.node) in _SCALING
     texts = (str(getattr(constant, name)) for name in ("sval", "fval", "ival") if hasattr(constant, name))
     digits = _DIGITS.fullmatch(next(texts, ""))
@@ -253,13 +253,13 @@ def _place(ancestors: Any) -> _Place:
     """Return the conditions and casts around a node, from the outermost."""
     around = []
     while ancestors is not None:
-        if _keeps_loose(ancestors.node, ancestors.member):
+        if _confines_values(ancestors.node, ancestors.member):
             around.append((id(ancestors.node), ancestors.member))
         ancestors = ancestors.parent
     return tuple(reversed(around))
 
 
-def _keeps_loose(node: Any, member: Any) -> bool:
+def _confines_values(node: Any, member: Any) -> bool:
     """Return whether this member of a node is a condition, an operand of one, or is cast to a plain type."""
     if isinstance(node, ast.TypeCast):
         typed: Any = node.typeName

@@ -3,11 +3,11 @@
 import pytest
 
 from oracles.model.case import Step
-from oracles.sql.case_views import hiding, used_by
+from oracles.sql.case_views import opaque_names, used_names
 
 
 def hidden(*statements: str) -> frozenset[str]:
-    return hiding(map(Step, statements))
+    return opaque_names(map(Step, statements))
 
 
 @pytest.mark.parametrize(
@@ -39,4 +39,4 @@ def test_known_views_hide_nothing() -> None:
 
 def test_a_query_uses_what_it_reads_and_calls() -> None:
     sql = "WITH c AS (SELECT lower(x) FROM t) SELECT x FROM c WHERE EXISTS (SELECT FROM s.u, unnest(a) AS z)"
-    assert used_by(sql) == {"t", "c", "u", "lower", "unnest"}
+    assert used_names(sql) == {"t", "c", "u", "lower", "unnest"}

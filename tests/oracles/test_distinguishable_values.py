@@ -3,7 +3,7 @@
 import pytest
 
 from oracles.model.case import Step
-from oracles.sql.distinguishable_values import is_tight, loose_types
+from oracles.sql.distinguishable_values import inexact_types, is_exact
 
 _HELD = ("numeric", "interval", "jsonb", "citext", "tsquery", "bpchar")
 
@@ -28,7 +28,7 @@ _HELD = ("numeric", "interval", "jsonb", "citext", "tsquery", "bpchar")
     ],
 )
 def test_types_are_those_of_stored_values(sql: str, types: set[str]) -> None:
-    assert loose_types([Step(sql)]) == types
+    assert inexact_types([Step(sql)]) == types
 
 
 @pytest.mark.parametrize(
@@ -45,27 +45,27 @@ def test_types_are_those_of_stored_values(sql: str, types: set[str]) -> None:
     ],
 )
 def test_one_of_equal_values_is_picked(sql: str) -> None:
-    assert not is_tight(sql, ["23", "1700"], {"numeric"})
-    assert is_tight(sql, ["23", "1700"], {"interval"})
-    assert is_tight(sql, ["23"], {"numeric"})
+    assert not is_exact(sql, ["23", "1700"], {"numeric"})
+    assert is_exact(sql, ["23", "1700"], {"interval"})
+    assert is_exact(sql, ["23"], {"numeric"})
 
 
 def test_all_values_are_shown() -> None:
     for sql in ("SELECT n FROM t WHERE n > 1", "SELECT n FROM t UNION ALL SELECT n FROM u", "SELECT sum(n) FROM t"):
-        assert is_tight(sql, ["1700"], {"numeric"})
+        assert is_exact(sql, ["1700"], {"numeric"})
 
 
 def test_a_sum_that_is_not_shown_may_be_of_floats() -> None:
-    assert is_tight("SELECT sum(x), count(*) FROM t", ["20"], {"float8"})
+    assert is_exact("SELECT sum(x), count(*) FROM t", ["20"], {"float8"})
     for sql in ("SELECT sum(x)::text FROM t", "SELECT 1 FROM t HAVING avg(x) > 1"):
-        assert not is_tight(sql, ["25"], {"float8"})
-        assert is_tight(sql, ["25"], {"numeric"})
+        assert not is_exact(sql, ["25"], {"float8"})
+        assert is_exact(sql, ["25"], {"numeric"})
 
 
 def test_rows_and_types_of_users_may_hold_loose_values() -> None:
     for shown in ("2249", "pair"):
-        assert not is_tight("SELECT DISTINCT t FROM t", [shown], {"numeric"})
-        assert is_tight("SELECT DISTINCT t FROM t", [shown], ())
+        assert not is_exact("SELECT DISTINCT t FROM t", [shown], {"numeric"})
+        assert is_exact("SELECT DISTINCT t FROM t", [shown], ())
 
 
 @pytest.mark.parametrize(
@@ -73,50 +73,50 @@ def test_rows_and_types_of_users_may_hold_loose_values() -> None:
     ["x::numeric", "trim_scale(x)", "make_interval(days => x)", "x * 1.5", "x ^ 2", "x::bpchar", "to_jsonb(x)"],
 )
 def test_a_query_may_make_loose_values_itself(value: str) -> None:
-    assert not is_tight(f"SELECT DISTINCT {value} FROM t", ["25"], ())
-    assert not is_tight(f"SELECT max(y)::text FROM (SELECT {value} AS y FROM t) AS q", ["25"], ())
-    assert is_tight(f"SELECT {value} FROM t", ["25"], ())
+    assert not is_exact(f"SELECT DISTINCT {value} FROM t", ["25"], ())
+    assert not is_exact(f"SELECT max(y)::text FROM (SELECT {value} AS y FROM t) AS q", ["25"], ())
+    assert is_exact(f"SELECT {value} FROM t", ["25"], ())
 
 
 @pytest.mark.parametrize("value", ["x", "3000000000", "x::char(3)", "lower(x)", "x::timestamp", "date_trunc('day', x)"])
-def test_other_values_are_tight(value: str) -> None:
-    assert is_tight(f"SELECT DISTINCT {value} FROM t", ["25"], ())
+def test_other_values_are_exact(value: str) -> None:
+    assert is_exact(f"SELECT DISTINCT {value} FROM t", ["25"], ())
 
 
 @pytest.mark.parametrize("value", ["1.5", "'2.5'::numeric", "n + 1.5", "CASE WHEN x THEN 1.5 ELSE '-3.0'::numeric END"])
-def test_numbers_of_as_many_digits_are_tight(value: str) -> None:
+def test_numbers_of_as_many_digits_are_exact(value: str) -> None:
     sql = f"SELECT DISTINCT {value} FROM t"
-    assert is_tight(sql, ["1700"], ())
-    assert is_tight(sql, ["1700"], {"numeric of 1 digits"})
-    assert not is_tight(sql, ["1700"], {"numeric of 2 digits"})
+    assert is_exact(sql, ["1700"], ())
+    assert is_exact(sql, ["1700"], {"numeric of 1 digits"})
+    assert not is_exact(sql, ["1700"], {"numeric of 2 digits"})
 
 
 @pytest.mark.parametrize(
     "value", ["CASE WHEN x THEN 1.5 ELSE 1.50 END", "x * 1.5", "'1e3'::numeric", "NULL::numeric", "7.5::numeric / 2"]
 )
 def test_numbers_of_other_numbers_of_digits_are_loose(value: str) -> None:
-    assert not is_tight(f"SELECT DISTINCT {value} FROM t", ["1700"], ())
-    assert is_tight(f"SELECT {value} FROM t", ["1700"], ())
+    assert not is_exact(f"SELECT DISTINCT {value} FROM t", ["1700"], ())
+    assert is_exact(f"SELECT {value} FROM t", ["1700"], ())
 
 
 def test_no_value_leaves_a_condition() -> None:
-    assert is_tight("SELECT DISTINCT x FROM t WHERE x > 1.5 AND isfinite(x::float8)", ["23"], ())
-    assert is_tight("SELECT DISTINCT x, y = 1.5, y::numeric IS NULL FROM t JOIN u ON sqrt(x) = sqrt(y)", ["23"], ())
-    assert is_tight("SELECT max(x) FILTER (WHERE y::float8 > 2) FROM t", ["23"], ())
+    assert is_exact("SELECT DISTINCT x FROM t WHERE x > 1.5 AND isfinite(x::float8)", ["23"], ())
+    assert is_exact("SELECT DISTINCT x, y = 1.5, y::numeric IS NULL FROM t JOIN u ON sqrt(x) = sqrt(y)", ["23"], ())
+    assert is_exact("SELECT max(x) FILTER (WHERE y::float8 > 2) FROM t", ["23"], ())
 
 
 def test_no_loose_value_leaves_a_cast_to_a_plain_type() -> None:
-    assert is_tight("SELECT DISTINCT x::numeric::text, (y ^ 2)::int8 FROM t", ["25"], ())
-    assert not is_tight("SELECT DISTINCT x::text::numeric FROM t", ["1700"], ())
-    assert not is_tight("SELECT max(x::numeric)::text FROM t", ["25"], ())
+    assert is_exact("SELECT DISTINCT x::numeric::text, (y ^ 2)::int8 FROM t", ["25"], ())
+    assert not is_exact("SELECT DISTINCT x::text::numeric FROM t", ["1700"], ())
+    assert not is_exact("SELECT max(x::numeric)::text FROM t", ["25"], ())
 
 
 def test_values_come_to_conditions() -> None:
     made = "SELECT 1 FROM (SELECT x::float8 AS y FROM t) AS q"
-    assert not is_tight(f"{made} WHERE (SELECT max(y) FROM u)::text > 'a'", ["23"], ())
-    assert not is_tight(f"{made} HAVING sum(y) > 1", ["23"], ())
-    assert not is_tight("SELECT 1 FROM t WHERE (SELECT sum(y::float8) FROM u) > 1", ["23"], ())
+    assert not is_exact(f"{made} WHERE (SELECT max(y) FROM u)::text > 'a'", ["23"], ())
+    assert not is_exact(f"{made} HAVING sum(y) > 1", ["23"], ())
+    assert not is_exact("SELECT 1 FROM t WHERE (SELECT sum(y::float8) FROM u) > 1", ["23"], ())
 
 
 def test_what_groups_by_loose_values_is_left_alone_whatever_it_shows() -> None:
-    assert not is_tight("SELECT count(*) FROM (SELECT DISTINCT x::numeric AS y FROM t) AS q", ["20"], ())
+    assert not is_exact("SELECT count(*) FROM (SELECT DISTINCT x::numeric AS y FROM t) AS q", ["20"], ())

@@ -8,7 +8,7 @@ import pytest
 
 from fuzz.execution.source_database import SourceDatabase
 from fuzz.sources.determinism.catalog import Catalog
-from oracles.sql.determinism import DETERMINED, LOOSENING
+from oracles.sql.determinism import DETERMINED, INEXACT_FUNCTIONS
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(600)]
 
@@ -19,7 +19,7 @@ _KINDS: Final = "SELECT proname FROM pg_proc WHERE pronamespace = 'pg_catalog'::
 _HOLD_OIDS: Final = (
     "proname ~ 'hash|send' AND EXISTS (SELECT FROM pg_type WHERE oid = ANY (proargtypes) AND typtype = 'p')"
 )
-_LOOSE: Final = (
+_INEXACT: Final = (
     "prorettype = ANY ('{numeric,interval,jsonb,float4,float8,tsquery,bpchar,numrange,nummultirange}'::regtype[])"
 )
 _OF_OTHERS: Final = "NOT prorettype = ANY (proargtypes)"
@@ -38,14 +38,14 @@ def names(connection: psycopg.Connection[Any], *conditions: str) -> frozenset[st
 def test_listed_functions_are_fit(connection: psycopg.Connection[Any]) -> None:
     found = Catalog.of(connection).functions.values()
     unfit = {function.name for function in found if not function.fit or function.kind != "f"}
-    assert {function.name for function in found} >= DETERMINED | LOOSENING
-    assert (DETERMINED | LOOSENING) & unfit <= _ELSE_FIT
-    assert not (DETERMINED | LOOSENING) & names(connection, "proretset")
+    assert {function.name for function in found} >= DETERMINED | INEXACT_FUNCTIONS
+    assert (DETERMINED | INEXACT_FUNCTIONS) & unfit <= _ELSE_FIT
+    assert not (DETERMINED | INEXACT_FUNCTIONS) & names(connection, "proretset")
 
 
 def test_no_oid_comes_out_of_them(connection: psycopg.Connection[Any]) -> None:
-    assert not (DETERMINED | LOOSENING) & names(connection, _HOLD_OIDS)
+    assert not (DETERMINED | INEXACT_FUNCTIONS) & names(connection, _HOLD_OIDS)
 
 
-def test_loose_values_come_out_of_those_that_loosen(connection: psycopg.Connection[Any]) -> None:
-    assert DETERMINED & names(connection, _LOOSE, _OF_OTHERS) <= {"sign", "length"}
+def test_inexact_values_come_only_from_the_listed_functions(connection: psycopg.Connection[Any]) -> None:
+    assert DETERMINED & names(connection, _INEXACT, _OF_OTHERS) <= {"sign", "length"}

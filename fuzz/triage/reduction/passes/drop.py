@@ -16,9 +16,9 @@ def drop_columns(problem: Problem) -> None:
     """Remove columns of tables in all statements: first names that no query uses, then single columns of each table."""
     start = problem.best
     used = mentioned(start)
-    loose = [name for name in dict.fromkeys(chain(*tables_of(start).values())) if name not in used]
+    unused = [name for name in dict.fromkeys(chain(*tables_of(start).values())) if name not in used]
     shortest(
-        loose, lambda kept: problem.is_interesting(without(start, lambda _, name: name in loose and name not in kept))
+        unused, lambda kept: problem.is_interesting(without(start, lambda _, name: name in unused and name not in kept))
     )
     left = problem.best
     columns = [(table, name) for table, names in tables_of(left).items() for name in names]
