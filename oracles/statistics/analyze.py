@@ -11,7 +11,7 @@ import numpy.typing
 
 from oracles.framework.difference_text import row_values
 from oracles.model.observation import Observation
-from oracles.statistics.remote_sql import Asked, samples
+from oracles.statistics.remote_sql import RequestedSample, requested_samples
 
 Numbers = numpy.typing.NDArray[numpy.int64]
 
@@ -24,7 +24,7 @@ _NEAR: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Acquired:
+class TableSample:
     """The sample of one table: the number of rows that ANALYZE kept, and its estimate of all rows."""
 
     table: str
@@ -66,27 +66,27 @@ class Analysis:
     blocks: Numbers | None  # of each row, numbered from 1; None: the remote relation has no storage
     members: tuple[str, ...]  # the table of each row; empty if there is only one table
     columns: tuple[Column, ...]
-    acquired: tuple[Acquired, ...] = ()
-    asked: Mapping[str, Asked] = field(default_factory=dict)  # by remote relation
+    table_samples: tuple[TableSample, ...] = ()
+    requests: Mapping[str, RequestedSample] = field(default_factory=dict)  # by remote relation
 
     @property
-    def sample(self) -> Asked | None:
+    def request(self) -> RequestedSample | None:
         """Return the sample that ANALYZE requested from the remote relation, if this is a foreign table."""
-        return self.asked.get(self.remote) if self.remote else None
+        return self.requests.get(self.remote) if self.remote else None
 
 
-def analysis(table: str, analyzed: Observation, told: Observation, remote: Sequence[str]) -> Analysis | None:
+def analysis(table: str, analyzed: Observation, read: Observation, remote: Sequence[str]) -> Analysis | None:
     """Return the analysis of a table; None if ANALYZE did not analyze it.
 
-    `analyzed` is the observation of ANALYZE VERBOSE, and `told` that of pgduel_tools.analyzed. `remote` has the log
+    `analyzed` is the observation of ANALYZE VERBOSE, and `read` that of pgduel_tools.analyzed. `remote` has the log
     lines of the remote sessions during ANALYZE.
     """
-    row = row_values(told.rows[0]) if told.rows else None
+    row = row_values(read.rows[0]) if read.rows else None
     if row is None or None in row:
         return None
     facts, seen = (json.loads(value or b"null") for value in row)
-    acquired = _acquired(table, analyzed, tree=facts["remote"] is None)
-    if not acquired:
+    table_samples = _table_samples(table, analyzed, tree=facts["remote"] is None)
+    if not table_samples:
         return None
     blocks, rows = seen["blocks"], seen["rows"]
     current = facts["current"] and _alike(facts["quoted"], rows) and _alike(facts["quoted_parts"], rows)
@@ -101,42 +101,42 @@ def analysis(table: str, analyzed: Observation, told: Observation, remote: Seque
         None if blocks is None else numpy.array(blocks, dtype=numpy.int64),
         tuple(seen["members"] or ()),
         tuple(map(_column, seen["columns"])),
-        acquired,
-        {asked.relation: asked for asked in samples(_first_transaction(remote))},
+        table_samples,
+        {request.relation: request for request in requested_samples(_first_transaction(remote))},
     )
 
 
-def _column(told: Mapping[str, Any]) -> Column:
+def _column(values: Mapping[str, Any]) -> Column:
     return Column(
-        told["name"],
-        numpy.array(told["ranks"] or (), dtype=numpy.int64),
-        tuple(told["values"] or ()),
-        told["widest"] or 0,
-        told["null_frac"],
-        told["n_distinct"] or 0.0,
-        tuple(told["common"] or ()),
-        tuple(told["frequencies"] or ()),
-        tuple(told["bounds"] or ()),
-        told["correlation"],
+        values["name"],
+        numpy.array(values["ranks"] or (), dtype=numpy.int64),
+        tuple(values["values"] or ()),
+        values["widest"] or 0,
+        values["null_frac"],
+        values["n_distinct"] or 0.0,
+        tuple(values["common"] or ()),
+        tuple(values["frequencies"] or ()),
+        tuple(values["bounds"] or ()),
+        values["correlation"],
     )
 
 
-def _acquired(table: str, analyzed: Observation, *, tree: bool) -> tuple[Acquired, ...]:
+def _table_samples(table: str, analyzed: Observation, *, tree: bool) -> tuple[TableSample, ...]:
     """Return the samples for a table's statistics, or (`tree`) for those of its inheritance tree.
 
     ANALYZE also analyzes a parent's own rows and each partition separately; these samples are omitted.
     """
-    found: list[Acquired] = []
+    found: list[TableSample] = []
     own = False
     for message in analyzed.messages:
         line = message.text.partition("\n")[0]
         if begins := _BEGINS.fullmatch(line):
             own = begins["name"] == table and bool(begins["tree"]) == tree
         elif own and (far := _FAR.fullmatch(line)):
-            found.append(Acquired(far["name"], int(far["kept"]), float(far["total"])))
+            found.append(TableSample(far["name"], int(far["kept"]), float(far["total"])))
         elif own and (near := _NEAR.fullmatch(line)):
             found.append(
-                Acquired(near["name"], int(near["kept"]), float(near["total"]), near["scanned"] == near["pages"])
+                TableSample(near["name"], int(near["kept"]), float(near["total"]), near["scanned"] == near["pages"])
             )
     return tuple(found)
 

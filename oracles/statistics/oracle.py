@@ -26,10 +26,10 @@ from oracles.model.finding import Evidence, Finding
 from oracles.model.mode import Mode
 from oracles.model.observation import CaseObservation, Outcome, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
+from oracles.statistics.analysis_tests import all_deviations
 from oracles.statistics.analyze import Analysis, analysis
 from oracles.statistics.remote_sql import statements
-from oracles.statistics.sample_doubts import all_doubts
-from oracles.statistics.sample_tests import LEVEL, Doubt
+from oracles.statistics.sample_tests import LEVEL, Deviation
 
 _REPETITIONS: Final = REPETITIONS[:2]
 _LOGGED: Final = Mode("logged", (("log_statement", "all"), ("log_parameter_max_length", "0")))
@@ -50,8 +50,8 @@ _CANARY: Final = Case(
 
 
 @dataclass(frozen=True, slots=True)
-class Suspicion:
-    """A failed test of the analysis at a step, about a column or ("") the table."""
+class Figure:
+    """A tested figure of the analysis at a step, about a column or ("") the table."""
 
     step: int
     test: str
@@ -64,39 +64,41 @@ class _Pair(Pair):
         found = self._seen(self.suspect)
         if found is None:
             return (Inconclusive("connection lost"),)
-        suspected = {place: doubt for place, doubt in _doubts(found).items() if doubt.chance < LEVEL}
+        suspected = {
+            figure: deviation for figure, deviation in _deviations(found).items() if deviation.probability < LEVEL
+        }
         if suspected and (missing := self.missing(self._confirming_runs())):
-            return More(missing, frozenset(_symptom(place, found) for place in suspected))
-        told = {place: self._verdict(place, doubt, found) for place, doubt in suspected.items()}
-        unseen = sum(each.remote is not None and each.sample is None for each in found.values())
+            return More(missing, frozenset(_symptom(figure, found) for figure in suspected))
+        verdicts = {figure: self._verdict(figure, deviation, found) for figure, deviation in suspected.items()}
+        unseen = sum(each.remote is not None and each.request is None for each in found.values())
         if unseen:
-            return (*told.values(), Inconclusive("remote SQL not seen"))
-        clean = found.keys() - {place.step for place in told}
-        return (*told.values(), Agree(len(clean))) if clean or not told else tuple(told.values())
+            return (*verdicts.values(), Inconclusive("remote SQL not seen"))
+        clean = found.keys() - {figure.step for figure in verdicts}
+        return (*verdicts.values(), Agree(len(clean))) if clean or not verdicts else tuple(verdicts.values())
 
-    def _verdict(self, place: Suspicion, doubt: Doubt, found: Mapping[int, Analysis]) -> Finding | Unstable:
-        if not all(self._in_doubt(self.suspect, place, number) for number in _REPETITIONS):
-            return Unstable(f"{place.test}: not in all samples")
-        if all(self._in_doubt(self.reference, place, number) for number in (0, *_REPETITIONS)):
-            return Unstable(f"{place.test}: {self.reference} is as far off")
-        table = _tables(self.case)[place.step]
+    def _verdict(self, figure: Figure, deviation: Deviation, found: Mapping[int, Analysis]) -> Finding | Unstable:
+        if not all(self._fails(self.suspect, figure, number) for number in _REPETITIONS):
+            return Unstable(f"{figure.test}: not in all samples")
+        if all(self._fails(self.reference, figure, number) for number in (0, *_REPETITIONS)):
+            return Unstable(f"{figure.test}: {self.reference} is as far off")
+        table = _tables(self.case)[figure.step]
         samples = len(_REPETITIONS) + 1
-        whose = f" of {place.column}" if place.column else ""
+        whose = f" of {figure.column}" if figure.column else ""
         return Finding(
             oracle=Statistics.name,
             arms=(self.reference, self.suspect),
-            origin=_symptom(place, found),
-            step=place.step,
-            summary=f"step {place.step}: {place.test}{whose} of {table}, {samples} samples: {doubt.actual}",
-            expected=doubt.expected,
-            actual=f"{doubt.actual} (by chance: {doubt.chance:.2g})",
+            origin=_symptom(figure, found),
+            step=figure.step,
+            summary=f"step {figure.step}: {figure.test}{whose} of {table}, {samples} samples: {deviation.actual}",
+            expected=deviation.expected,
+            actual=f"{deviation.actual} (by chance: {deviation.probability:.2g})",
             beside=(Evidence(f"SELECT * FROM pg_stats WHERE tablename = '{table}'"), Evidence(_rows_of(table))),
         )
 
-    def _in_doubt(self, arm: str, place: Suspicion, repetition: int) -> bool:
+    def _fails(self, arm: str, figure: Figure, repetition: int) -> bool:
         found = self._seen(arm, repetition) or {}
-        told = _doubts({step: each for step, each in found.items() if step == place.step})
-        return place in told and told[place].chance < LEVEL
+        deviations = _deviations({step: each for step, each in found.items() if step == figure.step})
+        return figure in deviations and deviations[figure].probability < LEVEL
 
     def _confirming_runs(self) -> Iterator[Run]:
         return (_run(self.case, arm, number) for arm in (self.reference, self.suspect) for number in _REPETITIONS)
@@ -119,8 +121,8 @@ class Statistics(Sampled):
         return tuple(_run(case, arm) for arm in arms)
 
 
-def _symptom(place: Suspicion, found: Mapping[int, Analysis]) -> str:
-    return f"{place.test}: {found[place.step].method or 'not chosen'}"
+def _symptom(figure: Figure, found: Mapping[int, Analysis]) -> str:
+    return f"{figure.test}: {found[figure.step].method or 'not chosen'}"
 
 
 def _tables(case: Case) -> dict[int, str]:
@@ -155,17 +157,17 @@ def analyses(case: Case, observed: CaseObservation) -> dict[int, Analysis] | Non
     for position, table in _tables(case).items():
         sql = f"ANALYZE VERBOSE {table}"
         remote = next((lines for statement, lines in logged if statement == sql), ())
-        analyzed, told = observed.steps[position - 1], observed.steps[position]
-        if analyzed.outcome is Outcome.OK and told.outcome is Outcome.OK:
-            each = analysis(table, analyzed, told, remote)
+        analyzed, read = observed.steps[position - 1], observed.steps[position]
+        if analyzed.outcome is Outcome.OK and read.outcome is Outcome.OK:
+            each = analysis(table, analyzed, read, remote)
             if each is not None:
                 found[position] = each
     return found
 
 
-def _doubts(found: Mapping[int, Analysis]) -> dict[Suspicion, Doubt]:
+def _deviations(found: Mapping[int, Analysis]) -> dict[Figure, Deviation]:
     return {
-        Suspicion(step, test, column): doubt
+        Figure(step, test, column): deviation
         for step, each in found.items()
-        for (test, column), doubt in all_doubts(each).items()
+        for (test, column), deviation in all_deviations(each).items()
     }

@@ -24,7 +24,7 @@ _SAMPLE: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestedSample:
     """A sample in the remote SQL: all rows of the relation, or a part."""
 
     relation: str
@@ -58,10 +58,10 @@ def statements(observed: CaseObservation) -> Iterator[tuple[str, tuple[str, ...]
         yield line.removeprefix(STATEMENT), tuple(each.text for each in observed.remote if index < each.after <= end)
 
 
-def samples(lines: Sequence[str]) -> Iterator[Asked]:
+def requested_samples(lines: Sequence[str]) -> Iterator[RequestedSample]:
     """Yield the requested samples in order; a later one of a relation replaces an earlier one, which was abandoned."""
     for found in filter(None, map(_SAMPLE.fullmatch, lines)):
-        yield Asked(
+        yield RequestedSample(
             found["relation"],
             (found["method"] or "").upper(),
             float(found["percent"]) / 100 if found["percent"] else 1.0,

@@ -17,7 +17,7 @@ import numpy.typing
 from scipy import special  # scipy.stats takes as long to import as all else that a worker needs
 
 from oracles.statistics.analyze import Numbers
-from oracles.statistics.remote_sql import Asked
+from oracles.statistics.remote_sql import RequestedSample
 
 Mask = numpy.typing.NDArray[numpy.bool_]
 Floats = numpy.typing.NDArray[numpy.float64]
@@ -139,16 +139,16 @@ def bernstein(off: float, variance: float, largest: float) -> float:
     return math.exp(-(off**2) / 2 / (variance + largest * off / 3))
 
 
-def received(asked: Asked, rows: int, blocks: Numbers | None, count: float) -> float:
+def received(request: RequestedSample, rows: int, blocks: Numbers | None, count: float) -> float:
     """Return a bound on the probability of a row count as far from the expected one, for a sample without a limit."""
-    fraction = min(asked.fraction, 1.0)
-    if asked.tablesample != "SYSTEM":
+    fraction = min(request.fraction, 1.0)
+    if request.tablesample != "SYSTEM":
         return min(1.0, 2 * min(binomial(count, rows, fraction), 1 - binomial(count - 1, rows, fraction)))
     if blocks is None:
         return 1.0
     sizes = numpy.bincount(blocks)
-    among_blocks = asked.tablesample_fraction * asked.random_fraction**2 * float((sizes.astype(float) ** 2).sum())
-    variance = among_blocks + fraction * (1 - asked.random_fraction) * rows
+    among_blocks = request.tablesample_fraction * request.random_fraction**2 * float((sizes.astype(float) ** 2).sum())
+    variance = among_blocks + fraction * (1 - request.random_fraction) * rows
     return min(1.0, 2 * bernstein(abs(count - fraction * rows), variance, float(numpy.max(sizes))))
 
 

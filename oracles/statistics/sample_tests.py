@@ -24,45 +24,45 @@ _KERNEL: Final = 6.0  # largest difference between the contributions of two trip
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class Deviation:
     """The result of a test: the bound on the figure's probability, and texts of the expected and actual figure."""
 
-    chance: float
+    probability: float
     expected: str
     actual: str
 
 
-NO_DOUBT: Final = Doubt(1.0, "", "")
+NO_DEVIATION: Final = Deviation(1.0, "", "")
 
 
-def _least(doubts: Iterator[Doubt], cases: int) -> Doubt:
+def _least(deviations: Iterator[Deviation], cases: int) -> Deviation:
     """Return the result with the lowest bound, multiplied by the number of tested `cases`."""
-    gravest = min(doubts, key=lambda doubt: doubt.chance, default=NO_DOUBT)
-    return Doubt(min(1.0, gravest.chance * max(cases, 1)), gravest.expected, gravest.actual)
+    gravest = min(deviations, key=lambda deviation: deviation.probability, default=NO_DEVIATION)
+    return Deviation(min(1.0, gravest.probability * max(cases, 1)), gravest.expected, gravest.actual)
 
 
-def null_fraction(column: Column, law: Law) -> Doubt:
+def null_fraction(column: Column, law: Law) -> Deviation:
     """Test the share of NULLs."""
     assert column.null_frac is not None
     nulls = column.ranks == 0
     chance = law.exactly(nulls, round(column.null_frac * law.kept))
-    return Doubt(chance, f"null_frac about {nulls.mean():.6g}", f"null_frac {column.null_frac:.6g}")
+    return Deviation(chance, f"null_frac about {nulls.mean():.6g}", f"null_frac {column.null_frac:.6g}")
 
 
-def common_values(column: Column, law: Law) -> Doubt:
+def common_values(column: Column, law: Law) -> Deviation:
     """Test the frequencies of the most common values; a value of no row has the frequency 0."""
     number = {value: rank for rank, value in enumerate(column.values, start=1)}
 
-    def doubts() -> Iterator[Doubt]:
+    def deviations() -> Iterator[Deviation]:
         for value, frequency in list(zip(column.common, column.frequencies, strict=True))[:_MOST]:
             kind = column.ranks == number.get(value, -1)
             chance = law.exactly(kind, round(frequency * law.kept))
-            yield Doubt(chance, f"{value!r} in {kind.mean():.6g} of the rows", f"{value!r} in {frequency:.6g}")
+            yield Deviation(chance, f"{value!r} in {kind.mean():.6g} of the rows", f"{value!r} in {frequency:.6g}")
 
-    return _least(doubts(), len(column.values))
+    return _least(deviations(), len(column.values))
 
 
-def histogram(column: Column, law: Law) -> Doubt:
+def histogram(column: Column, law: Law) -> Deviation:
     """Test the share of values below each bound, which its position in the histogram determines.
 
     The histogram leaves out the most common values.
@@ -79,22 +79,24 @@ def histogram(column: Column, law: Law) -> Doubt:
         count = others + sum(count for each, count in common.items() if 0 < each <= rank)
         return (column.ranks > 0) & (column.ranks <= rank), count
 
-    def doubts() -> Iterator[Doubt]:
+    def deviations() -> Iterator[Deviation]:
         for place in sorted({round(step * last / _MOST) for step in range(_MOST + 1)}):
             bound = column.bounds[place]
             rank = number.get(bound)
             if rank is None:
-                yield Doubt(0.0, "a value of the column", f"bound {bound!r}")
+                yield Deviation(0.0, "a value of the column", f"bound {bound!r}")
                 continue
             below = place * (listed - 1) // last  # number of other values that are at most the bound
             chance = min(law.at_most(*up_to(rank - 1, below)), law.at_least(*up_to(rank, below + 1)))
             share = up_to(rank, 0)[0].mean()
-            yield Doubt(chance, f"bound {place} of {last} at its share", f"{bound!r}, behind {share:.6g} of the rows")
+            yield Deviation(
+                chance, f"bound {place} of {last} at its share", f"{bound!r}, behind {share:.6g} of the rows"
+            )
 
-    return _least(doubts(), 2 * len(column.values)) if last > 0 else NO_DOUBT
+    return _least(deviations(), 2 * len(column.values)) if last > 0 else NO_DEVIATION
 
 
-def distinct_values(column: Column, law: Law, estimate: float) -> Doubt:
+def distinct_values(column: Column, law: Law, estimate: float) -> Deviation:
     """Test the number of distinct values.
 
     The estimator of analyze.c is n * d / (n - f1 + f1 * n / N): n of N rows are in the sample, with d distinct values,
@@ -102,12 +104,12 @@ def distinct_values(column: Column, law: Law, estimate: float) -> Doubt:
     close to their expected values (McDiarmid's inequality, which holds without replacement, too).
     """
     if not isinstance(law, RowByRow) or estimate < law.kept:
-        return NO_DOUBT
+        return NO_DEVIATION
     kept = law.kept - round((column.null_frac or 0) * law.kept)
     sizes = numpy.bincount(column.ranks)[1:].astype(float)
     rows = float(sizes.sum())
     if kept < 1 or kept > rows:
-        return NO_DOUBT
+        return NO_DEVIATION
     slack = 0.0 if kept == rows else math.sqrt(kept * math.log(4 / LEVEL) / 2)
     distinct, single = _expected(sizes, rows, kept)
     believed = estimate * (1 - (column.null_frac or 0))
@@ -115,9 +117,9 @@ def distinct_values(column: Column, law: Law, estimate: float) -> Doubt:
         _duj1(kept, believed, min(max(distinct + sign * slack, 1), kept), min(max(single + 2 * sign * slack, 0), kept))
         for sign in (-1, 1)
     )
-    told = column.n_distinct if column.n_distinct > 0 else -column.n_distinct * estimate
-    inside = low * (1 - 1e-5) - 1 <= told <= high * (1 + 1e-5) + 1
-    return Doubt(1.0 if inside else 0.0, f"{low:.6g} to {high:.6g} distinct values", f"{told:.6g}")
+    actual = column.n_distinct if column.n_distinct > 0 else -column.n_distinct * estimate
+    inside = low * (1 - 1e-5) - 1 <= actual <= high * (1 + 1e-5) + 1
+    return Deviation(1.0 if inside else 0.0, f"{low:.6g} to {high:.6g} distinct values", f"{actual:.6g}")
 
 
 def _expected(sizes: Floats, rows: float, kept: int) -> tuple[float, float]:
@@ -138,7 +140,7 @@ def _duj1(kept: float, rows: float, distinct: float, single: float) -> float:
     return min(max(estimate, distinct), rows)
 
 
-def correlation(column: Column, law: Law, estimate: float) -> Doubt:
+def correlation(column: Column, law: Law, estimate: float) -> Deviation:
     """Test the correlation of values with the order of rows.
 
     It may be weaker than that of all rows, because local thinning changes the order of a sample. A rank correlation is
@@ -147,16 +149,16 @@ def correlation(column: Column, law: Law, estimate: float) -> Doubt:
     present = column.ranks[column.ranks > 0]
     kept = law.kept - round((column.null_frac or 0) * law.kept)
     if not isinstance(law, RowByRow) or column.correlation is None or kept < 2:
-        return NO_DOUBT
+        return NO_DEVIATION
     places = numpy.arange(len(present), dtype=float)
     order = numpy.lexsort((places, present)).astype(float)
     whole = float(numpy.corrcoef(order, places)[0, 1]) if len(present) > 1 else 1.0
     slack = 1e-4 if kept == len(present) else 3 * _KERNEL * math.sqrt(math.log(2 / LEVEL) / (2 * kept)) + 12 / kept
     inside = min(whole, 0) - slack <= column.correlation <= max(whole, 0) + slack
-    return Doubt(1.0 if inside else 0.0, f"correlation 0 to {whole:.4g}", f"{column.correlation:.4g}")
+    return Deviation(1.0 if inside else 0.0, f"correlation 0 to {whole:.4g}", f"{column.correlation:.4g}")
 
 
-_Test = Callable[[Column, Law, float], Doubt]
+_Test = Callable[[Column, Law, float], Deviation]
 TESTS: Final[Mapping[str, _Test]] = MappingProxyType(
     {
         "null fraction": lambda column, law, _: null_fraction(column, law),
@@ -168,7 +170,7 @@ TESTS: Final[Mapping[str, _Test]] = MappingProxyType(
 )
 
 
-def doubts(column: Column, law: Law, estimate: float) -> Iterator[tuple[str, Doubt]]:
+def deviations(column: Column, law: Law, estimate: float) -> Iterator[tuple[str, Deviation]]:
     """Yield name and result of each applicable test; `estimate` is ANALYZE's estimate of all rows."""
     if column.null_frac is None or not law.kept:
         return

@@ -1,4 +1,4 @@
-"""Does ANALYZE of foreign tables reach what it is for? Seen on a real server: what succeeds, what is asked for."""
+"""Reach of ANALYZE of foreign tables on a real server: statements that succeed, and requested samples."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -10,9 +10,9 @@ from fuzz.execution.executor import Executor
 from fuzz.generators.generator import Scale
 from oracles.model.case import CaseId
 from oracles.model.observation import Outcome
+from oracles.statistics.analysis_tests import law_of
 from oracles.statistics.oracle import Statistics, analyses
-from oracles.statistics.remote_sql import samples, statements
-from oracles.statistics.sample_doubts import law_of
+from oracles.statistics.remote_sql import requested_samples, statements
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
@@ -26,7 +26,7 @@ class Census:
     steps: int = 0
     failed: list[str] = field(default_factory=list)
     tags: Counter[str] = field(default_factory=Counter)
-    asked: Counter[str] = field(default_factory=Counter)  # samples, by their form
+    requests: Counter[str] = field(default_factory=Counter)  # samples, by their form
     analyses: Counter[str] = field(default_factory=Counter)
 
 
@@ -42,13 +42,14 @@ def census(executor: Executor) -> Census:
             census.failed += [] if seen.outcome is Outcome.OK else [f"{index}: {seen.sqlstate} {step.sql[:200]}"]
             census.tags.update(step.tags if seen.outcome is Outcome.OK else ())
         for _, lines in statements(observed):
-            census.asked.update(
-                asked.tablesample or ("everything" if asked.everything else "random") for asked in samples(lines)
+            census.requests.update(
+                request.tablesample or ("everything" if request.everything else "random")
+                for request in requested_samples(lines)
             )
         for found in (analyses(case, observed) or {}).values():
             law = law_of(found)
             census.analyses["all"] += 1
-            census.analyses["sampled"] += sum(each.kept for each in found.acquired) < found.rows
+            census.analyses["sampled"] += sum(each.kept for each in found.table_samples) < found.rows
             census.analyses[type(law).__name__] += 1
             census.analyses["current"] += found.current
     return census
@@ -71,7 +72,7 @@ def test_enough_is_analyzed_and_sampled(census: Census) -> None:
 
 @pytest.mark.parametrize("form", ["everything", "random", "SYSTEM", "BERNOULLI"])
 def test_each_form_of_sample_is_asked_for(census: Census, form: str) -> None:
-    assert census.asked[form] > 0, census.asked
+    assert census.requests[form] > 0, census.requests
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
-"""How often the oracle `statistics` doubts a sound server: 1,000 samples an arm, drawn anew each, by all methods.
+"""False alarms of the oracle `statistics` on a correct server: 1,000 independent samples per arm, by all methods.
 
-Bounds promise that no more than 1 % of the tests fall below 1 %; and no doubt may survive two samples more.
+At most 1 % of the bounds may be below 1 %, and no failed test may fail again in two more samples.
 """
 
 from collections import Counter
@@ -18,8 +18,8 @@ from fuzz.servers.cluster import Cluster
 from fuzz.servers.flavor import FLAVORS
 from fuzz.servers.series import apply_series
 from oracles.model.case import Case, Kind, Step
+from oracles.statistics.analysis_tests import all_deviations
 from oracles.statistics.oracle import Statistics, analyses
-from oracles.statistics.sample_doubts import all_doubts
 from oracles.statistics.sample_tests import LEVEL
 
 pytestmark = [pytest.mark.servers, pytest.mark.long, pytest.mark.timeout(3600)]
@@ -67,10 +67,10 @@ def test_sound_samples_are_hardly_ever_doubted(
         assert found  # a slow machine may have cost some a timeout
         for each in found.values():
             runs += 1
-            for (name, _), doubt in all_doubts(each).items():
+            for (name, _), deviation in all_deviations(each).items():
                 tests[name] += 1
-                below[name] += doubt.chance < 0.01
-                suspicions += doubt.chance < LEVEL
+                below[name] += deviation.probability < 0.01
+                suspicions += deviation.probability < LEVEL
     told = f"{runs} samples: {suspicions} suspicions in {tests.total()} tests; below 1 %: {dict(below)}"
     record_property("told", told)
     for name, number in tests.items():

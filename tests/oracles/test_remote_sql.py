@@ -3,32 +3,35 @@
 import pytest
 
 from oracles.model.observation import CaseObservation, Remote
-from oracles.statistics.remote_sql import STATEMENT, Asked, samples, statements
+from oracles.statistics.remote_sql import STATEMENT, RequestedSample, requested_samples, statements
 
 
 @pytest.mark.parametrize(
-    ("sql", "asked"),
+    ("sql", "sample"),
     [
-        ("SELECT a, b FROM duel.r1", Asked("duel.r1")),
-        ("SELECT NULL FROM duel.r1", Asked("duel.r1")),
-        ("SELECT a FROM duel.r1 TABLESAMPLE BERNOULLI(12.5)", Asked("duel.r1", "BERNOULLI", 0.125)),
-        ("SELECT a FROM duel.r1 TABLESAMPLE SYSTEM (50.000000)", Asked("duel.r1", "SYSTEM", 0.5)),
-        ("SELECT a FROM ONLY duel.r1 WHERE pg_catalog.random() < 0.25", Asked("duel.r1", random_fraction=0.25)),
+        ("SELECT a, b FROM duel.r1", RequestedSample("duel.r1")),
+        ("SELECT NULL FROM duel.r1", RequestedSample("duel.r1")),
+        ("SELECT a FROM duel.r1 TABLESAMPLE BERNOULLI(12.5)", RequestedSample("duel.r1", "BERNOULLI", 0.125)),
+        ("SELECT a FROM duel.r1 TABLESAMPLE SYSTEM (50.000000)", RequestedSample("duel.r1", "SYSTEM", 0.5)),
+        (
+            "SELECT a FROM ONLY duel.r1 WHERE pg_catalog.random() < 0.25",
+            RequestedSample("duel.r1", random_fraction=0.25),
+        ),
         (
             "SELECT a FROM duel.r1 TABLESAMPLE SYSTEM(1e-05) WHERE pg_catalog.random() < 0.5",
-            Asked("duel.r1", "SYSTEM", 1e-7, 0.5),
+            RequestedSample("duel.r1", "SYSTEM", 1e-7, 0.5),
         ),
         (
             "SELECT a, pg_catalog.row_number() OVER (), pg_catalog.random() FROM duel.v ORDER BY 3 LIMIT 300",
-            Asked("duel.v", limit=300),
+            RequestedSample("duel.v", limit=300),
         ),
     ],
 )
-def test_a_sample_is_read(sql: str, asked: Asked) -> None:
-    (found,) = samples([f"{STATEMENT}DECLARE c1 CURSOR FOR {sql}"])
-    assert (found.relation, found.tablesample, found.limit) == (asked.relation, asked.tablesample, asked.limit)
-    assert found.fraction == pytest.approx(asked.fraction)
-    assert found.everything == (asked == Asked(asked.relation))
+def test_a_sample_is_read(sql: str, sample: RequestedSample) -> None:
+    (found,) = requested_samples([f"{STATEMENT}DECLARE c1 CURSOR FOR {sql}"])
+    assert (found.relation, found.tablesample, found.limit) == (sample.relation, sample.tablesample, sample.limit)
+    assert found.fraction == pytest.approx(sample.fraction)
+    assert found.everything == (sample == RequestedSample(sample.relation))
 
 
 @pytest.mark.parametrize(
@@ -40,7 +43,7 @@ def test_a_sample_is_read(sql: str, asked: Asked) -> None:
     ],
 )
 def test_other_statements_are_no_samples(line: str) -> None:
-    assert list(samples([line])) == []
+    assert list(requested_samples([line])) == []
 
 
 def test_what_is_sent_belongs_to_the_statement_before_it() -> None:

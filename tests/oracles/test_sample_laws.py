@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import beta, binom, hypergeom
 
 from oracles.statistics.analyze import Numbers
-from oracles.statistics.remote_sql import Asked
+from oracles.statistics.remote_sql import RequestedSample
 from oracles.statistics.sample_laws import (
     Blockwise,
     Law,
@@ -100,7 +100,8 @@ def test_probabilities_are_those_of_the_hypergeometric_distribution(rows: int, k
 @pytest.mark.parametrize("count", [0, 1, 300, 400, 3999, 4000, 9000])
 def test_probabilities_are_those_of_the_binomial_distribution(count: int) -> None:
     expected = 2 * min(float(binom.cdf(count, ROWS, 0.1)), float(binom.sf(count - 1, ROWS, 0.1)))
-    assert received(Asked("t", random_fraction=0.1), ROWS, None, count) == pytest.approx(min(1, expected), abs=1e-12)
+    bound = received(RequestedSample("t", random_fraction=0.1), ROWS, None, count)
+    assert bound == pytest.approx(min(1, expected), abs=1e-12)
 
 
 @pytest.mark.parametrize("estimate", [ROWS / 2, ROWS - 300, ROWS, ROWS + 100, ROWS * 2])
@@ -111,18 +112,18 @@ def test_probabilities_are_those_of_the_beta_distribution(estimate: float) -> No
 
 
 @pytest.mark.parametrize(
-    ("asked", "count"),
+    ("sample", "count"),
     [
-        (Asked("t", random_fraction=0.1), 400),
-        (Asked("t", "BERNOULLI", 0.1), 380),
-        (Asked("t", "SYSTEM", 0.5, 0.2), 500),
-        (Asked("t", "SYSTEM", 0.1), 340),
+        (RequestedSample("t", random_fraction=0.1), 400),
+        (RequestedSample("t", "BERNOULLI", 0.1), 380),
+        (RequestedSample("t", "SYSTEM", 0.5, 0.2), 500),
+        (RequestedSample("t", "SYSTEM", 0.1), 340),
     ],
 )
-def test_a_number_of_rows_near_the_expected_one_is_no_doubt(asked: Asked, count: int) -> None:
-    assert received(asked, ROWS, BLOCKS, count) > 0.01
-    assert received(asked, ROWS, BLOCKS, 4 * count) < 1e-4
-    assert received(asked, ROWS, BLOCKS, 0) < 1e-4
+def test_a_number_of_rows_near_the_expected_one_is_no_doubt(sample: RequestedSample, count: int) -> None:
+    assert received(sample, ROWS, BLOCKS, count) > 0.01
+    assert received(sample, ROWS, BLOCKS, 4 * count) < 1e-4
+    assert received(sample, ROWS, BLOCKS, 0) < 1e-4
 
 
 def test_the_largest_key_tells_the_number_of_rows() -> None:

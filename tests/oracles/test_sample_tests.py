@@ -8,7 +8,7 @@ import pytest
 
 from oracles.statistics.analyze import Column, Numbers
 from oracles.statistics.sample_laws import RowByRow
-from oracles.statistics.sample_tests import LEVEL, doubts
+from oracles.statistics.sample_tests import LEVEL, deviations
 
 ROWS, KEPT, TARGET = 3000, 300, 10
 SHAPES: dict[str, Numbers] = {
@@ -54,8 +54,8 @@ def with_statistics(column: Column, kept: Numbers) -> Column:
 
 
 def doubted(column: Column, kept: int = KEPT, estimate: float = ROWS) -> set[str]:
-    told = doubts(column, RowByRow(ROWS, kept), estimate)
-    return {name for name, doubt in told if doubt.chance < LEVEL}
+    told = deviations(column, RowByRow(ROWS, kept), estimate)
+    return {name for name, deviation in told if deviation.probability < LEVEL}
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -102,4 +102,4 @@ def test_wide_values_are_in_no_list() -> None:
 
 
 def test_without_statistics_there_is_nothing_to_doubt() -> None:
-    assert list(doubts(shaped(SHAPES["hot"]), RowByRow(ROWS, KEPT), ROWS)) == []
+    assert list(deviations(shaped(SHAPES["hot"]), RowByRow(ROWS, KEPT), ROWS)) == []

@@ -26,7 +26,7 @@ EVERYTHING = "DECLARE c1 CURSOR FOR SELECT n FROM duel.near"
 def analyzed(
     kept: int = 260,
     total: float | None = None,
-    asked: Sequence[str] = (BERNOULLI,),
+    requests: Sequence[str] = (BERNOULLI,),
     *,
     method: str | None = "bernoulli",
     null_frac: float = 0.0,
@@ -63,7 +63,7 @@ def analyzed(
             "LOG:  statement: ANALYZE VERBOSE far",
             "LOG:  statement: SELECT 1",
         ),
-        remote=tuple(Remote(1, 2, f"LOG:  statement: {statement}") for statement in asked),
+        remote=tuple(Remote(1, 2, f"LOG:  statement: {statement}") for statement in requests),
     )
 
 
@@ -90,8 +90,8 @@ def test_a_sound_sample_is_agreement() -> None:
         (analyzed(stored=520), "row estimate: bernoulli"),
         (analyzed(kept=100), "rows sampled: bernoulli"),
         (analyzed(null_frac=0.5), "null fraction: bernoulli"),
-        (analyzed(asked=[EVERYTHING], kept=300, total=ROWS), "remote SQL: bernoulli"),
-        (analyzed(asked=[BERNOULLI.replace("25", "0.003")], kept=0, total=0), "remote SQL: bernoulli"),
+        (analyzed(requests=[EVERYTHING], kept=300, total=ROWS), "remote SQL: bernoulli"),
+        (analyzed(requests=[BERNOULLI.replace("25", "0.003")], kept=0, total=0), "remote SQL: bernoulli"),
         (analyzed(method="off"), "remote SQL: off"),
         (analyzed(method="random"), "remote SQL: random"),
     ],
@@ -104,11 +104,11 @@ def test_what_no_sample_says_is_found(suspect: CaseObservation, origin: str) -> 
     "suspect",
     [
         analyzed(kept=230),  # chance
-        analyzed(asked=[EVERYTHING], kept=300, total=ROWS, method="off"),
-        analyzed(asked=[EVERYTHING], kept=300, total=ROWS, method=None),  # an arm without the option
-        analyzed(asked=[EVERYTHING], kept=300, total=ROWS, quoted=-1),  # nobody knew
+        analyzed(requests=[EVERYTHING], kept=300, total=ROWS, method="off"),
+        analyzed(requests=[EVERYTHING], kept=300, total=ROWS, method=None),  # an arm without the option
+        analyzed(requests=[EVERYTHING], kept=300, total=ROWS, quoted=-1),  # nobody knew
         analyzed(total=80_000, quoted=80_000),  # a bad estimate, but the remote server's
-        analyzed(asked=[BERNOULLI.replace("25", "90"), BERNOULLI]),  # the first was given up
+        analyzed(requests=[BERNOULLI.replace("25", "90"), BERNOULLI]),  # the first was given up
     ],
 )
 def test_what_may_well_be_is_no_finding(suspect: CaseObservation) -> None:
@@ -129,7 +129,7 @@ def test_where_the_reference_is_as_far_off_nothing_is_said() -> None:
 
 
 def test_without_the_servers_log_nothing_is_known() -> None:
-    assert verdicts(analyzed(asked=[])) == (Inconclusive("remote SQL not seen"),)
+    assert verdicts(analyzed(requests=[])) == (Inconclusive("remote SQL not seen"),)
 
 
 def test_a_lost_connection_proves_nothing() -> None:
