@@ -1,3 +1,3 @@
-"""pgduel: a patched PostgreSQL server duels master. Everything from a source tree to a report."""
+"""pgduel, a differential fuzzer for PostgreSQL patches: everything from a source tree to a report."""
 
 __version__ = "0.1.0"

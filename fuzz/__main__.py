@@ -1,4 +1,4 @@
-"""`python -m fuzz` is the `pgduel` command."""
+"""The `pgduel` command as `python -m fuzz`."""
 
 from fuzz.cli import main
 

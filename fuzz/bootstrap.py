@@ -1,4 +1,4 @@
-"""Set-up: from python3 and nothing else to a running `pgduel` command. Standard library only."""
+"""Set-up of a running `pgduel` command on a machine that has python3 alone. Standard library only."""
 
 import os
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,18 +14,18 @@ from fuzz.servers import doctor
 _HELP = """\
 usage: ./pgduel COMMAND [ARGUMENTS]
 
-  fuzz      duel the patched server against master, after setting up all that is needed
+  fuzz      compare the patched server with master, after set-up of everything needed
   test      run pgduel's own tests
-  doctor    say what is there, what is missing, and what to do
+  doctor    list the requirements that are met and missing, with a remedy for each
   others:   bench, blame, build, corpus, isolation, list, replay, shell, show, sqlancer, sqlsmith
 
-The full help of each command needs Python packages that cannot be installed yet:
+The full help of a command needs Python packages, which need this first:
 """
 _BUILDING = ("bench", "build", "fuzz", "isolation", "sqlancer", "sqlsmith", "test")  # commands that compile servers
 
 
 def main(arguments: list[str]) -> int:
-    """Set up what the command needs, then become it. Returns an exit code only where it does not come to that."""
+    """Set up the requirements of the command, then replace this process by it. Return an exit code if set-up fails."""
     guard()
     try:
         if not _only_looks(arguments):
@@ -38,14 +38,14 @@ def main(arguments: list[str]) -> int:
         note(str(error))
         return error.exit_code
     path = os.pathsep.join(filter(None, (str(workdir.PROJECT), os.environ.get("PYTHONPATH"))))
-    # -P: a directory called fuzz where the user stands must not be taken for ours.
+    # -P: Python must not import a package `fuzz` from the user's working directory.
     os.execve(python, [str(python), "-P", "-m", "fuzz", *arguments], os.environ | {"PYTHONPATH": path})
 
 
 def set_up(absent: list[packages.Package], arguments: list[str]) -> Path:
     """Return the Python of the environment. Raises PgduelError.
 
-    System packages, Python packages and the source that the command compiles are fetched at the same time.
+    System packages, Python packages and the source that the command compiles are fetched concurrently.
     """
     if not absent and is_complete(environment_directory()):
         return ensure_environment()
@@ -62,10 +62,10 @@ def set_up(absent: list[packages.Package], arguments: list[str]) -> Path:
 
 
 def _environment_beside(installing: Future[None] | None) -> Path:
-    """Return the Python of the environment, once it is made and system packages are installed. Raises PgduelError."""
+    """Return the Python of the environment when it and the system packages are installed. Raises PgduelError."""
     try:
         python = ensure_environment()
-    except PgduelError:  # a library that has to be compiled may lack the compiler yet
+    except PgduelError:  # a library may need the compiler, which is not installed yet
         python = None
     if installing is not None:
         installing.result()
@@ -73,7 +73,7 @@ def _environment_beside(installing: Future[None] | None) -> Path:
 
 
 def source_wanted(arguments: list[str]) -> str | None:
-    """Return the release that the command is to compile, unless its arguments name another base."""
+    """Return the release that the command compiles, or None if its arguments name another base."""
     from fuzz.servers.release import DEFAULT, RELEASES
 
     words = [word for argument in arguments for word in argument.split("=", 1)]
@@ -84,7 +84,7 @@ def source_wanted(arguments: list[str]) -> str | None:
 
 
 def fetch(source: str) -> None:
-    """Download a release and store its tree, as far as that goes by now; the command does the rest, or complains."""
+    """Download a release and store its tree. Errors are left to the command, which tries again."""
     from fuzz.servers.base import resolve_base
 
     with suppress(PgduelError, OSError):
@@ -96,12 +96,12 @@ def _asks_for_help(arguments: list[str]) -> bool:
 
 
 def _only_looks(arguments: list[str]) -> bool:
-    """Tell whether the command is one that must not install system packages."""
+    """Return whether the command must not install system packages."""
     return _asks_for_help(arguments) or arguments[0] == "doctor"
 
 
 def _look(arguments: list[str]) -> int | None:
-    """Answer, as well as it goes, without Python packages; return an exit code, or None if they can be installed."""
+    """Print what can be printed without Python packages. Return an exit code, or None if they can be installed."""
     if arguments == ["doctor"]:
         return doctor.main()
     absent = [p for p in packages.missing_packages(for_tests=False) if p.name == "python3-venv"]

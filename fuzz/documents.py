@@ -1,7 +1,7 @@
-"""Documents: dataclasses as JSON and back, by cattrs. The classes are the schema and know nothing of their storage.
+"""Documents: dataclasses as JSON and back, by cattrs. The classes are the schema and do not depend on the storage.
 
-A field that the data lack has its default; data that no field has are ignored. So documents of older versions can be
-read. Values are never coerced. JSON has bytes as base64, and a counter as sorted rows [*key, count].
+Missing fields get their defaults; unknown data is ignored. So documents of older versions can be read. Values are never
+coerced. JSON has bytes as base64, and a counter as sorted rows [*key, count].
 """
 
 import base64
@@ -23,22 +23,22 @@ _Rows = list[list[Any]]
 
 
 class DocumentError(PgduelError):
-    """Data that are no document of the expected class."""
+    """Data that is no document of the expected class."""
 
 
 def to_data(document: object) -> Any:
-    """Return a document as JSON can represent it: dictionaries, sequences, strings, numbers."""
+    """Return a document as data that JSON can represent: dictionaries, sequences, strings, numbers."""
     return _CONVERTER.unstructure(document)
 
 
 def to_changes(document: object) -> dict[str, Any]:
-    """Return the data of those fields of a document that have not their defaults."""
+    """Return the data of a document's fields that differ from their defaults."""
     changes: dict[str, Any] = _CHANGES.unstructure(document)
     return changes
 
 
 def from_data(data: Any, kind: type[_T]) -> _T:
-    """Return the document of a class that `to_data` made the data of. Raises DocumentError."""
+    """Return a document of a class from the data that `to_data` made. Raises DocumentError."""
     try:
         return _CONVERTER.structure(data, kind)
     except (BaseValidationError, TypeError, ValueError) as error:
@@ -46,12 +46,12 @@ def from_data(data: Any, kind: type[_T]) -> _T:
 
 
 def dumps(document: object) -> str:
-    """Return a document as JSON, in ASCII, which keeps characters that UTF-8 has not (lone surrogates)."""
+    """Return a document as JSON in ASCII, which keeps characters that UTF-8 lacks (lone surrogates)."""
     return json.dumps(to_data(document))
 
 
 def loads(text: str, kind: type[_T]) -> _T:
-    """Return the document of a class that `dumps` wrote. Raises DocumentError."""
+    """Return a document of a class from the JSON that `dumps` wrote. Raises DocumentError."""
     try:
         data = json.loads(text)
     except ValueError as error:
@@ -86,7 +86,7 @@ def _made(*, omit_if_default: bool = False) -> Converter:
     converter = Converter(omit_if_default=omit_if_default)
     for kind in (str, int, float, bool):
         converter.register_structure_hook(kind, _primitive)
-    converter.register_structure_hook(StrEnum, lambda value, kind: kind(value))  # which is also a string
+    converter.register_structure_hook(StrEnum, lambda value, kind: kind(value))  # cattrs would take it for a string
     converter.register_structure_hook(bytes, lambda text, _: base64.b64decode(text, validate=True))
     converter.register_unstructure_hook(bytes, lambda value: base64.b64encode(value).decode("ascii"))
     converter.register_structure_hook_factory(_is_counter, _counter_reader)

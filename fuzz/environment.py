@@ -1,4 +1,4 @@
-"""The virtual environment that the command runs in, made on first use. Standard library only."""
+"""The virtual environment that the launcher runs the command in, created on first use. Standard library only."""
 
 import hashlib
 import re
@@ -24,19 +24,22 @@ def dependencies() -> list[str]:
 
 
 def environment_directory() -> Path:
-    """Return where the environment for these dependencies is, or will be; the same when asked from inside it."""
+    """Return the directory of the environment for these dependencies, whether it exists or not.
+
+    The result is the same inside that environment.
+    """
     parts = (sys.version, sys.base_prefix, LOCK.read_text(), *dependencies())
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
     return workdir.environments() / key
 
 
 def is_complete(environment: Path) -> bool:
-    """Tell whether set-up of an environment ran to its end."""
+    """Return whether set-up of an environment ran to its end."""
     return (environment / _COMPLETE).exists()
 
 
 def ensure_environment() -> Path:
-    """Return the Python of the virtual environment, which is made on first use. Raises PgduelError."""
+    """Return the Python of the virtual environment, which is created on first use. Raises PgduelError."""
     environment = environment_directory()
     python = environment / "bin" / "python"
     if is_complete(environment):
@@ -48,23 +51,23 @@ def ensure_environment() -> Path:
 
 
 def _make(environment: Path, python: Path) -> None:
-    """Make an environment in its place, since it cannot be moved; a note written last tells that it is whole."""
+    """Create an environment in its place, because it cannot be moved. A file written last marks it as complete."""
     if shutil.disk_usage(environment.parent).free < 1 << 30:
         raise PgduelError(f"no disk space for Python packages in {environment.parent}; make room or set PGDUEL_HOME")
     shutil.rmtree(environment, ignore_errors=True)
     log = workdir.logs() / "environment.log"
-    note("installing Python packages into its cache")
+    note("installing Python packages into the cache")
     if packages.run_logged([sys.executable, "-m", "venv", str(environment)], log):
-        raise PgduelError(f"cannot make a virtual environment: {packages.last_line(log)} (all of it: {log})")
+        raise PgduelError(f"cannot create a virtual environment: {packages.last_line(log)}; see {log}")
     _install_locked(environment, python, log)
     (environment / _COMPLETE).touch()
 
 
 def _install_locked(environment: Path, python: Path, log: Path) -> None:
-    """Install the dependencies, direct and indirect, from archives with locked hashes only.
+    """Install the direct and indirect dependencies, only from archives with locked hashes.
 
-    The lock also has what only tests need, so it is given to pip as constraints. Before 26.1 pip refuses constraints
-    with hashes, and Debian's are older: the first package is the locked pip.
+    The lock also has what only tests need. So pip gets it as constraints. Before 26.1, pip refuses constraints with
+    hashes, and Debian's pip is older. So the locked pip is installed first.
     """
     locked_pip = environment / "pip.txt"
     found = _LOCKED_PIP.search(LOCK.read_text())
@@ -81,4 +84,4 @@ def _install_locked(environment: Path, python: Path, log: Path) -> None:
     ]
     for wanted in (["--requirement", str(locked_pip)], ["--constraint", str(LOCK), *dependencies()]):
         if packages.run_logged([*pip, *wanted], log):
-            raise PgduelError(f"cannot install Python packages: {packages.last_line(log)} (all of it: {log})")
+            raise PgduelError(f"cannot install Python packages: {packages.last_line(log)}; see {log}")

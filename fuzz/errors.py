@@ -1,43 +1,43 @@
-"""The error tree. Each message is one line: what failed, and what to do about it."""
+"""The tree of errors. Each message is one line: what failed, why, and what to do."""
 
 
 class PgduelError(Exception):
-    """Base of all errors that end a command; the command line prints the message and exits with `exit_code`."""
+    """Base of all errors that end a command. The command line prints the message and exits with `exit_code`."""
 
     exit_code = 2
 
 
 class SourceError(PgduelError):
-    """A base, series or patch cannot be had or does not apply."""
+    """A base, series or patch that cannot be read or does not apply."""
 
 
 class BuildError(PgduelError):
-    """A tree does not compile, or the machine lacks what compiling needs."""
+    """A tree that does not compile, or a missing requirement of compilation."""
 
 
 class ServerError(PgduelError):
-    """A cluster cannot be made, started or reached."""
+    """A cluster that cannot be created, started or reached."""
 
 
 class StorageError(PgduelError):
-    """What was found cannot be kept: a disk is full, or not ours to write to."""
+    """A result that cannot be stored: the disk is full, or permissions are missing."""
 
 
 class CaseError(PgduelError):
-    """A case, script or generator that was asked for cannot be run."""
+    """A requested case, script or generator that cannot be run."""
 
 
 class CanaryMissed(PgduelError):
-    """An oracle did not report a bug planted for it: no result of this run can be trusted."""
+    """A planted bug that its oracle did not report, so no result of the run can be trusted."""
 
     exit_code = 3
 
 
 def first_line(said: str, otherwise: str = "no message") -> str:
-    """Return the first line of what a program or server said."""
+    """Return the first line of a program's or server's output."""
     return (said.strip().splitlines() or [otherwise])[0]
 
 
 def last_line(said: str, otherwise: str = "no message") -> str:
-    """Return the last line of what a program said, where many tell why they end."""
+    """Return the last line of a program's output, which often has the reason for its end."""
     return (said.strip().splitlines() or [otherwise])[-1]

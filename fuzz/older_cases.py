@@ -1,4 +1,4 @@
-"""Cases of earlier versions in the current form: stores and reproducers still hold them."""
+"""Conversion of cases of earlier versions, which stores and reproducers still contain, to the current form."""
 
 import re
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import Final
 from oracles.model.case import Case, SameRows, Step
 from oracles.model.mode import Mode
 
-# Modes without settings, which stood for what fields of cases and runs say today.
+# Modes without settings, for which cases and runs have fields today.
 _SAMPLES: Final = frozenset(
     {
         *("repeated", "explained", "rewritten", "planned", "partitioned", "filtered", "replanned", "transformed"),
@@ -16,13 +16,13 @@ _SAMPLES: Final = frozenset(
 )
 _OF_RUNS: Final = re.compile(r"sampled by name|again \d+|round \d+ of step \d+")
 
-# Tags of a query that has the rows of the step before, and of one that has them because of what the tables hold.
+# Tags of a query with the same rows as the step before: in general, and because of the data of the tables.
 _AS_BEFORE: Final = "as before"
 _OF_THIS_SCENE: Final = "of this scene"
 
 
 def current(case: Case) -> Case:
-    """Return a case with fields in place of the modes and tags that earlier versions had; a current case as it is."""
+    """Return a case with fields for the modes and tags of earlier versions. A current case is returned unchanged."""
     samples = tuple(mode.name for mode in case.modes if _is_bare(mode) and mode.name in _SAMPLES)
     modes = tuple(mode for mode in case.modes if not (_is_bare(mode) and _was_a_flag(mode.name)))
     scene, steps = (tuple(map(_current_step, part)) for part in (case.scene, case.steps))

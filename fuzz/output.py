@@ -1,4 +1,4 @@
-"""Output of foreign text: that of servers, patches, file names and other programs. Standard library only.
+"""Output of foreign text: text of servers, patches, file names and other programs. Standard library only.
 
 Foreign text may contain escape sequences, which would change the terminal's title, clear the screen or hide lines.
 `visible` replaces them. All output passes it: Rich output in `fuzz.report.console`, lines without Rich in `tell` and
@@ -13,11 +13,11 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TextIO, cast
 
-# C0 but newline and tab, DEL, C1, marks and overrides of direction, separators of lines and paragraphs, and surrogates:
-# bytes of file names that are not UTF-8, which cannot be printed.
+# C0 except newline and tab, DEL, C1, marks and overrides of direction, separators of lines and paragraphs, surrogates.
+# The latter stand for bytes of file names that are not UTF-8 and cannot be printed.
 _HIDDEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _CHUNK: Final = 1 << 16
-_BYTES: Final = range(0xDC80, 0xDD00)  # as which surrogateescape decodes bytes
+_BYTES: Final = range(0xDC80, 0xDD00)  # to which surrogateescape decodes bytes
 
 
 def visible(text: str) -> str:
@@ -43,7 +43,7 @@ def tell(line: str) -> None:
 
 
 def note(line: str) -> None:
-    """Print a line of pgduel's own to stderr."""
+    """Print a message of pgduel to stderr."""
     print(visible(f"pgduel: {line}"), file=terminal_of(sys.stderr), flush=True)
 
 
@@ -89,7 +89,7 @@ def terminal_of(stream: TextIO) -> TextIO:
 
 
 class _Guard:
-    """A text stream that writes visible text to another. Rich writes to the other one: it styles text itself."""
+    """A text stream that writes visible text to another one. Rich uses that one directly, as it styles text itself."""
 
     def __init__(self, stream: TextIO) -> None:
         self.rich_proxied_file = stream

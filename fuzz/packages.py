@@ -1,4 +1,4 @@
-"""System packages that pgduel needs: Debian's, Fedora's and Arch's names, and their installation by apt.
+"""System packages that pgduel needs: names in Debian, Fedora and Arch, and their installation by apt.
 
 Standard library only.
 """
@@ -26,31 +26,31 @@ _INSTALL: Final = {  # by ID of /etc/os-release
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A system package by its names, the reason for it, and what shows that it is there."""
+    """A system package: its names, its purpose, and the program or library that shows its presence."""
 
     name: str  # Debian's and Ubuntu's
     reason: str
-    fedora: str = ""  # where it has another name
+    fedora: str = ""  # if it differs from Debian's
     arch: str = ""
     program: str = ""
-    library: str = ""  # pkg-config's name of it
+    library: str = ""  # name in pkg-config
     tests_only: bool = False  # only `pgduel test` needs it
     first: bool = False  # Python packages cannot be installed before it
-    optional: bool = False  # the launcher installs it; without it, pgduel runs all the same
+    optional: bool = False  # the launcher installs it, but pgduel runs without it
 
     def name_in(self, distribution: str) -> str:
         """Return the package's name in `fedora`, `arch` or `debian`."""
         return {"fedora": self.fedora, "arch": self.arch}.get(distribution) or self.name
 
     def is_found(self) -> bool:
-        """Return whether the package's program or library is there, whoever installed it."""
+        """Return whether the package's program or library is present, no matter how it was installed."""
         if self.library:
             return bool(shutil.which("pkg-config")) and not subprocess.run(["pkg-config", self.library]).returncode
         return bool(self.program and shutil.which(self.program))
 
 
 PACKAGES = (
-    Package("python3-venv", "pip, for the libraries that pgduel is written with", "python3", "python", first=True),
+    Package("python3-venv", "pip, which installs Python packages", "python3", "python", first=True),
     Package("git", "stores source trees and applies patches", program="git"),
     Package("gcc", "compiles PostgreSQL", program="gcc"),
     Package("libc6-dev", "compiles PostgreSQL", "glibc-devel", "glibc", program="gcc"),
@@ -63,7 +63,7 @@ PACKAGES = (
     Package("bison", "generates PostgreSQL's parsers", program="bison"),
     Package("flex", "generates PostgreSQL's scanners", program="flex"),
     Package("perl", "generates PostgreSQL's catalogs", program="perl"),
-    Package("ccache", "compiles what two arms have in common only once", program="ccache"),
+    Package("ccache", "compiles equal files of two arms only once", program="ccache"),
     Package("libicu-dev", "collations of PostgreSQL", "libicu-devel", "icu", library="icu-i18n"),
     Package("libreadline-dev", "line editing in psql", "readline-devel", "readline", library="readline"),
     Package("sqlsmith", "queries of the source sqlsmith", program="sqlsmith", optional=True),
@@ -76,11 +76,11 @@ PACKAGES = (
 def missing_packages(*, for_tests: bool) -> list[Package]:
     """Return the packages that are not installed.
 
-    Where there is no dpkg, programs and libraries show that. What they do not show is taken to be there.
+    Without dpkg, missing programs and libraries show that. Packages without either are assumed to be installed.
     """
     installed = _installed() if shutil.which("dpkg-query") else _found()
     if importlib.util.find_spec("ensurepip") is not None:
-        installed.add("python3-venv")  # this interpreter brings its own
+        installed.add("python3-venv")  # part of this interpreter
     return [p for p in PACKAGES if p.name not in installed and (for_tests or not p.tests_only)]
 
 
@@ -98,19 +98,19 @@ def _found() -> set[str]:
 
 
 def require_programs() -> None:
-    """Check that whatever duels need is there, by a package or otherwise. Raises PgduelError that says what to install.
+    """Check that the programs and libraries for duels are present. Raises PgduelError with the command to run.
 
-    An installed pgduel does no more; in a checkout, the launcher installs what is missing.
+    An installed pgduel only checks. In a checkout, the launcher installs missing packages.
     """
     if sys.platform != "linux":
-        raise PgduelError("pgduel reads Linux's /proc; on macOS run it in a Linux machine, brew install lima")
+        raise PgduelError("pgduel needs Linux's /proc; on macOS, run it in a virtual machine (brew install lima)")
     missing = missing_packages(for_tests=False)
     if absent := [p for p in missing if not (p.first or p.optional or p.is_found())]:
         raise PgduelError(f"system packages are missing; as root, run: {install_line(absent)}")
 
 
 def install_line(packages: list[Package]) -> str:
-    """Return the one line that root runs to install the packages: for Fedora, Arch and their like, else for Debian."""
+    """Return the command, for root, that installs packages on Fedora, Arch and related systems, or else on Debian."""
     distribution = _distribution()
     names = [package.name_in(distribution) for package in packages]
     return f"{_INSTALL[distribution]} {' '.join(dict.fromkeys(names))}"
@@ -130,21 +130,21 @@ def _install_command(packages: list[Package]) -> list[str]:
 
 
 def require_installable(packages: list[Package]) -> list[str]:
-    """Return the words before a command of root's. Raises PgduelError that says what root should run."""
+    """Return the prefix of a command that root must run. Raises PgduelError with the command if there is none."""
     become_root = _become_root()
     if become_root is None or not shutil.which("apt-get"):
         line = install_line(packages)
-        raise PgduelError(f"system packages are missing and need root to install; as root, run: {line}")
+        raise PgduelError(f"system packages are missing, and only root can install them; as root, run: {line}")
     return become_root
 
 
 def update_lists(packages: list[Package]) -> None:
-    """Update the lists of packages, before these are installed. Raises PgduelError that says what root should run."""
+    """Update the package lists before an installation. Raises PgduelError with the command that root should run."""
     _run_as_root(["apt-get", "update"], packages, workdir.logs() / "packages-update.log")
 
 
 def install(packages: list[Package]) -> None:
-    """Install the packages, as root or through sudo. Raises PgduelError that says what root should run."""
+    """Install packages as root or through sudo. Raises PgduelError with the command that root should run."""
     names = " ".join(package.name for package in packages)
     note(f"installing {len(packages)} system packages: {names}")
     _run_as_root(_install_command(packages), packages, workdir.logs() / f"packages-{packages[0].name}.log")
@@ -154,18 +154,18 @@ def _run_as_root(command: list[str], packages: list[Package], log: Path) -> None
     become_root = require_installable(packages)
     if run_logged([*become_root, "env", "DEBIAN_FRONTEND=noninteractive", *command], log):
         line = install_line(packages)
-        raise PgduelError(f"cannot install system packages: {last_line(log)} (all of it: {log}); as root, run: {line}")
+        raise PgduelError(f"cannot install system packages: {last_line(log)}, see {log}; as root, run: {line}")
 
 
 def _become_root() -> list[str] | None:
-    """Return what to put before a command that needs root, or None where there is no way."""
+    """Return the prefix of a command that needs root, or None if there is none."""
     if os.geteuid() == 0:
         return []
     if not shutil.which("sudo"):
         return None
     if subprocess.run(["sudo", "-n", "true"], capture_output=True).returncode == 0:
         return ["sudo", "-n"]
-    return ["sudo"] if os.isatty(0) and os.isatty(2) else None  # it may ask for a password
+    return ["sudo"] if os.isatty(0) and os.isatty(2) else None  # sudo may ask for a password
 
 
 def run_logged(command: list[str], log: Path) -> int:
@@ -175,7 +175,7 @@ def run_logged(command: list[str], log: Path) -> int:
 
 
 def last_line(log: Path) -> str:
-    """Return the last complaint in a log, or its last line."""
+    """Return the last error in a log, or its last line."""
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
     complaints = [line for line in lines if line.lower().startswith(("e:", "error"))]
     return (complaints or lines or ["no message"])[-1]

@@ -1,4 +1,4 @@
-"""The one owner of every path that pgduel writes to, outside the checkout. Standard library only: set-up uses it."""
+"""Paths that pgduel writes to, all outside the checkout. Standard library only, because set-up uses it."""
 
 import errno
 import fcntl
@@ -10,17 +10,17 @@ from pathlib import Path
 
 from fuzz.errors import PgduelError, StorageError
 
-PROJECT = Path(__file__).resolve().parents[1]  # the checkout, or the directory with the same parts in a package
+PROJECT = Path(__file__).resolve().parents[1]  # the checkout, or its copy in an installed package
 IS_CHECKOUT = (PROJECT / "pyproject.toml").exists()
 COMMAND = "./pgduel" if IS_CHECKOUT else "pgduel"  # as users type it
 MEMORY = Path("/dev/shm")
 _PRIVATE = 0o700
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-_MEMORY_NEEDED = 8 << 30  # bytes: four servers with 1 GB of WAL at most each, what they hold, and as much left over
+_MEMORY_NEEDED = 8 << 30  # bytes: four servers with at most 1 GB of WAL each, their data, and as much again
 
 
 def _root() -> Path:
-    """Return the cache: $PGDUEL_HOME, or one that an unprivileged server may enter even when root made it."""
+    """Return the cache directory: $PGDUEL_HOME, or one that unprivileged servers can enter even if root made it."""
     if home := os.environ.get("PGDUEL_HOME"):
         return Path(home).absolute()
     if os.geteuid() == 0:
@@ -39,28 +39,28 @@ def _ready(path: Path, mode: int = 0o777) -> Path:
         path.mkdir(mode, exist_ok=True)
     except OSError as error:
         raise PgduelError(
-            f"cannot write to {path} ({error.strerror}); set PGDUEL_HOME to a directory you may use"
+            f"cannot write to {path} ({error.strerror}); set PGDUEL_HOME to a writable directory"
         ) from error
     return path
 
 
 def root() -> Path:
-    """Return the cache's top."""
+    """Return the cache directory."""
     return _made()
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Do what writes to a path. Raises StorageError where that fails."""
+    """Wrap code that writes to a path. Raises StorageError if that fails."""
     try:
         yield
     except OSError as error:
-        advice = "make room there" if error.errno in _NO_ROOM else "see that pgduel may write there"
+        advice = "make room there" if error.errno in _NO_ROOM else "give pgduel write permission there"
         raise StorageError(f"cannot write {path} ({error.strerror}); {advice}") from error
 
 
 def write(path: Path, text: str) -> None:
-    """Put a text in the place of a file, as a whole: whoever is killed, or lacks room, leaves the file as it was.
+    """Replace a file atomically: after a kill or on a full disk, the file is unchanged.
 
     Raises StorageError.
     """
@@ -76,61 +76,61 @@ def write(path: Path, text: str) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a path, a file beside it; others wait. The kernel releases it if the process is killed."""
+    """Hold the lock of a path, a file beside it, while others wait. The kernel releases it if the process is killed."""
     with open(f"{path}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
             yield
         finally:
-            fcntl.flock(lock, fcntl.LOCK_UN)  # a process forked meanwhile has the file open, too
+            fcntl.flock(lock, fcntl.LOCK_UN)  # a process forked in the meantime has the file open, too
 
 
 def environments() -> Path:
-    """Return where set-up keeps its virtual environments, one for each set of dependencies."""
+    """Return the directory of set-up's virtual environments, one per set of dependencies."""
     return _made("environments")
 
 
 def logs() -> Path:
-    """Return where the output of set-up and of compilers is kept."""
+    """Return the directory of the output of set-up and compilers."""
     return _made("logs")
 
 
 def downloads() -> Path:
-    """Return where source archives are kept."""
+    """Return the directory of source archives."""
     return _made("downloads")
 
 
 def trees() -> Path:
-    """Return the bare git repository that holds every base and patched tree."""
+    """Return the bare git repository of all bases and patched trees."""
     return _made() / "trees.git"
 
 
 def builds() -> Path:
-    """Return the content-addressed builds, one directory a key."""
+    """Return the directory of the content-addressed builds, one directory per key."""
     return _made("builds")
 
 
 def compiler_cache() -> Path:
-    """Return ccache's directory, shared by all builds."""
+    """Return ccache's directory, which all builds share."""
     return _made("ccache")
 
 
 def clusters() -> Path:
-    """Return where servers that fuzz live, as far as possible in memory: cases make and drop thousands of files.
+    """Return the directory of servers that fuzz: in memory if possible, as cases create and drop thousands of files.
 
-    A file system on disk may spend a quarter of all processors' time on that (ext4, looking for inodes that were not
-    freed just now). Whoever sets $PGDUEL_HOME wants everything there.
+    On disk, that may take a quarter of the CPU time (ext4 searches for inodes that were not freed recently). If
+    $PGDUEL_HOME is set, everything is there.
     """
     return _in_memory() or clusters_on_disk()
 
 
 def clusters_on_disk() -> Path:
-    """Return where data directories and sockets live otherwise; short: a socket's path is limited to 107 bytes."""
+    """Return the directory on disk of data directories and sockets. A socket's path is limited to 107 bytes."""
     return _made("clusters")
 
 
 def _in_memory() -> Path | None:
-    """Return a directory in memory, where there is room for all servers of a campaign, and it is ours."""
+    """Return a directory in memory, or None if it lacks room for the servers of a campaign or is not the caller's."""
     if "PGDUEL_HOME" in os.environ or not MEMORY.is_dir() or shutil.disk_usage(MEMORY).total < _MEMORY_NEEDED:
         return None
     path = MEMORY / f"pgduel-{os.geteuid()}"
@@ -142,9 +142,9 @@ def _in_memory() -> Path | None:
 
 
 def campaigns() -> Path:
-    """Return where campaigns keep their store and their reproducers: $PGDUEL_CAMPAIGNS, or in the cache.
+    """Return the directory of campaigns, their stores and reproducers: $PGDUEL_CAMPAIGNS, or in the cache.
 
-    Nobody else may read them: what a campaign replays may hold the user's own data.
+    Others cannot read it, because cases may contain the user's own data.
     """
     if elsewhere := os.environ.get("PGDUEL_CAMPAIGNS"):
         return _ready(Path(elsewhere).absolute(), _PRIVATE)
@@ -155,10 +155,10 @@ def campaigns() -> Path:
 
 
 def harnesses() -> Path:
-    """Return where libFuzzer harnesses are built."""
+    """Return the directory of libFuzzer harnesses."""
     return _made("harnesses")
 
 
 def tests() -> Path:
-    """Return where suites of PostgreSQL's own tests leave their output."""
+    """Return the directory of the output of PostgreSQL's own tests."""
     return _made("tests")

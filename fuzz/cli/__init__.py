@@ -1,4 +1,4 @@
-"""The `pgduel` command, one file a command. What the user can cause ends as one line and its exit status."""
+"""The `pgduel` command, one file per command. Errors that users can cause end as one line and an exit status."""
 
 import importlib
 import sys
@@ -32,15 +32,15 @@ _WITHOUT_SERVERS = ("doctor", "list", "test")
 def main() -> None:
     """Run the command line and exit."""
     guard()
-    if not workdir.IS_CHECKOUT and _needs_programs(sys.argv[1:]):  # in a checkout, the launcher installs them
+    if not workdir.IS_CHECKOUT and _needs_programs(sys.argv[1:]):  # in a checkout, the launcher installs programs
         _require_programs()
-    from fuzz.cli.app import app  # not at the top: worker processes import this module too, and need none of it
+    from fuzz.cli.app import app  # not at the top: worker processes import this module, but not the commands
 
     named = [COMMANDS[word] for word in sys.argv[1:2] if word in COMMANDS]
-    for module in named or COMMANDS.values():  # some bring large libraries: only what is needed is imported
+    for module in named or COMMANDS.values():  # some import large libraries
         importlib.import_module(f"fuzz.cli.{module}")
     if named:
-        app.callback()(lambda: None)  # without it Typer takes the only command for the whole program
+        app.callback()(lambda: None)  # without it, Typer treats a single command as the whole program
     sys.exit(_exit_code(app))
 
 
@@ -59,17 +59,17 @@ def _require_programs() -> None:
 
 
 def _exit_code(app: Any) -> int:
-    """Run the command; print the one line of an error, of Typer's, too, which has words of the command line."""
+    """Run the command and return its exit code. Print errors of pgduel and of Typer as one line."""
     try:
         return app(prog_name="pgduel", standalone_mode=False) or 0
     except PgduelError as error:
         note(str(error))
         return error.exit_code
     except Exception as error:
-        told = getattr(error, "format_message", None)  # of click's errors, whose class Typer does not export
+        told = getattr(error, "format_message", None)  # click's errors; Typer does not export their class
         if told is None:
             raise
         context: Any = getattr(error, "ctx", None)
-        if message := told():  # the help was printed where there is none
+        if message := told():  # if there is none, the help was printed
             note(f"{message.rstrip('.')}; see {'pgduel' if context is None else context.command_path} --help")
         return int(getattr(error, "exit_code", 2))

@@ -1,4 +1,4 @@
-"""The Typer application that the commands register with, and what several of them need."""
+"""The Typer application of all commands, and functions that several commands need."""
 
 import json
 from pathlib import Path
@@ -10,9 +10,9 @@ from fuzz.errors import PgduelError
 from fuzz.report.console import Console
 
 app = typer.Typer(
-    help="Differential fuzzing of PostgreSQL: builds of one base get the same statements, oracles judge what each "
-    "did, and what differs becomes a script that shows it.\n\n"
-    "Exit status: 0 nothing found, 1 findings, 2 could not run or proved too little, 3 an oracle is blind.",
+    help="Differential fuzzing of PostgreSQL: builds of one base run the same statements, oracles compare the results, "
+    "and each difference becomes a script that shows it.\n\n"
+    "Exit status: 0 no finding, 1 findings, 2 could not run or proved too little, 3 an oracle missed its canary.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     add_completion=False,
@@ -29,11 +29,11 @@ def say(line: str) -> None:
 
 
 def write_json(file: Path | None, data: Any) -> None:
-    """Write a result where --json asked for it. Raises PgduelError."""
+    """Write a result to the file of --json, if there is one. Raises PgduelError."""
     if file is None:
         return
     try:
-        # DEL is the one control character that JSON leaves; the file may be a terminal.
+        # JSON escapes all control characters except DEL, and the file may be a terminal.
         file.write_text(json.dumps(data, indent=2).replace("\x7f", "\\u007f") + "\n")
     except OSError as error:
-        raise PgduelError(f"cannot write {file} ({error.strerror}); give --json a file you may write") from error
+        raise PgduelError(f"cannot write {file} ({error.strerror}); give --json a writable file") from error

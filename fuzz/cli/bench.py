@@ -1,4 +1,4 @@
-"""`pgduel bench`: a mail's tables measured again, arms interleaved in one run."""
+"""`pgduel bench`: repeated measurements of a mail's tables, with arms interleaved in one run."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -23,14 +23,14 @@ from fuzz.cli.compare_reducers import reduction
 from fuzz.cli.fuzzers import fuzzers
 from fuzz.cli.measuring import Chosen, measuring, numbers
 
-benches = typer.Typer(help="Measure a table of a mail again: arms interleaved in one run, medians of ratios.")
+benches = typer.Typer(help="Repeat the measurements of a mail's table: arms interleaved in one run, medians of ratios.")
 app.add_typer(benches, name="bench")
 benches.command()(fuzzers)
 benches.command()(reduction)
 
 
 class Workload(StrEnum):
-    """What `planning` measures."""
+    """The workloads of `planning`."""
 
     QUERY_B = QueryBBench.name
     QUERY_A = QueryABench.name
@@ -38,12 +38,12 @@ class Workload(StrEnum):
     PGBENCH = OltpBench.name
 
 
-# What mails 001 and 002 found, ours, and what PostgreSQL has made of them since.
+# The state of mails 001 and 002, pgduel's patches, and PostgreSQL's own later solution.
 _WITH_UPSTREAM = ("master", "patched", "upstream")
 
 
 class FdwTest(StrEnum):
-    """What `fdw` measures."""
+    """The measurements of `fdw`."""
 
     ANALYZE = "analyze"
     SAMPLING = "sampling"
@@ -58,13 +58,14 @@ def _listed(bench: type[Bench], axis: str) -> str:
 def copy(
     *,
     rows: Annotated[
-        str | None, typer.Option(metavar="N,N...", help=f"Rows a COPY. Default: {_listed(CopyBench, 'rows')}.")
+        str | None, typer.Option(metavar="N,N...", help=f"Rows per COPY. Default: {_listed(CopyBench, 'rows')}.")
     ] = None,
     clients: Annotated[
-        str | None, typer.Option(metavar="N,N...", help=f"Clients at once. Default: {_listed(CopyBench, 'clients')}.")
+        str | None,
+        typer.Option(metavar="N,N...", help=f"Clients at once. Default: {_listed(CopyBench, 'clients')}."),
     ] = None,
 ) -> list[Chosen]:
-    """COPY a file of so many rows into an unlogged table, in transactions a second (about 10 minutes)."""
+    """COPY a file into an unlogged table: transactions per second, by rows and clients (about 10 minutes)."""
     return [(CopyBench(), {"rows": numbers(rows, "--rows"), "clients": numbers(clients, "--clients")})]
 
 
@@ -72,7 +73,7 @@ def copy(
 @measuring(rounds=5)
 def bloom(
     *,
-    join: Annotated[Join, typer.Option(help="Which join; the mail's table is of inner.")] = Join.INNER,
+    join: Annotated[Join, typer.Option(help="Kind of join; the mail's table has inner joins.")] = Join.INNER,
     work_mem: Annotated[
         str | None, typer.Option(metavar="MB,MB...", help="work_mem at the mail's size. Default: 16,64 and one batch.")
     ] = None,
@@ -80,7 +81,7 @@ def bloom(
     scale: Annotated[float, typer.Option(min=0.001, max=1, help="Share of the mail's 10M and 100M rows.")] = 0.1,
     memory: Annotated[
         int | None,
-        typer.Option(min=32, metavar="MB", help="Limit on a server's memory, its temporary files' cache included."),
+        typer.Option(min=32, metavar="MB", help="Limit of a server's memory, including its cache of temporary files."),
     ] = None,
 ) -> list[Chosen]:
     """Join a large table with part of a smaller one, in many batches and in one (about 20 minutes)."""
@@ -96,24 +97,24 @@ def buckets(
         str | None,
         typer.Option(
             metavar="KB,KB...",
-            help=f"Size of the mail's hash table without buckets, to {LARGEST}. "
-            f"Default: those of {_listed(BucketsBench, 'size')} that memory is there for.",
+            help=f"Size of the mail's hash table without buckets, up to {LARGEST}. "
+            f"Default: those of {_listed(BucketsBench, 'size')} that fit into memory.",
         ),
     ] = None,
     ntup: Annotated[
         str | None,
         typer.Option(
             metavar="N,N...",
-            help=f"Rows a bucket (hash_ntup_per_bucket), in arms that can be told. "
+            help=f"Rows per bucket (hash_ntup_per_bucket), in arms with that setting. "
             f"Default: {_listed(BucketsBench, 'ntup')}.",
         ),
     ] = None,
     scale: Annotated[float, typer.Option(min=0.0001, max=1, help="Share of the mail's 50M outer rows.")] = 0.2,
 ) -> list[Chosen]:
-    """Left join with a hash table in a single batch: master's fixed buckets, ours, PostgreSQL's (about an hour).
+    """Left join with a hash table in one batch: master's fixed buckets, ours, PostgreSQL's (about an hour).
 
-    Arms are master, patched and upstream, unless others are named. Only master chooses its buckets by N; the ratio to
-    it at each N has the mail's beside it, which is that of N = 1.
+    Arms are master, patched and upstream, unless others are named. Only master chooses its buckets by N. Beside the
+    ratio to master at each N stands the mail's ratio, which is for N = 1.
     """
     chosen = {"size": numbers(size, "--size") or fitting(), "ntup": numbers(ntup, "--ntup")}
     return [(BucketsBench(scale), chosen)]
@@ -123,19 +124,21 @@ def buckets(
 @measuring(rounds=5, arms=_WITH_UPSTREAM)
 def fdw(
     *,
-    test: Annotated[list[FdwTest] | None, typer.Argument(help="Which ones. Default: both.")] = None,
+    test: Annotated[list[FdwTest] | None, typer.Argument(help="Measurements to run. Default: both.")] = None,
     rows: Annotated[
         str | None, typer.Option(metavar="N,N...", help=f"Rows of the table. Default: {','.join(map(str, ROWS))}.")
     ] = None,
     target: Annotated[
-        str | None, typer.Option(metavar="N,N...", help=f"Of analyze. Default: {','.join(map(str, TARGETS))}.")
+        str | None,
+        typer.Option(metavar="N,N...", help=f"For analyze: targets. Default: {','.join(map(str, TARGETS))}."),
     ] = None,
     way: Annotated[
-        str | None, typer.Option(metavar="NAME,NAME...", help=f"Of analyze. Default: {','.join(WAYS)}.")
+        str | None,
+        typer.Option(metavar="NAME,NAME...", help=f"For analyze: methods. Default: {','.join(WAYS)}."),
     ] = None,
     percent: Annotated[
         str | None,
-        typer.Option(metavar="N,N...", help=f"Of sampling. Default: {','.join(map(str, PERCENTS))}."),
+        typer.Option(metavar="N,N...", help=f"For sampling: percents. Default: {','.join(map(str, PERCENTS))}."),
     ] = None,
 ) -> list[Chosen]:
     """ANALYZE a foreign table by each method, and read samples through one (both: about two hours).
@@ -145,7 +148,7 @@ def fdw(
     size = numbers(rows, "--rows")
     ways = [WAYS.index(each) + 1 if each in WAYS else 0 for each in (way or ",".join(WAYS)).split(",")]
     if 0 in ways:
-        raise BenchError(f"--way {way}: there are {', '.join(WAYS)}")
+        raise BenchError(f"unknown method in --way {way}; give some of {', '.join(WAYS)}")
     made: dict[FdwTest, Chosen] = {
         FdwTest.ANALYZE: (FdwAnalyzeBench(), {"rows": size, "target": numbers(target, "--target"), "way": ways}),
         FdwTest.SAMPLING: (FdwSamplingBench(), {"rows": size, "percent": numbers(percent, "--percent")}),
@@ -157,36 +160,36 @@ def fdw(
 @measuring(rounds=7)
 def planning(
     *,
-    workload: Annotated[list[Workload] | None, typer.Argument(help="Which ones. Default: all.")] = None,
+    workload: Annotated[list[Workload] | None, typer.Argument(help="Workloads to measure. Default: all.")] = None,
     partitions: Annotated[
         str | None,
         typer.Option(
             metavar="N,N...",
-            help=f"Default: 1 to {SIZES[-1]}; to 1024 for query_a (and possible for query_b), to 128 for pgbench.",
+            help=f"Partitions. Default: 1 to {SIZES[-1]}; 1024 for query_a (query_b allows it), 128 for pgbench.",
         ),
     ] = None,
     relations: Annotated[
-        int, typer.Option(min=2, metavar="N", help="Of query_b: how many are joined; the mail's are eight.")
+        int, typer.Option(min=2, metavar="N", help="For query_b: number of joined relations; the mail has eight.")
     ] = RELATIONS,
     schema: Annotated[
         Path,
         typer.Option(
             metavar="FILE",
             show_default="films",
-            help="Of join_order: SQL that makes, and may fill, tables; those PARTITION BY HASH get N partitions each.",
+            help="For join_order: SQL that creates and may fill tables. Tables PARTITION BY HASH get N partitions.",
         ),
     ] = join_order.HOME / "schema.sql",
     queries: Annotated[
         Path,
         typer.Option(
-            metavar="DIR", show_default="films", help="Of join_order: the SELECTs of the directory's *.sql files."
+            metavar="DIR", show_default="films", help="For join_order: a directory of *.sql files with SELECTs."
         ),
     ] = join_order.HOME / "queries",
 ) -> list[Chosen]:
     """Plan joins of partitioned relations, and run pgbench on them (all: about half an hour).
 
-    query_b joins eight relations on one key, query_a joins and groups three, join_order plans many joins of up to 14
-    relations; pgbench runs its own short transactions. With several workloads, --json has a list of results.
+    query_b joins eight relations on one key; query_a joins and groups three. join_order plans many joins of up to 14
+    relations. pgbench runs its own short transactions. With several workloads, --json has a list of results.
     """
     made: dict[Workload, Bench] = {
         Workload.QUERY_B: QueryBBench(relations),

@@ -1,4 +1,4 @@
-"""`pgduel blame`: which patch is it?"""
+"""`pgduel blame`: the patch that causes a finding."""
 
 from fuzz.campaign.catalog import opened
 from fuzz.cli import options
@@ -27,10 +27,10 @@ def blame(
     manifest: options.Manifest = None,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Find the patch, or the commit of a range, with which a finding begins: by bisection over builds.
+    """Find the first patch, or commit of a range, that shows a finding, by bisection over builds.
 
-    A finding of a campaign brings its own arms, and keeps what is found; for a reproducer give those it was found on,
-    unless they are the default. Builds that are missing are made, one for each step.
+    A finding of a campaign has its own arms, and its result is stored. For a reproducer, give the arms of its campaign
+    unless they are the default. Missing builds are compiled, one per step.
     """
     given = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
     with display(progress, None) as shown:

@@ -1,4 +1,4 @@
-"""`pgduel build`: compile arms, list what is compiled, delete what is not needed."""
+"""`pgduel build`: compile arms, list builds, delete old ones."""
 
 import time
 from typing import Annotated
@@ -24,16 +24,14 @@ def build(
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
     manifest: options.Manifest = None,
-    list_: Annotated[bool, typer.Option("--list", help="List the builds there are, and build nothing.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List builds, and compile nothing.")] = False,
     prune: Annotated[bool, typer.Option("--prune", help="Delete builds and object files.")] = False,
-    keep: Annotated[
-        int, typer.Option(min=0, metavar="N", help="With --prune: how many of the newest builds stay.")
-    ] = 0,
+    keep: Annotated[int, typer.Option(min=0, metavar="N", help="With --prune: number of newest builds to keep.")] = 0,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Compile the arms, each once: builds are kept, known by the hash of their source and flavor.
+    """Compile the arms, each once. Builds are kept under the hash of their source and flavor.
 
-    `fuzz`, `replay`, `shell` and `bench` build what they need by themselves.
+    `fuzz`, `replay`, `shell` and `bench` compile what they need by themselves.
     """
     if prune:
         deleted = prune_builds(keep)

@@ -1,4 +1,4 @@
-"""`pgduel bench reduction`: pgduel's reducer beside those that others wrote, on findings of campaigns."""
+"""`pgduel bench reduction`: pgduel's reducer and others, compared on findings of campaigns."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,21 +27,19 @@ def reduction(
     *,
     what: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="WHAT", help="Campaigns, whose findings are all taken, or findings, [CAMPAIGN/]FINGERPRINT."
-        ),
+        typer.Argument(metavar="WHAT", help="Campaigns, for all their findings, or findings, [CAMPAIGN/]FINGERPRINT."),
     ] = None,
     by: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Reducer (repeat the option). Default: all.")
     ] = None,
-    seconds: Annotated[float, typer.Option(min=1, help="That each reducer has for a finding.")] = 300,
+    seconds: Annotated[float, typer.Option(min=1, help="Limit for each reducer and finding.")] = 300,
     json_file: options.JsonFile = None,
 ) -> None:
     """Reduce findings by pgduel, by picire on lines, by C-Vise on text, and by sqlreduce: sizes, tries and time.
 
-    Each starts with the case as it was found, and asks the same question of the same servers, one try at a time;
-    sqlreduce alone has its own, whether one statement raises one error. What a reducer left is asked about again.
-    Without WHAT, the findings of the last campaign are taken.
+    Each reducer starts with the original case and uses the same interestingness test on the same servers, one try at a
+    time. Only sqlreduce has its own test: whether one statement raises one error. The results are tested again. Without
+    WHAT, the findings of the last campaign are reduced.
     """
     reducers = _named(by)
     contests: dict[str, Sequence[Outcome]] = {}
@@ -56,12 +54,12 @@ def _named(names: Sequence[str] | None) -> list[Reducer]:
     known = all_reducers()
     for name in names or ():
         if name not in known:
-            raise CaseError(f"--by {name}: there are {', '.join(known)}")
+            raise CaseError(f"unknown reducer in --by {name}; give one of {', '.join(known)}")
     return [known[name] for name in names or known]
 
 
 def _chosen(what: Sequence[str]) -> dict[Path, dict[str, StoredFinding]]:
-    """Return directories of campaigns, and of each the findings chosen, by fingerprint. Raises CaseError."""
+    """Return campaign directories with their chosen findings by fingerprint. Raises CaseError."""
     chosen: dict[Path, dict[str, StoredFinding]] = {}
     for name in what:
         if name == "last" or (name.isdigit() and len(name) < 12):
@@ -74,7 +72,7 @@ def _chosen(what: Sequence[str]) -> dict[Path, dict[str, StoredFinding]]:
         for each in found:
             chosen.setdefault(directory, {})[each.finding.fingerprint] = each
     if not chosen:
-        raise CaseError(f"there is no finding to reduce in {', '.join(what)}; pgduel list campaigns counts them")
+        raise CaseError(f"there is no finding to reduce in {', '.join(what)}; see pgduel list campaigns")
     return chosen
 
 
@@ -85,7 +83,7 @@ def _contests(
     seconds: float,
     report: Report,
 ) -> dict[str, list[Outcome]]:
-    """Hold the contests about findings of one campaign, on its arms."""
+    """Compare the reducers on findings of one campaign, with its arms."""
     with opened(directory) as store:
         given = store.plan.arms
         facts = store.arms

@@ -1,4 +1,4 @@
-"""`pgduel corpus`: reproducers that are kept, so that what was found once is not found again by users."""
+"""`pgduel corpus`: kept reproducers, which show whether an old fault returns."""
 
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -27,23 +27,23 @@ from fuzz.triage.reproducer.load import load
 from fuzz.triage.stored_finding import StoredFinding
 from fuzz.triage.triage import Triage, with_replay_command
 
-corpora = typer.Typer(help="Keep reproducers: of what was fixed, and of what all arms show alike.")
+corpora = typer.Typer(help="Keep and run reproducers of fixed faults, and of faults that all arms have.")
 app.add_typer(corpora, name="corpus")
 
 Corpus = Annotated[
-    Path, typer.Option("--corpus", metavar="DIR", help="Where they are: DIR/fixed/*.sql and DIR/upstream/*.sql.")
+    Path, typer.Option("--corpus", metavar="DIR", help="The corpus: DIR/fixed/*.sql and DIR/upstream/*.sql.")
 ]
 CORPUS = workdir.PROJECT / "corpus"
 
 
 @dataclass(frozen=True, slots=True)
 class _Arms:
-    """The arms asked for, running, and an executor on them."""
+    """The running arms of the options, and an executor on them."""
 
-    options: str  # of a command line that opens them
+    options: str  # command-line options that open them
     arms: tuple[Arm, ...]
     executor: Executor
-    records: Mapping[str, Any]  # arm → what is recorded of it
+    records: Mapping[str, Any]  # arm → recorded facts
 
 
 @contextmanager
@@ -71,9 +71,9 @@ def run(
     manifest: options.Manifest = None,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Try each reproducer on the arms: what was fixed must show nothing, what is upstream's must show on all.
+    """Run each reproducer on the arms: those in `fixed` must show nothing, those in `upstream` must show on all arms.
 
-    Exit status 1 where it is otherwise. What a release newer than the known-good one has mended is fixed upstream.
+    Exit status 1 if one does otherwise. Faults that a release newer than the known-good one fixed are reported as such.
     """
     with _opened(ArmOptions.given(base, series, repo, commits, arm, flavor, manifest).with_referee()) as there:
         found = []
@@ -100,9 +100,9 @@ def add(
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
     manifest: options.Manifest = None,
 ) -> None:
-    """Keep a finding's reproducer, where it belongs by what the arms show now.
+    """Keep a finding's reproducer, in the directory that fits the arms' present behaviour.
 
-    What no arm shows is fixed, what all of them show is upstream's; what one shows alone is to be mended first.
+    It goes to `fixed` if no arm shows the finding, and to `upstream` if all do. If only some do, fix it first.
     """
     _require_own(corpus)
     given = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
@@ -126,20 +126,20 @@ def minimize(
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
     manifest: options.Manifest = None,
 ) -> None:
-    """Reduce again what shows on the arms, and delete reproducers beside which a smaller one shows the same.
+    """Reduce reproducers that show on the arms again, and delete those that a smaller one makes redundant.
 
-    What was fixed shows, and so can be reduced, only on the arms that had it.
+    Fixed faults can be reduced only on arms that have them.
     """
     _require_own(corpus)
     with _opened(ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)) as there:
         found = [_smaller(there, entry) for entry in entries(corpus, there.executor, there.arms)]
     for entry in needless(found):
         entry.path.unlink()
-        say(f"{entry.path}: deleted, a smaller one shows the same")
+        say(f"{entry.path}: deleted, because a smaller one shows the same")
 
 
 def _smaller(there: _Arms, entry: Entry) -> Entry:
-    """Reduce a reproducer, and overwrite it if that helps."""
+    """Reduce a reproducer, and overwrite it if the result is smaller."""
     about = load(str(entry.path)).about
     if not entry.findings or about is None:
         return entry
@@ -166,4 +166,4 @@ def _write(path: Path, script: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(script, encoding="utf-8")
     except OSError as error:
-        raise PgduelError(f"cannot write {path} ({error.strerror}); give --corpus a directory you may use") from error
+        raise PgduelError(f"cannot write {path} ({error.strerror}); give --corpus a writable directory") from error

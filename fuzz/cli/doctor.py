@@ -1,4 +1,4 @@
-"""`pgduel doctor`: what is there, what is missing, what to do."""
+"""`pgduel doctor`: requirements that are met and missing."""
 
 from dataclasses import asdict
 
@@ -11,9 +11,9 @@ from fuzz.servers.doctor import describe, examine, exit_code
 
 @app.command()
 def doctor(json_file: options.JsonFile = None) -> None:
-    """Look at all that pgduel needs: packages, compiler, cache, shared memory, builds. Changes nothing.
+    """Check all requirements: packages, compiler, cache, shared memory, builds. Change nothing.
 
-    Exit status 2 if something is missing; each line then says what to do.
+    Exit status 2 if something is missing. A remedy stands below each missing item.
     """
     checks = examine()
     for check in checks:

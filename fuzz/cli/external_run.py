@@ -1,7 +1,7 @@
 """Runs of an external fuzzer (SQLancer, SQLsmith) on the last arm.
 
-Its statements become cases, which our own oracles judge on all arms. Only what those report is a finding. It is stored
-at once, written as a script and reduced, in a campaign of its own, so `list` and `replay` know it.
+Its statements become cases, which pgduel's oracles judge on all arms. Only their reports are findings. Each finding is
+stored at once, written as a script and reduced, in a campaign of its own. So `list` and `replay` can use it.
 """
 
 import time
@@ -36,7 +36,7 @@ from oracles.model.oracle import all_oracles
 
 @dataclass(slots=True)
 class ExternalRun:
-    """A run under way."""
+    """A run in progress."""
 
     arms: Sequence[Arm]
     target: SourceDatabase
@@ -50,20 +50,20 @@ class ExternalRun:
     judged: int = 0
     confirmed: int = 0
     counters: Counters = field(default_factory=Counters)
-    counts: dict[str, Any] = field(default_factory=dict)  # what else --json has
+    counts: dict[str, Any] = field(default_factory=dict)  # further keys of --json
 
     @property
     def seconds(self) -> float:
-        """How long it may still take; nothing once the user asked to end."""
+        """Return the remaining seconds; 0 after a request to stop."""
         return 0.0 if self._interrupt else max(0.0, self._until - time.monotonic())
 
     def await_servers(self) -> None:
-        """Wait until servers that crashed take connections again. Raises ServerError."""
+        """Wait until crashed servers accept connections again. Raises ServerError."""
         for arm in self.arms:
             await_connections(arm.cluster)
 
     def judge(self, case: Case, origin: str) -> bool:
-        """Have all oracles judge a case, and keep what they find; `origin` says how the program came across it."""
+        """Judge a case by all oracles, and store findings. `origin` describes the source of the case."""
         judged = judge_case(self._executor, assignments(all_oracles(), self.arms), case)
         self.judged += 1
         self.confirmed += bool(judged.findings)
@@ -77,18 +77,18 @@ class ExternalRun:
 
     @property
     def findings(self) -> tuple[StoredFinding, ...]:
-        """What was found."""
+        """Return the findings."""
         return self._store.findings()
 
     def reduce(self) -> None:
-        """Reduce what was found, as much of it as a campaign would, on servers of its own."""
+        """Reduce as many findings as a campaign would, on separate servers."""
         for found in self.findings[:REDUCTIONS]:
             self.shown.progress(f"reducing finding {found.finding.fingerprint}")
             with fresh_servers(self.arms) as arms:
                 self._triage.investigate(found, arms)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what --json writes."""
+        """Return the data of --json."""
         named = ("fingerprint", "oracle", "summary")
         findings = [
             {name: getattr(each.finding, name) for name in named}
@@ -109,7 +109,7 @@ class ExternalRun:
 
 @contextmanager
 def external_run(plan: Plan) -> Iterator[ExternalRun]:
-    """Open the arms of a plan for an external fuzzer; reduce its findings in the end. Raises PgduelError."""
+    """Open the arms of a plan for an external fuzzer, and reduce its findings at the end. Raises PgduelError."""
     options = plan.arms
     with display(console, plan.limits.seconds) as shown:
         specs = options.specs(shown.progress)
@@ -128,14 +128,14 @@ def external_run(plan: Plan) -> Iterator[ExternalRun]:
 
 
 def told(external: ExternalRun, headline: str) -> typer.Exit:
-    """Say what came of it, and return how the command ends."""
+    """Print the results, and return the command's exit."""
     say(headline)
     for found in external.findings:
         say(f"finding {found.finding.fingerprint}, {found.finding.oracle}: {found.finding.summary}")
         say(f"  {found.case_id}, in {found.count} cases")
         say(f"  replay: {workdir.COMMAND} replay {found.reproducer}")
     if unreduced := len(unsettled(external.findings)):
-        say(f"not reduced: {unreduced}; one run reduces {REDUCTIONS} at most")
+        say(f"not reduced: {unreduced}; a run reduces at most {REDUCTIONS}")
     if not external.findings:
         say("No finding.")
     return typer.Exit(1 if external.findings else 0)

@@ -1,4 +1,4 @@
-"""`pgduel fuzz`: the main job."""
+"""`pgduel fuzz`: a campaign of generated cases."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -31,18 +31,18 @@ def fuzz(
         typer.Option(
             min=0.01,
             metavar="N",
-            help="How long to fuzz. Default: 5, or no limit with --cases.",
+            help="Minutes to fuzz. Default: 5, or no limit with --cases.",
             rich_help_panel=_PANEL,
         ),
     ] = None,
     cases: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="How many cases to run at most.", rich_help_panel=_PANEL)
+        int | None, typer.Option(min=1, metavar="N", help="Maximum number of cases.", rich_help_panel=_PANEL)
     ] = None,
     seed: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="Cases are a function of it: equal seeds run equal cases. Default: the one after the last campaign's "
+            help="Seed of the cases: equal seeds run equal cases. Default: the one after the last campaign's "
             "on the same builds, or 1.",
             rich_help_panel=_PANEL,
         ),
@@ -63,13 +63,13 @@ def fuzz(
         str | None,
         typer.Option(
             metavar="CAMPAIGN",
-            help="Go on with an interrupted campaign: its number, or 'last'. Its arms, seed and generators hold; "
-            "--minutes and --cases, counted over all its parts, may be set anew.",
+            help="Continue an interrupted campaign: its number, or 'last'. It keeps its arms, seed and generators. "
+            "--minutes and --cases may change; they count from the start of the campaign.",
             rich_help_panel=_PANEL,
         ),
     ] = None,
     workers: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Processes that run cases.", rich_help_panel=_PANEL)
+        int, typer.Option(min=1, metavar="N", help="Number of processes that run cases.", rich_help_panel=_PANEL)
     ] = processors(),
     base: options.Base = None,
     series: options.SeriesOption = None,
@@ -84,10 +84,10 @@ def fuzz(
         typer.Option("--verbose", "-v", help="Print all counts at the end."),
     ] = False,
 ) -> None:
-    """Duel the arms: run generated cases on all of them, and report whatever one does differently.
+    """Run generated cases on all arms, and report differences.
 
-    Without options: 5 minutes of the patched server against master, all set-up included. Each finding is stored
-    at once, then reduced to a script that shows it by psql alone. Ctrl-C ends early and loses nothing.
+    Without options, compare the patched server with master for 5 minutes, after set-up. Each finding is stored at once,
+    then reduced to a script that shows it with psql alone. Ctrl-C ends the campaign and loses nothing.
     """
     arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
     if resume is None:
@@ -97,9 +97,7 @@ def fuzz(
             _new_plan(seed, generator or (), minutes, cases, arms, given, stop_at_first=stop_at_first),
         )
     elif seed is not None or generator or sql or stop_at_first or arms != ArmOptions():
-        raise CaseError(
-            "a campaign that is resumed keeps its seed, generators, SQL and arms: give only --minutes or --cases"
-        )
+        raise CaseError("a resumed campaign keeps its seed, generators, SQL and arms; give only --minutes or --cases")
     else:
         directory = campaign_named(resume)
         with opened(directory) as store:
@@ -122,10 +120,10 @@ def _new_plan(
     *,
     stop_at_first: bool,
 ) -> Plan:
-    """Return what to do, defaults filled in. Raises CaseError."""
+    """Return the plan of the options and defaults. Raises CaseError."""
     names = tuple(require_workload(name, given) for name in generators) or workloads_for(given)
     if len(set(names)) < len(names):
-        raise CaseError("a generator is named twice")
+        raise CaseError("a generator is named twice; give each --generator once")
     if minutes is None and cases is None:
         minutes = DEFAULT_MINUTES
     seed = FIRST_SEED if seed is None else seed

@@ -1,4 +1,4 @@
-"""`pgduel bench fuzzers`: pgduel's generators beside SQLsmith and SQLancer, on one server each of one build."""
+"""`pgduel bench fuzzers`: pgduel's generators, SQLsmith and SQLancer, each on a server of the same build."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -27,8 +27,8 @@ from fuzz.sources.sqlsmith import SqlSmith
 from fuzz.sources.typed.source import Typed
 
 _COVERAGE: Final = "coverage"
-_ORACLE: Final = "QUERY_PARTITIONING"  # of SQLancer
-# Of those whose statements nobody else wrote, the ones that are not made for one feature.
+_ORACLE: Final = "QUERY_PARTITIONING"  # SQLancer's oracle
+# Generators that are not made for one feature; sources have statements from elsewhere.
 _OWN: Final = (PartitionedJoins.name, Qpg.name, Typed.name)
 
 
@@ -42,9 +42,9 @@ class Entrant(StrEnum):
 
 def fuzzers(
     *,
-    fuzzer: Annotated[list[Entrant] | None, typer.Argument(help="Which ones. Default: all that are there.")] = None,
-    minutes: Annotated[float, typer.Option(min=0.1, metavar="N", help="How long each of them fuzzes.")] = 10.0,
-    seed: Annotated[int, typer.Option(metavar="N", help="Decides cases, scenes, and the others' seeds.")] = 1,
+    fuzzer: Annotated[list[Entrant] | None, typer.Argument(help="Fuzzers. Default: all that are installed.")] = None,
+    minutes: Annotated[float, typer.Option(min=0.1, metavar="N", help="Minutes for each fuzzer.")] = 10.0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the cases, the scenes and the other fuzzers.")] = 1,
     jar: options.Jar = None,
     base: options.Base = None,
     series: options.SeriesOption = None,
@@ -55,10 +55,10 @@ def fuzzers(
     manifest: options.Manifest = None,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Fuzz a new server of the last arm with each fuzzer alone, in the same time, and compare what they did.
+    """Run each fuzzer alone on a new server of the last arm, for the same time, and compare the results.
 
-    Counted in the server, the same way for all: statements over tables that succeeded and that failed, and shapes of
-    plans; with flavor coverage, what was reached of executor and planner, while all are slower.
+    The server counts for all fuzzers alike: statements over tables that succeed and fail, and shapes of plans. The
+    flavor coverage adds the reached code of executor and planner, but makes all fuzzers slower.
     """
     wanted = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
     given = options.given(jar=jar)
@@ -74,7 +74,7 @@ def fuzzers(
 
 
 def _chosen(names: Sequence[Entrant] | None, given: UserInput) -> list[Entrant]:
-    """Return those asked for, or else those that are there; say who is not. Raises CaseError."""
+    """Return the named fuzzers, or all that can run, and print the others. Raises CaseError."""
     lacking = {Entrant.SQLSMITH: SqlSmith.lacks(given), Entrant.SQLANCER: SqLancer.lacks(given)}
     for each in names or ():
         if lacking.get(each):
@@ -83,7 +83,7 @@ def _chosen(names: Sequence[Entrant] | None, given: UserInput) -> list[Entrant]:
         return list(dict.fromkeys(names))
     for each, why in lacking.items():
         if why:
-            say(f"without {each}: {why}")
+            say(f"{each} is left out: {why}")
     return [each for each in Entrant if not lacking.get(each)]
 
 

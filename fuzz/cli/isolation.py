@@ -1,4 +1,4 @@
-"""`pgduel isolation`: PostgreSQL's isolation specs on all arms, held against one another."""
+"""`pgduel isolation`: a comparison of arms on PostgreSQL's isolation specs."""
 
 import random
 import time
@@ -42,7 +42,7 @@ from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import DEFAULT_FLAVOR
 from oracles.model.finding import Finding
 
-_SHOWN: Final = 40  # lines that a reproducer says of itself
+_SHOWN: Final = 40  # lines of a reproducer's header
 
 
 @app.command()
@@ -51,11 +51,11 @@ def isolation(
     specs: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[SPEC]...", help="Specs by name, or files. Default: all of the base.", show_default=False
+            metavar="[SPEC]...", help="Names of specs, or files. Default: all specs of the base.", show_default=False
         ),
     ] = None,
-    minutes: Annotated[float, typer.Option(min=0.1, metavar="N", help="How long to play.")] = 5.0,
-    seed: Annotated[int, typer.Option(metavar="N", help="Decides the order.")] = 1,
+    minutes: Annotated[float, typer.Option(min=0.1, metavar="N", help="Minutes to run.")] = 5.0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the order.")] = 1,
     base: options.Base = None,
     series: options.SeriesOption = None,
     repo: options.Repo = None,
@@ -65,11 +65,11 @@ def isolation(
     manifest: options.Manifest = None,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Play PostgreSQL's isolation specs on all arms, under its own and under perturbed settings, and compare.
+    """Run PostgreSQL's isolation specs on all arms, under their own and under perturbed settings, and compare.
 
-    First, bugs are planted in the last arm, which have to be noticed.
-    All permutations of a spec are played by isolationtester. What differs is played again several times over. A
-    difference becomes a spec file that names its settings: `pgduel isolation FILE` plays it again, with those.
+    First, planted bugs in the last arm must be found. isolationtester runs all permutations of a spec. A spec with
+    different output runs again, several times. Each difference becomes a spec file that names its settings: `pgduel
+    isolation FILE` runs it again with these.
     """
     arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
     plan = Plan(seed, (NAME,), minutes, None, stop_at_first=False, arms=arms)
@@ -94,7 +94,7 @@ def isolation(
     counted = {"seed": seed, "played": run.played, "unstable": run.unstable, "canaries": counts(planted)}
     write_json(json_file, counted | {"findings": _json(findings)})
     require_caught(planted)
-    say(f"{run.played} of {len(drawn)} specs and settings played, {run.unstable} unstable, {len(findings)} findings")
+    say(f"{run.played} of {len(drawn)} specs and settings run, {run.unstable} unstable, {len(findings)} findings")
     raise typer.Exit(1 if findings else 0)
 
 
@@ -111,23 +111,23 @@ def _json(findings: Sequence[SpecFinding]) -> list[dict[str, Any]]:
 
 
 def _named(names: Sequence[str], tree: str, *, by_default: bool) -> tuple[Spec, ...]:
-    """Return the specs of the tree that are named; where none is, all by default. Raises CaseError."""
+    """Return the named specs of the tree, or all if `by_default`. Raises CaseError."""
     known = {spec.name: spec for spec in specs_of(tree)}
     if unknown := [name for name in names if name not in known]:
-        raise CaseError(f"no isolation spec is called {unknown[0]!r}; there are: {', '.join(known)}")
+        raise CaseError(f"no isolation spec is called {unknown[0]!r}; give one of {', '.join(known)}")
     return tuple(known[name] for name in names) if names or not by_default else tuple(known.values())
 
 
 def _built(specs: Sequence[Spec], testers: Sequence[Tester], shown: Display) -> list[Spec]:
-    """Return the specs of what all arms have built; say how many others there are."""
+    """Return the specs whose modules all arms have, and print the number of others."""
     built = [spec for spec in specs if not any(tester.lacks(spec) for tester in testers)]
     if lacking := len(specs) - len(built):
-        shown.say(f"{lacking} specs are of modules that are not built")
+        shown.say(f"{lacking} specs are left out: their modules are not built")
     return built
 
 
 def _drawn(specs: Sequence[Spec], seed: int) -> Iterator[Spec]:
-    """Yield each spec under each of the settings: first all as they are, then the others as the seed has it."""
+    """Yield each spec under each setting: first all specs unchanged, then the others in an order set by the seed."""
     rng = random.Random(f"{seed}/isolation")
     first, *others = PERTURBED
     yield from (replace(spec, modes=first) for spec in rng.sample(specs, len(specs)))
@@ -137,17 +137,17 @@ def _drawn(specs: Sequence[Spec], seed: int) -> Iterator[Spec]:
 
 @dataclass(slots=True)
 class _Run:
-    """The specs that were played, and what came of it."""
+    """The executed specs and their results."""
 
     testers: Sequence[Tester]
     shown: Display
-    options: str  # of the command line, that name the arms
+    options: str  # command-line options that name the arms
     store: Store
     played: int = 0
     unstable: int = 0
 
     def plant(self, pool: Executor) -> tuple[Planted, ...]:
-        """Plant bugs in the last arm, again where they are not caught at once; return what came of each."""
+        """Plant bugs in the last arm, again if they are missed at once; return the outcomes."""
         *others, suspect = self.testers
         names = self.testers[0].arm.name, suspect.arm.name
         planted = []
@@ -168,7 +168,7 @@ class _Run:
             for spec in specs:
                 if interrupt or time.monotonic() > began + seconds:
                     break
-                self.shown.progress(f"{spec.name}, {spec.modes}; {self.played} played")
+                self.shown.progress(f"{spec.name}, {spec.modes}; {self.played} run")
                 judged = judge(spec, self.testers, pool)
                 for finding in judged.findings:
                     self._found(spec, finding)

@@ -1,4 +1,4 @@
-"""`pgduel list`: what there is."""
+"""`pgduel list`: campaigns, findings, generators, oracles and more, as tables."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -160,7 +160,7 @@ Section = StrEnum("Section", list(_SECTIONS))  # type: ignore[misc]  # its membe
 
 @app.command("list")
 def list_(
-    what: Annotated[Section | None, typer.Argument(help="One section; all if none is named.")] = None,
+    what: Annotated[Section | None, typer.Argument(help="Section to list. Default: all.")] = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """List campaigns, findings, doubts, generators, sources, oracles, modes and builds."""

@@ -1,4 +1,4 @@
-"""What all commands of `pgduel bench` have in common: the options, running what was chosen, and the tables."""
+"""The common part of all commands of `pgduel bench`: options, measurements and tables."""
 
 import functools
 import inspect
@@ -18,7 +18,7 @@ from fuzz.report.terminal import display
 from fuzz.servers.arm import open_arms
 from fuzz.servers.arm_options import ArmOptions
 
-Chosen = tuple[Bench, Mapping[str, Sequence[int]]]  # a bench, and the values that its axes are to have
+Chosen = tuple[Bench, Mapping[str, Sequence[int]]]  # a bench, and values of its axes
 
 _RELEASE = "release"
 _Rounds = Annotated[int, typer.Option(min=2, help="Measurements of each arm at each point.")]
@@ -26,19 +26,20 @@ _Seconds = Annotated[int, typer.Option(min=1, help="Length of each measurement."
 
 
 def numbers(text: str | None, option: str) -> list[int]:
-    """Return the numbers that an option lists. Raises BenchError."""
+    """Return the numbers in an option's value. Raises BenchError."""
     try:
         return [int(part) for part in (text or "").split(",") if part.strip()]
     except ValueError as error:
-        raise BenchError(f"{option} {text}: give whole numbers, separated by commas") from error
+        raise BenchError(f"cannot read {option} {text}; give whole numbers, separated by commas") from error
 
 
 def measuring(
     *, rounds: int, arms: Sequence[str] = ()
 ) -> Callable[[Callable[..., Sequence[Chosen]]], Callable[..., None]]:
-    """Make a command of a function that says what to measure: its own options come before those of `_measure`.
+    """Make a command from a function that returns benches. Its own options precede those of `_measure`.
 
-    `arms`, as --arm has them, are those of a user who names none; without any, they are those of all commands.
+    `arms`, in the form of --arm, are the arms of a user who names none. Without them, the arms are those of all
+    commands.
     """
 
     def command(choose: Callable[..., Sequence[Chosen]]) -> Callable[..., None]:
@@ -72,7 +73,7 @@ def _measure(
     json_file: options.JsonFile = None,
 ) -> None:
     wanted = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
-    planned = [(bench, bench.points(values)) for bench, values in chosen]  # mistakes in any of them come first
+    planned = [(bench, bench.points(values)) for bench, values in chosen]  # errors of all benches first
     results = [_result(bench, points, wanted, rounds, seconds) for bench, points in planned]
     write_json(json_file, results[0] if len(results) == 1 else results)
 
@@ -81,7 +82,7 @@ def _result(bench: Bench, points: Sequence[Point], wanted: ArmOptions, rounds: i
     with display(console, None) as shown:
         specs = wanted.specs(shown.progress)
         if len(specs) < 2:
-            raise BenchError("a ratio needs two arms: name another with --arm")
+            raise BenchError("a ratio needs two arms; name another with --arm")
         same = wanted.same_build_wanted
         settings, disk = dict(bench.settings), workdir.clusters_on_disk()
         with open_arms(specs, shown.progress, allow_same_build=same, settings=settings, directory=disk) as arms:
@@ -98,7 +99,7 @@ def _conclude(
     rounds: int,
     seconds: int,
 ) -> dict[str, object]:
-    """Print the table and what it rests on, and return it as JSON has it."""
+    """Print the table and its conditions, and return them as JSON data."""
     processors = len(os.sched_getaffinity(0))
     say(bench.name)
     print_rows(console, measured, bench.unit)

@@ -1,4 +1,4 @@
-"""The options that say which arms there are, shared by the commands that need any."""
+"""The options that select the arms, shared by several commands."""
 
 import os
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ Base = Annotated[
     typer.Option(
         "--base",
         metavar="BASE",
-        help=f"PostgreSQL to start from: pg17 or pg18 (newest minor release), a directory, a tarball, or "
-        f"CHECKOUT@REVISION. Default: {DEFAULT_BASE}, or where --range begins.",
+        help=f"PostgreSQL source: pg17 or pg18 (newest minor release), a directory, a tarball, or "
+        f"CHECKOUT@REVISION. Default: {DEFAULT_BASE}, or the start of --range.",
         rich_help_panel=_PANEL,
         show_default=False,
     ),
@@ -33,22 +33,20 @@ SeriesOption = Annotated[
         "--series",
         metavar="PATH",
         help="Patches of the arm 'patched': a directory with a file 'series', or patch files in order (repeat the "
-        "option). 'master' is then the base as it is.",
+        "option). 'master' is then the unchanged base.",
         rich_help_panel=_PANEL,
     ),
 ]
 Repo = Annotated[
     Path | None,
-    typer.Option(
-        "--repo", metavar="DIR", help="Git checkout that --range refers to.", rich_help_panel=_PANEL, show_default=False
-    ),
+    typer.Option("--repo", metavar="DIR", help="Git checkout of --range.", rich_help_panel=_PANEL, show_default=False),
 ]
 Range = Annotated[
     str | None,
     typer.Option(
         "--range",
         metavar="A..B",
-        help="Commits A..B of --repo as patches of the arm 'patched'; 'master' is where B left A.",
+        help="Commits A..B of --repo as patches of the arm 'patched'; 'master' is the merge base of A and B.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -57,11 +55,11 @@ ArmOption = Annotated[
     typer.Option(
         "--arm",
         metavar="NAME[@BASE]=SERIES",
-        help="An arm (repeat the option; the first is the one others are held against, and a single one is held "
-        "against itself). SERIES is a directory, patch files (a,b), a git range of --repo, a shipped arm (master, "
-        "patched, upstream), or nothing: the base as it is; with @BASE, a base of the arm's own. "
-        "Naming one SERIES twice compares a build with itself. Default: master and patched; upstream too, for fuzz, "
-        "where memory allows.",
+        help="An arm (repeat the option; the first is the reference for the others, and a single one is compared with "
+        "itself). SERIES is a directory, patch files (a,b), a git range of --repo, a shipped arm (master, "
+        "patched, upstream), or nothing for the unchanged base. @BASE is a base for this arm alone. "
+        "The same SERIES twice compares a build with itself. Default: master and patched; for fuzz also upstream, "
+        "if memory allows.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -71,7 +69,7 @@ Manifest = Annotated[
         "--manifest",
         metavar="FILE",
         help="TOML file that describes the patches: their features, and whether plans stay (docs/manifest.md). "
-        "Beside a series, a file manifest.toml is read without this option.",
+        "A file manifest.toml in the directory of a series needs no option.",
         rich_help_panel=_PANEL,
         show_default=False,
     ),
@@ -79,7 +77,7 @@ Manifest = Annotated[
 FlavorOption = Annotated[
     str,
     typer.Option(
-        "--flavor", metavar="NAME", help=f"How arms are compiled: {', '.join(FLAVORS)}.", rich_help_panel=_PANEL
+        "--flavor", metavar="NAME", help=f"Flavor of the builds: {', '.join(FLAVORS)}.", rich_help_panel=_PANEL
     ),
 ]
 JsonFile = Annotated[
@@ -90,8 +88,8 @@ Sql = Annotated[
     typer.Option(
         "--sql",
         metavar="PATH",
-        help="SQL of yours to draw cases from, as source user_sql: a file (a dump, a script, pg_stat_statements as "
-        "CSV), or a directory of them in the order of their names.",
+        help="Your own SQL, for the source user_sql: a file (a dump, a script, pg_stat_statements as "
+        "CSV), or a directory of files, in the order of their names.",
         rich_help_panel="What runs",
         show_default=False,
     ),
@@ -102,17 +100,17 @@ Jar = Annotated[
         "--sqlancer-jar",
         metavar="PATH",
         envvar=VARIABLE,
-        help="SQLancer's jar, beside what it needs. Default: the one that pgduel sqlancer has Maven fetch.",
+        help="SQLancer's jar, beside its libraries. Default: the one that pgduel sqlancer fetches by Maven.",
         show_default=False,
     ),
 ]
 
 
 def given(sql: Path | None = None, jar: Path | str | None = None) -> UserInput:
-    """Return what sources get of the command line, and of the environment. Raises CaseError."""
+    """Return the input of sources from the command line and the environment. Raises CaseError."""
     jar = jar or os.environ.get(VARIABLE)
     if sql is not None and not sql.expanduser().exists():
-        raise CaseError(f"there is no {sql}: give --sql a file or a directory of SQL")
+        raise CaseError(f"{sql} does not exist; give --sql a file or a directory of SQL")
     return UserInput(None if sql is None else _resolved(sql), _resolved(Path(jar)) if jar else None)
 
 
@@ -121,7 +119,7 @@ def _resolved(path: Path) -> str:
 
 
 def arms_json(specs: Sequence[ArmSpec], builds: Sequence[str]) -> dict[str, Any]:
-    """Return what every result records of its arms; `builds` are the builds' keys."""
+    """Return the record of the arms for results in JSON. `builds` are the builds' keys."""
     return {
         spec.name: {
             "build": build,

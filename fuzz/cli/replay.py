@@ -1,4 +1,4 @@
-"""`pgduel replay`: does it still differ?"""
+"""`pgduel replay`: another run of a case, script or finding."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import closing
@@ -32,8 +32,8 @@ _SYNTAX_ERROR = "42601"
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    case: Case | None  # None: it is made for the arms
-    fingerprint: str | None  # of the finding that the case once showed
+    case: Case | None  # None: the arms are needed to make it
+    fingerprint: str | None  # of the finding that the case showed, if any
     arms: ArmOptions
 
 
@@ -48,7 +48,7 @@ def replay(
             "[CAMPAIGN/]NAME; or a case, SEED/GENERATOR/INDEX.",
         ),
     ],
-    times: Annotated[int, typer.Option(min=1, help="Runs before it is said not to differ.")] = 5,
+    times: Annotated[int, typer.Option(min=1, help="Maximum number of runs, if the arms agree in each.")] = 5,
     sql: options.Sql = None,
     base: options.Base = None,
     series: options.SeriesOption = None,
@@ -59,10 +59,9 @@ def replay(
     manifest: options.Manifest = None,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Run one case on the arms again, and say whether they still differ: exit status 1 if so, 0 if not.
+    """Run one case on the arms again: exit status 1 if they differ, else 0.
 
-    A finding or doubt brings its own arms; a script or a case needs --arm unless it was found on
-    the default arms.
+    A finding or doubt has its own arms. A script or case needs --arm unless its arms were the default.
     """
     given = options.given(sql)
     wanted = _wanted(what, ArmOptions.given(base, series, repo, commits, arm, flavor, manifest), given)
@@ -81,7 +80,7 @@ def replay(
 
 
 def _tried(executor: Executor, judging: Sequence[Assignment], case: Case, times: int) -> JudgedCase:
-    """Try a case until it shows something: some bugs do not show each time."""
+    """Run a case until it shows a finding, because some bugs do not show in each run."""
     for _ in range(times):
         judged = judge_case(executor, judging, case)
         if judged.findings:
@@ -95,7 +94,7 @@ def _made(what: str, arms: Sequence[Arm], given: UserInput) -> Case:
 
 
 def _wanted(what: str, arms: ArmOptions, given: UserInput) -> _Wanted:
-    """Return the case of a script, a finding or a seed, and its arms. Raises CaseError."""
+    """Return the case of a script, finding or seed, and its arms. Raises CaseError."""
     is_file, words = Path(what).is_file(), what.split("/")
     if not is_file and len(words) == 3:
         require_workload(case_id_of(what).generator, given)
@@ -108,7 +107,7 @@ def _wanted(what: str, arms: ArmOptions, given: UserInput) -> _Wanted:
 
 
 def _stored(what: str) -> tuple[Case, str | None, ArmOptions]:
-    """Return the case of a doubt or a finding, its fingerprint if it has one, and its campaign's arms."""
+    """Return the case of a doubt or finding, its fingerprint if it has one, and its campaign's arms."""
     if doubted := find_doubt(what):
         directory, doubt = doubted
         case, fingerprint = doubt.case, None
@@ -120,13 +119,13 @@ def _stored(what: str) -> tuple[Case, str | None, ArmOptions]:
 
 
 def _require_syntax(what: str, case: Case, judged: JudgedCase, arms: tuple[str, ...]) -> None:
-    """Refuse a script that is no SQL: that all arms reject it says nothing about them."""
+    """Check that a script is SQL. If all arms reject a statement, they cannot differ. Raises CaseError."""
     reference, *_ = duel(case, arms)
     steps = zip(case.all_steps, judged.observations[reference].steps, strict=True)
     for number, (step, seen) in enumerate(steps, start=1):
         if seen.outcome is Outcome.ERROR and seen.sqlstate == _SYNTAX_ERROR and not step.may_fail:
             text = next((message.text for message in seen.messages if message.sqlstate == _SYNTAX_ERROR), "")
-            raise CaseError(f"{what}: statement {number} is wrong on every arm: {text}; mend the script")
+            raise CaseError(f"{what}: statement {number} fails on every arm: {text}; correct the script")
 
 
 def _tell(wanted: _Wanted, judged: JudgedCase, not_compared: Iterable[str]) -> None:
@@ -134,7 +133,7 @@ def _tell(wanted: _Wanted, judged: JudgedCase, not_compared: Iterable[str]) -> N
         say(line)
     for oracle, verdict in judged.verdicts:
         if isinstance(verdict, Agree):
-            say(f"{oracle}: nothing to report of {verdict.statements} statements")
+            say(f"{oracle}: no difference in {verdict.statements} statements")
         elif isinstance(verdict, NotApplicable):
             say(f"{oracle}: nothing to compare")
         elif verdict not in judged.findings:

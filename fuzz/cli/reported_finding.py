@@ -1,4 +1,4 @@
-"""The finding that a command is about: named by fingerprint, or in a reproducer."""
+"""The finding of a command's argument: a fingerprint, or a reproducer."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,11 +25,11 @@ from fuzz.triage.stored_finding import StoredFinding
 Named = Annotated[
     str, typer.Argument(metavar="FINDING", help="A finding, [CAMPAIGN/]FINGERPRINT, or the path of its reproducer.")
 ]
-progress = Console(stderr=True)  # what a command says of itself is no part of what it was asked for
+progress = Console(stderr=True)  # progress is no part of a command's result
 
 
 def reported_finding(named: str, given: ArmOptions, report: Report) -> ReportedFinding:
-    """Return the finding. It brings its own arms, where it comes from a campaign. Raises CaseError."""
+    """Return the finding. One of a campaign has its own arms. Raises CaseError."""
     if Path(named).is_file():
         return _in_script(Path(named), given, report)
     directory, found = find_finding(named)
@@ -41,7 +41,7 @@ def reported_finding(named: str, given: ArmOptions, report: Report) -> ReportedF
     known = replace(_stored(found, facts, options, report), campaign=directory, reproducer=reproducer)
     if found.smallest is not None or reproducer is None:
         return known
-    left = _in_script(reproducer, options, report)  # it was reduced before the store kept what is left
+    left = _in_script(reproducer, options, report)  # it was reduced by a version whose store has no reduced cases
     return replace(left, campaign=directory, blame=known.blame)
 
 
@@ -49,7 +49,7 @@ def _in_script(path: Path, options: ArmOptions, report: Report) -> ReportedFindi
     loaded = load(str(path))
     about = loaded.about
     if about is None or len(about.arms) != 2:
-        raise CaseError(f"{path} does not say which finding it shows, as reproducers do; see pgduel replay")
+        raise CaseError(f"{path} lacks the header of a reproducer; use pgduel replay for other scripts")
     arms = (about.arms[0], about.arms[1])
     script = path.read_text(encoding="utf-8")
     opener = partial(_opened, options, report)

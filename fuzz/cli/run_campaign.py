@@ -1,4 +1,4 @@
-"""Conducting a campaign: open the arms, prove the oracles, run the plan, sum up."""
+"""A campaign from start to summary: open the arms, plant canaries, run the plan, summarize."""
 
 import time
 from collections.abc import Sequence
@@ -35,9 +35,9 @@ from oracles.model.oracle import all_oracles
 
 
 def conduct(directory: Path | None, plan: Plan, workers: int, console: Console, *, new_seed: bool = False) -> Summary:
-    """Run the plan in a new campaign, or in the directory of one that is resumed. Raises PgduelError.
+    """Run the plan in a new campaign, or in the directory of a resumed one. Raises PgduelError.
 
-    With `new_seed`, the plan gets a higher seed than all campaigns on these builds had, so that its cases are new.
+    With `new_seed`, the plan gets a higher seed than all earlier campaigns on these builds, so its cases are new.
     """
     options = plan.arms
     limit = plan.limits.seconds
@@ -51,7 +51,7 @@ def conduct(directory: Path | None, plan: Plan, workers: int, console: Console, 
             with opened(directory) as store:
                 store.begin(plan, facts)
                 if store.arms != facts:
-                    raise PgduelError(f"campaign {directory.name} ran other builds; start a new one to test these")
+                    raise PgduelError(f"campaign {directory.name} ran other builds; start a new campaign for these")
                 for line in missing_features(specs, arms):
                     shown.say(line)
                 return replace(_conduct(store, plan, arms, workers, shown), newer_bases=newer_bases(specs))
@@ -85,14 +85,14 @@ def _conduct(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown:
 
 
 def _parts(plan: Plan, arm: Arm) -> dict[str, int]:
-    """Return how many parts each source has that replays any."""
+    """Return the number of parts of each source that replays whole items."""
     with closing(SourceDatabase(arm, "parts", plan.given)) as target:
         named = (workload_named(name, target) for name in plan.generators)
         return {each.name: len(each.parts()) for each in named if isinstance(each, Source) and each.rounds}
 
 
 def plant_canaries(store: Store, executor: Executor, arms: Sequence[Arm], shown: Display) -> None:
-    """Plant a bug for each oracle, and record what came of it. Raises CanaryMissed."""
+    """Plant a bug for each oracle, and record the outcomes. Raises CanaryMissed."""
     outcomes = []
     for outcome in plant_all(assignments(all_oracles(), arms), executor, arms):
         outcomes.append(outcome)
@@ -102,7 +102,7 @@ def plant_canaries(store: Store, executor: Executor, arms: Sequence[Arm], shown:
 
 
 def run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Display) -> str:
-    """Run the plan on open arms into a store that was begun; return why it ended. Raises PgduelError."""
+    """Run the plan on open arms, with an initialized store; return the reason for its end. Raises PgduelError."""
     number = store.directory.name
     around = Environment(
         revive=lambda: _revive(arms),
@@ -121,10 +121,10 @@ def run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Disp
                 shown.say(line)
             return Campaign(store, schedule, plan.limits, pool, around).run(interrupt)
     except (PgduelError, KeyboardInterrupt):
-        shown.say(f"all findings and counts are kept; go on with: {workdir.COMMAND} fuzz --resume {number}")
+        shown.say(f"all findings and counts are kept; continue with: {workdir.COMMAND} fuzz --resume {number}")
         raise
     finally:
-        owners.clean_up()  # a worker killed while it reduced leaves its servers behind
+        owners.clean_up()  # a worker that is killed during a reduction leaves its servers behind
 
 
 def _who(arms: Sequence[Arm]) -> str:

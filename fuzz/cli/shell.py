@@ -31,7 +31,7 @@ def shell(
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
     manifest: options.Manifest = None,
 ) -> None:
-    """Build and start one arm, run its psql on it, and stop it again. Further arguments are psql's.
+    """Compile and start one arm, run psql on it, and stop it. Further arguments are psql's.
 
     The server is new and empty: `pgduel shell patched -f reproducer.sql`.
     """
@@ -42,9 +42,9 @@ def shell(
         with display(console, None) as shown:
             specs = {spec.name: spec for spec in wanted.specs(shown.progress)}
             if name not in specs:
-                raise CaseError(f"no arm is called {name!r}; there are: {', '.join(specs)}")
+                raise CaseError(f"no arm is called {name!r}; give one of {', '.join(specs)}")
             (opened,) = stack.enter_context(open_arms([specs[name]], shown.progress))
-        signal.signal(signal.SIGINT, lambda *_: None)  # it is psql's: to cancel a statement, not to end the server
+        signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is for psql: it cancels a statement
         status = _psql(opened, context.args)
     raise typer.Exit(status)
 
@@ -53,5 +53,5 @@ def _psql(arm: Arm, arguments: list[str]) -> int:
     server = arm.cluster.connect_kwargs
     command = [str(arm.build.bindir / "psql"), "-X", "-h", str(server["host"]), "-p", str(server["port"])]
     command += ["-U", str(server["user"]), "-d", str(server["dbname"]), *arguments]
-    terminal = server_account().options() | {"start_new_session": False}  # psql talks to the user there
+    terminal = server_account().options() | {"start_new_session": False}  # psql needs the user's terminal
     return subprocess.run(command, **terminal).returncode

@@ -1,4 +1,4 @@
-"""`pgduel show`: a finding, in the form in which it is handed on."""
+"""`pgduel show`: a finding in a form for others."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -19,7 +19,7 @@ from fuzz.report.terminal import display
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import DEFAULT_FLAVOR
 
-FormName = StrEnum("FormName", list(all_forms()))  # type: ignore[misc]  # its members are the forms there are
+FormName = StrEnum("FormName", list(all_forms()))  # type: ignore[misc]  # its members are the forms
 
 _SQL = FormName("sql")
 
@@ -28,11 +28,13 @@ _SQL = FormName("sql")
 def show(
     *,
     named: Named,
-    form: Annotated[FormName, typer.Option("--as", help="In which form.")] = _SQL,
+    form: Annotated[FormName, typer.Option("--as", help="Form of the output.")] = _SQL,
     into: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Directory to write to. Default: print it, if it's one file.", show_default=False
+            metavar="DIR",
+            help="Directory of the files. Default: print a single file.",
+            show_default=False,
         ),
     ] = None,
     base: options.Base = None,
@@ -45,12 +47,12 @@ def show(
 ) -> None:
     """Write a finding as a psql script, a test of pg_regress or pytest, or a mail.
 
-    A finding of a campaign brings its own arms; for a reproducer give those it was found on, unless they are the
-    default. Expected output, plans and backtraces come from servers that are started for it.
+    A finding of a campaign has its own arms. For a reproducer, give the arms of its campaign unless they are the
+    default. Servers are started for expected output, plans and backtraces.
     """
     chosen = all_forms()[form]
     if into is None and not chosen.one_file:
-        raise CaseError(f"{form} takes several files: say where they go with --into")
+        raise CaseError(f"{form} has several files; give their directory with --into")
     given = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
     if form is _SQL and not Path(named).is_file() and (found := find_spec_finding(named)):
         files: Mapping[str, str] = {found.spec.name: read_spec(found.spec).text}
@@ -70,5 +72,5 @@ def _write(directory: Path, files: Mapping[str, str]) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         except OSError as error:
-            raise PgduelError(f"cannot write {path} ({error.strerror}); give --into a directory you may use") from error
+            raise PgduelError(f"cannot write {path} ({error.strerror}); give --into a writable directory") from error
         say(str(path))

@@ -1,4 +1,4 @@
-"""`pgduel sqlancer`: SQLancer looks for bugs by its own oracles; what it reports is judged again."""
+"""`pgduel sqlancer`: bug reports of SQLancer's own oracles, judged by pgduel's oracles."""
 
 from enum import StrEnum
 from typing import Annotated, Final
@@ -16,17 +16,17 @@ from fuzz.sources.sqlancer.options import ORACLES, REPORTS, Call
 from fuzz.sources.sqlancer.reports import case_of
 from fuzz.sources.sqlancer.running import Server, run
 
-_ROUND: Final = 60  # seconds after which its reports are looked at, and it starts anew with other seeds
+_ROUND: Final = 60  # seconds of one run of SQLancer; then its reports are judged, and the next run has other seeds
 _PREFIX: Final = "duel_lancer"
-Which = StrEnum("Which", {name: name for name in ORACLES})  # type: ignore[misc]  # its members are the table's
+Which = StrEnum("Which", {name: name for name in ORACLES})  # type: ignore[misc]  # its members are the table's keys
 DEFAULT: Final = Which("QUERY_PARTITIONING")
 
 
 @app.command()
 def sqlancer(
     *,
-    oracle: Annotated[Which, typer.Option(help="Which of SQLancer's oracles looks.")] = DEFAULT,
-    minutes: Annotated[float, typer.Option(min=0.1, metavar="N", help="How long to look.")] = 5.0,
+    oracle: Annotated[Which, typer.Option(help="SQLancer's oracle.")] = DEFAULT,
+    minutes: Annotated[float, typer.Option(min=0.1, metavar="N", help="Minutes to run.")] = 5.0,
     seed: Annotated[int, typer.Option(metavar="N", help="SQLancer's first seed.")] = 1,
     jar: options.Jar = None,
     base: options.Base = None,
@@ -38,10 +38,10 @@ def sqlancer(
     manifest: options.Manifest = None,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Run SQLancer's oracles on the last arm; what they report is played on all arms and judged again.
+    """Run SQLancer's oracles on the last arm. Its reports run on all arms and are judged again.
 
-    A report that does not show here is not a finding. `pgduel fuzz --generator sqlancer` has SQLancer's statements
-    judged by pgduel's own oracles.
+    A report that pgduel does not confirm is no finding. With `pgduel fuzz --generator sqlancer`, pgduel's own oracles
+    judge SQLancer's statements.
     """
     arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
     given = options.given(jar=jar)
@@ -60,7 +60,7 @@ def sqlancer(
 
 
 def _round(external: ExternalRun, path: str, oracle: str) -> None:
-    """Run SQLancer for a while, then judge what it reports."""
+    """Run SQLancer once, then judge its reports."""
     seed = external.counts["seed"] + external.counts["rounds"] * REPORTS
     external.counts["rounds"] += 1
     external.shown.progress(

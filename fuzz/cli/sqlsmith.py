@@ -1,4 +1,4 @@
-"""`pgduel sqlsmith`: SQLsmith in its own way, executing against one arm, for crashes and internal errors."""
+"""`pgduel sqlsmith`: SQLsmith's own execution on one arm, which finds crashes and internal errors."""
 
 import random
 from typing import Annotated, Final
@@ -23,8 +23,8 @@ _ROUND: Final = 60.0  # seconds at most on one scene
 @app.command()
 def sqlsmith(
     *,
-    minutes: Annotated[float, typer.Option(min=0.1, metavar="N", help="How long to look.")] = 5.0,
-    seed: Annotated[int, typer.Option(metavar="N", help="Decides scenes, and SQLsmith's seed on each.")] = 1,
+    minutes: Annotated[float, typer.Option(min=0.1, metavar="N", help="Minutes to run.")] = 5.0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the scenes, and of SQLsmith on each.")] = 1,
     base: options.Base = None,
     series: options.SeriesOption = None,
     repo: options.Repo = None,
@@ -36,8 +36,8 @@ def sqlsmith(
 ) -> None:
     """Run SQLsmith on the last arm, over scenes of the generators, for crashes and internal errors.
 
-    The statements before a crash, and those that end in an internal error, run again on all arms. With
-    `pgduel fuzz --generator sqlsmith`, all oracles judge SQLsmith's statements.
+    The statements before a crash, and those that end in an internal error, run again on all arms. With `pgduel fuzz
+    --generator sqlsmith`, all oracles judge SQLsmith's statements.
     """
     arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
     given = options.given()
@@ -55,7 +55,7 @@ def sqlsmith(
 
 
 def _round(external: ExternalRun) -> None:
-    """Play a scene, and let SQLsmith loose on it."""
+    """Create a scene, and run SQLsmith on it."""
     counts = external.counts
     drawn = f"{counts['seed']}/sqlsmith/scene {counts['scenes']}"
     rng = random.Random(drawn)

@@ -14,11 +14,11 @@ from fuzz.errors import PgduelError
 from fuzz.output import run_visibly
 from fuzz.servers import git
 
-PARTS: Final = 8  # of the long tests
+PARTS: Final = 8  # number of parts of the long tests
 
 
 class _Verbatim(TyperCommand):
-    """Passes unknown arguments on as they are; click would swallow the `--` that tox has to see."""
+    """A command that passes unknown arguments on unchanged; click would remove the `--` that tox needs."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         at = args.index("--") if "--" in args else len(args)
@@ -31,18 +31,17 @@ class _Verbatim(TyperCommand):
 def run_tests(
     context: typer.Context,
     *,
-    everything: Annotated[bool, typer.Option("--all", help="Run all tests, of the long ones a part.")] = False,
-    rest: Annotated[bool, typer.Option("--rest", help="Run what --all has beyond the quick tests.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Run all tests, and one part of the long ones.")] = False,
+    rest: Annotated[bool, typer.Option("--rest", help="Run the tests of --all that are not quick.")] = False,
     part: Annotated[
-        str | None, typer.Option("--part", metavar="N/M", help="The part of the long tests; by default by the commit.")
+        str | None, typer.Option("--part", metavar="N/M", help="Part of the long tests. Default: set by the commit.")
     ] = None,
 ) -> None:
     """Run the tests of pgduel itself.
 
     Without options, in about ten minutes once the servers are built: style, types, units, each generator, source and
-    oracle on real servers, a few injected bugs, PostgreSQL's own suites on the patched server.
-
-    All other arguments are tox's: `pgduel test list`, `pgduel test -e lint,unit`, `pgduel test -e unit -- -k name`.
+    oracle on real servers, a few injected bugs, PostgreSQL's own suites on the patched server. All other arguments are
+    tox's: `pgduel test list`, `pgduel test -e lint,unit`, `pgduel test -e unit -- -k name`.
     """
     if not workdir.IS_CHECKOUT:
         raise PgduelError("the tests are not installed; clone pgduel's repository, and run ./pgduel test there")
@@ -62,16 +61,16 @@ def run_tests(
 
 
 def _tox(arguments: list[str]) -> int:
-    # virtualenv would fetch a newer pip now and then, whose hash nobody checks.
+    # virtualenv would sometimes fetch a newer pip without a check of its hash.
     variables = os.environ | {"VIRTUALENV_NO_PERIODIC_UPDATE": "1"}
-    signal.signal(signal.SIGINT, lambda *_: None)  # it is tox's: to end the tests, and say how far they came
+    signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is for tox, which ends the tests and reports on them
     return run_visibly([sys.executable, "-m", "tox", *arguments], cwd=workdir.PROJECT, env=variables)
 
 
 def part_of_commit() -> tuple[str, str]:
-    """Return the part of the long tests that is the checked out commit's, and how it was chosen.
+    """Return the part of the long tests for the checked out commit, and the reason for it.
 
-    Successive commits take turns. Where their number is unknown, as in a shallow clone, the commit's name decides.
+    Successive commits take turns. If their number is unknown, as in a shallow clone, the commit's name decides.
     """
     counted = git.run("rev-list", "--count", "HEAD", cwd=workdir.PROJECT)
     if counted.returncode:

@@ -67,5 +67,5 @@ def composed(entry: str, features: Sequence[Feature] = ()) -> tuple[Mode, ...]:
 
 def _mode(name: str, features: Sequence[Feature]) -> Mode:
     if name not in MODES:
-        raise CaseError(f"no mode is called {name!r}; there are: {', '.join(MODES)}")
+        raise CaseError(f"no mode is called {name!r}; give one of {', '.join(MODES)}")
     return replace(FORCED, settings=forced_settings(features)) if name == FORCED.name else MODES[name]

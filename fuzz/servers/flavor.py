@@ -64,5 +64,5 @@ FLAVORS = {
 def flavor_named(name: str) -> Flavor:
     """Return one flavor. Raises BuildError, naming those there are."""
     if name not in FLAVORS:
-        raise BuildError(f"no flavor is called {name!r}; there are: {', '.join(FLAVORS)}")
+        raise BuildError(f"no flavor is called {name!r}; give one of {', '.join(FLAVORS)}")
     return FLAVORS[name]

@@ -19,7 +19,7 @@ def workload_named(name: str, target: SourceContext | None = None) -> Generator:
     """Return the generator or source of that name, a source for `target`. Raises CaseError with the valid names."""
     found = all_workloads()
     if name not in found:
-        raise CaseError(f"no generator is called {name!r}; there are: {', '.join(found)}")
+        raise CaseError(f"no generator is called {name!r}; give one of {', '.join(found)}")
     workload = found[name]
     return workload.on(target) if isinstance(workload, Source) else workload
 

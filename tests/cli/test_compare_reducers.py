@@ -35,10 +35,10 @@ def test_a_campaign_without_findings_is_refused(pgduel: Command) -> None:
     Store(directory).close()
     done = pgduel("bench", "reduction", "last")
     assert done.status == 2
-    assert done.err == "pgduel: there is no finding to reduce in last; pgduel list campaigns counts them\n"
+    assert done.err == "pgduel: there is no finding to reduce in last; see pgduel list campaigns\n"
 
 
 def test_an_unknown_contestant_is_refused(pgduel: Command) -> None:
     done = pgduel("bench", "reduction", "1", "--by", "nobody")
     assert done.status == 2
-    assert done.err == "pgduel: --by nobody: there are pgduel, cvise, picire, sqlreduce\n"
+    assert done.err == "pgduel: unknown reducer in --by nobody; give one of pgduel, cvise, picire, sqlreduce\n"

@@ -132,11 +132,11 @@ def test_a_script_that_is_no_sql_is_refused(pgduel: Command, tmp_path: Path) -> 
     script.write_text("SELECT 1;\nSELEC 2;\n")
     ended = pgduel("replay", script, *EQUALS)
     assert ended.status == 2
-    assert "statement 2 is wrong on every arm: syntax error" in ended.err
+    assert "statement 2 fails on every arm: syntax error" in ended.err
 
 
 def test_psql_on_an_arm(pgduel: Command) -> None:
     ended = pgduel("shell", "upstream", "-Atc", "SELECT current_setting('server_version_num')::int / 10000")
     assert (ended.status, ended.out.splitlines()[-1]) == (0, "17")
     unknown = pgduel("shell", "nobody", *EQUALS)
-    assert (unknown.status, unknown.err) == (2, "pgduel: no arm is called 'nobody'; there are: a, b\n")
+    assert (unknown.status, unknown.err) == (2, "pgduel: no arm is called 'nobody'; give one of a, b\n")

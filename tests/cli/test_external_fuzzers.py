@@ -80,7 +80,7 @@ def test_a_spec_that_differs_becomes_a_spec_that_plays_again(pgduel: Command, tm
 def test_a_spec_that_is_not_there_is_refused(pgduel: Command) -> None:
     ended = pgduel("isolation", "no-such-spec", *EQUALS)
     assert ended.status == 2
-    assert "no isolation spec is called 'no-such-spec'; there are: aborted-keyrevoke, " in ended.err
+    assert "no isolation spec is called 'no-such-spec'; give one of aborted-keyrevoke, " in ended.err
 
 
 def test_sqlancer_looks_and_reports_nothing_of_a_sound_server(pgduel: Command, tmp_path: Path) -> None:

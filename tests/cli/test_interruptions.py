@@ -40,7 +40,7 @@ def test_an_interrupted_and_then_killed_campaign_goes_on_to_its_end(pgduel: Comm
     os.killpg(first.pid, signal.SIGINT)
     out, _ = first.communicate()
     assert first.returncode == 0  # no finding
-    assert "go on with: ./pgduel fuzz --resume 1" in out
+    assert "continue with: ./pgduel fuzz --resume 1" in out
     second = pgduel.start("fuzz", "--resume", "last")
     _await_cases(second, pgduel)
     os.kill(second.pid, signal.SIGKILL)
@@ -74,4 +74,4 @@ def test_a_data_directory_that_is_gone_ends_the_campaign(pgduel: Command) -> Non
     done = ended(process)
     assert done.status == 2, done.out + done.err
     assert re.match(r"pgduel: the data directory of server \w, .*, is gone", done.err)
-    assert "go on with: ./pgduel fuzz --resume 1" in done.out
+    assert "continue with: ./pgduel fuzz --resume 1" in done.out

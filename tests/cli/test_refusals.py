@@ -38,13 +38,13 @@ def test_the_help_names_every_command(pgduel: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("fuzz", "--generator", "nonsense"), "no generator is called 'nonsense'; there are: copy_batches, "),
+        (("fuzz", "--generator", "nonsense"), "no generator is called 'nonsense'; give one of copy_batches, "),
         (("fuzz", "--generator", "copy_batches", "--generator", "copy_batches"), "a generator is named twice"),
         (
             ("fuzz", "--generator", "user_sql"),
             "had from user_sql: say where your SQL is with --sql",
         ),
-        (("fuzz", "--sql", "/nowhere"), "there is no /nowhere: give --sql a file or a directory of SQL"),
+        (("fuzz", "--sql", "/nowhere"), "/nowhere does not exist; give --sql a file or a directory of SQL"),
         (("replay", "1/user_sql/0"), "no statements can be had from user_sql"),
         (("fuzz", "--flavor", "tasty"), "no flavor is called 'tasty'; there are: release, assert, sanitize"),
         (("fuzz", "--base", "nowhere"), "no source found for 'nowhere'"),
@@ -62,9 +62,9 @@ def test_the_help_names_every_command(pgduel: Command) -> None:
         (("replay", "1/nonsense/0"), "no generator is called 'nonsense'"),
         (("replay", "7/0123456789ab"), "there is no campaign yet"),
         (("show", "0123456789ab"), "no finding is called '0123456789ab'"),
-        (("show", "0123456789ab", "--as", "regress"), "regress takes several files: say where they go with --into"),
+        (("show", "0123456789ab", "--as", "regress"), "regress has several files; give their directory with --into"),
         (("show", "fuzz/execution/tools.sql"), "tools.sql does not say which finding it shows"),
-        (("bench", "copy", "--rows", "ten"), "--rows ten: give whole numbers, separated by commas"),
+        (("bench", "copy", "--rows", "ten"), "cannot read --rows ten; give whole numbers, separated by commas"),
         (("bench", "buckets", "--size", "9"), "a hash table of 9 kB: the size has to be from 70 to 703125"),
         (("bench", "planning", "--partitions", "0"), "each of partitions has to be at least 1"),
         (("bench", "planning", "--queries", "/nowhere"), "there is no SELECT in *.sql files of /nowhere"),

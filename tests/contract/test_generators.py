@@ -153,7 +153,7 @@ def test_unknown_names_are_refused() -> None:
         def generate(self, rng: random.Random, scale: Scale) -> Case:
             return Case(self.name, (), ())
 
-    with pytest.raises(CaseError, match="no mode is called 'silence'; there are: plain"):
+    with pytest.raises(CaseError, match="no mode is called 'silence'; give one of plain"):
         draw_modes(random.Random(3), Unheard())
     with pytest.raises(CaseError, match="no generator is called 'nobody'"):
         workload_named("nobody")
