@@ -54,5 +54,5 @@ def test_what_is_neither_file_nor_case_is_refused(what: str) -> None:
 
 
 def test_an_unknown_generator_is_refused_with_those_there_are() -> None:
-    with pytest.raises(CaseError, match=r"no generator is called 'nosuch'; there are: .*partitioned_joins"):
+    with pytest.raises(CaseError, match=r"no generator is called 'nosuch'; give one of .*partitioned_joins"):
         load("1/nosuch/2")
