@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from oracles.explain.hash_memory import allowance
-from oracles.explain.inconsistencies import Contradiction, InconsistentFigures
+from oracles.explain.inconsistencies import Inconsistency, InconsistentFigures
 from oracles.explain.nodes import EXPLAINED, Node, Span, loops, places, power_of_two, rows
 from oracles.framework.canaries import AS_HASH_JOIN, canary_case, query
 from oracles.model.oracle import Canary
@@ -77,7 +77,7 @@ class Table:
         return bool(self.node[BUCKETS] != self.node[ORIGINAL])
 
     @property
-    def told(self) -> bool:
+    def peak_has_buckets(self) -> bool:
         """Return whether the peak includes the buckets."""
         return not self.shared or (self.node[BATCHES] == 1 and self.node[PEAK] > 0)
 
@@ -97,19 +97,19 @@ Test = Callable[[Table], bool]
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A test that holds for each table that meets the condition `meant`."""
+    """A test that holds for each table that meets the condition `applies`."""
 
     name: str
-    meant: Test
+    applies: Test
     holds: Test
 
 
-def _deserved(tuples: float) -> int:
+def _buckets_for(tuples: float) -> int:
     """Return the number of buckets for a number of tuples: one for each, rounded up to a power of two."""
     return int(max(FEWEST, 1 << max(0, int(tuples) - 1).bit_length()))
 
 
-def _suited(table: Table) -> bool:
+def _has_enough_buckets(table: Table) -> bool:
     """Return whether there is a bucket for each tuple but the last, or no memory for twice as many buckets.
 
     PostgreSQL's ExecHashTableInsert requests more buckets before it counts the tuple that it adds.
@@ -127,17 +127,17 @@ IDENTITIES: Final = (
     Identity(
         "no more buckets at first than expected tuples deserve",
         lambda table: bool(table.node["Original Hash Batches"] == 1),
-        lambda table: bool(table.node[ORIGINAL] <= _deserved(table.expected)),
+        lambda table: bool(table.node[ORIGINAL] <= _buckets_for(table.expected)),
     ),
     Identity(
         "no more buckets than tuples deserve",
         lambda table: table.changed,
-        lambda table: bool(table.node[BUCKETS] <= _deserved(table.tuples.high)),
+        lambda table: bool(table.node[BUCKETS] <= _buckets_for(table.tuples.high)),
     ),
     Identity(
         "no fewer buckets than tuples deserve",
         lambda table: table.changed and table.whole,
-        _suited,
+        _has_enough_buckets,
     ),
     Identity(
         "memory holds the tuples",
@@ -146,7 +146,7 @@ IDENTITIES: Final = (
     ),
     Identity(
         "memory holds the buckets",
-        lambda table: table.changed and table.told,
+        lambda table: table.changed and table.peak_has_buckets,
         lambda table: table.peak >= table.array,
     ),
     Identity(
@@ -165,11 +165,11 @@ class Buckets(InconsistentFigures):
         Canary(sabotage, _CANARY) for sabotage in ("crowd", "scatter", "uncount")
     )
 
-    def contradictions(self, explained: Node) -> Iterator[Contradiction]:
+    def inconsistencies(self, explained: Node) -> Iterator[Inconsistency]:
         """Yield the identities that hash tables of the plan violate."""
         for table in _tables(explained):
-            broken = (each.name for each in IDENTITIES if each.meant(table) and not each.holds(table))
-            yield from (Contradiction(name, _kind(table), _figures(table)) for name in broken)
+            broken = (each.name for each in IDENTITIES if each.applies(table) and not each.holds(table))
+            yield from (Inconsistency(name, _kind(table), _figures(table)) for name in broken)
 
 
 def _tables(explained: Node) -> Iterator[Table]:
@@ -185,9 +185,9 @@ def _kind(table: Table) -> str:
 
 
 def _figures(table: Table) -> tuple[str, ...]:
-    told = {key: value for key, value in table.node.items() if "Hash B" in key or key in (PEAK, "Plan Rows")}
+    shown = {key: value for key, value in table.node.items() if "Hash B" in key or key in (PEAK, "Plan Rows")}
     return (
         f"{table.tuples} tuples in {loops(table.node)} loops of {table.participants} participants,"
         f" {table.allowed / 1024:g} kB allowed",
-        *(f"{key}: {value}" for key, value in sorted(told.items())),
+        *(f"{key}: {value}" for key, value in sorted(shown.items())),
     )

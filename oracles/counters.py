@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 from oracles.explain.figures import Figures, figures
 from oracles.explain.hash_join import IDENTITIES, Join
-from oracles.explain.inconsistencies import Contradiction, InconsistentFigures
+from oracles.explain.inconsistencies import Inconsistency, InconsistentFigures
 from oracles.explain.nodes import EXPLAINED, LocatedNode, Node, loops, places
 from oracles.framework.canaries import AS_HASH_JOIN, canary_case, query
 from oracles.model.oracle import Canary
@@ -26,7 +26,7 @@ class Counters(InconsistentFigures):
     name: ClassVar[str] = "counters"
     canaries: ClassVar[tuple[Canary, ...]] = (Canary("miscount", _CANARY),)
 
-    def contradictions(self, explained: Node) -> Iterator[Contradiction]:
+    def inconsistencies(self, explained: Node) -> Iterator[Inconsistency]:
         """Yield the identities that hash joins violate, and the violated invariants of features."""
         for place in places(explained):
             if loops(place.node) > 0:
@@ -35,18 +35,18 @@ class Counters(InconsistentFigures):
                 yield from (broken for each in found if each is not None for broken in _of_feature(each))
 
 
-def _of_hash_join(place: LocatedNode) -> Iterator[Contradiction]:
+def _of_hash_join(place: LocatedNode) -> Iterator[Inconsistency]:
     if place.node["Node Type"] == "Hash Join":
         join = Join(place.node, place.finished)
         broken = (each.name for each in IDENTITIES if each.fails(join))
-        yield from (Contradiction(name, _kind(join.node), _told(join)) for name in broken)
+        yield from (Inconsistency(name, _kind(join.node), _join_figures(join)) for name in broken)
 
 
-def _of_feature(found: Figures) -> Iterator[Contradiction]:
+def _of_feature(found: Figures) -> Iterator[Inconsistency]:
     node = found.node
-    told = _told(Join(node, finished=False)) if node["Node Type"] == "Hash Join" else ()
+    of_join = _join_figures(Join(node, finished=False)) if node["Node Type"] == "Hash Join" else ()
     for invariant in found.broken:
-        yield Contradiction(invariant.name, _kind(node), (*told, *_figures(found.fields)))
+        yield Inconsistency(invariant.name, _kind(node), (*of_join, *_figures(found.fields)))
 
 
 def _kind(node: Node) -> str:
@@ -55,11 +55,11 @@ def _kind(node: Node) -> str:
     return f"{node['Node Type'].removesuffix(' Join')} {join} Join" if join else str(node["Node Type"])
 
 
-def _told(join: Join) -> tuple[str, ...]:
-    told = {key: value for key, value in {**join.node, **join.hash}.items() if key != "Plans"}
+def _join_figures(join: Join) -> tuple[str, ...]:
+    shown = {key: value for key, value in {**join.node, **join.hash}.items() if key != "Plans"}
     return (
         f"returned {join.returned} of outer {join.outer} and inner {join.inner} in {loops(join.node)} loops",
-        *(f"{key}: {told[key]}" for key in sorted(told) if "Hash B" in key or key.startswith("Rows Removed")),
+        *(f"{key}: {shown[key]}" for key in sorted(shown) if "Hash B" in key or key.startswith("Rows Removed")),
     )
 
 

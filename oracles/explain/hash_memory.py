@@ -34,7 +34,7 @@ def kilobytes(setting: str) -> int:
     return int(setting[:-2]) * _UNITS[setting[-2:]]
 
 
-def roomier(case: Case, work_mem: int, factor: float) -> Variation:
+def with_work_mem(case: Case, work_mem: int, factor: float) -> Variation:
     """Return the variation with `factor` times the work_mem (kB) of the session and of SET statements in the case."""
     mode = Mode(f"work_mem * {factor}", (("work_mem", f"{int(work_mem * factor)}kB"),))
     instead = (

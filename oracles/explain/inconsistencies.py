@@ -15,12 +15,12 @@ from oracles.model.sampling import Sample
 
 
 @dataclass(frozen=True, slots=True)
-class Contradiction:
+class Inconsistency:
     """A violated identity of a node's figures."""
 
     name: str
     of: str  # kind of node
-    told: tuple[str, ...]  # figures, one line each
+    figures: tuple[str, ...]  # figures, one line each
 
 
 class InconsistentFigures(Oracle):
@@ -30,7 +30,7 @@ class InconsistentFigures(Oracle):
     samples: ClassVar[tuple[Sample, ...]] = (EXPLAINED,)
 
     @abstractmethod
-    def contradictions(self, explained: Node) -> Iterator[Contradiction]:
+    def inconsistencies(self, explained: Node) -> Iterator[Inconsistency]:
         """Yield the violated identities in the EXPLAIN (ANALYZE, FORMAT JSON) output of a statement."""
 
     def runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
@@ -40,10 +40,10 @@ class InconsistentFigures(Oracle):
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...]:
         """Return a finding for each identity that an arm violates, else the number of judged statements."""
         seen = {run.arm: observations[run] for run in explained_runs(case, arms)}
-        broken: dict[str, dict[str, tuple[int, Contradiction]]] = defaultdict(dict)  # identity -> arm -> example
+        broken: dict[str, dict[str, tuple[int, Inconsistency]]] = defaultdict(dict)  # identity -> arm -> example
         for arm, observed in seen.items():
             for position, plan in plans(observed):
-                for found in self.contradictions(plan):
+                for found in self.inconsistencies(plan):
                     broken[found.name].setdefault(arm, (position, found))
         findings = [
             self._finding(case, pair, *examples[pair[1]])
@@ -53,7 +53,7 @@ class InconsistentFigures(Oracle):
         suspects = {finding.arms[1] for finding in findings}
         return (*findings, *(_unsuspected(seen.get(arm)) for arm in accused(arms) if arm not in suspects))
 
-    def _finding(self, case: Case, pair: tuple[str, str], position: int, found: Contradiction) -> Finding:
+    def _finding(self, case: Case, pair: tuple[str, str], position: int, found: Inconsistency) -> Finding:
         return Finding(
             oracle=self.name,
             arms=pair,
@@ -61,7 +61,7 @@ class InconsistentFigures(Oracle):
             step=position,
             summary=f"step {position}: figures of a {found.of} contradict: {found.name}{as_all_do(pair)}",
             expected=found.name,
-            actual="\n".join(found.told),
+            actual="\n".join(found.figures),
             beside=(Evidence(case.all_steps[position].sql, explained=True),),
         )
 

@@ -35,7 +35,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from oracles.buckets import BUCKETS, PEAK, POINTER
-from oracles.explain.hash_memory import DEFAULT_WORK_MEM, Variation, allowance, kilobytes, roomier
+from oracles.explain.hash_memory import DEFAULT_WORK_MEM, Variation, allowance, kilobytes, with_work_mem
 from oracles.explain.nodes import EXPLAINED, Node, explained_runs, loops, places, plans
 from oracles.explain.shape import plan_kinds, plan_shape
 from oracles.framework.canaries import AS_HASH_JOIN, canary_case, query
@@ -59,7 +59,7 @@ from oracles.model.oracle import Agree, Canary, Inconclusive, More, Unstable, Ve
 from oracles.model.sampling import Sample
 
 _REPETITIONS: Final = tuple(Variation(repetition=number) for number in REPETITIONS)  # by chance alone: 1 of 16,000
-_ROOMIER: Final = (9 / 8, 5 / 4)  # factors of work_mem, so small that most hash tables still need batches
+_MEMORY_FACTORS: Final = (9 / 8, 5 / 4)  # factors of work_mem, so small that most hash tables still need batches
 
 _CANARY: Final = canary_case(
     query("SELECT canary.n, nest.name FROM canary LEFT JOIN nest ON canary.n = nest.n"),
@@ -70,11 +70,11 @@ _CANARY: Final = canary_case(
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """An excess of the suspect at a node of a step; `what` is the figure."""
+    """An excess of the suspect in a figure of a node."""
 
     step: int
     path: tuple[int, ...]
-    what: str
+    figure: str
 
 
 Excesses = Mapping[Excess, tuple[str, str]]  # excess -> texts of expected and actual figure
@@ -96,53 +96,53 @@ class _MemoryPair(Pair):
         compared, obstacle = comparable_steps(self._seen(self.reference), self._seen(self.suspect))
         suspected = self._excesses(Variation(), Variation())
         if suspected and (missing := self.missing(self._confirming_runs(suspected))):
-            return More(missing, frozenset(excess.what for excess in suspected))
-        verdicts: list[Verdict] = [self._verdict(excess, said) for excess, said in suspected.items()]
+            return More(missing, frozenset(excess.figure for excess in suspected))
+        verdicts: list[Verdict] = [self._verdict(excess, texts) for excess, texts in suspected.items()]
         if obstacle:
             verdicts.append(Inconclusive(obstacle))
         clean = compared - {excess.step for excess in suspected}
         return (*verdicts, Agree(len(clean))) if clean or not verdicts else tuple(verdicts)
 
-    def _verdict(self, excess: Excess, said: tuple[str, str]) -> Finding | Unstable | Inconclusive:
+    def _verdict(self, excess: Excess, texts: tuple[str, str]) -> Finding | Unstable | Inconclusive:
         """Return the verdict on an excess, after comparison of each run of the suspect with each of the reference."""
-        ways = (Variation(), *_REPETITIONS)
-        if not all(excess in self._excesses(ours, theirs) for ours in ways for theirs in ways):
-            return Unstable(f"{excess.what}: not in all runs")
-        lasts = self._stands_out if excess.what.startswith(PEAK) else self._outweighs
-        if not all(lasts(excess, way) for way in self._roomier()):
-            return Unstable(f"{excess.what}: not with a little more memory")
-        if excess.what.startswith(PEAK) and self._is_uncounted(excess):
+        variations = (Variation(), *_REPETITIONS)
+        if not all(excess in self._excesses(ours, theirs) for ours in variations for theirs in variations):
+            return Unstable(f"{excess.figure}: not in all runs")
+        persists = self._peak_persists if excess.figure.startswith(PEAK) else self._writes_persist
+        if not all(persists(excess, variation) for variation in self._with_more_memory()):
+            return Unstable(f"{excess.figure}: not with a little more memory")
+        if excess.figure.startswith(PEAK) and self._is_uncounted(excess):
             return Inconclusive("the reference does not count buckets")
-        if excess.what.startswith(PEAK) and self._is_divided_otherwise(excess):
+        if excess.figure.startswith(PEAK) and self._is_divided_otherwise(excess):
             return Inconclusive("a batch is larger than memory, and its other tuples differ between arms")
-        if excess.what == WRITTEN and self._is_for_buckets(excess):
+        if excess.figure == WRITTEN and self._is_for_buckets(excess):
             return Inconclusive("joins need other batches for their buckets")
-        if excess.what == WRITTEN and self._is_uneven(excess):
+        if excess.figure == WRITTEN and self._is_uneven(excess):
             return Inconclusive("a batch is larger than memory, and may be the first one, which is not written")
         plan = dict(plans(self._seen(self.suspect)))[excess.step]
         return Finding(
             oracle=Memory.name,
             arms=(self.reference, self.suspect),
-            origin=f"{excess.what}{UNDER_PLAN}{plan_kinds(plan)}",
+            origin=f"{excess.figure}{UNDER_PLAN}{plan_kinds(plan)}",
             step=excess.step,
-            summary=f"step {excess.step}: {excess.what}: {said[1]}, {said[0]}",
-            expected=said[0],
-            actual=f"{said[1]}\nplan: {plan_shape(plan)}",
+            summary=f"step {excess.step}: {excess.figure}: {texts[1]}, {texts[0]}",
+            expected=texts[0],
+            actual=f"{texts[1]}\nplan: {plan_shape(plan)}",
             beside=(Evidence(self.case.all_steps[excess.step].sql, explained=True),),
         )
 
-    def _stands_out(self, excess: Excess, way: Variation) -> bool:
+    def _peak_persists(self, excess: Excess, variation: Variation) -> bool:
         """Return whether the excess occurs in this variation, too, or the plan or the need for batches is another."""
-        ours, theirs = self._seen(self.reference, way), self._seen(self.suspect, way)
+        ours, theirs = self._seen(self.reference, variation), self._seen(self.suspect, variation)
         if excess.step not in comparable_steps(ours, theirs)[0]:
             return True
         plan, usual = (dict(plans(seen))[excess.step] for seen in (theirs, self._seen(self.suspect)))
         other = plan_shape(plan) != plan_shape(usual) or splits(plan, excess.path) != splits(usual, excess.path)
-        return other or excess in self._excesses(way, way)
+        return other or excess in self._excesses(variation, variation)
 
-    def _outweighs(self, excess: Excess, way: Variation) -> bool:
+    def _writes_persist(self, excess: Excess, variation: Variation) -> bool:
         """Return whether more is written even with memory for uncounted buckets, or plans differ."""
-        ours, theirs = self._seen(self.reference), self._seen(self.suspect, way)
+        ours, theirs = self._seen(self.reference), self._seen(self.suspect, variation)
         return excess.step not in comparable_steps(ours, theirs)[0] or excess in excesses(ours, theirs)
 
     def _is_for_buckets(self, excess: Excess) -> bool:
@@ -151,8 +151,8 @@ class _MemoryPair(Pair):
         A join with more batches is excused only if runs with memory for the buckets have another plan.
         """
         ours = self._seen(self.reference)
-        ways = (self._seen(self.suspect, way) for way in self._roomier())
-        settled = all(excess.step in comparable_steps(ours, roomy)[0] for roomy in ways)
+        others = (self._seen(self.suspect, variation) for variation in self._with_more_memory())
+        settled = all(excess.step in comparable_steps(ours, other)[0] for other in others)
         before, after = (dict(plans(self._seen(arm)))[excess.step] for arm in (self.reference, self.suspect))
         more = frozenset() if settled else joins_short_of_memory(before, after)
         return not any(_written(before, after, more | joins_divided_otherwise(before, after)))
@@ -180,23 +180,23 @@ class _MemoryPair(Pair):
     def _excesses(self, ours: Variation, theirs: Variation) -> Excesses:
         return excesses(self._seen(self.reference, ours), self._seen(self.suspect, theirs))
 
-    def _roomier(self) -> tuple[Variation, ...]:
+    def _with_more_memory(self) -> tuple[Variation, ...]:
         """Return variations with a larger work_mem for all statements, by whatever means it was set."""
         settings = [plan.get("Settings", {}) for _, plan in plans(self._seen(self.reference))]
         allowed = min((kilobytes(each.get("work_mem", DEFAULT_WORK_MEM)) for each in settings), default=0)
-        return tuple(roomier(self.case, allowed, factor) for factor in _ROOMIER)
+        return tuple(with_work_mem(self.case, allowed, factor) for factor in _MEMORY_FACTORS)
 
     def _confirming_runs(self, suspected: Excesses) -> Iterator[Run]:
-        ways = _REPETITIONS + self._roomier()
-        yield from (self._run(arm, way) for arm in (self.reference, self.suspect) for way in ways)
-        yield from (self._run(self.reference, _probe(excess)) for excess in suspected if excess.what.startswith(PEAK))
+        variations = _REPETITIONS + self._with_more_memory()
+        yield from (self._run(arm, variation) for arm in (self.reference, self.suspect) for variation in variations)
+        yield from (self._run(self.reference, _probe(excess)) for excess in suspected if excess.figure.startswith(PEAK))
 
-    def _run(self, arm: str, way: Variation) -> Run:
-        modes = self.case.modes + way.modes
-        return Run(arm, modes, explain=True, instead=way.instead, repetition=way.repetition)
+    def _run(self, arm: str, variation: Variation) -> Run:
+        modes = self.case.modes + variation.modes
+        return Run(arm, modes, explain=True, instead=variation.instead, repetition=variation.repetition)
 
-    def _seen(self, arm: str, way: Variation | None = None) -> CaseObservation:
-        return self.observations[self._run(arm, way or Variation())]
+    def _seen(self, arm: str, variation: Variation | None = None) -> CaseObservation:
+        return self.observations[self._run(arm, variation or Variation())]
 
 
 class Memory(Sampled):
@@ -242,8 +242,8 @@ def excesses(reference: CaseObservation, suspect: CaseObservation) -> Excesses:
     ours, theirs = dict(plans(reference)), dict(plans(suspect))
     found = {}
     for step in sorted(comparable_steps(reference, suspect)[0]):
-        for path, what, expected, actual in (*_peaks(ours[step], theirs[step]), *_written(ours[step], theirs[step])):
-            found[Excess(step, path, what)] = (expected, actual)
+        for path, figure, expected, actual in (*_peaks(ours[step], theirs[step]), *_written(ours[step], theirs[step])):
+            found[Excess(step, path, figure)] = (expected, actual)
     return found
 
 

@@ -97,5 +97,5 @@ def test_what_agrees_with_the_tuples_is_none(plan: Node) -> None:
 def test_what_more_memory_would_have_held_is_told_by_the_settings() -> None:
     crowded = table(9000, expected=9, Hash_Buckets=4096, Peak_Memory_Usage=1000)
     assert duel(crowded) == (Agree(1),)
-    roomier = judged(Buckets(), CASE, lambda run: explained_case(crowded, SETTINGS | {"hash_mem_multiplier": "2"}))
-    assert finding(roomier).origin == "no fewer buckets than tuples deserve: Hash"
+    more_memory = judged(Buckets(), CASE, lambda run: explained_case(crowded, SETTINGS | {"hash_mem_multiplier": "2"}))
+    assert finding(more_memory).origin == "no fewer buckets than tuples deserve: Hash"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from oracles.explain.hash_memory import allowance, roomier
+from oracles.explain.hash_memory import allowance, with_work_mem
 from oracles.explain.nodes import EXPLAINED
 from oracles.memory.oracle import Memory
 from oracles.model.case import Step
@@ -106,8 +106,8 @@ def test_what_the_reference_takes_now_and_then_is_no_finding() -> None:
 
 
 def test_a_wide_tuple_on_the_edge_is_no_finding() -> None:
-    roomier = "work_mem * 1.25"
-    verdicts = duel(join(), join(peak=70), ("patched", roomier, join(peak=60)))
+    mode = "work_mem * 1.25"
+    verdicts = duel(join(), join(peak=70), ("patched", mode, join(peak=60)))
     assert verdicts == (Unstable("Peak Memory Usage of Hash: not with a little more memory"),)
 
 
@@ -236,7 +236,7 @@ def test_the_allowance_is_as_the_server_counts_it(settings: dict[str, str], kilo
 
 def test_more_memory_is_given_where_statements_set_it() -> None:
     sets = (Step("SET work_mem = '64kB'"), Step("set local WORK_MEM to '1MB'"), Step("SET work_mem_x = '1MB'"), query())
-    assert roomier(case(*sets), 64, 9 / 8).instead == (
+    assert with_work_mem(case(*sets), 64, 9 / 8).instead == (
         (0, "SET work_mem = '72kB'"),
         (1, "set local WORK_MEM = '1152kB'"),
     )

@@ -75,12 +75,12 @@ def test_branches_are_counted_where_explain_reports_them(written: Path) -> None:
     assert counters() == set()
 
 
-def test_an_invariant_that_does_not_hold_is_a_contradiction(written: Path) -> None:
+def test_a_violated_invariant_is_an_inconsistency(written: Path) -> None:
     oracle = Counters().of(read(written, SORT).features)
-    assert not list(oracle.contradictions({"Plan": node("Sort", 3, Runs=3)}))
-    (found,) = oracle.contradictions({"Plan": node("Sort", 3, Runs=4)})
+    assert not list(oracle.inconsistencies({"Plan": node("Sort", 3, Runs=3)}))
+    (found,) = oracle.inconsistencies({"Plan": node("Sort", 3, Runs=4)})
     assert (found.name, found.of) == ("runs have rows", "Sort")
-    assert "Runs: 4" in found.told
+    assert "Runs: 4" in found.figures
 
 
 @pytest.mark.parametrize(
