@@ -50,25 +50,25 @@ _LOST: Final = "NULL"
 
 
 @lru_cache(CACHED)
-def question(sql: str) -> str:
+def subquery_values(sql: str) -> str:
     """Return the query for the values of all subqueries that may be folded; "" if there is none.
 
     Its rows are a subquery's number and one of its values as an SQL literal.
     """
-    asked = enumerate(each for _, each in _asked(known_select(sql)))
-    return " UNION ALL ".join(f"SELECT {number}, v FROM ({each}) AS a (v)" for number, each in asked)
+    queries = enumerate(each for _, each in _foldable(known_select(sql)))
+    return " UNION ALL ".join(f"SELECT {number}, v FROM ({each}) AS a (v)" for number, each in queries)
 
 
 @lru_cache(CACHED)
-def folded(sql: str, answers: tuple[tuple[int, str], ...]) -> str:
-    """Return the query with subqueries folded to `answers`, the rows of `question(sql)`; "" if none can be folded."""
+def folded(sql: str, rows: tuple[tuple[int, str], ...]) -> str:
+    """Return the query with subqueries folded by `rows`, the result of `subquery_values(sql)`; "" if none can be."""
     statement = known_select(sql)
     values = defaultdict(list)
-    for number, value in answers:
+    for number, value in rows:
         values[number].append(value)
     replaced = {
         id(link): constant
-        for number, (link, _) in enumerate(_asked(statement))
+        for number, (link, _) in enumerate(_foldable(statement))
         if (constant := _constant(link, sorted(set(values[number])))) is not None
     }
     if not replaced:
@@ -88,13 +88,13 @@ def unfolded(sql: str) -> str:
     return printed(statement) if unfolding.count else ""
 
 
-def _asked(statement: Any) -> list[tuple[Any, str]]:
+def _foldable(statement: Any) -> list[tuple[Any, str]]:
     """Return the outermost subqueries of expressions that may be folded, each with the query for its values."""
     if statement is None:
         return []
     above = names_in(statement)
     links = (link for link in above.links if _stands_alone(link.subselect, above.common))
-    return [(link, asked) for link in links if (asked := _question(link))]
+    return [(link, query) for link in links if (query := _values_query(link))]
 
 
 def _stands_alone(select: Any, common: Collection[str]) -> bool:
@@ -103,7 +103,7 @@ def _stands_alone(select: Any, common: Collection[str]) -> bool:
     return within.columns_of <= within.aliases and within.tables.isdisjoint(common) and not has_parameters(select)
 
 
-def _question(link: Any) -> str:
+def _values_query(link: Any) -> str:
     """Return the query for the values of a subquery; "" if it cannot be folded."""
     kind, select = link.subLinkType, printed(link.subselect)
     if not select:
@@ -217,21 +217,21 @@ class Coddtest(Metamorphic):
         """Yield a relation for each direction."""
         steps = arm_runs.case.all_steps
         plain = {step: sql for step, sql in arm_runs.exact_queries().items() if not steps[step].params}
-        answers = _answers(arm_runs, plain)
-        made = {step: sql for step, each in answers.items() if (sql := folded(plain[step], each))}
+        values = _subquery_rows(arm_runs, plain)
+        made = {step: sql for step, each in values.items() if (sql := folded(plain[step], each))}
         yield from arm_runs.relation_to_case("a subquery and its value differ", made)
         moved = {step: sql for step, each in plain.items() if (sql := unfolded(each))}
         yield from arm_runs.relation_to_case("a constant and its subquery differ", moved)
 
 
-def _answers(arm_runs: ArmRuns, queries: Mapping[int, str]) -> dict[int, tuple[tuple[int, str], ...]]:
+def _subquery_rows(arm_runs: ArmRuns, queries: Mapping[int, str]) -> dict[int, tuple[tuple[int, str], ...]]:
     """Return the values of each query's subqueries, by position, if the query for them succeeded."""
-    asked = {step: sql for step, each in queries.items() if (sql := question(each))}
-    if not asked:
+    usable = {step: sql for step, each in queries.items() if (sql := subquery_values(each))}
+    if not usable:
         return {}
-    steps = arm_runs.observation(arm_runs.variant(asked, PLAINLY)).steps
+    steps = arm_runs.observation(arm_runs.variant(usable, PLAINLY)).steps
     return {
         step: tuple((int(number), value) for number, value in map(texts_of, steps[step].rows))
-        for step in asked
+        for step in usable
         if steps[step].outcome is Outcome.OK
     }

@@ -27,7 +27,7 @@ CACHED: Final = 4096  # statements
 CHANGED: Final = Sample("changed", 32)
 
 # Returns no rows if something besides the statement, in any schema, may influence the effect on a row.
-_UNDISTURBED: Final = """\
+_NO_SIDE_EFFECTS: Final = """\
 SELECT 1 WHERE NOT EXISTS (
   SELECT FROM pg_class AS c WHERE c.oid >= 16384 AND (
     c.relkind = 'f' OR c.relrowsecurity
@@ -52,8 +52,8 @@ class Dqe(Metamorphic):
         made = arm_runs.with_exact_results(found, lambda each: each[0])
         if not made:
             return
-        asked = arm_runs.observation(arm_runs.variant(dict.fromkeys(made, _UNDISTURBED), PLAINLY)).steps
-        free = {step: each for step, each in made.items() if asked[step].outcome is Outcome.OK and asked[step].rows}
+        checks = arm_runs.observation(arm_runs.variant(dict.fromkeys(made, _NO_SIDE_EFFECTS), PLAINLY)).steps
+        free = {step: each for step, each in made.items() if checks[step].outcome is Outcome.OK and checks[step].rows}
         for number, word in enumerate(("UPDATE", "DELETE"), start=1):
             pairs = {step: (each[0], each[number]) for step, each in free.items()}
             yield from arm_runs.relations(pairs, f"{word} changes other rows than SELECT returns")

@@ -100,7 +100,7 @@ def _is_aggregate(expression: Any) -> bool:
 CACHED: Final = 4096  # statements; each is rewritten several times in a row
 
 # The side of a join in which a match is searched.
-_LOOKED_UP: Final = {JoinType.JOIN_LEFT: "rarg", JoinType.JOIN_RIGHT: "larg", JoinType.JOIN_FULL: "larg"}
+_SEARCHED: Final = {JoinType.JOIN_LEFT: "rarg", JoinType.JOIN_RIGHT: "larg", JoinType.JOIN_FULL: "larg"}
 _MATCHED_PART: Final = {
     JoinType.JOIN_LEFT: JoinType.JOIN_INNER,
     JoinType.JOIN_RIGHT: JoinType.JOIN_INNER,
@@ -110,7 +110,7 @@ REWRITTEN: Final = Sample("rewritten", 10)  # up to four runs of the case on eac
 
 
 @dataclass(frozen=True, slots=True)
-class Rewritten:
+class Rewriting:
     """Queries made from one; "" for none."""
 
     parts: str = ""  # returns the same rows: an outer join as a smaller join and the rows without a match
@@ -122,15 +122,15 @@ class Rewritten:
 
 
 @lru_cache(CACHED)
-def rewritten(sql: str) -> Rewritten:
+def rewritten(sql: str) -> Rewriting:
     """Return the rewritten forms of this query."""
     statement = parsed(sql)
     if statement is None or plain(statement) is None or not is_deterministic(statement):
-        return Rewritten()
+        return Rewriting()
     parts = _built(sql, _parts, _in_place)
-    put = _in_place if _asked(plain(statement)) is not None else _as_digest
+    put = _in_place if _top_exists(plain(statement)) is not None else _as_digest
     halves = "" if has_parameters(statement) else _built(sql, _halves, put)
-    return Rewritten(parts, _built(sql, _whole, put) if halves else "", halves)
+    return Rewriting(parts, _built(sql, _whole, put) if halves else "", halves)
 
 
 def _built(sql: str, build: Callable[[Callable[[], Any]], Any], put: Callable[[Any, Any], Any]) -> str:
@@ -168,12 +168,12 @@ def _outer_join(select: Any) -> Any:
     only = select.fromClause[0] if len(select.fromClause) == 1 else None
     if not isinstance(only, ast.JoinExpr) or only.alias or only.usingClause or only.isNatural:
         return None
-    asks = only.quals is not None and not isinstance(only.quals, ast.A_Const)  # not ON TRUE
-    return only if only.jointype in _LOOKED_UP and asks else None
+    conditional = only.quals is not None and not isinstance(only.quals, ast.A_Const)  # not ON TRUE
+    return only if only.jointype in _SEARCHED and conditional else None
 
 
 def _parts(fresh: Callable[[], Any]) -> Any:
-    matched, unmatched, looked_up = fresh(), fresh(), fresh()
+    matched, unmatched, searched = fresh(), fresh(), fresh()
     join = _outer_join(matched)
     if join is None:
         return None
@@ -182,8 +182,8 @@ def _parts(fresh: Callable[[], Any]) -> Any:
     nothing = _outer_join(unmatched)
     nothing.jointype = JoinType.JOIN_LEFT if kind == JoinType.JOIN_LEFT else JoinType.JOIN_RIGHT
     nothing.quals = expression("FALSE")
-    other = _outer_join(looked_up)
-    matches = _exists(getattr(other, _LOOKED_UP[kind]), other.quals)
+    other = _outer_join(searched)
+    matches = _exists(getattr(other, _SEARCHED[kind]), other.quals)
     unmatched.whereClause = all_of(negated(matches), unmatched.whereClause)
     return union_all(matched, unmatched)
 
@@ -204,24 +204,24 @@ def _side(fresh: Callable[[], Any], condition: Callable[[Any], Any]) -> Any:
     """
     select = fresh()
     conditions = conjuncts(select.whereClause)
-    asked = _asked(select)
-    if asked is not None:
-        others = [each for each in conditions if _exists_of(each) is not asked]
-        select.whereClause = all_of(condition(asked), *others)
+    exists = _top_exists(select)
+    if exists is not None:
+        others = [each for each in conditions if _exists_of(each) is not exists]
+        select.whereClause = all_of(condition(exists), *others)
         return select
     join = _outer_join(select)
     if join is None or join.jointype == JoinType.JOIN_FULL:
         return None
-    looked_up = _LOOKED_UP[join.jointype]
-    kept = join.larg if looked_up == "rarg" else join.rarg
+    searched = _SEARCHED[join.jointype]
+    kept = join.larg if searched == "rarg" else join.rarg
     everything = snippet("SELECT *")
     everything.fromClause = (kept,)
     everything.withClause = select.withClause
-    everything.whereClause = all_of(condition(_exists(getattr(join, looked_up), join.quals)))
+    everything.whereClause = all_of(condition(_exists(getattr(join, searched), join.quals)))
     return everything
 
 
-def _asked(select: Any) -> Any:
+def _top_exists(select: Any) -> Any:
     """Return the first EXISTS that is a condition of WHERE, or negated by one; None if there is none."""
     return next((each for each in map(_exists_of, conjuncts(select.whereClause)) if each is not None), None)
 
@@ -282,8 +282,8 @@ class MetamorphicJoins(Metamorphic):
             halves = arm_runs.variant({position: each.halves for position, each in sides.items()})
             yield MetamorphicRelation("side of a join is not its halves", frozenset(sides), whole, halves)
         for feature in self.features:
-            asked = joins if feature.joins else known
-            if asked and feature.off:
+            usable = joins if feature.joins else known
+            if usable and feature.off:
                 without = Mode(f"without {feature.name}", feature.off, optional=True)
                 name = f"{feature.title} changes rows"
-                yield MetamorphicRelation(name, frozenset(asked), QueryVariant(), arm_runs.variant(asked, without))
+                yield MetamorphicRelation(name, frozenset(usable), QueryVariant(), arm_runs.variant(usable, without))

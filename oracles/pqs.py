@@ -55,10 +55,10 @@ class Pivots:
         table's row does not equal its printed form.
         """
         items = [self._item(*table, condition) for table, condition in zip(self.tables, ("", *self.joins), strict=True)]
-        asked = [f"({alias}.*)::text::{table} *= ({alias}.*)" for table, alias in self.tables]
-        asked += [f"({join}) IS TRUE" for join in self.joins if join]
+        conditions = [f"({alias}.*)::text::{table} *= ({alias}.*)" for table, alias in self.tables]
+        conditions += [f"({join}) IS TRUE" for join in self.joins if join]
         rows = ", ".join(f"quote_literal(({alias}.*)::text)" for _, alias in self.tables)
-        return f"SELECT {rows} FROM {', LATERAL '.join(items)} WHERE {' AND '.join(asked)}"
+        return f"SELECT {rows} FROM {', LATERAL '.join(items)} WHERE {' AND '.join(conditions)}"
 
     def _item(self, table: str, alias: str, condition: str) -> str:
         first = f"({condition}) IS TRUE DESC, " if condition else ""
@@ -149,13 +149,13 @@ class Pqs(Metamorphic):
             )
 
 
-def _single_rows(arm_runs: ArmRuns, variant: QueryVariant, asked: Mapping[int, Pivots]) -> dict[int, list[str]]:
+def _single_rows(arm_runs: ArmRuns, variant: QueryVariant, pivots_at: Mapping[int, Pivots]) -> dict[int, list[str]]:
     """Return the values of the single row of each step; steps with any other number of rows are omitted."""
-    if not asked:
+    if not pivots_at:
         return {}
     steps = arm_runs.observation(variant).steps
     return {
         step: texts_of(steps[step].rows[0])
-        for step in asked
+        for step in pivots_at
         if steps[step].outcome is Outcome.OK and len(steps[step].rows) == 1
     }

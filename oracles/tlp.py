@@ -57,7 +57,7 @@ class Shape(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Partitioned:
+class Partitioning:
     """Two queries with the same rows."""
 
     shape: Shape
@@ -66,7 +66,7 @@ class Partitioned:
 
 
 @lru_cache(CACHED)
-def partitioned(sql: str) -> Partitioned | None:
+def partitioned(sql: str) -> Partitioning | None:
     """Return the partitioned form of this query; None if there is none."""
     select = known_core(sql)
     shape = None if select is None else _shape(select)
@@ -78,7 +78,7 @@ def partitioned(sql: str) -> Partitioned | None:
         return None
     statements = _aggregated(whole, parts) if shape is Shape.AGGREGATE else _listed(whole, parts, shape)
     texts = tuple(map(printed, statements))
-    return Partitioned(shape, *texts) if all(texts) else None
+    return Partitioning(shape, *texts) if all(texts) else None
 
 
 def _shape(select: Any) -> Shape | None:

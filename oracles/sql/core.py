@@ -68,8 +68,8 @@ def _is_aggregate(value: Any) -> bool:
 def top_join(select: Any) -> Any:
     """Return the outermost join of FROM if it has a condition, and no alias that hides its tables; else None."""
     only: Any = select.fromClause[0] if len(select.fromClause) == 1 else None
-    asks = isinstance(only, ast.JoinExpr) and not only.alias and only.quals is not None
-    return only if asks and not isinstance(only.quals, ast.A_Const) else None
+    conditional = isinstance(only, ast.JoinExpr) and not only.alias and only.quals is not None
+    return only if conditional and not isinstance(only.quals, ast.A_Const) else None
 
 
 def restrictions(select: Any) -> list[Any]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from oracles.coddtest import folded, question, unfolded
+from oracles.coddtest import folded, subquery_values, unfolded
 
 IN = "SELECT a.x FROM a WHERE a.x NOT IN (SELECT b.y FROM b WHERE b.y > 0)"
 SCALAR = "SELECT a.x FROM a WHERE a.x > (SELECT max(b.y) FROM b)"
@@ -16,10 +16,10 @@ def put(sql: str, answers: Sequence[tuple[int, str]]) -> str:
 
 
 def test_the_values_are_asked_for_as_sql() -> None:
-    assert question(SCALAR).startswith("SELECT 0, v FROM (SELECT CASE WHEN ")
-    assert " THEN format('%L::%s%s', y, format_type(pg_typeof(y)::oid, -1), ' COLLATE ' || " in question(SCALAR)
-    assert question(SCALAR).endswith("END FROM (SELECT (SELECT max(b.y) FROM b) AS y) AS s) AS a (v)")
-    both = question(f"{IN} AND EXISTS (SELECT 1 FROM b)")
+    assert subquery_values(SCALAR).startswith("SELECT 0, v FROM (SELECT CASE WHEN ")
+    assert " THEN format('%L::%s%s', y, format_type(pg_typeof(y)::oid, -1), ' COLLATE ' || " in subquery_values(SCALAR)
+    assert subquery_values(SCALAR).endswith("END FROM (SELECT (SELECT max(b.y) FROM b) AS y) AS s) AS a (v)")
+    both = subquery_values(f"{IN} AND EXISTS (SELECT 1 FROM b)")
     assert "v FROM (SELECT EXISTS (SELECT 1 FROM b)::text) AS a (v)" in both
     assert "FROM (SELECT b.y FROM b WHERE b.y > 0) AS s (y)" in both
     assert "SELECT 0, v" in both.split(" UNION ALL ")[0]
@@ -77,7 +77,7 @@ def test_a_long_list_stays_a_subquery() -> None:
     ],
 )
 def test_what_does_not_stand_alone_is_no_constant(sql: str) -> None:
-    assert question(sql) == ""
+    assert subquery_values(sql) == ""
 
 
 def test_constants_become_subqueries_in_conditions() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from oracles.metamorphic_joins import Rewritten, rewritten
+from oracles.metamorphic_joins import Rewriting, rewritten
 
 LEFT = "SELECT a.x, b.y FROM a LEFT JOIN b ON a.k = b.k"
 
@@ -129,4 +129,4 @@ def test_parameters_stay_where_all_are_kept() -> None:
     ],
 )
 def test_what_may_mean_something_else_is_left_alone(sql: str) -> None:
-    assert rewritten(sql) == Rewritten()
+    assert rewritten(sql) == Rewriting()
