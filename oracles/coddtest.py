@@ -22,7 +22,7 @@ from pglast.visitors import Visitor
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.difference_text import texts_of
 from oracles.framework.metamorphic import Metamorphic
-from oracles.framework.relations import PLAINLY, ArmRuns, MetamorphicRelation
+from oracles.framework.relations import SIMPLE_PROTOCOL, ArmRuns, MetamorphicRelation
 from oracles.model.observation import Outcome
 from oracles.model.oracle import Canary
 from oracles.model.sampling import Sample
@@ -229,7 +229,7 @@ def _subquery_rows(arm_runs: ArmRuns, queries: Mapping[int, str]) -> dict[int, t
     usable = {step: sql for step, each in queries.items() if (sql := subquery_values(each))}
     if not usable:
         return {}
-    steps = arm_runs.observation(arm_runs.variant(usable, PLAINLY)).steps
+    steps = arm_runs.observation(arm_runs.variant(usable, SIMPLE_PROTOCOL)).steps
     return {
         step: tuple((int(number), value) for number, value in map(texts_of, steps[step].rows))
         for step in usable

@@ -15,7 +15,7 @@ from pglast.stream import RawStream
 
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
-from oracles.framework.relations import PLAINLY, ArmRuns, MetamorphicRelation, QueryVariant
+from oracles.framework.relations import SIMPLE_PROTOCOL, ArmRuns, MetamorphicRelation, QueryVariant
 from oracles.model.observation import Outcome
 from oracles.model.oracle import Canary
 from oracles.model.sampling import Sample
@@ -52,7 +52,7 @@ class Dqe(Metamorphic):
         made = arm_runs.with_exact_results(found, lambda each: each[0])
         if not made:
             return
-        checks = arm_runs.observation(arm_runs.variant(dict.fromkeys(made, _NO_SIDE_EFFECTS), PLAINLY)).steps
+        checks = arm_runs.observation(arm_runs.variant(dict.fromkeys(made, _NO_SIDE_EFFECTS), SIMPLE_PROTOCOL)).steps
         free = {step: each for step, each in made.items() if checks[step].outcome is Outcome.OK and checks[step].rows}
         for number, word in enumerate(("UPDATE", "DELETE"), start=1):
             pairs = {step: (each[0], each[number]) for step, each in free.items()}

@@ -22,7 +22,7 @@ from pglast.stream import RawStream
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.difference_text import texts_of
 from oracles.framework.metamorphic import Metamorphic
-from oracles.framework.relations import PLAINLY, ArmRuns, MetamorphicRelation, QueryVariant
+from oracles.framework.relations import SIMPLE_PROTOCOL, ArmRuns, MetamorphicRelation, QueryVariant
 from oracles.model.observation import Outcome
 from oracles.model.oracle import Canary
 from oracles.model.sampling import Sample
@@ -137,13 +137,13 @@ class Pqs(Metamorphic):
         plain = {step: sql for step, sql in arm_runs.queries().items() if not arm_runs.case.all_steps[step].params}
         found = {step: each for step, sql in plain.items() if (each := pivots(sql)) is not None}
         made = arm_runs.with_exact_results(found, lambda each: each.filtered)
-        picking = arm_runs.variant({step: each.pick() for step, each in made.items()}, PLAINLY)
+        picking = arm_runs.variant({step: each.pick() for step, each in made.items()}, SIMPLE_PROTOCOL)
         rows = _single_rows(arm_runs, picking, made)
-        check = arm_runs.variant({step: made[step].truths(row) for step, row in rows.items()}, PLAINLY)
+        check = arm_runs.variant({step: made[step].truths(row) for step, row in rows.items()}, SIMPLE_PROTOCOL)
         truths = _single_rows(arm_runs, check, {step: made[step] for step in rows})
         wanted = {step: made[step].rectified(rows[step], told) for step, told in truths.items()}
         if wanted:
-            finding = arm_runs.variant(wanted, PLAINLY)
+            finding = arm_runs.variant(wanted, SIMPLE_PROTOCOL)
             yield MetamorphicRelation(
                 "a row that meets all conditions is missing", frozenset(wanted), picking, finding, (check,)
             )

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Final
 from oracles.cert.restrictions import Restriction, restrictions
 from oracles.framework.canaries import query
 from oracles.framework.metamorphic import blamed
-from oracles.framework.relations import PLAINLY, ArmRuns
+from oracles.framework.relations import SIMPLE_PROTOCOL, ArmRuns
 from oracles.model.case import Case, Step
 from oracles.model.finding import Evidence, Finding
 from oracles.model.mode import Mode, Protocol
@@ -37,7 +37,7 @@ _SETTINGS: Final = (
     ("enable_partitionwise_aggregate", "off"),
     ("max_parallel_workers_per_gather", "0"),
 )
-_PLANNED: Final = Mode("estimated plainly", _SETTINGS, Protocol.SIMPLE)
+_PLANNED: Final = Mode("simple plans", _SETTINGS, Protocol.SIMPLE)
 ESTIMATED: Final = Sample("estimated", 32)  # planned once or twice, not executed
 _KNOWN: Final = "SELECT 1 WHERE NOT EXISTS (SELECT FROM pg_statistic_ext)"  # no row if there are extended statistics
 _SCANS: Final = frozenset(
@@ -80,7 +80,7 @@ class _Arm:
         return [run for run in runs if run not in self.runs.observations]
 
     def _guard(self, pairs_at: Mapping[int, Any]) -> Run:
-        return self.runs.run(self.runs.variant(dict.fromkeys(pairs_at, _KNOWN), PLAINLY))
+        return self.runs.run(self.runs.variant(dict.fromkeys(pairs_at, _KNOWN), SIMPLE_PROTOCOL))
 
     def _run(self, pairs_at: Mapping[int, tuple[Restriction, ...]], repetition: int = 0) -> Run:
         instead = tuple((position, _together(pairs)) for position, pairs in pairs_at.items())

@@ -18,7 +18,14 @@ from typing import ClassVar, Final
 
 from oracles.framework.comparison import Aspect, Comparison, Location, compare
 from oracles.framework.difference_text import difference_text
-from oracles.framework.relations import BRIEFLY, PLAINLY, ArmRuns, MetamorphicRelation, MissingRun, QueryVariant
+from oracles.framework.relations import (
+    SHORT_TIMEOUT,
+    SIMPLE_PROTOCOL,
+    ArmRuns,
+    MetamorphicRelation,
+    MissingRun,
+    QueryVariant,
+)
 from oracles.model.case import Case
 from oracles.model.finding import Evidence, Finding, as_all_do, pairs_of
 from oracles.model.mode import Mode
@@ -130,7 +137,7 @@ class _Judge:
 
     def _modes(self, variant: QueryVariant) -> tuple[Mode, ...]:
         """Return the modes that determine how rows of this variant are compared."""
-        return () if PLAINLY in variant.modes else self.runs.case.modes
+        return () if SIMPLE_PROTOCOL in variant.modes else self.runs.case.modes
 
     def _broken_at(self, relation: MetamorphicRelation, repetition: int = 0) -> list[Location]:
         places = self._comparison(relation, repetition).places
@@ -176,9 +183,11 @@ class _Judge:
         return compared.differs_at(replace(place, aspect=Aspect.ROWS)) is not False
 
     def _evidence(self, variant: QueryVariant, step: int) -> Evidence:
-        shown = (mode for mode in variant.modes if mode not in (BRIEFLY, PLAINLY))
+        shown = (mode for mode in variant.modes if mode not in (SHORT_TIMEOUT, SIMPLE_PROTOCOL))
         settings = tuple(setting for mode in shown for setting in mode.settings)
-        return Evidence(dict(variant.queries)[step], settings + variant.settings, plainly=PLAINLY in variant.modes)
+        return Evidence(
+            dict(variant.queries)[step], settings + variant.settings, plainly=SIMPLE_PROTOCOL in variant.modes
+        )
 
 
 def _unordered(case: Case) -> Case:

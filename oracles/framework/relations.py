@@ -13,9 +13,9 @@ from oracles.sql.case_views import opaque_names, used_names
 from oracles.sql.distinguishable_values import inexact_types, is_exact
 
 # Search for matches without an index or hash table may take long.
-BRIEFLY: Final = Mode("briefly", (("statement_timeout", "1500ms"),))
+SHORT_TIMEOUT: Final = Mode("short timeout", (("statement_timeout", "1500ms"),))
 # For relations between two replaced queries: the simple protocol reads all rows of both, whatever the case's protocol.
-PLAINLY: Final = Mode("plainly", BRIEFLY.settings, Protocol.SIMPLE)
+SIMPLE_PROTOCOL: Final = Mode("simple protocol", SHORT_TIMEOUT.settings, Protocol.SIMPLE)
 _NOTHING: Final = "SELECT"
 _PARAMETER: Final = re.compile(r"\$\d+")
 T = TypeVar("T")
@@ -116,7 +116,7 @@ class ArmRuns:
     def variant(self, queries: Mapping[int, str], *modes: Mode) -> QueryVariant:
         """Return the variant with these queries; other queries are empty, unless they fail or have parameters."""
         empty = {position: _NOTHING for position in self._successful() if not self.case.all_steps[position].params}
-        return QueryVariant(tuple(sorted((empty | dict(queries)).items())), modes or (BRIEFLY,))
+        return QueryVariant(tuple(sorted((empty | dict(queries)).items())), modes or (SHORT_TIMEOUT,))
 
     def relations(
         self,
@@ -133,7 +133,9 @@ class ArmRuns:
         }
         if settings:  # with settings a step is several statements, which cannot have parameters
             usable = {step: pair for step, pair in usable.items() if not self.case.all_steps[step].params}
-        left, right = (self.variant({step: pair[side] for step, pair in usable.items()}, PLAINLY) for side in (0, 1))
+        left, right = (
+            self.variant({step: pair[side] for step, pair in usable.items()}, SIMPLE_PROTOCOL) for side in (0, 1)
+        )
         named = {step: names if isinstance(names, str) else names[step] for step in usable}
         for name in sorted(set(named.values())):
             steps = frozenset(step for step in usable if named[step] == name)
