@@ -80,7 +80,7 @@ class CaseRun:
     def _attempt(self) -> Exchange[bool]:
         """Run the case once, and return whether a cause outside of it disturbed the run. Raises ServerError."""
         yield from self._worker_db.make_ready()
-        self._worker_db.soiled = True
+        self._worker_db.needs_reset = True
         self._worker_db.log.mark()
         session = self._worker_db.connect(self._parameters)
         try:
@@ -93,7 +93,7 @@ class CaseRun:
         finally:
             session.close()
         self._require_room()
-        self._worker_db.soiled = self._seen.crash is not None or not self._cleared
+        self._worker_db.needs_reset = self._seen.crash is not None or not self._cleared
         return False
 
     def _perform(self, session: Wire) -> Exchange[None]:

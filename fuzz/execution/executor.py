@@ -13,8 +13,8 @@ from typing import Final, Self
 from fuzz.errors import ServerError
 from fuzz.execution.case_run import CaseRun
 from fuzz.execution.exchanges import Exchange, never, run_exchanges
-from fuzz.execution.session import adds_nothing, not_played, seconds_allowed
-from fuzz.execution.shared_scene import alike, joint
+from fuzz.execution.session import is_redundant, skipped_run, time_limit
+from fuzz.execution.shared_scene import groups, shared_run
 from fuzz.execution.worker_database import WorkerDatabase
 from fuzz.servers.arm import Arm
 from oracles.model.case import Case
@@ -67,22 +67,22 @@ class Executor:
 
     def _silence(self, run: Run) -> float:
         """Return the seconds of silence after which a run is ended."""
-        return seconds_allowed(run, self._timeout_ms) + (0 if run.patience else _GRACE_SECONDS)
+        return time_limit(run, self._timeout_ms) + (0 if run.patience else _GRACE_SECONDS)
 
     def _execute_all(
         self, worker_db: WorkerDatabase, case: Case, runs: Sequence[Run]
     ) -> Exchange[dict[Run, CaseObservation]]:
         observed: dict[Run, CaseObservation] = {}
         for run in runs:
-            if adds_nothing(case, run, worker_db.settings):
-                observed[run] = not_played(case, run, worker_db.settings)
-        for together in alike(case, [run for run in runs if run not in observed]):
+            if is_redundant(case, run, worker_db.settings):
+                observed[run] = skipped_run(case, run, worker_db.settings)
+        for group in groups(case, [run for run in runs if run not in observed]):
             parts = None
-            if len(together) > 1:
-                asked = joint(case, together)
-                parts = asked.parts((yield from self._execute(worker_db, asked.case, asked.run)))
+            if len(group) > 1:
+                shared = shared_run(case, group)
+                parts = shared.parts((yield from self._execute(worker_db, shared.case, shared.run)))
             if parts is None:
-                for run in together:
+                for run in group:
                     observed[run] = yield from self._execute(worker_db, case, run)
             else:
                 observed |= parts

@@ -44,7 +44,7 @@ def lacking(run: Run, known: AbstractSet[str]) -> tuple[str, ...]:
     return tuple(name for name in optional if name.lower() not in known)
 
 
-def adds_nothing(case: Case, run: Run, known: AbstractSet[str]) -> bool:
+def is_redundant(case: Case, run: Run, known: AbstractSet[str]) -> bool:
     """Return whether a run only adds optional modes to the case, with settings that the arm does not have."""
     added = [mode for mode in run.modes if mode not in case.modes]
     optional = all(mode.optional and mode.protocol is None for mode in added)
@@ -52,13 +52,13 @@ def adds_nothing(case: Case, run: Run, known: AbstractSet[str]) -> bool:
     return bool(added) and optional and unknown
 
 
-def not_played(case: Case, run: Run, known: AbstractSet[str]) -> CaseObservation:
+def skipped_run(case: Case, run: Run, known: AbstractSet[str]) -> CaseObservation:
     """Return the observation of a run that is skipped, because the arm lacks its settings."""
     skipped = tuple(Observation(Outcome.SKIPPED) for _ in case.all_steps)
     return CaseObservation(run.arm, skipped, lacking=lacking(run, known))
 
 
-def seconds_allowed(run: Run, statement_timeout_ms: int) -> float:
+def time_limit(run: Run, statement_timeout_ms: int) -> float:
     """Return the seconds that one step of a run may take: statement_timeout, or the client's multiple of it."""
     own = settings_of(run.modes).get("statement_timeout", f"{statement_timeout_ms}ms")
     return int(own.removesuffix("ms")) / 1000 * max(run.patience, 1)

@@ -17,7 +17,7 @@ _CUT = (Outcome.LOST, Outcome.SKIPPED)
 
 
 @dataclass(frozen=True, slots=True)
-class Joint:
+class SharedRun:
     """A case with all variants of its queries, the run that executes it, and the positions of each run's steps."""
 
     case: Case
@@ -33,36 +33,36 @@ class Joint:
     def _disturbed(self, seen: CaseObservation) -> bool:
         """Return whether a query with several variants changed the transaction status of the session."""
         status = [_IDLE, *(step.transaction for step in seen.steps)]
-        ways = [set(places) for places in zip(*(places for _, places in self.places), strict=True)]
-        return any(status[place] != status[place + 1] for places in ways if len(places) > 1 for place in places)
+        variants = [set(places) for places in zip(*(places for _, places in self.places), strict=True)]
+        return any(status[place] != status[place + 1] for places in variants if len(places) > 1 for place in places)
 
 
-def joint(case: Case, runs: Sequence[Run]) -> Joint:
-    """Return a joint run for runs that `alike` grouped."""
-    asked = {run: dict(run.instead) for run in runs}
+def shared_run(case: Case, runs: Sequence[Run]) -> SharedRun:
+    """Return the shared run for one of the `groups`."""
+    replacements = {run: dict(run.instead) for run in runs}
     steps: list[Step] = []
     places: dict[Run, list[int]] = defaultdict(list)
     for position, step in enumerate(case.all_steps):
-        ways: dict[str, int] = {}
+        variants: dict[str, int] = {}
         for run in runs:
-            sql = asked[run].get(position, step.sql)
-            if sql not in ways:
-                ways[sql] = len(steps)
+            sql = replacements[run].get(position, step.sql)
+            if sql not in variants:
+                variants[sql] = len(steps)
                 steps.append(replace(step, sql=sql))
-            places[run].append(ways[sql])
+            places[run].append(variants[sql])
     found = tuple((run, tuple(where)) for run, where in places.items())
-    return Joint(replace(case, scene=(), steps=tuple(steps)), replace(runs[0], instead=()), found)
+    return SharedRun(replace(case, scene=(), steps=tuple(steps)), replace(runs[0], instead=()), found)
 
 
-def alike(case: Case, runs: Sequence[Run]) -> list[list[Run]]:
+def groups(case: Case, runs: Sequence[Run]) -> list[list[Run]]:
     """Return the runs in order, grouped by whether they may share a scene."""
-    together: dict[Run, list[Run]] = defaultdict(list)
+    found: dict[Run, list[Run]] = defaultdict(list)
     for run in runs:
-        together[replace(run, instead=()) if _may_join(case, run) else run].append(run)
-    return list(together.values())
+        found[replace(run, instead=()) if _may_share(case, run) else run].append(run)
+    return list(found.values())
 
 
-def _may_join(case: Case, run: Run) -> bool:
+def _may_share(case: Case, run: Run) -> bool:
     """Return whether a run replaces queries only, and is not measured as a whole."""
     steps = case.all_steps
     queries = all(steps[position].kind is Kind.QUERY for position, _ in run.instead)

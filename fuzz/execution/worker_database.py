@@ -44,7 +44,7 @@ class WorkerDatabase:
         self.database_oid = 0
         self.uses = 0  # runs since the database was created
         # whether a run was cut off, so that the server may be down and the database not empty
-        self.soiled = False
+        self.needs_reset = False
         self.executable = arm.build.bindir / "postgres"
         self.directories = {  # the arm's own directories, and their replacements in messages
             str(arm.build.prefix): "INSTALLATION",
@@ -91,9 +91,9 @@ class WorkerDatabase:
 
         Raises ServerError.
         """
-        if self.soiled:
+        if self.needs_reset:
             yield from self.recover()
-        if self.soiled or self.uses >= RENEW_AFTER:
+        if self.needs_reset or self.uses >= RENEW_AFTER:
             self.renew()
 
     def _hang_up(self) -> None:
@@ -115,7 +115,7 @@ class WorkerDatabase:
             words = f"cannot make database {self.database} on arm {self.arm}: {first_line(str(error))}"
             raise self.no_room() if self.is_full() else ServerError(words) from error
         self.uses = 0
-        self.soiled = False
+        self.needs_reset = False
 
     def is_full(self) -> bool:
         """Return whether the server's disk is full."""

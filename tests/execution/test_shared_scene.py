@@ -6,7 +6,7 @@ import pytest
 
 from fuzz.execution.executor import Executor
 from fuzz.execution.messages import values_of
-from fuzz.execution.shared_scene import alike
+from fuzz.execution.shared_scene import groups
 from oracles.model.case import Case, Step
 from oracles.model.mode import Mode, Protocol
 from oracles.model.observation import CaseObservation, Outcome, Run
@@ -21,7 +21,7 @@ SCENE = (
 WHOLE = "SELECT n FROM numbers"
 
 
-def ways(case: Case, *instead: tuple[tuple[int, str], ...]) -> list[Run]:
+def variants(case: Case, *instead: tuple[tuple[int, str], ...]) -> list[Run]:
     return [Run("a", case.modes, instead=each) for each in instead]
 
 
@@ -41,7 +41,7 @@ def test_each_shows_what_it_does_by_itself(executor: Executor, protocol: Protoco
         query("SELECT count(*) FROM numbers WHERE n > $1", "3"),
     )
     case = Case("test", SCENE, steps, (PROTOCOLS[protocol],))
-    runs = ways(
+    runs = variants(
         case,
         (),
         ((2, "SELECT -n FROM numbers"), (4, "SELECT sum(n) FROM numbers WHERE n < $1")),
@@ -57,13 +57,13 @@ def test_each_shows_what_it_does_by_itself(executor: Executor, protocol: Protoco
 
 def test_the_scene_is_made_once(executor: Executor) -> None:
     case = Case("test", SCENE, (query("SELECT by FROM made"), query("SELECT by, 1 FROM made")))
-    seen = executor.observe(case, ways(case, (), ((2, "SELECT by, 2 FROM made"),)))
+    seen = executor.observe(case, variants(case, (), ((2, "SELECT by, 2 FROM made"),)))
     assert len({values_of(each.steps[2].rows[0])[0] for each in seen.values()}) == 1
 
 
 def test_what_aborts_a_transaction_does_not_do_so_for_others(executor: Executor) -> None:
     case = Case("test", SCENE, (Step("BEGIN"), query(WHOLE), query(WHOLE), Step("COMMIT")))
-    runs = ways(case, (), ((3, "SELECT 1 / 0"),), ((4, "SELECT n + 1 FROM numbers"),))
+    runs = variants(case, (), ((3, "SELECT 1 / 0"),), ((4, "SELECT n + 1 FROM numbers"),))
     for run, seen in executor.observe(case, runs).items():
         failed = run == runs[1]
         assert [step.outcome for step in seen.steps[3:5]] == [Outcome.ERROR if failed else Outcome.OK] * 2
@@ -71,7 +71,7 @@ def test_what_aborts_a_transaction_does_not_do_so_for_others(executor: Executor)
 
 def test_what_ends_the_session_does_not_do_so_for_others(executor: Executor) -> None:
     case = Case("test", SCENE, (query(WHOLE), query("SELECT count(*) FROM numbers")))
-    runs = ways(case, (), ((2, "SELECT pg_terminate_backend(pg_backend_pid())"),))
+    runs = variants(case, (), ((2, "SELECT pg_terminate_backend(pg_backend_pid())"),))
     whole, ended = executor.observe(case, runs).values()
     assert [step.outcome for step in whole.steps] == [Outcome.OK] * 4
     assert [step.outcome for step in ended.steps[2:]] == [Outcome.LOST, Outcome.SKIPPED]
@@ -79,12 +79,12 @@ def test_what_ends_the_session_does_not_do_so_for_others(executor: Executor) -> 
 
 def test_what_changes_data_or_is_measured_is_played_by_itself() -> None:
     case = Case("test", SCENE, (query(WHOLE), Step("ANALYZE numbers")))
-    joined, other = ways(case, ((2, "SELECT 1"),), ((2, "SELECT 2"),))
+    replaced, other = variants(case, ((2, "SELECT 1"),), ((2, "SELECT 2"),))
     others = [
-        *ways(case, ((3, "ANALYZE made"),), ((3, "VACUUM made"),)),
-        *(replace(joined, repeats=2), replace(other, repeats=2)),
-        *(replace(joined, explain=True), replace(other, explain=True)),
-        *(replace(joined, plannings=5), replace(other, plannings=5)),
-        replace(joined, modes=(Mode("other"),)),
+        *variants(case, ((3, "ANALYZE made"),), ((3, "VACUUM made"),)),
+        *(replace(replaced, repeats=2), replace(other, repeats=2)),
+        *(replace(replaced, explain=True), replace(other, explain=True)),
+        *(replace(replaced, plannings=5), replace(other, plannings=5)),
+        replace(replaced, modes=(Mode("other"),)),
     ]
-    assert alike(case, [joined, *others, other]) == [[joined, other], *([each] for each in others)]
+    assert groups(case, [replaced, *others, other]) == [[replaced, other], *([each] for each in others)]
