@@ -1,8 +1,7 @@
 """Metamorphic joins: three relations between queries with joins.
 
-- An outer join equals an inner join (a left join, for FULL) and the rows without a match. These are written as a join
-  ON FALSE, which extends them by nulls whatever the columns are, and NOT EXISTS, which the planner turns into an anti
-  join.
+- An outer join equals an inner join (a left join, for FULL) and the rows without a match. These come from a join ON
+  FALSE, which adds nulls for any columns, and NOT EXISTS, which the planner turns into an anti join.
 - One side of a join equals its rows with a match (EXISTS) and its rows without a match (NOT EXISTS).
 - Settings that disable a feature of the arm's patches change no rows. An arm that lacks the settings does not count as
   agreement.

@@ -62,8 +62,8 @@ def _pairs(ours: Node, theirs: Node, above: tuple[str, ...]) -> Iterator[tuple[t
 
 
 def _kind(node: Node) -> dict[str, Any]:
-    told = {key: _without_numbers(value) for key, value in node.items() if key not in (*_FIGURES, "Plans")}
-    return told | {"nodes below": len(node.get("Plans", ()))}
+    properties = {key: _without_numbers(value) for key, value in node.items() if key not in (*_FIGURES, "Plans")}
+    return properties | {"nodes below": len(node.get("Plans", ()))}
 
 
 def _figures(node: Node) -> dict[str, Any]:

@@ -141,7 +141,7 @@ class Pqs(Metamorphic):
         rows = _single_rows(arm_runs, picking, made)
         check = arm_runs.variant({step: made[step].truths(row) for step, row in rows.items()}, SIMPLE_PROTOCOL)
         truths = _single_rows(arm_runs, check, {step: made[step] for step in rows})
-        wanted = {step: made[step].rectified(rows[step], told) for step, told in truths.items()}
+        wanted = {step: made[step].rectified(rows[step], truth_values) for step, truth_values in truths.items()}
         if wanted:
             finding = arm_runs.variant(wanted, SIMPLE_PROTOCOL)
             yield MetamorphicRelation(

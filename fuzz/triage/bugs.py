@@ -24,8 +24,8 @@ class Bug:
 def bug_key(found: StoredFinding) -> str:
     """Return 12 hexadecimal digits, equal for findings of one bug.
 
-    They depend on the oracle, the origin in the reduced case (an assertion's site, or the kinds of plan nodes), and the
-    patch to blame on any arm. A finding that is not reduced is a bug of its own.
+    They depend on the oracle, the origin in the reduced case, and the patch to blame on any arm. The origin is, for
+    example, an assertion's site or the kinds of plan nodes. A finding that is not reduced is a bug of its own.
     """
     if not found.reduced or not found.least.shown:
         return found.finding.fingerprint

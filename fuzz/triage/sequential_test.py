@@ -1,9 +1,9 @@
 """Sequential test: the number of tries after which a case is taken not to show a finding.
 
-If the finding always occurs in the first case, a smaller case is tried once. If it occurs sometimes, a smaller case is
-tried until it is clear whether it shows the finding as often as the first case, or less than a quarter as often. This
-is a sequential probability ratio test (Wald, 1945), whose error in either direction is at most RISK. So with at most
-that probability, a step of reduction accepts a case that rarely shows the finding, or rejects one that keeps it.
+If the finding always occurs in the first case, a smaller case is tried once. Otherwise, a smaller case is tried until
+its rate is clear: as high as that of the first case, or less than a quarter of it. This is a sequential probability
+ratio test (Wald, 1945), whose error in either direction is at most RISK. So with at most that probability, a step of
+reduction accepts a case that rarely shows the finding, or rejects one that keeps it.
 """
 
 import time

@@ -2,10 +2,10 @@
 
 A join may legally write more for two reasons:
 
-More batches. A server that counts the array of buckets as memory starts with more batches if the tuples that the
-planner expects just fit without the array (ExecChooseHashTableSize). It doubles the batches when tuples and array
-exceed the memory (ExecHashTableInsert, ExecHashIncreaseNumBatches). EXPLAIN reports all figures of that: expected rows
-and width, buckets, both numbers of batches, and the peak, which is at least the memory when batches were doubled.
+More batches. If the expected tuples just fit without the array of buckets, a server that counts the array starts with
+more batches (ExecChooseHashTableSize). It doubles the batches when tuples and array exceed the memory
+(ExecHashTableInsert, ExecHashIncreaseNumBatches). EXPLAIN reports all figures of that: expected rows and width,
+buckets, both numbers of batches, and the peak, which is at least the memory when batches were doubled.
 
 Other tuples in them. The number of buckets determines the bits of a hash value that are the number of the batch
 (ExecHashGetBucketAndBatch). So with an equal number of batches, other tuples are in the first one, which is not

@@ -26,7 +26,7 @@ tolerated. A Parallel Hash has these files for each participant, and writes chun
   and with how many other keys. So other blocks are written.
 
 Timing determines the work of each participant of a parallel plan, their number, and so the number of files. So each
-run of the suspect must exceed each run of the reference, and files are compared only if both did the same work in each
+run of the suspect must exceed each run of the reference. Files are compared only if both did the same work in each
 node.
 """
 

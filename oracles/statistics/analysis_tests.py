@@ -1,7 +1,7 @@
 """Tests of one analysis: of the columns' statistics, and of the sample itself.
 
-ANALYZE of a foreign table must request the sample that its method promises, receive as many rows as that sample gives,
-and derive the estimate of all rows from them.
+ANALYZE of a foreign table must request the sample that its method promises. The number of rows must fit that sample,
+and the estimate of all rows must fit their number.
 """
 
 from types import MappingProxyType

@@ -100,7 +100,7 @@ def distinct_values(column: Column, law: Law, estimate: float) -> Deviation:
     """Test the number of distinct values.
 
     The estimator of analyze.c is n * d / (n - f1 + f1 * n / N): n of N rows are in the sample, with d distinct values,
-    of which f1 occur once. Replacing a row of the sample changes d by at most one and f1 by at most two, so both are
+    of which f1 occur once. Replacing a row of the sample changes d by at most one and f1 by at most two. So both are
     close to their expected values (McDiarmid's inequality, which holds without replacement, too).
     """
     if not isinstance(law, RowByRow) or estimate < law.kept:

@@ -133,8 +133,8 @@ class Problem:
 def sort_key(case: Case) -> SortKey:
     """Return the key of a case in the total order.
 
-    It consists of the numbers of steps, settings, steps of the scene, and parts of syntax trees, which do not depend on
-    the formatting of a statement; then the rows of series, and bytes.
+    It consists of the numbers of steps, settings, steps of the scene, parts of syntax trees, rows of series, and bytes.
+    The parts of a tree do not depend on the formatting of a statement.
     """
     settings = sum(1 + len(mode.settings) + (mode.protocol is not None) for mode in case.modes) + len(case.samples)
     steps = case.all_steps
