@@ -136,8 +136,8 @@ class _PlanPair(Pair):
             origin=f"{_SYMPTOM}{UNDER_PLAN}{_what(found)}",
             step=step,
             summary=f"step {step}: another plan: {_what(found)}",
-            expected=_told(where, found.ours),
-            actual=_told(where, found.theirs),
+            expected=_properties_text(where, found.ours),
+            actual=_properties_text(where, found.theirs),
             beside=(Evidence(self.case.all_steps[step].sql, planned=True),),
         )
 
@@ -170,5 +170,5 @@ def _what(found: Difference) -> str:
     return f"{'figures' if found.figures else ', '.join(found.ours)} of {kind}"
 
 
-def _told(where: str, values: Node) -> str:
+def _properties_text(where: str, values: Node) -> str:
     return "\n".join([where, *(f"{key}: {value}" for key, value in values.items())])
