@@ -10,7 +10,7 @@ from fuzz.report.summary import blame_json
 from fuzz.report.terminal import display
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import DEFAULT_FLAVOR
-from fuzz.triage.blame import suspicion
+from fuzz.triage.blame import blame_search
 from fuzz.triage.triage import note
 
 
@@ -39,10 +39,10 @@ def blame(
             for name in reported.arms:
                 reported.arm(there, name)
             with Executor(there.arms, "blame") as executor:
-                smallest = reported.look(executor, there.arms)
+                smallest = reported.measured_case(executor, there.arms)
             if not smallest.shown:
                 raise CaseError(f"finding {reported.fingerprint} {smallest.how_often}: there is nothing to blame")
-            found = suspicion(smallest, there.arms, shown.progress).blame(there.facts)
+            found = blame_search(smallest, there.arms, shown.progress).blame(there.facts)
     if reported.campaign is not None:
         with opened(reported.campaign) as store:
             store.blamed(reported.fingerprint, found)

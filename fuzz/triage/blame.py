@@ -79,16 +79,18 @@ def _listed(numbers: Sequence[int]) -> str:
 PROBES = 3  # limit of prefixes that bisection omits and that are tried nevertheless, to find exceptions
 
 
-def try_prefixes(shows: Callable[[int], bool], lengths: Sequence[int], sound: int | None = None) -> dict[int, bool]:
+def try_prefixes(
+    shows: Callable[[int], bool], lengths: Sequence[int], likely_good: int | None = None
+) -> dict[int, bool]:
     """Return the lengths of the tried prefixes, ascending, with whether they show the finding.
 
-    `lengths` may be tried, ascending; `sound` is one that most likely does not show it, if known. If the longest does
-    not show it, no other is tried.
+    `lengths` may be tried, ascending; `likely_good` is one that most likely does not show it, if known. If the longest
+    does not show it, no other is tried.
     """
     tried = {lengths[-1]: shows(lengths[-1])}
     if tried[lengths[-1]]:
         low, high = -1, len(lengths) - 1
-        middle = lengths.index(sound) if sound in lengths[:-1] else (low + high) // 2
+        middle = lengths.index(likely_good) if likely_good in lengths[:-1] else (low + high) // 2
         while high - low > 1:
             tried[lengths[middle]] = shows(lengths[middle])
             low, high = (low, middle) if tried[lengths[middle]] else (middle, high)
@@ -99,7 +101,7 @@ def try_prefixes(shows: Callable[[int], bool], lengths: Sequence[int], sound: in
     return dict(sorted(tried.items()))
 
 
-def first_to_begin_it(
+def series_to_blame(
     suspect: Callable[[], dict[int, bool]], other: Callable[[], dict[int, bool]] | None
 ) -> tuple[int, dict[int, bool]]:
     """Return the number of the series to blame, 0 for the suspect's or 1 for the other arm's, and its tried prefixes.
@@ -129,11 +131,11 @@ def tries_for(smallest: ReducedCase) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Suspicion:
+class BlameSearch:
     """A finding, and the running arms whose series are shortened."""
 
     smallest: ReducedCase
-    sound: Arm  # the reference; the suspect itself if all arms show the finding
+    reference: Arm  # the suspect itself if all arms show the finding
     suspect: Arm
     report: Report
     built_only: bool = False  # try only prefixes that are already built
@@ -143,17 +145,17 @@ class Suspicion:
 
         Raises BuildError, ServerError.
         """
-        alone = self.sound.name == self.suspect.name
-        blamed, tried = first_to_begin_it(
+        alone = self.reference.name == self.suspect.name
+        blamed, tried = series_to_blame(
             partial(self._tried, self.suspect, self._on_suspect),
-            None if alone else partial(self._tried, self.sound, self._on_other),
+            None if alone else partial(self._tried, self.reference, self._on_other),
         )
-        arm = (self.suspect, self.sound)[blamed]
+        arm = (self.suspect, self.reference)[blamed]
         return Blame(arm.name, tuple(facts[arm.name]["series"]), tuple(tried.items()))
 
     def _tried(self, arm: Arm, shows: Callable[[int], bool]) -> dict[int, bool]:
         lengths = [length for length in range(len(arm.trees)) if self._may_try(arm, length)]
-        others = self.sound.trees[-1] if arm is self.suspect and arm is not self.sound else None
+        others = self.reference.trees[-1] if arm is self.suspect and arm is not self.reference else None
         return try_prefixes(shows, lengths, arm.trees.index(others) if others in arm.trees else None)
 
     def _may_try(self, arm: Arm, length: int) -> bool:
@@ -161,11 +163,11 @@ class Suspicion:
 
     def _on_suspect(self, length: int) -> bool:
         with self._shortened(self.suspect, length) as suspect:
-            return self._shows([suspect] if self.sound.name == self.suspect.name else [self.sound, suspect])
+            return self._shows([suspect] if self.reference.name == self.suspect.name else [self.reference, suspect])
 
     def _on_other(self, length: int) -> bool:
-        with self._shortened(self.suspect, 0) as suspect, self._shortened(self.sound, length) as sound:
-            return self._shows([sound, suspect])
+        with self._shortened(self.suspect, 0) as suspect, self._shortened(self.reference, length) as reference:
+            return self._shows([reference, suspect])
 
     @contextmanager
     def _shortened(self, arm: Arm, length: int) -> Iterator[Arm]:
@@ -185,8 +187,10 @@ class Suspicion:
             return any(check.shown(self.smallest.case) for _ in range(tries_for(self.smallest)))
 
 
-def suspicion(smallest: ReducedCase, arms: Sequence[Arm], report: Report, *, built_only: bool = False) -> Suspicion:
-    """Return the suspicion of a finding; `arms` include the two that it names."""
+def blame_search(
+    smallest: ReducedCase, arms: Sequence[Arm], report: Report, *, built_only: bool = False
+) -> BlameSearch:
+    """Return the search for the patch to blame; `arms` include the two that the finding names."""
     named = {arm.name: arm for arm in arms}
-    sound, suspect = (named[name] for name in smallest.finding.arms)
-    return Suspicion(smallest, sound, suspect, report, built_only)
+    reference, suspect = (named[name] for name in smallest.finding.arms)
+    return BlameSearch(smallest, reference, suspect, report, built_only)

@@ -12,7 +12,7 @@ from fuzz.servers.arm import Arm
 from fuzz.servers.known_good import newer_than_known
 from fuzz.triage.reduction.problem import sort_key
 from fuzz.triage.reproducer.load import load
-from fuzz.triage.sequential_test import ASKED
+from fuzz.triage.sequential_test import CERTAIN_TRIES
 from oracles.framework.metamorphic import Metamorphic
 from oracles.model.case import Case
 from oracles.model.finding import Finding
@@ -80,7 +80,7 @@ def newer_version(versions: Sequence[str]) -> str:
 def shown(executor: Executor, arms: Sequence[Arm], case: Case) -> tuple[Finding, ...]:
     """Return the findings of all oracles in the first execution that has any."""
     judging = assignments(all_oracles(), arms)
-    return next((found for _ in range(ASKED) if (found := judge_case(executor, judging, case).findings)), ())
+    return next((found for _ in range(CERTAIN_TRIES) if (found := judge_case(executor, judging, case).findings)), ())
 
 
 def place_for(fingerprint: str, findings: Sequence[Finding]) -> Folder:

@@ -27,16 +27,16 @@ def as_executed(case: Case, finding: Finding, observations: Observations) -> tup
     runs = [run for run, seen in observations.items() if _shows(finding, run, seen)]
     if not runs or any(run.modes == case.modes and not run.instead for run in runs):
         return case, finding
-    played = min(runs, key=lambda run: (run.explain or run.plannings > 0, len(run.modes), run.repetition, repr(run)))
-    asked = dict(played.instead)
+    chosen = min(runs, key=lambda run: (run.explain or run.plannings > 0, len(run.modes), run.repetition, repr(run)))
+    replacements = dict(chosen.instead)
     begin = len(case.scene)
     steps: list[Step] = []
     shown = finding.step
     for position, step in enumerate(case.steps, start=begin):
         if position == finding.step:
             shown = begin + len(steps)
-        steps += _statements(step, asked[position]) if position in asked else (step,)
-    return replace(case, steps=tuple(steps), modes=played.modes), replace(finding, step=shown)
+        steps += _statements(step, replacements[position]) if position in replacements else (step,)
+    return replace(case, steps=tuple(steps), modes=chosen.modes), replace(finding, step=shown)
 
 
 def _shows(finding: Finding, run: Run, seen: CaseObservation) -> bool:

@@ -18,7 +18,7 @@ from oracles.model.case import Case
 from oracles.model.finding import Finding
 from oracles.model.oracle import Observations, Oracle, Unstable, all_oracles
 
-Alike = Callable[[Finding, Finding], bool]
+Similarity = Callable[[Finding, Finding], bool]
 
 
 class FindingCheck:
@@ -32,24 +32,24 @@ class FindingCheck:
             self._all if finding.shown_by_all else self._assigned_to([a for a in arms if a.name in finding.arms])
         )
         self._case: Case | None = None
-        self._settled: Observations = {}
+        self._known: Observations = {}
 
     def _assigned_to(self, arms: Sequence[Arm]) -> tuple[Assignment, ...]:
         return assignments([oracle_of(self.finding)], arms)
 
-    def shown(self, case: Case, alike: Alike = Finding.resembles) -> Finding | None:
+    def shown(self, case: Case, similar: Similarity = Finding.resembles) -> Finding | None:
         """Execute a case once, and return a finding that is like the expected one, or None. Raises ServerError.
 
         If a case is tried repeatedly, the reference's observations are used again, if the oracle allows it.
         """
-        judged = judge_case(self._executor, self._two, case, self._settled if case == self._case else {})
+        judged = judge_case(self._executor, self._two, case, self._known if case == self._case else {})
         steady = all(assignment.oracle.reference_is_steady for assignment in self._two)
         unstable = any(isinstance(verdict, Unstable) for _, verdict in judged.verdicts)
         self._case = case if steady and judged.complete and not unstable else None
-        self._settled = {run: seen for run, seen in judged.observations.items() if run.arm == self.finding.arms[0]}
-        return next((found for found in judged.findings if alike(found, self.finding)), None)
+        self._known = {run: seen for run, seen in judged.observations.items() if run.arm == self.finding.arms[0]}
+        return next((found for found in judged.findings if similar(found, self.finding)), None)
 
-    def seems_to_show(self, case: Case) -> bool:
+    def shows_symptom(self, case: Case) -> bool:
         """Return whether a case shows the symptom, before the runs that may refute it. Raises ServerError."""
         judged = judge_case(self._executor, self._two, case, enough=self.finding.symptom)
         return self.finding.symptom in judged.symptoms or any(map(self.finding.resembles, judged.findings))
@@ -78,7 +78,7 @@ def oracle_of(finding: Finding) -> Oracle:
     return found
 
 
-Answer = TypeVar("Answer")
+T = TypeVar("T")
 
 
 class InterestingnessTest:
@@ -94,27 +94,27 @@ class InterestingnessTest:
         self._limit = limit
         self._check = FindingCheck(executor, arms, finding)
 
-    def shows(self, case: Case, alike: Alike = Finding.resembles) -> bool:
+    def shows(self, case: Case, similar: Similarity = Finding.resembles) -> bool:
         """Return whether the case shows a finding like the expected one, and store it in `shown`.
 
         Only the samples that the case names apply. Sampling by content would select a smaller case by chance, and
         reject those made from it.
         """
-        shown = self._asked(case, lambda looked_at: self._check.shown(looked_at, alike))
+        shown = self._tested(case, lambda tried: self._check.shown(tried, similar))
         if shown is not None:
             self.shown[case] = shown
         return shown is not None
 
-    def seems_to_show(self, case: Case) -> bool:
+    def shows_symptom(self, case: Case) -> bool:
         """Return whether a case shows the symptom. That takes a fraction of the time, but more runs may refute it."""
-        return bool(self._asked(case, self._check.seems_to_show))
+        return bool(self._tested(case, self._check.shows_symptom))
 
-    def _asked(self, case: Case, ask: Callable[[Case], Answer]) -> Answer | None:
+    def _tested(self, case: Case, test: Callable[[Case], T]) -> T | None:
         """Return the result of a test within the timeout; None if reduction may not produce this case."""
         if not self._oracle.may_become(self.whole, case):
             return None
         with self._limit.question(whole=case == self.whole):
-            return ask(replace(case, sampled_by_content=False))
+            return test(replace(case, sampled_by_content=False))
 
 
 def sampled_by_name(case: Case, oracle: Oracle, *, alone: bool) -> Case:
@@ -126,7 +126,7 @@ def sampled_by_name(case: Case, oracle: Oracle, *, alone: bool) -> Case:
     return replace(case, samples=tuple(dict.fromkeys((*case.samples, *names))))
 
 
-def look(executor: Executor, arms: Sequence[Arm], case: Case, finding: Finding) -> ReducedCase:
+def measured_case(executor: Executor, arms: Sequence[Arm], case: Case, finding: Finding) -> ReducedCase:
     """Return how often the case shows a finding of the same oracle and arms, after as many runs as that needs.
 
     The result has the first finding that occurred, or the given one if none did. Raises ServerError.
@@ -139,5 +139,5 @@ def look(executor: Executor, arms: Sequence[Arm], case: Case, finding: Finding) 
         seen.extend([] if shown is None else [shown])
         return shown is not None
 
-    showing = SequentialTest(shows).look(case)
-    return ReducedCase(case, seen[0] if seen else finding, showing.shown, showing.runs)
+    occurrence = SequentialTest(shows).measure(case)
+    return ReducedCase(case, seen[0] if seen else finding, occurrence.shown, occurrence.runs)

@@ -13,15 +13,15 @@ from math import log
 
 from oracles.model.case import Case
 
-InterestingnessTest = Callable[[Case], bool]
+CaseTest = Callable[[Case], bool]
 
-ASKED = 3  # tries after which a case is taken to show the finding always
-SHOWN = 6  # occurrences that determine the rate of a case that does not show it always
-MOST = 30  # limit of tries for that
-ASKED_IN_VAIN = 20  # tries after which a case is taken not to show it; wrong in 2 % if it shows it once in 6
+CERTAIN_TRIES = 3  # tries after which a case is taken to show the finding always
+ENOUGH_SHOWN = 6  # occurrences that determine the rate of a case that does not show it always
+MAX_TRIES = 30  # limit of tries for that
+VAIN_TRIES = 20  # tries after which a case is taken not to show it; wrong in 2 % if it shows it once in 6
 RISK = 0.05
-DOUBTED = 0.9  # the rate assumed for a case that always showed it, if chance is involved
-FADED = 4  # factor by which a smaller case's rate is too low
+ASSUMED_RATE = 0.9  # the rate assumed for a case that always showed it, if chance is involved
+RATE_FACTOR = 4  # factor by which a smaller case's rate is too low
 _CLEAR = log((1 - RISK) / RISK)
 
 
@@ -39,46 +39,47 @@ class Occurrence:
 
 
 class SequentialTest:
-    """A test of cases that is repeated as often as necessary. Call `look` first, which determines the rate."""
+    """A test of cases that is repeated as often as necessary. Call `measure` first, which determines the rate."""
 
-    def __init__(self, question: InterestingnessTest, seems: InterestingnessTest | None = None) -> None:
-        """`seems` is a faster form of `question`, which may return True wrongly."""
-        self._question = question
-        self._seems = seems or question
+    def __init__(self, test: CaseTest, fast_test: CaseTest | None = None) -> None:
+        """`fast_test` is a faster form of `test`, which may return True wrongly."""
+        self._test = test
+        self._fast_test = fast_test or test
         self._rate: float | None = None
 
     @property
-    def wavers(self) -> bool:
+    def depends_on_chance(self) -> bool:
         """Return whether the result depends on chance."""
         return self._rate is not None and self._rate < 1
 
-    def look(self, case: Case, seconds: float = float("inf")) -> Occurrence:
+    def measure(self, case: Case, seconds: float = float("inf")) -> Occurrence:
         """Return how often a case shows the finding. The first case that does not always show it determines the rate.
 
         It ends after `seconds`. Only the first case may then be without an occurrence.
         """
         until = time.monotonic() + seconds
         shown = runs = 0
-        while not (runs >= ASKED and shown == runs) and shown < SHOWN and runs < (MOST if shown else ASKED_IN_VAIN):
-            if runs >= ASKED and (shown or self._rate is None) and time.monotonic() > until:
+        while shown < ENOUGH_SHOWN and runs < (MAX_TRIES if shown else VAIN_TRIES):
+            late = time.monotonic() > until and (shown or self._rate is None)
+            if runs >= CERTAIN_TRIES and (shown == runs or late):
                 break
-            shown += self._question(case)
+            shown += self._test(case)
             runs += 1
-        if shown and not self.wavers:  # a known rate stays, or it might decrease step by step
+        if shown and not self.depends_on_chance:  # a known rate stays, or it might decrease step by step
             self._rate = shown / runs
         return Occurrence(shown, runs)
 
-    def learn(self, case: Case) -> None:
+    def remeasure(self, case: Case) -> None:
         """Determine the rate of a case that seemed to show the finding always, when a smaller one does not."""
-        shown = sum(self._question(case) for _ in range(2 * SHOWN))
-        self._rate = min(DOUBTED, max(shown, 1) / (2 * SHOWN))
+        shown = sum(self._test(case) for _ in range(2 * ENOUGH_SHOWN))
+        self._rate = min(ASSUMED_RATE, max(shown, 1) / (2 * ENOUGH_SHOWN))
 
-    def seems(self, case: Case, before_try: Callable[[], None] = lambda: None) -> bool:
+    def passes_fast_test(self, case: Case, before_try: Callable[[], None] = lambda: None) -> bool:
         """Return whether the fast test succeeds for a case; if the result depends on chance, as `shows`."""
-        if self.wavers:
+        if self.depends_on_chance:
             return self.shows(case, before_try)
         before_try()
-        return self._seems(case)
+        return self._fast_test(case)
 
     def shows(self, case: Case, before_try: Callable[[], None] = lambda: None) -> bool:
         """Return whether a case shows the finding about as often as the first one.
@@ -87,11 +88,11 @@ class SequentialTest:
         """
         before_try()
         if self._rate is None or self._rate == 1:
-            return self._question(case)
-        faded = self._rate / FADED
-        hit, miss = log(self._rate / faded), log((1 - self._rate) / (1 - faded))
+            return self._test(case)
+        too_low = self._rate / RATE_FACTOR
+        hit, miss = log(self._rate / too_low), log((1 - self._rate) / (1 - too_low))
         evidence = 0.0
         while abs(evidence) < _CLEAR:
-            evidence += hit if self._question(case) else miss
+            evidence += hit if self._test(case) else miss
             before_try()
         return evidence > 0

@@ -16,7 +16,7 @@ from fuzz import workdir
 from fuzz.errors import PgduelError
 from fuzz.execution.executor import Executor
 from fuzz.servers.arm import Arm
-from fuzz.triage.blame import Blame, suspicion
+from fuzz.triage.blame import Blame, blame_search
 from fuzz.triage.interestingness import FindingCheck, InterestingnessTest, same_arms
 from fuzz.triage.question_timeout import QuestionTimeout
 from fuzz.triage.reduced_case import ReducedCase
@@ -95,27 +95,27 @@ class Triage:
         runs = 0
         limit = QuestionTimeout()
         with Executor(arms, "reduction", stop=limit.passed) as executor:
-            for alike, case in product((Finding.resembles, same_arms), dict.fromkeys((found.least.case, found.case))):
-                question = InterestingnessTest(executor, limit, arms, case, found.finding)
+            for similar, case in product((Finding.resembles, same_arms), dict.fromkeys((found.least.case, found.case))):
+                test = InterestingnessTest(executor, limit, arms, case, found.finding)
                 try:
                     least = reduce(
-                        question.whole,
-                        partial(question.shows, alike=alike),
+                        test.whole,
+                        partial(test.shows, similar=similar),
                         seconds=SECONDS,
-                        by_hand=replay_command(found.case_id, self.options),
-                        seems=question.seems_to_show if alike == Finding.resembles else None,
-                        on_better=partial(self._keep, found, question),
+                        replay=replay_command(found.case_id, self.options),
+                        fast_test=test.shows_symptom if similar == Finding.resembles else None,
+                        on_better=partial(self._keep, found, test),
                     )
                 except Uninteresting as never:
                     runs += never.runs
                     continue
-                shown = FindingCheck(executor, arms, found.finding).voted(least.case, question.shown[least.case])
-                return ReducedCase(least.case, shown, least.showing.shown, least.showing.runs)
+                shown = FindingCheck(executor, arms, found.finding).voted(least.case, test.shown[least.case])
+                return ReducedCase(least.case, shown, least.occurrence.shown, least.occurrence.runs)
         return ReducedCase(found.case, found.finding, 0, runs)
 
-    def _keep(self, found: StoredFinding, question: InterestingnessTest, better: Case) -> None:
+    def _keep(self, found: StoredFinding, test: InterestingnessTest, better: Case) -> None:
         """Record a smaller case, which has shown the finding once."""
-        smaller = ReducedCase(better, question.shown[better], 1, 1)
+        smaller = ReducedCase(better, test.shown[better], 1, 1)
         self.log.came_to(found.finding.fingerprint, smaller)
         self._write(replace(found, smallest=smaller))
 
@@ -136,7 +136,7 @@ class Triage:
         """
         whole = replace(smallest, case=found.case, finding=found.finding)
         for known in dict.fromkeys((smallest, whole)):
-            blame = suspicion(known, arms, lambda line: None, built_only=True).blame(self.records)
+            blame = blame_search(known, arms, lambda line: None, built_only=True).blame(self.records)
             if blame.first is not None:
                 break
         if found.reproducer is not None:

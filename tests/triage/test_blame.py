@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzz import documents
-from fuzz.triage.blame import ALWAYS, MOST, PROBES, Blame, first_to_begin_it, tries_for, try_prefixes
+from fuzz.triage.blame import ALWAYS, MOST, PROBES, Blame, series_to_blame, tries_for, try_prefixes
 from fuzz.triage.reduced_case import ReducedCase
 from fuzz.triage.reproducer.reproducer import noted, parse
 from oracles.model.case import Case
@@ -18,10 +18,12 @@ SERIES = tuple(f"000{number}.patch" for number in range(1, 6))
 FINDING = Finding("result", ("master", "patched"), "rows", 0, "", "", "")
 
 
-def blame(showing: Set[int], length: int = 5, *, among: Set[int] | None = None, sound: int | None = None) -> Blame:
+def blame(
+    showing: Set[int], length: int = 5, *, among: Set[int] | None = None, likely_good: int | None = None
+) -> Blame:
     """Return what is blamed where prefixes of these lengths show it."""
     lengths = sorted(among if among is not None else range(length + 1))
-    tried = try_prefixes(lambda each: each in showing, lengths, sound)
+    tried = try_prefixes(lambda each: each in showing, lengths, likely_good)
     return Blame("patched", tuple(f"000{number}.patch" for number in range(1, length + 1)), tuple(tried.items()))
 
 
@@ -29,8 +31,8 @@ def blame(showing: Set[int], length: int = 5, *, among: Set[int] | None = None, 
 def test_the_first_patch_with_which_it_shows_is_to_blame(data: st.DataObject) -> None:
     length = data.draw(st.integers(1, 300))
     first = data.draw(st.integers(0, length))
-    sound = data.draw(st.none() | st.integers(0, length))
-    found = blame(set(range(first, length + 1)), length, sound=sound)
+    likely_good = data.draw(st.none() | st.integers(0, length))
+    found = blame(set(range(first, length + 1)), length, likely_good=likely_good)
     assert found.first == first
     assert found.patches == (() if first == 0 else (f"000{first}.patch",))
     assert not found.exceptions
@@ -62,21 +64,21 @@ def test_what_does_not_show_again_has_nothing_to_blame() -> None:
         (blame({1, 5}), "but it also occurs with only the first 1"),
         (blame({3, 4, 5}, among={0, 5}), "one of the patches 1 to 5 of patched, pgduel blame narrows it down"),
         (blame({3, 4, 5}, among={2, 5}), "one of the patches 3 to 5 of patched, pgduel blame narrows it down"),
-        (blame({5}, among={4, 5}, sound=4), "0005.patch, number 5 of the 5 patches of patched"),
+        (blame({5}, among={4, 5}, likely_good=4), "0005.patch, number 5 of the 5 patches of patched"),
     ],
 )
 def test_it_says_how_sure_it_is(found: Blame, told: str) -> None:
     assert told in str(found)
 
 
-def test_the_sound_arms_own_tree_is_tried_first() -> None:
+def test_the_reference_arms_own_tree_is_tried_first() -> None:
     asked: list[int] = []
 
     def shows(length: int) -> bool:
         asked.append(length)
         return length == 6
 
-    try_prefixes(shows, range(7), sound=5)
+    try_prefixes(shows, range(7), likely_good=5)
     assert asked[:2] == [6, 5]
     assert len(asked) == 2
 
@@ -92,16 +94,16 @@ def test_a_patch_of_the_arm_held_against_is_blamed_where_the_suspect_needs_none(
     def not_own() -> dict[int, bool]:
         return {0: False, 5: True}
 
-    assert first_to_begin_it(own, not_own) == (1, not_own())
-    assert first_to_begin_it(own, own) == (0, own())  # neither needs any: upstream
-    assert first_to_begin_it(own, None) == (0, own())  # there is but one arm
-    assert first_to_begin_it(own, lambda: {5: True}) == (0, own())  # the other's base is not built: not known
-    assert first_to_begin_it(not_own, never) == (0, not_own())
+    assert series_to_blame(own, not_own) == (1, not_own())
+    assert series_to_blame(own, own) == (0, own())  # neither needs any: upstream
+    assert series_to_blame(own, None) == (0, own())  # there is but one arm
+    assert series_to_blame(own, lambda: {5: True}) == (0, own())  # the other's base is not built: not known
+    assert series_to_blame(not_own, never) == (0, not_own())
 
 
 def test_who_differs_without_patches_but_not_with_all_but_the_last_is_to_blame() -> None:
     tried = {0: True, 9: False, 10: True}
-    assert first_to_begin_it(lambda: tried, never) == (0, tried)
+    assert series_to_blame(lambda: tried, never) == (0, tried)
 
 
 def test_what_hardly_ever_shows_is_tried_more_often() -> None:

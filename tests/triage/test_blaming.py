@@ -15,8 +15,8 @@ from fuzz.execution.executor import Executor
 from fuzz.servers.arm import Arm, open_arms
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.known_good import newer_than_known
-from fuzz.triage.blame import suspicion
-from fuzz.triage.interestingness import look
+from fuzz.triage.blame import blame_search
+from fuzz.triage.interestingness import measured_case
 from fuzz.triage.reduced_case import ReducedCase
 from fuzz.triage.reproducer.load import load
 from fuzz.triage.reproducer.reproducer import parse
@@ -47,7 +47,7 @@ def looked_at(
     """Return the arms, and what the case shows on them."""
     arms = [opened[0][name] for name in dict.fromkeys(names)]
     with Executor(arms, "look") as executor:
-        smallest = look(executor, arms, case, Finding(oracle, names, "", None, "", "", ""))
+        smallest = measured_case(executor, arms, case, Finding(oracle, names, "", None, "", "", ""))
     assert smallest.always
     return arms, smallest
 
@@ -55,7 +55,7 @@ def looked_at(
 def blamed(opened: tuple[dict[str, Arm], Facts], case: Case, oracle: str, names: tuple[str, str]) -> tuple[str, str]:
     """Return the arm whose series is blamed, and the patch. Only prefixes that are built are tried."""
     arms, smallest = looked_at(opened, case, oracle, names)
-    blame = suspicion(smallest, arms, print, built_only=True).blame(opened[1])
+    blame = blame_search(smallest, arms, print, built_only=True).blame(opened[1])
     return blame.arm, blame.key
 
 

@@ -70,7 +70,7 @@ def test_a_large_case_is_reduced_to_what_matters(executor: Executor) -> None:
         found = found_in(executor, tried)
         return found is not None and found.resembles(first)
 
-    small = reduce(case, shows_it, seconds=SECONDS, by_hand="", on_better=better.append).case
+    small = reduce(case, shows_it, seconds=SECONDS, replay="", on_better=better.append).case
     assert len(case.all_steps) > 20
     assert len(small.all_steps) <= len(("CREATE TABLE", "INSERT or COPY", "CREATE VIEW", "SELECT"))
     assert small.modes == ()
@@ -97,15 +97,15 @@ def test_what_shows_in_half_of_the_tries_is_reduced_and_not_lost(executor: Execu
         found = found_in(executor, tried) if rng.random() < 0.5 else None
         return found is not None and found.resembles(first)
 
-    small = reduce(case, shows_it, seconds=SECONDS / 2, by_hand="")
+    small = reduce(case, shows_it, seconds=SECONDS / 2, replay="")
     again = found_in(executor, small.case)
     assert again is not None
     assert again.resembles(first)
-    assert 0 < small.showing.shown < small.showing.runs
+    assert 0 < small.occurrence.shown < small.occurrence.runs
     assert len(small.case.all_steps) < len(case.all_steps) / 2  # all the way, on a machine with nothing else to do
 
 
 def test_a_case_that_shows_nothing_is_refused(executor: Executor) -> None:
     with pytest.raises(Uninteresting, match="1/g/2"):
         reduce(Case("g", FLOCK, (QUERY,)), lambda case: found_in(executor, case, "drop_row:elsewhere") is not None,
-               seconds=SECONDS, by_hand="./pgduel replay 1/g/2")  # fmt: skip
+               seconds=SECONDS, replay="./pgduel replay 1/g/2")  # fmt: skip

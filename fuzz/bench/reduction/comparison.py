@@ -11,7 +11,7 @@ from fuzz.execution.executor import Executor
 from fuzz.servers import Report
 from fuzz.triage.interestingness import InterestingnessTest
 from fuzz.triage.question_timeout import QuestionTimeout
-from fuzz.triage.sequential_test import ASKED
+from fuzz.triage.sequential_test import CERTAIN_TRIES
 
 WHOLE = "the whole case"
 
@@ -65,7 +65,7 @@ def _reduced(task: Task, reducer: Reducer, seconds: float) -> Outcome:
         began = time.monotonic()
         left = reducer.reduce(task, asked)
         spent = time.monotonic() - began
-        shows = any(question.shows(left) for _ in range(ASKED))
+        shows = any(question.shows(left) for _ in range(CERTAIN_TRIES))
         size = size_of(left, question.shown[left].step) if shows else None
         return Outcome(
             reducer.name,

@@ -20,5 +20,5 @@ class Own(Reducer):
         seconds = min(SECONDS, asked.until - time.monotonic())
         question = asked.question
         return reduce(
-            question.whole, asked.case, seconds=seconds, by_hand=f"{workdir.COMMAND} replay", seems=asked.seeming
+            question.whole, asked.case, seconds=seconds, replay=f"{workdir.COMMAND} replay", fast_test=asked.seeming
         ).case

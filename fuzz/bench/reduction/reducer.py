@@ -54,7 +54,7 @@ class Asked:
     def seeming(self, case: Case) -> bool:
         """Tell whether a case seems to. Raises ServerError."""
         self.tries += 1
-        return self.question.seems_to_show(case)
+        return self.question.shows_symptom(case)
 
     def text(self, text: str) -> bool:
         """Tell whether a script does; what cannot be read as one does not. Raises TimeUp, ServerError."""

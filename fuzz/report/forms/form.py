@@ -13,7 +13,7 @@ from fuzz.execution.executor import Executor
 from fuzz.output import visible_line
 from fuzz.report import forms
 from fuzz.servers.arm import Arm
-from fuzz.triage.interestingness import look
+from fuzz.triage.interestingness import measured_case
 from fuzz.triage.reduced_case import ReducedCase
 from oracles.model.case import Case
 from oracles.model.discovery import instances
@@ -56,10 +56,10 @@ class ReportedFinding:
             "give the arms that it was found on, as its replay command does"
         )
 
-    def look(self, executor: Executor, arms: Sequence[Arm]) -> ReducedCase:
+    def measured_case(self, executor: Executor, arms: Sequence[Arm]) -> ReducedCase:
         """Return what servers show now, and how often. Raises ServerError."""
         unknown = Finding(self.oracle, self.arms, "", None, f"a finding of the oracle {self.oracle}", "", "")
-        return look(executor, arms, self.case, self.finding or unknown)
+        return measured_case(executor, arms, self.case, self.finding or unknown)
 
 
 class Form(ABC):

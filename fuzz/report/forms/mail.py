@@ -32,7 +32,7 @@ class Mail(Form):
         """Return the mail, with what the servers do now."""
         with reported.opened() as opened, Executor(opened.arms, "mail") as executor:
             arms = [reported.arm(opened, name) for name in dict.fromkeys(reported.arms)]
-            smallest = reported.look(executor, opened.arms)
+            smallest = reported.measured_case(executor, opened.arms)
             plans = {arm.name: _plan(smallest, executor, arm) for arm in arms}
         text = mail_text(reported, opened.facts, smallest, plans)
         return {f"{reported.fingerprint}.txt": text}

@@ -32,7 +32,7 @@ class Regress(Form):
         name = f"duel_{reported.fingerprint}"
         with reported.opened() as opened, Executor(opened.arms, "show") as executor:
             builds = {arm: reported.arm(opened, arm).build for arm in reported.arms}
-            smallest = reported.look(executor, opened.arms)
+            smallest = reported.measured_case(executor, opened.arms)
         if not smallest.shown:
             raise CaseError(f"finding {reported.fingerprint} {smallest.how_often} on these arms")
         script = regress_script(smallest.case, smallest.finding)

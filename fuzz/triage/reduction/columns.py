@@ -56,7 +56,7 @@ class Fields:
             start = match.end() + len(self._delimiter)
 
 
-Gone = Callable[[str, str], bool]  # (table, column) -> whether the column is removed
+IsRemoved = Callable[[str, str], bool]  # (table, column) -> whether the column is removed
 Tables = Mapping[str, tuple[str, ...]]
 
 
@@ -104,75 +104,75 @@ def _names(tree: Any) -> set[str]:
     return found
 
 
-def without(case: Case, gone: Gone) -> Case:
+def without(case: Case, removed: IsRemoved) -> Case:
     """Return the case without some columns, in tables, their data, indexes and statistics objects."""
     tables = tables_of(case)
     scene, steps = (
-        tuple(left for step in part if (left := _without(step, tables, gone)) is not None)
+        tuple(left for step in part if (left := _without(step, tables, removed)) is not None)
         for part in (case.scene, case.steps)
     )
     return replace(case, scene=scene, steps=steps)
 
 
-def _without(step: Step, tables: Tables, gone: Gone) -> Step | None:
+def _without(step: Step, tables: Tables, removed: IsRemoved) -> Step | None:
     """Return the step without the columns; None if nothing is left of it."""
     tree = tree_of(step.sql)
     if isinstance(tree, ast.CopyStmt) and tree.relation and step.copy_data:
-        return _copy(step, tree, tables, gone)
+        return _copy(step, tree, tables, removed)
     if type(tree) not in _CHANGES:
         return step
-    changed = _CHANGES[type(tree)](tree, tables, gone)
+    changed = _CHANGES[type(tree)](tree, tables, removed)
     if changed is None:
         return None
     return step if changed == tree else replace(step, sql=text_of(changed) or step.sql)
 
 
-def _create(tree: Any, _tables: Tables, gone: Gone) -> Any:
+def _create(tree: Any, _tables: Tables, removed: IsRemoved) -> Any:
     table = _table(tree)
-    kept = (each for each in tree.tableElts or () if not _about(each, table, gone))
+    kept = (each for each in tree.tableElts or () if not _about(each, table, removed))
     return altered(tree, tableElts=tuple(kept) or None)
 
 
-def _about(element: Any, table: str, gone: Gone) -> bool:
+def _about(element: Any, table: str, removed: IsRemoved) -> bool:
     """Return whether an element of a table, a column or a constraint, uses a removed column."""
     names: Any = [element.colname] if isinstance(element, ast.ColumnDef) else _names(element)
-    return any(gone(table, name) for name in names)
+    return any(removed(table, name) for name in names)
 
 
-def _alter(tree: Any, _tables: Tables, gone: Gone) -> Any:
+def _alter(tree: Any, _tables: Tables, removed: IsRemoved) -> Any:
     table = _table(tree)
     kept = tuple(
-        each for each in tree.cmds if not (isinstance(each.def_, ast.ColumnDef) and _about(each.def_, table, gone))
+        each for each in tree.cmds if not (isinstance(each.def_, ast.ColumnDef) and _about(each.def_, table, removed))
     )
     return altered(tree, cmds=kept) if kept else None
 
 
-def _insert(tree: Any, tables: Tables, gone: Gone) -> Any:
+def _insert(tree: Any, tables: Tables, removed: IsRemoved) -> Any:
     table = _table(tree)
     names = [column.name for column in tree.cols or ()] or tables.get(table, ())
-    kept = _kept(table, names, gone)
+    kept = _kept(table, names, removed)
     if width(tree.selectStmt) != len(names) or not kept:
         return tree
     return named_columns(tree, kept) if tree.cols else altered(tree, selectStmt=with_columns(tree.selectStmt, kept))
 
 
-def _kept(table: str, names: Sequence[str], gone: Gone) -> list[int]:
-    return [position for position, name in enumerate(names) if not gone(table, name)]
+def _kept(table: str, names: Sequence[str], removed: IsRemoved) -> list[int]:
+    return [position for position, name in enumerate(names) if not removed(table, name)]
 
 
-def _index(tree: Any, _tables: Tables, gone: Gone) -> Any:
+def _index(tree: Any, _tables: Tables, removed: IsRemoved) -> Any:
     table = _table(tree)
-    kept = tuple(each for each in tree.indexParams if not gone(table, each.name))
+    kept = tuple(each for each in tree.indexParams if not removed(table, each.name))
     return altered(tree, indexParams=kept) if kept else None
 
 
-def _statistics(tree: Any, _tables: Tables, gone: Gone) -> Any:
+def _statistics(tree: Any, _tables: Tables, removed: IsRemoved) -> Any:
     table = getattr(tree.relations[0], "relname", "")
-    kept = tuple(each for each in tree.exprs if not gone(table, each.name))
+    kept = tuple(each for each in tree.exprs if not removed(table, each.name))
     return altered(tree, exprs=kept) if kept else None
 
 
-_CHANGES: dict[type[Any], Callable[[Any, Tables, Gone], Any]] = {
+_CHANGES: dict[type[Any], Callable[[Any, Tables, IsRemoved], Any]] = {
     ast.CreateStmt: _create,
     ast.AlterTableStmt: _alter,
     ast.InsertStmt: _insert,
@@ -181,10 +181,10 @@ _CHANGES: dict[type[Any], Callable[[Any, Tables, Gone], Any]] = {
 }
 
 
-def _copy(step: Step, tree: Any, tables: Tables, gone: Gone) -> Step:
+def _copy(step: Step, tree: Any, tables: Tables, removed: IsRemoved) -> Step:
     """Return a COPY FROM STDIN and its data without some columns; lines with another number of fields stay."""
     names = [column.sval for column in tree.attlist or ()] or tables.get(tree.relation.relname, ())
-    kept = _kept(tree.relation.relname, names, gone)
+    kept = _kept(tree.relation.relname, names, removed)
     if len(kept) in (0, len(names)):
         return step
 

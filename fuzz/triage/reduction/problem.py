@@ -37,18 +37,18 @@ def rows_in(sql: str) -> int:
 
 
 SECONDS = 60.0  # time limit of a reduction in a campaign
-Ask = Callable[[Case, Callable[[], None]], bool]
+RepeatedTest = Callable[[Case, Callable[[], None]], bool]
 SortKey = tuple[int, int, int, int, int, int, str]
 
 
-TRUSTED = 8  # provisionally accepted cases, before the best of them is confirmed
+PROVISIONAL = 8  # provisionally accepted cases, before the best of them is confirmed
 
 
 class TimeUp(Exception):  # a signal, no error
     """Signal that the time limit has passed; the best case so far is the result."""
 
 
-class Deceived(Exception):  # a signal, no error
+class NotConfirmed(Exception):  # a signal, no error
     """Signal that the best case was not confirmed; the last confirmed case is the best again."""
 
 
@@ -56,76 +56,75 @@ class Problem:
     """The state of a reduction. Results of tests are stored, so that a repeated test is free and has the same result.
 
     `start` is interesting. A test may take several tries, and calls its second argument before each of them. While the
-    problem is `trusting`, the fast test `seems` is used instead; its negative results are correct. `best` is the
-    smallest case that passed a test, and `sure` the smallest confirmed one. `on_better` is called with each confirmed
-    case.
+    problem is `provisional`, `fast_test` is used instead; its negative results are correct. `best` is the smallest case
+    that passed a test, and `confirmed` the smallest confirmed one. `on_better` is called with each confirmed case.
     """
 
     def __init__(
         self,
         start: Case,
-        is_interesting: Ask,
+        is_interesting: RepeatedTest,
         seconds: float = float("inf"),
         on_better: Callable[[Case], Any] = lambda case: None,
-        seems: Ask | None = None,
+        fast_test: RepeatedTest | None = None,
     ) -> None:
-        self.best = self.sure = start
-        self.trusting = seems is not None
-        self._question = is_interesting
-        self._seems = seems or is_interesting
-        self._unsettled = 0
+        self.best = self.confirmed = start
+        self.provisional = fast_test is not None
+        self._test = is_interesting
+        self._fast_test = fast_test or is_interesting
+        self._unconfirmed = 0
         self._deadline = time.monotonic() + seconds
         self._on_better = on_better
-        self._answers = {start: True}
+        self._results = {start: True}
 
     def is_interesting(self, case: Case) -> bool:
         """Return the result of the test of a case, and store the case if it is the best so far.
 
-        Raises TimeUp after the time limit, and Deceived if the best case so far is not confirmed.
+        Raises TimeUp after the time limit, and NotConfirmed if the best case so far is not confirmed.
         """
-        if case not in self._answers:
-            self._answers[case] = (self._seems if self.trusting else self._question)(case, self._require_time)
-        if self._answers[case] and sort_key(case) < sort_key(self.best):
+        if case not in self._results:
+            self._results[case] = (self._fast_test if self.provisional else self._test)(case, self._require_time)
+        if self._results[case] and sort_key(case) < sort_key(self.best):
             self.best = case
-            self._unsettled += 1
-            if not self.trusting:
+            self._unconfirmed += 1
+            if not self.provisional:
                 self._keep()
-            elif self._unsettled >= TRUSTED:
-                self.settle()
-        return self._answers[case]
+            elif self._unconfirmed >= PROVISIONAL:
+                self.confirm()
+        return self._results[case]
 
-    def settle(self) -> None:
-        """Confirm the best case so far. Raises TimeUp, and Deceived if it is not interesting."""
-        if self.best == self.sure:
+    def confirm(self) -> None:
+        """Confirm the best case so far. Raises TimeUp, and NotConfirmed if it is not interesting."""
+        if self.best == self.confirmed:
             return
-        if not self._question(self.best, self._require_time):
-            self.fall_back()
-            raise Deceived
+        if not self._test(self.best, self._require_time):
+            self.discard_unconfirmed()
+            raise NotConfirmed
         self._keep()
 
     def _keep(self) -> None:
-        self.sure = self.best
-        self._unsettled = 0
+        self.confirmed = self.best
+        self._unconfirmed = 0
         self._on_better(self.best)
 
-    def fall_back(self) -> None:
+    def discard_unconfirmed(self) -> None:
         """Discard all unconfirmed cases. Negative results stay."""
-        self.best = self.sure
-        self._unsettled = 0
-        self._answers = {case: False for case, interesting in self._answers.items() if not interesting}
-        self._answers[self.sure] = True
+        self.best = self.confirmed
+        self._unconfirmed = 0
+        self._results = {case: False for case, interesting in self._results.items() if not interesting}
+        self._results[self.confirmed] = True
 
     def _require_time(self) -> None:
         if time.monotonic() > self._deadline:
             raise TimeUp
 
-    def forget(self) -> None:
+    def retry_rejected(self) -> None:
         """Discard negative results, so that these cases are tested again."""
-        self._answers = {case: True for case, interesting in self._answers.items() if interesting}
+        self._results = {case: True for case, interesting in self._results.items() if interesting}
 
     def return_to(self, case: Case) -> None:
         """Make an earlier case the best again, and discard all results except its own."""
-        self._answers = {case: True}
+        self._results = {case: True}
         self.best = case
         self._keep()
 

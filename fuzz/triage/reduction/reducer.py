@@ -24,8 +24,8 @@ from fuzz.triage.reduction.passes.shorten import (
     shorten_series,
     shorten_values,
 )
-from fuzz.triage.reduction.problem import Deceived, Problem, TimeUp
-from fuzz.triage.sequential_test import InterestingnessTest, Occurrence, SequentialTest
+from fuzz.triage.reduction.problem import NotConfirmed, Problem, TimeUp
+from fuzz.triage.sequential_test import CaseTest, Occurrence, SequentialTest
 from oracles.model.case import Case
 
 Pass = Callable[[Problem], None]
@@ -58,10 +58,10 @@ LONGER = 3  # factor of the time limit if each test needs many tries
 class Uninteresting(CaseError):
     """Error: the case to reduce did not show its finding in `runs` runs."""
 
-    def __init__(self, runs: int, by_hand: str) -> None:
-        """`by_hand` is the command that replays the case."""
+    def __init__(self, runs: int, replay: str) -> None:
+        """`replay` is the command that replays the case."""
         super().__init__(
-            f"the case did not show its finding again in {runs} runs, so it cannot be reduced; replay it: {by_hand}"
+            f"the case did not show its finding again in {runs} runs, so it cannot be reduced; replay it: {replay}"
         )
         self.runs = runs
 
@@ -71,51 +71,51 @@ class Reduced:
     """The smallest case, and how often it showed the finding in its last runs."""
 
     case: Case
-    showing: Occurrence
+    occurrence: Occurrence
 
 
 def reduce(
     case: Case,
-    is_interesting: InterestingnessTest,
+    is_interesting: CaseTest,
     *,
     seconds: float,
-    by_hand: str,
-    seems: InterestingnessTest | None = None,
+    replay: str,
+    fast_test: CaseTest | None = None,
     on_better: Callable[[Case], Any] = lambda better: None,
     passes: Sequence[Pass] = PASSES,
 ) -> Reduced:
     """Return the smallest interesting case found within `seconds`. `on_better` is called with each better one.
 
     A finding that does not always occur gets three times as long, and up to `seconds` more for each measurement of its
-    rate. `is_interesting` executes a case and returns whether it shows the finding. `seems` is a faster test that may
-    return True wrongly. Raises Uninteresting if the case does not show the finding at the start; `by_hand` is the
+    rate. `is_interesting` executes a case and returns whether it shows the finding. `fast_test` is a faster test that
+    may return True wrongly. Raises Uninteresting if the case does not show the finding at the start; `replay` is the
     command that replays it.
     """
-    patience = SequentialTest(is_interesting, seems)
-    showing = patience.look(case, seconds)
-    if not showing.shown:
-        raise Uninteresting(showing.runs, by_hand)
-    limit = seconds * LONGER if patience.wavers else seconds
-    problem = Problem(case, patience.shows, limit, on_better, patience.seems if seems else None)
-    sure = case
+    test = SequentialTest(is_interesting, fast_test)
+    occurrence = test.measure(case, seconds)
+    if not occurrence.shown:
+        raise Uninteresting(occurrence.runs, replay)
+    limit = seconds * LONGER if test.depends_on_chance else seconds
+    problem = Problem(case, test.shows, limit, on_better, test.passes_fast_test if fast_test else None)
+    confirmed = case
     while True:
         with suppress(TimeUp):
             _until_nothing_helps(problem, passes)
-        if problem.best != problem.sure and not patience.shows(problem.best):
-            problem.fall_back()
-        if problem.best == sure:
-            return Reduced(sure, showing)
-        guarded = patience.wavers
-        again = patience.look(problem.best, seconds)
+        if problem.best != problem.confirmed and not test.shows(problem.best):
+            problem.discard_unconfirmed()
+        if problem.best == confirmed:
+            return Reduced(confirmed, occurrence)
+        guarded = test.depends_on_chance
+        again = test.measure(problem.best, seconds)
         kept = again.shown > 0
         if not guarded and not again.always:  # so all steps were accepted or rejected after a single try
-            patience.learn(sure)
-            kept = kept and patience.shows(problem.best)
-            problem.forget()
+            test.remeasure(confirmed)
+            kept = kept and test.shows(problem.best)
+            problem.retry_rejected()
         if kept:
-            sure, showing = problem.best, again
+            confirmed, occurrence = problem.best, again
         else:
-            problem.return_to(sure)
+            problem.return_to(confirmed)
 
 
 def _until_nothing_helps(problem: Problem, passes: Sequence[Pass]) -> None:
@@ -125,15 +125,15 @@ def _until_nothing_helps(problem: Problem, passes: Sequence[Pass]) -> None:
         for a_pass in passes:
             try:
                 a_pass(problem)
-                problem.settle()
-            except Deceived:
-                _closely(a_pass, problem)
+                problem.confirm()
+            except NotConfirmed:
+                _with_full_tests(a_pass, problem)
 
 
-def _closely(a_pass: Pass, problem: Problem) -> None:
+def _with_full_tests(a_pass: Pass, problem: Problem) -> None:
     """Repeat a pass with full tests."""
-    problem.trusting = False
+    problem.provisional = False
     try:
         a_pass(problem)
     finally:
-        problem.trusting = True
+        problem.provisional = True

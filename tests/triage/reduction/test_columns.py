@@ -16,7 +16,7 @@ QUERY = Step("SELECT id FROM t", Kind.QUERY)
 
 
 def reduced(case: Case, is_interesting: Callable[[Case], bool], a_pass: Pass) -> Case:
-    return reduce(case, is_interesting, seconds=60, by_hand="", passes=(a_pass,)).case
+    return reduce(case, is_interesting, seconds=60, replay="", passes=(a_pass,)).case
 
 
 @pytest.mark.parametrize(

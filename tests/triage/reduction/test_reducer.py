@@ -18,7 +18,7 @@ from fuzz.triage.reduction.passes.shorten import (
 )
 from fuzz.triage.reduction.problem import Problem, sort_key
 from fuzz.triage.reduction.reducer import PASSES, Pass, Uninteresting, reduce
-from fuzz.triage.sequential_test import ASKED, ASKED_IN_VAIN, InterestingnessTest
+from fuzz.triage.sequential_test import CERTAIN_TRIES, VAIN_TRIES, CaseTest
 from oracles.model.case import Case, Kind, Step
 from oracles.model.mode import Mode, Protocol
 from tests.triage.reduction.cases import cases
@@ -30,8 +30,8 @@ CASE = Case(
 )
 
 
-def reduced(case: Case, is_interesting: InterestingnessTest, *passes: Pass) -> Case:
-    return reduce(case, is_interesting, seconds=60, by_hand="./pgduel replay 1/g/2", passes=passes or PASSES).case
+def reduced(case: Case, is_interesting: CaseTest, *passes: Pass) -> Case:
+    return reduce(case, is_interesting, seconds=60, replay="./pgduel replay 1/g/2", passes=passes or PASSES).case
 
 
 def some_question(case: Case) -> bool:
@@ -39,13 +39,11 @@ def some_question(case: Case) -> bool:
 
 
 @given(cases, st.functions(like=some_question, returns=st.booleans(), pure=True))
-def test_whatever_is_interesting_the_result_is_and_is_no_larger(
-    case: Case, is_interesting: InterestingnessTest
-) -> None:
+def test_whatever_is_interesting_the_result_is_and_is_no_larger(case: Case, is_interesting: CaseTest) -> None:
     if not is_interesting(case):
         return
     better: list[Case] = []
-    result = reduce(case, is_interesting, seconds=60, by_hand="", on_better=better.append).case
+    result = reduce(case, is_interesting, seconds=60, replay="", on_better=better.append).case
     assert is_interesting(result)
     assert all(sort_key(smaller) < sort_key(larger) for larger, smaller in pairwise([case, *better]))
     assert [case, *better][-1] == result
@@ -57,7 +55,7 @@ def test_whatever_is_interesting_the_result_is_and_is_no_larger(
     st.functions(like=some_question, returns=st.booleans(), pure=True),
 )
 def test_what_only_seems_to_be_interesting_is_taken_back(
-    case: Case, is_interesting: InterestingnessTest, deceives: InterestingnessTest
+    case: Case, is_interesting: CaseTest, deceives: CaseTest
 ) -> None:
     if not is_interesting(case):
         return
@@ -66,8 +64,8 @@ def test_what_only_seems_to_be_interesting_is_taken_back(
         case,
         is_interesting,
         seconds=60,
-        by_hand="",
-        seems=lambda tried: is_interesting(tried) or deceives(tried),
+        replay="",
+        fast_test=lambda tried: is_interesting(tried) or deceives(tried),
         on_better=better.append,
     ).case
     assert all(map(is_interesting, [result, *better]))
@@ -83,7 +81,7 @@ def test_what_seems_to_be_interesting_is_looked_at_closely_now_and_then() -> Non
         return steps[70] in case.steps
 
     left = reduce(
-        replace(CASE, steps=steps), shows, seconds=60, by_hand="", seems=lambda case: steps[70] in case.steps
+        replace(CASE, steps=steps), shows, seconds=60, replay="", fast_test=lambda case: steps[70] in case.steps
     ).case
     assert (left.scene, len(left.steps)) == ((), 1)
     assert len(closely) < 12
@@ -96,8 +94,8 @@ def test_a_pass_that_was_deceived_is_done_again_closely() -> None:
         replace(CASE, steps=steps),
         lambda case: needed <= set(case.steps),
         seconds=60,
-        by_hand="",
-        seems=lambda case: steps[3] in case.steps,
+        replay="",
+        fast_test=lambda case: steps[3] in case.steps,
         passes=(drop_steps,),
     ).case
     assert left.all_steps == (steps[3], steps[17])
@@ -177,7 +175,7 @@ def test_the_best_so_far_stands_when_the_time_is_up() -> None:
         tried.append(case)
         return len(case.all_steps) > 1
 
-    result = reduce(CASE, slow, seconds=0, by_hand="").case
+    result = reduce(CASE, slow, seconds=0, replay="").case
     assert result == CASE
     assert set(tried) == {CASE}
 
@@ -190,7 +188,7 @@ def test_the_same_question_is_asked_once() -> None:
         return CASE.steps[1] in case.steps
 
     assert reduced(CASE, is_interesting).all_steps == (CASE.steps[1],)
-    assert len(tried) == 2 * ASKED + len(set(tried) - {CASE})  # what is left is looked at again
+    assert len(tried) == 2 * CERTAIN_TRIES + len(set(tried) - {CASE})  # the result is measured again
 
 
 def test_what_shows_now_and_then_is_reduced_too() -> None:
@@ -212,7 +210,7 @@ def test_what_never_shows_again_is_refused_after_some_tries() -> None:
 
     with pytest.raises(Uninteresting):
         reduced(CASE, never)
-    assert asked == [CASE] * ASKED_IN_VAIN
+    assert asked == [CASE] * VAIN_TRIES
 
 
 def test_modes_protocol_and_settings_that_do_not_matter_go() -> None:

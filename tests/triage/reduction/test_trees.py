@@ -58,7 +58,7 @@ def pruned(sql: str, is_interesting: Callable[[str], bool], *passes: Pass, kind:
         case,
         lambda tried: len(tried.steps) == 1 and is_interesting(tried.steps[0].sql),
         seconds=60,
-        by_hand="",
+        replay="",
         passes=passes or (prune_queries, prune_commands),
     )
     return left.case.steps[0].sql
@@ -180,7 +180,7 @@ def test_rows_are_compared_in_order_while_the_query_tells_it() -> None:
 def test_whatever_the_statement_something_can_be_asked_about_it(sql: str) -> None:
     start = Case("g", (Step("CREATE TABLE t (a int, b int)"),), (Step(sql, Kind.QUERY), Step(sql)))
     assert tree_of(sql) is not None
-    assert reduce(start, lambda case: case == start, seconds=60, by_hand="").case == start
+    assert reduce(start, lambda case: case == start, seconds=60, replay="").case == start
 
 
 def test_series_end_where_they_may() -> None:
