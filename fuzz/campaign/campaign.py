@@ -16,7 +16,7 @@ from fuzz.campaign.schedule import Range, Schedule
 from fuzz.campaign.stop import INTERRUPTED, Interrupt, Limits
 from fuzz.campaign.store import Store
 from fuzz.errors import ServerError, StorageError
-from fuzz.triage.stored_finding import StoredFinding, unsettled
+from fuzz.triage.stored_finding import StoredFinding, untriaged
 
 REDUCTIONS = 10  # limit of reduced findings: more of them have few causes, and new cases are a better use of the time
 RETRY_EVERY = 500  # cases between retries of doubts
@@ -64,7 +64,7 @@ class Campaign:
         self._tries: Counter[Job] = Counter()
         self._troubles = 0
         self._cases_since_retry = 0
-        waiting = [each.finding.fingerprint for each in unsettled(self._findings)]
+        waiting = [each.finding.fingerprint for each in untriaged(self._findings)]
         self._to_reduce = deque(waiting[:REDUCTIONS])
         self._reducing = len(self._findings) - len(waiting) + len(self._to_reduce)
         self._ended: Clocks | None = None

@@ -104,7 +104,7 @@ class Store:
         """Return the last numbers of canaries planted, caught, and caught only in a later try."""
         return {"planted": 0, "caught": 0, "retried": 0} | (self._field("canaries") or {})
 
-    def canaries_tried(self, counts: Mapping[str, int]) -> None:
+    def record_canaries(self, counts: Mapping[str, int]) -> None:
         """Record the result of the canaries, in the form of `canaries.counts`."""
         with self.transaction() as connection:
             connection.execute(update(CAMPAIGN).values(canaries=dict(counts)))
@@ -163,19 +163,19 @@ class Store:
         with self.transaction() as connection:
             connection.execute(update(DOUBT).where(DOUBT.c.name == name).values(outcome=outcome))
 
-    def written(self, fingerprint: str, reproducer: Path) -> None:
+    def record_reproducer(self, fingerprint: str, reproducer: Path) -> None:
         """Record the path of the finding's reproducer."""
         self._update(fingerprint, reproducer=reproducer)
 
-    def came_to(self, fingerprint: str, smallest: ReducedCase) -> None:
+    def record_progress(self, fingerprint: str, smallest: ReducedCase) -> None:
         """Record the smallest case so far, with which the finding's reduction can be resumed."""
         self._update(fingerprint, smallest=smallest)
 
-    def reduced(self, fingerprint: str, smallest: ReducedCase, seconds: float) -> None:
+    def record_reduction(self, fingerprint: str, smallest: ReducedCase, seconds: float) -> None:
         """Record the end of the finding's reduction: its result and duration."""
         self._update(fingerprint, smallest=smallest, reduced=True, seconds=seconds)
 
-    def blamed(self, fingerprint: str, blame: Blame) -> None:
+    def record_blame(self, fingerprint: str, blame: Blame) -> None:
         """Record the patch to blame for the finding."""
         self._update(fingerprint, blame=blame)
 

@@ -45,7 +45,7 @@ def blame(
             found = blame_search(smallest, there.arms, shown.progress).blame(there.facts)
     if reported.campaign is not None:
         with opened(reported.campaign) as store:
-            store.blamed(reported.fingerprint, found)
+            store.record_blame(reported.fingerprint, found)
     if reported.reproducer is not None:
         note(reported.reproducer, {"blame": str(found)})
     for length, shows in found.tried:

@@ -28,7 +28,7 @@ from fuzz.execution.source_database import SourceDatabase
 from fuzz.report.terminal import Display, display
 from fuzz.servers.arm import Arm, fresh_servers, open_arms
 from fuzz.servers.recovery import await_connections
-from fuzz.triage.stored_finding import StoredFinding, unsettled
+from fuzz.triage.stored_finding import StoredFinding, untriaged
 from fuzz.triage.triage import Triage
 from oracles.model.case import Case
 from oracles.model.oracle import all_oracles
@@ -134,7 +134,7 @@ def told(external: ExternalRun, headline: str) -> typer.Exit:
         say(f"finding {found.finding.fingerprint}, {found.finding.oracle}: {found.finding.summary}")
         say(f"  {found.case_id}, in {found.count} cases")
         say(f"  replay: {workdir.COMMAND} replay {found.reproducer}")
-    if unreduced := len(unsettled(external.findings)):
+    if unreduced := len(untriaged(external.findings)):
         say(f"not reduced: {unreduced}; a run reduces at most {REDUCTIONS}")
     if not external.findings:
         say("No finding.")

@@ -159,7 +159,7 @@ class _Run:
             tries = (judge(CANARY, testers, pool).findings for _ in range(TRIES))
             caught = (number for number, found in enumerate(tries, 1) if any(each.arms == names for each in found))
             planted.append(Planted(NAME, sabotage, next(caught, None)))
-        self.store.canaries_tried(counts(planted))
+        self.store.record_canaries(counts(planted))
         return tuple(planted)
 
     def play(self, specs: Sequence[Spec], seconds: float, pool: Executor) -> None:

@@ -97,7 +97,7 @@ def plant_canaries(store: Store, executor: Executor, arms: Sequence[Arm], shown:
     for outcome in plant_all(assignments(all_oracles(), arms), executor, arms):
         outcomes.append(outcome)
         shown.progress(f"planting bugs to prove the oracles: {outcome.oracle}, {outcome.sabotage}")
-    store.canaries_tried(counts(outcomes))
+    store.record_canaries(counts(outcomes))
     require_caught(outcomes)
 
 

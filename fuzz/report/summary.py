@@ -15,7 +15,7 @@ from fuzz.report.console import Console, plain
 from fuzz.report.terminal import clock, plan_lines
 from fuzz.triage.blame import Blame
 from fuzz.triage.bugs import Bug, bug_key, bugs
-from fuzz.triage.stored_finding import StoredFinding, unsettled
+from fuzz.triage.stored_finding import StoredFinding, untriaged
 
 KINDS = ("agree", "finding", "unstable", "inconclusive", "not_applicable")
 LISTED_REASONS = 12
@@ -173,7 +173,7 @@ def _oracles(counters: Counters) -> Table:
 
 def _hints(summary: Summary, *, verbose: bool) -> Iterator[str]:
     """Yield the commands that may come next, a line each."""
-    if unreduced := len(unsettled(summary.findings)):
+    if unreduced := len(untriaged(summary.findings)):
         resume = f"{workdir.COMMAND} fuzz --resume {summary.campaign}"
         yield f"{_numbered(unreduced, 'finding')} not reduced; {resume} reduces up to {REDUCTIONS} of them"
     if summary.why == INTERRUPTED:

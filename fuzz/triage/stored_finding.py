@@ -30,11 +30,11 @@ class StoredFinding:
         return self.smallest or ReducedCase(self.case, self.finding, 0, 0)
 
     @property
-    def settled(self) -> bool:
+    def triaged(self) -> bool:
         """Return whether its triage is complete: reduced and, if it occurred again, blamed."""
         return self.reduced and (self.blame is not None or not self.least.shown)
 
 
-def unsettled(findings: Sequence[StoredFinding]) -> list[StoredFinding]:
+def untriaged(findings: Sequence[StoredFinding]) -> list[StoredFinding]:
     """Return the findings that a resumed campaign must still reduce or blame."""
-    return [found for found in findings if not found.settled]
+    return [found for found in findings if not found.triaged]

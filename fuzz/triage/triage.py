@@ -35,16 +35,16 @@ class Log(Protocol):
 
     directory: Path  # of the campaign; reproducers go to a directory below
 
-    def written(self, fingerprint: str, reproducer: Path) -> None:
+    def record_reproducer(self, fingerprint: str, reproducer: Path) -> None:
         """Record the path of a reproducer."""
 
-    def came_to(self, fingerprint: str, smallest: ReducedCase) -> None:
+    def record_progress(self, fingerprint: str, smallest: ReducedCase) -> None:
         """Record the smallest case so far."""
 
-    def reduced(self, fingerprint: str, smallest: ReducedCase, seconds: float) -> None:
+    def record_reduction(self, fingerprint: str, smallest: ReducedCase, seconds: float) -> None:
         """Record the end of a reduction."""
 
-    def blamed(self, fingerprint: str, blame: Blame) -> None:
+    def record_blame(self, fingerprint: str, blame: Blame) -> None:
         """Record the patch to blame."""
 
 
@@ -59,7 +59,7 @@ class Triage:
     def write(self, found: StoredFinding) -> StoredFinding:
         """Write the script of the smallest known case, and return the finding with its path. Raises StorageError."""
         path = self._write(found)
-        self.log.written(found.finding.fingerprint, path)
+        self.log.record_reproducer(found.finding.fingerprint, path)
         return replace(found, reproducer=path)
 
     def path(self, found: StoredFinding) -> Path:
@@ -75,9 +75,9 @@ class Triage:
         if not found.reduced:
             began = time.monotonic()
             smallest = self.reduce(found, arms)
-            self.log.reduced(found.finding.fingerprint, smallest, time.monotonic() - began)
+            self.log.record_reduction(found.finding.fingerprint, smallest, time.monotonic() - began)
         if smallest.shown:
-            self.log.blamed(found.finding.fingerprint, self.blame(found, smallest, arms))
+            self.log.record_blame(found.finding.fingerprint, self.blame(found, smallest, arms))
         return smallest
 
     def reduce(self, found: StoredFinding, arms: Sequence[Arm]) -> ReducedCase:
@@ -116,7 +116,7 @@ class Triage:
     def _keep(self, found: StoredFinding, test: InterestingnessTest, better: Case) -> None:
         """Record a smaller case, which has shown the finding once."""
         smaller = ReducedCase(better, test.shown[better], 1, 1)
-        self.log.came_to(found.finding.fingerprint, smaller)
+        self.log.record_progress(found.finding.fingerprint, smaller)
         self._write(replace(found, smallest=smaller))
 
     def _write(self, found: StoredFinding) -> Path:

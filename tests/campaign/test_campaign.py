@@ -55,7 +55,7 @@ class _Pretend:
     def _reduced(self, job: Reduction, store: Store) -> ReductionResult:
         if self.dies_reducing and self._first_time():
             os.kill(os.getpid(), signal.SIGKILL)
-        store.reduced(job.fingerprint, ReducedCase(Case("a", (), ()), FINDING, 3, 3), 1.0)
+        store.record_reduction(job.fingerprint, ReducedCase(Case("a", (), ()), FINDING, 3, 3), 1.0)
         return ReductionResult(f"reduced {job.fingerprint}")
 
     @contextmanager

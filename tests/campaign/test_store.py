@@ -72,7 +72,7 @@ def test_findings_come_back_whole_and_are_counted_by_case(store: Store) -> None:
     (found,) = store.findings()
     assert (found.finding, found.case_id, found.case, found.count) == (FINDING, "1/copy_batches/0", CASE, 2)
     assert found.reproducer is None
-    store.written(FINDING.fingerprint, Path("x.sql"))
+    store.record_reproducer(FINDING.fingerprint, Path("x.sql"))
     assert store.findings()[0].reproducer == Path("x.sql")
     assert not store.findings()[0].reduced
     assert store.findings()[0].smallest is None
@@ -95,7 +95,7 @@ def test_a_reduction_that_is_cut_off_leaves_what_it_came_to(store: Store) -> Non
     store.add_finding(FINDING, "1/copy_batches/0", CASE)
     assert store.findings()[0].least.case == CASE
     smaller = ReducedCase(replace(CASE, scene=()), FINDING, 1, 1)
-    store.came_to(FINDING.fingerprint, smaller)
+    store.record_progress(FINDING.fingerprint, smaller)
     (found,) = store.findings()
     assert (found.reduced, found.least, found.case) == (False, smaller, CASE)
 
@@ -105,12 +105,12 @@ def test_what_reduction_left_comes_back(store: Store) -> None:
     shown = replace(FINDING, step=0, beside=(Evidence("SELECT 1", (("work_mem", "64kB"),)),))
     for runs in (3, 7):  # again, where pgduel was killed before it was done with it
         smallest = ReducedCase(replace(CASE, scene=()), shown, 2, runs)
-        store.reduced(FINDING.fingerprint, smallest, runs)
+        store.record_reduction(FINDING.fingerprint, smallest, runs)
         (found,) = store.findings()
         assert found.reduced
         assert (found.smallest, found.seconds) == (smallest, runs)
     blame = Blame("patched", ("0001.patch",), ((0, False), (1, True)))
-    store.blamed(FINDING.fingerprint, blame)
+    store.record_blame(FINDING.fingerprint, blame)
     assert store.findings()[0].blame == blame
 
 

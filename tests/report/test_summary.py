@@ -80,8 +80,8 @@ def test_findings_that_are_not_reduced_are_counted() -> None:
     found = StoredFinding(FINDING, "1/joins/4", Case("joins", (), ()), 3, None, reduced=False)
     hint = "1 finding not reduced; ./pgduel fuzz --resume 3 reduces up to 10 of them"
     assert hint in printed(replace(CLEAN, findings=(found,)))
-    settled = replace(found, reduced=True, smallest=ReducedCase(found.case, FINDING, 0, 4))
-    assert "not reduced" not in printed(replace(CLEAN, findings=(settled,)))
+    triaged = replace(found, reduced=True, smallest=ReducedCase(found.case, FINDING, 0, 4))
+    assert "not reduced" not in printed(replace(CLEAN, findings=(triaged,)))
 
 
 def test_statements_judged_are_told_by_oracle_and_generator() -> None:

@@ -42,8 +42,8 @@ class Filling(Store):
 
     disk: Path
 
-    def came_to(self, fingerprint: str, smallest: ReducedCase) -> None:
-        super().came_to(fingerprint, smallest)
+    def record_progress(self, fingerprint: str, smallest: ReducedCase) -> None:
+        super().record_progress(fingerprint, smallest)
         if len(smallest.case.all_steps) < len(CASE.all_steps):
             fill(self.disk)
 
