@@ -41,7 +41,7 @@ LEGAL: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Raised:
+class RaisedError:
     """An internal error: the position of its step, and the message."""
 
     step: int
@@ -85,7 +85,7 @@ def _findings(arms: Sequence[str], observations: Observations) -> Iterator[Findi
     for run in sorted(observations, key=lambda run: (len(run.modes), run.repetition, run.repeats, repr(run))):
         alike[replace(run, arm="")][run.arm] = observations[run]
     for same_runs in alike.values():
-        raised: dict[str, dict[str, Raised]] = defaultdict(dict)
+        raised: dict[str, dict[str, RaisedError]] = defaultdict(dict)
         for arm, observed in same_runs.items():
             for error in internal_errors(observed):
                 raised[error.origin].setdefault(arm, error)
@@ -94,7 +94,7 @@ def _findings(arms: Sequence[str], observations: Observations) -> Iterator[Findi
                 yield _finding(pair, origin, errors[pair[1]])
 
 
-def _finding(pair: tuple[str, str], origin: str, error: Raised) -> Finding:
+def _finding(pair: tuple[str, str], origin: str, error: RaisedError) -> Finding:
     return Finding(
         oracle=InternalError.name,
         arms=pair,
@@ -106,14 +106,14 @@ def _finding(pair: tuple[str, str], origin: str, error: Raised) -> Finding:
     )
 
 
-def _all_errors(observed: CaseObservation) -> Iterator[Raised]:
+def _all_errors(observed: CaseObservation) -> Iterator[RaisedError]:
     for position, step in enumerate(observed.steps):
         for message in step.messages:
             if message.sqlstate.startswith(CLASS) and message.severity in ("ERROR", "FATAL", "PANIC"):
-                yield Raised(position, message)
+                yield RaisedError(position, message)
 
 
-def internal_errors(observed: CaseObservation) -> Iterator[Raised]:
+def internal_errors(observed: CaseObservation) -> Iterator[RaisedError]:
     """Yield the internal errors of a run that are not legal, in order."""
     return (error for error in _all_errors(observed) if not any(legal.covers(error.message) for legal in LEGAL))
 

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Final
 
 from oracles.explain.nodes import Node, plans
 from oracles.framework.canaries import canary_case, query
-from oracles.framework.pairwise import REPETITIONS, Pair, Sampled
+from oracles.framework.pairwise import REPETITIONS, Pair, SampledPairwise
 from oracles.framework.planned import PLANNED, planned_run, planned_runs, planned_steps
 from oracles.model.case import Case
 from oracles.model.finding import UNDER_PLAN, Evidence, Finding
@@ -148,7 +148,7 @@ class _PlanPair(Pair):
         return self.observations[planned_run(self.case, arm, repetition)]
 
 
-class Plan(Sampled):
+class Plan(SampledPairwise):
     """Plans or costs that differ between arms of plan-neutral patches."""
 
     name: ClassVar[str] = "plan"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from fuzz.campaign.counters import Counters
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result, Retry, RetryResult
-from fuzz.campaign.pool import Died, Done, Pool
+from fuzz.campaign.pool import Done, LostJob, Pool
 from fuzz.campaign.schedule import Range, Schedule
 from fuzz.campaign.stop import INTERRUPTED, Interrupt, Limits
 from fuzz.campaign.store import Store
@@ -117,8 +117,8 @@ class Campaign:
             self._pool.submit(Reduction(self._to_reduce.popleft()))
             running += 1
 
-    def _take(self, ended: Done[Job, Result] | Died[Job]) -> None:
-        if isinstance(ended, Died):
+    def _take(self, ended: Done[Job, Result] | LostJob[Job]) -> None:
+        if isinstance(ended, LostJob):
             self._take_death(ended)
         elif isinstance(ended.result, RangeResult) and isinstance(ended.job, Range):
             self._take_range(ended.job, ended.result)
@@ -134,7 +134,7 @@ class Campaign:
         self._findings = self._store.findings()
         self._queue(result.found)
 
-    def _take_death(self, died: Died[Job]) -> None:
+    def _take_death(self, died: LostJob[Job]) -> None:
         self._around.say(f"a worker died (exit status {died.status}) and was replaced")
         job = died.job
         self._tries[job] += 1

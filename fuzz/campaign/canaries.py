@@ -15,7 +15,7 @@ from oracles.model.oracle import Canary, Oracle
 TRIES: Final = 3  # a statement may reach its timeout on a busy machine; a broken oracle misses the canary in each try
 
 
-class Sabotaged:
+class SabotagedExecutor:
     """An executor that plants a bug in one arm. Its observations do not show that."""
 
     def __init__(self, executor: Observer, arm: str, sabotage: str) -> None:
@@ -35,7 +35,7 @@ def plant(oracle: Oracle, canary: Canary, executor: Observer, arms: Sequence[Arm
     """Return the verdicts on a canary's case with its bug in the last arm. Raises BuildError, ServerError."""
     suspect = arms[-1]
     ensure_module(suspect.build, FAULT_INJECTOR)
-    sabotaged = Sabotaged(executor, suspect.name, canary.sabotage)
+    sabotaged = SabotagedExecutor(executor, suspect.name, canary.sabotage)
     return judge_case(sabotaged, (Assignment(oracle, tuple(arm.name for arm in arms)),), canary.case)
 
 
@@ -45,7 +45,7 @@ def is_caught(judged: JudgedCase, arms: Sequence[Arm]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Planted:
+class PlantedBug:
     """A bug that was planted for an oracle; `caught_in` is the number of the try that found it, or None."""
 
     oracle: str
@@ -53,7 +53,7 @@ class Planted:
     caught_in: int | None
 
 
-def plant_all(assigned: Sequence[Assignment], executor: Observer, arms: Sequence[Arm]) -> Iterator[Planted]:
+def plant_all(assigned: Sequence[Assignment], executor: Observer, arms: Sequence[Arm]) -> Iterator[PlantedBug]:
     """Plant each canary, several times if it is missed, and yield the results."""
     for assignment in assigned:
         judged_arms = [arm for arm in arms if arm.name in assignment.arms]
@@ -66,10 +66,10 @@ def plant_all(assigned: Sequence[Assignment], executor: Observer, arms: Sequence
                 for each in tries
                 if is_caught(plant(assignment.oracle, canary, executor, judged_arms), judged_arms)
             )
-            yield Planted(assignment.oracle.name, canary.sabotage, next(caught_in, None))
+            yield PlantedBug(assignment.oracle.name, canary.sabotage, next(caught_in, None))
 
 
-def counts(outcomes: Sequence[Planted]) -> dict[str, int]:
+def counts(outcomes: Sequence[PlantedBug]) -> dict[str, int]:
     """Return the numbers of canaries planted, caught, and caught only in a later try."""
     return {
         "planted": len(outcomes),
@@ -78,7 +78,7 @@ def counts(outcomes: Sequence[Planted]) -> dict[str, int]:
     }
 
 
-def require_caught(outcomes: Sequence[Planted]) -> None:
+def require_caught(outcomes: Sequence[PlantedBug]) -> None:
     """Raise CanaryMissed, with oracles and bugs, unless all were caught."""
     missed = [f"{planted.oracle} ({planted.sabotage})" for planted in outcomes if planted.caught_in is None]
     if missed:

@@ -1,6 +1,6 @@
 """Pool of worker processes, which set themselves up once, and then execute jobs. Processes that die are replaced.
 
-The pool does not depend on the kind of jobs. A job whose process died is returned as `Died`, and its owner decides
+The pool does not depend on the kind of jobs. A job whose process died is returned as `LostJob`, and its owner decides
 whether to submit it again.
 """
 
@@ -36,7 +36,7 @@ class Done(Generic[Job, Result]):
 
 
 @dataclass(frozen=True, slots=True)
-class Died(Generic[Job]):
+class LostJob(Generic[Job]):
     """A job whose process died; `status` is the process's exit status, negative for a signal."""
 
     job: Job
@@ -103,14 +103,14 @@ class Pool(Generic[Job, Result]):
         try:
             worker.pipe.send(job)
         except BrokenPipeError:
-            return  # it died while idle: `wait` returns the job as Died
+            return  # it died while idle: `wait` returns the job as LostJob
 
-    def wait(self, timeout: float) -> list["Done[Job, Result] | Died[Job]"]:
+    def wait(self, timeout: float) -> list["Done[Job, Result] | LostJob[Job]"]:
         """Return the jobs that have ended, after at most `timeout` seconds without one."""
         busy = {worker.pipe: worker for worker in self._workers if worker.job is not None}
         return [self._received(busy[pipe]) for pipe in wait(list(busy), timeout) if isinstance(pipe, Connection)]
 
-    def _received(self, worker: "_Worker[Job]") -> "Done[Job, Result] | Died[Job]":
+    def _received(self, worker: "_Worker[Job]") -> "Done[Job, Result] | LostJob[Job]":
         job = worker.job
         assert job is not None
         try:
@@ -119,7 +119,7 @@ class Pool(Generic[Job, Result]):
             worker.process.join()
             worker.pipe.close()
             self._workers[worker.number] = self._started(worker.number)
-            return Died(job, worker.process.exitcode)
+            return LostJob(job, worker.process.exitcode)
         worker.job = None
         return Done(job, result)
 

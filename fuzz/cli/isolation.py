@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from fuzz import workdir
-from fuzz.campaign.canaries import TRIES, Planted, counts, require_caught
+from fuzz.campaign.canaries import TRIES, PlantedBug, counts, require_caught
 from fuzz.campaign.catalog import new_campaign, opened
 from fuzz.campaign.counters import Counters
 from fuzz.campaign.plan import Plan
@@ -146,7 +146,7 @@ class _Run:
     played: int = 0
     unstable: int = 0
 
-    def plant(self, pool: Executor) -> tuple[Planted, ...]:
+    def plant(self, pool: Executor) -> tuple[PlantedBug, ...]:
         """Plant bugs in the last arm, again if they are missed at once; return the outcomes."""
         *others, suspect = self.testers
         names = self.testers[0].arm.name, suspect.arm.name
@@ -158,7 +158,7 @@ class _Run:
             testers = [*others, Tester(suspect.arm, sabotage)]
             tries = (judge(CANARY, testers, pool).findings for _ in range(TRIES))
             caught = (number for number, found in enumerate(tries, 1) if any(each.arms == names for each in found))
-            planted.append(Planted(NAME, sabotage, next(caught, None)))
+            planted.append(PlantedBug(NAME, sabotage, next(caught, None)))
         self.store.record_canaries(counts(planted))
         return tuple(planted)
 

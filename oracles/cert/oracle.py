@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Final
 
 from oracles.cert.restrictions import Restriction, restrictions
 from oracles.framework.canaries import query
-from oracles.framework.metamorphic import blamed
+from oracles.framework.metamorphic import violation_findings
 from oracles.framework.relations import SIMPLE_PROTOCOL, ArmRuns
 from oracles.model.case import Case, Step
 from oracles.model.finding import Evidence, Finding
@@ -194,4 +194,4 @@ class Cert(Oracle):
                     broken[verdict.origin].setdefault(judge.runs.arm, verdict)
                 elif judge.runs.arm in accused(arms):
                     others.append(verdict)
-        return (*blamed(arms, broken), *others)
+        return (*violation_findings(arms, broken), *others)

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from oracles.explain.nodes import Node, plans
 from oracles.explain.shape import plan_kinds
-from oracles.framework.pairwise import Pair, Sampled
+from oracles.framework.pairwise import Pair, SampledPairwise
 from oracles.model.case import Case, Kind
 from oracles.model.finding import UNDER_PLAN, Evidence, Finding
 from oracles.model.observation import Run
@@ -131,7 +131,7 @@ class CostPair(Pair):
         )
 
 
-class CostOracle(Sampled):
+class CostOracle(SampledPairwise):
     """An oracle that compares costs. It judges one suspect after another, so that no two arms work at once."""
 
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:

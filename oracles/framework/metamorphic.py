@@ -70,10 +70,10 @@ class Metamorphic(Oracle):
                     broken[verdict.origin].setdefault(judge.runs.arm, verdict)
                 elif judge.runs.arm in accused(arms):
                     others.append(verdict)
-        return (*blamed(arms, broken), *others)
+        return (*violation_findings(arms, broken), *others)
 
 
-def blamed(arms: Sequence[str], broken: dict[str, dict[str, Finding]]) -> Iterator[Finding]:
+def violation_findings(arms: Sequence[str], broken: dict[str, dict[str, Finding]]) -> Iterator[Finding]:
     """Yield the findings for each violated relation (relation -> arm -> example), with the arms that violate it."""
     for examples in broken.values():
         for pair in pairs_of(arms, examples):

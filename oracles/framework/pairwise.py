@@ -43,7 +43,7 @@ class Pairwise(Oracle):
         return judge_each(arms[1:], lambda suspect: self.pair(case, arms[0], suspect, observations).judge())
 
 
-class Sampled(Pairwise):
+class SampledPairwise(Pairwise):
     """A pairwise oracle with additional runs in a share of the cases; other cases are not applicable."""
 
     @abstractmethod

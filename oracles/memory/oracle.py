@@ -39,7 +39,7 @@ from oracles.explain.hash_memory import DEFAULT_WORK_MEM, Variation, allowance, 
 from oracles.explain.nodes import EXPLAINED, Node, explained_runs, loops, places, plans
 from oracles.explain.shape import plan_kinds, plan_shape
 from oracles.framework.canaries import AS_HASH_JOIN, canary_case, query
-from oracles.framework.pairwise import REPETITIONS, Pair, Sampled
+from oracles.framework.pairwise import REPETITIONS, Pair, SampledPairwise
 from oracles.memory.batches import (
     WRITTEN,
     Path,
@@ -199,7 +199,7 @@ class _MemoryPair(Pair):
         return self.observations[self._run(arm, variation or Variation())]
 
 
-class Memory(Sampled):
+class Memory(SampledPairwise):
     """Memory beyond the limit, or more temporary files than on the reference."""
 
     name: ClassVar[str] = "memory"
@@ -247,10 +247,10 @@ def excesses(reference: CaseObservation, suspect: CaseObservation) -> Excesses:
     return found
 
 
-_Told = tuple[tuple[int, ...], str, str, str]
+_FigureTexts = tuple[tuple[int, ...], str, str, str]
 
 
-def _peaks(ours: Node, theirs: Node) -> Iterator[_Told]:
+def _peaks(ours: Node, theirs: Node) -> Iterator[_FigureTexts]:
     allowed = allowance(theirs.get("Settings", {}))
     for before, after in zip(places(ours), places(theirs), strict=True):
         bound = max(allowed * shares(after), before.node.get(PEAK, 0))
@@ -259,7 +259,7 @@ def _peaks(ours: Node, theirs: Node) -> Iterator[_Told]:
             yield after.path, f"{PEAK} of {after.node['Node Type']}", expected, f"{after.node[PEAK]} kB"
 
 
-def _written(ours: Node, theirs: Node, left_out: Set[Path] = frozenset()) -> Iterator[_Told]:
+def _written(ours: Node, theirs: Node, left_out: Set[Path] = frozenset()) -> Iterator[_FigureTexts]:
     """Yield the excess of written blocks, if any, without those of the hash joins at these paths."""
     before, after = (written_without(explained, left_out) for explained in (ours, theirs))
     noise = sum(partial_blocks(place.node) for place in places(theirs) if place.path not in left_out)

@@ -20,7 +20,7 @@ from itertools import pairwise
 from typing import ClassVar, Final
 
 from oracles.framework.canaries import query
-from oracles.framework.pairwise import REPETITIONS, Pair, Sampled
+from oracles.framework.pairwise import REPETITIONS, Pair, SampledPairwise
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Evidence, Finding
 from oracles.model.mode import Mode
@@ -107,7 +107,7 @@ class _Pair(Pair):
         return analyses(self.case, self.observations[_run(self.case, arm, repetition)])
 
 
-class Statistics(Sampled):
+class Statistics(SampledPairwise):
     """Statistics of foreign tables that are implausible for a sample of the rows."""
 
     name: ClassVar[str] = "statistics"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.synchronize import Event
 
-from fuzz.campaign.pool import Died, Done, Pool
+from fuzz.campaign.pool import Done, LostJob, Pool
 
 
 @contextmanager
@@ -21,7 +21,7 @@ def _calculator(number: int, stop: Event) -> Iterator[Callable[[str], str]]:
     yield work
 
 
-def _next(pool: Pool[str, str]) -> Done[str, str] | Died[str]:
+def _next(pool: Pool[str, str]) -> Done[str, str] | LostJob[str]:
     (ended,) = pool.wait(60)
     return ended
 
@@ -29,7 +29,7 @@ def _next(pool: Pool[str, str]) -> Done[str, str] | Died[str]:
 def test_a_worker_that_dies_is_replaced_and_its_job_handed_back() -> None:
     with Pool(_calculator, 1) as pool:
         pool.submit("die")
-        assert _next(pool) == Died("die", -signal.SIGKILL)
+        assert _next(pool) == LostJob("die", -signal.SIGKILL)
         pool.submit("live")
         assert _next(pool) == Done("live", "live by 0")
 
@@ -42,7 +42,7 @@ def test_a_worker_that_died_while_idle_is_replaced_too() -> None:
         worker.process.kill()
         worker.process.join()
         pool.submit("again")
-        assert _next(pool) == Died("again", -signal.SIGKILL)
+        assert _next(pool) == LostJob("again", -signal.SIGKILL)
         pool.submit("again")
         assert _next(pool) == Done("again", "again by 0")
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 
-from fuzz.campaign.canaries import Sabotaged
+from fuzz.campaign.canaries import SabotagedExecutor
 from fuzz.execution.exchanges import Abandoned
 from fuzz.execution.judging import JudgedCase, judge_case
 from oracles.model.case import Case
@@ -96,6 +96,6 @@ def test_statements_compared_by_several_oracles_count_once() -> None:
 def test_sabotage_is_hidden_from_whoever_judges() -> None:
     played = executor()
     runs = [Run(arm, (), repeats) for arm in ARMS for repeats in (1, 6)]
-    observed = Sabotaged(played, "patched", "drop_row").observe(CASE, runs)
+    observed = SabotagedExecutor(played, "patched", "drop_row").observe(CASE, runs)
     assert list(observed) == runs
     assert [run for run in played.asked if run.sabotage] == [replace(run, sabotage="drop_row") for run in runs[2:]]

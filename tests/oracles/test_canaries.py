@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from fuzz.campaign.canaries import Planted, is_caught, plant, require_caught
+from fuzz.campaign.canaries import PlantedBug, is_caught, plant, require_caught
 from fuzz.errors import CanaryMissed
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import judge_case
@@ -95,4 +95,4 @@ def test_an_oracle_that_sees_nothing_stops_the_run(executor: Executor, arms: tup
     judged = plant(Leak(), Canary("drop_row", WHOLE_FLOCK), executor, arms)
     assert not is_caught(judged, arms)
     with pytest.raises(CanaryMissed, match=r"leak \(drop_row\)"):
-        require_caught([Planted("result", "warn", 1), Planted("leak", "drop_row", None)])
+        require_caught([PlantedBug("result", "warn", 1), PlantedBug("leak", "drop_row", None)])

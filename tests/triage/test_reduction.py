@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from fuzz.campaign.canaries import Sabotaged
+from fuzz.campaign.canaries import SabotagedExecutor
 from fuzz.engines.seeded import case_of
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import judge_case
@@ -55,7 +55,7 @@ def large_case() -> Case:
 
 
 def found_in(executor: Executor, case: Case, sabotage: str = "drop_row") -> Finding | None:
-    findings = judge_case(Sabotaged(executor, NAMES[1], sabotage), seated((Result(),), NAMES), case).findings
+    findings = judge_case(SabotagedExecutor(executor, NAMES[1], sabotage), seated((Result(),), NAMES), case).findings
     return findings[0] if findings else None
 
 

@@ -24,7 +24,7 @@ _NAMING: dict[type[Any], tuple[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class RemovableItems:
     """The number of removable items of a node, and the function that returns the node with some of them only."""
 
     count: int
@@ -74,7 +74,7 @@ def _numbered(item: Any, kept: Sequence[int]) -> Any:
     return altered(item, node=other) if isinstance(item, ast.SortBy) else other
 
 
-def columns_at(node: Any, above: Any) -> Counted | None:
+def columns_at(node: Any, above: Any) -> RemovableItems | None:
     """Return the columns that can be removed at a node; None if there are none. `above` is the node around it.
 
     Columns are removed at the node that names a query's columns, or else at the query itself.
@@ -82,9 +82,13 @@ def columns_at(node: Any, above: Any) -> Counted | None:
     if isinstance(node, ast.SelectStmt):
         apart = _is_side(node, above) or _names(above)
         count = None if apart else width(node)
-        return None if count is None else Counted(count, partial(with_columns, node))
+        return None if count is None else RemovableItems(count, partial(with_columns, node))
     names = _names(node)
-    return Counted(len(names), partial(named_columns, node)) if names and width(_query(node)) == len(names) else None
+    return (
+        RemovableItems(len(names), partial(named_columns, node))
+        if names and width(_query(node)) == len(names)
+        else None
+    )
 
 
 def named_columns(node: Any, kept: Sequence[int]) -> Any:

@@ -67,7 +67,7 @@ class Uninteresting(CaseError):
 
 
 @dataclass(frozen=True, slots=True)
-class Reduced:
+class SmallestCase:
     """The smallest case, and how often it showed the finding in its last runs."""
 
     case: Case
@@ -83,7 +83,7 @@ def reduce(
     fast_test: CaseTest | None = None,
     on_better: Callable[[Case], Any] = lambda better: None,
     passes: Sequence[Pass] = PASSES,
-) -> Reduced:
+) -> SmallestCase:
     """Return the smallest interesting case found within `seconds`. `on_better` is called with each better one.
 
     A finding that does not always occur gets three times as long, and up to `seconds` more for each measurement of its
@@ -104,7 +104,7 @@ def reduce(
         if problem.best != problem.confirmed and not test.shows(problem.best):
             problem.discard_unconfirmed()
         if problem.best == confirmed:
-            return Reduced(confirmed, occurrence)
+            return SmallestCase(confirmed, occurrence)
         guarded = test.depends_on_chance
         again = test.measure(problem.best, seconds)
         kept = again.shown > 0

@@ -14,7 +14,7 @@ from pglast.enums import CTEMaterialize, JoinType, LimitOption, SortByDir, SortB
 
 from fuzz.triage.reduction.deltas import shortest, shortest_in_parts
 from fuzz.triage.reduction.problem import Problem
-from fuzz.triage.reduction.query_columns import Counted, columns_at, width, with_columns
+from fuzz.triage.reduction.query_columns import RemovableItems, columns_at, width, with_columns
 from fuzz.triage.reduction.statement import Statement, statements
 from fuzz.triage.reduction.trees import Path, altered, constant, within
 from oracles.model.case import Kind
@@ -72,7 +72,7 @@ def _nearest(whole: Any, kind: tuple[type[Any], ...]) -> Iterator[Any]:
             yield from _nearest(part, kind)
 
 
-def arguments_at(node: Any) -> Counted | None:
+def arguments_at(node: Any) -> RemovableItems | None:
     """Return the arguments of AND or OR; a single remaining one replaces the node. None for any other node."""
     arguments: Any = node.args if isinstance(node, ast.BoolExpr) else ()
     if len(arguments) < 2:
@@ -82,7 +82,7 @@ def arguments_at(node: Any) -> Counted | None:
         left = tuple(arguments[position] for position in kept)
         return altered(node, args=left) if len(left) > 1 else left[0]
 
-    return Counted(len(arguments), with_only)
+    return RemovableItems(len(arguments), with_only)
 
 
 def lessened(node: Any) -> Iterator[Any]:
@@ -164,7 +164,7 @@ def _cut(statement: Statement, path: Path, node: Any) -> None:
         any(statement.is_better(path, other) for other in lessened(node))
 
 
-def _still(statement: Statement, path: Path, counted: Counted, kept: tuple[int, ...]) -> bool:
+def _still(statement: Statement, path: Path, counted: RemovableItems, kept: tuple[int, ...]) -> bool:
     """Return whether the case is interesting with these items only. At least one must stay."""
     whole = len(kept) == counted.count
     return whole or (bool(kept) and statement.is_interesting(path, counted.with_only(kept)))
