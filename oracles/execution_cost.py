@@ -64,7 +64,7 @@ class _ExecutionCostPair(CostPair):
 
 
 class ExecutionCost(CostOracle):
-    """Execution of each query costs about as much as with the same plan on the reference, or less."""
+    """Queries that need much more CPU time or buffers than with the same plan on the reference."""
 
     name: ClassVar[str] = _ExecutionCostPair.oracle
     samples: ClassVar[tuple[Sample, ...]] = (EXPLAINED,)

@@ -48,7 +48,7 @@ class _PlanningCostPair(CostPair):
 
 
 class PlanningCost(CostOracle):
-    """Planning of each query costs about as much as on the reference, or less."""
+    """Queries that need much more planning time or planner memory than on the reference."""
 
     name: ClassVar[str] = _PlanningCostPair.oracle
     samples: ClassVar[tuple[Sample, ...]] = (PLANNED,)

@@ -1,1 +1,1 @@
-"""What several oracles build on: pairs of arms, metamorphic relations, comparison, canaries."""
+"""Machinery that several oracles share: pairs of arms, metamorphic relations, comparison, canaries."""

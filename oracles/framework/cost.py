@@ -1,9 +1,9 @@
 """Costs of a statement, compared in rounds, for oracles of planning and of execution.
 
-The first look at a statement proves little: caches may be cold, or other processes may use them. A statement that
-looks more expensive is executed or planned again in rounds: on the reference, then on the suspect, each alone. It is a
-finding if the suspect exceeds the reference in each round. If the true cost is within the margin, a round exceeds it
-with a probability of at most one half. So 20 rounds give a false finding with a probability of at most one in a
+The first measurement of a statement proves little: caches may be cold, or other processes may use them. A statement
+that seems more expensive is executed or planned again in rounds: on the reference, then on the suspect, each alone. It
+is a finding if the suspect exceeds the reference in each round. If the true cost is within the margin, a round exceeds
+it with a probability of at most one half. So 20 rounds give a false finding with a probability of at most one in a
 million. Time is CPU time, because elapsed time depends on other processes of the machine.
 """
 
@@ -46,7 +46,7 @@ class CostPair(Pair):
 
     @abstractmethod
     def first(self, arm: str) -> Run:
-        """Return the run for the first look."""
+        """Return the run of the first measurement."""
 
     @abstractmethod
     def round(self, arm: str, others: tuple[tuple[int, str], ...], number: int) -> Run:
@@ -61,7 +61,7 @@ class CostPair(Pair):
         """Return the evidence of a finding about a query."""
 
     def judge(self) -> tuple[Verdict, ...] | More:
-        """Return a finding or a doubt for each cost that looks too high, and the number of compared statements."""
+        """Return a finding or a doubt for each cost that seems too high, and the number of compared statements."""
         steps, obstacle = self.compared()
         verdicts: list[Verdict] = [Inconclusive(obstacle)] if obstacle else []
         for cost in self.costs:
@@ -73,7 +73,7 @@ class CostPair(Pair):
         return (*verdicts, Agree(len(steps)))
 
     def first_plans(self, arm: str) -> Mapping[int, Node]:
-        """Return the plans of the first look by step."""
+        """Return the plans of the first measurement by step."""
         return dict(plans(self.observations[self.first(arm)]))
 
     def _worst(self, cost: Cost, steps: Sequence[int]) -> int | None:
