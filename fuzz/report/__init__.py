@@ -1,1 +1,1 @@
-"""What a person sees: the terminal, and files to pass on."""
+"""Output for people: the terminal, and files to hand on."""

@@ -12,7 +12,7 @@ _UNLIMITED = 10_000  # characters
 
 
 def print_rows(console: Console, rows: Sequence[Row], unit: str) -> None:
-    """Print a table for each arm that was held against the first one, as wide as it needs: a figure cut is none."""
+    """Print a table for each arm compared with the first one, as wide as necessary, so that no figure is cut."""
     for arm, against in dict.fromkeys((row.arm, row.against) for row in rows):
         table = Table()
         table.add_column("case", no_wrap=True)
@@ -33,17 +33,17 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def _four_digits(figure: float) -> str:
-    """Return a figure to four significant digits, or to a whole number where it has more."""
+    """Return a figure with four significant digits, or as a whole number if it has more."""
     return f"{figure:.0f}" if figure >= 1000 else f"{figure:.4g}"
 
 
 def _short(figure: float | None) -> str:
-    """Return a count in full, anything else to three places."""
+    """Return a count in full, anything else with three decimal places."""
     return "" if figure is None else f"{figure:.0f}" if float(figure).is_integer() else f"{figure:.3f}"
 
 
 def row_json(row: Row) -> dict[str, Any]:
-    """Return a row as `--json` writes it: `low` and `high` are the ends of the interval of `ratio`."""
+    """Return the data of a row for `--json`. `low` and `high` are the ends of the interval of `ratio`."""
     return {
         "case": row.case,
         "arms": [row.against, row.arm],

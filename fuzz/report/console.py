@@ -20,7 +20,7 @@ class Console(RichConsole):
     """A Rich console without markup, emoji codes and highlighting."""
 
     def __init__(self, **options: Any) -> None:
-        """`options` are Rich's."""
+        """Make a console. `options` are Rich's."""
         super().__init__(**options, markup=False, emoji=False, highlight=False)
 
     def say(self, text: str, style: str = "") -> None:
@@ -32,13 +32,13 @@ class Console(RichConsole):
         return super().render_str(visible(text), **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Yield visible segments. Rich calls this for everything it prints, Text objects of other code included."""
+        """Yield visible segments. Rich calls this for all output, including Text objects of other code."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else segment._replace(text=visible(segment.text))
 
     @property
     def file(self) -> IO[str]:
-        """The stream beneath guards, because styles are escape sequences."""
+        """Return the stream beneath guards, because styles are escape sequences."""
         return terminal_of(cast(TextIO, super().file))
 
     @file.setter

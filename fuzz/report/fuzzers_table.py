@@ -1,4 +1,4 @@
-"""The table of fuzzers side by side, for people and for programs."""
+"""The table of a comparison of fuzzers, for people and for programs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -34,5 +34,5 @@ def _cells(figures: Figures) -> list[str]:
 
 
 def figures_json(figures: Figures) -> Mapping[str, Any]:
-    """Return what --json writes of one of them."""
+    """Return the data of one fuzzer for `--json`."""
     return asdict(figures) | {"valid_share": round(figures.valid_share, 5)}

@@ -12,13 +12,15 @@ from fuzz.bench.reduction.comparison import Outcome
 from fuzz.bench.reduction.size import Size
 from fuzz.report.console import Console
 
-Contests = Mapping[str, Sequence[Outcome]]  # finding -> what came of it
+Contests = Mapping[str, Sequence[Outcome]]  # finding -> outcome of each reducer
 _COLUMNS = ("statements", "characters", "nodes", "its statement", "tries", "seconds", "ms a try")
-_OVERTAKEN = "seconds of {} to get there"  # to what the other has left in the end
+_OVERTAKEN = "seconds of {} to get there"  # until the size of the other reducer's result
 
 
 def print_contests(console: Console, contests: Contests) -> None:
-    """Print a table for each finding, and for each reducer one of medians over those that it and the first did."""
+    """Print a table for each finding, and for each other reducer the medians of findings that it and the first one
+    reduced.
+    """
     for finding, outcomes in contests.items():
         _print(console, finding, outcomes)
     whole, first, *others = zip(*contests.values(), strict=True)
@@ -70,7 +72,7 @@ def _cells(outcome: Outcome) -> tuple[str, ...]:
 
 
 def contests_json(contests: Contests) -> list[dict[str, Any]]:
-    """Return what --json writes."""
+    """Return the data for `--json`."""
     return [
         {"finding": finding, "outcomes": [asdict(each) for each in outcomes]} for finding, outcomes in contests.items()
     ]

@@ -1,4 +1,4 @@
-"""The closing summary of a campaign: for people on the terminal, for programs as JSON."""
+"""The summary of a campaign: for people on the terminal, for programs as JSON."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,20 +23,20 @@ LISTED_REASONS = 12
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """All that is said about a campaign that ended."""
+    """All facts that a campaign's summary reports."""
 
     campaign: str
-    why: str  # it ended
+    why: str  # reason for its end
     seed: int
     arms: Mapping[str, Any]
     canaries: Mapping[str, int]
-    missed: str  # which canaries were missed, if any
+    missed: str  # the missed canaries, if any
     counters: Counters
     findings: Sequence[StoredFinding]
     unreached: Sequence[str]  # branches of a feature that an arm has
-    not_compared: Sequence[str]  # lines that say which arms an oracle is not for
-    complaints: Sequence[str]  # of the health check
-    parts: Mapping[str, int]  # source → how many it replays whole, if any
+    not_compared: Sequence[str]  # a line for each arm that an oracle does not compare
+    complaints: Sequence[str]  # failed health checks
+    parts: Mapping[str, int]  # source → number of parts that it replays whole, if any
     newer_bases: Sequence[str] = ()  # a line for each newer base and each moved patch
 
     @property
@@ -47,7 +47,7 @@ class Summary:
         return 2 if self.complaints else 0
 
     def to_json(self) -> dict[str, Any]:
-        """Return what `--json` writes."""
+        """Return the data for `--json`."""
         counters = self.counters
         return {
             "campaign": self.campaign,
@@ -78,7 +78,7 @@ class Summary:
         }
 
     def finding_json(self, found: StoredFinding) -> dict[str, Any]:
-        """Return one finding as `--json` writes it."""
+        """Return the data of one finding for `--json`."""
         return {
             "fingerprint": found.finding.fingerprint,
             "oracle": found.finding.oracle,
@@ -96,13 +96,13 @@ class Summary:
         }
 
     def replay_command(self, found: StoredFinding) -> str:
-        """Return the one command that shows the finding again."""
+        """Return the command that replays the finding."""
         named = found.reproducer or f"{self.campaign}/{found.finding.fingerprint}"
         return f"{workdir.COMMAND} replay {named}"
 
 
 def blame_json(blame: Blame) -> dict[str, Any]:
-    """Return what `--json` writes of a blame: its document, the patches, and both in words."""
+    """Return the data of a blame for `--json`: its document, the patches, and both in words."""
     return {**documents.to_data(blame), "patches": list(blame.patches), "says": str(blame)}
 
 
@@ -157,7 +157,7 @@ def _print_verdict(console: Console, summary: Summary) -> None:
 
 
 def _oracles(counters: Counters) -> Table:
-    """Return a line for each oracle: statements judged, and the verdicts of each kind that it gave, but agreement."""
+    """Return a line for each oracle: statements judged, and the number of each other verdict."""
     judged: Counter[str] = Counter()
     for (oracle, _), count in counters.judged_by.items():
         judged[oracle] += count
@@ -172,14 +172,14 @@ def _oracles(counters: Counters) -> Table:
 
 
 def _hints(summary: Summary, *, verbose: bool) -> Iterator[str]:
-    """Yield the commands that may come next, a line each."""
+    """Yield useful next commands, one per line."""
     if unreduced := len(untriaged(summary.findings)):
         resume = f"{workdir.COMMAND} fuzz --resume {summary.campaign}"
         yield f"{_numbered(unreduced, 'finding')} not reduced; {resume} reduces up to {REDUCTIONS} of them"
     if summary.why == INTERRUPTED:
-        yield f"Everything is kept; go on with: {workdir.COMMAND} fuzz --resume {summary.campaign}"
+        yield f"Everything is kept; continue with: {workdir.COMMAND} fuzz --resume {summary.campaign}"
     if not verbose:
-        yield "All counts: --verbose here, --json FILE for programs"
+        yield "For all counts, add --verbose, or --json FILE for programs"
 
 
 def _print_counts_of_all(console: Console, summary: Summary) -> None:
@@ -234,7 +234,7 @@ def _print_counts(console: Console, title: str, counts: Counter[str]) -> None:
 
 
 def _print_bug(console: Console, summary: Summary, bug: Bug) -> None:
-    """Print the first finding of a bug, and name the others."""
+    """Print the first finding of a bug, and list the others."""
     found, *others = bug.findings
     finding = found.finding
     console.print(plain(f"finding {finding.fingerprint}", "bold red"), f"in {found.count} cases")
@@ -254,7 +254,7 @@ def _print_bug(console: Console, summary: Summary, bug: Bug) -> None:
 
 
 def _parts_replayed(counters: Counters, name: str) -> Counter[str]:
-    """Return modes -> how many parts were replayed under them."""
+    """Return modes -> number of parts replayed under them."""
     return Counter(modes for generator, modes, _, what in counters.parts if (generator, what) == (name, "cases"))
 
 

@@ -1,4 +1,4 @@
-"""The live display of a campaign: on a terminal redrawn in place, elsewhere one plain line every now and then."""
+"""The live display of a campaign: a panel that is redrawn on a terminal, else a plain line at intervals."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,20 +18,20 @@ from fuzz.report.console import Console, plain
 from fuzz.triage.stored_finding import StoredFinding
 from oracles.model.feature import Feature, snake
 
-INTERVAL = 15.0  # seconds between two lines where there is no terminal
-REFRESH = 4  # times a second that a terminal is redrawn
-SHOWN = 30  # counters, beyond which families are shown
+INTERVAL = 15.0  # seconds between two lines without a terminal
+REFRESH = 4  # redraws of a terminal per second
+SHOWN = 30  # maximum number of counters; more are shown as families
 LISTED = 8  # findings shown while the campaign runs
 
 
 class Display(Protocol):
-    """Where a campaign says what it does."""
+    """The output of a running campaign."""
 
     def progress(self, line: str) -> None:
-        """Show what is being set up; the next such line takes its place."""
+        """Show the present step of set-up; the next such line replaces it."""
 
     def say(self, line: str) -> None:
-        """Show a line that stays."""
+        """Show a line permanently."""
 
     def show(self, counters: Counters, findings: Sequence[StoredFinding], features: Sequence[Feature] = ()) -> None:
         """Show the campaign's state."""
@@ -39,12 +39,12 @@ class Display(Protocol):
 
 @contextmanager
 def display(console: Console, limit: float | None) -> Iterator[Display]:
-    """Open the display that suits the console; `limit` is the campaign's length in seconds, if it has one."""
+    """Open a display for the console. `limit` is the campaign's length in seconds, if it has one."""
     if not console.is_terminal:
         yield PlainDisplay(console, time.monotonic)
         return
     with Live(console=console, refresh_per_second=REFRESH, transient=True) as live:
-        guard()  # over Rich's proxies of stdout and stderr, which would interpret foreign styles
+        guard()  # above Rich's proxies of stdout and stderr, which would interpret foreign styles
         yield LiveDisplay(console, live, limit)
 
 
@@ -65,7 +65,7 @@ def clock(seconds: float) -> str:
 
 
 class PlainDisplay:
-    """Lines for a file or a pipe: what is said at once, what repeats itself every INTERVAL."""
+    """Lines for a file or pipe: messages at once, the state every INTERVAL."""
 
     def __init__(self, console: Console, now: Callable[[], float]) -> None:
         self._console = console
@@ -80,7 +80,7 @@ class PlainDisplay:
         return True
 
     def progress(self, line: str) -> None:
-        """Print the line if it opens a topic (what is before its colon), or if it is time."""
+        """Print the line if it starts a new topic (the text before its colon), or if INTERVAL has passed."""
         topic = line.partition(":")[0]
         if topic != self._topic or self._due():
             self.say(line)
@@ -91,13 +91,13 @@ class PlainDisplay:
         self._console.say(line)
 
     def show(self, counters: Counters, findings: Sequence[StoredFinding], features: Sequence[Feature] = ()) -> None:
-        """Print the state if it is time."""
+        """Print the state if INTERVAL has passed."""
         if self._due():
             self.say(headline(counters, findings))
 
 
 class LiveDisplay:
-    """A panel at the foot of the terminal; what is said scrolls above it."""
+    """A panel at the bottom of the terminal. Messages scroll above it."""
 
     def __init__(self, console: Console, live: Live, limit: float | None) -> None:
         self._console = console
@@ -106,7 +106,7 @@ class LiveDisplay:
         self._topic = ""
 
     def progress(self, line: str) -> None:
-        """Show the line beside a spinner; a topic that ended stays above."""
+        """Show the line beside a spinner. The last line of a finished topic stays above."""
         topic = line.partition(":")[0]
         if topic != self._topic:
             self.say(topic)
@@ -118,13 +118,13 @@ class LiveDisplay:
         self._console.say(line)
 
     def show(self, counters: Counters, findings: Sequence[StoredFinding], features: Sequence[Feature] = ()) -> None:
-        """Redraw the panel; `features` are those of the arms."""
+        """Redraw the panel. `features` are those of the arms."""
         limit = f" of {clock(self._limit)}" if self._limit is not None else ""
         parts: list[RenderableType] = [_progress(counters, findings)]
         if findings:
             parts.append(Panel(_found(findings), title="findings", title_align="left", border_style="red"))
         branches = branch_tables(counters.reach, features)
-        parts += [  # last, since a low terminal cuts them off
+        parts += [  # last, because a low terminal cuts them off
             Panel(_counters(counters.reach), title="reached in the servers", title_align="left"),
             *(Panel(table, title="branches reached", title_align="left") for table in branches),
             Panel("\n".join(plan_lines(counters)) or "none yet", title="diversity of plans", title_align="left"),
@@ -160,7 +160,7 @@ def _counters(counts: dict[str, int]) -> RenderableType:
 
 
 def plan_lines(counters: Counters) -> Iterator[str]:
-    """Yield a line for each generator whose statements were explained: how many plans of other shapes there were."""
+    """Yield a line for each generator with explained statements: the number of different plan shapes."""
     for name in sorted(counters.cases):
         plans = counters.plans(name)
         if plans.explained:
@@ -171,7 +171,7 @@ def plan_lines(counters: Counters) -> Iterator[str]:
 
 
 def branch_tables(counts: Mapping[str, int], features: Sequence[Feature]) -> Iterator[Table]:
-    """Yield a table for each feature that was reached: types of join, and branches; what cannot be has no number."""
+    """Yield a table for each reached feature: join types by branches. Impossible combinations have no number."""
     for feature in features:
         if feature.name in counts and feature.branches:
             branches = [branch.name for branch in feature.branches if branch.expected]
@@ -184,7 +184,7 @@ def branch_tables(counts: Mapping[str, int], features: Sequence[Feature]) -> Ite
 
 
 def rolled_up(counts: dict[str, int]) -> dict[str, int]:
-    """Return one counter a family: a, a.b and a.c become "a (3 kinds)", which counts as a, or else as their sum."""
+    """Return one counter per family: a, a.b and a.c become "a (3 kinds)", with the count of a, or else their sum."""
     families: dict[str, list[str]] = {}
     for name in counts:
         families.setdefault(name.partition(".")[0], []).append(name)

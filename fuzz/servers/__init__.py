@@ -1,5 +1,5 @@
-"""From a base and a series of patches to running servers: source, build, cluster, arm."""
+"""Servers: from a base and a series of patches to source, build, cluster and arm."""
 
 from collections.abc import Callable
 
-Report = Callable[[str], None]  # takes one line of progress
+Report = Callable[[str], None]  # receives one line of progress

@@ -1,4 +1,4 @@
-"""The account that compiles patches and runs servers. Root never does either; PostgreSQL refuses root anyway."""
+"""The account that compiles patches and runs servers. Root does neither, and PostgreSQL refuses root."""
 
 import ctypes
 import os
@@ -21,7 +21,7 @@ _LIBC: Final = ctypes.CDLL(None)
 
 
 class Identity(TypedDict, total=False):
-    """The part of subprocess's arguments that says as whom a program runs."""
+    """The arguments of subprocess that set a program's user."""
 
     user: int
     group: int
@@ -31,16 +31,16 @@ class Identity(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The user that runs whatever comes from a patch. Without a name it is the caller."""
+    """The user of everything that comes from a patch. Without a name it is the caller."""
 
     name: str
     uid: int
     gid: int
 
     def options(self) -> Identity:
-        """Return what subprocess needs to start a program as this account.
+        """Return the arguments of subprocess that start a program as this account.
 
-        The program gets no controlling terminal: it could type commands into root's.
+        The program gets no controlling terminal, because it could type commands into root's.
         """
         if not self.name:
             return {}
@@ -48,10 +48,10 @@ class Account:
 
     @contextmanager
     def file_access(self) -> Iterator[None]:
-        """Check file access of the current thread against the account's rights, not root's.
+        """Check file access of the current thread against the account's permissions instead of root's.
 
-        A link that a patched server put into its directory then leads no further than the server itself may go.
-        Linux has file system IDs for this purpose (setfsuid(2)); they also take root's capabilities for files away.
+        So a link that a patched server creates leads no further than the server itself may go. Linux has file system
+        IDs for this purpose (setfsuid(2)); they also remove root's capabilities for files.
         """
         if not self.name:
             yield
@@ -65,18 +65,18 @@ class Account:
             _LIBC.setfsgid(os.getegid())
 
     def give(self, path: Path) -> None:
-        """Make the account own a path."""
+        """Make the account the owner of a path."""
         if self.name:
             os.chown(path, self.uid, self.gid)
 
     def make_private(self, path: Path) -> Path:
-        """Make a directory that only the account, and root, may enter. Returns the path."""
+        """Create a directory that only the account and root may enter; return its path."""
         path.mkdir(mode=0o700)
         self.give(path)
         return path
 
     def lend(self, directory: Path) -> None:
-        """Let the account read and enter a directory of the caller's, and nobody else."""
+        """Allow the account, and no other user, to read and enter a directory of the caller."""
         if self.name:
             os.chown(directory, -1, self.gid)
         directory.chmod(0o750 if self.name else 0o700)
@@ -95,9 +95,9 @@ class Account:
 
 
 def server_account() -> Account:
-    """Return the caller or, for root, $PGDUEL_USER or the system user pgduel, made on first use.
+    """Return the caller or, for root, $PGDUEL_USER or the system user pgduel, which is created on first use.
 
-    Root gives up its supplementary groups, which would count in `Account.file_access`. Raises ServerError.
+    Root drops its supplementary groups, because they would count in `Account.file_access`. Raises ServerError.
     """
     if os.geteuid() != 0:
         return Account("", os.geteuid(), os.getegid())
@@ -108,7 +108,7 @@ def server_account() -> Account:
     if found is None and name == _DEFAULT:
         found = _made(name)
     if found is None or found.pw_uid == 0:
-        raise ServerError(f"servers cannot run as user {name!r}; let {_VARIABLE} name an ordinary user")
+        raise ServerError(f"servers cannot run as user {name!r}; set {_VARIABLE} to an ordinary user")
     return Account(name, found.pw_uid, found.pw_gid)
 
 
@@ -120,9 +120,10 @@ def _look_up(name: str) -> pwd.struct_passwd | None:
 
 
 def _made(name: str) -> pwd.struct_passwd | None:
-    """Make the user unless somebody else has by now.
+    """Create the user, unless another process has done so in the meantime.
 
-    One at a time: of two useradds at once, both go on, and the second gives the user of the first another UID.
+    This runs under a lock: of two concurrent useradds both succeed, and the second changes the UID of the first one's
+    user.
     """
     with FileLock(workdir.root() / "account.lock"):
         return _look_up(name) or _add(name)
@@ -133,7 +134,7 @@ def _add(name: str) -> pwd.struct_passwd | None:
     try:
         done = subprocess.run([*command, "--shell", "/usr/sbin/nologin", name], capture_output=True, text=True)
     except FileNotFoundError as error:
-        raise ServerError(f"no useradd here; let {_VARIABLE} name the user to run servers as") from error
+        raise ServerError(f"useradd is not installed; set {_VARIABLE} to an existing user for servers") from error
     if done.returncode:
-        raise ServerError(f"cannot make the user {name} for servers: {done.stderr.strip()}")
+        raise ServerError(f"cannot create the user {name} for servers: {done.stderr.strip()}")
     return _look_up(name)

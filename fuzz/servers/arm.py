@@ -1,4 +1,4 @@
-"""Arm: a named build with its running cluster. Arms are opened together, since they must be comparable."""
+"""Arm: a named build with its running cluster. Arms are opened together, because they must be comparable."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -27,7 +27,7 @@ from fuzz.servers.series import (
 )
 from oracles.model.feature import Feature
 
-SHIPPED = {  # name -> parts of patches/pgNN that make its series
+SHIPPED = {  # name -> directories of patches/pgNN that form its series
     "upstream": (),
     "master": ("baseline",),
     "patched": ("baseline", "optimizations"),
@@ -47,7 +47,7 @@ _FIXED_AT_INITDB = (
 
 @dataclass(frozen=True, slots=True)
 class ArmSpec:
-    """What an arm is to be built from."""
+    """The parts from which an arm is built."""
 
     name: str
     base: Base
@@ -57,10 +57,10 @@ class ArmSpec:
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """A running arm. `trees` are the trees after each prefix of its series: the base first, its own last.
+    """A running arm. `trees` are the trees after each prefix of its series, from the base to its own.
 
-    `planner` is the one of them whose plans and costs it has, as all patches after it say. `features` are those of its
-    series whose settings it has.
+    `planner` is the last of them that is not the work of a plan-neutral patch; it determines plans and costs.
+    `features` are those of its series whose settings it has.
     """
 
     name: str
@@ -87,7 +87,7 @@ def shipped_series(name: str, base: Base) -> Series:
 def parse_series(text: str, base: Base, repo: Path | None = None) -> Series:
     """Return the series that `text` names.
 
-    Nothing (the base as it is), a shipped arm, a directory with a file `series`, a patch file, several patch
+    That is nothing (the base itself), a shipped arm, a directory with a file `series`, a patch file, several patch
     files separated by commas, or a git range A..B in `repo`. Raises SourceError.
     """
     if not text:
@@ -99,19 +99,19 @@ def parse_series(text: str, base: Base, repo: Path | None = None) -> Series:
         return series_from_directory(path)
     if ".." in text and not path.exists():
         if repo is None:
-            raise SourceError(f"{text!r} looks like a git range: give its repository with --repo")
+            raise SourceError(f"{text!r} looks like a git range; give its repository with --repo")
         return series_from_range(repo, text)
     if path.is_file() or "," in text:
         return series_from_files([Path(part).expanduser() for part in text.split(",")], name=text)
     raise SourceError(
-        f"no series found for {text!r}: give {', '.join(SHIPPED)}, a directory, patch files, a git range, or nothing"
+        f"no series found for {text!r}; give {', '.join(SHIPPED)}, a directory, patch files, a git range, or nothing"
     )
 
 
 def split_arm(text: str) -> tuple[str, str, str]:
-    """Return name, base and series of NAME@BASE=SERIES as they stand there.
+    """Return name, base and series of NAME@BASE=SERIES as text.
 
-    Without @BASE, the base is empty. A shipped arm's name may stand without =SERIES. Raises SourceError.
+    Without @BASE, the base is empty. A shipped arm's name needs no =SERIES. Raises SourceError.
     """
     named, equals, series = text.partition("=")
     name, at, base = named.partition("@")
@@ -119,22 +119,22 @@ def split_arm(text: str) -> tuple[str, str, str]:
         series = name
     elif not equals or not name.replace("_", "").isalnum():
         raise SourceError(
-            f"an arm is given as NAME=SERIES or NAME@BASE=SERIES, NAME being letters, digits and _; not {text!r}"
+            f"cannot read the arm {text!r}; give NAME=SERIES or NAME@BASE=SERIES, with letters, digits and _ in NAME"
         )
     if at and not base:
-        raise SourceError(f"arm {text!r} names no base after @")
+        raise SourceError(f"arm {text!r} has no base after @; give NAME@BASE=SERIES")
     return name, base, series
 
 
 def parse_arm(text: str, base: Base, flavor: Flavor, report: Report, repo: Path | None = None) -> ArmSpec:
-    """Return the arm that NAME=SERIES means on a base, or NAME@BASE=SERIES on its own. Raises SourceError."""
+    """Return the arm of NAME=SERIES on a base, or of NAME@BASE=SERIES on its own base. Raises SourceError."""
     name, own, series = split_arm(text)
     base = resolve_base(own, report) if own else base
     return ArmSpec(name, base, parse_series(series, base, repo), flavor)
 
 
 def described(specs: Sequence[ArmSpec], manifest: Manifest) -> tuple[ArmSpec, ...]:
-    """Return the arms, those with patches as a manifest describes them. Raises SourceError where it fits none."""
+    """Return the arms with patches as the manifest describes them. Raises SourceError if it fits none."""
     manifest.require_patches(*([patch.name for patch in spec.series.patches] for spec in specs))
     return tuple(
         replace(spec, series=spec.series.described(manifest)) if spec.series.patches else spec for spec in specs
@@ -151,16 +151,16 @@ def build_arms(specs: Sequence[ArmSpec], report: Report) -> tuple[tuple[Build, t
 
 
 def newer_bases(specs: Sequence[ArmSpec]) -> tuple[str, ...]:
-    """Return a line for each base that is newer than the known-good version, and for each patch that moved there."""
+    """Return a line for each base newer than the known-good version, and for each patch that moved there."""
     return tuple(dict.fromkeys(line for spec in specs for line in _newer_base(spec)))
 
 
 def _newer_base(spec: ArmSpec) -> Iterator[str]:
     version = spec.base.version
     if known := newer_than_known(version):
-        yield f"base {spec.base.name} is {version}; what is shipped was last seen to work on {known}"
+        yield f"base {spec.base.name} is {version}; the shipped patches and corpus were last tested on {known}"
         for patch in applied(spec.base.tree, spec.series).moved:
-            yield f"patch {patch} applied to {version} beside moved lines: read and rebase it"
+            yield f"patch {patch} applied to {version} only with less context; check and rebase it"
 
 
 @contextmanager
@@ -172,14 +172,15 @@ def open_arms(
     settings: dict[str, str] | None = None,
     directory: Path | None = None,
 ) -> Iterator[tuple[Arm, ...]]:
-    """Build and start all arms, in workdir.clusters() or another directory, and stop them in the end.
+    """Build and start all arms, in workdir.clusters() or another directory, and stop them at the end.
 
-    The first is the one others are held against.
-    Raises SourceError, BuildError, ServerError; the last also where arms could not be compared: one build
-    twice (unless allowed), differing configure flags, or differing initdb settings.
+    The first arm is the reference. Raises SourceError, BuildError, ServerError; the last also if arms are not
+    comparable: the same build twice (unless allowed), different configure flags, or different initdb settings.
     """
     if len({spec.name for spec in specs}) < len(specs):
-        raise SourceError(f"each arm needs a name of its own: {', '.join(spec.name for spec in specs)}")
+        raise SourceError(
+            f"two arms have the same name; give each its own, instead of {', '.join(spec.name for spec in specs)}"
+        )
     built = build_arms(specs, report)
     builds = {spec.name: build for spec, (build, _) in zip(specs, built, strict=True)}
     require_comparable(builds, allow_same_build=allow_same_build)
@@ -195,7 +196,7 @@ def open_arms(
 
 
 def _features_of(spec: ArmSpec, cluster: Cluster) -> tuple[Feature, ...]:
-    """Return the features that the arm has. Raises SourceError where one needs a setting that the arm lacks."""
+    """Return the arm's features. Raises SourceError if one needs a setting that the arm lacks."""
     if not spec.series.features:
         return ()
     with psycopg.connect(**cluster.connect_kwargs) as connection:  # type: ignore[arg-type]  # host is a str
@@ -204,7 +205,9 @@ def _features_of(spec: ArmSpec, cluster: Cluster) -> tuple[Feature, ...]:
     for feature in features:
         for key, settings in (("force", feature.force), ("off", feature.off)):
             for name, _ in settings:
-                if name.lower() not in known and "." not in name:  # an extension's is known once that is loaded
+                if (
+                    name.lower() not in known and "." not in name
+                ):  # a setting with a dot belongs to an extension, perhaps not loaded yet
                     raise SourceError(
                         f"{feature.manifest}: feature {feature.name}: {key}: arm {spec.name} has no setting {name!r}; "
                         "correct its name, or add the key 'setting' with one that only arms with the feature have"
@@ -218,7 +221,7 @@ def features_of(arms: Iterable[Arm]) -> tuple[Feature, ...]:
 
 
 def missing_features(specs: Sequence[ArmSpec], arms: Sequence[Arm]) -> Iterator[str]:
-    """Yield a line for each feature that a manifest describes and no arm has."""
+    """Yield a line for each feature of a manifest that no arm has."""
     for feature in dict.fromkeys(feature for spec in specs for feature in spec.series.features):
         if feature not in features_of(arms):
             yield f"feature {feature.name}: not tested, no arm has the setting {feature.setting}"
@@ -226,26 +229,28 @@ def missing_features(specs: Sequence[ArmSpec], arms: Sequence[Arm]) -> Iterator[
 
 @contextmanager
 def fresh_servers(arms: Sequence[Arm]) -> Iterator[tuple[Arm, ...]]:
-    """Start a server of each arm's build, as new as that arm's own once was; stop it in the end. Raises ServerError."""
+    """Start a new server of each arm's build, and stop it at the end. Raises ServerError."""
     with ExitStack() as stack:
         yield tuple(replace(arm, cluster=stack.enter_context(Cluster(arm.build, arm.name))) for arm in arms)
 
 
 def require_comparable(builds: Mapping[str, Build], *, allow_same_build: bool) -> None:
-    """Check the builds of arms, by arm. Raises BuildError where comparing them would say nothing."""
+    """Check the builds of arms. Raises BuildError if a comparison would be meaningless."""
     for (first, one), (second, other) in combinations(builds.items(), 2):
         if one.key == other.key and not allow_same_build:
             raise BuildError(
-                f"arms {first} and {second} are one build ({one.key}): nothing can differ; "
-                "name one series twice (--arm a=master --arm b=master) to test pgduel itself"
+                f"arms {first} and {second} are the same build ({one.key}), so nothing can differ; "
+                "to test pgduel itself, name a series twice (--arm a=master --arm b=master)"
             )
         if one.configure != other.configure:
             differing = ", ".join(sorted(set(one.configure) ^ set(other.configure)))
-            raise BuildError(f"arms {first} and {second} differ in configure flags: {differing}")
+            raise BuildError(
+                f"arms {first} and {second} differ in configure flags: {differing}; give them the same flavor"
+            )
 
 
 def require_same_initdb(arms: Sequence[Arm]) -> None:
-    """Check running arms. Raises ServerError where initdb set something differently."""
+    """Check running arms. Raises ServerError if initdb made different settings."""
     first, *others = arms
     expected = _initdb_settings(first)
     for arm in others:

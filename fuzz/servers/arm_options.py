@@ -1,4 +1,4 @@
-"""The options that name arms: what the user asked for, as it is stored with a campaign."""
+"""The options that select arms, as they are stored with a campaign."""
 
 import shlex
 from collections.abc import Sequence
@@ -17,12 +17,12 @@ from fuzz.servers.release import DEFAULT as DEFAULT_BASE
 from fuzz.servers.release import RELEASES
 from fuzz.servers.series import Series
 
-_ROOM = 6 << 30  # bytes that are there for three servers and what runs in them
+_ROOM = 6 << 30  # bytes of memory that three servers and their load need
 
 
 @dataclass(frozen=True, slots=True)
 class ArmOptions:
-    """Which arms the user asked for, in words that survive a change of directory."""
+    """The user's choice of arms, independent of the working directory."""
 
     base: str | None = None
     series: tuple[str, ...] = ()
@@ -43,13 +43,13 @@ class ArmOptions:
         flavor: str,
         manifest: Path | None = None,
     ) -> "ArmOptions":
-        """Return the options as the command line gave them, paths made absolute. Raises SourceError."""
+        """Return the options of the command line, with absolute paths. Raises SourceError."""
         if commits is not None and repo is None:
-            raise SourceError("--range needs the checkout it refers to: give --repo")
+            raise SourceError("--range needs a checkout; give --repo")
         if arms and (series or commits):
-            raise SourceError("give the series either with --arm or with --series and --range, not both")
+            raise SourceError("--arm excludes --series and --range; give the series with one of them")
         if manifest is not None and not (arms or series or commits):
-            raise SourceError("--manifest describes patches: give them with --series, --range or --arm")
+            raise SourceError("--manifest needs patches; give --series, --range or --arm")
         return cls(
             base=None if base is None else _absolute(base),
             series=tuple(_absolute(part) for each in series or () for part in each.split(",")),
@@ -61,7 +61,7 @@ class ArmOptions:
         )
 
     def command_line(self) -> str:
-        """Return the options as a command line has them, each after a space; nothing where all are the defaults."""
+        """Return the options as text of a command line, each after a space; empty if all have their defaults."""
         words: list[str] = []
         for each in fields(self):
             value = getattr(self, each.name)
@@ -71,14 +71,14 @@ class ArmOptions:
         return "".join(f" {shlex.quote(word)}" for word in words)
 
     def with_referee(self) -> "ArmOptions":
-        """Return all shipped arms where none is named: upstream is the third opinion, if memory allows for it."""
+        """Return all shipped arms if none is named: upstream is the third arm of a majority, if memory allows."""
         if self.arms or self.series or self.range or psutil.virtual_memory().available < _ROOM:
             return self
         return replace(self, arms=("master", "patched", "upstream"))
 
     @property
     def same_build_wanted(self) -> bool:
-        """Return whether the user named one series twice, which says that a build shall duel itself."""
+        """Return whether a series is named twice, so that a build is compared with itself."""
         named = [split_arm(arm)[1:] for arm in self.arms]
         return len(set(named)) < len(named)
 
@@ -107,14 +107,14 @@ class ArmOptions:
             return DEFAULT_BASE
         first, dots, last = self.range.partition("..")
         if not dots:
-            raise SourceError(f"--range {self.range} is no range of commits: give A..B")
-        failing = f"cannot find where {self.range} begins in {self.repo}"
+            raise SourceError(f"--range {self.range} is no range of commits; give A..B")
+        failing = f"cannot find the start of {self.range} in {self.repo}"
         begin = git.output("-C", self.repo, "merge-base", first, last.lstrip(".") or "HEAD", failing=failing)
         return f"{self.repo}@{begin.decode().strip()}"
 
 
 def _absolute(text: str) -> str:
-    """Return the text with an existing path at its start made absolute: PATH or CHECKOUT@REVISION."""
+    """Return the text with an absolute path if it starts with an existing one: PATH or CHECKOUT@REVISION."""
     if text in SHIPPED or text in RELEASES:
         return text
     path, at, revision = text.rpartition("@") if not Path(text).expanduser().exists() else (text, "", "")

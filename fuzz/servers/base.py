@@ -1,4 +1,4 @@
-"""Base: a PostgreSQL source tree, wherever it comes from, stored in git and known by its tree hash."""
+"""Base: a PostgreSQL source tree from any place, stored in git under its tree hash."""
 
 import bz2
 import gzip
@@ -21,7 +21,7 @@ from fuzz.servers.known_good import major_of
 from fuzz.servers.release import RELEASES, download
 
 _VERSION = re.compile(r"project\(\s*'postgresql'.*?version:\s*'([^']+)'", re.DOTALL)
-# Python decompresses, so that no program for it has to be installed.
+# Python decompresses, so no program for it is needed.
 _ARCHIVES: dict[str, Callable[..., Any]] = {
     ".tar": open,
     ".tar.gz": gzip.open,
@@ -34,9 +34,9 @@ _BUFFER = 1 << 20  # bytes
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """A source tree. `tree` is its git hash in the repository of trees; `sha256` is its archive's, or empty."""
+    """A source tree. `tree` is its git hash in the repository of trees. `sha256` is its archive's, or empty."""
 
-    name: str  # as the user gave it
+    name: str  # the user's name for it
     version: str  # 17.11, 18beta1, 19devel
     sha256: str
     tree: str
@@ -48,10 +48,10 @@ class Base:
 
 
 def resolve_base(spec: str, report: Report, *, refresh: bool = False) -> Base:
-    """Return the base that `spec` names, stored.
+    """Store and return the base that `spec` names.
 
-    `spec` is pg17 or pg18 (newest minor release; once downloaded it is kept, until `refresh`), a directory,
-    an archive, or CHECKOUT@REVISION. Raises SourceError.
+    `spec` is pg17 or pg18 (newest minor release; a download is kept until `refresh`), a directory, an archive, or
+    CHECKOUT@REVISION. Raises SourceError.
     """
     if spec in RELEASES:
         with workdir.locked(workdir.downloads() / spec):
@@ -68,14 +68,14 @@ def resolve_base(spec: str, report: Report, *, refresh: bool = False) -> Base:
         report(f"reading {revision} of {checkout}")
         return _checked(spec, git.import_revision(Path(checkout).expanduser(), revision))
     raise SourceError(
-        f"no source found for {spec!r}: give {', '.join(RELEASES)}, a directory, a .tar archive, or CHECKOUT@REVISION"
+        f"no source found for {spec!r}; give {', '.join(RELEASES)}, a directory, a .tar archive, or CHECKOUT@REVISION"
     )
 
 
 def _from_archive(name: str, archive: Path, report: Report) -> Base:
-    """Import an archive, or find it imported: the note of its hash is kept beside the repository of trees."""
+    """Return the base of an archive, imported on first use. A note beside the repository has its hash."""
     if not archive.name.endswith(tuple(_ARCHIVES)):
-        raise SourceError(f"{archive} is not an archive that can be unpacked ({', '.join(_ARCHIVES)})")
+        raise SourceError(f"cannot unpack {archive}; give one of the types {', '.join(_ARCHIVES)}")
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     note = git.repository() / "info" / f"archive-{digest}"
     with workdir.locked(note):
@@ -86,7 +86,7 @@ def _from_archive(name: str, archive: Path, report: Report) -> Base:
 
 
 def _unpacked(archive: Path, directory: Path) -> str:
-    """Return the tree of an archive's files, using a directory of that name, which a killed run may have left."""
+    """Return the tree of an archive's files. A killed run may have left `directory`."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir()
     _extract(archive, directory)
@@ -108,7 +108,7 @@ def _extract(archive: Path, directory: Path) -> None:
             with tar, decompress(archive, "rb") as content:
                 shutil.copyfileobj(content, tar.stdin or complaints, _BUFFER)
         except BrokenPipeError:
-            pass  # tar has ended, and says why
+            pass  # tar ended, and its message has the reason
         except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
             damage = str(error)
         complaints.seek(0)

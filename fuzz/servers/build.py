@@ -1,4 +1,4 @@
-"""Build: a tree compiled in a flavor and installed once, in a cache keyed by all that goes into it."""
+"""Build: a tree compiled in one flavor, installed once in a cache under a key of all its inputs."""
 
 import hashlib
 import os
@@ -19,7 +19,7 @@ from fuzz.servers.flavor import FLAVORS, Flavor
 from fuzz.servers.objects import workplace
 from fuzz.servers.processes import runs_from
 
-# Whatever is not named is off, so that a machine's libraries do not decide what is built.
+# All other features are off, so that the machine's libraries do not influence the build.
 _OPTIONS = (
     "-Dauto_features=disabled",
     "-Dicu=enabled",
@@ -27,13 +27,13 @@ _OPTIONS = (
     "-Dtap_tests=disabled",
     "-Ddocs=disabled",
 )
-_RECIPE = 3  # raise it when what a build contains changes
+_RECIPE = 3  # raise it when the content of builds changes
 _NOTE = "build.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """An installed build. `configure` is what must be equal for two builds to be compared."""
+    """An installed build. Only builds with equal `configure` are comparable."""
 
     key: str
     prefix: Path
@@ -49,7 +49,7 @@ class Build:
 
     @property
     def library_path(self) -> dict[str, str]:
-        """Return the environment in which isolationtester finds libpq: it lies too deep for a run path."""
+        """Return the environment in which isolationtester finds libpq, which its run path does not reach."""
         return {"LD_LIBRARY_PATH": str(self.prefix / "lib")}
 
 
@@ -61,7 +61,7 @@ class _Note:
     tree: str
     flavor: str
     configure: tuple[str, ...]
-    prefix: str  # where it was made: a copy elsewhere is no build
+    prefix: str  # its original place: a copy elsewhere is no build
     seconds: int = 0  # duration of the compilation
     cached: int = 0  # files from the compiler's cache
     compiled: int = 0  # other files
@@ -70,7 +70,7 @@ class _Note:
 def ensure_build(tree: str, flavor: Flavor, report: Report, *, label: str = "") -> Build:
     """Return the build of a tree, from the cache or by compiling it (minutes). Raises BuildError.
 
-    A build that was killed is made again. Object files of a similar tree, and ccache, make that fast.
+    A build that was killed starts again. Object files of a similar tree and ccache make that fast.
     """
     configure = _configure(flavor)
     home = _home(tree, configure)
@@ -84,7 +84,7 @@ def ensure_build(tree: str, flavor: Flavor, report: Report, *, label: str = "") 
         _compile(home, tree, flavor, configure, lambda line: report(f"compiling {name}: {line}"))
         made = _load(home)
     if made is None:
-        raise BuildError(f"the build in {home} disappeared while it was made")
+        raise BuildError(f"the build in {home} disappeared during the compilation; run the command again")
     return made
 
 
@@ -102,17 +102,19 @@ def _home(tree: str, configure: tuple[str, ...]) -> Path:
 
 
 def _clear(home: Path) -> None:
-    """Delete what a killed build left, and stop what still writes to it: we hold the lock, so it is nobody's.
+    """Delete the remains of a killed build, and stop its processes. The caller holds the lock, so no other uses them.
 
-    Raises BuildError for a link: what it leads to is somebody's.
+    Raises BuildError for a link, because its target belongs to somebody.
     """
     if home.is_symlink():
-        raise BuildError(f"{home} leads to {home.resolve()}, but builds work only where they were made: remove it")
+        raise BuildError(
+            f"{home} is a link to {home.resolve()}, but builds work only in their original place; remove it"
+        )
     shutil.rmtree(home, ignore_errors=True)
 
 
 def _load(home: Path) -> Build | None:
-    """Return the build in a directory, if it is complete and was made there."""
+    """Return the build in a directory, if it is complete and in its original place."""
     try:
         note = documents.loads((home / _NOTE).read_text(), _Note)
     except (OSError, UnicodeDecodeError, DocumentError):
@@ -148,9 +150,9 @@ def list_builds() -> tuple[Build, ...]:
 
 
 def prune_builds(keep: int = 0) -> tuple[Build, ...]:
-    """Delete all but the newest `keep` builds, object files, and whatever killed builds left. Returns those deleted.
+    """Delete all but the newest `keep` builds, object files, and remains of killed builds. Return the deleted builds.
 
-    Builds that are being made, or whose programs run, stay.
+    Builds in progress, and builds whose programs run, stay.
     """
     complete = list_builds()
     kept = {build.key for build in complete[len(complete) - keep :]} if keep else set()

@@ -1,4 +1,4 @@
-"""Cluster: one running server of a build, thrown away with its owner. The verbs are those of PostgreSQL's TAP tests."""
+"""Cluster: one running server of a build, deleted with its owner. Method names are those of PostgreSQL's TAP tests."""
 
 import os
 import shutil
@@ -27,7 +27,7 @@ from fuzz.servers.template import copy_template
 
 _PROBE = "pgduel_probe"
 _SOCKET_LIMIT = 107 - len("/.s.PGSQL.65535")
-_START_SECONDS = 120  # a sanitized server replays slowly
+_START_SECONDS = 120  # recovery of a sanitized server is slow
 _STOPS = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}
 _STOP_SECONDS = 20
 
@@ -47,9 +47,9 @@ class Cluster:
         directory: Path | None = None,
         socket_dir: Path | None = None,
     ) -> None:
-        """Make a cluster, in workdir.clusters() or another directory, without starting it.
+        """Create a cluster, in workdir.clusters() or another directory, without starting it.
 
-        Raises ServerError, StorageError. `settings` come on top of settings.FUZZING.
+        `settings` override settings.FUZZING. Raises ServerError, StorageError.
         """
         self.build = build
         self.name = name
@@ -62,7 +62,7 @@ class Cluster:
         self._home = self._owner.home
         self.data = self._home / "data"
         self.log = self._home / "log"
-        self.coverage = self._home / "coverage"  # profiles of a build that counts what it reaches
+        self.coverage = self._home / "coverage"  # profiles of a build in flavor coverage
         self.socket_dir = socket_dir or self._short_directory()
         with self._or_gone():
             self._init()
@@ -74,7 +74,7 @@ class Cluster:
 
     @contextmanager
     def _or_gone(self) -> Iterator[None]:
-        """Leave nothing of a server that cannot be made or started: it may be for lack of room."""
+        """Delete a server that cannot be created or started, because a lack of space may be the reason."""
         try:
             yield
         except BaseException:
@@ -110,7 +110,7 @@ class Cluster:
         self.append_conf(FUZZING | paths | {"port": str(self.port)} | self._settings)
 
     def append_conf(self, settings: dict[str, str]) -> None:
-        """Add settings to postgresql.conf; they hold from the next start on. Raises StorageError."""
+        """Add settings to postgresql.conf, effective from the next start. Raises StorageError."""
         self._write("postgresql.conf", lines(settings), mode="a")
 
     def _write(self, name: str, text: str, *, mode: str = "w") -> None:
@@ -120,21 +120,23 @@ class Cluster:
 
     @property
     def pid(self) -> int:
-        """Return the postmaster's process number. Raises ServerError if it was never started."""
+        """Return the postmaster's process ID. Raises ServerError if it was never started."""
         if self._process is None:
             raise ServerError(f"server {self.name} is not started")
         return self._process.pid
 
     @property
     def connect_kwargs(self) -> dict[str, str | int]:
-        """Return what psycopg.connect needs."""
+        """Return the arguments of psycopg.connect."""
         return {"host": str(self.socket_dir), "port": self.port, "user": "postgres", "dbname": "postgres"}
 
     def start(self) -> None:
         """Start the server and wait until it accepts connections. Raises ServerError."""
         if not (self.data / "PG_VERSION").exists():
-            raise ServerError(f"the data directory of server {self.name}, {self.data}, is gone: start anew")
-        kill_all_in(self.data)  # backends may outlive a killed postmaster, and would keep a new one from starting
+            raise ServerError(
+                f"the data directory of server {self.name}, {self.data}, is gone; start the command again"
+            )
+        kill_all_in(self.data)  # backends may outlive a killed postmaster, and would prevent the start of a new one
         offset = self.log_size()
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -161,7 +163,7 @@ class Cluster:
             time.sleep(0.02)
 
     def _ready(self) -> bool:
-        """Read the state that the postmaster notes on the last line of its file."""
+        """Return whether the last line of postmaster.pid has the state `ready`."""
         try:
             with self._account.file_access():
                 state = (self.data / "postmaster.pid").read_text().splitlines()
@@ -170,9 +172,9 @@ class Cluster:
         return len(state) > 7 and state[0] == str(self.pid) and state[7].strip() == "ready"
 
     def environment(self) -> dict[str, str]:
-        """Return the environment for this build's programs: of the caller's nothing but PATH."""
+        """Return the environment for this build's programs, with the caller's PATH and nothing else of the caller."""
         plain = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
-        plain |= {"PGHOST": str(self.socket_dir), "PGUSER": "postgres"}  # where foreign servers lead that don't say it
+        plain |= {"PGHOST": str(self.socket_dir), "PGUSER": "postgres"}  # defaults of foreign servers
         plain |= self.build.flavor.environment
         return plain | ({PROFILE_FILE: str(self.coverage / PROFILES)} if PROFILE_FILE in plain else {})
 
@@ -181,7 +183,7 @@ class Cluster:
     ) -> subprocess.CompletedProcess[str]:
         """Run one of the build's programs as the server's user, whatever its exit code.
 
-        `variables` come on top of the environment.
+        `variables` override the environment.
         """
         return subprocess.run(
             [program, *arguments],
@@ -195,7 +197,7 @@ class Cluster:
         )
 
     def stop(self, mode: str = "fast") -> None:
-        """Stop the server, surely: politely, then at once, then by killing all of its processes."""
+        """Stop the server in any case: in the given mode, then at once, then by killing all of its processes."""
         if self._process is not None:
             self._count_cpu()
             for sign in (_STOPS[mode], signal.SIGQUIT):
@@ -209,7 +211,7 @@ class Cluster:
             if self._process is not None:
                 self._process.wait(seconds)
         except subprocess.TimeoutExpired:
-            return  # the caller has something stronger
+            return  # the caller tries a stronger mode
 
     def _sweep(self) -> None:
         kill_all_in(self.data)
@@ -222,16 +224,16 @@ class Cluster:
         self._sweep()
 
     def restart(self, mode: str = "fast") -> None:
-        """Stop and start again. Raises ServerError."""
+        """Stop the server and start it again. Raises ServerError."""
         self.stop(mode)
         self.start()
 
     def alive(self) -> bool:
-        """Tell whether the postmaster runs. Works in forked processes too."""
+        """Return whether the postmaster runs, in forked processes too."""
         return self._process is not None and runs_in(self._process.pid, self.data)
 
     def destroy(self) -> None:
-        """Stop at once and delete everything."""
+        """Stop the server at once and delete everything."""
         self.stop("immediate")
         remove_segment_of(self.data)
         owners.release(self._owner)
@@ -243,7 +245,7 @@ class Cluster:
         self._spent += cpu_seconds_in(self.data)
 
     def cpu_seconds(self) -> float:
-        """Return the user and system time of all processes of this server so far, over restarts."""
+        """Return the user and system time of all processes of this server so far, including earlier starts."""
         return self._spent + (cpu_seconds_in(self.data) if self._process is not None else 0.0)
 
     def log_size(self) -> int:
@@ -251,7 +253,7 @@ class Cluster:
         return self.log.stat().st_size if self.log.exists() else 0
 
     def log_since(self, offset: int) -> str:
-        """Return what the server logged (and its processes wrote to stderr) after an offset in bytes."""
+        """Return the server's log, with stderr of its processes, from an offset in bytes."""
         if not self.log.exists():
             return ""
         with self.log.open("rb") as log:

@@ -1,6 +1,6 @@
-"""Compiling a source tree with meson, ninja and ccache, so that equal files compile once for all builds.
+"""Compilation of a source tree with meson, ninja and ccache. Equal files compile once for all builds.
 
-All programs run as the account of servers: a patch may change build scripts, which must not get root's rights.
+All programs run as the account of servers, because a patch may change build scripts, which must not run as root.
 """
 
 import os
@@ -25,17 +25,17 @@ from fuzz.servers.objects import Workplace
 _TOOLS = ("meson", "ninja", "ccache", "bison", "flex", "perl", "pkg-config")
 _STATISTICS = "build/ccache.log"
 _PROGRESS = re.compile(r"^\[(\d+)/(\d+)\]")
-_ERRORS = ("error:", "undefined reference", "ERROR:", "FAILED:", "fatal:")  # the most telling first
-_MESON_FAILED = "ninja: error: rebuilding 'build.ninja'"  # meson says why
+_ERRORS = ("error:", "undefined reference", "ERROR:", "FAILED:", "fatal:")  # the most informative first
+_MESON_FAILED = "ninja: error: rebuilding 'build.ninja'"  # meson's output has the reason
 _NO_SPACE = "No space left on device"
-_KEPT_VARIABLES = ("PATH",)  # not CFLAGS and the like: the key does not know them
+_KEPT_VARIABLES = ("PATH",)  # not CFLAGS and the like, which are not part of the key
 # Of programs in bin, and of libraries in lib/postgresql, to lib. All of it is in the installation.
 _RUN_PATH = "-Wl,-rpath,$ORIGIN/../lib:$ORIGIN/.."
 
 
 @cache
 def compiler_version(compiler: str) -> str:
-    """Return a compiler's name and version. Raises BuildError, naming all tools that are missing."""
+    """Return a compiler's name and version. Raises BuildError with the names of all missing tools."""
     missing = [tool for tool in (compiler, *_TOOLS) if not shutil.which(tool)]
     if missing:
         raise BuildError(
@@ -47,8 +47,8 @@ def compiler_version(compiler: str) -> str:
 def meson_build(place: Workplace, home: Path, options: Sequence[str], flavor: Flavor, report: Report) -> str:
     """Compile a workplace's source and install it into home/install; return PostgreSQL's version. Raises BuildError.
 
-    All paths in compile lines are relative to the build directory, so that ccache finds equal files anywhere. Installed
-    files contain no path of `home`: programs find each other from where they are.
+    All paths in compiler commands are relative to the build directory, so that ccache finds equal files anywhere.
+    Installed files contain no path of `home`: programs find each other by relative paths.
     """
     account = server_account()
     account.require_entry(home)
@@ -75,14 +75,14 @@ def meson_build(place: Workplace, home: Path, options: Sequence[str], flavor: Fl
         **account.options(),
     )
     if shown.returncode:
-        raise BuildError(f"the server just built does not run: {first_line(shown.stderr)}")
+        raise BuildError(f"the new server does not run: {first_line(shown.stderr)}")
     return shown.stdout.split()[-1]
 
 
 def compile_file(command: list[str], product: Path) -> subprocess.CompletedProcess[str]:
-    """Run a compiler as the account of servers; if it succeeds, put what it made in the place of `product`.
+    """Run a compiler as the account of servers; if it succeeds, move its output to `product`.
 
-    `-o` is added to the command. The account needs a directory that it may write to, and root must not write there.
+    `-o` is added to the command. The account needs a writable directory, and root must not write there.
     """
     account = server_account()
     with tempfile.TemporaryDirectory(prefix="compiling-", dir=product.parent) as directory:
@@ -100,9 +100,9 @@ def compile_file(command: list[str], product: Path) -> subprocess.CompletedProce
 
 
 def compiled_files(place: Workplace) -> tuple[int, int]:
-    """Return how many files of a build came from the compiler's cache, and how many were compiled.
+    """Return the number of files from the compiler's cache, and the number of compiled files, of a build.
 
-    Ends the count: builds that start from these object files do not go on with it.
+    This ends the count: builds that start from these object files do not continue it.
     """
     statistics = place.home / _STATISTICS
     try:
@@ -115,7 +115,7 @@ def compiled_files(place: Workplace) -> tuple[int, int]:
 
 
 def _compiler_cache(account: Account) -> Path:
-    """Return ccache's directory, which is the account's: made anew if another account made it."""
+    """Return ccache's directory, which belongs to the account. One of another account is replaced."""
     path = workdir.compiler_cache()
     with FileLock(f"{path}.lock"):
         if path.stat().st_uid != account.uid:
@@ -130,10 +130,10 @@ def _environment(place: Path, home: Path, flavor: Flavor, account: Account) -> d
         "CCACHE_DIR": str(_compiler_cache(account)),
         "CCACHE_BASEDIR": str(place),
         "CCACHE_NOHASHDIR": "1",
-        "CCACHE_DEPEND": "1",  # included files are those that the compiler names: it need not preprocess twice
+        "CCACHE_DEPEND": "1",  # the compiler lists included files, so ccache need not preprocess
         "CCACHE_MAXSIZE": "5G",
         "CCACHE_STATSLOG": str(place / _STATISTICS),
-        # Sources are unpacked afresh for each build: all headers are newer than ccache likes.
+        # Sources are unpacked for each build, so ccache would reject all headers as too new.
         "CCACHE_SLOPPINESS": "include_file_mtime,include_file_ctime",
     }
     own = {"HOME": str(place / "build"), "CC": f"ccache {flavor.compiler}", "DESTDIR": str(home), "LC_ALL": "C"}
@@ -141,7 +141,7 @@ def _environment(place: Path, home: Path, flavor: Flavor, account: Account) -> d
 
 
 def _run(command: Sequence[str], place: Path, environment: Mapping[str, str], log: Path, report: Report) -> None:
-    """Run one step as the account of servers, its output into the log, its progress to `report`."""
+    """Run one step as the account of servers, with its output in the log and its progress in `report`."""
     with (
         log.open("a") as output,
         subprocess.Popen(
@@ -159,7 +159,7 @@ def _run(command: Sequence[str], place: Path, environment: Mapping[str, str], lo
         output.write(f"$ {' '.join(command)}\n")
         try:
             _follow(process.stdout or (), output, report)
-        except BaseException:  # asked to end: so must the compilers
+        except BaseException:  # on an interrupt, the compilers must end too
             process.terminate()
             raise
     if process.returncode:
@@ -167,7 +167,7 @@ def _run(command: Sequence[str], place: Path, environment: Mapping[str, str], lo
 
 
 def _follow(lines: Iterable[str], output: IO[str], report: Report) -> None:
-    """Copy lines into the log, and report the share done in steps of 5%."""
+    """Copy lines to the log, and report the progress in steps of 5%."""
     shown = -1
     for line in lines:
         output.write(line)
@@ -184,4 +184,4 @@ def _why(tool: str, log: Path) -> str:
     lines = [line for line in text.splitlines() if not line.startswith(_MESON_FAILED)]
     telling = (line for sign in _ERRORS for line in lines if sign in line)
     first = next(telling, f"{tool} failed")
-    return f"the source does not compile: {first.strip()} (all of it: {log})"
+    return f"the source does not compile: {first.strip()}; see {log}"

@@ -1,4 +1,4 @@
-"""Coverage: how much of the server's C was reached, as the profiles of a build in flavor `coverage` tell."""
+"""Coverage: the reached lines and branches of the server's C, from profiles of a build in flavor `coverage`."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ from fuzz import workdir
 from fuzz.errors import ServerError, first_line
 from fuzz.servers.account import server_account
 
-# One file for each program and library, which all of its processes count in as they run.
+# One file per program and library, in which all of its processes count while they run.
 PROFILES: Final = "%m%c.profraw"
 _MERGE: Final = "llvm-profdata-19"
 _EXPORT: Final = "llvm-cov-19"
@@ -20,7 +20,7 @@ _EXPORT: Final = "llvm-cov-19"
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """How many lines and branches of some files there are, and were reached; a condition has two branches."""
+    """Numbers of lines and branches of some files, and of those reached. A condition has two branches."""
 
     lines: int
     lines_reached: int
@@ -29,9 +29,9 @@ class Covered:
 
 
 def covered(program: Path, profiles: Path, directories: Sequence[str]) -> dict[str, Covered]:
-    """Return what was covered of each directory of the source tree by a program. Raises ServerError.
+    """Return the coverage of each source directory by a program. Raises ServerError.
 
-    `profiles` is a directory with what its processes counted, who may still run.
+    `profiles` is the directory with the counts of its processes, which may still run.
     """
     account = server_account()
     with tempfile.TemporaryDirectory(prefix="pgduel-coverage-") as directory:
@@ -58,12 +58,10 @@ def _summed(summaries: Sequence[Any]) -> Covered:
 
 def _output(tool: str, *arguments: str | Path) -> str:
     try:
-        options = server_account().options()  # these tools read what patched programs wrote
+        options = server_account().options()  # these tools read files of patched programs
         done = subprocess.run([tool, *arguments], capture_output=True, text=True, **options)
     except FileNotFoundError as error:
-        raise ServerError(
-            f"coverage cannot be read without {tool}: run {workdir.COMMAND} doctor to see what to install"
-        ) from error
+        raise ServerError(f"cannot read coverage without {tool}; see {workdir.COMMAND} doctor") from error
     if done.returncode:
-        raise ServerError(f"coverage cannot be read: {first_line(done.stderr)}")
+        raise ServerError(f"cannot read coverage: {first_line(done.stderr)}")
     return done.stdout

@@ -1,4 +1,4 @@
-"""Doctor: what is there, what is missing, what to do. Standard library only: it must run where nothing is set up."""
+"""Doctor: requirements that are met and missing, with remedies. Standard library only, as it must run before set-up."""
 
 import json
 import os
@@ -17,16 +17,16 @@ _DISK = 6 << 30  # two arms in two flavors, the compiler cache and a campaign
 
 
 class State(StrEnum):
-    """How it stands with one thing that pgduel needs."""
+    """States of a requirement."""
 
     OK = "ok"
-    NOTE = "note"  # works, or will after set-up
+    NOTE = "note"  # met, or met after set-up
     MISSING = "missing"
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that pgduel needs, and what to do about it."""
+    """A requirement, its state and its remedy."""
 
     name: str
     state: State
@@ -46,14 +46,14 @@ def _packages() -> Check:
         "packages",
         State.MISSING if needed else State.NOTE,
         f"{len(absent)} of {len(packages.PACKAGES)} missing{purpose}",
-        f"./pgduel installs them where it may become root; otherwise, {line}" if workdir.IS_CHECKOUT else line,
+        f"./pgduel installs them if it can become root; otherwise, {line}" if workdir.IS_CHECKOUT else line,
         tuple(f"{package.name}: {package.reason}" for package in absent),
     )
 
 
 def _compiler() -> Check:
     if not shutil.which("gcc"):
-        return Check("compiler", State.MISSING, "no gcc", "it comes with the packages above")
+        return Check("compiler", State.MISSING, "no gcc", "install the packages above")
     version = subprocess.run(["gcc", "--version"], capture_output=True, text=True).stdout.partition("\n")[0]
     return Check("compiler", State.OK, version)
 
@@ -65,13 +65,13 @@ def _python() -> Check:
     directory = environment.environment_directory()
     if environment.is_complete(directory):
         return Check("python", State.OK, f"{version}, packages in {directory}")
-    return Check("python", State.NOTE, f"{version}, packages not installed yet", "any command but this installs them")
+    return Check("python", State.NOTE, f"{version}, packages not installed yet", "any other command installs them")
 
 
 def _cache() -> Check:
     root = workdir.root()
     if not os.access(root, os.W_OK):
-        return Check("cache", State.MISSING, f"{root} is not writable", "set PGDUEL_HOME to a directory you may use")
+        return Check("cache", State.MISSING, f"{root} is not writable", "set PGDUEL_HOME to a writable directory")
     free = shutil.disk_usage(root).free
     found = f"{root}, {free >> 30} GB free"
     if free < _DISK:
@@ -86,7 +86,7 @@ def _server_data() -> Check:
     place = workdir.clusters()
     found = f"{place}, {shutil.disk_usage(place).free >> 30} GB free"
     if place == workdir.clusters_on_disk():
-        remedy = f"cases run faster in memory: give {memory} 8 GB (a container: --shm-size 8g), and set no PGDUEL_HOME"
+        remedy = f"for faster cases, give {memory} 8 GB (in a container: --shm-size 8g), and do not set PGDUEL_HOME"
         return Check("server data", State.NOTE, found, remedy)
     return Check("server data", State.OK, found)
 
@@ -99,17 +99,15 @@ def _server_user() -> Check:
         pwd.getpwnam(name)
     except KeyError:
         if "PGDUEL_USER" in os.environ:
-            return Check("server user", State.MISSING, f"no user {name}", "let PGDUEL_USER name an ordinary user")
-        return Check("server user", State.NOTE, f"{name}, not there yet", "the first server start makes it")
+            return Check("server user", State.MISSING, f"no user {name}", "set PGDUEL_USER to an ordinary user")
+        return Check("server user", State.NOTE, f"{name}, does not exist yet", "the first start of a server creates it")
     return Check("server user", State.OK, name)
 
 
 def _builds() -> Check:
     notes = [json.loads(note.read_text()) for note in sorted(workdir.builds().glob("*/build.json"))]
     if not notes:
-        return Check(
-            "builds", State.NOTE, "none yet", f"{workdir.COMMAND} fuzz makes those that it needs, in some minutes"
-        )
+        return Check("builds", State.NOTE, "none yet", f"{workdir.COMMAND} fuzz compiles its builds in some minutes")
     found = ", ".join(f"{note['version']} {note['flavor']} {note['tree'][:8]}" for note in notes)
     return Check("builds", State.OK, f"{len(notes)}: {found}")
 
@@ -126,12 +124,14 @@ CHECKS: tuple[Callable[[], Check], ...] = (
 
 
 def examine() -> tuple[Check, ...]:
-    """Look at everything, change nothing but for making the cache's directory. Raises PgduelError if that fails."""
+    """Return all checks. They change nothing except that they create the cache's directory. Raises PgduelError if they
+    cannot.
+    """
     return tuple(check() for check in CHECKS)
 
 
 def describe(check: Check) -> tuple[str, ...]:
-    """Return a check as lines for people."""
+    """Return a check as lines of text."""
     remedy = (f"{'':10}-> {check.remedy}",) if check.remedy else ()
     return (f"{check.state:8}{check.name}: {check.found}", *(f"{'':10}{line}" for line in check.details), *remedy)
 
@@ -142,7 +142,7 @@ def exit_code(checks: Iterable[Check]) -> int:
 
 
 def main() -> int:
-    """Print what was found, where the command line cannot run yet; return the exit code."""
+    """Print the checks on machines where the command line cannot run yet; return the exit code."""
     checks = examine()
     for check in checks:
         for line in describe(check):

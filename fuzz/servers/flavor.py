@@ -1,4 +1,4 @@
-"""Flavors: how a tree is compiled, and what its programs need in their environment."""
+"""Flavors: ways to compile a tree, with the environment of the programs."""
 
 from dataclasses import dataclass, field
 
@@ -6,21 +6,21 @@ from fuzz.errors import BuildError
 
 DEFAULT_FLAVOR = "assert"
 _CHECKED = ("-Dbuildtype=debugoptimized", "-Dcassert=true")
-PROFILE_FILE = "LLVM_PROFILE_FILE"  # where a program that counts its coverage does so
+PROFILE_FILE = "LLVM_PROFILE_FILE"  # file in which a program counts its coverage
 _SANITIZERS = "-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -fno-var-tracking"
 
 
 @dataclass(frozen=True, slots=True)
 class Flavor:
-    """One way to compile. All flavors share the options of build.py; these come on top."""
+    """One way to compile. Its options are added to those of build.py, which all flavors share."""
 
     name: str
     purpose: str
-    options: tuple[str, ...]  # of meson setup
-    compiler_flags: str = ""  # for C and for the linker, of the server and of our modules
+    options: tuple[str, ...]  # options of meson setup
+    compiler_flags: str = ""  # for compiler and linker, of the server and of pgduel's modules
     compiler: str = "gcc"
-    environment: dict[str, str] = field(default_factory=dict)  # of every program of the build
-    space: int = 1 << 30  # bytes that a build needs on disk while it is made
+    environment: dict[str, str] = field(default_factory=dict)  # for each program of the build
+    space: int = 1 << 30  # bytes on disk during the compilation
 
 
 FLAVORS = {
@@ -28,10 +28,10 @@ FLAVORS = {
     for flavor in (
         Flavor(
             "release",
-            "optimized as users run it, but keeping freed memory; for benchmarks",
+            "optimized as users run it, but without returning freed memory; for benchmarks",
             ("-Dbuildtype=release", "-Doptimization=2"),
-            # glibc gives freed memory back to the kernel or keeps it, as it happens to lie: a third of the time of
-            # planning a large query may go into page faults in one session, and none in the next. Here it's kept.
+            # glibc returns freed memory to the kernel or keeps it, depending on its position: a third of the time of
+            # planning a large query may go into page faults in one session, and none in the next. Here it keeps it.
             environment={"MALLOC_TRIM_THRESHOLD_": str(8 << 30), "MALLOC_MMAP_THRESHOLD_": str(32 << 20)},
         ),
         Flavor(DEFAULT_FLAVOR, "optimized, with assertions and symbols; the default for fuzzing", _CHECKED),
@@ -41,8 +41,8 @@ FLAVORS = {
             (*_CHECKED, "-Doptimization=1"),
             _SANITIZERS,
             environment={
-                # PostgreSQL frees little before it exits, so leaks say nothing. A fake stack would upset its own
-                # check of stack depth. abort_on_error makes a report a crash, which the postmaster logs.
+                # PostgreSQL frees little before it exits, so leak reports are useless. A fake stack would break its own
+                # check of stack depth. abort_on_error turns a report into a crash, which the postmaster logs.
                 "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:print_stacktrace=1:detect_stack_use_after_return=0",
                 "UBSAN_OPTIONS": "print_stacktrace=1:abort_on_error=1",
             },
@@ -50,19 +50,19 @@ FLAVORS = {
         ),
         Flavor(
             "coverage",
-            "with assertions, counting which lines and branches are reached (by clang)",
+            "with assertions, counting the reached lines and branches (by clang)",
             _CHECKED,
-            # Counters may be moved, and so shared by all processes: a backend need not write them when it exits.
+            # Relocatable counters can be shared by all processes, so a backend need not write them when it exits.
             "-fprofile-instr-generate -fcoverage-mapping -mllvm -runtime-counter-relocation",
             "clang-19",
-            {PROFILE_FILE: "/dev/null"},  # a cluster has its servers count; what others do is of no interest
+            {PROFILE_FILE: "/dev/null"},  # a cluster sets a file for its servers; other programs do not count
         ),
     )
 }
 
 
 def flavor_named(name: str) -> Flavor:
-    """Return one flavor. Raises BuildError, naming those there are."""
+    """Return a flavor by its name. Raises BuildError with the existing names."""
     if name not in FLAVORS:
         raise BuildError(f"no flavor is called {name!r}; give one of {', '.join(FLAVORS)}")
     return FLAVORS[name]

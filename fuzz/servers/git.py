@@ -1,4 +1,4 @@
-"""git as plumbing: one bare repository holds every tree; user configuration and attributes do not touch it."""
+"""git as storage: one bare repository has all trees. User configuration and attributes do not affect it."""
 
 import errno
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 from fuzz import workdir
 from fuzz.errors import BuildError, SourceError, first_line
 
-# Trees must come out as they went in, whatever .gitattributes they contain; this file has the last word.
+# Trees must come out unchanged, whatever .gitattributes they contain; this file takes precedence.
 _ATTRIBUTES = "* -text -eol -ident -filter -working-tree-encoding -export-ignore -export-subst\n"
 
 _SETTINGS = {
@@ -20,8 +20,8 @@ _SETTINGS = {
     "core.excludesFile": "/dev/null",
     "core.fsyncMethod": "batch",
     "core.compression": "1",
-    "gc.auto": "0",  # nothing refers to the trees, so nothing may collect them
-    "safe.directory": "*",  # root may read a user's checkout, so nothing that its configuration names may run
+    "gc.auto": "0",  # there are no references to trees, so they must not be collected
+    "safe.directory": "*",  # root may read a user's checkout, but must not run programs that its configuration names
     "core.fsmonitor": "false",
     "core.hooksPath": "/dev/null",
     "diff.external": "",
@@ -29,7 +29,7 @@ _SETTINGS = {
 
 
 def environment(index: Path | None = None) -> dict[str, str]:
-    """Return an environment in which git sees no user configuration, and `index` as its index."""
+    """Return an environment that hides user configuration from git, with `index` as git's index."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     settings: dict[str, str] = {"GIT_CONFIG_COUNT": str(len(_SETTINGS))}
     for position, (key, value) in enumerate(_SETTINGS.items()):
@@ -43,7 +43,7 @@ def environment(index: Path | None = None) -> dict[str, str]:
 def run(
     *arguments: str | Path, index: Path | None = None, stdin: bytes = b"", cwd: Path | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run git, whatever its exit code. Raises SourceError where git itself is missing."""
+    """Run git, whatever its exit code. Raises SourceError if git is not installed."""
     try:
         return subprocess.run(
             ["git", *map(str, arguments)], env=environment(index), input=stdin, capture_output=True, cwd=cwd
@@ -55,7 +55,7 @@ def run(
 def output(
     *arguments: str | Path, index: Path | None = None, stdin: bytes = b"", cwd: Path | None = None, failing: str
 ) -> bytes:
-    """Return what git prints. Raises SourceError: `failing`, and git's first line of complaint."""
+    """Return git's output. Raises SourceError with `failing` and the first line of git's error."""
     done = run(*arguments, index=index, stdin=stdin, cwd=cwd)
     if done.returncode:
         raise SourceError(f"{failing}: {first_line(done.stderr.decode(errors='replace'))}")
@@ -63,12 +63,12 @@ def output(
 
 
 def repository() -> Path:
-    """Return the repository of trees, made on first use."""
+    """Return the repository of trees, which is created on first use."""
     path = workdir.trees()
     if (path / "info" / "attributes").exists():
         return path
     with workdir.locked(path):
-        output("init", "--quiet", "--bare", path, failing=f"cannot make {path}")
+        output("init", "--quiet", "--bare", path, failing=f"cannot create {path}")
         (path / "info").mkdir(exist_ok=True)
         (path / "info" / "attributes").write_text(_ATTRIBUTES)
     return path
@@ -76,7 +76,7 @@ def repository() -> Path:
 
 @contextmanager
 def temporary_index(tree: str | None = None) -> Iterator[Path]:
-    """Yield the name of an index that holds `tree`, or nothing."""
+    """Yield the name of an index with `tree`, or of an empty one."""
     with tempfile.TemporaryDirectory(prefix="pgduel-index-") as directory:
         index = Path(directory) / "index"
         if tree is not None:
@@ -85,15 +85,15 @@ def temporary_index(tree: str | None = None) -> Iterator[Path]:
 
 
 def write_tree(index: Path) -> str:
-    """Return the tree that the index holds, stored."""
+    """Store the index as a tree, and return its hash."""
     return output("--git-dir", repository(), "write-tree", index=index, failing="cannot store a tree").decode().strip()
 
 
 def import_directory(directory: Path) -> str:
-    """Store a directory's files and return their tree. In a git checkout, ignored files do not count."""
+    """Store a directory's files and return their tree. In a git checkout, ignored files are left out."""
     force: Sequence[str] = () if (directory / ".git").exists() else ("--force",)
     with temporary_index() as index:
-        # Large files go straight into one pack: if all are large, that is less work than a file for each.
+        # Large files go into one pack. If all count as large, that is faster than a file for each object.
         where = ("-c", "core.bigFileThreshold=1", "--git-dir", repository(), "--work-tree", directory)
         output(*where, "add", "--all", *force, ".", index=index, cwd=directory, failing=f"cannot read {directory}")
         return write_tree(index)
@@ -107,20 +107,25 @@ def import_revision(checkout: Path, revision: str) -> str:
     )  # fmt: skip
     objects = output("-C", checkout, "rev-list", "--objects", named.decode().strip(), failing=f"cannot read {checkout}")
     names = b"".join(line.split(b" ")[0] + b"\n" for line in objects.splitlines())
-    plain = ("pack-objects", "-q", "--window=0", "--stdout")  # to look for deltas takes longer than to write them all
+    plain = (
+        "pack-objects",
+        "-q",
+        "--window=0",
+        "--stdout",
+    )  # searching for deltas takes longer than writing all objects
     pack = output("-C", checkout, *plain, stdin=names, failing=f"cannot read {checkout}")
     output("--git-dir", repository(), "index-pack", "--stdin", stdin=pack, failing=f"cannot copy {revision}")
     return named.decode().strip()
 
 
 def show(tree: str, path: str) -> str | None:
-    """Return the text of a file in a stored tree, or None where there is none."""
+    """Return the text of a file in a stored tree, or None if it does not exist."""
     done = run("--git-dir", repository(), "cat-file", "blob", f"{tree}:{path}")
     return None if done.returncode else done.stdout.decode(errors="replace")
 
 
 def extract(tree: str, directory: Path, *paths: str) -> None:
-    """Write a stored tree (or only some paths of it) into a directory. Raises SourceError, BuildError (no space)."""
+    """Write a stored tree, or only some paths of it, into a directory. Raises SourceError, BuildError (no space)."""
     archive = subprocess.Popen(
         ["git", "--git-dir", str(repository()), "archive", tree, *paths], env=environment(), stdout=subprocess.PIPE
     )

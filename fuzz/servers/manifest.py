@@ -1,6 +1,6 @@
-"""Manifest: a TOML file that describes the features of a series' patches, and which patches keep plans.
+"""Manifest: a TOML file that describes the features of a series, and the patches that keep plans.
 
-docs/manifest.md has the keys. It stands beside the patches as `manifest.toml`, or --manifest names it.
+docs/manifest.md has the keys. The file is `manifest.toml` beside the patches, or the value of --manifest.
 """
 
 import re
@@ -15,14 +15,14 @@ from oracles.model.feature import JOIN_TYPES, Branch, Feature, Formula, Invarian
 
 FILE: Final = "manifest.toml"
 _NAME: Final = re.compile(r"[a-z]\w*")
-_SHOWN: Final = 60  # characters of a wrong value
+_SHOWN: Final = 60  # characters of a wrong value in a message
 Made = TypeVar("Made")
 Default = TypeVar("Default")
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The features of a series, and the plan-neutral patches by parts of their names."""
+    """The features of a series, and its plan-neutral patches as parts of their names."""
 
     path: Path
     features: tuple[Feature, ...] = ()
@@ -30,11 +30,11 @@ class Manifest:
     all_plan_neutral: bool = False
 
     def is_plan_neutral(self, patch: str) -> bool:
-        """Return whether it declares the patch of this name plan-neutral."""
+        """Return whether the manifest declares a patch plan-neutral."""
         return self.all_plan_neutral or any(part in patch for part in self.plan_neutral)
 
     def require_patches(self, *patches: Iterable[str]) -> None:
-        """Raise SourceError where a part fits two names of one series' patches, or none at all."""
+        """Raise SourceError if a part fits two patches of one series, or none of any."""
         series = [sorted(names) for names in patches]
         for part in self.plan_neutral:
             fitting = [[name for name in names if part in name] for names in series]
@@ -47,7 +47,7 @@ class Manifest:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Read a manifest. Raises SourceError: the file, the key, what is wrong and what to write."""
+    """Read a manifest. Raises SourceError with the file, the key, the fault and the remedy."""
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -66,18 +66,18 @@ def read_manifest(path: Path) -> Manifest:
 
 @dataclass(slots=True)
 class _Table:
-    """A table of the file, whose keys are taken one by one; `done` refuses those that are left.
+    """A table of the file. Its keys are read one by one; `done` refuses the others.
 
-    Readers of values raise TypeError where a value is not what is wanted, ValueError with a text where that says more.
+    Readers of values raise TypeError for a value of a wrong kind, or ValueError with a text that tells more.
     """
 
     path: Path
-    key: str  # of the table itself, with a dot at its end
+    key: str  # the table's own key, with a dot at its end
     data: dict[str, Any]
     taken: list[str] = field(default_factory=list)
 
     def require(self, key: str, read: Callable[[Any], Made], wanted: str) -> Made:
-        """Return the value of a key that must be there."""
+        """Return the value of a required key."""
         self.taken.append(key)
         if key not in self.data:
             raise self.wrong(key, f"is missing; write {wanted}")
@@ -102,13 +102,13 @@ class _Table:
         return re.sub(r"\[\d+\]", "", self.key) + key
 
     def done(self) -> None:
-        """Raise SourceError where a key is left."""
+        """Raise SourceError if the table has another key."""
         for key in self.data:
             if key not in self.taken:
-                raise self.wrong(key, f"is no key here; there are: {', '.join(self.taken)}")
+                raise self.wrong(key, f"is no key here; give one of {', '.join(self.taken)}")
 
     def wrong(self, key: str, what: str) -> SourceError:
-        """Return the error that names file and key."""
+        """Return the error with file and key."""
         return SourceError(f"{self.path}: {self.key}{key}: {what}")
 
 
@@ -157,7 +157,7 @@ def _invariant(table: _Table) -> Invariant:
 def _require_distinct(path: Path, key: str, names: Sequence[str]) -> None:
     for name in names:
         if names.count(name) > 1:
-            raise SourceError(f"{path}: {key}: two are called {name!r}; give each a name of its own")
+            raise SourceError(f"{path}: {key}: two have the name {name!r}; give each its own name")
 
 
 def _shown(value: Any) -> str:

@@ -1,6 +1,6 @@
 """Memory limit: a control group for one server, whose cached files count as its memory.
 
-What the server writes to temporary files has to go to the disk then, and be read from there again.
+So the server's temporary files must go to the disk, and must be read from there again.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from typing import Final
 
 from fuzz.errors import ServerError
 
-# Where groups are made, and the file that takes the limit in bytes: of the first and of the second version.
+# Directory of groups, and file of the limit in bytes: for control groups of version 1 and 2.
 _HIERARCHIES: Final = (
     (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"),
     (Path("/sys/fs/cgroup"), "memory.max"),
@@ -19,10 +19,10 @@ _HIERARCHIES: Final = (
 
 @contextmanager
 def memory_limited(pid: int, megabytes: int) -> Iterator[None]:
-    """Limit a process and those that it starts from now on. Raises ServerError where that is not allowed."""
+    """Limit the memory of a process and its future child processes. Raises ServerError if that is not permitted."""
     top, file = next(((top, file) for top, file in _HIERARCHIES if _controls_memory(top, file)), (None, ""))
     if top is None:
-        raise ServerError("memory cannot be limited: no control groups for memory in /sys/fs/cgroup")
+        raise ServerError("cannot limit memory: no control groups for memory in /sys/fs/cgroup; leave the option out")
     group = top / f"pgduel-{pid}"
     home = _group_of(top, pid)
     try:
@@ -33,7 +33,7 @@ def memory_limited(pid: int, megabytes: int) -> Iterator[None]:
         with suppress(OSError):
             group.rmdir()
         raise ServerError(
-            f"memory cannot be limited: {error.strerror} for {error.filename or group}; be root"
+            f"cannot limit memory: {error.strerror} for {error.filename or group}; run pgduel as root"
         ) from error
     try:
         yield
@@ -42,21 +42,21 @@ def memory_limited(pid: int, megabytes: int) -> Iterator[None]:
 
 
 def _controls_memory(top: Path, file: str) -> bool:
-    controllers = top / "cgroup.controllers"  # of the second version only
+    controllers = top / "cgroup.controllers"  # version 2 only
     return "memory" in controllers.read_text().split() if controllers.exists() else (top / file).exists()
 
 
 def _group_of(top: Path, pid: int) -> Path:
-    """Return the group that a process is in: its line is N:memory:/PATH, or 0::/PATH in the second version."""
+    """Return the group of a process, from its line N:memory:/PATH, or 0::/PATH in version 2."""
     lines = [line.split(":", 2) for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines()]
     wanted = "memory" if top.name == "memory" else ""
     return next((top / path.lstrip("/") for _, name, path in lines if name == wanted), top)
 
 
 def _dissolve(group: Path, home: Path) -> None:
-    """Move what still runs back to where it came from, and remove the group."""
+    """Move the processes that still run to the group above, and remove the group."""
     with suppress(OSError):
         for pid in (group / "cgroup.procs").read_text().split():
-            with suppress(OSError):  # it ended meanwhile
+            with suppress(OSError):  # it has ended in the meantime
                 (home / "cgroup.procs").write_text(pid)
         group.rmdir()

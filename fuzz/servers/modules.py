@@ -1,4 +1,4 @@
-"""Server modules of our own, in C beside this file, compiled against a build when they are first asked for."""
+"""Server modules of pgduel, in C beside this file, compiled against a build on first use."""
 
 import hashlib
 import os
@@ -20,7 +20,7 @@ _FLAGS = "-std=gnu99 -O2 -g -fPIC -fvisibility=hidden -fno-strict-aliasing -fwra
 
 
 def modules_directory(build: Build) -> Path:
-    """Return where a build's modules are, for dynamic_library_path. It changes with any module's source."""
+    """Return the directory of a build's modules, for dynamic_library_path. Each change of a source changes it."""
     digest = hashlib.sha256()
     for source in (*sorted(SOURCES.glob("*.[ch]")), Path(__file__).with_name("private_headers.py")):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
@@ -28,10 +28,10 @@ def modules_directory(build: Build) -> Path:
 
 
 def ensure_module(build: Build, name: str) -> Path:
-    """Return the shared library of modules/NAME.c for a build, compiling it on first use. Raises BuildError."""
+    """Return the shared library of modules/NAME.c for a build, compiled on first use. Raises BuildError."""
     source = SOURCES / f"{name}.c"
     if not source.exists():
-        raise BuildError(f"there is no server module {name} in {SOURCES}")
+        raise BuildError(f"there is no server module {name} in {SOURCES}; install pgduel again")
     library = modules_directory(build) / f"{name}.so"
     if library.exists():
         return library
@@ -43,9 +43,9 @@ def ensure_module(build: Build, name: str) -> Path:
 
 
 def _compile(build: Build, source: Path, library: Path) -> None:
-    """Compile with private headers; a patch may have made those useless, and modules can do without.
+    """Compile a module with private headers, or without them if that fails, as after a patch that changes them.
 
-    What is compiled is a copy: the account of servers need not have access to the checkout.
+    The compiler reads a copy, because the account of servers may lack access to the checkout.
     """
     copied, headers = library.with_suffix(".source"), library.with_suffix(".include")
     for directory in (copied, headers):
@@ -69,7 +69,7 @@ def _compiled(build: Build, source: Path, library: Path, *options: str) -> subpr
 
 
 def server_headers(build: Build) -> list[str]:
-    """Return the directories of a build's headers: the server's, and those of libpq."""
+    """Return the directories of a build's headers: the server's, and libpq's."""
     told = subprocess.run(
         [build.bindir / "pg_config", "--includedir-server", "--includedir"],
         capture_output=True,

@@ -1,7 +1,7 @@
-"""Object files that builds start from: ninja then compiles only what a tree changes, and what includes that.
+"""Object files that builds start from, so that ninja compiles only the tree's changes and their includers.
 
-All builds with the same compiler and options are made at one path, because meson stores absolute paths. The directory
-of a build from nothing is kept; builds of similar trees start from a copy of it.
+All builds with the same compiler and options use the same path, because meson stores absolute paths. The directory of a
+build from nothing is kept; builds of similar trees start from a copy of it.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from fuzz.servers import git
 from fuzz.servers.account import server_account
 from fuzz.servers.processes import kill_all_in
 
-_NEAR = 300  # changed files; beyond that, most object files would be useless
+_NEAR = 300  # changed files; with more, most object files would be useless
 _OLD = 10**9  # modification time of unchanged sources, in seconds: before any object file
 _PACKAGES = Path("/var/lib/dpkg/status")  # changes with any package; files of new packages may be older than objects
 
@@ -39,10 +39,10 @@ class Workplace:
 
 @contextmanager
 def workplace(tree: str, configure: Sequence[str]) -> Iterator[Workplace]:
-    """Yield the directories in which a tree is compiled; they are deleted afterwards.
+    """Yield the directories for the compilation of a tree; they are deleted afterwards.
 
-    The account of servers owns `build`; it can only read `source`. Others who compile with the same options wait.
-    A build from nothing is kept if it succeeds. Raises BuildError, SourceError.
+    The account of servers owns `build`; it can only read `source`. Other builds with the same options wait. A build
+    from nothing is kept if it succeeds. Raises BuildError, SourceError.
     """
     digest = hashlib.sha256("\0".join(configure).encode()).hexdigest()
     home = workdir.builds() / f"objects-{digest[:12]}"
@@ -60,7 +60,7 @@ def workplace(tree: str, configure: Sequence[str]) -> Iterator[Workplace]:
 
 
 def _clear(home: Path) -> None:
-    """Delete what a build used, and stop what a killed one left running."""
+    """Delete the directories of a build, and stop processes that a killed build left."""
     for directory in (home, home / "source", home / "build"):
         kill_all_in(directory.resolve())
     for directory in (home / "source", home / "build"):
@@ -68,7 +68,7 @@ def _clear(home: Path) -> None:
 
 
 def _changed(home: Path, tree: str) -> frozenset[str] | None:
-    """Return the files in which a tree differs from that of the kept build, or None for a build from nothing."""
+    """Return the files that differ between a tree and the kept build, or None for a build from nothing."""
     try:
         kept = json.loads((home / "kept.json").read_text())
         compared = ("diff-tree", "-r", "-z", "--no-renames", "--name-status", kept["tree"], tree)
@@ -87,7 +87,7 @@ def _packages() -> int:
 
 
 def _hides_headers(tree: str, added: Sequence[str]) -> bool:
-    """Tell whether a new header has the name of another: an object file does not depend on what it might include."""
+    """Return whether a new header has another's name: object files do not depend on headers that did not exist."""
     headers = {PurePath(path).name for path in added if path.endswith(".h")}
     if not headers:
         return False
@@ -98,7 +98,7 @@ def _hides_headers(tree: str, added: Sequence[str]) -> bool:
 
 
 def _make(home: Path, tree: str, changed: frozenset[str] | None) -> None:
-    """Unpack a tree, changed files as new ones; copy the kept object files unless `changed` is None."""
+    """Unpack a tree, with changed files as new ones; copy the kept object files unless `changed` is None."""
     source, build = home / "source", home / "build"
     source.mkdir()
     git.extract(tree, source)

@@ -1,7 +1,7 @@
-"""Who owns a cluster: its directory holds a file that the owner keeps locked, so the kernel tells when it is gone.
+"""Ownership of clusters: a file in a cluster's directory that the owner keeps locked. The kernel unlocks it at its end.
 
-A watchdog outlives an owner that is killed, and then stops its servers. It is a shell that waits for the end of a pipe
-whose other end the owner and the processes that it forks have; run as a program, this file is what the shell starts.
+A watchdog outlives an owner that is killed, and then stops its servers. It is a shell that waits for the end of a pipe,
+which the owner and its forked processes hold open. The shell then runs this file as a program.
 """
 
 import atexit
@@ -27,7 +27,7 @@ _FILE = "owner"
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A claim to a directory, by one process and the children that it forks."""
+    """A directory's ownership by one process and its forked children."""
 
     home: Path
     file: IO[str]
@@ -36,14 +36,14 @@ class Owner:
 
 
 _claims: list[Owner] = []
-_watchdogs: dict[int, subprocess.Popen[bytes]] = {}  # by process number of the owner
+_watchdogs: dict[int, subprocess.Popen[bytes]] = {}  # by the owner's process ID
 _WATCHDOG: Final = ("sh", "-c", 'trap "" INT TERM HUP; read -r done || exec "$@"', "pgduel-watchdog")
 
 
 def claim(name: str, directory: Path, destroy: Callable[[], None]) -> Owner:
-    """Make and own a cluster's home in a directory; `destroy` runs when this process ends without having done so.
+    """Create and own a cluster's directory. `destroy` runs at the end of this process unless it ran before.
 
-    Clusters whose owner died are killed and deleted first. Raises StorageError.
+    Clusters of dead owners are killed and deleted first. Raises StorageError.
     """
     with registry():
         _clean_up()
@@ -58,7 +58,7 @@ def claim(name: str, directory: Path, destroy: Callable[[], None]) -> Owner:
 
 
 def _ensure_watchdog() -> None:
-    """Start this process's watchdog, once. Forked children keep the pipe open; programs that they start do not."""
+    """Start this process's watchdog, once. Forked children hold the pipe open, other programs do not."""
     if os.getpid() in _watchdogs:
         return
     program = (sys.executable, "-P", "-m", "fuzz.servers.owners")
@@ -74,20 +74,20 @@ def _ensure_watchdog() -> None:
 
 
 def release(owner: Owner) -> None:
-    """Give a claim up."""
+    """Give up ownership."""
     if owner in _claims:
         _claims.remove(owner)
     owner.file.close()
 
 
 def clean_up() -> None:
-    """Kill and delete clusters whose owner died."""
+    """Kill and delete clusters of dead owners."""
     with registry():
         _clean_up()
 
 
 def registry() -> FileLock:
-    """Return the lock under which directories come and get their owner."""
+    """Return the lock for changes of ownership."""
     return FileLock(workdir.clusters_on_disk() / "registry.lock")
 
 

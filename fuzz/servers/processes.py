@@ -1,6 +1,6 @@
-"""Processes of a server, found by their working directory: all of PostgreSQL's processes stay in the data directory.
+"""Processes of a server, found by their working directory, which is the data directory for all of them.
 
-Unlike the tree of parents, this finds backends that outlived a killed postmaster.
+Unlike a search by parents, this finds backends that outlive a killed postmaster.
 """
 
 import time
@@ -10,7 +10,7 @@ import psutil
 
 
 def processes_in(directory: Path) -> list[psutil.Process]:
-    """Return all live processes whose working directory this is, even if it was deleted since."""
+    """Return all live processes with this working directory, even if it has been deleted."""
     found = []
     for process in psutil.process_iter():
         try:
@@ -22,7 +22,7 @@ def processes_in(directory: Path) -> list[psutil.Process]:
 
 
 def runs_in(pid: int, directory: Path) -> bool:
-    """Tell whether the process is alive and belongs to the directory (a number may be in use again)."""
+    """Return whether a process is alive and belongs to the directory; its ID may have been reused."""
     try:
         return bool(psutil.Process(pid).cwd().removesuffix(" (deleted)") == str(directory))
     except psutil.Error:
@@ -30,7 +30,7 @@ def runs_in(pid: int, directory: Path) -> bool:
 
 
 def runs_from(directory: Path) -> bool:
-    """Tell whether a program of the directory is running."""
+    """Return whether a program of the directory runs."""
     for process in psutil.process_iter():
         try:
             if process.exe().startswith(f"{directory}/"):
@@ -41,7 +41,7 @@ def runs_from(directory: Path) -> bool:
 
 
 def kill_all_in(directory: Path, seconds: float = 10) -> None:
-    """Kill every process of the directory, and wait until they are gone or the time is up."""
+    """Kill all processes of the directory, and wait for their end for at most `seconds`."""
     deadline = time.monotonic() + seconds
     while (living := processes_in(directory)) and time.monotonic() < deadline:
         for process in living:
@@ -53,7 +53,7 @@ def kill_all_in(directory: Path, seconds: float = 10) -> None:
 
 
 def sleeps(pid: int) -> bool:
-    """Tell whether a process waits for something other than a processor; one that is gone does not."""
+    """Return whether a process waits for something other than a processor. One that has ended does not."""
     try:
         return bool(psutil.Process(pid).status() == psutil.STATUS_SLEEPING)
     except psutil.Error:
@@ -61,7 +61,7 @@ def sleeps(pid: int) -> bool:
 
 
 def cpu_seconds_of(pid: int) -> float:
-    """Return user and system time of a process; 0 if it is gone."""
+    """Return user and system time of a process; 0 if it has ended."""
     try:
         times = psutil.Process(pid).cpu_times()
     except psutil.Error:

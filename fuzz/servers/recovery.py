@@ -1,4 +1,4 @@
-"""Recovery: waiting for a server that crashed, or starting it where it is gone."""
+"""Recovery: waiting for a crashed server, or restarting it."""
 
 import time
 from contextlib import suppress
@@ -13,7 +13,7 @@ _PAUSE: Final = 0.05
 
 
 def await_connections(cluster: Cluster) -> None:
-    """Wait until the server takes connections; restart it where it does not. Raises ServerError."""
+    """Wait until the server accepts connections; restart it if necessary. Raises ServerError."""
     if not cluster.alive() or not _answers(cluster):
         cluster.restart()
 

@@ -1,4 +1,4 @@
-"""PostgreSQL's own suites (regress, isolation, those of a module) run against a build."""
+"""PostgreSQL's own suites (regress, isolation, those of a module), run against a build."""
 
 import re
 import shutil
@@ -20,7 +20,7 @@ _CONCURRENT = 20  # the largest group of a schedule
 
 @dataclass(frozen=True, slots=True)
 class SuiteResult:
-    """How a suite went. `diffs` exists only where a test failed; `output` is all that the driver printed."""
+    """The result of a suite. `diffs` exists only if a test failed. `output` is the driver's output."""
 
     passed: tuple[str, ...]
     failed: tuple[str, ...]
@@ -29,7 +29,7 @@ class SuiteResult:
 
     @property
     def summary(self) -> str:
-        """Say in one line what failed, and where to look."""
+        """Return the failed tests, and the file with their differences, in one line."""
         if self.failed:
             return f"{len(self.failed)} of {len(self.passed) + len(self.failed)} failed ({self.diffs}): " + ", ".join(
                 self.failed
@@ -60,9 +60,9 @@ def run_module(build: Build, path: str) -> SuiteResult:
 
 
 def run_script(build: Build, name: str, script: str) -> str:
-    """Run one script on a new server as a test of pg_regress; return what it prints. Raises ServerError.
+    """Run one script on a new server as a test of pg_regress; return its output. Raises ServerError.
 
-    That is the test's expected output, if it is right. A server that crashes has the output end there.
+    That is the test's expected output, if it is right. If the server crashes, the output ends there.
     """
     top, output = _directories(build, name)
     (top / "sql").mkdir()
@@ -82,7 +82,7 @@ def _run(build: Build, path: str, driver: str, chosen: Sequence[str]) -> SuiteRe
 
 
 def _directories(build: Build, name: str) -> tuple[Path, Path]:
-    """Return a new directory for a suite, and one in it that the driver may write to."""
+    """Return a new directory for a suite, and a directory in it that the driver can write to."""
     account = server_account()
     top = workdir.tests() / f"{build.key}-{name}"
     shutil.rmtree(top, ignore_errors=True)
@@ -113,7 +113,7 @@ def _drive(build: Build, driver: str, source: Path, output: Path, chosen: Sequen
 def _driver(build: Build, name: str) -> Path:
     found = sorted((build.prefix / "lib").glob(f"**/{name}"))
     if not found:
-        raise ServerError(f"build {build.key} has no {name}; delete it (pgduel build --prune) to have it built again")
+        raise ServerError(f"build {build.key} has no {name}; delete it (pgduel build --prune) to rebuild it")
     return found[0]
 
 

@@ -1,8 +1,8 @@
-"""Relay: a TCP port of 127.0.0.1 that leads to a server's Unix socket, for clients that know no other way (JDBC).
+"""Relay: a TCP port of 127.0.0.1 that leads to a server's Unix socket, for clients without Unix sockets (JDBC).
 
-So servers listen on Unix sockets only, arms keep equal settings, and no port can be in use. Any local user can open the
-port, so two things protect the server: the relay forwards only sessions of a role that it makes for itself, and
-pg_hba.conf has the server ask for that role's random password (settings.HBA).
+So servers listen on Unix sockets only, arms keep equal settings, and ports cannot conflict. Any local user can open the
+port. Two things protect the server: the relay forwards only sessions of a role that it creates, and pg_hba.conf
+requires that role's random password (settings.HBA).
 """
 
 import secrets
@@ -23,8 +23,10 @@ from fuzz.errors import ServerError
 from fuzz.servers.settings import RELAY_ROLES
 
 _CHUNK: Final = 1 << 16
-_CLIENTS: Final = 40  # at once, as many as a server has; what only holds connections open cannot take all descriptors
-_STARTUP_SECONDS: Final = 20.0  # until a client has said who it is
+_CLIENTS: Final = (
+    40  # concurrent clients, as many as a server allows, so that idle connections cannot use up all descriptors
+)
+_STARTUP_SECONDS: Final = 20.0  # limit for a client's startup packet
 
 # Codes in the place of the protocol's version (src/include/libpq/pqcomm.h).
 _SSL_REQUEST: Final = 80877103
@@ -32,12 +34,12 @@ _GSSENC_REQUEST: Final = 80877104
 _MAJOR_VERSION: Final = 3
 _LONGEST_STARTUP: Final = 10000
 
-_HEAD: Final = struct.Struct(">II")  # length, with itself; code
+_HEAD: Final = struct.Struct(">II")  # length including itself, code
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """What a client needs to pass a relay."""
+    """A client's credentials for a relay."""
 
     port: int
     user: str
@@ -45,16 +47,16 @@ class Login:
 
 
 class _RefusedError(Exception):
-    """A client that gets no connection, and why."""
+    """A client that gets no connection, with the reason."""
 
 
 @contextmanager
 def relay(socket_dir: Path, port: int) -> Iterator[Login]:
-    """Open a relay to a server. Its role is a superuser, and goes with it unless it owns something by then.
+    """Open a relay to a server. Its role is a superuser, and is dropped at the end unless it owns something.
 
     Raises ServerError, psycopg.OperationalError.
     """
-    # Hexadecimal, as programs could take what begins with "-" for an option.
+    # Hexadecimal, because programs could read a leading "-" as an option.
     user, password = f"{RELAY_ROLES}_{secrets.token_hex(8)}", secrets.token_hex(32)
     with _role(socket_dir, port, user, password), forward(socket_dir / f".s.PGSQL.{port}", user) as opened:
         yield Login(opened, user, password)
@@ -62,10 +64,10 @@ def relay(socket_dir: Path, port: int) -> Iterator[Login]:
 
 @contextmanager
 def _role(socket_dir: Path, port: int, user: str, password: str) -> Iterator[None]:
-    """Make a role, and drop it at the end, unless the server was crashed a moment ago."""
+    """Create a role, and drop it at the end unless the server has just crashed."""
     name, group = sql.Identifier(user), sql.Identifier(RELAY_ROLES)
     with closing(_administrator(socket_dir, port)) as connection:
-        # The verifier is made here: the password itself could come into the server's log.
+        # The verifier is computed here, because the password itself could reach the server's log.
         verifier = connection.pgconn.encrypt_password(password.encode(), user.encode(), b"scram-sha-256").decode()
         create = sql.SQL("CREATE ROLE {} LOGIN SUPERUSER IN ROLE {} PASSWORD {}")
         connection.execute(create.format(name, group, sql.Literal(verifier)))
@@ -84,13 +86,11 @@ def _administrator(socket_dir: Path, port: int) -> psycopg.Connection[Any]:
 
 @contextmanager
 def forward(path: Path, user: str) -> Iterator[int]:
-    """Open a port that leads one user's sessions to a Unix socket, and return its number. Raises ServerError."""
+    """Open a port that forwards one user's sessions to a Unix socket; return its number. Raises ServerError."""
     try:
         server = _Relay(path, user)
     except OSError as error:
-        raise ServerError(
-            f"no port of 127.0.0.1 can be opened ({error.strerror}): allow it to have JDBC connect"
-        ) from error
+        raise ServerError(f"cannot open a port of 127.0.0.1 ({error.strerror}); JDBC needs one, so allow it") from error
     with server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True).start()
         try:
@@ -100,13 +100,13 @@ def forward(path: Path, user: str) -> Iterator[int]:
 
 
 class _Handler(socketserver.BaseRequestHandler):
-    """One connection, until either side hangs up."""
+    """One connection, until one side closes it."""
 
     server: "_Relay"
 
     def handle(self) -> None:
-        """Read who the client is, then carry bytes both ways."""
-        with suppress(OSError):  # the client went away
+        """Read the startup packet, then forward bytes in both directions."""
+        with suppress(OSError):  # the client closed the connection
             try:
                 self._serve()
             except _RefusedError as refusal:
@@ -131,8 +131,8 @@ class _Handler(socketserver.BaseRequestHandler):
 
 
 def _startup_packet(client: Any) -> bytes:
-    """Return the client's StartupMessage, after saying no to encryption."""
-    for _ in range(3):  # each kind of encryption may be asked for once
+    """Return the client's StartupMessage, after refusing encryption."""
+    for _ in range(3):  # each kind of encryption may be requested once
         head = _received(client, _HEAD.size)
         length, code = _HEAD.unpack(head)
         if not _HEAD.size <= length <= _LONGEST_STARTUP:
@@ -140,11 +140,11 @@ def _startup_packet(client: Any) -> bytes:
         if length > _HEAD.size or code not in (_SSL_REQUEST, _GSSENC_REQUEST):
             return head + _received(client, length - _HEAD.size)
         client.sendall(b"N")
-    raise _RefusedError("the client asks for encryption again and again")
+    raise _RefusedError("the client requests encryption again and again")
 
 
 def _received(client: Any, size: int) -> bytes:
-    """Return that many bytes."""
+    """Return exactly `size` bytes."""
     data = b""
     while len(data) < size:
         if not (more := client.recv(size - len(data))):
@@ -154,10 +154,10 @@ def _received(client: Any, size: int) -> bytes:
 
 
 def check_startup(packet: bytes, user: str) -> None:
-    """Check that a packet starts a session of the user, and could be read in no other way. Raises _RefusedError.
+    """Check that a packet starts a session of the user, and has no other interpretation. Raises _RefusedError.
 
-    The server takes the last of two equal parameters, so none may come twice. Nobody behind a relay needs replication,
-    nor requests to cancel: they would let whoever guesses a session's key disturb it without a password.
+    The server uses the last of two equal parameters, so duplicates are refused. Replication and cancel requests are
+    refused: no client of a relay needs them, and with a guessed key they could disturb a session without a password.
     """
     code = _HEAD.unpack_from(packet)[1]
     if code >> 16 != _MAJOR_VERSION:
@@ -181,7 +181,7 @@ def _error(why: str) -> bytes:
 
 
 def _pump(source: Any, sink: Any) -> None:
-    """Carry bytes one way, and then the news that there are no more."""
+    """Forward bytes in one direction, and then their end."""
     with suppress(OSError):
         while data := source.recv(_CHUNK):
             sink.sendall(data)
@@ -195,20 +195,20 @@ class _Relay(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
 
     def __init__(self, path: Path, user: str) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)  # the kernel picks a port that is free
+        super().__init__(("127.0.0.1", 0), _Handler)  # the kernel selects a free port
         self.path = path
         self.user = user
         self._free = threading.BoundedSemaphore(_CLIENTS)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve the client in a thread of its own, unless there are too many."""
+        """Serve the client in a separate thread, unless there are too many."""
         if self._free.acquire(blocking=False):
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Serve the client, then make room for another."""
+        """Serve the client, then allow another one."""
         try:
             super().process_request_thread(request, client_address)
         finally:

@@ -1,6 +1,6 @@
 """Released sources by name: Debian's newest, PostgreSQL's newest, or the known-good one from Debian's pool.
 
-This machine's own apt names the Debian mirror, which may be the only one in reach.
+The Debian mirror comes from this machine's apt configuration, because no other one may be reachable.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ _TIMEOUT = 60  # seconds without any data
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A major version: Debian's name for its source, and the suite where that source is newest."""
+    """A major version: Debian's name of its source, and the suite with its newest release."""
 
     package: str
     suite: str
@@ -44,7 +44,7 @@ DEFAULT = "pg17"
 
 
 def download(name: str, report: Report, *, refresh: bool = False) -> Path:
-    """Return the archive of the newest minor release in reach. Raises SourceError if none is kept or in reach."""
+    """Return the archive of the newest reachable minor release. Raises SourceError if none is stored or reachable."""
     note = workdir.downloads() / f"{name}.json"
     if note.exists() and not refresh:
         kept = workdir.downloads() / str(json.loads(note.read_text())["archive"])
@@ -64,17 +64,17 @@ def download(name: str, report: Report, *, refresh: bool = False) -> Path:
         digest = hashlib.sha256(kept.read_bytes()).hexdigest()
         note.write_text(json.dumps({"archive": kept.name, "sha256": digest, "origin": origin}, indent=1))
         return kept
-    raise SourceError(f"cannot download {name}: {'; '.join(failures)}. Give --base a directory or an archive instead")
+    raise SourceError(f"cannot download {name}: {'; '.join(failures)}. give --base a directory or an archive instead")
 
 
 class _Unreachable(Exception):
-    """A place from which the source could not be had, and why."""
+    """A place without the source, and the reason."""
 
 
 def _from_debian(release: Release, directory: Path, report: Report) -> tuple[Path, str]:
-    """Fetch a Debian source package through a private apt configuration; the system's own is left alone."""
+    """Fetch a Debian source package through a private apt configuration; the system's own does not change."""
     if not shutil.which("apt-get") or not Path(_KEYRING).exists():
-        raise _Unreachable("no apt with Debian's keys here")
+        raise _Unreachable("no apt with Debian's keys on this machine")
     mirror = _mirror()
     report(f"downloading {release.package} from {mirror} {release.suite}")
     for part in ("lists/partial", "cache/archives/partial"):
@@ -99,7 +99,7 @@ def _from_debian(release: Release, directory: Path, report: Report) -> tuple[Pat
 
 
 def _apt(command: Sequence[str], directory: Path, options: Mapping[str, object]) -> None:
-    """Run a program of apt's in a directory. Raises _Unreachable."""
+    """Run a program of apt in a directory. Raises _Unreachable."""
     always = {"APT::Sandbox::User": "root", "Acquire::Retries": "2", "Acquire::http::Timeout": _TIMEOUT}
     given = [part for key, value in {**options, **always}.items() for part in ("-o", f"{key}={value}")]
     done = subprocess.run([*command, *given], cwd=directory, capture_output=True, text=True)
@@ -108,7 +108,7 @@ def _apt(command: Sequence[str], directory: Path, options: Mapping[str, object])
 
 
 def _mirror() -> str:
-    """Return the Debian mirror that this machine's apt is set up with; it may be the only one reachable."""
+    """Return the Debian mirror of this machine's apt configuration, because no other one may be reachable."""
     done = subprocess.run(
         ["apt-get", "indextargets", "--format", "$(ORIGIN)|$(REPO_URI)", "Created-By: Packages"],
         capture_output=True,
@@ -129,7 +129,7 @@ def _from_postgresql(release: Release, directory: Path, report: Report) -> tuple
     content = _get(f"{_POSTGRESQL}/v{version}/{name}")
     announced = _get(f"{_POSTGRESQL}/v{version}/{name}.sha256").decode().split()[0]
     if hashlib.sha256(content).hexdigest() != announced:
-        raise _Unreachable(f"{name} was damaged on its way")
+        raise _Unreachable(f"{name} was damaged during the download")
     (directory / name).write_bytes(content)
     return directory / name, _POSTGRESQL
 
@@ -137,11 +137,11 @@ def _from_postgresql(release: Release, directory: Path, report: Report) -> tuple
 def _known_good(release: Release, directory: Path, report: Report) -> tuple[Path, str]:
     """Fetch the known-good version from Debian's pool.
 
-    While a mirror is updated, its index can name a version that its pool lacks. Older versions stay in the pool.
+    During a mirror's update, its index can name a version that its pool lacks. Older versions stay in the pool.
     """
     known = known_archive(release.major)
     if not known or not _APT_HELPER.exists():
-        raise _Unreachable("no known-good version recorded, or no apt here")
+        raise _Unreachable("no known-good version recorded, or no apt on this machine")
     version, digest = known
     archive = directory / f"{release.package}_{version}.orig.tar.bz2"
     url = f"{_mirror()}/pool/main/p/{release.package}/{archive.name}"

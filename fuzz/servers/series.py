@@ -1,4 +1,4 @@
-"""Series: ordered patches, and the trees that they make of a base."""
+"""Series: ordered patches, and the trees after each of them."""
 
 import re
 from collections.abc import Sequence
@@ -17,23 +17,23 @@ from oracles.model.feature import Feature
 
 SERIES = "series"  # the file that lists the patches of a directory
 _FAILED = re.compile(r"error: patch failed: (?P<file>.+):(?P<line>\d+)$", re.MULTILINE)
-_DIFF = re.compile(rb"^(?:---$|--- |diff |Index: )", re.MULTILINE)  # where a patch's message has ended
+_DIFF = re.compile(rb"^(?:---$|--- |diff |Index: )", re.MULTILINE)  # end of a patch's message
 _PLAN_NEUTRAL = re.compile(rb"^plan-neutral:\s*yes\s*$", re.IGNORECASE | re.MULTILINE)
-_CONTEXT = 1  # lines that must be there before and after each change, where those further off have moved
+_CONTEXT = 1  # lines of context that must fit before and after each change, if others have moved
 _COMPLAINT = re.compile(r"^(?:error|fatal): (?P<text>.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """One patch, as `git format-patch` or `diff -u` (with one leading directory) writes it."""
+    """One patch, in the form of `git format-patch` or `diff -u` (with one leading directory)."""
 
     name: str
     content: bytes
-    keeps_plans: bool = False  # so its series' manifest declares
+    keeps_plans: bool = False  # declared by its series' manifest
 
     @property
     def plan_neutral(self) -> bool:
-        """Whether equal statistics make equal plans and costs.
+        """Return whether equal statistics give equal plans and costs.
 
         The manifest declares it, or the trailer `Plan-neutral: yes` of the patch's message.
         """
@@ -48,12 +48,12 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Patches in the order in which they apply. Empty is legal."""
+    """Patches in the order of their application. It may be empty."""
 
     name: str
     patches: tuple[Patch, ...] = ()
-    made_for: str = ""  # the version of which it is known that they apply to it, if it is recorded
-    features: tuple[Feature, ...] = ()  # of its manifests
+    made_for: str = ""  # the recorded version to which they apply, if any
+    features: tuple[Feature, ...] = ()  # from its manifests
 
     def __add__(self, other: "Series") -> "Series":
         features = tuple(dict.fromkeys(self.features + other.features))
@@ -70,24 +70,24 @@ class Series:
 
     @property
     def deciding(self) -> int:
-        """How many of its patches, from the first on, decide on plans: those behind them are all plan-neutral."""
+        """Return the length of the shortest prefix whose other patches are all plan-neutral. It determines plans."""
         return max((number for number, patch in enumerate(self.patches, 1) if not patch.plan_neutral), default=0)
 
 
 def series_from_directory(directory: Path) -> Series:
-    """Read the patches that the directory's `series` file lists, one a line, # for comments. Raises SourceError."""
+    """Read the patches in the directory's `series` file, one per line, with # for comments. Raises SourceError."""
     listing = directory / SERIES
     if not listing.is_file():
-        raise SourceError(f"{directory} has no file called series that lists its patches")
+        raise SourceError(f"{directory} has no file `series`; create one that lists the patches")
     lines = (line.partition("#")[0].strip() for line in listing.read_text().splitlines())
     return series_from_files([directory / line for line in lines if line], name=str(directory))
 
 
 def series_from_files(files: Sequence[Path], name: str = "files") -> Series:
-    """Read patch files in the order given, with the manifests beside them. Raises SourceError."""
+    """Read patch files in the given order, with the manifests beside them. Raises SourceError."""
     for file in files:
         if not file.is_file():
-            raise SourceError(f"there is no patch {file}")
+            raise SourceError(f"there is no patch {file}; correct its path")
     manifests = {directory: _manifest_in(directory) for directory in dict.fromkeys(file.parent for file in files)}
     parts = (_described(Patch(file.name, file.read_bytes()), manifests[file.parent]) for file in files)
     return replace(sum(parts, start=Series(name)), name=name, made_for=made_for(files))
@@ -99,7 +99,7 @@ def _described(patch: Patch, manifest: Manifest | None) -> Series:
 
 
 def _manifest_in(directory: Path) -> Manifest | None:
-    """Return the manifest beside patches, if there is one. It may name any file there."""
+    """Return the manifest beside patches, if there is one. It may name any file in the directory."""
     path = directory / MANIFEST
     if not path.is_file():
         return None
@@ -109,13 +109,13 @@ def _manifest_in(directory: Path) -> Manifest | None:
 
 
 def series_from_range(checkout: Path, commits: str) -> Series:
-    """Read a git range such as master..topic, one patch a commit, oldest first. Raises SourceError."""
+    """Read a git range such as master..topic, one patch per commit, oldest first. Raises SourceError."""
     failing = f"cannot read {commits!r} in {checkout}"
     log = git.output("-C", checkout, "rev-list", "--reverse", "--parents", commits, "--", failing=failing)
     patches = []
     for commit, *parents in (line.split() for line in log.decode().splitlines()):
         if len(parents) > 1:
-            raise SourceError(f"{commits} contains the merge {commit[:12]}; rebase it to a plain series first")
+            raise SourceError(f"{commits} contains the merge {commit[:12]}; rebase it to a linear series first")
         patches.append(_patch_of(checkout, commit))
     return Series(commits, tuple(patches))
 
@@ -133,7 +133,7 @@ def _patch_of(checkout: Path, commit: str) -> Patch:
 class Applied:
     """A series applied to a tree: the tree after each prefix (first the base itself), and the patches that moved.
 
-    A moved patch applies only with fewer lines of context than it has.
+    A moved patch applies only with less context than it has.
     """
 
     trees: tuple[str, ...]
@@ -141,17 +141,17 @@ class Applied:
 
 
 def apply_series(tree: str, series: Series) -> tuple[str, ...]:
-    """Return the tree after each prefix of the series: first `tree` itself, last all patches applied.
+    """Return the tree after each prefix of the series: first `tree` itself, last with all patches.
 
-    Raises SourceError that names the patch, the file and the hunk that does not apply.
+    Raises SourceError with the patch, the file and the hunk that does not apply.
     """
     return applied(tree, series).trees
 
 
 def applied(tree: str, series: Series) -> Applied:
-    """Apply a series. Raises SourceError that names the patch, the file and the hunk that does not apply.
+    """Apply a series. Raises SourceError with the patch, the file and the hunk that does not apply.
 
-    Where it is known to which version it applies, and so that this is another, one line of context is enough.
+    If another version is recorded for the series, one line of context is enough.
     """
     trees, moved = [tree], []
     with git.temporary_index(tree) as index:
@@ -166,7 +166,7 @@ def applied(tree: str, series: Series) -> Applied:
 
 
 def _apply(index: Path, patch: Patch, *options: str) -> str:
-    """Apply a patch as a whole, or leave the index as it was; return git's complaint, or nothing."""
+    """Apply a patch as a whole, or leave the index unchanged; return git's error, or an empty string."""
     done = git.run(
         "--git-dir", git.repository(), "apply", "--cached", "--whitespace=nowarn", *options, "-",
         index=index, stdin=patch.content,
@@ -175,8 +175,8 @@ def _apply(index: Path, patch: Patch, *options: str) -> str:
 
 
 def _why(patch: Patch, complaint: str, made_for: str) -> str:
-    """Say what git could not apply. It names the line at which it expected a hunk; people count hunks."""
-    advice = f"it was made for {made_for}: rebase it" if made_for else "is the series made for this base?"
+    """Return the reason for a patch that does not apply. git names the line of a hunk; this adds the hunk's number."""
+    advice = f"it was made for {made_for}, so rebase it" if made_for else "check that the series was made for this base"
     failed = _FAILED.search(complaint)
     if failed:
         hunk = _hunk_at(patch, failed["file"], int(failed["line"]))

@@ -1,9 +1,9 @@
-"""Settings of the clusters that we start, as one table, and as files and sessions take them."""
+"""Settings of clusters, as a table, as files, and as options of sessions."""
 
 import re
 from collections.abc import Iterable, Mapping
 
-# initdb's part: what two arms must have in common, and cannot change later.
+# initdb's settings, which two arms must have in common, and which cannot change later.
 INITDB = (
     "--username=postgres",
     "--auth=peer",
@@ -12,14 +12,14 @@ INITDB = (
     "--no-sync",
     "--no-instructions",
 )
-# What a major version does by default and older ones do not, nor know how to refuse: 18 has checksums.
+# Options against new defaults of a major version, which older ones reject: 18 has checksums.
 INITDB_SINCE = {18: ("--no-data-checksums",)}
 
-# The group of the roles as which relays let clients in; each relay makes its own. All arms have it from the start.
+# The group of the relays' roles; each relay creates its own role. All arms have the group from the start.
 RELAY_ROLES = "pgduel_relay"
 
-# pg_hba.conf, in place of initdb's. The first line that matches decides, so relays' roles come first: whoever opens a
-# relay's port must know the password, though the connection comes from pgduel. The caller and the account of servers
+# pg_hba.conf, in place of initdb's. The first matching line decides, so relays' roles come first: whoever opens a
+# relay's port must have the password, although the connection comes from pgduel. The caller and the account of servers
 # may be any other role, because cases change roles and foreign servers lead back to their own server; `ident` makes the
 # map. No line admits TCP or replication.
 HBA = f"""\
@@ -28,26 +28,26 @@ local   all       +{RELAY_ROLES}  scram-sha-256
 local   all       all            peer map=pgduel
 """
 
-# Small and volatile: a fuzzing cluster is thrown away, and small memory reaches more code.
+# Small and volatile: a fuzzing cluster is temporary, and small memory reaches more code.
 FUZZING = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
-    # synchronous_commit stays on: without it, what VACUUM may mark all-visible, and so plans, depends on timing.
+    # synchronous_commit stays on: without it, the pages that VACUUM marks all-visible, and so plans, depend on timing.
     "fsync": "off",
     "full_page_writes": "off",
     "checkpoint_timeout": "1h",
     "max_wal_size": "512MB",
-    # Nothing may change plans or take buffers and time by itself.
+    # No background activity may change plans, or use buffers and time.
     "autovacuum": "off",
     "jit": "off",
     "shared_buffers": "32MB",
-    # In the data directory, and so gone with it when a server is killed; /dev/shm may be small, in containers.
+    # In the data directory, so deleted with it after a kill. In containers, /dev/shm may be small.
     "dynamic_shared_memory_type": "mmap",
     "max_connections": "40",
     "max_worker_processes": "20",
     "max_parallel_workers": "12",
     "max_prepared_transactions": "10",
-    "max_locks_per_transaction": "512",  # many partitions, within one transaction
+    "max_locks_per_transaction": "512",  # many partitions in one transaction
     "restart_after_crash": "on",
     # The first field attributes a line to a backend.
     "logging_collector": "off",
@@ -77,7 +77,7 @@ SUITES = {
 
 
 def ident(system_users: Iterable[str]) -> str:
-    """Return pg_ident.conf: these users of the system may be any role."""
+    """Return pg_ident.conf, in which these system users may be any role."""
     return "".join(f'pgduel "{user}" all\n' for user in system_users)
 
 
@@ -91,7 +91,7 @@ def _quoted(value: str) -> str:
 
 
 def start_options(settings: Mapping[str, str]) -> str:
-    """Return the settings as libpq's `options` has them, for sessions of other programs."""
+    """Return the settings as libpq's `options`, for sessions of other programs."""
     return " ".join(f"-c {name}={_escaped(value)}" for name, value in settings.items())
 
 

@@ -1,6 +1,6 @@
-"""Shared memory that a killed postmaster leaves behind: System V segments outlive their processes.
+"""Shared memory of a killed postmaster: System V segments outlive their processes.
 
-Dynamic segments need no care, as settings.FUZZING keeps them in the data directory.
+Dynamic segments need no care, because settings.FUZZING keeps them in the data directory.
 """
 
 import subprocess
@@ -9,13 +9,15 @@ from pathlib import Path
 
 from fuzz.servers.account import server_account
 
-_SEGMENT_LINE = 6  # of postmaster.pid, from 0: key and number (LOCK_FILE_LINE_SHMEM_KEY of utils/pidfile.h, less one)
+_SEGMENT_LINE = (
+    6  # line of postmaster.pid, from 0, with key and ID (LOCK_FILE_LINE_SHMEM_KEY of utils/pidfile.h, minus one)
+)
 
 
 def remove_segment_of(data: Path) -> None:
-    """Remove the segment of a server that was killed; one that ended by itself has done so.
+    """Remove the segment of a killed server. A server that ends by itself removes its own.
 
-    The account of servers does it, since it wrote the number: root could remove other users' segments.
+    The account of servers does it, because it wrote the number: root could remove other users' segments.
     """
     account = server_account()
     with suppress(OSError, ValueError, IndexError):

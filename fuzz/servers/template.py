@@ -1,4 +1,4 @@
-"""Data directories: initdb runs once for a build, and each cluster starts from a copy."""
+"""Data directories: initdb runs once per build, and each cluster starts from a copy."""
 
 import hashlib
 import re
@@ -16,15 +16,15 @@ from fuzz.servers.build import Build
 from fuzz.servers.known_good import major_of
 from fuzz.servers.settings import INITDB, INITDB_SINCE, RELAY_ROLES
 
-_TELLING = re.compile(r"^TRAP|FATAL|PANIC|error|terminated by signal", re.IGNORECASE)  # why initdb failed
+_TELLING = re.compile(r"^TRAP|FATAL|PANIC|error|terminated by signal", re.IGNORECASE)  # reasons for a failure of initdb
 
-# Roles that HBA names; made before any server listens, by single-user mode, which stops at an error only if told to.
+# Roles that HBA names, created before any server listens, in single-user mode. By default it continues after errors.
 _ROLES = f"CREATE ROLE {RELAY_ROLES} NOLOGIN\n"
 _SINGLE = ("--single", "-F", "-c", "exit_on_error=on")
 
 
 def copy_template(build: Build, account: Account, data: Path) -> None:
-    """Make a data directory that belongs to the account. Raises ServerError."""
+    """Create a data directory that belongs to the account. Raises ServerError."""
     template = _template(build, account)
     account.make_private(data)
     copy = ["cp", "--archive", "--reflink=auto", f"{template}/.", str(data)]
@@ -34,7 +34,7 @@ def copy_template(build: Build, account: Account, data: Path) -> None:
 
 
 def _template(build: Build, account: Account) -> Path:
-    """Return the data directory to copy, made on first use; its name holds all that it depends on."""
+    """Return the data directory to copy, created on first use. Its name contains all that it depends on."""
     options = _options(build)
     made_of = hashlib.sha256("\0".join((*options, _ROLES)).encode()).hexdigest()
     home = build.prefix.parent / f"template-{account.uid}-{made_of[:8]}"
@@ -51,7 +51,7 @@ def _template(build: Build, account: Account) -> Path:
 
 
 def _options(build: Build) -> tuple[str, ...]:
-    """Return what initdb is to do alike in all versions."""
+    """Return initdb's options that make all versions alike."""
     added = (options for version, options in INITDB_SINCE.items() if major_of(build.version) >= version)
     return (*INITDB, *chain.from_iterable(added))
 
@@ -72,4 +72,4 @@ def _run(build: Build, account: Account, home: Path, command: Sequence[str], sql
     if done.returncode:
         lines = (done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}").splitlines()
         said = next(filter(_TELLING.search, lines), lines[-1])
-        raise ServerError(f"{program} of build {build.key} failed, so no server of it can be had: {said}")
+        raise ServerError(f"{program} of build {build.key} failed, so its servers cannot start: {said}")

@@ -50,7 +50,7 @@ def test_one_arm_is_held_against_itself(pgduel: Command, tmp_path: Path) -> None
 def test_a_build_does_not_duel_itself_unasked(pgduel: Command) -> None:
     ended = pgduel("fuzz", "--arm", "a=upstream", "--arm", "b=")
     assert ended.status == 2
-    assert re.match(r"pgduel: arms a and b are one build \(\w+\)", ended.err)
+    assert re.match(r"pgduel: arms a and b are the same build \(\w+\)", ended.err)
 
 
 BLIND = """

@@ -63,7 +63,7 @@ def test_the_shipped_series_make_of_a_newer_release_what_they_make_of_theirs(
     series = shipped_series(arm, base)
     newer = moved(base, series, tmp_path / "newer")
     assert newer.version == NEWER
-    with pytest.raises(SourceError, match="is the series made for this base"):
+    with pytest.raises(SourceError, match="check that the series was made for this base"):
         apply_series(newer.tree, replace(series, made_for=""))
 
     done = applied(newer.tree, series)
@@ -81,9 +81,9 @@ def test_the_summary_names_the_version_and_the_patches(base: Base, tmp_path: Pat
     series = shipped_series("master", base)
     newer = moved(base, series, tmp_path / "newer")
     first, *others = newer_bases([ArmSpec("master", newer, series, FLAVORS["assert"])])
-    assert first.endswith(f"is {NEWER}; what is shipped was last seen to work on {known_good(17)}")
+    assert first.endswith(f"is {NEWER}; the shipped patches and corpus were last tested on {known_good(17)}")
     assert others == [
-        f"patch {patch.name} applied to {NEWER} beside moved lines: read and rebase it"
+        f"patch {patch.name} applied to {NEWER} only with less context; check and rebase it"
         for patch in series.patches
         if patch.name in applied(newer.tree, series).moved
     ]
@@ -98,5 +98,5 @@ def test_a_patch_whose_own_lines_are_gone_is_named_in_one_line(base: Base, tmp_p
     with pytest.raises(SourceError) as told:
         apply_series(newer.tree, series)
     assert series.patches[0].name in str(told.value)
-    assert str(told.value).endswith(f"it was made for {known_good(17)}: rebase it")
+    assert str(told.value).endswith(f"it was made for {known_good(17)}, so rebase it")
     assert len(str(told.value).splitlines()) == 1

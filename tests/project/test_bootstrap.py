@@ -64,7 +64,7 @@ def test_cache_that_cannot_be_written_is_named(bare: dict[str, str], tmp_path: P
     (tmp_path / "file").touch()
     done = launch(bare | {"PGDUEL_HOME": str(tmp_path / "file" / "below")}, "doctor")
     assert done.returncode == 2
-    assert "set PGDUEL_HOME to a directory you may use" in done.stderr
+    assert "set PGDUEL_HOME to a writable directory" in done.stderr
 
 
 def test_system_packages_python_packages_and_the_source_are_fetched_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,12 +62,12 @@ def test_a_setting_that_an_arm_lacks_is_refused(base: Base, build: Build) -> Non
 
 
 def test_two_arms_of_one_build_are_refused(base: Base) -> None:
-    with pytest.raises(BuildError, match="arms a and b are one build"), open_arms(specs(base, "a=", "b="), silent):
+    with pytest.raises(BuildError, match="arms a and b are the same build"), open_arms(specs(base, "a=", "b="), silent):
         pass
 
 
 def test_two_arms_of_one_name_are_refused(base: Base) -> None:
-    with pytest.raises(SourceError, match="needs a name of its own"), open_arms(specs(base, "a=", "a="), silent):
+    with pytest.raises(SourceError, match="two arms have the same name"), open_arms(specs(base, "a=", "a="), silent):
         pass
 
 

@@ -42,10 +42,10 @@ def test_directory_and_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("mine", "given as NAME=SERIES"),
-        ("=master", "given as NAME=SERIES"),
-        ("my arm=master", "given as NAME=SERIES or NAME@BASE=SERIES"),
-        ("x@=master", "names no base after @"),
+        ("mine", "give NAME=SERIES"),
+        ("=master", "give NAME=SERIES"),
+        ("my arm=master", "give NAME=SERIES or NAME@BASE=SERIES"),
+        ("x@=master", "has no base after @"),
         ("x@/nowhere=master", "no source found for '/nowhere'"),
         ("x=/nowhere", "no series found for '/nowhere'"),
         ("x=master..topic", "give its repository with --repo"),

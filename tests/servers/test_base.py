@@ -87,7 +87,7 @@ def test_configuration_of_the_user_changes_nothing(tree: Path, tmp_path: Path, m
 
 
 def test_missing_source_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"no source found for '.*/nowhere': give pg17, pg18, a directory"):
+    with pytest.raises(SourceError, match=r"no source found for '.*/nowhere'; give pg17, pg18, a directory"):
         resolve_base(str(tmp_path / "nowhere"), silent)
 
 

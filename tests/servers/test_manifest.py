@@ -110,15 +110,15 @@ def test_formulas(formula: str, holds: bool) -> None:  # noqa: FBT001
     ("text", "message"),
     [
         ("features = [", "is no TOML: "),
-        ("feature = []", "feature: is no key here; there are: plan_neutral, features"),
+        ("feature = []", "feature: is no key here; give one of plan_neutral, features"),
         ("plan_neutral = 'yes'", "plan_neutral: is 'yes'; write true, false, or a list"),
         ("[features]\nname = 'a'", "features: is {'name': 'a'}; write [[features]] above each"),
         ("[[features]]", "features[1].name: is missing; write a name"),
         ("[[features]]\nname = 'Big'", "features[1].name: is 'Big'; write a name in lower case"),
-        ("[[features]]\nname = 'a'\nforced = {}", "features[1].forced: is no key here; there are: name, "),
+        ("[[features]]\nname = 'a'\nforced = {}", "features[1].forced: is no key here; give one of name, "),
         ("[[features]]\nname = 'a'\nforce = { b = true }", "features[1].force: is {'b': True}; write { setting ="),
         ("[[features]]\nname = 'a'\njoins = ['inner']", "features[1].joins: is ['inner']; write a list of: Inner, "),
-        ("[[features]]\nname = 'a'\n[[features]]\nname = 'a'", "features: two are called 'a'; give each"),
+        ("[[features]]\nname = 'a'\n[[features]]\nname = 'a'", "features: two have the name 'a'; give each"),
         (
             "[[features]]\nname = 'a'\n[[features.branches]]\nname = 'b'\nwhen = 'rows > 0'",
             "features[1].branches[1].when: 'rows > 0' is no formula: 'rows' is none of: a number, a field of EXPLAIN",

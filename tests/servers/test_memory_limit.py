@@ -56,5 +56,5 @@ def test_children_are_limited_as_long_as_it_lasts(parent: subprocess.Popen[str])
 
 
 def test_what_is_not_allowed_is_said(parent: subprocess.Popen[str]) -> None:
-    with pytest.raises(ServerError, match="memory cannot be limited"):
+    with pytest.raises(ServerError, match="cannot limit memory"):
         memory_limited(parent.pid, -(1 << 50)).__enter__()

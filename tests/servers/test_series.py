@@ -85,7 +85,7 @@ def test_directory_with_an_empty_series_is_legal(tmp_path: Path) -> None:
 
 
 def test_directory_without_series_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="has no file called series"):
+    with pytest.raises(SourceError, match="has no file `series`"):
         series_from_directory(tmp_path)
 
 

@@ -1,1 +1,1 @@
-"""Forms in which a finding is handed on, one file a form: adding one touches nothing else."""
+"""Forms of a finding for others, one file per form."""

@@ -1,4 +1,4 @@
-"""Form: a way to hand a finding on, as files, and the reported finding that all forms get."""
+"""Form: a representation of a finding for others, as files. Also the reported finding that all forms receive."""
 
 import re
 from abc import ABC, abstractmethod
@@ -19,12 +19,12 @@ from oracles.model.case import Case
 from oracles.model.discovery import instances
 from oracles.model.finding import Finding
 
-Facts = Mapping[str, Mapping[str, Any]]  # arm -> what is recorded of it
+Facts = Mapping[str, Mapping[str, Any]]  # arm -> recorded facts
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """Arms that run: the finding's, or more."""
+    """Running arms: those of the finding, or more."""
 
     arms: Sequence[Arm]
     facts: Facts
@@ -32,49 +32,49 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class ReportedFinding:
-    """A finding to hand on: the smallest case that shows it, and how to ask servers about it."""
+    """A finding to hand on: its smallest case, and how to start its servers."""
 
     fingerprint: str
     oracle: str
-    arms: tuple[str, str]  # (the one held against, the suspect)
+    arms: tuple[str, str]  # (the reference, the suspect)
     case: Case
-    script: str  # as the reproducer has it
-    options: str  # that say which arms there are, as a command line has them
+    script: str  # of the reproducer
+    options: str  # command-line options that select the arms
     opened: Callable[[], AbstractContextManager[Opened]]  # starts servers. Raises PgduelError
-    finding: Finding | None = None  # as it was recorded; None: only servers can tell
-    blame: str = ""  # what is known of that
-    campaign: Path | None = None  # whose store has it
-    reproducer: Path | None = None  # the file that has its script
+    finding: Finding | None = None  # as recorded; None: it needs a run on servers
+    blame: str = ""  # as far as known
+    campaign: Path | None = None  # with the store that has it
+    reproducer: Path | None = None  # the file of its script
 
     def arm(self, opened: Opened, name: str) -> Arm:
-        """Return one of its arms. Raises CaseError where there is none of that name."""
+        """Return the arm of a name. Raises CaseError if it does not run."""
         for arm in opened.arms:
             if arm.name == name:
                 return arm
         raise CaseError(
             f"finding {self.fingerprint} is about the arms {' and '.join(self.arms)}, but there is no {name}: "
-            "give the arms that it was found on, as its replay command does"
+            "give its arms, as its replay command does"
         )
 
     def measured_case(self, executor: Executor, arms: Sequence[Arm]) -> ReducedCase:
-        """Return what servers show now, and how often. Raises ServerError."""
+        """Run the case on servers; return the finding and its rate of occurrence. Raises ServerError."""
         unknown = Finding(self.oracle, self.arms, "", None, f"a finding of the oracle {self.oracle}", "", "")
         return measured_case(executor, arms, self.case, self.finding or unknown)
 
 
 class Form(ABC):
-    """A form. Subclasses live one a file in this package and are found by `all_forms`."""
+    """A form. Each subclass is a file in this package; `all_forms` finds it."""
 
     name: ClassVar[str]
     one_file: ClassVar[bool] = True
 
     @abstractmethod
     def files(self, reported: ReportedFinding) -> Mapping[str, str]:
-        """Return the text of each file by its path, relative to wherever they go. Raises PgduelError."""
+        """Return the text of each file by its relative path. Raises PgduelError."""
 
 
 def title_of(finding: Finding) -> str:
-    """Return what a finding is about, in one line, where its steps are not numbered."""
+    """Return a finding's summary in one line, without the number of its step."""
     return visible_line(re.sub(r"^step \d+: ", "", finding.summary))
 
 

@@ -1,4 +1,4 @@
-"""A mail to a list: plain text, whose lines are no longer than a mail's, but for SQL."""
+"""A mail to a mailing list: plain text, with lines of a mail's length except for SQL."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
@@ -19,17 +19,17 @@ from oracles.model.finding import Finding
 from oracles.model.observation import Outcome, Run
 
 WIDTH = 78
-LINES = 40  # of what a side did
+LINES = 40  # of one arm's output
 PLAN = "EXPLAIN (COSTS OFF) "
 
 
 class Mail(Form):
-    """A report as one posts it to pgsql-hackers or pgsql-bugs."""
+    """A report for pgsql-hackers or pgsql-bugs."""
 
     name: ClassVar[str] = "mail"
 
     def files(self, reported: ReportedFinding) -> Mapping[str, str]:
-        """Return the mail, with what the servers do now."""
+        """Return the mail, with the present behaviour of the servers."""
         with reported.opened() as opened, Executor(opened.arms, "mail") as executor:
             arms = [reported.arm(opened, name) for name in dict.fromkeys(reported.arms)]
             smallest = reported.measured_case(executor, opened.arms)
@@ -41,12 +41,12 @@ class Mail(Form):
 def mail_text(
     reported: ReportedFinding, facts: Facts, smallest: ReducedCase, plans: Mapping[str, Sequence[str]]
 ) -> str:
-    """Return the mail; `plans` has those of the query that shows it, by arm."""
+    """Return the mail. `plans` has the plans of the query that shows the finding, by arm."""
     return "\n".join(_mail(reported, facts, smallest, plans)) + "\n"
 
 
 def _plan(smallest: ReducedCase, executor: Executor, arm: Arm) -> list[str]:
-    """Return the plan of the query that shows it, as the arm makes it in the case's own modes."""
+    """Return the arm's plan of the query that shows the finding, in the case's own modes."""
     case, at = smallest.case, smallest.finding.step
     if at is None or case.all_steps[at].kind is not Kind.QUERY:
         return []
@@ -103,7 +103,7 @@ def _server(name: str, facts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _sides(finding: Finding) -> Iterator[str]:
-    """Say what was expected and what came; for a crash, the latter is its report with the backtrace."""
+    """Yield the expected and the actual output. For a crash, the latter is its report with the backtrace."""
     for title, text in finding.sides():
         crashed = finding.oracle == Crash.name and text == finding.actual
         yield from _section(f"Backtrace{title.removeprefix('actual')}" if crashed else title.capitalize())
@@ -116,7 +116,7 @@ def _sides(finding: Finding) -> Iterator[str]:
 
 
 def _folded(line: str) -> list[str]:
-    """Return a line in lines that a mail may have, indented as it is, with control characters visible."""
+    """Return a line as lines of a mail's length, with its indentation, and with control characters visible."""
     line = visible(line)
     inner = line[: len(line) - len(line.lstrip())]
     return wrap(line.strip(), WIDTH, initial_indent=f"  {inner}", subsequent_indent=f"  {inner}    ") or [""]

@@ -1,4 +1,4 @@
-"""A test for pytest that replays the finding, with the script in it."""
+"""A test for pytest that replays the finding's script."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -8,12 +8,12 @@ from fuzz.report.forms.form import Form, ReportedFinding
 
 _FILE = '''\
 # ruff: noqa: E501
-"""Finding {fingerprint}, by the oracle {oracle}: it must not show any more."""
+"""Finding {fingerprint}, by the oracle {oracle}: it must no longer show."""
 
 import shlex
 import subprocess
 {imports}
-ARMS = {options!r}  # as `pgduel replay` takes them; nothing: those that pgduel ships
+ARMS = {options!r}  # options of `pgduel replay`; empty: the shipped arms
 SCRIPT = """\\
 {script}"""
 
@@ -35,12 +35,12 @@ _INSTALLED = {"imports": "from pathlib import Path\n", "command": '"pgduel"'}
 
 
 class PytestCase(Form):
-    """A file for pytest, to be run from pgduel's checkout or, if an installed pgduel wrote it, anywhere."""
+    """A file for pytest. It runs in pgduel's checkout or, if an installed pgduel wrote it, anywhere."""
 
     name: ClassVar[str] = "pytest"
 
     def files(self, reported: ReportedFinding) -> Mapping[str, str]:
-        """Return the test; it fails as long as the finding shows."""
+        """Return the test, which fails as long as the finding shows."""
         text = _FILE.format(
             fingerprint=reported.fingerprint,
             oracle=reported.oracle,
@@ -52,7 +52,7 @@ class PytestCase(Form):
 
 
 def _escaped(script: str) -> str:
-    """Return what stands for the script between three quotes, readable, and the same to Python, control codes too."""
+    """Return the script as readable text of a triple-quoted Python string, with control characters escaped."""
     plain = script.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
     if plain.endswith('"'):
         plain = f'{plain[:-1]}\\"'

@@ -1,4 +1,4 @@
-"""A test for PostgreSQL's own suites: sql/x.sql and expected/x.out, as pg_regress printed it on the sound arm."""
+"""A test for PostgreSQL's own suites: sql/x.sql, and expected/x.out with pg_regress's output on the sound arm."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,16 +19,16 @@ _WIDTH = 76
 
 
 class Regress(Form):
-    """A pair of files, ready to be added to a patch."""
+    """A pair of files for a patch."""
 
     name: ClassVar[str] = "regress"
     one_file: ClassVar[bool] = False
 
     def files(self, reported: ReportedFinding) -> Mapping[str, str]:
-        """Return script and expected output. Raises CaseError where a test of this kind cannot tell the arms apart."""
+        """Return script and expected output. Raises CaseError if a test of pg_regress cannot tell the arms apart."""
         sound, suspect = reported.arms
         if sound == suspect:
-            raise CaseError(f"finding {reported.fingerprint} shows on all arms: none is left to expect the right from")
+            raise CaseError(f"finding {reported.fingerprint} shows on all arms; add one without it by --arm")
         name = f"duel_{reported.fingerprint}"
         with reported.opened() as opened, Executor(opened.arms, "show") as executor:
             builds = {arm: reported.arm(opened, arm).build for arm in reported.arms}
@@ -38,18 +38,18 @@ class Regress(Form):
         script = regress_script(smallest.case, smallest.finding)
         expected = run_script(builds[sound], name, script)
         if run_script(builds[sound], name, script) != expected:
-            raise CaseError(f"{sound} does not print the same twice, so this cannot be a test of pg_regress")
+            raise CaseError(f"the output of {sound} differs from run to run; use --as sql")
         if all(run_script(builds[suspect], name, script) == expected for _ in range(tries_for(smallest))):
             raise CaseError(
-                f"{suspect} prints what {sound} does: what the oracle {reported.oracle} saw is nothing that psql shows"
+                f"psql shows no difference of {suspect} from {sound}, only {reported.oracle} does; use --as pytest"
             )
         return {f"sql/{name}.sql": script, f"expected/{name}.out": expected}
 
 
 def regress_script(case: Case, finding: Finding) -> str:
-    """Return the script without what only pgduel reads, and without EXPLAINs, whose output nobody can expect."""
+    """Return the script without what only pgduel reads, and without EXPLAIN, whose output is not stable."""
     beside = tuple(each for each in finding.beside if not each.explained and not each.planned)
-    # Not what a session holds in the end, as scripts about leaks show it: numbers there differ from run to run.
+    # The resources that a session still holds, in scripts about leaks, are left out: they differ from run to run.
     told = replace(finding, oracle="result", beside=beside)
     comment = ["--", *(f"-- {line}" for line in wrap(title_of(finding), _WIDTH)), "--"]
     blocks = ["\n".join(comment), "CREATE SCHEMA duel;", *map(unmarked, body(case, told))]
