@@ -47,7 +47,9 @@ class ArmOptions:
         if commits is not None and repo is None:
             raise SourceError("--range needs a checkout; give --repo")
         if arms and (series or commits):
-            raise SourceError("--arm excludes --series and --range; give the series with one of them")
+            raise SourceError(
+                "the series stands in --arm as well as in --series or --range; give one of them, not both"
+            )
         if manifest is not None and not (arms or series or commits):
             raise SourceError("--manifest needs patches; give --series, --range or --arm")
         return cls(

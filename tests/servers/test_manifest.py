@@ -192,5 +192,5 @@ def test_the_option_describes_patches_and_is_stored(written: Path) -> None:
     assert from_data(stored, ArmOptions) == given
     del stored["manifest"]
     assert from_data(stored, ArmOptions).manifest is None  # a campaign of an older version
-    with pytest.raises(SourceError, match="--manifest describes patches"):
+    with pytest.raises(SourceError, match="--manifest needs patches"):
         options(written, [])
