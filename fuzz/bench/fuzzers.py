@@ -108,7 +108,7 @@ def smith(seed: int, seconds: float, workers: int) -> Fuzzer:
         with closing(SourceDatabase(arm, f"smith{worker}", UserInput())) as target:
             while not over.is_set() and (left := until - time.monotonic()) > 0:
                 scene = small_scene(rng, Scale())
-                with target.played(scene) as connection:
+                with target.session(scene) as connection:
                     database = connection.info.dbname
                 drawn = sqlsmith.Smith(rng.randrange(SEEDS), _SMITH_QUERIES)
                 sqlsmith.execute(drawn, arm.cluster, database, min(_ROUND, left))

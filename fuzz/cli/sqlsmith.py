@@ -61,7 +61,7 @@ def _round(external: ExternalRun) -> None:
     rng = random.Random(drawn)
     scene = small_scene(rng, Scale())
     smith = Smith(rng.randrange(SEEDS), _STATEMENTS)
-    with external.target.played(scene) as connection:
+    with external.target.session(scene) as connection:
         database = connection.info.dbname
     external.shown.progress(f"SQLsmith, scene {counts['scenes']}: {counts['statements']} statements so far")
     found = run(smith, external.arms[-1].cluster, database, min(_ROUND, max(1.0, external.seconds)))

@@ -77,7 +77,7 @@ class Spec:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class SpecResult:
     """The tester's output with sorted rows, and the report of a crash, if any."""
 
     output: str
@@ -181,7 +181,7 @@ class Tester:
     def _connection(self) -> psycopg.Connection[Any]:
         return psycopg.connect(**self.arm.cluster.connect_kwargs, autocommit=True)  # type: ignore[arg-type]
 
-    def play(self, spec: Spec) -> Played:
+    def execute(self, spec: Spec) -> SpecResult:
         """Run a spec. Raises ServerError."""
         cluster = self.arm.cluster
         await_connections(cluster)
@@ -192,7 +192,7 @@ class Tester:
         if _LOST in output and _FATAL not in output:
             entries = self._after_death(offset)
         crashes = [crash_of(pid, entries, self.arm.build.bindir / "postgres") for pid in deaths(entries).lines]
-        return Played(normalised(output), "\n".join(filter(None, crashes)))
+        return SpecResult(normalised(output), "\n".join(filter(None, crashes)))
 
     def _after_death(self, offset: int) -> list[Entry]:
         """Return the log after the postmaster has logged a death, which happens shortly after the session is lost."""
@@ -259,18 +259,18 @@ def _sorted(lines: Sequence[str]) -> Iterator[str]:
 def judge(spec: Spec, testers: Sequence[Tester], pool: Executor) -> Judged:
     """Run a spec on all arms concurrently, repeat it if outputs differ, and return the result. Raises ServerError."""
     names = [tester.arm.name for tester in testers]
-    seen = [list(pool.map(lambda tester: tester.play(spec), testers))]
-    crashes = {name: played.crash for name, played in zip(names, seen[0], strict=True) if played.crash}
+    seen = [list(pool.map(lambda tester: tester.execute(spec), testers))]
+    crashes = {name: result.crash for name, result in zip(names, seen[0], strict=True) if result.crash}
     if crashes:
         return Judged(tuple(_crash(pair, crashes[pair[1]]) for pair in pairs_of(names, crashes)))
-    if len({played.output for played in seen[0]}) == 1:
+    if len({result.output for result in seen[0]}) == 1:
         return Judged()
-    seen += [list(pool.map(lambda tester: tester.play(spec), testers)) for _ in range(REPEATED)]
-    reference, *others = ([played.output for played in of_arm] for of_arm in zip(*seen, strict=True))
+    seen += [list(pool.map(lambda tester: tester.execute(spec), testers)) for _ in range(REPEATED)]
+    reference, *others = ([result.output for result in of_arm] for of_arm in zip(*seen, strict=True))
     findings = [
         _difference(spec, (names[0], name), reference[0], suspect[0])
         for name, suspect in zip(names[1:], others, strict=True)
-        if settled(reference, suspect)
+        if is_reproducible(reference, suspect)
     ]
     differing = sum(suspect != reference for suspect in others)
     return Judged(tuple(findings), differing - len(findings))
@@ -286,6 +286,6 @@ def _crash(pair: tuple[str, str], crash: str) -> Finding:
     return Finding(NAME, pair, origin, None, f"{pair[1]} crashes: {origin}", "no crash", crash)
 
 
-def settled(reference: Sequence[str], suspect: Sequence[str]) -> bool:
+def is_reproducible(reference: Sequence[str], suspect: Sequence[str]) -> bool:
     """Return whether the difference is reproducible: each arm repeats its output, and the two outputs differ."""
     return len(set(reference)) == 1 and len(set(suspect)) == 1 and reference[0] != suspect[0]

@@ -106,15 +106,15 @@ class CaseRun:
             session.send(self._drop_roles + _CREATE, 1 + bool(self._drop_roles))
             self._before = session.expected  # replies before those of the case
             session.send(case, count)
-            yield from self._settled(session, playing=True)
+            yield from self._await_replies(session, in_case=True)
             replies = session.take_replies()
             self._require(replies[self._before - 1], "make a case's schema")
             self._steps = replies[self._before :]
             yield from self._tidy_up(session, replies[-1].status)
             yield from self._inspect_session(session)
 
-    def _settled(self, session: Wire, *, playing: bool = False) -> Exchange[None]:
-        """Wait for all replies. Raises Lost if the session is lost; if `playing`, keeps the case's replies so far."""
+    def _await_replies(self, session: Wire, *, in_case: bool = False) -> Exchange[None]:
+        """Wait for all replies. Raises Lost if the session is lost; if `in_case`, keeps the case's replies so far."""
         yield session
         if not session.settled:
             self._silent = True
@@ -122,7 +122,7 @@ class CaseRun:
                 self._seen = replace(self._seen, hang=(yield from hang_report(self._worker_db, session.pid)))
             yield from self._end(session)
         if session.lost:
-            if playing:
+            if in_case:
                 self._steps = session.replies[self._before :]
             raise Lost
 
@@ -145,7 +145,7 @@ class CaseRun:
         """End what the case left open, and record what remains held."""
         rollback = b"" if status == "I" else messages.query("ROLLBACK")
         session.send(rollback + messages.query(residue.TIDY) + messages.query(residue.LEFT_INSIDE), 2 + bool(rollback))
-        yield from self._settled(session)
+        yield from self._await_replies(session)
         answer = session.take_replies()[-1]
         self._require(answer, "tell what a session holds")
         inside = residue.pairs(answer)
@@ -164,7 +164,7 @@ class CaseRun:
         }
         asked = {name: frames for name, frames in asked.items() if frames}
         session.send(b"".join(asked.values()), len(asked))
-        yield from self._settled(session)
+        yield from self._await_replies(session)
         answers = dict(zip(asked, session.take_replies(), strict=True))
         failed = any(_complaint(answers[name]) for name in ("roles", "clear") if name in answers)
         # clear() returns whether objects remain elsewhere.

@@ -33,11 +33,11 @@ class SourceDatabase:
     @cached_property
     def extensions(self) -> frozenset[str]:
         """Return the names of the available extensions. Raises ServerError."""
-        with self.played(()) as connection:
+        with self.session(()) as connection:
             return frozenset(name for (name,) in connection.execute("SELECT name FROM pg_available_extensions"))
 
     @contextmanager
-    def played(self, scene: Sequence[Step]) -> Iterator[psycopg.Connection[Any]]:
+    def session(self, scene: Sequence[Step]) -> Iterator[psycopg.Connection[Any]]:
         """Enter a session in which the scene has been executed.
 
         Raises ServerError, also if the server is lost meanwhile.
@@ -52,7 +52,7 @@ class SourceDatabase:
                     _execute(connection, step)
                 yield connection
         except psycopg.OperationalError as error:
-            raise ServerError(f"arm {self._arm.name} goes away while a source asks it: {error}") from error
+            raise ServerError(f"arm {self._arm.name} was lost while a source used it: {error}") from error
 
     def _connected(self, worker_db: WorkerDatabase) -> psycopg.Connection[Any]:
         return psycopg.connect(
@@ -84,4 +84,4 @@ def _execute(connection: psycopg.Connection[Any], step: Step) -> None:
         if connection.broken:
             raise
         if not step.may_fail:
-            raise CaseError(f"a scene cannot be played: {error}") from error
+            raise CaseError(f"cannot execute the scene of a source: {error}") from error

@@ -39,7 +39,7 @@ class SourceContext(Protocol):
     def extensions(self) -> frozenset[str]:
         """Return the names of the available extensions. Raises ServerError."""
 
-    def played(self, scene: Sequence[Step]) -> AbstractContextManager[psycopg.Connection[Any]]:
+    def session(self, scene: Sequence[Step]) -> AbstractContextManager[psycopg.Connection[Any]]:
         """Enter a session in a new database, like that of a case, in which the scene has been executed.
 
         Only one session may be open at a time. It is in autocommit mode. Raises ServerError.

@@ -162,7 +162,7 @@ class Qpg(Source):
             queries = [step for step in case.steps if step.kind is Kind.QUERY and not step.params]
             if not queries:
                 continue
-            with self.target.played(case.scene) as connection:
+            with self.target.session(case.scene) as connection:
                 steps = Guide(connection, rng).steps(queries, scale.queries)
             if steps:
                 return Case(self.name, case.scene, steps)

@@ -78,7 +78,7 @@ class Regress(Source):
         """Return the case of one file. Raises CaseError, ServerError."""
         directory, _, test = part.rpartition("/")
         suite = next(each for each in self._suites() if each.directory == directory)
-        with self.target.played(()) as connection:
+        with self.target.session(()) as connection:
             catalog = Catalog.of(connection)
         tree = self.target.tree
         before = set_up(tree, suite, test)

@@ -46,7 +46,7 @@ class SqlSmith(Source):
     def generate(self, rng: random.Random, scale: Scale) -> Case:
         """Return a case: the scene of a generator, and statements of SQLsmith. Raises CaseError, ServerError."""
         scene = small_scene(rng, scale)
-        with self.target.played(scene) as connection:
+        with self.target.session(scene) as connection:
             drawn = draw(connection, rng.randrange(SEEDS), scale.queries * _DRAWN)
             steps = []
             for step in _fit(connection, drawn, rng):

@@ -192,16 +192,16 @@ class UserSql(Source):
         path = self.target.given.sql_path
         if path is None:
             raise CaseError(f"{self.name}: {self.lacks(self.target.given)}")
-        with self.target.played(()) as connection:
+        with self.target.session(()) as connection:
             catalog = Catalog.of(connection)
-        play = _material(read_files(path), catalog)
-        if not play.drawn_from:
+        material = _material(read_files(path), catalog)
+        if not material.drawn_from:
             raise CaseError(f"{path} has no query to draw from: give scripts with SELECT, or recorded statements")
-        with self.target.played(play.scene) as connection:
-            steps = _Drawing(connection, rng).steps(play.drawn_from, scale.queries)
+        with self.target.session(material.scene) as connection:
+            steps = _Drawing(connection, rng).steps(material.drawn_from, scale.queries)
         if not steps:
             raise CaseError(f"{path}: none of its queries can be compared, or runs at all, on the schema that it makes")
-        return Case(self.name, play.scene, steps)
+        return Case(self.name, material.scene, steps)
 
 
 def _material(files: Files, catalog: Catalog) -> _Material:

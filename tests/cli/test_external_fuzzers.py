@@ -47,7 +47,7 @@ BLIND = """
 import sys
 from fuzz.cli import main
 from fuzz.engines import isolation
-isolation.settled = lambda *_: False
+isolation.is_reproducible = lambda *_: False
 sys.argv[1:] = {arguments}
 main()
 """

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.engines.isolation import PERTURBED, Spec, normalised, read_spec, reproducer, settled
+from fuzz.engines.isolation import PERTURBED, Spec, is_reproducible, normalised, read_spec, reproducer
 from fuzz.errors import CaseError
 from fuzz.execution.modes import MODES
 
@@ -36,10 +36,10 @@ def test_steps_are_compared_in_order() -> None:
 
 
 def test_only_what_agrees_with_itself_can_differ_from_another() -> None:
-    assert settled(["a"] * 5, ["b"] * 5)
-    assert not settled(["a"] * 5, ["b", "b", "a", "b", "b"])
-    assert not settled(["a", "b", "a", "a", "a"], ["c"] * 5)
-    assert not settled(["a"] * 5, ["a"] * 5)
+    assert is_reproducible(["a"] * 5, ["b"] * 5)
+    assert not is_reproducible(["a"] * 5, ["b", "b", "a", "b", "b"])
+    assert not is_reproducible(["a", "b", "a", "a", "a"], ["c"] * 5)
+    assert not is_reproducible(["a"] * 5, ["a"] * 5)
 
 
 def test_a_reproducer_is_a_spec_that_names_its_settings(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ SCENE = (
 
 @pytest.fixture(scope="module")
 def connection(target: SourceDatabase) -> Iterator[psycopg.Connection[Any]]:
-    with target.played(SCENE) as connection:
+    with target.session(SCENE) as connection:
         yield connection
 
 

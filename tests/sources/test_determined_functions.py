@@ -27,7 +27,7 @@ _OF_OTHERS: Final = "NOT prorettype = ANY (proargtypes)"
 
 @pytest.fixture(scope="module")
 def connection(target: SourceDatabase) -> Iterator[psycopg.Connection[Any]]:
-    with target.played(()) as connection:
+    with target.session(()) as connection:
         yield connection
 
 

@@ -49,7 +49,7 @@ def target(arm: Arm) -> Iterator[SourceDatabase]:
 def test_what_crashes_under_sqlsmith_becomes_cases(arm: Arm, target: SourceDatabase) -> None:
     ensure_module(arm.build, FAULT_INJECTOR)
     sabotage = f"-c session_preload_libraries={FAULT_INJECTOR} -c pgduel_faults.action=segv -c search_path=duel,public"
-    with target.played(SCENE) as connection:
+    with target.session(SCENE) as connection:
         database = connection.info.dbname
     found = run(Smith(seed=1, queries=60), arm.cluster, database, 120, sabotage)
     assert found.deaths
@@ -199,7 +199,7 @@ def test_a_scene_is_mutated_where_no_new_plan_shows_up(target: SourceDatabase) -
         Step("ANALYZE r"),
     )
     asked = [query(f"SELECT b FROM r WHERE a = {number}") for number in range(6)]
-    with target.played(scene) as connection:
+    with target.session(scene) as connection:
         guide = Guide(connection, random.Random(3))
         steps = guide.steps(asked, 20)
     assert len(guide.shapes) > 1

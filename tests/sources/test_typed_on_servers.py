@@ -29,7 +29,7 @@ def catalog(target: SourceDatabase) -> ServerCatalog:
 
 @pytest.fixture(scope="module")
 def connection(target: SourceDatabase, catalog: ServerCatalog) -> Iterator[psycopg.Connection[Any]]:
-    with target.played(scene(random.Random(1), catalog, 40)) as connection:
+    with target.session(scene(random.Random(1), catalog, 40)) as connection:
         yield connection
 
 

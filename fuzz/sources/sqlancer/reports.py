@@ -80,11 +80,11 @@ def named(log: Log) -> tuple[str, ...]:
 
 def case_of(log: Log, target: SourceContext) -> Case:
     """Return the case of a report. Raises CaseError, ServerError."""
-    with target.played(()) as connection:
+    with target.session(()) as connection:
         catalog = Catalog.of(connection)
     claimed = claim(log)
     scene = scene_of(tuple(sql for sql in log.statements if not sql.startswith("SELECT")), catalog)
-    with target.played(scene) as connection:
+    with target.session(scene) as connection:
         sound = claimed is not None and not any(_doubtful(connection, catalog, sql) for sql in claimed)
     left, *right = [_step(sql) for sql in claimed or named(log)] or [Step("SELECT", Kind.QUERY)]
     if sound:

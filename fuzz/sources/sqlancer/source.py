@@ -54,13 +54,13 @@ class SqLancer(Source):
         raise CaseError(f"SQLancer asked nothing that can be compared, with {_TRIES} seeds")
 
     def _case(self, path: str, call: Call, queries: int) -> Case:
-        with self.target.played(()) as connection:
+        with self.target.session(()) as connection:
             catalog = Catalog.of(connection)
             info = connection.info
             ran = run(Server(info.host, info.port), path, call, f"{info.dbname}_lancer")
         made, asked = divided(next(iter(ran.doing.values()), Log(0, (), "")))
         scene = scene_of(made, catalog)
-        with self.target.played(scene) as connection:
+        with self.target.session(scene) as connection:
             steps = tuple(islice(_fit(connection, catalog, asked), queries))
         return Case(self.name, scene, steps)
 

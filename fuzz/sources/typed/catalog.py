@@ -245,7 +245,7 @@ _offers: WeakKeyDictionary[SourceContext, ServerCatalog] = WeakKeyDictionary()
 def catalog_of(target: SourceContext) -> ServerCatalog:
     """Return the catalog of the arm, without a scene. Raises ServerError."""
     if target not in _offers:
-        with target.played(()) as connection:
+        with target.session(()) as connection:
             _offers[target] = _read_offer(connection)
     return _offers[target]
 

@@ -114,7 +114,7 @@ class Typed(Source):
         """Return a case. Raises CaseError, ServerError."""
         for _ in range(_TRIES):
             steps = self._scene(rng, scale)
-            with self.target.played(steps) as connection:
+            with self.target.session(steps) as connection:
                 made = self._steps(rng, connection, scale.queries)
             if made:
                 return Case(self.name, steps, made)
