@@ -89,12 +89,12 @@ def _rows_text(how: Reading, before: Observation, after: Observation) -> Differe
     rows = "1 row" if missing.total() == 1 else f"{missing.total()} rows"
     return DifferenceText(
         f"{rows} missing, {surplus.total()} surplus, of {len(before.rows)}",
-        _lines("these rows, which are missing", missing),
-        _lines("these rows, which are surplus", surplus),
+        rows_text("these rows, which are missing", missing),
+        rows_text("these rows, which are surplus", surplus),
     )
 
 
-def _lines(what: str, rows: Counter[bytes]) -> str:
+def rows_text(what: str, rows: Counter[bytes]) -> str:
     """Return one line for each of the first few rows in byte order, with the number of its occurrences."""
     if not rows:
         return "no others"

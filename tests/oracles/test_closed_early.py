@@ -1,0 +1,95 @@
+"""Cursors closed early, observed by hand: which of their rows may come, and which may not."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from oracles.closed_early import ClosedEarly
+from oracles.model.case import Case
+from oracles.model.mode import Mode, Protocol, protocol_of, settings_of
+from oracles.model.observation import CaseObservation, Observation, Run
+from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Unstable, Verdict
+from tests.oracles.observed import case, error, finding, judged, ok, query, seen
+
+EARLY = Mode("closed_early", protocol=Protocol.CLOSED_EARLY, changes_results=True)
+CASE = case(query("SELECT n FROM t"), modes=(EARLY,))
+WHOLE = ok("1", "2", "2", "3")
+
+
+def is_whole(run: Run) -> bool:
+    return protocol_of(run.modes) is not Protocol.CLOSED_EARLY
+
+
+def verdicts(
+    patched: Observation, master: Observation | None = None, whole: Callable[[Run], Observation] = lambda _: WHOLE
+) -> tuple[Verdict, ...]:
+    """Judge the first rows of both arms, by the whole result that the reference returns."""
+
+    def respond(run: Run) -> CaseObservation:
+        if is_whole(run):
+            assert run.arm == "master"
+            return seen(whole(run))
+        return seen(patched if run.arm == "patched" else master or ok("1", "2"))
+
+    return judged(ClosedEarly(), CASE, respond)
+
+
+@pytest.mark.parametrize("rows", [("3", "2"), ("2", "2"), ("1", "2"), ()])
+def test_any_rows_of_the_whole_may_come_first(rows: tuple[str, ...]) -> None:
+    assert verdicts(ok(*rows)) == (Agree(1),)
+
+
+@pytest.mark.parametrize("rows", [("4", "2"), ("1", "1"), ("1", None)])
+def test_rows_that_are_not_among_the_whole_are_found(rows: tuple[str, ...]) -> None:
+    found = finding(verdicts(ok(*rows)))
+    assert found.step == 0
+    assert found.summary.startswith("step 0: 1 of 2 rows of a closed cursor")
+    assert found.beside[0].sql == "SELECT n FROM t"
+
+
+def test_a_reference_that_does_so_too_is_no_measure() -> None:
+    assert verdicts(ok("4", "2"), master=ok("4", "1")) == (Unstable("master does so, too"),)
+
+
+def test_a_whole_that_depends_on_the_plan_is_no_measure() -> None:
+    by_plan = verdicts(ok("4", "2"), whole=lambda run: ok("4", "2") if len(run.modes) > 2 else WHOLE)
+    assert by_plan == (Unstable("master differs from itself"),)
+
+
+def test_rows_that_come_once_are_a_doubt() -> None:
+    def respond(run: Run) -> CaseObservation:
+        odd = run.arm == "patched" and not run.repetition
+        return seen(WHOLE if is_whole(run) else ok("4", "2") if odd else ok("1", "2"))
+
+    assert judged(ClosedEarly(), CASE, respond) == (Unstable("rows of a closed cursor: not each time"),)
+
+
+def test_other_contents_of_tables_prove_nothing() -> None:
+    def respond(run: Run) -> CaseObservation:
+        return seen(WHOLE, digests={"t": "4 7" if is_whole(run) else "5 7"})
+
+    assert judged(ClosedEarly(), CASE, respond) == (Inconclusive("tables differ after the case"),)
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        case(query("SELECT n FROM t")),  # no cursor
+        case(query("SELECT n FROM t ORDER BY n", ordered=True), modes=(EARLY,)),
+    ],
+)
+def test_other_cases_are_not_judged(of: Case) -> None:
+    assert judged(ClosedEarly(), of, lambda _: seen(WHOLE)) == (NotApplicable(),)
+
+
+def test_a_failed_query_is_not_judged() -> None:
+    assert judged(ClosedEarly(), CASE, lambda _: seen(error("22012"))) == (NotApplicable(),)
+
+
+def test_the_whole_is_read_without_the_limit_and_with_all_other_settings() -> None:
+    small = Mode("small", (("work_mem", "64kB"),))
+    runs = ClosedEarly().own_runs(replace(CASE, modes=(small, EARLY)), ("master", "patched"))
+    assert [run.arm for run in runs] == ["master"]
+    assert is_whole(runs[0])
+    assert settings_of(runs[0].modes) == dict(small.settings)
