@@ -12,7 +12,7 @@ from oracles.framework.canaries import canary_case, query
 from oracles.framework.comparison import row_multiset
 from oracles.framework.difference_text import rows_text
 from oracles.framework.other_plans import OTHER_PLANS
-from oracles.framework.pairwise import REPETITIONS, Pair, Sampled
+from oracles.framework.pairwise import REPETITIONS, Pair, SampledPairwise
 from oracles.model.case import Case, Kind
 from oracles.model.finding import Evidence, Finding
 from oracles.model.mode import Mode, Protocol, protocol_of
@@ -93,7 +93,7 @@ class _ClosedEarlyPair(Pair):
         )
 
 
-class ClosedEarly(Sampled):
+class ClosedEarly(SampledPairwise):
     """The first rows of a query are rows of the whole query."""
 
     name: ClassVar[str] = "closed_early"

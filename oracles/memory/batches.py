@@ -9,7 +9,8 @@ buckets, both numbers of batches, and the peak, which is at least the memory whe
 
 Other tuples in them. The number of buckets determines the bits of a hash value that are the number of the batch
 (ExecHashGetBucketAndBatch). So with an equal number of batches, other tuples are in the first one, which is not
-written. But each tuple is written at most once. So the limit is what the reference wrote, plus what it had in memory.
+written. But each tuple is written at most once. So the limit of a table is what the reference wrote, plus what it had
+in memory. The outer side has no limit: its tuples may all have one key, and EXPLAIN does not report their size.
 """
 
 from collections.abc import Iterable, Set
@@ -17,7 +18,7 @@ from typing import Final
 
 from oracles.buckets import BATCHES, BUCKETS, FEWEST, LEAST_TUPLE, ORIGINAL, PEAK, POINTER
 from oracles.explain.hash_memory import allowance
-from oracles.explain.nodes import LocatedNode, Node, loops, places, rows
+from oracles.explain.nodes import LocatedNode, Node, loops, places
 
 WRITTEN: Final = "Temp Written Blocks"  # of a node and all nodes below
 CHUNK_BLOCKS: Final = 4  # STS_CHUNK_PAGES
@@ -145,12 +146,10 @@ def _has_others(ours: Node, theirs: Node) -> bool:
 
 
 def _wrote_once(ours: Node, theirs: Node) -> bool:
-    """Return whether a join and its table wrote no more than all their tuples: what the reference wrote and kept."""
-    outer, table = (_input(ours, side) for side in ("Outer", "Inner"))
-    kept = -(-table[PEAK] * 1024 // _BLOCK)
-    probing = max(own_written(ours), -(-rows(outer).high * _size(outer) // _BLOCK))
-    written = own_written(theirs) + own_written(_input(theirs, "Inner"))
-    return bool(written <= own_written(table) + kept + probing + partial_blocks(theirs))
+    """Return whether the table of a join wrote no more than all its tuples: what the reference wrote and kept."""
+    before, after = (_input(join, "Inner") for join in (ours, theirs))
+    kept = -(-before[PEAK] * 1024 // _BLOCK)
+    return bool(own_written(after) <= own_written(before) + kept + partial_blocks(theirs))
 
 
 def _size(node: Node) -> int:

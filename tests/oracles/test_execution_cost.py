@@ -84,3 +84,23 @@ def test_a_lost_connection_proves_nothing() -> None:
     lost = CaseObservation("", (executed(1.0), LOST))
     verdicts, _ = judged(lambda run: lost if run.arm == "patched" else seen(executed(1.0), executed(1.0)))
     assert verdicts == (Inconclusive("connection lost"), NotApplicable())
+
+
+def test_buffers_of_parallel_plans_are_not_compared() -> None:
+    def parallel(buffers: int) -> Observation:
+        scan = {"Node Type": "Seq Scan"}
+        gather = {"Node Type": "Gather", "Workers Planned": 1, "Shared Hit Blocks": buffers, "Plans": [scan]}
+        return replace(ok(), plan={"Plan": gather, EXECUTOR_CPU: 1.0})
+
+    verdicts, _ = judged(by_arm(parallel(100), parallel(900)))
+    assert verdicts == (Agree(2),)
+
+
+def test_other_numbers_of_batches_are_not_compared() -> None:
+    def with_batches(batches: int, milliseconds: float) -> Observation:
+        table = {"Node Type": "Hash", "Hash Batches": batches}
+        plan = {"Plan": {"Node Type": "Hash Join", "Plans": [table]}, EXECUTOR_CPU: milliseconds}
+        return replace(ok(), plan=plan)
+
+    assert judged(by_arm(with_batches(1, 1.0), with_batches(2, 99.0)))[0] == (Agree(1),)
+    assert finding(judged(by_arm(with_batches(2, 1.0), with_batches(2, 99.0)))[0])

@@ -89,10 +89,15 @@ def _same(remote: Remote) -> str:
 
 
 def stale(rng: random.Random, remote: Remote) -> tuple[Step, ...]:
-    """Return a step that falsifies reltuples of the remote relation: ten times, a tenth, 0, unknown (-1) or 1e9."""
+    """Return a step that falsifies reltuples of the remote relation: ten times, a tenth, 0, unknown (-1) or 1e9.
+
+    Of a view it falsifies the table's. Views have none, and PostgreSQL 17 would use TABLESAMPLE on one that has, and
+    fail.
+    """
+    name = remote.table.name if remote.sort is Sort.VIEW else remote.name
     wrong = pick(rng, ("reltuples * 10", "reltuples / 10", "0", "-1", "1e9"))
-    where = f"oid = '{remote.name}'::regclass OR oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent ="
-    sql = f"UPDATE pg_class SET reltuples = {wrong} WHERE {where} '{remote.name}'::regclass)"
+    where = f"oid = '{name}'::regclass OR oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent ="
+    sql = f"UPDATE pg_class SET reltuples = {wrong} WHERE {where} '{name}'::regclass)"
     return (Step(sql, tags=("remote.stale",)),)
 
 
