@@ -1,1 +1,1 @@
-"""The mails' tables, as ratios of arms interleaved in one run."""
+"""Benchmarks: the mails' tables as ratios of arms interleaved in one run, and comparisons of fuzzers and reducers."""

@@ -1,4 +1,4 @@
-"""Bench: one table of a mail, measured again. One bench a file; `all_benches` finds them."""
+"""Bench: a repeated measurement of one table of a mail. One file per bench; `all_benches` finds them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,14 +17,14 @@ from oracles.model.discovery import instances
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 Point = tuple[int, ...]  # a value for each axis, in the order of `Bench.axes`
-Samples = Mapping[tuple[Point, str], Sequence[float]]  # of a point and an arm, one measurement a round
+Samples = Mapping[tuple[Point, str], Sequence[float]]  # (point, arm) -> one measurement per round
 
 
 class BenchError(PgduelError):
-    """A measurement that was asked for cannot be taken."""
+    """A requested measurement that cannot be taken."""
 
 
-# What each bench's servers have: memory enough to keep the tables, and nothing that would add work of its own.
+# Settings of each bench's servers: enough memory to keep the tables, and no background work.
 UNDISTURBED = MappingProxyType(
     {
         "shared_preload_libraries": "",
@@ -38,9 +38,9 @@ UNDISTURBED = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """Where a table comes from, and the ratios patched/master that it gives.
+    """The source of a table, and its ratios patched/master.
 
-    `variants` has those of arms that bear the name of one of several patches that the mail compares.
+    `variants` has the ratios of arms with the name of one of several patches that the mail compares.
     """
 
     subject: str
@@ -49,55 +49,55 @@ class Mail:
     variants: Mapping[str, Mapping[Point, float]] = field(default_factory=dict)
 
     def ratio(self, arm: str, point: Point) -> float | None:
-        """Return what the mail says of an arm at a point, if it does."""
+        """Return the mail's ratio of an arm at a point, or None."""
         return self.variants.get(arm, self.ratios).get(point)
 
 
 class Bench(ABC):
-    """What is measured at each point of a grid, in `unit`."""
+    """A measurement at each point of a grid, in `unit`."""
 
     name: ClassVar[str]
     unit: ClassVar[str]
-    axes: ClassVar[Mapping[str, Sequence[int]]]  # name of an axis -> the values that the mail has
+    axes: ClassVar[Mapping[str, Sequence[int]]]  # name of an axis -> the mail's values
     settings: ClassVar[Mapping[str, str]]  # of the servers
     mail: ClassVar[Mail]
 
     @abstractmethod
     def label(self, point: Point) -> str:
-        """Return the point in words."""
+        """Return the point as text."""
 
     @abstractmethod
     def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
-        """Make what the points need in an arm, and warm it up. Raises BenchError."""
+        """Create the points' tables in an arm, and warm it up. Raises BenchError."""
 
     @abstractmethod
     def measure(self, arm: Arm, point: Point, seconds: int) -> float:
-        """Measure one arm at one point for so many seconds. Raises BenchError."""
+        """Measure one arm at one point for about `seconds`. Raises BenchError."""
 
     def conditions(self, arm: Arm) -> AbstractContextManager[None]:
-        """Return what an arm is measured under, once it is prepared: nothing by default. Raises ServerError."""
+        """Return the conditions of an arm's measurements after `prepare`: none by default. Raises ServerError."""
         return nullcontext()
 
     def extras(self, point: Point, arm: str, against: str, samples: Samples) -> Mapping[str, float]:
-        """Return further figures of a point: name of a column -> what stands there. None by default."""
+        """Return further figures of a point: name of a column -> figure. None by default."""
         return {}
 
     def points(self, chosen: Mapping[str, Sequence[int]]) -> list[Point]:
-        """Return the grid of the values chosen; an axis without choice has the mail's. Raises BenchError."""
+        """Return the grid of the chosen values; an axis without choice has the mail's values. Raises BenchError."""
         axes = [sorted(set(chosen.get(name) or values)) for name, values in self.axes.items()]
         if any(value < 1 for values in axes for value in values):
-            raise BenchError(f"each of {', '.join(self.axes)} has to be at least 1")
+            raise BenchError(f"a value is too small; each of {', '.join(self.axes)} must be at least 1")
         return list(product(*axes))
 
 
 @contextmanager
 def connected(arm: Arm) -> Iterator[Connection]:
-    """Open a session on an arm. Raises BenchError for whatever goes wrong in it."""
+    """Open a session on an arm. Raises BenchError for all its errors."""
     try:
         with psycopg.connect(**arm.cluster.connect_kwargs, autocommit=True) as connection:  # type: ignore[arg-type]  # host is a str
             yield connection
     except psycopg.Error as error:
-        raise BenchError(f"arm {arm.name} cannot be measured: {first_line(str(error))}") from error
+        raise BenchError(f"cannot measure arm {arm.name}: {first_line(str(error))}") from error
 
 
 def all_benches() -> dict[str, Bench]:

@@ -1,11 +1,9 @@
-"""Hash joins of many batches: what a Bloom filter over the inner side is for.
+"""Hash joins of many batches: the gain of a Bloom filter over the inner side.
 
-Few of the outer side's rows have a match, so most of those that belong to a later batch are written to a temporary
-file, and read again, for nothing. How many have one is the share of `dim` that the query's condition keeps.
-
-Rows and work_mem are scaled down together, which leaves the mail's numbers of batches as they are. Beside the time
-stand figures that no disk has a part in: what was written for the outer side, and the *floor*, the same query with
-memory for a single batch.
+Few rows of the outer side have a match. So most rows of later batches are written to a temporary file and read again
+for nothing. The share of rows with a match is the share of `dim` that the query's condition keeps. Rows and work_mem
+are scaled down together, which preserves the mail's numbers of batches. Two more figures do not depend on the disk: the
+data written for the outer side, and the *floor*, which is the same query with memory for one batch.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +18,7 @@ from fuzz.bench.hash_joins import Node, explained_join, milliseconds
 from fuzz.servers.arm import Arm
 from fuzz.servers.memory_limit import memory_limited
 
-FLOOR = 1 << 20  # MB of work_mem that a single batch fits into at any scale
+FLOOR = 1 << 20  # MB of work_mem, enough for a single batch at any scale
 
 
 class Join(StrEnum):
@@ -41,8 +39,8 @@ _QUERIES = MappingProxyType(
 )
 _DIM, _FACT = 10_000_000, 100_000_000  # rows, in the mail
 _BLOCK = 8192
-_BYTES_A_ROW = 60  # of fact, in a batch's file: as log_temp_files and the number of rows say
-_PERCENT = MappingProxyType(  # bloom / master by work_mem in MB, a figure for each limit from 1 on
+_BYTES_A_ROW = 60  # of fact, in a batch's file: from log_temp_files and the number of rows
+_PERCENT = MappingProxyType(  # bloom / master by work_mem in MB, one figure per limit, from 1
     {
         16: (
             *(49.09, 45.42, 54.43, 60.06, 63.79, 72.65, 81.70, 82.08),
@@ -55,7 +53,7 @@ _PERCENT = MappingProxyType(  # bloom / master by work_mem in MB, a figure for e
 
 @dataclass(frozen=True, slots=True)
 class Spilled:
-    """What a query wrote to temporary files, and in how many batches it joined."""
+    """A query's temporary data, and its number of batches."""
 
     batches: int
     all_bytes: int
@@ -65,8 +63,8 @@ class Spilled:
 class BloomBench(Bench):
     """Milliseconds of the mail's query, so a ratio below 1 is a gain.
 
-    `scale` is the share of the mail's rows and of its work_mem; `memory`, in MB, is what each server may use when it
-    is measured, with cached files: those of the tables are there before, temporary ones are not.
+    `scale` is the share of the mail's rows and of its work_mem. `memory`, in MB, limits each server during
+    measurements, including cached files. The tables' files are cached before, temporary files are not.
     """
 
     name = "bloom"
@@ -87,7 +85,7 @@ class BloomBench(Bench):
         {
             **UNDISTURBED,
             "jit": "off",
-            "hash_mem_multiplier": "1",  # there was none in the mail's days
+            "hash_mem_multiplier": "1",  # the setting is newer than the mail
             "max_parallel_workers_per_gather": "0",
             "enable_mergejoin": "off",
             "enable_nestloop": "off",
@@ -101,13 +99,13 @@ class BloomBench(Bench):
         self._spilled: dict[tuple[str, Point], Spilled] = {}
 
     def label(self, point: Point) -> str:
-        """Return the point in words; limits are the mail's hexadecimal digits."""
+        """Return the point as text. Limits are the mail's hexadecimal digits."""
         work_mem, limit = point
         memory = "one batch" if work_mem == FLOOR else f"{work_mem} MB"
         return f"{self._join}, {memory}, {limit:x}"
 
     def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
-        """Fill both tables, and look once at what each point writes."""
+        """Fill both tables, and record the temporary data of each point once."""
         with connected(arm) as connection:
             connection.execute("CREATE UNLOGGED TABLE dim (id int, dval text)")
             connection.execute("CREATE UNLOGGED TABLE fact (id int, fval text)")
@@ -121,16 +119,16 @@ class BloomBench(Bench):
                 self._spilled[arm.name, point] = self._explained(connection, point)
 
     def conditions(self, arm: Arm) -> AbstractContextManager[None]:
-        """Return the limit on memory, if there is one."""
+        """Return the limit of memory, if there is one."""
         return super().conditions(arm) if self._memory is None else memory_limited(arm.cluster.pid, self._memory)
 
     def measure(self, arm: Arm, point: Point, seconds: int) -> float:
-        """Return milliseconds a query: the mean of as many as fill the time. Raises BenchError."""
+        """Return milliseconds per query: the mean of all runs within the time. Raises BenchError."""
         with connected(arm) as connection:
             return milliseconds(connection, self._granted(connection, point), seconds)
 
     def extras(self, point: Point, arm: str, against: str, samples: Samples) -> Mapping[str, float]:
-        """Return the share of matches, batches, what was written (ratios and rows), and the ratio to the floor."""
+        """Return the share of matches, batches, written data (ratios and rows), and the ratio to the floor."""
         mine, theirs = self._spilled[arm, point], self._spilled[against, point]
         figures = {"matching": point[1] / 16, "batches": float(theirs.batches)}
         if theirs.outer_bytes:
@@ -143,7 +141,7 @@ class BloomBench(Bench):
         return figures
 
     def _granted(self, connection: Connection, point: Point) -> str:
-        """Return the point's query, after the memory for it was granted."""
+        """Set the point's work_mem, and return its query."""
         work_mem, limit = point
         connection.execute(f"SET work_mem = {max(round(work_mem * 1024 * self._scale), 64)}")
         return _QUERIES[self._join].format(limit=f"{limit:x}")

@@ -1,11 +1,10 @@
-"""Hash joins in a single batch: what a bucket for each row is worth, where there used to be one for ten.
+"""Hash joins in a single batch: the gain of a bucket for each row instead of one for ten.
 
-The mail's query looks 50M rows up in a hash table, of which its condition says how large it is. An arm that has the
-setting `hash_ntup_per_bucket` is told how many rows to plan a bucket for; others have the buckets that they choose.
-
-Outer rows are scaled down, the hash table is not: what one look-up costs depends on its size. What is left of the
-outer rows is spread over the mail's, so as many of them have a match. The planner believes that all are there, or it
-would rather hash them.
+The mail's query looks up 50M rows in a hash table, whose size its condition determines. Arms with the setting
+`hash_ntup_per_bucket` get the number of rows per bucket from it; others choose their buckets themselves. The outer rows
+are scaled down, but not the hash table, because the cost of a look-up depends on its size. The remaining outer rows are
+spread over the mail's range, so the same share of them has a match. The planner gets the mail's number of outer rows;
+otherwise it would hash these.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,13 +20,13 @@ from fuzz.bench.hash_joins import explained_join, milliseconds
 from fuzz.servers.arm import Arm
 
 _OUTER = 50_000_000  # rows, in the mail
-_VALUES = 10_000  # of val_int
+_VALUES = 10_000  # distinct values of val_int
 _ROWS_A_VALUE = 1_000  # in the mail's inner table of 10M rows
-_BYTES = 72  # of a row in the hash table: what makes the mail's sizes of its rows
+_BYTES = 72  # of a row in the hash table, computed from the mail's sizes
 _KILOBYTES_A_VALUE = _ROWS_A_VALUE * _BYTES / 1024
 LARGEST = 703_125  # kB: all rows
 _NTUP = (1, 2, 4, 5, 9, 10)
-_MILLISECONDS = MappingProxyType(  # by kB of the hash table, a figure for each NTUP_PER_BUCKET
+_MILLISECONDS = MappingProxyType(  # by kB of the hash table, one figure per NTUP_PER_BUCKET
     {
         1_407: (6753, 7218, 7890, 9324, 9488, 12574),
         7_032: (9417, 11586, 17417, 15820, 25732, 25402),
@@ -39,20 +38,20 @@ _MILLISECONDS = MappingProxyType(  # by kB of the hash table, a figure for each 
     }
 )
 _QUERY = "SELECT count(i.val_txt) FROM outer_table o LEFT JOIN inner_table i ON i.id = o.id WHERE val_int < {values}"
-_TABLES = 3  # of the hash table's size: itself with its buckets, and the inner table on each of some arms, cached
+_TABLES = 3  # times the hash table's size: the table with its buckets, and the cached inner table on several arms
 _ARMS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """What EXPLAIN tells of a hash table; memory in kB."""
+    """A hash table's figures in EXPLAIN; memory in kB."""
 
     buckets: int
     memory: int
 
 
 def fitting() -> list[int]:
-    """Return the mail's sizes that the machine has the memory for, the smallest at least."""
+    """Return those of the mail's sizes that fit into the machine's memory, or the smallest one."""
     available = psutil.virtual_memory().available // 1024
     return [size for size in _MILLISECONDS if size * _TABLES * _ARMS <= available] or [min(_MILLISECONDS)]
 
@@ -79,7 +78,7 @@ class BucketsBench(Bench):
             **UNDISTURBED,
             "jit": "off",
             "work_mem": "1GB",
-            "hash_mem_multiplier": "1",  # there was none in the mail's days
+            "hash_mem_multiplier": "1",  # the setting is newer than the mail
             "max_parallel_workers_per_gather": "0",
             "enable_sort": "off",
             "enable_indexscan": "off",
@@ -94,22 +93,22 @@ class BucketsBench(Bench):
         self._made: dict[tuple[str, Point], _Made] = {}
 
     def points(self, chosen: Mapping[str, Sequence[int]]) -> list[Point]:
-        """Return the grid of the values chosen. Raises BenchError, also for sizes that the mail's table cannot have."""
+        """Return the grid of the chosen values. Raises BenchError for sizes that the mail's table cannot have."""
         grid = super().points(chosen)
         for size, _ in grid:
             if not 1 <= round(size / _KILOBYTES_A_VALUE) <= _VALUES:
                 raise BenchError(
-                    f"a hash table of {size} kB: the size has to be from {_KILOBYTES_A_VALUE:.0f} to {LARGEST}"
+                    f"a hash table of {size} kB is out of range; give a size from {_KILOBYTES_A_VALUE:.0f} to {LARGEST}"
                 )
         return grid
 
     def label(self, point: Point) -> str:
-        """Return the point in words."""
+        """Return the point as text."""
         size, ntup = point
         return f"{size / 1024:.1f} MB, NTUP {ntup}"
 
     def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
-        """Fill both tables, as far as the largest size needs them, and look once at what each point makes."""
+        """Fill both tables as far as the largest size needs, and record the hash table of each point once."""
         last = max(map(_values, points))
         ids = f"generate_series(0, {_ROWS_A_VALUE - 1}) AS n, generate_series(0, {last - 1}) AS v"
         with connected(arm) as connection:
@@ -127,12 +126,12 @@ class BucketsBench(Bench):
                 self._made[arm.name, point] = self._explained(connection, point)
 
     def measure(self, arm: Arm, point: Point, seconds: int) -> float:
-        """Return milliseconds a query: the mean of as many as fill the time. Raises BenchError."""
+        """Return milliseconds per query: the mean of all runs within the time. Raises BenchError."""
         with connected(arm) as connection:
             return milliseconds(connection, _planned(connection, point), seconds)
 
     def extras(self, point: Point, arm: str, against: str, samples: Samples) -> Mapping[str, float]:
-        """Return both arms' buckets and kB of memory, and the ratio of N = 1 in the other arm, which is the mail's."""
+        """Return both arms' buckets and kB of memory, and the mail's ratio, to the other arm with N = 1."""
         mine, theirs = self._made[arm, point], self._made[against, point]
         figures = {
             "buckets": float(mine.buckets),
@@ -149,19 +148,19 @@ class BucketsBench(Bench):
         join = explained_join(connection, _planned(connection, point), self.label(point))
         table = join["Plans"][1]
         if table["Plans"][0].get("Relation Name") != "inner_table":
-            raise BenchError(f"the query of {self.label(point)} hashed another table than the mail's")
+            raise BenchError(f"the query of {self.label(point)} hashed the wrong table; choose another size")
         if table["Hash Batches"] > 1:
             raise BenchError(f"the hash table of {self.label(point)} had {table['Hash Batches']} batches")
         return _Made(table["Hash Buckets"], table["Peak Memory Usage"])
 
 
 def _values(point: Point) -> int:
-    """Return how many values of val_int make a hash table of the point's size."""
+    """Return the number of val_int's values that give a hash table of the point's size."""
     return round(point[0] / _KILOBYTES_A_VALUE)
 
 
 def _planned(connection: Connection, point: Point) -> str:
-    """Return the point's query, after the arm was told the rows a bucket, if it knows of such a setting."""
+    """Set the rows per bucket if the arm has the setting, and return the point's query."""
     setting = "SELECT set_config(name, %s, false) FROM pg_settings WHERE name = 'hash_ntup_per_bucket'"
     connection.execute(setting, (str(point[1]),))
     return _QUERY.format(values=_values(point))

@@ -1,11 +1,10 @@
-"""COPY FROM a file into an unlogged table: what counting duplicates in resource owners is for.
+"""COPY FROM a file into an unlogged table: the gain of counted duplicates in resource owners.
 
-Each slot of COPY's batch of 1000 tuples references the same tuple descriptor, so gains should peak at 1000 rows.
-The table has one integer column, since nothing but the rows' number should matter. It is emptied after each
-measurement, so that the kernel has nothing of it left to write while the other arm is measured.
-
-What pgbench's first transactions pay for (a new backend's caches) is the same share of the time on both arms, so it
-drops out of the ratio; connecting is not in pgbench's figure anyway.
+Each slot of COPY's batch of 1000 tuples references the same tuple descriptor, so gains should peak at 1000 rows. The
+table has one integer column, because only the number of rows should matter. It is emptied after each measurement, so
+that the kernel writes none of it during the other arm's measurement. The costs of pgbench's first transactions (caches
+of a new backend) are the same share of the time on both arms, so they cancel out in the ratio. The time of connecting
+is not part of pgbench's figure.
 """
 
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ from fuzz.servers.arm import Arm
 
 _ROWS = (10, 100, 1000, 10000, 100000)
 _CLIENTS = (1, 4, 8)
-_PERCENT = (  # patched / master, a line for each number of rows, a column for each number of clients
+_PERCENT = (  # patched / master: a line per number of rows, a column per number of clients
     (101, 100, 99),
     (121, 114, 109),
     (403, 379, 286),
@@ -28,7 +27,7 @@ _PERCENT = (  # patched / master, a line for each number of rows, a column for e
 
 
 class CopyBench(Bench):
-    """Transactions a second of pgbench, each one COPY; a ratio above 1 is a gain."""
+    """Transactions per second of pgbench, each with one COPY. A ratio above 1 is a gain."""
 
     name = "copy"
     unit = "tps"
@@ -44,8 +43,8 @@ class CopyBench(Bench):
             }
         ),
     )
-    # PostgreSQL's defaults, which differ from a fuzzing cluster's, but for memory enough to keep the table, and for
-    # what would add work of its own: checkpoints and autovacuum.
+    # PostgreSQL's defaults, which differ from a fuzzing cluster's, except for enough memory to keep the table and for
+    # background work: checkpoints and autovacuum.
     settings = MappingProxyType(
         {
             **UNDISTURBED,
@@ -60,7 +59,7 @@ class CopyBench(Bench):
     )
 
     def label(self, point: Point) -> str:
-        """Return the point in words."""
+        """Return the point as text."""
         rows, clients = point
         return f"{rows} row{'s' * (rows > 1)}, {clients} client{'s' * (clients > 1)}"
 
@@ -76,7 +75,7 @@ class CopyBench(Bench):
             connection.execute("CHECKPOINT")
 
     def measure(self, arm: Arm, point: Point, seconds: int) -> float:
-        """Return pgbench's transactions a second. Raises BenchError."""
+        """Return pgbench's transactions per second. Raises BenchError."""
         rows, clients = point
         script = f"COPY bench_copy FROM '{_file(arm, rows)}';\n"
         tps = transactions_a_second(arm, "-n", "-f", "-", clients=clients, seconds=seconds, stdin=script)

@@ -1,7 +1,7 @@
-"""The mail's ANALYZE test: a table, and the same through a foreign server, by each method, at several targets.
+"""The mail's ANALYZE test: a table, directly and through a foreign server, by each method, with several targets.
 
-Where an arm's postgres_fdw has no methods, each is what that arm does: reading all rows. So beside such an arm, the
-ratio is what the mail's patch gains.
+If an arm's postgres_fdw has no methods, all of them stand for reading all rows. So the ratio to such an arm is the gain
+of the mail's patch.
 """
 
 import time
@@ -18,14 +18,14 @@ LOCAL: Final = "local"
 WAYS: Final = (LOCAL, *fdw.METHODS)
 TARGETS: Final = (10, 100, 1000, 10000)
 _OFF: Final = WAYS.index("off") + 1
-# "about 3x faster", of 10 million rows, by methods that read all of them, where the sample is larger than some percent
+# "about 3x faster": 10 million rows, methods that read all of them, samples above some percent
 _TO_LOCAL: Final[Mapping[Point, float]] = MappingProxyType(
     {(10_000_000, target, WAYS.index(way) + 1): 1 / 3 for target in (1000, 10000) for way in ("random", "bernoulli")}
 )
 
 
 class FdwAnalyzeBench(Bench):
-    """Milliseconds of ANALYZE, so a ratio below 1 is a gain; beside it, the arm's own ratios to `off` and `local`."""
+    """Milliseconds of ANALYZE, so a ratio below 1 is a gain. Also the arm's own ratios to `off` and `local`."""
 
     name = "fdw_analyze"
     unit = "ms"
@@ -34,12 +34,12 @@ class FdwAnalyzeBench(Bench):
     settings = fdw.SETTINGS
 
     def label(self, point: Point) -> str:
-        """Return the point in words."""
+        """Return the point as text."""
         rows, target, way = point
         return f"{rows} rows, target {target}, {WAYS[way - 1]}"
 
     def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
-        """Fill the tables, make a foreign table for each method, and analyze each once."""
+        """Fill the tables, create a foreign table for each method, and analyze each once."""
         with connected(arm) as connection:
             fdw.fill(connection, arm, sorted({rows for rows, _, _ in points}))
             for rows, way in sorted({(rows, way) for rows, _, way in points}):
@@ -48,7 +48,7 @@ class FdwAnalyzeBench(Bench):
                 connection.execute(f"ANALYZE {_table(rows, way)}")
 
     def measure(self, arm: Arm, point: Point, seconds: int) -> float:
-        """Return milliseconds an ANALYZE: the mean of as many as fill the time. Raises BenchError."""
+        """Return milliseconds per ANALYZE: the mean of all runs within the time. Raises BenchError."""
         rows, target, way = point
         with connected(arm) as connection:
             connection.execute(f"SET default_statistics_target = {target}")
@@ -60,7 +60,7 @@ class FdwAnalyzeBench(Bench):
             return (time.perf_counter() - start) / number * 1000
 
     def extras(self, point: Point, arm: str, against: str, samples: Samples) -> Mapping[str, float]:
-        """Return the ratios to `off` and to `local` on the same arm, and the mail's to `local`, if it tells."""
+        """Return the ratios to `off` and `local` on the same arm, and the mail's ratio to `local` if it has one."""
         rows, target, way = point
         figures = {}
         for name, of in (("to off", _OFF), ("to local", 1)):

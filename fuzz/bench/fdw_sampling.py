@@ -1,9 +1,8 @@
-"""The mail's sampling test: what it costs to read a share of a table's rows, and to transfer them.
+"""The mail's sampling test: the cost of reading a share of a table's rows, and of transferring them.
 
-A query that samples is put into a view with OFFSET 0, so that it runs where the table is, and is read as it stands or
-through a foreign table. EXPLAIN ANALYZE has the rows arrive in the session, and no further.
-
-All arms should do alike here: what differs between them is how ANALYZE makes use of it.
+A sampling query is put into a view with OFFSET 0, so that it runs on the table's server. The view is read directly or
+through a foreign table. EXPLAIN ANALYZE transfers the rows to the session, and no further. All arms should have equal
+results here, because they differ only in ANALYZE's use of samples.
 """
 
 import time
@@ -20,11 +19,11 @@ FULL: Final = "full"
 WAYS: Final = (FULL, "random", "system", "bernoulli")
 PERCENTS: Final = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99)
 _THROUGH: Final = ("direct", "foreign")
-_MAIL: Final = MappingProxyType({"mail us/row read": 0.2, "mail us/row sent": 1.5})  # at most; on one machine
+_MAIL: Final = MappingProxyType({"mail us/row read": 0.2, "mail us/row sent": 1.5})  # upper bounds, on one machine
 
 
 class FdwSamplingBench(Bench):
-    """Milliseconds a query; beside them, microseconds for each row of the table, and for each row sent."""
+    """Milliseconds per query. Also microseconds per row of the table, and per transferred row."""
 
     name = "fdw_sampling"
     unit = "ms"
@@ -33,17 +32,17 @@ class FdwSamplingBench(Bench):
     settings = fdw.SETTINGS
 
     def points(self, chosen: Mapping[str, Sequence[int]]) -> list[Point]:
-        """Return the grid; all rows are all rows, whatever the percentage. Raises BenchError."""
+        """Return the grid, with one percentage for the method that reads all rows. Raises BenchError."""
         grid = super().points(chosen)
         return list(dict.fromkeys((rows, 100 if way == 1 else percent, way, by) for rows, percent, way, by in grid))
 
     def label(self, point: Point) -> str:
-        """Return the point in words."""
+        """Return the point as text."""
         rows, percent, way, through = point
         return f"{rows} rows, {WAYS[way - 1]} {percent} %, {_THROUGH[through - 1]}"
 
     def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
-        """Fill the tables, and make views and foreign tables."""
+        """Fill the tables, and create views and foreign tables."""
         with connected(arm) as connection:
             fdw.fill(connection, arm, sorted({rows for rows, *_ in points}))
             for rows, percent, way in sorted({point[:3] for point in points}):
@@ -52,7 +51,7 @@ class FdwSamplingBench(Bench):
                 fdw.foreign_table(connection, _relation((rows, percent, way, 2)), view)
 
     def measure(self, arm: Arm, point: Point, seconds: int) -> float:
-        """Return milliseconds a query: the mean of as many as fill the time. Raises BenchError."""
+        """Return milliseconds per query: the mean of all runs within the time. Raises BenchError."""
         with connected(arm) as connection:
             query = f"EXPLAIN (ANALYZE, TIMING OFF) SELECT * FROM {_relation(point)}"
             connection.execute(query)
@@ -63,7 +62,7 @@ class FdwSamplingBench(Bench):
             return (time.perf_counter() - start) / number * 1000
 
     def extras(self, point: Point, arm: str, against: str, samples: Samples) -> Mapping[str, float]:
-        """Return the costs of a row, the ratio to reading everything in the same manner, and the mail's costs."""
+        """Return the costs per row, the ratio to reading everything in the same way, and the mail's costs."""
         rows, percent, _, through = point
         mine = median(samples[point, arm])
         figures = {}

@@ -1,7 +1,7 @@
-"""Fuzzers side by side: what each does with one server, in the same time and on the same processors.
+"""A comparison of fuzzers: each on one server, for the same time and on the same processors.
 
-All but what a fuzzer says of its own judgements is measured in the server, by one module for all
-(`pgduel_recorder.c`), and, in flavor `coverage`, by the server's own counters.
+Only the number of a fuzzer's own judgements comes from the fuzzer. The server measures everything else, by one module
+for all fuzzers (`pgduel_recorder.c`) and, in flavor `coverage`, by its own counters.
 """
 
 import random
@@ -32,41 +32,41 @@ from fuzz.sources.sqlancer.running import Server
 from fuzz.sources.sqlancer.running import run as run_sqlancer
 from fuzz.sources.sqlsmith import SEEDS
 
-DIRECTORIES: Final = ("src/backend/executor", "src/backend/optimizer")  # whose coverage is told
+DIRECTORIES: Final = ("src/backend/executor", "src/backend/optimizer")  # directories of the coverage figures
 _RECORDER: Final = "pgduel_recorder"
 _RECORDS: Final = "statements"  # in the data directory
 _SETTINGS: Final = {
     "shared_preload_libraries": f"pgduel_probe,{_RECORDER}",
     f"{_RECORDER}.file": _RECORDS,
 }
-_ROUND: Final = 60.0  # seconds after which SQLsmith gets another scene
-_SMITH_QUERIES: Final = 100_000  # on one scene: more than it draws in that time
+_ROUND: Final = 60.0  # seconds of SQLsmith on one scene
+_SMITH_QUERIES: Final = 100_000  # limit on one scene, more than it generates in that time
 
 Result = TypeVar("Result")
-Fuzzer = Callable[[Arm], int]  # fuzzes an arm; returns how many answers it held against others
-_COMPARED: Final = 2  # answers in a check of SQLancer: a query's, and that of its parts together
+Fuzzer = Callable[[Arm], int]  # fuzzes an arm; returns the number of answers that it compared
+_COMPARED: Final = 2  # answers in a check of SQLancer: a query's, and the union of its parts'
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a fuzzer did in so many seconds."""
+    """The results of a fuzzer."""
 
     fuzzer: str
     seconds: float
-    judged: int  # answers that were held against others, which would have told of a wrong one
-    succeeded: int  # statements: all of them would have told of a crash
+    judged: int  # answers that were compared, so that a wrong one is found
+    succeeded: int  # statements; a crash of any of them is found
     failed: int
-    shapes: int  # of plans, different ones
-    reached: Mapping[str, Covered]  # by directory; empty where the build does not count
+    shapes: int  # number of different shapes of plans
+    reached: Mapping[str, Covered]  # by directory; empty without flavor coverage
 
     @property
     def valid_share(self) -> float:
-        """Return which share of the statements succeeded."""
+        """Return the share of statements that succeeded."""
         return self.succeeded / max(1, self.succeeded + self.failed)
 
 
 def measure(name: str, fuzzer: Fuzzer, spec: ArmSpec, seconds: float, report: Report) -> Figures:
-    """Return what a fuzzer does with a new server of an arm; `seconds` is what it was told to take.
+    """Run a fuzzer on a new server of an arm for about `seconds`; return its figures.
 
     Raises PgduelError.
     """
@@ -85,7 +85,7 @@ def measure(name: str, fuzzer: Fuzzer, spec: ArmSpec, seconds: float, report: Re
 
 
 def _recorded(file: Path) -> tuple[Counter[str], set[str]]:
-    """Return how many records there are of each kind, and the shapes of plans: none where nothing came to its end."""
+    """Return the number of records of each kind, and the shapes of plans; both empty if no statement ended."""
     counts: Counter[str] = Counter()
     shapes: set[str] = set()
     if not file.exists():
@@ -100,7 +100,7 @@ def _recorded(file: Path) -> tuple[Counter[str], set[str]]:
 
 
 def smith(seed: int, seconds: float, workers: int) -> Fuzzer:
-    """Return SQLsmith alone, which looks for crashes: one process a worker, over scenes of the generators."""
+    """Return SQLsmith alone, which finds crashes: one process per worker, over scenes of the generators."""
 
     def work(arm: Arm, worker: int, over: Event) -> None:
         rng = random.Random(f"{seed}/sqlsmith/worker {worker}")
@@ -122,7 +122,7 @@ def smith(seed: int, seconds: float, workers: int) -> Fuzzer:
 
 
 def lancer(class_path: str, oracle: str, seed: int, seconds: float, workers: int) -> Fuzzer:
-    """Return SQLancer alone, one process a worker, with one of its oracles."""
+    """Return SQLancer alone with one of its oracles, one process per worker."""
 
     def work(arm: Arm, worker: int, over: Event) -> int:
         judged = 0
@@ -140,7 +140,7 @@ def lancer(class_path: str, oracle: str, seed: int, seconds: float, workers: int
 
 
 def together(work: Callable[[int, Event], Result], workers: int) -> list[Result]:
-    """Return what came of each worker's part. All are told that it is over once one fails, or the user ends it."""
+    """Return the results of all workers. An error of one, or the user's interrupt, stops all."""
     over = Event()
     with ThreadPoolExecutor(workers) as pool:
         parts = [pool.submit(work, worker, over) for worker in range(workers)]

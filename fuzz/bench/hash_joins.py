@@ -1,4 +1,4 @@
-"""What the benches of hash joins share: the time that a query takes, and what its join did."""
+"""The common part of the benches of hash joins: the time of a query, and EXPLAIN's figures of its join."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ Node = Mapping[str, Any]
 
 
 def milliseconds(connection: Connection, query: str, seconds: int) -> float:
-    """Return milliseconds a query: the mean of as many as fill the time, one at least."""
+    """Return milliseconds per query: the mean of all runs within the time, at least one."""
     start, number = time.perf_counter(), 0
     while not number or time.perf_counter() - start < seconds:
         connection.execute(query)
@@ -19,11 +19,11 @@ def milliseconds(connection: Connection, query: str, seconds: int) -> float:
 
 
 def explained_join(connection: Connection, query: str, label: str) -> Node:
-    """Run a query and return its topmost hash join, as EXPLAIN tells it. Raises BenchError if it has none."""
+    """Run a query and return its topmost hash join from EXPLAIN. Raises BenchError if it has none."""
     ((plans,),) = connection.execute(f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {query}").fetchall()
     join = next((node for node in _nodes(plans[0]["Plan"]) if node["Node Type"] == "Hash Join"), None)
     if join is None:
-        raise BenchError(f"the query of {label} was not executed as a hash join")
+        raise BenchError(f"the query of {label} was not executed as a hash join; choose another size")
     return join
 
 

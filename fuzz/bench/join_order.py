@@ -1,8 +1,8 @@
-"""Join order: total planning time of many queries over a database of films, whose large tables are partitioned by id.
+"""Join order: total planning time of many queries on a film database with large tables partitioned by id.
 
-The mail plans the Join Order Benchmark's queries; schema and queries here are of our own making, of 4 to 14 relations.
-`schema` and `queries` take anyone's. Statements of a schema are executed in turn, those that fill and analyze tables
-included, and each table that it declares PARTITION BY HASH has got its partitions by the time the next one runs.
+The mail plans the queries of the Join Order Benchmark. Schema and queries here are pgduel's own, with 4 to 14
+relations; `schema` and `queries` accept others. The statements of a schema are executed in order, including those that
+fill and analyze tables. Each table PARTITION BY HASH gets its partitions before the next statement.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ _WITHOUT_PARTITIONS = """
 
 
 class JoinOrderBench(PlanningBench):
-    """Planning time of all queries together; the mail's speed-up of s % stands here as the ratio 100 / s."""
+    """Planning time of all queries together. The mail's speed-up of s % is shown as the ratio 100 / s."""
 
     name = "join_order"
     mail = planning_mail(
@@ -44,24 +44,24 @@ class JoinOrderBench(PlanningBench):
         }
     )
 
-    # Raises BenchError for files that cannot be used.
+    # Raises BenchError for unusable files.
     def __init__(self, schema: Path = HOME / "schema.sql", queries: Path = HOME / "queries") -> None:
         super().__init__()
         self._schema = _statements(schema)
         self._queries = _selects(queries)
 
     def queries(self) -> Mapping[str, str]:
-        """Return the SELECTs of the directory's files, by file and place in it."""
+        """Return the SELECTs of the directory's files, by file and position in it."""
         return self._queries
 
     def create(self, connection: Connection, partitions: int) -> None:
-        """Execute the schema, with so many partitions for each of its hash-partitioned tables. Raises BenchError."""
+        """Execute the schema, with `partitions` partitions per hash-partitioned table. Raises BenchError."""
         partitioned = 0
         for statement in self._schema:
             connection.execute(statement)
             partitioned += _add_partitions(connection, partitions)
         if not partitioned:
-            raise BenchError("the schema declares no table PARTITION BY HASH: none would have partitions")
+            raise BenchError("the schema has no table PARTITION BY HASH, so none gets partitions; add the clause")
 
 
 def _selects(directory: Path) -> dict[str, str]:
@@ -72,7 +72,7 @@ def _selects(directory: Path) -> dict[str, str]:
             if isinstance(pglast.parse_sql(statement)[0].stmt, pglast.ast.SelectStmt):
                 found[f"{file.name}:{place}"] = statement
     if not found:
-        raise BenchError(f"there is no SELECT in *.sql files of {directory}")
+        raise BenchError(f"there is no SELECT in the *.sql files of {directory}; give another directory")
     return found
 
 
@@ -83,11 +83,11 @@ def _statements(file: Path) -> tuple[str, ...]:
     except OSError as error:
         raise BenchError(f"cannot read {file} ({error.strerror})") from error
     except pglast.parser.ParseError as error:
-        raise BenchError(f"{file} cannot be parsed: {error}") from error
+        raise BenchError(f"cannot parse {file}: {error}") from error
 
 
 def _add_partitions(connection: Connection, number: int) -> int:
-    """Add partitions to the tables that lack them; return to how many."""
+    """Add partitions to hash-partitioned tables without any; return the number of these tables."""
     tables = connection.execute(_WITHOUT_PARTITIONS).fetchall()
     for name, table in tables:
         for place in range(number):

@@ -1,18 +1,13 @@
-"""Query B: eight partitioned relations joined on one key. The mail describes it, and gives no text.
+"""Queries A and B: planning of relations partitioned by the key of their join.
 
-Other numbers of relations can be joined: from nine on, join_collapse_limit keeps the search as small as with eight, so
-that a larger share of the time is what grows with the partitions.
-
-Relations that are partitioned by the key that they are joined on: the workloads of queries A and B.
-
-The key has an index, so that path keys and clauses of each partition's are looked for in the key's equivalence class,
-and statistics are there, as they would be: without an index, master's time for query B grows a tenth as much. The
-index isn't unique. Were it, 17 would consider Memoize for look-ups that find one row at most, of which 18 considers
-fewer; that is a sixth of planning with one partition, and has nothing to do with equivalence classes.
-
-Query A: three partitioned relations joined and grouped.
-
-The mail shows its times as a picture and gives no text of it: this is a query of that kind.
+Query B joins eight relations on one key. The mail describes it but does not give its text. Other numbers of relations
+are possible. From nine on, join_collapse_limit keeps the search as small as with eight, so the part that grows with the
+partitions is a larger share of the time. Query A joins and groups three relations. The mail shows its times as a
+picture and does not give its text either, so this is a query of that kind. The key has an index, so that path keys and
+clauses of each partition are searched in the key's equivalence class, and statistics exist, as in practice. Without an
+index, master's time for query B grows by a tenth as much. The index is not unique: otherwise 17 would consider Memoize
+for look-ups of at most one row, of which 18 considers fewer. That is a sixth of planning with one partition, and is
+unrelated to equivalence classes.
 """
 
 from collections.abc import Mapping
@@ -22,11 +17,11 @@ from types import MappingProxyType
 from fuzz.bench.bench import Connection, Point, Samples
 from fuzz.bench.planning import SIZES, PlanningBench, planning_mail, ratios
 
-_KEYS = 1024  # rows of each relation, whatever its partitions, as long as there are not more of these
+_KEYS = 1024  # rows of each relation, unless it has more partitions
 
 
 def create_relations(connection: Connection, number: int, partitions: int) -> None:
-    """Make r1, r2, ... in the current schema, each with a row for each key, and so many ranges of keys."""
+    """Create r1, r2, ... in the current schema, each with a row per key, and with `partitions` ranges of keys."""
     keys = max(_KEYS, partitions)
     bounds = [keys * place // partitions for place in range(partitions + 1)]
     for relation in (f"r{place}" for place in range(1, number + 1)):
@@ -55,7 +50,7 @@ class QueryABench(PlanningBench):
         return {"A": f"SELECT k, count(*), sum(r1.a + r2.a + r3.a) FROM {joined} GROUP BY k"}
 
     def create(self, connection: Connection, partitions: int) -> None:
-        """Make the three relations."""
+        """Create the three relations."""
         create_relations(connection, 3, partitions)
 
 
@@ -76,7 +71,7 @@ _MAIL = MappingProxyType(  # milliseconds of master and of v5, v6, v7
 
 
 class QueryBBench(PlanningBench):
-    """Planning time of a join of eight relations, or of another number; beside it, master's of eight in the mail."""
+    """Planning time of a join of eight relations, or of another number. Also master's time of eight in the mail."""
 
     name = "query_b"
     mail = planning_mail(ratios({(size,): figures for size, figures in _MAIL.items()}))
@@ -91,7 +86,7 @@ class QueryBBench(PlanningBench):
         return {"B": f"SELECT * FROM r1{others}"}
 
     def create(self, connection: Connection, partitions: int) -> None:
-        """Make the relations."""
+        """Create the relations."""
         create_relations(connection, self._relations, partitions)
 
     def extras(self, point: Point, arm: str, against: str, samples: Samples) -> dict[str, float]:

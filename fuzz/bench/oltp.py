@@ -1,7 +1,7 @@
-"""pgbench's own scripts on a partitioned pgbench_accounts: planning must not cost what short transactions notice.
+"""pgbench's own scripts on a partitioned pgbench_accounts: planning must not slow down short transactions.
 
-One client: more would share the processors with each other. Nothing waits for a disk (fsync is off), so that planning
-is as large a share of a transaction as it can be. Each number of partitions has a database of its own.
+There is one client, because more would compete for the processors. Nothing waits for a disk (fsync is off), so planning
+is the largest possible share of a transaction. Each number of partitions has its own database.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,8 +12,8 @@ from fuzz.bench.pgbench import run_pgbench, transactions_a_second
 from fuzz.bench.planning import planning_mail, ratios
 from fuzz.servers.arm import Arm
 
-_SCRIPTS = MappingProxyType({1: "select-only", 2: "tpcb-like"})  # as pgbench -b calls them
-_MAIL = MappingProxyType(  # tps of master and of v5, v6, v7, by partitions; of which script is not said
+_SCRIPTS = MappingProxyType({1: "select-only", 2: "tpcb-like"})  # pgbench's names (option -b)
+_MAIL = MappingProxyType(  # tps of master and of v5, v6, v7, by partitions; the mail does not name the script
     {
         1: (7617, (7484, 7599, 7561)),
         2: (7613, (7503, 7609, 7560)),
@@ -28,7 +28,7 @@ _MAIL = MappingProxyType(  # tps of master and of v5, v6, v7, by partitions; of 
 
 
 class OltpBench(Bench):
-    """Transactions a second of pgbench, so a ratio above 1 is a gain; beside them, master's in the mail."""
+    """Transactions per second of pgbench, so a ratio above 1 is a gain. Also master's in the mail."""
 
     name = "pgbench"
     unit = "tps"
@@ -43,12 +43,12 @@ class OltpBench(Bench):
     )
 
     def label(self, point: Point) -> str:
-        """Return the point in words."""
+        """Return the point as text."""
         script, partitions = point
         return f"{_SCRIPTS[script]}, {partitions} partition{'s' * (partitions > 1)}"
 
     def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
-        """Let pgbench fill its tables, 100,000 accounts in hash partitions."""
+        """Fill pgbench's tables: 100,000 accounts in hash partitions."""
         for partitions in sorted({partitions for _, partitions in points}):
             with connected(arm) as connection:
                 connection.execute(f"CREATE DATABASE {_database(partitions)}")
@@ -56,12 +56,12 @@ class OltpBench(Bench):
             run_pgbench(arm, *options, database=_database(partitions))
 
     def measure(self, arm: Arm, point: Point, seconds: int) -> float:
-        """Return pgbench's transactions a second. Raises BenchError."""
+        """Return pgbench's transactions per second. Raises BenchError."""
         script, partitions = point
         return transactions_a_second(arm, "-b", _SCRIPTS[script], seconds=seconds, database=_database(partitions))
 
     def extras(self, point: Point, arm: str, against: str, samples: Samples) -> Mapping[str, float]:
-        """Return the mail's transactions a second of master."""
+        """Return the mail's transactions per second of master."""
         _, partitions = point
         return {"mail master": _MAIL[partitions][0]} if partitions in _MAIL else {}
 

@@ -1,4 +1,4 @@
-"""Running the pgbench of an arm's own build."""
+"""Execution of the pgbench of an arm's own build."""
 
 import os
 import re
@@ -10,7 +10,7 @@ _TPS = re.compile(r"^tps = ([0-9.]+)", re.MULTILINE)
 
 
 def run_pgbench(arm: Arm, *arguments: str, database: str = "postgres", stdin: str = "") -> str:
-    """Return what pgbench printed. Raises BenchError with the last that it complained of."""
+    """Return pgbench's output. Raises BenchError with the last line of its errors."""
     cluster = arm.cluster
     server = ["-h", str(cluster.socket_dir), "-p", str(cluster.port), "-U", "postgres", database]
     done = cluster.run(arm.build.bindir / "pgbench", *arguments, *server, stdin=stdin)
@@ -23,13 +23,13 @@ def run_pgbench(arm: Arm, *arguments: str, database: str = "postgres", stdin: st
 def transactions_a_second(
     arm: Arm, *script: str, clients: int = 1, seconds: int = 1, database: str = "postgres", stdin: str = ""
 ) -> float:
-    """Return the tps, without connecting, of the script that the options for pgbench name; `-f -` reads stdin.
+    """Return the tps, without connecting, of the script in pgbench's options; `-f -` reads stdin.
 
-    The account of servers runs pgbench, and could not open a file of the caller's. Raises BenchError.
+    The account of servers runs pgbench, and may not be able to open a file of the caller. Raises BenchError.
     """
     threads = min(clients, len(os.sched_getaffinity(0)))
     options = ("-T", str(seconds), "-c", str(clients), "-j", str(threads))
     found = _TPS.search(run_pgbench(arm, *script, *options, database=database, stdin=stdin))
     if found is None:
-        raise BenchError(f"pgbench finished no transaction on arm {arm.name}")
+        raise BenchError(f"pgbench finished no transaction on arm {arm.name}; give more seconds")
     return float(found[1])

@@ -1,11 +1,9 @@
-"""Planning time, whatever the queries: how it grows with the number of partitions.
+"""Planning time of any queries, by number of partitions.
 
-A session stays open for each arm, and what it plans the first time, while its caches fill, is not measured: those
-caches are per session, and filling them costs a patch and master the same. Planner settings are PostgreSQL's own, GEQO
-from 12 relations on included; nothing is executed. Time is the processor's, so other work on the machine, which
-planning would wait for, does not count.
-
-What the mail on planning with many partitions says; its figures 1 to 4 are pictures, and are not repeated.
+A session per arm stays open. The first planning of each query fills the session's caches, and is not measured: its cost
+is the same for a patch and master. Planner settings are PostgreSQL's own, with GEQO from 12 relations. Nothing is
+executed. The time is CPU time, so that other work on the machine, for which planning would wait, does not count. The
+mail is the one on planning with many partitions. Its figures 1 to 4 are pictures, and are not repeated.
 """
 
 import re
@@ -27,7 +25,7 @@ VARIANTS = ("v5", "v6", "v7")
 
 
 def planning_mail(ratios: Mapping[str, Mapping[Point, float]] = MappingProxyType({})) -> Mail:
-    """Return the mail with a table of it, by variant. An arm of another name stands beside v7, which it prefers."""
+    """Return the mail with one of its tables, by variant. Other arms get the ratios of v7, which it prefers."""
     return Mail(
         "Reducing planning time when tables have many partitions",
         "CAJ2pMkYohJofeEvu7N_QmbGncjQ+4H4e1cL+Crii9z9x2=b3Sg@mail.gmail.com",
@@ -37,7 +35,7 @@ def planning_mail(ratios: Mapping[str, Mapping[Point, float]] = MappingProxyType
 
 
 def ratios(table: Mapping[Point, tuple[float, Sequence[float]]]) -> dict[str, dict[Point, float]]:
-    """Return variant / master by variant, of a table that has master's figure and the variants' at each point."""
+    """Return variant / master, by variant, of a table with master's and the variants' figures at each point."""
     return {
         variant: {point: figures[place] / master for point, (master, figures) in table.items()}
         for place, variant in enumerate(VARIANTS)
@@ -46,11 +44,11 @@ def ratios(table: Mapping[Point, tuple[float, Sequence[float]]]) -> dict[str, di
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _MEMORY = re.compile(r"Memory: used=([0-9]+)kB")
-_HAS_MEMORY = 170000  # the version in which EXPLAIN (MEMORY) came
+_HAS_MEMORY = 170000  # the first version with EXPLAIN (MEMORY)
 
 
 class PlanningBench(Bench):
-    """Milliseconds that planning all queries takes, so a ratio below 1 is a gain; the median of several times."""
+    """Milliseconds of planning all queries, so a ratio below 1 is a gain. The median of several measurements."""
 
     unit = "ms"
     axes = MappingProxyType({"partitions": SIZES})
@@ -69,19 +67,19 @@ class PlanningBench(Bench):
 
     @abstractmethod
     def queries(self) -> Mapping[str, str]:
-        """Return what is planned: name -> one query, which names relations without a schema. Raises BenchError."""
+        """Return name -> query. Queries name relations without a schema. Raises BenchError."""
 
     @abstractmethod
     def create(self, connection: Connection, partitions: int) -> None:
-        """Make the relations in the current schema. Raises BenchError."""
+        """Create the relations in the current schema. Raises BenchError."""
 
     def label(self, point: Point) -> str:
-        """Return the point in words."""
+        """Return the point as text."""
         (partitions,) = point
         return f"{partitions} partition{'s' * (partitions > 1)}"
 
     def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
-        """Make a schema for each number of partitions."""
+        """Create a schema for each number of partitions."""
         with connected(arm) as connection:
             for (partitions,) in points:
                 connection.execute(f"CREATE SCHEMA {_schema(partitions)}")
@@ -97,10 +95,10 @@ class PlanningBench(Bench):
             yield
 
     def measure(self, arm: Arm, point: Point, seconds: int) -> float:
-        """Return milliseconds: the median of as many times as fill the seconds. Raises BenchError."""
+        """Return milliseconds: the median of all runs within the time. Raises BenchError."""
         session = self._sessions[arm.name]
         session.connection.execute(f"SET search_path = {_schema(point[0])}")
-        if (arm.name, point) not in self._memory:  # the first time: it fills the caches, too
+        if (arm.name, point) not in self._memory:  # the first time, which also fills the caches
             self._memory[arm.name, point] = sum(session.memory(*query) for query in self.queries().items())
         times: list[float] = []
         start = time.perf_counter()
@@ -125,11 +123,11 @@ def _schema(partitions: int) -> str:
 
 
 class _Session:
-    """A connection that plans, and is told what that took."""
+    """A connection that plans queries, and receives the planner's CPU time and memory."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self._times: list[float] = []  # of what the latest statement planned
+        self._times: list[float] = []  # planning times of the latest statement
         for name, value in OF_PLANNING.items():
             connection.execute(f"SET {name} = {value}")
         connection.add_notice_handler(self._listen)
@@ -139,20 +137,20 @@ class _Session:
             self._times.append(found[1])
 
     def planning_time(self, name: str, query: str) -> float:
-        """Return the milliseconds of the processor that planning took. Raises BenchError."""
+        """Return the CPU milliseconds of planning a query. Raises BenchError."""
         self._explain("SUMMARY", name, query)
         if not self._times:
-            raise BenchError(f"query {name} is not planned")
+            raise BenchError(f"the server reports no planning time of query {name}; give a SELECT")
         return self._times[-1]
 
     def memory(self, name: str, query: str) -> int:
-        """Return the kB that planning took; 0 from a server that does not tell. Raises BenchError."""
+        """Return the kB of planning a query; 0 if the server does not report it. Raises BenchError."""
         option = "MEMORY" if self.connection.info.server_version >= _HAS_MEMORY else "SUMMARY"
         found = _MEMORY.search(self._explain(option, name, query))
         return int(found[1]) if found else 0
 
     def _explain(self, option: str, name: str, query: str) -> str:
-        """Return the end of the plan, where the summary is: plans of many partitions have thousands of lines."""
+        """Return the end of the plan with the summary. Plans of many partitions have thousands of lines."""
         self._times.clear()
         try:
             lines = self.connection.execute(f"EXPLAIN ({option}, COSTS OFF) {query}").fetchall()

@@ -1,12 +1,9 @@
-"""Running a bench: arms prepared, measured interleaved, and held against the first of them.
+"""Execution of a bench: arms are prepared, measured interleaved, and compared with the first of them.
 
-Medians of ratios, and how sure they are.
-
-Measuring arms interleaved: each round visits all points, and at each point all arms, one right after another.
-
-Each other round goes through the arms backwards (ABBA), so that neither a machine that slowly changes its speed nor
-what one measurement leaves behind favours an arm. A burst of other load spoils a round of some points, not a point:
-many short rounds serve better than few long ones.
+Each round visits all points, and at each point all arms one after another. Every second round visits the arms in
+reverse (ABBA). So neither a machine that slowly changes its speed, nor the after-effects of a measurement, favour an
+arm. A burst of other load spoils some points of one round, not a point of all rounds. So many short rounds are better
+than few long ones. The result is the median of the rounds' ratios, with a confidence interval.
 """
 
 import statistics
@@ -39,8 +36,8 @@ class Ratio:
 def median_ratio(measured: Sequence[float], against: Sequence[float]) -> Ratio:
     """Return the median of measured / against, round by round, with a 95 % percentile bootstrap interval.
 
-    Both are positive, at least two, and of the same rounds. What slowed both arms of a round down drops out of its
-    ratio, as it would not out of a ratio of medians; without such noise the two are equally sure.
+    Both have positive values, at least two, of the same rounds. A slowdown of both arms in a round cancels out in its
+    ratio, but not in a ratio of medians. Without such noise, both have the same precision.
     """
     ratios = numpy.asarray(measured) / numpy.asarray(against)
     drawn = bootstrap(
@@ -71,7 +68,7 @@ def measure_interleaved(
     rounds: int,
     measure: Callable[[int, Point, str], float],
 ) -> Samples:
-    """Return the measurements of each point and arm, one a round, in order."""
+    """Return the measurements of each point and arm, one per round, in order."""
     samples: dict[tuple[Point, str], list[float]] = defaultdict(list)
     for number, point, arm in turns(points, arms, rounds):
         samples[point, arm].append(measure(number, point, arm))
@@ -80,9 +77,9 @@ def measure_interleaved(
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table: an arm held against the first one at a point; `mail` is what the mail says there.
+    """One line of the table: an arm compared with the first one at a point. `mail` is the mail's ratio there.
 
-    `ratio` is the median of the rounds' ratios, which need not be that of the medians.
+    `ratio` is the median of the rounds' ratios, which may differ from the ratio of the medians.
     """
 
     case: str

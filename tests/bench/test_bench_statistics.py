@@ -76,7 +76,7 @@ def test_the_bloom_bench_has_both_tables_of_the_mail_and_a_floor_for_each_row() 
 
 def test_points_can_be_chosen() -> None:
     assert CopyBench().points({"rows": [1000, 10, 10], "clients": [2]}) == [(10, 2), (1000, 2)]
-    with pytest.raises(BenchError, match="rows, clients has to be at least 1"):
+    with pytest.raises(BenchError, match="rows, clients must be at least 1"):
         CopyBench().points({"rows": [0]})
 
 

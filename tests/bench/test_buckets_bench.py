@@ -46,5 +46,5 @@ def test_the_mails_figures_are_those_of_one_row_a_bucket(rows: list[Row]) -> Non
 
 @pytest.mark.parametrize("size", [9, 703_126 + 70])
 def test_sizes_that_the_mails_table_cannot_have_are_refused(size: int) -> None:
-    with pytest.raises(BenchError, match=f"a hash table of {size} kB: the size has to be from 70 to 703125"):
+    with pytest.raises(BenchError, match=f"a hash table of {size} kB is out of range; give a size from 70 to 703125"):
         BENCH.points({"size": [size], "ntup": [1]})

@@ -1,1 +1,1 @@
-"""Reducers held against each other: pgduel's own and those that others wrote, on the findings of campaigns."""
+"""A comparison of reducers, pgduel's own and others, on findings of campaigns."""

@@ -1,4 +1,4 @@
-"""A comparison of reducers: each reduces the same finding alone. What it leaves is measured, and tried again."""
+"""A comparison of reducers: each reduces the same finding alone. Its result is measured, and tested again."""
 
 import time
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ WHOLE = "the whole case"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a reducer came to: the size of what is left, or None and `why` it could not try or lost the finding.
+    """The result of a reducer: the size of the reduced case, or None with `why` it could not run or lost the finding.
 
-    `overtaken` is after how many seconds the first reducer had less, or as much, left; None where it never had.
+    `overtaken` is the time in seconds until the first reducer had a result of at most this size; None if it never had.
     """
 
     name: str
@@ -28,12 +28,12 @@ class Outcome:
     why: str = ""
     tries: int = 0
     seconds: float = 0.0
-    progress: tuple[tuple[float, int], ...] = ()  # seconds, characters of what was the smallest by then
+    progress: tuple[tuple[float, int], ...] = ()  # (seconds, characters of the smallest case so far)
     overtaken: float | None = None
 
 
 def comparison(task: Task, reducers: Sequence[Reducer], seconds: float, report: Report) -> list[Outcome]:
-    """Let all reducers reduce a finding, so many seconds at most each; the first outcome is the whole case's."""
+    """Reduce a finding by all reducers, at most `seconds` each. The first outcome is the whole case."""
     outcomes = [Outcome(WHOLE, size_of(task.found.case, task.found.finding.step))]
     for reducer in reducers:
         if why := reducer.lacks() or reducer.unfit(task):
@@ -49,13 +49,13 @@ def comparison(task: Task, reducers: Sequence[Reducer], seconds: float, report: 
 
 
 def _overtaken(first: Outcome, other: Outcome) -> float | None:
-    """Return when the first had at most as many characters left as the other has in the end."""
+    """Return the time until the first reducer had at most as many characters as the other one's result."""
     left = other.size.characters if other.size else 0
     return next((seconds for seconds, characters in first.progress if characters <= left), None)
 
 
 def _reduced(task: Task, reducer: Reducer, seconds: float) -> Outcome:
-    """Let a reducer reduce the finding, which must show before and after. Raises PgduelError."""
+    """Reduce the finding by a reducer. The finding must show before and after. Raises PgduelError."""
     limit = QuestionTimeout()
     with Executor(task.arms, "comparison", stop=limit.passed) as executor:
         question = InterestingnessTest(executor, limit, task.arms, task.found.case, task.found.finding)
@@ -70,7 +70,7 @@ def _reduced(task: Task, reducer: Reducer, seconds: float) -> Outcome:
         return Outcome(
             reducer.name,
             size,
-            "" if shows else "what it left does not show it",
+            "" if shows else "its result does not show the finding",
             asked.tries,
             spent,
             tuple(asked.progress),

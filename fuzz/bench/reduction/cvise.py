@@ -1,6 +1,6 @@
-"""C-Vise on the text of the script. Its test is a shell that hands the file's name to this process and gets the answer.
+"""C-Vise on the text of the script. Its test, a shell, sends the file's name to this process and reads the answer.
 
-So a try costs it no more than others but the start of a shell: servers, session and oracle are the same.
+So a try costs only the start of a shell more than that of others: servers, session and oracle are the same.
 """
 
 import os
@@ -32,7 +32,7 @@ exit "$answer"
 
 
 class CVise(Reducer):
-    """C-Vise without the passes that are for C alone, one test at a time, as the others ask."""
+    """C-Vise without the passes for C alone, with one test at a time, like the other reducers."""
 
     name: ClassVar[str] = "cvise"
     program: ClassVar[str] = "cvise"
@@ -49,7 +49,7 @@ class CVise(Reducer):
 
 
 def _run(command: list[str], home: str, until: float) -> None:
-    """Run a program that keeps the best so far in its file, for the time there is. Raises PgduelError."""
+    """Run a program, which keeps its best result in its file, until a time. Raises PgduelError."""
     process = subprocess.Popen(
         command, cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -65,9 +65,9 @@ def _run(command: list[str], home: str, until: float) -> None:
 
 @contextmanager
 def _answering(asked: Asked) -> Iterator[int]:
-    """Answer questions about files, one at a time, on a port of the loopback.
+    """Answer questions about files, one at a time, on a port of the loopback interface; return its number.
 
-    Servers that are gone answer no; the comparison sees that when it asks about what is left.
+    If a server is down, the answer is no. The comparison detects that when it tests the result.
     """
 
     class Handler(StreamRequestHandler):

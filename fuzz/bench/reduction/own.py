@@ -1,4 +1,4 @@
-"""pgduel's own reducer, as a campaign runs it."""
+"""pgduel's own reducer, as in a campaign."""
 
 import time
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""picire as it comes: ddmin on the lines of the script."""
+"""picire with its defaults: ddmin on the lines of the script."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,7 +17,7 @@ class PicireLines(Reducer):
     name: ClassVar[str] = "picire"
 
     def lacks(self) -> str:
-        """Return how to install picire if it is not there."""
+        """Return the reason and remedy if picire is not installed, else an empty string."""
         return "" if find_spec("picire") else "picire is not installed; pip install picire 'setuptools<80'"
 
     def reduce(self, task: Task, asked: Asked) -> Case:

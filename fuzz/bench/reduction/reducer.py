@@ -1,4 +1,4 @@
-"""Reducer: a way to reduce a finding's case. One a file; `all_reducers` finds them."""
+"""Reducer: a way to reduce a finding's case. One file per reducer; `all_reducers` finds them."""
 
 import shutil
 import time
@@ -21,7 +21,7 @@ from oracles.model.discovery import instances
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A finding, the script of its case as it was found, and arms that run."""
+    """A finding, the script of its original case, and running arms."""
 
     found: StoredFinding
     script: str
@@ -29,18 +29,18 @@ class Task:
 
 
 class Asked:
-    """The question that all reducers ask: how often, and when a smaller case was found to show the finding."""
+    """The interestingness test of all reducers, with its number of tries and the sizes of cases that passed it."""
 
     def __init__(self, question: InterestingnessTest, seconds: float) -> None:
-        """There are so many seconds from now on."""
+        """Make a test that ends after so many seconds from now."""
         self.question = question
         self._began = time.monotonic()
         self.until = self._began + seconds
         self.tries = 0
-        self.progress: list[tuple[float, int]] = []  # seconds from the beginning, characters
+        self.progress: list[tuple[float, int]] = []  # (seconds from the start, characters)
 
     def case(self, case: Case) -> bool:
-        """Tell whether a case shows the finding. Raises ServerError."""
+        """Return whether a case shows the finding. Raises ServerError."""
         self.tries += 1
         shows = self.question.shows(case)
         if shows:
@@ -52,12 +52,12 @@ class Asked:
             self.progress.append((time.monotonic() - self._began, characters))
 
     def seeming(self, case: Case) -> bool:
-        """Tell whether a case seems to. Raises ServerError."""
+        """Return whether a case shows the finding provisionally, in fewer runs. Raises ServerError."""
         self.tries += 1
         return self.question.shows_symptom(case)
 
     def text(self, text: str) -> bool:
-        """Tell whether a script does; what cannot be read as one does not. Raises TimeUp, ServerError."""
+        """Return whether a script shows the finding; unreadable scripts do not. Raises TimeUp, ServerError."""
         if time.monotonic() > self.until:
             raise TimeUp
         try:
@@ -72,20 +72,20 @@ class Reducer(ABC):
     """A reducer."""
 
     name: ClassVar[str]
-    program: ClassVar[str] = ""  # that it takes, of Debian's package of that name
+    program: ClassVar[str] = ""  # required program, from Debian's package of the same name
 
     def lacks(self) -> str:
-        """Return what is missing for it, and how to get it; nothing where all is there."""
+        """Return the missing requirement and its remedy, or an empty string."""
         missing = self.program and shutil.which(self.program) is None
         return f"{self.program} is not installed; apt-get install {self.program}" if missing else ""
 
     def unfit(self, task: Task) -> str:
-        """Return why it cannot be asked to reduce this; nothing where it can."""
+        """Return the reason why it cannot reduce this finding, or an empty string."""
         return ""
 
     @abstractmethod
     def reduce(self, task: Task, asked: Asked) -> Case:
-        """Return the smallest case that it finds. Raises PgduelError."""
+        """Return the smallest case that was found. Raises PgduelError."""
 
 
 def all_reducers() -> dict[str, Reducer]:

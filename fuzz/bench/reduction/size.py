@@ -1,4 +1,4 @@
-"""How large a case is, by measures that are alike for all reducers, whatever they leave of a script's comments."""
+"""Size of a case, by measures that suit all reducers and ignore a script's comments."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from oracles.model.mode import settings_of
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Statements, settings included; their characters, with data and parameters; and nodes of their syntax trees.
+    """Statements, including settings; their characters, with data and parameters; nodes of their syntax trees.
 
     `alone` is the number of characters of the statement that shows the finding.
     """
@@ -23,7 +23,7 @@ class Size:
 
 
 def size_of(case: Case, step: int | None) -> Size:
-    """Return the size of a case of which this step, if it is one, shows the finding."""
+    """Return the size of a case. `step` is the step that shows the finding, if it is a single one."""
     statements = _statements(case)
     return Size(
         len(statements),
@@ -45,5 +45,5 @@ def _statements(case: Case) -> list[str]:
 
 
 def _nodes(sql: str) -> int:
-    """Count the nodes of a statement's syntax tree, and one that is the statement, whether it has a tree or not."""
+    """Count the nodes of a statement's syntax tree, plus one for the statement itself, even without a tree."""
     return 1 + sum(isinstance(part, ast.Node) for _, part in parts_of(sql))

@@ -1,6 +1,6 @@
-"""Debian's sqlreduce, which reduces a statement as long as the same error comes, on the suspect's server alone.
+"""Debian's sqlreduce, which reduces one statement while it raises the same error, on the suspect's server alone.
 
-All other statements of the case stay: they make the scene, once, in a database of its own.
+All other statements of the case stay. They create the scene, once, in a separate database.
 """
 
 import re
@@ -35,12 +35,12 @@ class SqlReduce(Reducer):
     program: ClassVar[str] = "sqlreduce"
 
     def unfit(self, task: Task) -> str:
-        """Return why a finding is none of an error or crash of a single statement."""
+        """Return the reason if the finding is no error or crash of a single statement."""
         step = task.found.finding.step
         if step is None:
-            return f"{_NOT_THIS}; this is about no single one"
+            return f"{_NOT_THIS}; this finding has no single statement"
         if task.found.finding.oracle != "crash" and not task.found.finding.origin.startswith("outcome: "):
-            return f"{_NOT_THIS}; here it is {task.found.finding.oracle} that says what is wrong"
+            return f"{_NOT_THIS}; this finding is of the oracle {task.found.finding.oracle}"
         statement = task.found.case.all_steps[step]
         if statement.kind in (Kind.COPY_IN, Kind.COPY_OUT) or statement.params:
             return f"{_NOT_THIS} by itself, without data or parameters"
@@ -59,7 +59,7 @@ class SqlReduce(Reducer):
         out = _run(case.all_steps[step].sql, environment, asked.until)
         tries, found = _TRIES.search(out), _ANSWER.search(out)
         if tries is None or found is None:
-            raise PgduelError(f"sqlreduce said nothing of what it found: {last_line(out)}")
+            raise PgduelError(f"sqlreduce printed no result: {last_line(out)}")
         asked.tries += int(tries[1])
         return with_step(case, step, replace(case.all_steps[step], sql=found[1]))
 
@@ -79,13 +79,13 @@ def _environment(arm: Arm, case: Case) -> dict[str, str]:
 
 
 def _play(arm: Arm, scene: Case, environment: dict[str, str]) -> None:
-    """Make the scene by psql, all that goes wrong in it being part of it."""
+    """Create the scene by psql; errors in it are part of it."""
     script = "\n".join(("CREATE SCHEMA IF NOT EXISTS duel;", *write_steps(scene)))
     arm.cluster.run(arm.build.bindir / "psql", "-X", "-q", stdin=script, variables=environment)
 
 
 def _run(statement: str, environment: dict[str, str], until: float) -> str:
-    """Return what sqlreduce prints. Raises PgduelError."""
+    """Return sqlreduce's output. Raises PgduelError."""
     command = ["sqlreduce", "--database", _DATABASE, "--sqlstate", "--timeout", str(STATEMENT_TIMEOUT_MS)]
     seconds = max(0.0, until - time.monotonic())
     try:
@@ -93,7 +93,9 @@ def _run(statement: str, environment: dict[str, str], until: float) -> str:
             command, input=statement, env=environment, capture_output=True, text=True, timeout=seconds
         )
     except subprocess.TimeoutExpired as error:
-        raise PgduelError("sqlreduce did not come to an end in time, and says nothing before") from error
+        raise PgduelError(
+            "sqlreduce did not end in time, and prints no result before its end; give more --seconds"
+        ) from error
     if done.returncode:
         raise PgduelError(f"sqlreduce failed: {last_line(done.stderr)}")
     return done.stdout
