@@ -14,7 +14,7 @@ from oracles.framework.repetition import REPEATED, repeated_runs
 from oracles.model.case import Case
 from oracles.model.finding import Finding, as_all_do, pairs_of
 from oracles.model.observation import CaseObservation, Outcome, Run
-from oracles.model.oracle import Agree, Canary, Inconclusive, Observations, Oracle, Verdict, accused, duel
+from oracles.model.oracle import Agree, Canary, Inconclusive, Observations, Oracle, Verdict, duel, judged_arms
 from oracles.model.sampling import Sample
 
 FRAMES: Final = 3  # of a backtrace, enough to distinguish causes
@@ -57,7 +57,9 @@ class Crash(Oracle):
         for finding in _findings(arms, observations):
             findings.setdefault(finding.fingerprint, finding)
         suspects = {finding.arms[1] for finding in findings.values()}
-        others = [_unharmed(arm, self.runs(case, arms), observations) for arm in accused(arms) if arm not in suspects]
+        others = [
+            _unharmed(arm, self.runs(case, arms), observations) for arm in judged_arms(arms) if arm not in suspects
+        ]
         return (*findings.values(), *others)
 
 

@@ -15,7 +15,7 @@ from oracles.framework.canaries import canary_case, query
 from oracles.model.case import Case
 from oracles.model.finding import Finding, as_all_do, pairs_of
 from oracles.model.observation import CaseObservation, Message, Outcome, Run
-from oracles.model.oracle import Agree, Canary, Inconclusive, Observations, Oracle, Verdict, accused
+from oracles.model.oracle import Agree, Canary, Inconclusive, Observations, Oracle, Verdict, judged_arms
 
 CLASS: Final = "XX"
 
@@ -74,7 +74,9 @@ class InternalError(Oracle):
         for finding in _findings(arms, observations):
             findings.setdefault(finding.fingerprint, finding)
         suspects = {finding.arms[1] for finding in findings.values()}
-        others = [_without(arm, self.runs(case, arms), observations) for arm in accused(arms) if arm not in suspects]
+        others = [
+            _without(arm, self.runs(case, arms), observations) for arm in judged_arms(arms) if arm not in suspects
+        ]
         legal = {reason for observed in observations.values() for reason in _legal(observed)}
         return (*findings.values(), *others, *(Inconclusive(reason) for reason in sorted(legal)))
 

@@ -22,7 +22,7 @@ from oracles.framework.repetition import REPEATED, REPEATS, repeated_runs
 from oracles.model.case import Case
 from oracles.model.finding import Finding, as_all_do, pairs_of
 from oracles.model.observation import CaseObservation, Outcome, Residue, Resources, Run
-from oracles.model.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Verdict, accused, duel
+from oracles.model.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Verdict, duel, judged_arms
 from oracles.model.sampling import Sample
 
 # Factor beyond the other arm's growth. Growth on both arms is normal for the base (PL/pgSQL keeps each function ever
@@ -118,7 +118,7 @@ class Leak(Oracle):
         left = {finding.fingerprint: finding for finding in _left_behind(case, arms, observations)}
         found = (*left.values(), *growth)
         suspects = {finding.arms[1] for finding in found}
-        return (*found, *(self._clean(case, arm, observations) for arm in accused(arms) if arm not in suspects))
+        return (*found, *(self._clean(case, arm, observations) for arm in judged_arms(arms) if arm not in suspects))
 
     def _clean(self, case: Case, arm: str, observations: Observations) -> Agree | Inconclusive:
         seen = [observations[run] for run in self.runs(case, (arm,))]

@@ -63,7 +63,7 @@ class FindingCheck:
 
 
 def same_arms(one: Finding, other: Finding) -> bool:
-    """Return whether both findings accuse the same arm, with any symptom."""
+    """Return whether both findings have the same suspect, with any symptom."""
     return one.arms == other.arms
 
 

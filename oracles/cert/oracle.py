@@ -26,7 +26,17 @@ from oracles.model.case import Case, Step
 from oracles.model.finding import Evidence, Finding
 from oracles.model.mode import Mode, Protocol
 from oracles.model.observation import Outcome, Run
-from oracles.model.oracle import Agree, Canary, More, NotApplicable, Observations, Oracle, Unstable, Verdict, accused
+from oracles.model.oracle import (
+    Agree,
+    Canary,
+    More,
+    NotApplicable,
+    Observations,
+    Oracle,
+    Unstable,
+    Verdict,
+    judged_arms,
+)
 from oracles.model.sampling import Sample
 from oracles.sql.case_views import created_names, used_names
 
@@ -182,7 +192,7 @@ class Cert(Oracle):
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
         """Return a finding for each kind of restriction that raises an estimate, or a request for planned runs."""
         if case not in (ESTIMATED if len(arms) > 1 else ESTIMATED.alone):
-            return (NotApplicable(),) * len(accused(arms))
+            return (NotApplicable(),) * len(judged_arms(arms))
         judges = [_Arm(ArmRuns(case, arm, observations)) for arm in arms]
         if missing := [run for judge in judges for run in judge.missing()]:
             return More(tuple(dict.fromkeys(missing)))
@@ -192,6 +202,6 @@ class Cert(Oracle):
             for verdict in judge.verdicts():
                 if isinstance(verdict, Finding):
                     broken[verdict.origin].setdefault(judge.runs.arm, verdict)
-                elif judge.runs.arm in accused(arms):
+                elif judge.runs.arm in judged_arms(arms):
                     others.append(verdict)
         return (*violation_findings(arms, broken), *others)

@@ -10,7 +10,7 @@ from oracles.explain.nodes import EXPLAINED, Node, explained_runs, plans
 from oracles.model.case import Case
 from oracles.model.finding import Evidence, Finding, as_all_do, pairs_of
 from oracles.model.observation import CaseObservation, Run
-from oracles.model.oracle import Agree, Inconclusive, Observations, Oracle, Verdict, accused, duel
+from oracles.model.oracle import Agree, Inconclusive, Observations, Oracle, Verdict, duel, judged_arms
 from oracles.model.sampling import Sample
 
 
@@ -51,7 +51,7 @@ class InconsistentFigures(Oracle):
             for pair in pairs_of(arms, examples)
         ]
         suspects = {finding.arms[1] for finding in findings}
-        return (*findings, *(_unsuspected(seen.get(arm)) for arm in accused(arms) if arm not in suspects))
+        return (*findings, *(_unsuspected(seen.get(arm)) for arm in judged_arms(arms) if arm not in suspects))
 
     def _finding(self, case: Case, pair: tuple[str, str], position: int, found: Inconsistency) -> Finding:
         return Finding(

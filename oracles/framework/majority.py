@@ -23,12 +23,12 @@ def with_votes(verdicts: Sequence[Verdict], arms: Sequence[str]) -> Iterator[Ver
 
 
 def _vote(finding: Finding, findings: Sequence[Finding], arms: Sequence[str], *, certain: bool) -> Vote | None:
-    reference, accused = finding.arms
+    reference, suspect = finding.arms
     here = {other.arms[1]: other for other in findings if other.step == finding.step and other.arms[0] == reference}
     like_reference = tuple(arm for arm in arms if arm == reference or (certain and arm not in here))
-    like_accused = tuple(arm for arm in arms if arm in here and here[arm].actual == finding.actual)
-    if finding.shown_by_all or len(like_reference) == len(like_accused):
+    like_suspect = tuple(arm for arm in arms if arm in here and here[arm].actual == finding.actual)
+    if finding.shown_by_all or len(like_reference) == len(like_suspect):
         return None
-    if len(like_reference) > len(like_accused):
-        return Vote(accused, like_reference)
-    return Vote(reference, like_accused)
+    if len(like_reference) > len(like_suspect):
+        return Vote(suspect, like_reference)
+    return Vote(reference, like_suspect)

@@ -39,7 +39,7 @@ from oracles.model.oracle import (
     Oracle,
     Unstable,
     Verdict,
-    accused,
+    judged_arms,
 )
 
 _ROWS: Final = (Aspect.ROWS, Aspect.ROW_COUNT)
@@ -57,7 +57,7 @@ class Metamorphic(Oracle):
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
         """Return a finding for each relation that an arm violates, or a request for runs."""
         if not any(case in (sample if len(arms) > 1 else sample.alone) for sample in self.samples):
-            return (NotApplicable(),) * len(accused(arms))
+            return (NotApplicable(),) * len(judged_arms(arms))
         judges = [_Judge(self, ArmRuns(case, arm, observations)) for arm in arms]
         wanted = [judge.more() for judge in judges]
         if missing := dict.fromkeys(run for more in wanted for run in more.runs):
@@ -68,7 +68,7 @@ class Metamorphic(Oracle):
             for verdict in judge.verdicts():
                 if isinstance(verdict, Finding):
                     broken[verdict.origin].setdefault(judge.runs.arm, verdict)
-                elif judge.runs.arm in accused(arms):
+                elif judge.runs.arm in judged_arms(arms):
                     others.append(verdict)
         return (*violation_findings(arms, broken), *others)
 

@@ -118,7 +118,7 @@ def duel(case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
     return tuple(Run(arm, case.modes) for arm in arms)
 
 
-def accused(arms: Sequence[str]) -> tuple[str, ...]:
+def judged_arms(arms: Sequence[str]) -> tuple[str, ...]:
     """Return the arms that need a verdict: all but the reference, or the reference if it is the only arm."""
     return tuple(arms[1:] or arms)
 
