@@ -33,7 +33,7 @@ _OWN: Final = (PartitionedJoins.name, Qpg.name, Typed.name)
 
 
 class Entrant(StrEnum):
-    """Who fuzzes."""
+    """A fuzzer of the comparison."""
 
     PGDUEL = "pgduel"
     SQLSMITH = "sqlsmith"

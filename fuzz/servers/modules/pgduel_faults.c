@@ -1,27 +1,27 @@
 /*-------------------------------------------------------------------------
  *
  * pgduel_faults.c
- *		Misbehave on purpose, so that an oracle can be seen to notice.
+ *		Faults on purpose, which show whether an oracle finds them.
  *
- * An oracle that has gone blind looks exactly like a server without bugs.
- * So every run first plants bugs: this module is loaded into one session of
- * one arm, and pgduel_faults.action names the harm to do there.
+ * Without such a test, an oracle that finds nothing looks the same as a
+ * server without bugs.  So every run first plants bugs: this module is
+ * loaded into one session of one arm, and pgduel_faults.action names the
+ * fault.
  *
- * The action is "NAME" or "NAME:RELATION".  Harm is done only by statements
- * that mention the relation, which is "canary" unless another is named, and
- * that are not run by triggers or by functions of another query.  A view
- * counts as mentioned by its own name, so a case that reads its table through
- * a view called canary can fill the table, and have it looked at afterwards,
- * without being disturbed.
+ * The action is "NAME" or "NAME:RELATION".  It affects only statements that
+ * mention the relation ("canary" by default), and that neither a trigger nor
+ * a function of another query runs.  A view counts as mentioned by its own
+ * name.  So a case that reads its table through a view called canary can fill
+ * and check the table without a fault.
  *
- * Five kinds of harm exist.  A planner stands in for the server's own.  A
- * mistake alters the query before it is planned.  A row function stands in
- * for the topmost plan node (below ModifyTable, if the query writes) and
- * returns other rows than that node would.  An account falsifies what
- * instrumentation has counted when all rows have come, before EXPLAIN tells
- * it.  An aftermath runs once when a statement has succeeded, while its
- * resource owner still exists: a query, a COPY or an ANALYZE of the relation.
- * Besides, change_sqlstate alters errors as they pass through.
+ * There are five kinds of actions.  A planner replaces the server's planner.
+ * A mistake changes the query before it is planned.  A row function replaces
+ * the topmost plan node (below ModifyTable, if the query writes) and returns
+ * other rows than that node.  An account falsifies the counts of
+ * instrumentation after the last row, before EXPLAIN prints them.  An
+ * aftermath runs once when a statement has succeeded, while its resource
+ * owner still exists: a query, a COPY or an ANALYZE of the relation.  In
+ * addition, change_sqlstate changes errors while they are thrown.
  *
  * fuzz/servers/modules/pgduel_faults.c
  *
@@ -76,7 +76,7 @@ PG_MODULE_MAGIC;
 #define HUGE_SPACE			((Size) 1 << 30)	/* bytes that outgrow adds */
 #define MANY_BUCKETS		(1 << 24)
 
-/* A plan node that a row function stands in for. */
+/* A plan node that a row function replaces. */
 typedef struct Replaced
 {
 	PlanState  *node;
@@ -86,7 +86,7 @@ typedef struct Replaced
 	struct Replaced *next;
 } Replaced;
 
-/* A kind of harm; any of the functions may be NULL. */
+/* An action; any of its functions may be NULL. */
 typedef struct Sabotage
 {
 	const char *name;
@@ -117,7 +117,7 @@ static ExecutorFinish_hook_type prev_ExecutorFinish = NULL;
 static ExecutorEnd_hook_type prev_ExecutorEnd = NULL;
 static ProcessUtility_hook_type prev_ProcessUtility = NULL;
 
-/* Return the relation of the order, if the query mentions it. */
+/* Return the relation of the action if the query mentions it. */
 static Oid
 mentioned_relation(List *rtable)
 {
@@ -156,7 +156,7 @@ change_cost(Query *parse, const char *query_string, int cursorOptions,
 	return stmt;
 }
 
-/* Do without the kind of join that is cheapest for tables of unknown size. */
+/* Disable the join method that is cheapest for tables of unknown size. */
 static PlannedStmt *
 other_plan(Query *parse, const char *query_string, int cursorOptions,
 		   ParamListInfo boundParams)
@@ -179,7 +179,7 @@ other_plan(Query *parse, const char *query_string, int cursorOptions,
 	return stmt;
 }
 
-/* Use CPU time for nothing. */
+/* Waste CPU time. */
 static void
 waste_time(int milliseconds)
 {
@@ -197,7 +197,7 @@ plan_slowly(Query *parse, const char *query_string, int cursorOptions,
 	return plan_as_usual(parse, query_string, cursorOptions, boundParams);
 }
 
-/* Leave a chunk in the planner's memory. */
+/* Leak a chunk of the planner's memory. */
 static PlannedStmt *
 plan_hungrily(Query *parse, const char *query_string, int cursorOptions,
 			  ParamListInfo boundParams)
@@ -211,7 +211,7 @@ plan_hungrily(Query *parse, const char *query_string, int cursorOptions,
  * Mistakes
  */
 
-/* Have WHERE and HAVING let through what they do not know. */
+/* Make WHERE and HAVING accept NULL like true. */
 static void
 keep_unknown(Node *node)
 {
@@ -233,7 +233,7 @@ keep_unknown(Node *node)
 	}
 }
 
-/* Have a WHERE that negates something let nothing through. */
+/* Make a WHERE with a negation reject all rows. */
 static void
 lose_negated(Node *node)
 {
@@ -243,7 +243,7 @@ lose_negated(Node *node)
 		query->jointree->quals = makeBoolConst(false, false);
 }
 
-/* Have UPDATE and DELETE find no row. */
+/* Make UPDATE and DELETE find no row. */
 static void
 change_nothing(Node *node)
 {
@@ -253,7 +253,7 @@ change_nothing(Node *node)
 		query->jointree->quals = makeBoolConst(false, false);
 }
 
-/* Have CASE return its first result whatever its first condition says. */
+/* Make CASE return its first result, whatever its first condition is. */
 static void
 choose_first(Node *node)
 {
@@ -261,7 +261,7 @@ choose_first(Node *node)
 		linitial_node(CaseWhen, ((CaseExpr *) node)->args)->expr = (Expr *) makeBoolConst(true, false);
 }
 
-/* Have all of several conditions hold where one would do. */
+/* Replace OR by AND. */
 static void
 want_all(Node *node)
 {
@@ -269,7 +269,7 @@ want_all(Node *node)
 		((BoolExpr *) node)->boolop = AND_EXPR;
 }
 
-/* Have operators see an integer constant as one more than it is. */
+/* Add one to integer constants of operators. */
 static void
 misread_constant(Node *node)
 {
@@ -284,7 +284,7 @@ misread_constant(Node *node)
 	}
 }
 
-/* Make the mistake in each query that mentions the relation, and in all that is within it. */
+/* Make the mistake in each query that mentions the relation, and in all of its subqueries. */
 static bool
 mistaken(Node *node, void *mentioned)
 {
@@ -360,7 +360,7 @@ change_value(Replaced *replaced)
 	return slot;
 }
 
-/* Forget rows of an outer join that have no match: the last column is null. */
+/* Drop rows of an outer join without a match: their last column is null. */
 static TupleTableSlot *
 lose_unmatched(Replaced *replaced)
 {
@@ -375,14 +375,14 @@ lose_unmatched(Replaced *replaced)
 	return slot;
 }
 
-/* Forget the first row of a nested loop. */
+/* Drop the first row of a nested loop. */
 static TupleTableSlot *
 lose_looped(Replaced *replaced)
 {
 	return IsA(replaced->node, NestLoopState) ? drop_row(replaced) : replaced->real(replaced->node);
 }
 
-/* Forget the first of rows that come from several sources. */
+/* Drop the first row of a node with several sources of rows. */
 static TupleTableSlot *
 lose_appended(Replaced *replaced)
 {
@@ -418,7 +418,7 @@ read_again(Replaced *replaced)
 	return replaced->real(replaced->node);
 }
 
-/* Write to a temporary file what nobody will read. */
+/* Write data to a temporary file that is never read. */
 static TupleTableSlot *
 spill(Replaced *replaced)
 {
@@ -438,7 +438,7 @@ spill(Replaced *replaced)
  * Accounts
  */
 
-/* Have the topmost node forget that it returned any row. */
+/* Set the row count of the topmost node to zero. */
 static void
 miscount(PlanState *top)
 {
@@ -446,14 +446,14 @@ miscount(PlanState *top)
 		top->instrument->tuplecount = top->instrument->ntuples = 0;
 }
 
-/* Return what was counted of the hash table of the topmost join, or NULL. */
+/* Return the instrumentation of the topmost join's hash table, or NULL. */
 static HashInstrumentation *
 topmost_table(PlanState *top)
 {
 	return IsA(top, HashJoinState) ? ((HashState *) innerPlanState(top))->hinstrument : NULL;
 }
 
-/* Have the hash table look larger than any allowance. */
+/* Report a hash table larger than any limit. */
 static void
 outgrow(PlanState *top)
 {
@@ -463,7 +463,7 @@ outgrow(PlanState *top)
 		table->space_peak += HUGE_SPACE;
 }
 
-/* Have it look as if it had taken no memory. */
+/* Report a hash table without memory. */
 static void
 uncount(PlanState *top)
 {
@@ -473,7 +473,7 @@ uncount(PlanState *top)
 		table->space_peak = 0;
 }
 
-/* Have it look as if all tuples were in one bucket. */
+/* Report all tuples in one bucket. */
 static void
 crowd(PlanState *top)
 {
@@ -483,7 +483,7 @@ crowd(PlanState *top)
 		table->nbuckets = 1;
 }
 
-/* Have it look as if there were far more buckets than tuples. */
+/* Report far more buckets than tuples. */
 static void
 scatter(PlanState *top)
 {
@@ -497,7 +497,7 @@ scatter(PlanState *top)
  * Aftermaths
  */
 
-/* Remember a reference and never forget it. */
+/* Leak a reference. */
 static void
 leak_tupdesc(Oid relid)
 {
@@ -515,9 +515,9 @@ return_pin(int code, Datum arg)
 
 /*
  * Keep a shared pin that neither a resource owner nor this backend's private
- * counts know of: the former would return it, the latter fail an assertion,
- * at the end of the transaction.  The page is one that nobody wants to drop,
- * and exit returns the pin, so that the cluster stays usable.
+ * counts contain: at the end of the transaction, the former would release
+ * it, and the latter would fail an assertion.  The page is one that is never
+ * dropped, and exit releases the pin, so the cluster stays usable.
  */
 static void
 leak_pin(Oid relid)
@@ -570,7 +570,7 @@ grow_context(Oid relid)
 }
 
 /*
- * Sessions like those behind a foreign server, which nobody is going to end
+ * Sessions like those behind a foreign server, which are never ended
  */
 
 static void
@@ -584,7 +584,7 @@ remote_send(int fd, char type, const StringInfo body)
 		send(fd, body->data, body->len, 0) != body->len)
 		elog(ERROR, "could not talk to a session: %m");
 
-	/* the last message of an answer is ReadyForQuery, six bytes */
+	/* the last message of a reply is ReadyForQuery, six bytes */
 	for (;;)
 	{
 		ssize_t		got = recv(fd, answer, sizeof(answer), 0);
@@ -668,7 +668,7 @@ leak_remote_statement(Oid relid)
 }
 
 /*
- * Statistics that no sample gives
+ * Statistics that no sample can give
  */
 
 static void
@@ -785,7 +785,7 @@ static const Sabotage sabotages[] = {
 };
 
 /*
- * When to do harm
+ * Conditions of an action
  */
 
 static bool
@@ -800,7 +800,7 @@ sabotaged_relation(QueryDesc *queryDesc)
 	return is_armed() ? mentioned_relation(queryDesc->plannedstmt->rtable) : InvalidOid;
 }
 
-/* Return the relation of the order, if the statement is a COPY or an ANALYZE of it. */
+/* Return the relation of the action if the statement is a COPY or an ANALYZE of it. */
 static Oid
 treated_relation(PlannedStmt *pstmt)
 {
@@ -817,7 +817,7 @@ treated_relation(PlannedStmt *pstmt)
 	return RangeVarGetRelid(relation, NoLock, true);
 }
 
-/* Throw the current error again, under the SQLSTATE of the order. */
+/* Throw the current error again with the SQLSTATE of the action. */
 static void
 rethrow_changed(MemoryContext context)
 {
@@ -845,7 +845,7 @@ exec_replaced(PlanState *node)
 	return order->sabotage->rows(replaced);
 }
 
-/* The query's memory goes away, at its end or after an error. */
+/* The query's memory is deleted, at its end or after an error. */
 static void
 forget_replaced(void *arg)
 {
@@ -980,7 +980,7 @@ injector_ExecutorEnd(QueryDesc *queryDesc)
 		standard_ExecutorEnd(queryDesc);
 }
 
-/* COPY FROM has no plan to drop a row from: take back one that it stored. */
+/* COPY FROM has no plan node that could drop a row, so delete a stored one. */
 static void
 delete_copied_row(Oid relid)
 {

@@ -1,23 +1,23 @@
 /*-------------------------------------------------------------------------
  *
  * pgduel_probe.c
- *		See what a server does where nothing else tells.
+ *		Observation of server internals that no other interface shows.
  *
- * Preloaded into every server of pgduel, on all arms alike.  It has three
+ * It is preloaded into every server of pgduel, on all arms.  It has three
  * parts:
  *
- * A backend that gets a fatal signal writes to stderr who it is and where it
- * was, and then dies of that signal as it would have done.  A failed
- * assertion has printed its own backtrace, so only the first line is written
- * then.  Sanitizers have handlers of their own, which stay.
+ * A backend that gets a fatal signal writes the signal, its process ID and a
+ * backtrace to stderr, and then dies of that signal.  A failed assertion has
+ * printed its own backtrace, so then only the first line is written.
+ * Sanitizers have their own handlers, which stay.
  *
- * While pgduel_probe.reach is on, a session counts which paths of COPY FROM
- * and of the resource owners it took.  SHOW pgduel_probe.counters lists all
+ * While pgduel_probe.reach is on, a session counts the paths of COPY FROM and
+ * of resource owners that it takes.  SHOW pgduel_probe.counters lists all
  * counters as name=number; each can be summed over sessions.  No hook exists
  * around table_multi_insert, so the entry of heap's table access method is
  * replaced.  ResourceOwnerData is private to resowner.c; its definition is
- * copied from the tree of this very build when this file is compiled, and
- * where that is not possible, the owners' counters are missing.
+ * copied from the tree of the build when this file is compiled.  If that is
+ * not possible, the owners' counters are missing.
  *
  * While pgduel_probe.cost is on, each statement that the executor runs ends
  * with an INFO message: the CPU time of the executor, in this process and in
@@ -175,7 +175,7 @@ static char *counters_value = "";
 
 #define MAX_TRACKED			1024	/* relations in a round; more are taken for one */
 
-/* What COPY is writing out.  A round flushes each relation's buffer once. */
+/* COPY's current flush.  A round flushes each relation's buffer once. */
 typedef struct Round
 {
 	int			copies;			/* depth of COPY FROM under way */
@@ -190,9 +190,9 @@ typedef struct Round
 static Round current;
 
 /*
- * COPY counts the bytes of its input and we those of tuples, so that a flush
- * by size can only be told roughly: 65535 bytes of input are hardly less than
- * this as tuples.  Short rounds happen, too, where a row cannot be batched.
+ * COPY counts the bytes of its input, this module those of tuples.  So a flush
+ * by size is recognized only roughly: 65535 bytes of input are hardly less
+ * than this as tuples.  Rounds are also short if a row cannot be batched.
  */
 #define MUCH_INPUT			32768
 #define FULL_ROUND			1000

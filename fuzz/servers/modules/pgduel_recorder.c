@@ -1,22 +1,22 @@
 /*-------------------------------------------------------------------------
  *
  * pgduel_recorder.c
- *		Record what came of each statement that clients sent, and the shape of
- *		its plan: the same way whoever sent them.
+ *		A record of the outcome of each statement of a client, and of the shape
+ *		of its plan, in the same way for all clients.
  *
- * Preloaded into servers on which fuzzers are compared.  A line is appended to
+ * It is preloaded into servers on which fuzzers are compared.  A line is appended to
  * the file pgduel_recorder.file for each
  *
- *	 S shape	statement over tables of the user's that came to its end
+ *	 S shape	statement over the user's tables that succeeded
  *	 N shape	plan of that kind that another statement executed: EXECUTE,
  *				EXPLAIN ANALYZE, a cursor, a function
- *	 U			utility statement, but for those about transactions and settings
+ *	 U			utility statement, except for those about transactions and settings
  *	 E			statement that failed
  *
- * Whoever reads nothing but catalogs and functions is not counted, so that
- * what a fuzzer asks about the server, or its own affairs, is not.  A shape is
- * a number made of what oracles/explain/shape.py writes down: the kinds of nodes,
- * how each works, and, below an Append, different children only.
+ * Statements that read only catalogs and functions are not counted, because
+ * they are a fuzzer's own queries about the server.  A shape is a hash of the
+ * properties in oracles/explain/shape.py: the kinds of nodes, their methods,
+ * and, below an Append, only different children.
  *
  * fuzz/servers/modules/pgduel_recorder.c
  *
@@ -79,7 +79,7 @@ typedef struct Shape
 	List	   *children;		/* values of those that count */
 } Shape;
 
-/* How a node works, as far as another way of working is other code. */
+/* A node's method, as far as another method is different code. */
 static uint64
 way_of(Plan *plan)
 {
