@@ -21,7 +21,7 @@ from fuzz.triage.stored_finding import StoredFinding, untriaged
 REDUCTIONS = 10  # limit of reduced findings: more of them have few causes, and new cases are a better use of the time
 RETRY_EVERY = 500  # cases between retries of doubts
 TRIES = 3  # a job is given up when it has killed so many workers, a case when the servers went away so many times
-TROUBLES = 20  # consecutive ranges without a single case after which the campaign ends
+OUTAGES = 20  # consecutive ranges without a single case after which the campaign ends
 CPU_INTERVAL = 2.0  # seconds between readings of the servers' CPU time, which needs /proc for each process
 TICK = 0.25  # seconds between readings of the clock
 
@@ -50,19 +50,19 @@ class Campaign:
     """The execution of a schedule by a pool of workers, recorded in a store."""
 
     def __init__(
-        self, store: Store, schedule: Schedule, limits: Limits, pool: Pool[Job, Result], around: Environment
+        self, store: Store, schedule: Schedule, limits: Limits, pool: Pool[Job, Result], environment: Environment
     ) -> None:
         self._store = store
         self._schedule = schedule
         self._limits = limits
         self._pool = pool
-        self._around = around
+        self._environment = environment
         self._done = store.done()
         self._findings = store.findings()
         self._before = store.counters
         self._counted = Counters()
         self._tries: Counter[Job] = Counter()
-        self._troubles = 0
+        self._outages = 0
         self._cases_since_retry = 0
         waiting = [each.finding.fingerprint for each in untriaged(self._findings)]
         self._to_reduce = deque(waiting[:REDUCTIONS])
@@ -83,7 +83,7 @@ class Campaign:
         self._record({})
         self._ended = self._read_clocks()
         if self._to_reduce:
-            self._around.say(f"reducing {len(self._to_reduce)} findings")
+            self._environment.say(f"reducing {len(self._to_reduce)} findings")
         while (self._to_reduce or self._pool.jobs) and not interrupt:
             self._fill_reductions(at_once=REDUCTIONS)
             self._step(interrupt)
@@ -93,7 +93,7 @@ class Campaign:
         for ended in self._pool.wait(TICK):
             self._take(ended)
         counters = self._counters()
-        self._around.show(counters, self._findings)
+        self._environment.show(counters, self._findings)
         return INTERRUPTED if interrupt else self._limits.reached(counters, len(self._findings))
 
     def _fill(self) -> None:
@@ -123,25 +123,25 @@ class Campaign:
         elif isinstance(ended.result, RangeResult) and isinstance(ended.job, Range):
             self._take_range(ended.job, ended.result)
         elif isinstance(ended.result, ReductionResult):
-            self._around.say(ended.result.note)
+            self._environment.say(ended.result.note)
             self._findings = self._store.findings()
         elif isinstance(ended.result, RetryResult):
             self._take_retry(ended.result)
 
     def _take_retry(self, result: RetryResult) -> None:
         if result.note:
-            self._around.say(result.note)
+            self._environment.say(result.note)
         self._findings = self._store.findings()
         self._queue(result.found)
 
     def _take_death(self, died: LostJob[Job]) -> None:
-        self._around.say(f"a worker died (exit status {died.status}) and was replaced")
+        self._environment.say(f"a worker died (exit status {died.status}) and was replaced")
         job = died.job
         self._tries[job] += 1
         given_up = self._tries[job] == TRIES
         if isinstance(job, Reduction):
             if given_up:
-                self._around.say(f"finding {job.fingerprint} is not reduced: that killed {TRIES} workers")
+                self._environment.say(f"finding {job.fingerprint} is not reduced: that killed {TRIES} workers")
             else:
                 self._to_reduce.appendleft(job.fingerprint)
             return
@@ -151,7 +151,7 @@ class Campaign:
         if not given_up:
             self._schedule.give_back(job)
             return
-        self._around.say(f"cases {job.first} to {job.end - 1} of {job.generator} killed {TRIES} workers: given up")
+        self._environment.say(f"cases {job.first} to {job.end - 1} of {job.generator} killed {TRIES} workers: given up")
         result = RangeResult(done=job.end - job.first)
         for _ in range(result.done):
             result.counters.failed(job.generator, "worker died")
@@ -160,44 +160,44 @@ class Campaign:
     def _take_range(self, job: Range, result: RangeResult) -> None:
         if result.fatal is not None:
             raise StorageError(result.fatal)
-        self._troubles = 0 if result.done or result.trouble is None else self._troubles + 1
-        if result.trouble is not None and not result.done:
-            self._take_trouble(job, result)
+        self._outages = 0 if result.done or result.outage is None else self._outages + 1
+        if result.outage is not None and not result.done:
+            self._take_outage(job, result)
         self._schedule.give_back(job.after(result.done))
         self._counted.add(result.counters)
         self._cases_since_retry += result.done
         for note in result.notes:
-            self._around.say(note)
+            self._environment.say(note)
         self._record({job.number: self._done.get(job.number, 0) + result.done})
         if result.found:
             self._findings = self._store.findings()
             self._queue(result.found)
-        if result.trouble is not None:
-            self._revive(result.trouble)
+        if result.outage is not None:
+            self._revive(result.outage)
 
-    def _take_trouble(self, job: Range, result: RangeResult) -> None:
+    def _take_outage(self, job: Range, result: RangeResult) -> None:
         """Give up the first case of the range if it could not be executed in several tries."""
         self._tries[job] += 1
         if self._tries[job] == TRIES:
-            self._around.say(f"case {job.first} of {job.generator} is given up: {result.trouble}")
+            self._environment.say(f"case {job.first} of {job.generator} is given up: {result.outage}")
             result.counters.failed(job.generator, "servers went away")
             result.done = 1
 
     def _queue(self, found: Sequence[str]) -> None:
         for each in self._findings:
             if each.finding.fingerprint in found:
-                self._around.say(f"finding {each.finding.fingerprint}: {each.finding.summary}")
+                self._environment.say(f"finding {each.finding.fingerprint}: {each.finding.summary}")
                 if self._reducing < REDUCTIONS:
                     self._reducing += 1
                     self._to_reduce.append(each.finding.fingerprint)
                 else:
-                    self._around.say(f"  not reduced now: a run reduces at most {REDUCTIONS} findings")
+                    self._environment.say(f"  not reduced now: a run reduces at most {REDUCTIONS} findings")
 
-    def _revive(self, trouble: str) -> None:
-        if self._troubles >= TROUBLES:
-            raise ServerError(f"the servers do not stay up: {trouble}")
-        for line in self._around.revive():
-            self._around.say(line)
+    def _revive(self, outage: str) -> None:
+        if self._outages >= OUTAGES:
+            raise ServerError(f"the servers do not stay up: {outage}")
+        for line in self._environment.revive():
+            self._environment.say(line)
 
     def _record(self, done: dict[int, int]) -> None:
         self._done.update(done)
@@ -217,5 +217,5 @@ class Campaign:
     def _read_clocks(self) -> Clocks:
         wall = time.monotonic()
         if self._last is None or wall - self._last.wall > CPU_INTERVAL:
-            self._last = Clocks(wall, self._around.client_cpu(), self._around.server_cpu())
+            self._last = Clocks(wall, self._environment.client_cpu(), self._environment.server_cpu())
         return replace(self._last, wall=wall)

@@ -28,7 +28,7 @@ class RangeResult:
     counters: Counters = field(default_factory=Counters)
     found: list[str] = field(default_factory=list)  # fingerprints that are new in the store
     notes: list[str] = field(default_factory=list)  # lines for the user
-    trouble: str | None = None  # reason for an early end: a server is down
+    outage: str | None = None  # reason for an early end: a server is down
     fatal: str | None = None  # reason why the campaign cannot continue: a finding could not be stored
 
 

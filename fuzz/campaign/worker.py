@@ -122,7 +122,7 @@ class _Worker:
         except Abandoned:
             pass
         except ServerError as error:
-            result.trouble = str(error)
+            result.outage = str(error)
             self._leave_executor()
         except StorageError as error:
             result.fatal = str(error)

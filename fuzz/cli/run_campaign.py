@@ -104,7 +104,7 @@ def plant_canaries(store: Store, executor: Executor, arms: Sequence[Arm], shown:
 def run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Display) -> str:
     """Run the plan on open arms, with an initialized store; return the reason for its end. Raises PgduelError."""
     number = store.directory.name
-    around = Environment(
+    environment = Environment(
         revive=lambda: _revive(arms),
         server_cpu=lambda: sum(arm.cluster.cpu_seconds() for arm in arms),
         client_cpu=time.process_time,
@@ -119,7 +119,7 @@ def run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Disp
             shown.say(f"campaign {number}: {_who(arms)}, seed {plan.seed}")
             for line in absences(all_oracles(), arms):
                 shown.say(line)
-            return Campaign(store, schedule, plan.limits, pool, around).run(interrupt)
+            return Campaign(store, schedule, plan.limits, pool, environment).run(interrupt)
     except (PgduelError, KeyboardInterrupt):
         shown.say(f"all findings and counts are kept; continue with: {workdir.COMMAND} fuzz --resume {number}")
         raise

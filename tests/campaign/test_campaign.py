@@ -70,7 +70,7 @@ class _Pretend:
                 if case_id.index == self.deadly and self._first_time():
                     os.kill(os.getpid(), signal.SIGKILL)
                 if self.away in (case_id.index, ALWAYS) and self._first_time():
-                    result.trouble = "postmaster is gone"
+                    result.outage = "postmaster is gone"
                     break
                 if case_id.index == self.bad and store.add_finding(FINDING, str(case_id), Case("a", (), ())):
                     result.found.append(FINDING.fingerprint)
@@ -105,11 +105,11 @@ class _Run:
         return ["patched was restarted"]
 
     def __call__(self, work: _Pretend, cases: int | None, limits: Limits, interrupt: Interrupt | None = None) -> str:
-        around = Environment(self._revive, lambda: 0.0, lambda: 0.0, self.said.append, lambda *_: None)
+        environment = Environment(self._revive, lambda: 0.0, lambda: 0.0, self.said.append, lambda *_: None)
         with opened(self.directory) as store, Pool(work, 2) as pool:
             store.begin(Plan(1, ("a", "b"), None, cases, stop_at_first=False, arms=ArmOptions()), {})
             schedule = Schedule(("a", "b"), cases, store.done())
-            why = Campaign(store, schedule, limits, pool, around).run(interrupt or Interrupt())
+            why = Campaign(store, schedule, limits, pool, environment).run(interrupt or Interrupt())
             self.cases = store.counters.cases.total()
             self.failed = store.counters.of_kind("inconclusive")
             self.findings = store.findings()

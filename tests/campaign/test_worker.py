@@ -56,7 +56,7 @@ def run(arms: tuple[Arm, ...], directory: Path, stop: Event, job: Range) -> Rang
     with CaseWork(attached(arms), directory, 1, "", {})(0, stop) as do:
         result = do(job)
     assert isinstance(result, RangeResult)
-    assert (result.trouble, result.fatal, result.notes) == (None, None, [])
+    assert (result.outage, result.fatal, result.notes) == (None, None, [])
     return result
 
 
