@@ -132,7 +132,7 @@ def tries_for(smallest: ReducedCase) -> int:
 
 @dataclass(frozen=True, slots=True)
 class BlameSearch:
-    """A finding, and the running arms whose series are shortened."""
+    """A search for the patch to blame: a finding, and the running arms whose series are shortened."""
 
     smallest: ReducedCase
     reference: Arm  # the suspect itself if all arms show the finding
