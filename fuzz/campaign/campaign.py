@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from fuzz.campaign.counters import Counters
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result, Retry, RetryResult
+from fuzz.campaign.known import known_fault
 from fuzz.campaign.pool import Done, LostJob, Pool
 from fuzz.campaign.schedule import Range, Schedule
 from fuzz.campaign.stop import INTERRUPTED, Interrupt, Limits
@@ -64,9 +65,10 @@ class Campaign:
         self._tries: Counter[Job] = Counter()
         self._outages = 0
         self._cases_since_retry = 0
-        waiting = [each.finding.fingerprint for each in untriaged(self._findings)]
+        self._known = store.plan.known
+        waiting = [each.finding.fingerprint for each in untriaged(self._new_findings())]
         self._to_reduce = deque(waiting[:REDUCTIONS])
-        self._reducing = len(self._findings) - len(waiting) + len(self._to_reduce)
+        self._reducing = len(self._new_findings()) - len(waiting) + len(self._to_reduce)
         self._ended: Clocks | None = None
         self._last: Clocks | None = None
         self._began = self._read_clocks()
@@ -94,7 +96,11 @@ class Campaign:
             self._take(ended)
         counters = self._counters()
         self._environment.show(counters, self._findings)
-        return INTERRUPTED if interrupt else self._limits.reached(counters, len(self._findings))
+        return INTERRUPTED if interrupt else self._limits.reached(counters, len(self._new_findings()))
+
+    def _new_findings(self) -> list[StoredFinding]:
+        """Return the findings that are no known faults."""
+        return [found for found in self._findings if known_fault(found.finding, self._known) is None]
 
     def _fill(self) -> None:
         self._fill_reductions(at_once=1)  # the other workers continue fuzzing
@@ -187,7 +193,9 @@ class Campaign:
         for each in self._findings:
             if each.finding.fingerprint in found:
                 self._environment.say(f"finding {each.finding.fingerprint}: {each.finding.summary}")
-                if self._reducing < REDUCTIONS:
+                if known_fault(each.finding, self._known):
+                    self._environment.say("  a known fault")
+                elif self._reducing < REDUCTIONS:
                     self._reducing += 1
                     self._to_reduce.append(each.finding.fingerprint)
                 else:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
+from fuzz.campaign.known import KnownFault
 from fuzz.campaign.stop import Limits
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.sources.context import UserInput
@@ -18,6 +19,7 @@ class Plan:
     stop_at_first: bool
     arms: ArmOptions
     given: UserInput = field(default_factory=UserInput)
+    known: tuple[KnownFault, ...] = ()  # faults that are expected, and do not count as new findings
 
     @property
     def limits(self) -> Limits:

@@ -1,11 +1,13 @@
 """`pgduel fuzz`: a campaign of generated cases."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from fuzz.campaign.catalog import campaign_named, opened
+from fuzz.campaign.known import read_known
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import processors
 from fuzz.cli import options
@@ -59,6 +61,16 @@ def fuzz(
     stop_at_first: Annotated[
         bool, typer.Option("--stop-at-first", help="End with the first finding.", rich_help_panel=_PANEL)
     ] = False,
+    known: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="TOML file of known faults (docs/findings.md). Their findings are counted and named, but not reduced; "
+            "they neither end a run with --stop-at-first nor change the exit status.",
+            rich_help_panel=_PANEL,
+            show_default=False,
+        ),
+    ] = None,
     resume: Annotated[
         str | None,
         typer.Option(
@@ -94,10 +106,10 @@ def fuzz(
         given = options.given(sql)
         directory, plan = (
             None,
-            _new_plan(seed, generator or (), minutes, cases, arms, given, stop_at_first=stop_at_first),
+            _new_plan(seed, generator or (), minutes, cases, arms, given, known, stop_at_first=stop_at_first),
         )
-    elif seed is not None or generator or sql or stop_at_first or arms != ArmOptions():
-        raise CaseError("a resumed campaign keeps its seed, generators, SQL and arms; give only --minutes or --cases")
+    elif seed is not None or generator or sql or stop_at_first or known or arms != ArmOptions():
+        raise CaseError("a resumed campaign keeps its options; give only --minutes or --cases")
     else:
         directory = campaign_named(resume)
         with opened(directory) as store:
@@ -117,6 +129,7 @@ def _new_plan(
     cases: int | None,
     arms: ArmOptions,
     given: UserInput,
+    known: Path | None,
     *,
     stop_at_first: bool,
 ) -> Plan:
@@ -127,4 +140,5 @@ def _new_plan(
     if minutes is None and cases is None:
         minutes = DEFAULT_MINUTES
     seed = FIRST_SEED if seed is None else seed
-    return Plan(seed, names, minutes, cases, stop_at_first, arms.with_referee(), given)
+    faults = () if known is None else read_known(known)
+    return Plan(seed, names, minutes, cases, stop_at_first, arms.with_referee(), given, faults)

@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
+from datetime import date
 from functools import partial
 from pathlib import Path
 
@@ -47,7 +48,11 @@ def conduct(directory: Path | None, plan: Plan, workers: int, console: Console, 
             facts = arms_json(specs, [arm.build.key for arm in arms])
             if new_seed:
                 plan = replace(plan, seed=max(plan.seed, last_seed(facts) + 1))
-            directory = directory or new_campaign()
+            if directory is None:
+                directory = new_campaign()
+                version = specs[0].base.version
+                expected = tuple(fault for fault in plan.known if fault.is_expected(version, date.today()))
+                plan = replace(plan, known=expected)
             with opened(directory) as store:
                 store.begin(plan, facts)
                 if store.arms != facts:
@@ -81,6 +86,7 @@ def _conduct(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown:
         not_compared=tuple(absences(all_oracles(), arms)),
         complaints=complaints(counters),
         parts=parts,
+        known=plan.known,
     )
 
 

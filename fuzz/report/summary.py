@@ -10,6 +10,7 @@ from rich.table import Table
 from fuzz import documents, workdir
 from fuzz.campaign.campaign import REDUCTIONS
 from fuzz.campaign.counters import Counters, nested
+from fuzz.campaign.known import KnownFault, known_fault
 from fuzz.campaign.stop import INTERRUPTED
 from fuzz.report.console import Console, plain
 from fuzz.report.terminal import clock, plan_lines
@@ -38,11 +39,17 @@ class Summary:
     complaints: Sequence[str]  # failed health checks
     parts: Mapping[str, int]  # source → number of parts that it replays whole, if any
     newer_bases: Sequence[str] = ()  # a line for each newer base and each moved patch
+    known: Sequence[KnownFault] = ()
+
+    @property
+    def new_findings(self) -> list[StoredFinding]:
+        """Return the findings that are no known faults."""
+        return [found for found in self.findings if known_fault(found.finding, self.known) is None]
 
     @property
     def exit_code(self) -> int:
-        """Return 1 if there are findings, 2 if the result cannot be trusted, else 0."""
-        if self.findings:
+        """Return 1 if there are new findings, 2 if the result cannot be trusted, else 0."""
+        if self.new_findings:
             return 1
         return 2 if self.complaints else 0
 
@@ -62,6 +69,7 @@ class Summary:
             "valid_share": round(counters.valid_share, 5),
             "findings": [self.finding_json(each) for each in self.findings],
             "bugs": [_bug_json(each) for each in bugs(self.findings)],
+            "known": [{"fault": str(fault), "cases": self.cases_of(fault)} for fault in self.known],
             "unstable": counters.of_kind("unstable"),
             "inconclusive": counters.of_kind("inconclusive"),
             "reach": dict(sorted(counters.reach.items())),
@@ -84,6 +92,7 @@ class Summary:
             "oracle": found.finding.oracle,
             "arms": list(found.finding.arms),
             "suspect": None if found.finding.vote is None else found.finding.vote.suspect,
+            "origin": found.finding.symptom,
             "summary": found.finding.summary,
             "cases": found.count,
             "bug": bug_key(found),
@@ -94,6 +103,10 @@ class Summary:
             "reproducer": None if found.reproducer is None else str(found.reproducer),
             "replay": self.replay_command(found),
         }
+
+    def cases_of(self, fault: KnownFault) -> int:
+        """Return the number of cases that showed a known fault."""
+        return sum(found.count for found in self.findings if known_fault(found.finding, self.known) is fault)
 
     def replay_command(self, found: StoredFinding) -> str:
         """Return the command that replays the finding."""
@@ -129,8 +142,10 @@ def print_summary(console: Console, summary: Summary, *, verbose: bool = False) 
     """Print the verdict, the findings, and a line for each oracle; all counts with `verbose`."""
     console.rule(f"campaign {summary.campaign}: {summary.why}", align="left", style="dim")
     _print_verdict(console, summary)
-    for bug in bugs(summary.findings):
+    for bug in bugs(summary.new_findings):
         _print_bug(console, summary, bug)
+    for fault in summary.known:
+        console.say(_known_line(fault, summary.cases_of(fault)))
     console.print(_oracles(summary.counters))
     if verbose:
         _print_counts_of_all(console, summary)
@@ -138,9 +153,15 @@ def print_summary(console: Console, summary: Summary, *, verbose: bool = False) 
         console.say(line)
 
 
+def _known_line(fault: KnownFault, cases: int) -> str:
+    if not cases:
+        return f"stale: known fault {fault} did not occur"
+    return f"known fault {fault} in {_numbered(cases, 'case')}"
+
+
 def _print_verdict(console: Console, summary: Summary) -> None:
     """Print the conclusion, the failed health checks, and the numbers of cases, statements and planted bugs."""
-    style = "bold red" if summary.findings else "bold yellow" if summary.complaints else "bold green"
+    style = "bold red" if summary.new_findings else "bold yellow" if summary.complaints else "bold green"
     console.say(_conclusion(summary), style)
     for complaint in summary.complaints:
         console.say(f"health check failed: {complaint}", "bold yellow")
@@ -173,7 +194,7 @@ def _oracles(counters: Counters) -> Table:
 
 def _hints(summary: Summary, *, verbose: bool) -> Iterator[str]:
     """Yield useful next commands, one per line."""
-    if unreduced := len(untriaged(summary.findings)):
+    if unreduced := len(untriaged(summary.new_findings)):
         resume = f"{workdir.COMMAND} fuzz --resume {summary.campaign}"
         yield f"{_numbered(unreduced, 'finding')} not reduced; {resume} reduces up to {REDUCTIONS} of them"
     if summary.why == INTERRUPTED:
@@ -259,14 +280,15 @@ def _parts_replayed(counters: Counters, name: str) -> Counter[str]:
 
 
 def _conclusion(summary: Summary) -> str:
-    if not summary.findings:
+    findings = summary.new_findings
+    if not findings:
         trust = "but this run proves little" if summary.complaints else "and all health checks passed"
-        return f"No finding, {trust}."
-    shared = sum(found.finding.shown_by_all for found in summary.findings)
-    distinct = len(bugs(summary.findings))
-    of_bugs = f" of {distinct} distinct bugs" if distinct < len(summary.findings) else ""
+        return f"No {'new ' if summary.findings else ''}finding, {trust}."
+    shared = sum(found.finding.shown_by_all for found in findings)
+    distinct = len(bugs(findings))
+    of_bugs = f" of {distinct} distinct bugs" if distinct < len(findings) else ""
     alike = f", {shared} of them shown by all arms alike" if shared else ""
-    return f"{_numbered(len(summary.findings), 'finding')}{of_bugs}{alike}."
+    return f"{_numbered(len(findings), 'finding')}{of_bugs}{alike}."
 
 
 def _numbered(count: int, noun: str) -> str:

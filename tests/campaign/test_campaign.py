@@ -14,6 +14,7 @@ from fuzz.campaign import campaign
 from fuzz.campaign.campaign import Campaign, Environment
 from fuzz.campaign.catalog import opened
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result, Retry, RetryResult
+from fuzz.campaign.known import KnownFault
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import Pool
 from fuzz.campaign.schedule import Schedule
@@ -104,10 +105,18 @@ class _Run:
         self.revived += 1
         return ["patched was restarted"]
 
-    def __call__(self, work: _Pretend, cases: int | None, limits: Limits, interrupt: Interrupt | None = None) -> str:
+    def __call__(
+        self,
+        work: _Pretend,
+        cases: int | None,
+        limits: Limits,
+        interrupt: Interrupt | None = None,
+        known: tuple[KnownFault, ...] = (),
+    ) -> str:
         environment = Environment(self._revive, lambda: 0.0, lambda: 0.0, self.said.append, lambda *_: None)
         with opened(self.directory) as store, Pool(work, 2) as pool:
-            store.begin(Plan(1, ("a", "b"), None, cases, stop_at_first=False, arms=ArmOptions()), {})
+            plan = Plan(1, ("a", "b"), None, cases, stop_at_first=False, arms=ArmOptions(), known=known)
+            store.begin(plan, {})
             schedule = Schedule(("a", "b"), cases, store.done())
             why = Campaign(store, schedule, limits, pool, environment).run(interrupt or Interrupt())
             self.cases = store.counters.cases.total()
@@ -149,6 +158,14 @@ def test_doubts_are_tried_again_and_may_become_findings(run: _Run, monkeypatch: 
 def test_stops_at_the_first_finding(run: _Run) -> None:
     assert run(_Pretend(run.directory, bad=1), None, Limits(at_first=True)) == "first finding"
     assert run.findings[0].reduced
+
+
+def test_a_known_fault_neither_ends_a_campaign_nor_is_reduced(run: _Run) -> None:
+    known = (KnownFault(oracle=FINDING.oracle, origin=FINDING.symptom),)
+    assert run(_Pretend(run.directory, bad=1), 30, Limits(at_first=True), known=known) == "all cases done"
+    (found,) = run.findings
+    assert (found.count, found.reduced) == (2, False)
+    assert "  a known fault" in run.said
 
 
 def test_stops_when_time_is_up(run: _Run) -> None:

@@ -143,6 +143,7 @@ def test_the_summary_of_an_old_campaign_has_all_keys(old: Path) -> None:
         "oracle": "result",
         "arms": ["master", "bugged"],
         "suspect": "bugged",
+        "origin": "rows",
         "summary": "step 29: 1 row missing, 0 surplus, of 1",
         "cases": 1,
         "bug": "4daf25071ed7",

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fuzz.campaign.counters import Counters
+from fuzz.campaign.known import KnownFault
 from fuzz.report.console import Console
 from fuzz.report.summary import Summary, print_summary
 from fuzz.triage.reduced_case import ReducedCase
@@ -99,6 +100,20 @@ def test_people_read_all_of_it_if_they_want() -> None:
     ):
         assert text in said
         assert text not in printed(CLEAN)
+
+
+def test_known_faults_are_named_and_leave_the_exit_status() -> None:
+    found = StoredFinding(FINDING, "1/joins/4", Case("joins", (), ()), 3, None, reduced=False)
+    known = (KnownFault(FINDING.fingerprint, link="https://example.org/1"), KnownFault("0123456789ab"))
+    summary = replace(CLEAN, findings=(found,), known=known)
+    lines = printed(summary).splitlines()
+    assert lines[1] == "No new finding, and all health checks passed."
+    assert f"known fault {FINDING.fingerprint} (https://example.org/1) in 3 cases" in lines
+    assert "stale: known fault 0123456789ab did not occur" in lines
+    assert not any("not reduced" in line or "replay" in line for line in lines)
+    assert summary.exit_code == 0
+    assert [each["cases"] for each in summary.to_json()["known"]] == [3, 0]
+    assert replace(summary, known=known[1:]).exit_code == 1
 
 
 def test_a_finding_comes_with_its_replay_command() -> None:
