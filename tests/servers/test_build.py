@@ -137,7 +137,7 @@ def test_a_link_to_another_s_build_is_refused(build: Build, elsewhere: Path) -> 
 def test_a_compile_error_is_shown_with_its_log(base: Base, elsewhere: Path) -> None:
     tree = prefixed(base, EARLY_FILE, "#error made on purpose")
     with pytest.raises(
-        BuildError, match=r"does not compile: .*noblock\.c:1:2: error: #error made on purpose .*\.log\)"
+        BuildError, match=r"does not compile: .*noblock\.c:1:2: error: #error made on purpose; see .*\.log"
     ):
         ensure_build(tree, ASSERT, print)
     assert list_builds() == ()
