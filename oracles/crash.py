@@ -4,15 +4,14 @@ All observed runs are judged, including those that other oracles requested.
 """
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import ClassVar, Final
 
 from oracles.framework.canaries import canary_case, query
+from oracles.framework.faults import findings_of_runs
 from oracles.framework.repetition import REPEATED, repeated_runs
 from oracles.model.case import Case
-from oracles.model.finding import Finding, as_all_do, pairs_of
+from oracles.model.finding import Finding, as_all_do
 from oracles.model.observation import CaseObservation, Outcome, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, Observations, Oracle, Verdict, duel, judged_arms
 from oracles.model.sampling import Sample
@@ -53,30 +52,17 @@ class Crash(Oracle):
 
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...]:
         """Return a finding for each crash; if all arms crash, it is a fault of the base (the first arm twice)."""
-        findings: dict[str, Finding] = {}
-        for finding in _findings(arms, observations):
-            findings.setdefault(finding.fingerprint, finding)
-        suspects = {finding.arms[1] for finding in findings.values()}
+        findings = findings_of_runs(arms, observations, _faults, _finding)
+        suspects = {finding.arms[1] for finding in findings}
         others = [
             _unharmed(arm, self.runs(case, arms), observations) for arm in judged_arms(arms) if arm not in suspects
         ]
-        return (*findings.values(), *others)
+        return (*findings, *others)
 
 
-def _findings(arms: Sequence[str], observations: Observations) -> Iterator[Finding]:
-    alike: dict[Run, dict[str, CaseObservation]] = defaultdict(dict)  # runs that differ in the arm only
-    # plain runs first
-    for run in sorted(observations, key=lambda run: (len(run.modes), run.repetition, run.repeats, repr(run))):
-        alike[replace(run, arm="")][run.arm] = observations[run]
-    for same_runs in alike.values():
-        showing: dict[str, list[str]] = defaultdict(list)
-        for arm, observed in same_runs.items():
-            if report := crash_report(observed):
-                showing[crash_origin(report)].append(arm)
-        present = [arm for arm in arms if arm in same_runs]
-        for origin, crashed in showing.items():
-            for pair in pairs_of(present, crashed):
-                yield _finding(pair, origin, same_runs[pair[1]])
+def _faults(observed: CaseObservation) -> Iterator[tuple[str, CaseObservation]]:
+    if report := crash_report(observed):
+        yield crash_origin(report), observed
 
 
 def _finding(pair: tuple[str, str], origin: str, observed: CaseObservation) -> Finding:

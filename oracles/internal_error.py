@@ -6,14 +6,14 @@ count, also in steps that may fail. Places that raise one legally are listed in 
 """
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from oracles.framework.canaries import canary_case, query
+from oracles.framework.faults import findings_of_runs
 from oracles.model.case import Case
-from oracles.model.finding import Finding, as_all_do, pairs_of
+from oracles.model.finding import Finding, as_all_do
 from oracles.model.observation import CaseObservation, Message, Outcome, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, Observations, Oracle, Verdict, judged_arms
 
@@ -70,30 +70,17 @@ class InternalError(Oracle):
 
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...]:
         """Return a finding for each origin; if all arms raise it, it is a fault of the base (the first arm twice)."""
-        findings: dict[str, Finding] = {}
-        for finding in _findings(arms, observations):
-            findings.setdefault(finding.fingerprint, finding)
-        suspects = {finding.arms[1] for finding in findings.values()}
+        findings = findings_of_runs(arms, observations, _faults, _finding)
+        suspects = {finding.arms[1] for finding in findings}
         others = [
             _without(arm, self.runs(case, arms), observations) for arm in judged_arms(arms) if arm not in suspects
         ]
         legal = {reason for observed in observations.values() for reason in _legal(observed)}
-        return (*findings.values(), *others, *(Inconclusive(reason) for reason in sorted(legal)))
+        return (*findings, *others, *(Inconclusive(reason) for reason in sorted(legal)))
 
 
-def _findings(arms: Sequence[str], observations: Observations) -> Iterator[Finding]:
-    """Yield the findings of each run, those of plain runs first."""
-    alike: dict[Run, dict[str, CaseObservation]] = defaultdict(dict)  # runs that differ in the arm only
-    for run in sorted(observations, key=lambda run: (len(run.modes), run.repetition, run.repeats, repr(run))):
-        alike[replace(run, arm="")][run.arm] = observations[run]
-    for same_runs in alike.values():
-        raised: dict[str, dict[str, RaisedError]] = defaultdict(dict)
-        for arm, observed in same_runs.items():
-            for error in internal_errors(observed):
-                raised[error.origin].setdefault(arm, error)
-        for origin, errors in raised.items():
-            for pair in pairs_of([arm for arm in arms if arm in same_runs], errors):
-                yield _finding(pair, origin, errors[pair[1]])
+def _faults(observed: CaseObservation) -> Iterator[tuple[str, RaisedError]]:
+    return ((error.origin, error) for error in internal_errors(observed))
 
 
 def _finding(pair: tuple[str, str], origin: str, error: RaisedError) -> Finding:

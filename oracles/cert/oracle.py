@@ -13,14 +13,13 @@ Nothing is compared in these cases:
   within OR.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from oracles.cert.restrictions import Restriction, restrictions
 from oracles.framework.canaries import query
-from oracles.framework.metamorphic import violation_findings
+from oracles.framework.metamorphic import verdicts_of_arms
 from oracles.framework.relations import SIMPLE_PROTOCOL, ArmRuns
 from oracles.model.case import Case, Step
 from oracles.model.finding import Evidence, Finding
@@ -196,12 +195,4 @@ class Cert(Oracle):
         judges = [_Arm(ArmRuns(case, arm, observations)) for arm in arms]
         if missing := [run for judge in judges for run in judge.missing()]:
             return More(tuple(dict.fromkeys(missing)))
-        broken: dict[str, dict[str, Finding]] = defaultdict(dict)
-        others: list[Verdict] = []
-        for judge in judges:
-            for verdict in judge.verdicts():
-                if isinstance(verdict, Finding):
-                    broken[verdict.origin].setdefault(judge.runs.arm, verdict)
-                elif judge.runs.arm in judged_arms(arms):
-                    others.append(verdict)
-        return (*violation_findings(arms, broken), *others)
+        return verdicts_of_arms(arms, ((judge.runs.arm, each) for judge in judges for each in judge.verdicts()))

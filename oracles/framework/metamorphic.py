@@ -12,7 +12,7 @@ A share of the cases is judged; all of them if there is a single arm, which few 
 
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
@@ -62,18 +62,25 @@ class Metamorphic(Oracle):
         wanted = [judge.more() for judge in judges]
         if missing := dict.fromkeys(run for more in wanted for run in more.runs):
             return More(tuple(missing), frozenset().union(*(more.symptoms for more in wanted)))
-        broken: dict[str, dict[str, Finding]] = defaultdict(dict)  # relation -> arm -> example
-        others: list[Verdict] = []
-        for judge in judges:
-            for verdict in judge.verdicts():
-                if isinstance(verdict, Finding):
-                    broken[verdict.origin].setdefault(judge.runs.arm, verdict)
-                elif judge.runs.arm in judged_arms(arms):
-                    others.append(verdict)
-        return (*violation_findings(arms, broken), *others)
+        return verdicts_of_arms(arms, ((judge.runs.arm, each) for judge in judges for each in judge.verdicts()))
 
 
-def violation_findings(arms: Sequence[str], broken: dict[str, dict[str, Finding]]) -> Iterator[Finding]:
+def verdicts_of_arms(arms: Sequence[str], verdicts: Iterable[tuple[str, Verdict]]) -> tuple[Verdict, ...]:
+    """Return the verdicts on arms that were judged one by one.
+
+    There is one finding for each violated relation and suspect. Other verdicts count for the judged arms only.
+    """
+    broken: dict[str, dict[str, Finding]] = defaultdict(dict)  # relation -> arm -> example
+    others: list[Verdict] = []
+    for arm, verdict in verdicts:
+        if isinstance(verdict, Finding):
+            broken[verdict.origin].setdefault(arm, verdict)
+        elif arm in judged_arms(arms):
+            others.append(verdict)
+    return (*_violation_findings(arms, broken), *others)
+
+
+def _violation_findings(arms: Sequence[str], broken: dict[str, dict[str, Finding]]) -> Iterator[Finding]:
     """Yield the findings for each violated relation (relation -> arm -> example), with the arms that violate it."""
     for examples in broken.values():
         for pair in pairs_of(arms, examples):

@@ -1,0 +1,39 @@
+"""Faults that an observation shows by itself, in any run: findings with the arms that show them."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from oracles.model.finding import Finding, pairs_of
+from oracles.model.observation import CaseObservation, Run
+from oracles.model.oracle import Observations
+
+_Fault = TypeVar("_Fault")
+
+
+def findings_of_runs(
+    arms: Sequence[str],
+    observations: Observations,
+    faults: Callable[[CaseObservation], Iterable[tuple[str, _Fault]]],
+    finding_of: Callable[[tuple[str, str], str, _Fault], Finding],
+) -> tuple[Finding, ...]:
+    """Return a finding for each fingerprint, of the plainest run that shows it.
+
+    `faults` returns the faults of an observation with their origins; only the first one of an origin counts.
+    `finding_of` returns the finding of a pair of arms (reference, suspect), an origin, and the suspect's fault.
+    """
+    alike: dict[Run, dict[str, CaseObservation]] = defaultdict(dict)  # runs that differ in the arm only
+    for run in sorted(observations, key=lambda run: (len(run.modes), run.repetition, run.repeats, repr(run))):
+        alike[replace(run, arm="")][run.arm] = observations[run]
+    findings: dict[str, Finding] = {}
+    for same_runs in alike.values():
+        shown: dict[str, dict[str, _Fault]] = defaultdict(dict)  # origin -> arm -> fault
+        for arm, observed in same_runs.items():
+            for origin, fault in faults(observed):
+                shown[origin].setdefault(arm, fault)
+        for origin, examples in shown.items():
+            for pair in pairs_of([arm for arm in arms if arm in same_runs], examples):
+                finding = finding_of(pair, origin, examples[pair[1]])
+                findings.setdefault(finding.fingerprint, finding)
+    return tuple(findings.values())
