@@ -5,7 +5,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
-from fuzz import packages, workdir
+from fuzz import __version__, packages, workdir
 from fuzz.environment import ensure_environment, environment_directory, is_complete
 from fuzz.errors import PgduelError
 from fuzz.output import guard, note, tell
@@ -17,20 +17,21 @@ usage: ./pgduel COMMAND [ARGUMENTS]
   fuzz      compare the patched server with master, after set-up of everything needed
   test      run pgduel's own tests
   doctor    list the requirements that are met and missing, with a remedy for each
-  others:   bench, blame, build, corpus, isolation, list, replay, shell, show, sqlancer, sqlsmith
+  others:   bench, blame, build, corpus, coverage, isolation, list, replay, shell, show, sqlancer, sqlsmith
 
 The full help of a command needs Python packages, which need this first:
 """
-_BUILDING = ("bench", "build", "fuzz", "isolation", "sqlancer", "sqlsmith", "test")  # commands that compile servers
+# Commands that compile servers.
+_BUILDING = ("bench", "build", "coverage", "fuzz", "isolation", "sqlancer", "sqlsmith", "test")
 
 
 def main(arguments: list[str]) -> int:
     """Set up the requirements of the command, then replace this process by it. Return an exit code if set-up fails."""
     guard()
     try:
-        if not _only_looks(arguments):
+        if not _only_prints(arguments):
             python = set_up(packages.missing_packages(for_tests=arguments[0] == "test"), arguments)
-        elif not is_complete(environment_directory()) and (answered := _look(arguments)) is not None:
+        elif not is_complete(environment_directory()) and (answered := _print_without_packages(arguments)) is not None:
             return answered
         else:
             python = ensure_environment()
@@ -52,16 +53,16 @@ def set_up(absent: list[packages.Package], arguments: list[str]) -> Path:
     if absent:
         packages.require_installable(absent)
         packages.update_lists(absent)
-    with ThreadPoolExecutor(2) as beside:
+    with ThreadPoolExecutor(2) as pool:
         if (source := source_wanted(arguments)) is not None:
-            beside.submit(fetch, source)
+            pool.submit(fetch, source)
         if first := [package for package in absent if package.first]:
             packages.install(first)
         others = [package for package in absent if not package.first]
-        return _environment_beside(beside.submit(packages.install, others) if others else None)
+        return _environment_during(pool.submit(packages.install, others) if others else None)
 
 
-def _environment_beside(installing: Future[None] | None) -> Path:
+def _environment_during(installing: Future[None] | None) -> Path:
     """Return the Python of the environment when it and the system packages are installed. Raises PgduelError."""
     try:
         python = ensure_environment()
@@ -91,21 +92,24 @@ def fetch(source: str) -> None:
         resolve_base(source, note)
 
 
-def _asks_for_help(arguments: list[str]) -> bool:
-    return not arguments or bool({"-h", "--help"} & set(arguments))
+def _is_help(arguments: list[str]) -> bool:
+    return not arguments or bool({"-h", "--help", "--version"} & set(arguments))
 
 
-def _only_looks(arguments: list[str]) -> bool:
+def _only_prints(arguments: list[str]) -> bool:
     """Return whether the command must not install system packages."""
-    return _asks_for_help(arguments) or arguments[0] == "doctor"
+    return _is_help(arguments) or arguments[0] == "doctor"
 
 
-def _look(arguments: list[str]) -> int | None:
+def _print_without_packages(arguments: list[str]) -> int | None:
     """Print what can be printed without Python packages. Return an exit code, or None if they can be installed."""
     if arguments == ["doctor"]:
         return doctor.main()
+    if arguments == ["--version"]:
+        tell(f"pgduel {__version__}")
+        return 0
     absent = [p for p in packages.missing_packages(for_tests=False) if p.name == "python3-venv"]
     if not absent:
         return None
     tell(f"{_HELP}  {packages.install_line(absent)}")
-    return 0 if _asks_for_help(arguments) else 2
+    return 0 if _is_help(arguments) else 2

@@ -66,8 +66,8 @@ def _make(environment: Path, python: Path) -> None:
 def _install_locked(environment: Path, python: Path, log: Path) -> None:
     """Install the direct and indirect dependencies, only from archives with locked hashes.
 
-    The lock also has what only tests need. So pip gets it as constraints. Before 26.1, pip refuses constraints with
-    hashes, and Debian's pip is older. So the locked pip is installed first.
+    The lock also lists packages that only tests need, so it serves as constraints. pip before 26.1, such as Debian's,
+    refuses constraints with hashes. So the locked pip is installed first.
     """
     locked_pip = environment / "pip.txt"
     found = _LOCKED_PIP.search(LOCK.read_text())

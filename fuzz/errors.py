@@ -33,11 +33,11 @@ class CanaryMissed(PgduelError):
     exit_code = 3
 
 
-def first_line(said: str, otherwise: str = "no message") -> str:
+def first_line(text: str, otherwise: str = "no message") -> str:
     """Return the first line of a program's or server's output."""
-    return (said.strip().splitlines() or [otherwise])[0]
+    return (text.strip().splitlines() or [otherwise])[0]
 
 
-def last_line(said: str, otherwise: str = "no message") -> str:
+def last_line(text: str, otherwise: str = "no message") -> str:
     """Return the last line of a program's output, which often has the reason for its end."""
-    return (said.strip().splitlines() or [otherwise])[-1]
+    return (text.strip().splitlines() or [otherwise])[-1]

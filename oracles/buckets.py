@@ -41,7 +41,7 @@ _CANARY: Final = canary_case(
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class HashTable:
     """A hash table that was built: its plan node, and the number of processes that may have built it."""
 
     node: Node
@@ -92,7 +92,7 @@ class Table:
         return int(self.node[PEAK]) * 1024
 
 
-Test = Callable[[Table], bool]
+Test = Callable[[HashTable], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +109,8 @@ def _buckets_for(tuples: float) -> int:
     return int(max(FEWEST, 1 << max(0, int(tuples) - 1).bit_length()))
 
 
-def _has_enough_buckets(table: Table) -> bool:
-    """Return whether there is a bucket for each tuple but the last, or no memory for twice as many buckets.
+def _has_enough_buckets(table: HashTable) -> bool:
+    """Return whether only one tuple may lack a bucket, or memory has no room for twice as many buckets.
 
     PostgreSQL's ExecHashTableInsert requests more buckets before it counts the tuple that it adds.
     """
@@ -161,9 +161,7 @@ class Buckets(InconsistentFigures):
     """Hash tables whose buckets do not fit their tuples, or are not counted as memory."""
 
     name: ClassVar[str] = "buckets"
-    canaries: ClassVar[tuple[Canary, ...]] = tuple(
-        Canary(sabotage, _CANARY) for sabotage in ("crowd", "scatter", "uncount")
-    )
+    canaries: ClassVar[tuple[Canary, ...]] = tuple(Canary(fault, _CANARY) for fault in ("crowd", "scatter", "uncount"))
 
     def inconsistencies(self, explained: Node) -> Iterator[Inconsistency]:
         """Yield the identities that hash tables of the plan violate."""
@@ -172,19 +170,19 @@ class Buckets(InconsistentFigures):
             yield from (Inconsistency(name, _kind(table), _figures(table)) for name in broken)
 
 
-def _tables(explained: Node) -> Iterator[Table]:
+def _tables(explained: Node) -> Iterator[HashTable]:
     """Yield the hash tables that a plan built."""
     allowed = allowance(explained.get("Settings", {})) * 1024
     for place in places(explained):
         if place.node["Node Type"] == "Hash" and loops(place.node) > 0 and BATCHES in place.node:
-            yield Table(place.node, place.participants, allowed)
+            yield HashTable(place.node, place.participants, allowed)
 
 
-def _kind(table: Table) -> str:
+def _kind(table: HashTable) -> str:
     return "Parallel Hash" if table.shared else "Hash"
 
 
-def _figures(table: Table) -> tuple[str, ...]:
+def _figures(table: HashTable) -> tuple[str, ...]:
     shown = {key: value for key, value in table.node.items() if "Hash B" in key or key in (PEAK, "Plan Rows")}
     return (
         f"{table.tuples} tuples in {loops(table.node)} loops of {table.participants} participants,"

@@ -5,18 +5,20 @@ whole query once on the reference. The rows of each suspect must be among its ro
 order are compared by `result`.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.comparison import row_multiset
 from oracles.framework.difference_text import rows_text
+from oracles.framework.doubts import lost_session
 from oracles.framework.other_plans import OTHER_PLANS
 from oracles.framework.pairwise import REPETITIONS, Pair, SampledPairwise
 from oracles.model.case import Case, Kind
 from oracles.model.finding import Evidence, Finding
 from oracles.model.mode import Mode, Protocol, protocol_of
-from oracles.model.observation import Outcome, Run
+from oracles.model.observation import CaseObservation, Outcome, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, More, NotApplicable, Unstable, Verdict
 
 _SYMPTOM: Final = "rows of a closed cursor that the whole query does not return"
@@ -31,17 +33,23 @@ def _whole(case: Case, arm: str, *plan: Mode, repetition: int = 0) -> Run:
 
 class _ClosedEarlyPair(Pair):
     def judge(self) -> tuple[Verdict, ...] | More:
-        seen = [self.observations[run] for run in (*self._early_runs(), _whole(self.case, self.reference))]
+        runs = (self._early(self.reference), self._early(self.suspect), _whole(self.case, self.reference))
+        seen = [self.observations[run] for run in runs]
         if any(each.residue is None for each in seen):
-            return (Inconclusive("connection lost"),)
+            return (lost_session(*seen),)
         if len({each.digests for each in seen}) > 1:
-            return (Inconclusive("tables differ after the case"),)
+            return (
+                Inconclusive(
+                    "tables differ after the case",
+                    sides=_contents(seen[0], next(each for each in seen if each.digests != seen[0].digests)),
+                ),
+            )
         outcomes = zip(*([step.outcome for step in each.steps] for each in seen), strict=True)
         ended = [step for step, each in enumerate(outcomes) if set(each) == {Outcome.OK}]
         steps = [step for step in ended if self._is_unordered_query(step)]
         for step in steps:
             if self._surplus(step, self._early(self.suspect)):
-                return self._settled(step)
+                return self._verdict(step)
         return (Agree(len(steps)),) if steps else (NotApplicable(),)
 
     def _is_unordered_query(self, position: int) -> bool:
@@ -51,46 +59,58 @@ class _ClosedEarlyPair(Pair):
     def _early(self, arm: str, repetition: int = 0) -> Run:
         return Run(arm, self.case.modes, repetition=repetition)
 
-    def _early_runs(self) -> tuple[Run, Run]:
-        return self._early(self.reference), self._early(self.suspect)
-
     def _rows(self, step: int, run: Run) -> tuple[bytes, ...]:
         return self.observations[run].steps[step].rows
 
-    def _surplus(self, step: int, run: Run) -> int:
-        """Return the number of rows that the reference's whole result does not have."""
-        whole = row_multiset(self._rows(step, _whole(self.case, self.reference)))
-        return (row_multiset(self._rows(step, run)) - whole).total()
+    def _rows_of_all(self, step: int) -> Counter[bytes]:
+        """Return the rows of the reference's whole result."""
+        return row_multiset(self._rows(step, _whole(self.case, self.reference)))
 
-    def _settled(self, step: int) -> tuple[Verdict, ...] | More:
+    def _surplus(self, step: int, run: Run) -> Counter[bytes]:
+        """Return the rows that the reference's whole result does not have."""
+        return row_multiset(self._rows(step, run)) - self._rows_of_all(step)
+
+    def _sides(self, step: int, run: Run) -> tuple[str, str]:
+        whole, early = self._rows_of_all(step), row_multiset(self._rows(step, run))
+        return rows_text("rows of the whole query", whole), rows_text("rows of the closed cursor", early)
+
+    def _verdict(self, step: int) -> tuple[Verdict, ...] | More:
         again = self._early(self.suspect, REPETITIONS[0])
         others = [_whole(self.case, self.reference, plan) for plan in OTHER_PLANS]
         others.append(_whole(self.case, self.reference, repetition=REPETITIONS[0]))
         if missing := self.missing((again, *others)):
             return More(missing, frozenset({_SYMPTOM}))
-        whole = row_multiset(self._rows(step, _whole(self.case, self.reference)))
-        if any(row_multiset(self._rows(step, other)) != whole for other in others):
-            return (Unstable(f"{self.reference} differs from itself", step),)
+        whole = self._rows_of_all(step)
+        if unlike := [rows for rows in (row_multiset(self._rows(step, each)) for each in others) if rows != whole]:
+            sides = rows_text("rows of the whole query", whole), rows_text("rows of another run", unlike[0])
+            return (Unstable(f"{self.reference} differs from itself", step, sides),)
         if self._surplus(step, self._early(self.reference)):
-            return (Unstable(f"{self.reference} does so, too", step),)
+            return (Unstable(f"{self.reference} does so, too", step, self._sides(step, self._early(self.reference))),)
         if not self._surplus(step, again):
-            return (Unstable("rows of a closed cursor: not each time", step),)
+            return (
+                Unstable("rows of a closed cursor: not each time", step, self._sides(step, self._early(self.suspect))),
+            )
         return (self._finding(step),)
 
     def _finding(self, step: int) -> Finding:
-        early = self._rows(step, self._early(self.suspect))
-        whole = row_multiset(self._rows(step, _whole(self.case, self.reference)))
-        surplus = row_multiset(early) - whole
+        early = self._early(self.suspect)
+        surplus, shown = self._surplus(step, early), len(self._rows(step, early))
         return Finding(
             oracle=ClosedEarly.name,
             arms=(self.reference, self.suspect),
             origin=_SYMPTOM,
             step=step,
-            summary=f"step {step}: {surplus.total()} of {len(early)} rows of a closed cursor are not among all rows",
-            expected=f"the first rows are among the {whole.total()} rows of the whole query",
+            summary=f"step {step}: {surplus.total()} of {shown} rows of a closed cursor are not among all rows",
+            expected=f"the first rows are among the {self._rows_of_all(step).total()} rows of the whole query",
             actual=rows_text("these rows, which are not among them", surplus),
-            beside=(Evidence(self.case.all_steps[step].sql, plainly=True),),
+            evidence=(Evidence(self.case.all_steps[step].sql, simple_protocol=True),),
         )
+
+
+def _contents(ours: CaseObservation, theirs: CaseObservation) -> tuple[str, str]:
+    """Return the tables and sequences with other contents on either side, as far as there are two sides."""
+    one, other = (sorted(set(each.digests) - set(beside.digests)) for each, beside in ((ours, theirs), (theirs, ours)))
+    return "\n".join(map(" ".join, one)), "\n".join(map(" ".join, other))
 
 
 class ClosedEarly(SampledPairwise):

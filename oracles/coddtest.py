@@ -23,7 +23,7 @@ from oracles.framework.canaries import canary_case, query
 from oracles.framework.difference_text import texts_of
 from oracles.framework.metamorphic import Metamorphic
 from oracles.framework.relations import SIMPLE_PROTOCOL, ArmRuns, MetamorphicRelation
-from oracles.model.observation import Outcome
+from oracles.model.observation import Observation, Outcome
 from oracles.model.oracle import Canary
 from oracles.model.sampling import Sample
 from oracles.sql.building import expression, printed, text_of
@@ -47,6 +47,7 @@ _VALUE: Final = (
     f"CASE WHEN {_LOSES_NOTHING} THEN format('%L::%s%s', y, format_type({_TYPE}, -1), ' COLLATE ' || {_COLLATION}) END"
 )
 _LOST: Final = "NULL"
+_CORRELATED: Final = "42"  # SQLSTATE class of unknown columns: a correlated subquery is no query of its own
 
 
 @lru_cache(CACHED)
@@ -217,21 +218,20 @@ class Coddtest(Metamorphic):
         """Yield a relation for each direction."""
         steps = arm_runs.case.all_steps
         plain = {step: sql for step, sql in arm_runs.exact_queries().items() if not steps[step].params}
-        values = _subquery_rows(arm_runs, plain)
+        asked = {step: sql for step, each in plain.items() if (sql := subquery_values(each))}
+        values = {}
+        if asked:
+            helper = arm_runs.variant(asked, SIMPLE_PROTOCOL)
+            seen = arm_runs.observation(helper).steps
+            uncorrelated = [step for step in asked if not seen[step].sqlstate.startswith(_CORRELATED)]
+            yield from arm_runs.failed("the query for values of subqueries fails", helper, uncorrelated)
+            values = {step: _rows(seen[step]) for step in asked if seen[step].outcome is Outcome.OK}
         made = {step: sql for step, each in values.items() if (sql := folded(plain[step], each))}
         yield from arm_runs.relation_to_case("a subquery and its value differ", made)
         moved = {step: sql for step, each in plain.items() if (sql := unfolded(each))}
         yield from arm_runs.relation_to_case("a constant and its subquery differ", moved)
 
 
-def _subquery_rows(arm_runs: ArmRuns, queries: Mapping[int, str]) -> dict[int, tuple[tuple[int, str], ...]]:
-    """Return the values of each query's subqueries, by position, if the query for them succeeded."""
-    usable = {step: sql for step, each in queries.items() if (sql := subquery_values(each))}
-    if not usable:
-        return {}
-    steps = arm_runs.observation(arm_runs.variant(usable, SIMPLE_PROTOCOL)).steps
-    return {
-        step: tuple((int(number), value) for number, value in map(texts_of, steps[step].rows))
-        for step in usable
-        if steps[step].outcome is Outcome.OK
-    }
+def _rows(seen: Observation) -> tuple[tuple[int, str], ...]:
+    """Return the numbers and values of a query's subqueries."""
+    return tuple((int(number), value) for number, value in map(texts_of, seen.rows))

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar, Final
 
 from oracles.framework.canaries import canary_case, query
+from oracles.framework.doubts import CONNECTION_LOST, lost_session
 from oracles.framework.faults import findings_of_runs
 from oracles.framework.repetition import REPEATED, repeated_runs
 from oracles.model.case import Case
 from oracles.model.finding import Finding, as_all_do
 from oracles.model.observation import CaseObservation, Outcome, Run
-from oracles.model.oracle import Agree, Canary, Inconclusive, Observations, Oracle, Verdict, duel, judged_arms
+from oracles.model.oracle import Agree, Canary, Observations, Oracle, Verdict, duel, judged_arms
 from oracles.model.sampling import Sample
 
 FRAMES: Final = 3  # of a backtrace, enough to distinguish causes
@@ -51,7 +52,7 @@ class Crash(Oracle):
         return duel(case, arms) + repeated_runs(case, arms)
 
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...]:
-        """Return a finding for each crash; if all arms crash, it is a fault of the base (the first arm twice)."""
+        """Return a finding for each crash. A crash of all arms is one finding, with the first arm twice in `arms`."""
         findings = findings_of_runs(arms, observations, _faults, _finding)
         suspects = {finding.arms[1] for finding in findings}
         others = [
@@ -85,7 +86,7 @@ def _unharmed(arm: str, runs: Sequence[Run], observations: Observations) -> Verd
     if any(step.outcome is Outcome.LOST for step in steps):
         origins = sorted(crash_origin(observed.crash) for observed in seen if observed.crash is not None)
         killed = [origin for origin in origins if origin.startswith(_KILLED)]
-        return Inconclusive(killed[0] if killed else "connection lost")
+        return lost_session(*seen, reason=killed[0] if killed else CONNECTION_LOST)
     return Agree(sum(step.outcome in (Outcome.OK, Outcome.ERROR) for step in seen[0].steps))
 
 

@@ -1,26 +1,29 @@
-"""Execution cost: no query takes much more CPU time, or reads many more buffers, than on the reference.
+"""Execution cost: no query takes much more CPU time, buffers or memory than on the reference.
 
-The CPU time is that of the executor and its parallel workers, which the probe measures (fuzz/servers/modules). Queries
+The probe measures the CPU time of the executor and its parallel workers, and the memory that the query holds at its end
+in all contexts (fuzz/servers/modules). That memory is freed with the query, so the oracle `leak` cannot see it. Queries
 with other plans are not compared: which of two plans is better depends on estimates. Nor are those with other numbers
 of batches in a hash table: a server that counts the array of buckets may need more, and must then build the table again
 in each rescan. The oracle `memory` judges the number of batches.
 
 The margin of CPU time is a factor of 1.5 and a millisecond, because each change of code moves other code: builds of
-shipped patches differ from master by up to a quarter in statements of some milliseconds, without any fault.
+shipped patches differ from master by up to a quarter in statements of some milliseconds, without any fault. The margin
+of memory is a factor of 1.5 and 64 kB, for what a patch adds to each node.
 """
 
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from oracles.buckets import BATCHES
-from oracles.explain.nodes import EXECUTOR_CPU, EXPLAINED, Node, explained_runs, places, plans
+from oracles.explain.nodes import EXECUTOR_CPU, EXECUTOR_MEMORY, EXPLAINED, Node, explained_runs, places, plans
 from oracles.explain.shape import plan_shape
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.cost import Cost, CostOracle, CostPair
+from oracles.framework.doubts import lost_session
 from oracles.model.case import Case
 from oracles.model.finding import Evidence
 from oracles.model.observation import Run
-from oracles.model.oracle import Canary
+from oracles.model.oracle import Canary, Inconclusive
 from oracles.model.sampling import Sample
 
 _EXECUTIONS: Final = 5  # in a round
@@ -36,11 +39,19 @@ def _cpu_time(plan: Node) -> float:
 def _buffers(plan: Node) -> float:
     """Return the number of buffers that were read, found in memory or not; 0 for a parallel plan.
 
-    Parallel workers read catalogs, and how many of them start in time is a matter of chance.
+    Parallel workers read catalogs.
     """
-    if any("Workers Planned" in place.node for place in places(plan)):
-        return 0.0
-    return float(sum(plan["Plan"].get(name, 0) for name in _BUFFERS))
+    return 0.0 if _is_parallel(plan) else float(sum(plan["Plan"].get(name, 0) for name in _BUFFERS))
+
+
+def _memory(plan: Node) -> float:
+    """Return the memory at the end of the query in kB; 0 for a parallel plan."""
+    return 0.0 if _is_parallel(plan) else float(plan.get(EXECUTOR_MEMORY, 0))
+
+
+def _is_parallel(plan: Node) -> bool:
+    """Return whether a plan has parallel workers. The number that start in time depends on chance."""
+    return any("Workers Planned" in place.node for place in places(plan))
 
 
 def _form(plan: Node) -> tuple[str, tuple[int, ...]]:
@@ -51,6 +62,7 @@ def _form(plan: Node) -> tuple[str, tuple[int, ...]]:
 COSTS: Final = (
     Cost("CPU time of execution", "ms", 1.5, 1.0, 20, _cpu_time),
     Cost("buffers read", "blocks", 1.5, 100, 20, _buffers),
+    Cost("memory of execution", "kB", 1.5, 64, 20, _memory),
 )
 
 
@@ -64,24 +76,28 @@ class _ExecutionCostPair(CostPair):
     def round(self, arm: str, others: tuple[tuple[int, str], ...], number: int) -> Run:
         return Run(arm, self.case.modes, explain=True, executions=_EXECUTIONS, instead=others, repetition=number)
 
-    def compared(self) -> tuple[list[int], str]:
+    def compared(self) -> tuple[list[int], Inconclusive | None]:
         seen = [self.observations[self.first(arm)] for arm in (self.reference, self.suspect)]
         if any(each.residue is None for each in seen):
-            return [], "connection lost"
+            return [], lost_session(*seen)
         ours, theirs = (dict(plans(each)) for each in seen)
         common = sorted(ours.keys() & theirs.keys())
-        return [step for step in common if _form(ours[step]) == _form(theirs[step])], ""
+        return [step for step in common if _form(ours[step]) == _form(theirs[step])], None
 
     def evidence(self, sql: str) -> Evidence:
         return Evidence(sql, explained=True)
 
 
 class ExecutionCost(CostOracle):
-    """Queries that need much more CPU time or buffers than with the same plan on the reference."""
+    """Queries that need much more CPU time, buffers or memory than with the same plan on the reference."""
 
     name: ClassVar[str] = _ExecutionCostPair.oracle
     samples: ClassVar[tuple[Sample, ...]] = (EXPLAINED,)
-    canaries: ClassVar[tuple[Canary, ...]] = (Canary("run_slowly", _CANARY), Canary("read_again", _CANARY))
+    canaries: ClassVar[tuple[Canary, ...]] = (
+        Canary("run_slowly", _CANARY),
+        Canary("read_again", _CANARY),
+        Canary("run_hungrily", _CANARY),
+    )
     pair = _ExecutionCostPair
 
     def own_runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:

@@ -10,6 +10,7 @@ from typing import ClassVar, Final
 
 from oracles.explain.shape import plan_kinds
 from oracles.framework.canaries import canary_case, query
+from oracles.framework.doubts import outcomes_doubt
 from oracles.framework.pairwise import Pair, Pairwise
 from oracles.model.case import Kind
 from oracles.model.finding import UNDER_PLAN, Finding
@@ -17,7 +18,7 @@ from oracles.model.mode import Mode
 from oracles.model.observation import CaseObservation, Outcome, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, More, Verdict
 
-PATIENCE: Final = 4  # times the statement timeout
+TIMEOUT_FACTOR: Final = 4  # of the longer limit
 _ENDED: Final = frozenset({Outcome.OK, Outcome.ERROR})
 _SYMPTOM: Final = "statement does not end"
 _SHORT: Final = Mode("short timeout", (("statement_timeout", "500ms"),))
@@ -29,13 +30,16 @@ class _HangPair(Pair):
         if step is None:
             return (Agree(ended),)
         for repetition in (0, 1):
-            if missing := self.missing(self._patient_runs(repetition)):
+            if missing := self.missing(self._longer_runs(repetition)):
                 return More(missing, frozenset({_SYMPTOM}))
-            ours, theirs = (self.observations[run].steps[step].outcome for run in self._patient_runs(repetition))
+            ours, theirs = (self.observations[run].steps[step].outcome for run in self._longer_runs(repetition))
             if ours not in _ENDED:
-                return (Agree(ended), Inconclusive(f"{self.reference} does not always end a statement either"))
+                return (
+                    Agree(ended),
+                    self._doubt(f"{self.reference} does not always end a statement either", step, repetition),
+                )
             if theirs is not Outcome.TIMEOUT:
-                return (Agree(ended), Inconclusive("a statement ends under a longer limit only"))
+                return (Agree(ended), self._doubt("a statement ends under a longer limit only", step, repetition))
         if missing := self.missing([self._planned_run()]):
             return More(missing, frozenset({_SYMPTOM}))
         return (self._finding(step),)
@@ -50,22 +54,26 @@ class _HangPair(Pair):
                 return None, position
         return None, len(ours.steps)
 
-    def _patient_runs(self, repetition: int = 0) -> Iterator[Run]:
+    def _longer_runs(self, repetition: int = 0) -> Iterator[Run]:
         arms = (self.reference, self.suspect)
-        return (Run(arm, self.case.modes, patience=PATIENCE, repetition=repetition) for arm in arms)
+        return (Run(arm, self.case.modes, timeout_factor=TIMEOUT_FACTOR, repetition=repetition) for arm in arms)
+
+    def _doubt(self, reason: str, step: int, repetition: int) -> Inconclusive:
+        ours, theirs = (self.observations[run] for run in self._longer_runs(repetition))
+        return outcomes_doubt(reason, step, ours, theirs)
 
     def _planned_run(self) -> Run:
         return Run(self.suspect, self.case.modes, plannings=1)
 
     def _finding(self, step: int) -> Finding:
-        _, patient = self._patient_runs()
-        hung = self.observations[patient]
+        _, longer = self._longer_runs()
+        hung = self.observations[longer]
         return Finding(
             oracle=Hang.name,
             arms=(self.reference, self.suspect),
             origin=_SYMPTOM + self._under_plan(step),
             step=step,
-            summary=f"step {step}: {self.suspect} does not end within {PATIENCE} times the statement timeout",
+            summary=f"step {step}: {self.suspect} does not end within {TIMEOUT_FACTOR} times the statement timeout",
             expected=f"{self.observations[Run(self.reference, self.case.modes)].steps[step].outcome}",
             actual="\n".join(("no answer", *hung.hang)),
         )

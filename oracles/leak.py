@@ -5,8 +5,8 @@ There are three signs of a leak:
 - the server's own leak warnings, on any arm;
 - remains of the case, on any arm; also those behind a foreign server: sessions, transactions, cursors and prepared
   statements;
-- growth: a resource of which a session holds more after each repetition of the case, while another arm's session does
-  not. Caches grow on all arms.
+- growth: after each repetition of the case, a session holds more of a resource, and another arm's session does not.
+  Caches grow on all arms.
 """
 
 import re
@@ -18,6 +18,7 @@ from itertools import pairwise, permutations
 from typing import ClassVar, Final
 
 from oracles.framework.canaries import canary_case, query
+from oracles.framework.doubts import lost_session
 from oracles.framework.repetition import REPEATED, REPEATS, repeated_runs
 from oracles.model.case import Case
 from oracles.model.finding import Finding, as_all_do, pairs_of
@@ -123,7 +124,7 @@ class Leak(Oracle):
     def _clean(self, case: Case, arm: str, observations: Observations) -> Agree | Inconclusive:
         seen = [observations[run] for run in self.runs(case, (arm,))]
         if any(observed.residue is None for observed in seen):
-            return Inconclusive("connection lost")
+            return lost_session(*seen)
         return Agree(sum(step.outcome in (Outcome.OK, Outcome.ERROR) for step in seen[0].steps))
 
 
@@ -156,7 +157,7 @@ def _locks_of_the_case(seen: Sequence[CaseObservation]) -> AbstractSet[str]:
 
 def _reported(observed: CaseObservation) -> Iterator[tuple[str, str]]:
     """Yield origin and text of the server's own warnings, from client messages and log."""
-    said = [
+    messages = [
         message.text
         for step in observed.steps
         for message in step.messages
@@ -164,7 +165,7 @@ def _reported(observed: CaseObservation) -> Iterator[tuple[str, str]]:
     ]
     lines = (*observed.log, *(each.text for each in observed.remote))
     logged = [line[found.end() :] for line in lines if (found := _LOGGED.match(line))]
-    for text in said + logged:
+    for text in messages + logged:
         if found := _REPORTED.match(text):
             yield f"warning: {_CHANGING.sub('N', found[0])}", found[0]
 
@@ -205,7 +206,7 @@ def _finding(pair: tuple[str, str], origin: str, actual: str, expected: str) -> 
 def _growth(case: Case, arms: Sequence[str], observations: Observations) -> tuple[Finding, ...] | More:
     """Return the findings of growth for each ordered pair of arms.
 
-    Growth in a few repetitions must continue in many: their runs are requested first.
+    If a session grows in a few repetitions, runs with many repetitions are requested, and growth must continue there.
     """
     findings: list[Finding] = []
     wanted: list[Run] = []

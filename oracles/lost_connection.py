@@ -10,10 +10,11 @@ from typing import ClassVar, Final
 
 from oracles.crash import crash_report
 from oracles.framework.canaries import canary_case, query
+from oracles.framework.doubts import outcomes_doubt
 from oracles.framework.pairwise import REPETITIONS, Pair, Pairwise
 from oracles.model.finding import Finding
 from oracles.model.observation import CaseObservation, Outcome, Run
-from oracles.model.oracle import Agree, Canary, Inconclusive, More, Verdict
+from oracles.model.oracle import Agree, Canary, More, Verdict
 
 _ENDED: Final = frozenset({Outcome.OK, Outcome.ERROR})
 _REPETITIONS: Final = REPETITIONS[:2]
@@ -28,9 +29,10 @@ class _SessionPair(Pair):
             return More(missing, frozenset({self._symptom(step)}))
         for ours, theirs in (map(self._seen, self._runs(number)) for number in _REPETITIONS):
             if ours.steps[step].outcome not in _ENDED:
-                return (Agree(ended), Inconclusive(f"{self.reference} loses the connection too"))
+                reason = f"{self.reference} loses the connection too"
+                return (Agree(ended), outcomes_doubt(reason, step, ours, theirs))
             if theirs.steps[step].outcome is not Outcome.LOST:
-                return (Agree(ended), Inconclusive("connection lost, but not each time"))
+                return (Agree(ended), outcomes_doubt("connection lost, but not each time", step, ours, theirs))
         return (self._finding(step),)
 
     def _lost_step(self) -> tuple[int | None, int]:

@@ -26,7 +26,7 @@ from oracles.framework.planned import PLANNED, planned_run, planned_runs, planne
 from oracles.model.case import Case
 from oracles.model.finding import UNDER_PLAN, Evidence, Finding
 from oracles.model.observation import CaseObservation, Run
-from oracles.model.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
+from oracles.model.oracle import Agree, Canary, More, Unstable, Verdict
 from oracles.model.sampling import Sample
 
 _FIGURES: Final = ("Startup Cost", "Total Cost", "Plan Rows", "Plan Width")
@@ -95,7 +95,7 @@ _CANARY: Final = canary_case(
 
 class _PlanPair(Pair):
     def judge(self) -> tuple[Verdict, ...] | More:
-        steps, obstacle = planned_steps(self._seen(self.reference), self._seen(self.suspect))
+        steps, doubt = planned_steps(self._seen(self.reference), self._seen(self.suspect))
         differing = [step for step in steps if self._difference(step, self.reference, self.suspect)]
         unstable: set[int] = set()
         for stage in _STAGES:
@@ -103,8 +103,8 @@ class _PlanPair(Pair):
                 return More(missing, frozenset({_SYMPTOM}))
             unstable |= {step for step in differing if step not in unstable and not self._stands(step, stage)}
         verdicts: list[Verdict] = [self._verdict(step, unstable) for step in differing]
-        if obstacle:
-            verdicts.append(Inconclusive(obstacle))
+        if doubt:
+            verdicts.append(doubt)
         agreed = len(steps) - len(differing)
         return (*verdicts, Agree(agreed)) if agreed or not verdicts else tuple(verdicts)
 
@@ -125,20 +125,21 @@ class _PlanPair(Pair):
         return dict(plans(self._seen(arm, repetition))).get(step, {}).get("Plan")
 
     def _verdict(self, step: int, unstable: set[int]) -> Finding | Unstable:
-        if step in unstable:
-            return Unstable("plans: not in all runs")
         found = self._difference(step, self.reference, self.suspect)
         assert found is not None
         where = " > ".join(found.path)
+        sides = _properties_text(where, found.ours), _properties_text(where, found.theirs)
+        if step in unstable:
+            return Unstable("plans: not in all runs", step, sides)
         return Finding(
             oracle=Plan.name,
             arms=(self.reference, self.suspect),
             origin=f"{_SYMPTOM}{UNDER_PLAN}{_what(found)}",
             step=step,
             summary=f"step {step}: another plan: {_what(found)}",
-            expected=_properties_text(where, found.ours),
-            actual=_properties_text(where, found.theirs),
-            beside=(Evidence(self.case.all_steps[step].sql, planned=True),),
+            expected=sides[0],
+            actual=sides[1],
+            evidence=(Evidence(self.case.all_steps[step].sql, planned=True),),
         )
 
     def _runs(self, stage: Sequence[int]) -> Iterator[Run]:

@@ -15,7 +15,7 @@ from oracles.framework.planned import PLANNED, planned_run, planned_runs, planne
 from oracles.model.case import Case
 from oracles.model.finding import Evidence
 from oracles.model.observation import Run
-from oracles.model.oracle import Canary
+from oracles.model.oracle import Canary, Inconclusive
 from oracles.model.sampling import Sample
 
 _PLANNINGS: Final = 9  # in a round
@@ -40,7 +40,7 @@ class _PlanningCostPair(CostPair):
     def round(self, arm: str, others: tuple[tuple[int, str], ...], number: int) -> Run:
         return Run(arm, self.case.modes, plannings=_PLANNINGS, instead=others, repetition=number)
 
-    def compared(self) -> tuple[list[int], str]:
+    def compared(self) -> tuple[list[int], Inconclusive | None]:
         return planned_steps(*(self.observations[self.first(arm)] for arm in (self.reference, self.suspect)))
 
     def evidence(self, sql: str) -> Evidence:

@@ -138,8 +138,12 @@ class Pqs(Metamorphic):
         found = {step: each for step, sql in plain.items() if (each := pivots(sql)) is not None}
         made = arm_runs.with_exact_results(found, lambda each: each.filtered)
         picking = arm_runs.variant({step: each.pick() for step, each in made.items()}, SIMPLE_PROTOCOL)
+        if made:
+            yield from arm_runs.failed("the query for pivot rows fails", picking, made)
         rows = _single_rows(arm_runs, picking, made)
         check = arm_runs.variant({step: made[step].truths(row) for step, row in rows.items()}, SIMPLE_PROTOCOL)
+        if rows:
+            yield from arm_runs.failed("the query for truth values fails", check, rows)
         truths = _single_rows(arm_runs, check, {step: made[step] for step in rows})
         wanted = {step: made[step].rectified(rows[step], truth_values) for step, truth_values in truths.items()}
         if wanted:

@@ -1,10 +1,16 @@
 """Result equality: arms must return the same rows, outcomes and messages, and leave the same data.
 
 A difference must be confirmed. The case is executed again on both arms, and on the reference under other plans. If the
-reference differs from itself, the difference is no evidence against the suspect: the verdict is unstable. If the
-suspect does not repeat the difference, more runs decide, because a race in the suspect is a bug.
+reference differs from itself in the same way, the difference is no evidence against the suspect: the verdict is
+unstable, with both results of the reference. If the suspect does not repeat the difference, up to 30 more runs of each
+arm decide, because a race in the suspect is a bug, and few runs may show it.
+
+Ways to differ are the compared properties, and also kinds of errors and messages. A reference that raises an error
+under another plan explains other errors that depend on values, but neither other rows nor an internal error. A
+reference with more or fewer notices does not explain a warning.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Final
@@ -13,14 +19,16 @@ from oracles.explain.shape import plan_kinds, plan_shape
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.comparison import Aspect, Comparison, Location, compare, stored_count
 from oracles.framework.difference_text import difference_text, outcome_text
+from oracles.framework.doubts import CONNECTION_LOST, lost_session, outcomes_doubt
 from oracles.framework.other_plans import OTHER_PLANS
-from oracles.framework.pairwise import REPETITIONS, Pair, Pairwise
+from oracles.framework.pairwise import Pair, Pairwise
 from oracles.model.case import Kind, Step
 from oracles.model.finding import UNDER_PLAN, Finding
-from oracles.model.observation import CaseObservation, Observation, Run
+from oracles.model.observation import CaseObservation, Observation, Outcome, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
 
-_FIRST, _SERIES = REPETITIONS[0], REPETITIONS[1:]
+_FIRST: Final = 1
+_SERIES: Final = (range(2, 7), range(7, 31))  # numbers of further repetitions if the first does not differ, in stages
 
 
 class _ResultPair(Pair):
@@ -36,7 +44,24 @@ class _ResultPair(Pair):
             verdicts.append(verdict if isinstance(verdict, Finding) else self._with_sides(verdict, place))
             if isinstance(verdict, Finding):  # later differences may be consequences of it
                 return tuple(verdicts)
-        return (*verdicts, *_remaining(difference))
+        return (*verdicts, *self._remaining(difference))
+
+    def _remaining(self, difference: Comparison) -> Iterator[Verdict]:
+        """Yield the verdicts on the steps without a difference."""
+        equal = difference.compared - {place.step for place in difference.places}
+        if difference.obstacle:
+            yield self._obstacle_doubt(difference)
+        if equal or not (difference.places or difference.obstacle):
+            yield Agree(len(equal))
+
+    def _obstacle_doubt(self, difference: Comparison) -> Inconclusive:
+        seen = self._seen(self.reference), self._seen(self.suspect)
+        if difference.obstacle_at is not None:
+            return outcomes_doubt(difference.obstacle, difference.obstacle_at, *seen)
+        if difference.obstacle == CONNECTION_LOST:
+            return lost_session(*seen)
+        ours, theirs = ("contents of tables read" if each.digested else "reading tables timed out" for each in seen)
+        return Inconclusive(difference.obstacle, sides=(ours, theirs))
 
     def _verdict(self, place: Location) -> Finding | Unstable | Inconclusive | More:
         if unstable := self._reference_differs(place, self._runs_like_the_first()):
@@ -45,25 +70,58 @@ class _ResultPair(Pair):
             return Inconclusive("repetition cut short")
         if self._repetitions(place, (_FIRST,)):
             return self._finding(place)
-        if missing := self.missing(self._run(arm, each) for arm in (self.reference, self.suspect) for each in _SERIES):
-            return More(missing, frozenset({self._symptom(place)}))
-        if unstable := self._reference_differs(place, (self._run(self.reference, each) for each in _SERIES)):
-            return unstable
-        if repeated := self._repetitions(place, _SERIES):
-            return self._finding(place, f" (in {repeated + 1} of {len(REPETITIONS) + 1} runs)")
+        return self._rare_difference(place)
+
+    def _rare_difference(self, place: Location) -> Finding | Unstable | More:
+        """Return the verdict on a difference that the suspect's first repetition did not show."""
+        for series in _SERIES:
+            runs = [self._run(arm, each) for each in series for arm in (self.reference, self.suspect)]
+            if missing := self.missing(runs):
+                return More(missing, frozenset({self._symptom(place)}))
+            if unstable := self._reference_differs(place, (self._run(self.reference, each) for each in series)):
+                return unstable
+            if repeated := self._repetitions(place, series):
+                return self._finding(place, f" (in {repeated + 1} of {series.stop} runs)")
         return Unstable(f"{place.aspect}: differed once and never again")
 
     def _with_sides(self, verdict: Unstable | Inconclusive, place: Location) -> Unstable | Inconclusive:
-        """Return a doubt with its step, and with what the arms returned in their first runs."""
-        text = difference_text(self.case, place, *map(self._seen, (self.reference, self.suspect)))
-        return replace(verdict, step=place.step, sides=(text.expected, text.actual))
+        """Return a doubt with its step, and with both sides: by default what the arms returned in their first runs."""
+        sides = verdict.sides if any(verdict.sides) else self._sides(place, self._run(self.suspect))
+        return replace(verdict, step=place.step, sides=sides)
+
+    def _sides(self, place: Location, run: Run) -> tuple[str, str]:
+        text = difference_text(self.case, place, self._seen(self.reference), self.observations[run])
+        return text.expected, text.actual
 
     def _reference_differs(self, place: Location, runs: Iterable[Run]) -> Unstable | None:
-        for run in runs:
-            if self._against_reference(run).differs_at(place):
-                how = "repeated" if run.repetition else run.modes[-1].name
-                return Unstable(f"{place.aspect}: {self.reference} differs from itself, {how}")
-        return None
+        """Return the verdict unstable if the reference differs from itself at this place as the suspect does."""
+        given = list(runs)
+        varying = [run for run in given if self._varies(place, run)]
+        plans = [self._against_reference(run).differs_at(place) for run in given if not run.repetition]
+        if not varying and all(plans):  # each plan ends in an error, so no plan confirms the rows
+            varying = [run for run in given if not run.repetition]
+        shown = set().union(*(self._kinds(place, run) for run in varying))
+        if not varying or not self._kinds(place, self._run(self.suspect)) <= shown:
+            return None
+        how = "repeated" if varying[0].repetition else varying[0].modes[-1].name
+        reason = f"{place.aspect}: {self.reference} differs from itself, {how}"
+        return Unstable(reason, place.step, self._sides(place, varying[0]))
+
+    def _varies(self, place: Location, run: Run) -> bool:
+        """Return whether the reference differs from its first run at this place.
+
+        An error under another plan is not another result.
+        """
+        found = self._against_reference(run)
+        fails = replace(place, aspect=Aspect.OUTCOME) in found.places
+        return bool(found.differs_at(place)) and (run.repetition > 0 or not fails or place.aspect is Aspect.OUTCOME)
+
+    def _kinds(self, place: Location, run: Run) -> frozenset[str]:
+        """Return the kinds of outcome or message at this place that a run has beside the reference's first run."""
+        if place.step is None or place.aspect not in _KINDS:
+            return frozenset()
+        first, other = (seen.steps[place.step] for seen in (self._seen(self.reference), self.observations[run]))
+        return _KINDS[place.aspect](first, other)
 
     def _repetitions(self, place: Location, numbers: Iterable[int]) -> int:
         """Return the number of repetitions in which the suspect differed from the reference again."""
@@ -154,15 +212,6 @@ class Result(Pairwise):
     pair = _ResultPair
 
 
-def _remaining(difference: Comparison) -> Iterator[Verdict]:
-    """Yield the verdicts on the steps without a difference."""
-    equal = difference.compared - {place.step for place in difference.places}
-    if difference.obstacle:
-        yield Inconclusive(difference.obstacle)
-    if equal or not (difference.places or difference.obstacle):
-        yield Agree(len(equal))
-
-
 def _either(ours: str, theirs: str) -> str:
     return ours if ours == theirs else f"{ours} / {theirs}"
 
@@ -176,6 +225,29 @@ def _kinds_of_message(seen: Observation) -> str:
     return ", ".join(sorted({f"{each.severity} {each.sqlstate}" for each in seen.messages})) or "none"
 
 
+def _kinds_of_outcome(first: Observation, other: Observation) -> frozenset[str]:
+    """Return the kinds of both outcomes; where errors depend on values, success is one more."""
+    kinds = {_kind_of_outcome(seen) for seen in (first, other)}
+    return frozenset(kinds | ({Outcome.OK.value} if _OF_VALUES in kinds else set()))
+
+
+def _kind_of_outcome(seen: Observation) -> str:
+    return _OF_VALUES if seen.sqlstate[:2] in _VALUES else outcome_text(seen)
+
+
+def _changed_messages(first: Observation, other: Observation) -> frozenset[str]:
+    """Return the kinds of messages that two observations do not have in common."""
+    ours, theirs = Counter(first.messages), Counter(other.messages)
+    return frozenset(f"{each.severity} {each.sqlstate}" for each in (ours - theirs) | (theirs - ours))
+
+
+_OF_VALUES: Final = "an error that depends on values"
+_VALUES: Final = frozenset({"21", "22", "23", "P0"})  # SQLSTATE classes: cardinality, data, integrity, PL/pgSQL
+_KINDS: Final[Mapping[Aspect, Callable[[Observation, Observation], frozenset[str]]]] = {
+    Aspect.OUTCOME: _kinds_of_outcome,
+    **dict.fromkeys((Aspect.MESSAGES, Aspect.TEXTS, Aspect.FIELDS), _changed_messages),
+}
+
 # The name of a kind of difference, and a detail of either side that distinguishes causes.
 _ORIGINS: Final[Mapping[Aspect, tuple[str, Callable[[Observation], str]]]] = {
     Aspect.OUTCOME: ("outcome", outcome_text),
@@ -185,5 +257,6 @@ _ORIGINS: Final[Mapping[Aspect, tuple[str, Callable[[Observation], str]]]] = {
     Aspect.TAGS: ("command tags", _command),
     Aspect.MESSAGES: ("messages", _kinds_of_message),
     Aspect.TEXTS: ("message texts", _kinds_of_message),
+    Aspect.FIELDS: ("message fields", _kinds_of_message),
     Aspect.TRANSACTION: ("transaction status", lambda seen: seen.transaction),
 }

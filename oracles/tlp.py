@@ -207,6 +207,7 @@ class Tlp(Metamorphic):
             "keep_unknown",
             canary_case(query("SELECT sum(n) FROM canary WHERE nullif(n, 2) < 4"), samples=(PARTITIONED,)),
         ),
+        Canary("refuse_negated", canary_case(query("SELECT n FROM canary WHERE n > 2"), samples=(PARTITIONED,))),
         Canary("lose_negated", canary_case(query("SELECT DISTINCT n FROM canary WHERE n > 1"), samples=(PARTITIONED,))),
     )
 

@@ -1,4 +1,4 @@
-"""What all tests share: no deadlines, what shares servers shares a process, parts of the long tests, and a summary."""
+"""Configuration of all tests: no deadlines, distribution over processes, parts of the long tests, and a summary."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -12,22 +12,24 @@ from tests.parts import Times, note_times, noted_times, parts_of, seconds_of
 
 pytest_plugins = ["tests.fixtures"]
 
-# How fast a test is depends on the machine, and on what else it does.
+# Deadlines would depend on the load of the machine.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
-# Their tests share no servers: each may go to any process. The tests of any other file share theirs, and a process.
+# Each test below these directories may run in any process. The tests of another file share servers, and so a process.
 _ALONE = ("tests/cli/", "tests/injected_bugs/", "tests/libfuzzer/", "tests/patches/")
-_GROUP = "group of the long tests"  # a property of their reports
-_TOLD = "told"  # property of a report: a line that the summary shows as it is
+_GROUP = "group of the long tests"  # property of a report
+_REPORT = "report"  # property of a report: a line that the summary prints unchanged
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--part", metavar="N/M", help="of the long tests, the Nth of M parts that take about equal time")
-    parser.addoption("--note-times", action="store_true", help="note in tests/times.json what tests on servers take")
+    parser.addoption("--part", metavar="N/M", help="of the long tests, the Nth of M parts of about equal time")
+    parser.addoption(
+        "--note-times", action="store_true", help="write the times of tests on servers to tests/times.json"
+    )
 
 
-@pytest.hookimpl(tryfirst=True)  # before -m and -k, so that they have no part in what is in which part
+@pytest.hookimpl(tryfirst=True)  # before -m and -k, so that parts do not depend on these
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     groups = groups_of(items)
     if part := config.getoption("part"):
@@ -42,7 +44,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def groups_of(items: list[pytest.Item]) -> Mapping[str, str]:
-    """Return the group of each long test; one that shares nothing is a group by itself."""
+    """Return the group of each long test. A test without shared builds is its own group."""
     marked = [(item.nodeid, item.get_closest_marker("long")) for item in items]
     return {name: marker.kwargs.get("group", name) for name, marker in marked if marker is not None}
 
@@ -57,12 +59,12 @@ def outside_part(part: str, times: Times) -> frozenset[str]:
 
 
 def unit_of(test: str) -> str:
-    """Return what a process runs together: a test's file, or the test where it shares no servers."""
+    """Return the unit that one process runs: the test's file, or the test alone if it shares no servers."""
     return test if test.startswith(_ALONE) else test.partition("::")[0]
 
 
 def longest_first(items: list[pytest.Item]) -> None:
-    """Order units by their times, so that processes end at about the same time; within a unit nothing changes."""
+    """Sort units by their times, so that processes end at about the same time. Each unit keeps its order."""
     times, taken = noted_times(), defaultdict[str, float](float)
     for item in items:
         taken[unit_of(item.nodeid)] += times.of(item.nodeid) or 0
@@ -70,30 +72,30 @@ def longest_first(items: list[pytest.Item]) -> None:
 
 
 class UnitScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
-    """Gives units to processes. xdist 3.8 has markers for this, which have no effect under pytest 9.2."""
+    """A scheduler that distributes units. xdist 3.8 has markers for this, without effect under pytest 9.2."""
 
     def _split_scope(self, nodeid: str) -> str:
         return unit_of(nodeid)
 
 
-@pytest.hookimpl(optionalhook=True)  # there is none without xdist
+@pytest.hookimpl(optionalhook=True)  # absent without xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
     """Return the scheduler for `--dist loadscope`."""
     if config.getoption("dist") != "loadscope":
         return None
-    config.option.loadscopereorder = False  # by their times, not by how many tests they have
+    config.option.loadscopereorder = False  # sort by times, not by numbers of tests
     return UnitScheduling(config, log)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print what tests tell, what passed on real servers of what they cover, and how long the long tests took."""
+    """Print the tests' own lines, the covered parts that passed on real servers, and the time of the long tests."""
     passed = terminalreporter.stats.get("passed", [])
     covered, groups = defaultdict(set), dict[str, str]()
     for report in passed:
         for kind, name in report.user_properties:
             if kind == _GROUP:
                 groups[report.nodeid] = name
-            elif kind == _TOLD:
+            elif kind == _REPORT:
                 terminalreporter.write_line(name)
             else:
                 covered[kind].add(str(name))
@@ -103,14 +105,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     if groups:
         now, times = {test: took[test] for test in groups}, noted_times()
         noted = {test: times.of(test) or 0 for test in groups}
-        line = f"{len(groups)} long tests: {seconds_of(now):.0f} s, {seconds_of(noted):.0f} s as noted"
+        line = f"{len(groups)} long tests: {seconds_of(now):.0f} s, {seconds_of(noted):.0f} s as recorded"
         terminalreporter.write_line(line)
     if config.getoption("note_times"):
         note_times(took, groups)
 
 
 def seconds_taken(reports: Sequence[pytest.TestReport]) -> Mapping[str, float]:
-    """Return the seconds of each test, with what is set up for it; of those on servers."""
+    """Return the seconds of each test on servers, including its fixtures."""
     took = defaultdict[str, float](float)
     for report in reports:
         if "servers" in report.keywords:

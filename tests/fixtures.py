@@ -30,7 +30,7 @@ def cluster(build: Build) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def arms(build: Build) -> Iterator[tuple[Arm, ...]]:
-    """One arm alone."""
+    """Yield a single arm."""
     with Cluster(build, "only") as cluster:
         yield (Arm("only", build, cluster, ()),)
 

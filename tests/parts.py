@@ -1,7 +1,7 @@
-"""Parts of the tests marked `long`, each of about equal time, so that no part exceeds the budget.
+"""Parts of about equal time of the tests marked `long`. No part exceeds the budget.
 
-`times.json` has the seconds that tests on servers took, as `./pgduel test --rest` runs them on two processors. Long
-tests that share what they compile form a group, which is in one part: `pytest.mark.long(group="sanitized")`.
+`times.json` has the seconds of tests on servers, as `./pgduel test --rest` runs them on two processors. Long tests that
+share builds form a group, and a group is in one part: `pytest.mark.long(group="sanitized")`.
 """
 
 import json
@@ -11,14 +11,14 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-BUDGET: Final = 55 * 60.0  # seconds for all that `./pgduel test --rest` runs, with any part of the long tests
+BUDGET: Final = 55 * 60.0  # seconds for `./pgduel test --rest`, with any part of the long tests
 FILE: Final = Path(__file__).with_name("times.json")
-LEAST: Final = 1  # seconds; what is shorter is not noted
+LEAST: Final = 1  # seconds; shorter tests are not recorded
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Seconds of tests by name: of the long ones by group, and of others."""
+    """Seconds by test: of the long tests by group, and of the others."""
 
     long: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     others: Mapping[str, float] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class Times:
         return next((tests[test] for tests in self.long.values() if test in tests), self.others.get(test))
 
     def with_long(self, groups: Mapping[str, str]) -> "Times":
-        """Return these times with those long tests that lack; each takes as long as most do."""
+        """Return these times with the missing long tests, each with the median time."""
         known = [seconds for tests in self.long.values() for seconds in tests.values()]
         usual = median(known) if known else 1.0
         added = {group: dict(tests) for group, tests in self.long.items()}
@@ -39,12 +39,12 @@ class Times:
 
 
 def noted_times() -> Times:
-    """Return what is noted."""
+    """Return the recorded times."""
     return Times(**json.loads(FILE.read_text()))
 
 
 def note_times(seconds: Mapping[str, float], groups: Mapping[str, str]) -> None:
-    """Note what tests took; `groups` has the groups of the long ones."""
+    """Record the times of tests; `groups` has the groups of the long ones."""
     known = noted_times()
     long = {group: dict(tests) for group, tests in known.long.items()}
     for test, group in groups.items():
@@ -55,7 +55,7 @@ def note_times(seconds: Mapping[str, float], groups: Mapping[str, str]) -> None:
 
 
 def parts_of(times: Times, number: int) -> tuple[frozenset[str], ...]:
-    """Return the long tests of each part: from the longest group to the shortest, each goes to the shortest part."""
+    """Return the long tests of each part. From the longest group to the shortest, each goes to the shortest part."""
     parts: list[set[str]] = [set() for _ in range(number)]
     taken = [0.0] * number
     for tests in sorted(times.long.values(), key=lambda tests: (-seconds_of(tests), min(tests))):
@@ -66,11 +66,11 @@ def parts_of(times: Times, number: int) -> tuple[frozenset[str], ...]:
 
 
 def seconds_of(times: Mapping[str, float]) -> float:
-    """Return how long tests take that take so many seconds each, two at once."""
+    """Return the total time of tests that run two at once."""
     return sum(times.values()) / 2
 
 
 def seconds_with(part: Iterable[str], times: Times) -> float:
-    """Return how long `./pgduel test --rest` takes with a part of the long tests."""
+    """Return the time of `./pgduel test --rest` with a part of the long tests."""
     long = {test: seconds for tests in times.long.values() for test, seconds in tests.items()}
     return seconds_of({test: long[test] for test in part}) + seconds_of(times.others)

@@ -1,4 +1,4 @@
-"""Documents come back as they were, from any version, and what is none is refused in one line."""
+"""Tests of stored documents: they are read unchanged, also from other versions, and invalid ones are refused."""
 
 from collections import Counter
 
@@ -35,7 +35,7 @@ FINDING = Finding("tlp", ("a", "b"), "rows", 2, "", "4", "3", (Evidence("SELECT 
 
 
 @given(STEPS)
-def test_a_case_comes_back(step: Step) -> None:
+def test_a_case_is_read_unchanged(step: Step) -> None:
     case = Case("any", (step,), (step, step), MODES, "a part")
     assert documents.loads(documents.dumps(case), Case) == case
 
@@ -46,12 +46,12 @@ def test_a_case_comes_back(step: Step) -> None:
         FINDING,
         ReducedCase(Case("x", (), (Step("SELECT 1"),)), FINDING, 2, 7),
         Blame("patched", ("1.patch",), ((0, False), (1, True))),
-        Plan(1, ("x",), 2.5, None, stop_at_first=True, arms=ArmOptions(arms=("a=b",)), given=UserInput("x.sql")),
+        Plan(1, {"x": 1}, 2.5, None, stop_at_first=True, arms=ArmOptions(arms=("a=b",)), given=UserInput("x.sql")),
         Counters(Counter(a=3), seconds=1.5, verdicts=Counter({("result", "a", "agree"): 3})),
     ],
     ids=lambda document: type(document).__name__,
 )
-def test_a_document_comes_back(document: object) -> None:
+def test_a_document_is_read_unchanged(document: object) -> None:
     assert documents.loads(documents.dumps(document), type(document)) == document
 
 
@@ -60,7 +60,7 @@ def test_a_document_of_another_version_is_read() -> None:
     assert documents.loads(text, Step) == Step("SELECT 1")
 
 
-def test_changes_are_the_fields_that_have_not_their_defaults() -> None:
+def test_changes_are_the_fields_with_other_values_than_their_defaults() -> None:
     assert documents.to_changes(Mode("x", protocol=Protocol.CURSOR)) == {"name": "x", "protocol": "cursor"}
 
 
@@ -77,6 +77,6 @@ def test_changes_are_the_fields_that_have_not_their_defaults() -> None:
         ('{"seconds": "5"}', Counters, "not a Counters: invalid value .* @ data.seconds"),
     ],
 )
-def test_what_is_no_document_is_refused(text: str, kind: type, message: str) -> None:
+def test_invalid_documents_are_refused_in_one_line(text: str, kind: type, message: str) -> None:
     with pytest.raises(DocumentError, match=f"^{message}[^\n]*$"):
         documents.loads(text, kind)

@@ -1,4 +1,4 @@
-"""Cases of earlier versions are read: modes that stood for samples and repetitions become fields or go."""
+"""Tests of cases of earlier versions: modes for samples and repetitions become fields or are dropped."""
 
 from dataclasses import replace
 
@@ -24,15 +24,15 @@ def test_tags_become_reports() -> None:
         Step("SELECT 2", same_rows=SameRows.BY_CONTENT),
         queries[2],
     )
-    (said,) = current(replace(CASE, steps=(Step("SELECT 1", tags=("as before", "a")),))).steps
-    assert said == Step("SELECT 1", tags=("a",), same_rows=SameRows.BY_MEANING)
+    (reported,) = current(replace(CASE, steps=(Step("SELECT 1", tags=("as before", "a")),))).steps
+    assert reported == Step("SELECT 1", tags=("a",), same_rows=SameRows.BY_MEANING)
 
 
 def test_a_stored_case_is_read() -> None:
     assert documents.loads(documents.dumps(OLD), Case) == replace(CASE, samples=("explained",))
 
 
-def test_a_current_case_stays_as_it_is() -> None:
+def test_a_current_case_is_unchanged() -> None:
     case = replace(CASE, modes=(Mode("plain"), Mode("explained", (("work_mem", "1MB"),))), samples=("planned",))
     assert current(case) == case
 

@@ -88,7 +88,7 @@ SELECT ('2024-01-13'::date::text) FROM (SELECT a3.k1 AS k1, a3.k2 AS k2, a3.i1 A
 -- step 15: query ordered
 SELECT a1.k1, a1.i1, a2.k1, a2.i1, right(a1.w2, 8), right(a2.w2, 8) FROM ((SELECT a1.k1 AS k1, a1.k2 AS k2, a1.i1 AS i1, a1.i2 AS i2, a1.i3 AS i3, repeat(md5(a1.i1::text), 55) AS w2 FROM r2 AS a1 OFFSET 0) AS a1 JOIN (SELECT a2.k1 AS k1, a2.k2 AS k2, a2.i1 AS i1, a2.i2 AS i2, a2.i3 AS i3, repeat(md5(a2.i1::text), 205) AS w2 FROM r3 AS a2 OFFSET 0) AS a2 ON a1.k1 = a2.k1) WHERE EXISTS (SELECT 1 FROM (SELECT b1.k1 AS k1, b1.k2 AS k2, b1.i1 AS i1, b1.i2 AS i2, b1.i3 AS i3, repeat(md5(b1.i1::text), 5) AS w2 FROM r1 AS b1 OFFSET 0) AS b1 WHERE a1.k1 = b1.k1 AND a1.k2 = b1.k2 AND a1.i3 + b1.i3 > 1) ORDER BY 6, 5, 4 DESC, 1 DESC, 3, 2 DESC NULLS LAST LIMIT 25;
 
--- beside 27: query ordered
+-- evidence 27: query ordered
 EXPLAIN (ANALYZE, BUFFERS, SETTINGS, TIMING OFF) SELECT a1.k1, a1.i1, a2.k1, a2.i1, right(a1.w2, 8), right(a2.w2, 8) FROM ((SELECT a1.k1 AS k1, a1.k2 AS k2, a1.i1 AS i1, a1.i2 AS i2, a1.i3 AS i3, repeat(md5(a1.i1::text), 55) AS w2 FROM r2 AS a1 OFFSET 0) AS a1 JOIN (SELECT a2.k1 AS k1, a2.k2 AS k2, a2.i1 AS i1, a2.i2 AS i2, a2.i3 AS i3, repeat(md5(a2.i1::text), 205) AS w2 FROM r3 AS a2 OFFSET 0) AS a2 ON a1.k1 = a2.k1) WHERE EXISTS (SELECT 1 FROM (SELECT b1.k1 AS k1, b1.k2 AS k2, b1.i1 AS i1, b1.i2 AS i2, b1.i3 AS i3, repeat(md5(b1.i1::text), 5) AS w2 FROM r1 AS b1 OFFSET 0) AS b1 WHERE a1.k1 = b1.k1 AND a1.k2 = b1.k2 AND a1.i3 + b1.i3 > 1) ORDER BY 6, 5, 4 DESC, 1 DESC, 3, 2 DESC NULLS LAST LIMIT 25;
 
 -- step 16: command

@@ -116,7 +116,7 @@ ANALYZE r3;
 -- step 21: query {"tags": ["left", "total"]}
 SELECT count(*), sum(hashtextextended(q::text, 0)) FROM (SELECT sum(a2.n1), max((CASE WHEN a3.b1 THEN '2024-01-21'::date ELSE '2024-01-09'::date END + (a1.i2 % 30)::int4)), round(avg(a2.n1), 4), count(a3), sum(length(a2.w1)), sum(length(a1.w1)) FROM r1 AS a1 LEFT JOIN r1 AS a2 ON a1.n1 = a2.n1 LEFT JOIN (SELECT b1.n1 AS n1, b1.b1 AS b1, b1.i3 AS i3, b1.i2 AS i2 FROM r3 AS b1 ORDER BY 1, 2, 3, 4 LIMIT 29) AS a3 ON a1.i3 = a3.i3 AND a1.n1 = a3.n1 AND a2.i2 = a3.i2 WHERE a2.w1 >= a1.w1) AS q;
 
--- beside 22: query
+-- evidence 22: query
 EXPLAIN (ANALYZE, BUFFERS, SETTINGS, TIMING OFF) SELECT count(*), sum(hashtextextended(q::text, 0)) FROM (SELECT sum(a2.n1), max((CASE WHEN a3.b1 THEN '2024-01-21'::date ELSE '2024-01-09'::date END + (a1.i2 % 30)::int4)), round(avg(a2.n1), 4), count(a3), sum(length(a2.w1)), sum(length(a1.w1)) FROM r1 AS a1 LEFT JOIN r1 AS a2 ON a1.n1 = a2.n1 LEFT JOIN (SELECT b1.n1 AS n1, b1.b1 AS b1, b1.i3 AS i3, b1.i2 AS i2 FROM r3 AS b1 ORDER BY 1, 2, 3, 4 LIMIT 29) AS a3 ON a1.i3 = a3.i3 AND a1.n1 = a3.n1 AND a2.i2 = a3.i2 WHERE a2.w1 >= a1.w1) AS q;
 
 -- end

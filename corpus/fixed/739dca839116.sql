@@ -88,7 +88,7 @@ SELECT count(*), sum(hashtextextended(q::text, 0)) FROM (WITH RECURSIVE c (k1, i
 -- step 16: query
 SELECT count(*), sum(hashtextextended(q::text, 0)) FROM (WITH c AS MATERIALIZED (SELECT b1.k1 AS k1, b1.i1 AS i1, b1.i2 AS i2, b1.i3 AS i3, b1.w1 AS w1 FROM r2 AS b1 RIGHT JOIN (SELECT b2.k1 AS k1, b2.k2 AS k2, b2.i1 AS i1, b2.i2 AS i2, b2.i3 AS i3, repeat(md5(b2.i1::text), 2) AS w2 FROM r1 AS b2 OFFSET 0) AS b2 ON b1.k1 = b2.k1 AND b1.i3 <> b2.i2) SELECT a1.i1, 'true'::bool FROM c AS a2 RIGHT JOIN r1 AS a1 ON a2.k1 = a1.k1 AND a2.i3 <> a1.i2) AS q;
 
--- beside 17: query
+-- evidence 17: query
 EXPLAIN (ANALYZE, BUFFERS, SETTINGS, TIMING OFF) SELECT count(*), sum(hashtextextended(q::text, 0)) FROM (WITH c AS MATERIALIZED (SELECT b1.k1 AS k1, b1.i1 AS i1, b1.i2 AS i2, b1.i3 AS i3, b1.w1 AS w1 FROM r2 AS b1 RIGHT JOIN (SELECT b2.k1 AS k1, b2.k2 AS k2, b2.i1 AS i1, b2.i2 AS i2, b2.i3 AS i3, repeat(md5(b2.i1::text), 2) AS w2 FROM r1 AS b2 OFFSET 0) AS b2 ON b1.k1 = b2.k1 AND b1.i3 <> b2.i2) SELECT a1.i1, 'true'::bool FROM c AS a2 RIGHT JOIN r1 AS a1 ON a2.k1 = a1.k1 AND a2.i3 <> a1.i2) AS q;
 
 -- end

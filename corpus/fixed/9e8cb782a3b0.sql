@@ -92,7 +92,7 @@ ANALYZE r3;
 -- step 12: query
 SELECT count(a3), sum(length(a3.w1)), sum(length(a1.w1)) FROM r1 AS a2 LEFT JOIN r1 AS a1 ON a1.i3 = a2.i3 AND a1.n1 = a2.n1 INNER JOIN r3 AS a3 ON a1.n1 = a3.n1;
 
--- beside 13: query
+-- evidence 13: query
 EXPLAIN (ANALYZE, BUFFERS, SETTINGS, TIMING OFF) SELECT count(a3), sum(length(a3.w1)), sum(length(a1.w1)) FROM r1 AS a2 LEFT JOIN r1 AS a1 ON a1.i3 = a2.i3 AND a1.n1 = a2.n1 INNER JOIN r3 AS a3 ON a1.n1 = a3.n1;
 
 -- end

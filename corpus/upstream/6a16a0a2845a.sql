@@ -41,10 +41,10 @@ CREATE TABLE jsonpaths AS SELECT '$' AS path;
 -- step 1: query
 SELECT JSON_VALUE('"aaa"', path RETURNING json) FROM jsonpaths;
 
--- beside 2: query
+-- evidence 2: query
 SELECT count(*), sum(hashtextextended(CAST(q AS text), 0)) FROM (SELECT JSON_VALUE('"aaa"', path RETURNING pg_catalog.json) FROM jsonpaths) AS q;
 
--- beside 3: query
+-- evidence 3: query
 SELECT count(*), sum(hashtextextended(CAST(q AS text), 0)) FROM ((SELECT JSON_VALUE('"aaa"', path RETURNING pg_catalog.json) FROM jsonpaths WHERE CAST(JSON_VALUE('"aaa"', path RETURNING pg_catalog.json) AS text) < '5' UNION ALL SELECT JSON_VALUE('"aaa"', path RETURNING pg_catalog.json) FROM jsonpaths WHERE NOT CAST(JSON_VALUE('"aaa"', path RETURNING pg_catalog.json) AS text) < '5') UNION ALL SELECT JSON_VALUE('"aaa"', path RETURNING pg_catalog.json) FROM jsonpaths WHERE CAST(JSON_VALUE('"aaa"', path RETURNING pg_catalog.json) AS text) < '5' IS NULL) AS q;
 
 -- end

@@ -54,10 +54,10 @@ INSERT INTO t3 SELECT CASE g WHEN 1 THEN CAST('[]' AS jsonb) END FROM generate_s
 -- step 4: query may_fail
 SELECT a1.c1 FROM (t3 AS b1 LEFT JOIN t2 ON JSON_QUERY(b1.c3, '$[*]' WITH UNCONDITIONAL WRAPPER EMPTY ARRAY ON EMPTY) <= to_jsonb(1)) AS a1 (c1);
 
--- beside 5: query may_fail
+-- evidence 5: query may_fail
 SELECT count(*), sum(hashtextextended(CAST(q AS text), 0)) FROM (SELECT a1.c1 FROM (t3 AS b1 LEFT JOIN t2 ON JSON_QUERY(b1.c3, '$[*]' WITH UNCONDITIONAL WRAPPER EMPTY ARRAY ON EMPTY) <= to_jsonb(1)) AS a1 (c1)) AS q;
 
--- beside 6: query may_fail
+-- evidence 6: query may_fail
 SELECT count(*), sum(hashtextextended(CAST(q AS text), 0)) FROM ((SELECT a1.c1 FROM (t3 AS b1 LEFT JOIN t2 ON JSON_QUERY(b1.c3, '$[*]' WITH UNCONDITIONAL WRAPPER EMPTY ARRAY ON EMPTY) <= to_jsonb(1)) AS a1 (c1) WHERE CAST(a1.c1 AS text) < '5' UNION ALL SELECT a1.c1 FROM (t3 AS b1 LEFT JOIN t2 ON JSON_QUERY(b1.c3, '$[*]' WITH UNCONDITIONAL WRAPPER EMPTY ARRAY ON EMPTY) <= to_jsonb(1)) AS a1 (c1) WHERE NOT CAST(a1.c1 AS text) < '5') UNION ALL SELECT a1.c1 FROM (t3 AS b1 LEFT JOIN t2 ON JSON_QUERY(b1.c3, '$[*]' WITH UNCONDITIONAL WRAPPER EMPTY ARRAY ON EMPTY) <= to_jsonb(1)) AS a1 (c1) WHERE CAST(a1.c1 AS text) < '5' IS NULL) AS q;
 
 -- end

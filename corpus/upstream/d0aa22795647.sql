@@ -50,10 +50,10 @@ CREATE INDEX ON many USING gist (p);
 -- step 2: query
 SELECT 1 FROM many WHERE p <@ CAST('(0,0),(1000,1000)' AS box);
 
--- beside 3: query
+-- evidence 3: query
 SELECT 1 FROM many WHERE p <@ CAST('(0,0),(1000,1000)' AS box);
 
--- beside 4: query
+-- evidence 4: query
 SET enable_seqscan = 'off';
 SET enable_partitionwise_join = 'on';
 SET enable_partitionwise_aggregate = 'on';

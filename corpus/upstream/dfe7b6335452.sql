@@ -54,10 +54,10 @@ CREATE INDEX ON one USING gist (p);
 -- step 2: query
 SELECT 1 FROM one WHERE p <@ CAST('(0,0),(0,1),(1,0)' AS polygon);
 
--- beside 3: query
+-- evidence 3: query
 SELECT 1 FROM one WHERE p <@ CAST('(0,0),(0,1),(1,0)' AS polygon);
 
--- beside 4: query
+-- evidence 4: query
 SET enable_seqscan = 'off';
 SET enable_partitionwise_join = 'on';
 SET enable_partitionwise_aggregate = 'on';

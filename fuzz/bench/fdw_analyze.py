@@ -15,12 +15,16 @@ from fuzz.bench.bench import Bench, Mail, Point, Samples, connected
 from fuzz.servers.arm import Arm
 
 LOCAL: Final = "local"
-WAYS: Final = (LOCAL, *fdw.METHODS)
+METHODS: Final = (LOCAL, *fdw.METHODS)
 TARGETS: Final = (10, 100, 1000, 10000)
-_OFF: Final = WAYS.index("off") + 1
+_OFF: Final = METHODS.index("off") + 1
 # "about 3x faster": 10 million rows, methods that read all of them, samples above some percent
 _TO_LOCAL: Final[Mapping[Point, float]] = MappingProxyType(
-    {(10_000_000, target, WAYS.index(way) + 1): 1 / 3 for target in (1000, 10000) for way in ("random", "bernoulli")}
+    {
+        (10_000_000, target, METHODS.index(method) + 1): 1 / 3
+        for target in (1000, 10000)
+        for method in ("random", "bernoulli")
+    }
 )
 
 
@@ -29,48 +33,48 @@ class FdwAnalyzeBench(Bench):
 
     name = "fdw_analyze"
     unit = "ms"
-    axes = MappingProxyType({"rows": fdw.ROWS, "target": TARGETS, "way": tuple(range(1, len(WAYS) + 1))})
+    axes = MappingProxyType({"rows": fdw.ROWS, "target": TARGETS, "method": tuple(range(1, len(METHODS) + 1))})
     mail = Mail(fdw.SUBJECT, fdw.MESSAGE_ID, MappingProxyType({}))  # its results are pictures
     settings = fdw.SETTINGS
 
     def label(self, point: Point) -> str:
         """Return the point as text."""
-        rows, target, way = point
-        return f"{rows} rows, target {target}, {WAYS[way - 1]}"
+        rows, target, method = point
+        return f"{rows} rows, target {target}, {METHODS[method - 1]}"
 
     def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
         """Fill the tables, create a foreign table for each method, and analyze each once."""
         with connected(arm) as connection:
             fdw.fill(connection, arm, sorted({rows for rows, _, _ in points}))
-            for rows, way in sorted({(rows, way) for rows, _, way in points}):
-                if WAYS[way - 1] != LOCAL:
-                    fdw.foreign_table(connection, _table(rows, way), fdw.near(rows), WAYS[way - 1])
-                connection.execute(f"ANALYZE {_table(rows, way)}")
+            for rows, method in sorted({(rows, method) for rows, _, method in points}):
+                if METHODS[method - 1] != LOCAL:
+                    fdw.foreign_table(connection, _table(rows, method), fdw.near(rows), METHODS[method - 1])
+                connection.execute(f"ANALYZE {_table(rows, method)}")
 
     def measure(self, arm: Arm, point: Point, seconds: int) -> float:
         """Return milliseconds per ANALYZE: the mean of all runs within the time. Raises BenchError."""
-        rows, target, way = point
+        rows, target, method = point
         with connected(arm) as connection:
             connection.execute(f"SET default_statistics_target = {target}")
-            connection.execute(f"SELECT FROM {_table(rows, way)} LIMIT 1")  # opens the connection
+            connection.execute(f"SELECT FROM {_table(rows, method)} LIMIT 1")  # opens the connection
             start, number = time.perf_counter(), 0
             while not number or time.perf_counter() - start < seconds:
-                connection.execute(f"ANALYZE {_table(rows, way)}")
+                connection.execute(f"ANALYZE {_table(rows, method)}")
                 number += 1
             return (time.perf_counter() - start) / number * 1000
 
     def extras(self, point: Point, arm: str, against: str, samples: Samples) -> Mapping[str, float]:
         """Return the ratios to `off` and `local` on the same arm, and the mail's ratio to `local` if it has one."""
-        rows, target, way = point
+        rows, target, method = point
         figures = {}
         for name, of in (("to off", _OFF), ("to local", 1)):
             other = samples.get(((rows, target, of), arm))
             if other:
                 figures[name] = median(samples[point, arm]) / median(other)
-        if (rows, target, way) in _TO_LOCAL:
-            figures["mail to local"] = _TO_LOCAL[rows, target, way]
+        if (rows, target, method) in _TO_LOCAL:
+            figures["mail to local"] = _TO_LOCAL[rows, target, method]
         return figures
 
 
-def _table(rows: int, way: int) -> str:
-    return fdw.near(rows) if WAYS[way - 1] == LOCAL else f"far_{rows}_{WAYS[way - 1]}"
+def _table(rows: int, method: int) -> str:
+    return fdw.near(rows) if METHODS[method - 1] == LOCAL else f"far_{rows}_{METHODS[method - 1]}"

@@ -16,7 +16,7 @@ from fuzz.bench.bench import Bench, Mail, Point, Samples, connected
 from fuzz.servers.arm import Arm
 
 FULL: Final = "full"
-WAYS: Final = (FULL, "random", "system", "bernoulli")
+METHODS: Final = (FULL, "random", "system", "bernoulli")
 PERCENTS: Final = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99)
 _THROUGH: Final = ("direct", "foreign")
 _MAIL: Final = MappingProxyType({"mail us/row read": 0.2, "mail us/row sent": 1.5})  # upper bounds, on one machine
@@ -27,28 +27,30 @@ class FdwSamplingBench(Bench):
 
     name = "fdw_sampling"
     unit = "ms"
-    axes = MappingProxyType({"rows": fdw.ROWS, "percent": PERCENTS, "way": (1, 2, 3, 4), "through": (1, 2)})
+    axes = MappingProxyType({"rows": fdw.ROWS, "percent": PERCENTS, "method": (1, 2, 3, 4), "through": (1, 2)})
     mail = Mail(fdw.SUBJECT, fdw.MESSAGE_ID, MappingProxyType({}))  # its results are pictures
     settings = fdw.SETTINGS
 
     def points(self, chosen: Mapping[str, Sequence[int]]) -> list[Point]:
         """Return the grid, with one percentage for the method that reads all rows. Raises BenchError."""
         grid = super().points(chosen)
-        return list(dict.fromkeys((rows, 100 if way == 1 else percent, way, by) for rows, percent, way, by in grid))
+        return list(
+            dict.fromkeys((rows, 100 if method == 1 else percent, method, by) for rows, percent, method, by in grid)
+        )
 
     def label(self, point: Point) -> str:
         """Return the point as text."""
-        rows, percent, way, through = point
-        return f"{rows} rows, {WAYS[way - 1]} {percent} %, {_THROUGH[through - 1]}"
+        rows, percent, method, through = point
+        return f"{rows} rows, {METHODS[method - 1]} {percent} %, {_THROUGH[through - 1]}"
 
     def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
         """Fill the tables, and create views and foreign tables."""
         with connected(arm) as connection:
             fdw.fill(connection, arm, sorted({rows for rows, *_ in points}))
-            for rows, percent, way in sorted({point[:3] for point in points}):
-                view = _relation((rows, percent, way, 1))
-                connection.execute(f"CREATE VIEW {view} AS SELECT * FROM {_sampled(rows, percent, way)} OFFSET 0")
-                fdw.foreign_table(connection, _relation((rows, percent, way, 2)), view)
+            for rows, percent, method in sorted({point[:3] for point in points}):
+                view = _relation((rows, percent, method, 1))
+                connection.execute(f"CREATE VIEW {view} AS SELECT * FROM {_sampled(rows, percent, method)} OFFSET 0")
+                fdw.foreign_table(connection, _relation((rows, percent, method, 2)), view)
 
     def measure(self, arm: Arm, point: Point, seconds: int) -> float:
         """Return milliseconds per query: the mean of all runs within the time. Raises BenchError."""
@@ -62,7 +64,7 @@ class FdwSamplingBench(Bench):
             return (time.perf_counter() - start) / number * 1000
 
     def extras(self, point: Point, arm: str, against: str, samples: Samples) -> Mapping[str, float]:
-        """Return the costs per row, the ratio to reading everything in the same way, and the mail's costs."""
+        """Return the costs per row, the ratio to reading everything by the same path, and the mail's costs."""
         rows, percent, _, through = point
         mine = median(samples[point, arm])
         figures = {}
@@ -77,12 +79,12 @@ class FdwSamplingBench(Bench):
 
 
 def _relation(point: Point) -> str:
-    rows, percent, way, through = point
-    return f"{_THROUGH[through - 1]}_{WAYS[way - 1]}_{percent}_{rows}"
+    rows, percent, method, through = point
+    return f"{_THROUGH[through - 1]}_{METHODS[method - 1]}_{percent}_{rows}"
 
 
-def _sampled(rows: int, percent: int, way: int) -> str:
-    table, name = fdw.near(rows), WAYS[way - 1]
+def _sampled(rows: int, percent: int, method: int) -> str:
+    table, name = fdw.near(rows), METHODS[method - 1]
     if name == FULL:
         return table
     return f"{table} WHERE random() < {percent / 100}" if name == "random" else f"{table} TABLESAMPLE {name}({percent})"

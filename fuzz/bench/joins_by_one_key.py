@@ -5,8 +5,8 @@ are possible. From nine on, join_collapse_limit keeps the search as small as wit
 partitions is a larger share of the time. Query A joins and groups three relations. The mail shows its times as a
 picture and does not give its text either, so this is a query of that kind. The key has an index, so that path keys and
 clauses of each partition are searched in the key's equivalence class, and statistics exist, as in practice. Without an
-index, master's time for query B grows by a tenth as much. The index is not unique: otherwise 17 would consider Memoize
-for look-ups of at most one row, of which 18 considers fewer. That is a sixth of planning with one partition, and is
+index, master's time for query B grows by a tenth as much. The index is not unique. With a unique one, 17 considers
+Memoize for lookups of at most one row more often than 18. That is a sixth of planning with one partition, and is
 unrelated to equivalence classes.
 """
 
@@ -91,5 +91,5 @@ class QueryBBench(PlanningBench):
 
     def extras(self, point: Point, arm: str, against: str, samples: Samples) -> dict[str, float]:
         """Return the mail's milliseconds of master, planner memory, and growth."""
-        told = {"mail master": _MAIL[point[0]][0]} if point[0] in _MAIL else {}
-        return told | super().extras(point, arm, against, samples)
+        figures = {"mail master": _MAIL[point[0]][0]} if point[0] in _MAIL else {}
+        return figures | super().extras(point, arm, against, samples)

@@ -15,8 +15,10 @@ def run_pgbench(arm: Arm, *arguments: str, database: str = "postgres", stdin: st
     server = ["-h", str(cluster.socket_dir), "-p", str(cluster.port), "-U", "postgres", database]
     done = cluster.run(arm.build.bindir / "pgbench", *arguments, *server, stdin=stdin)
     if done.returncode:
-        said = done.stderr.strip().splitlines()
-        raise BenchError(f"pgbench failed on arm {arm.name}: {said[-1] if said else f'exit status {done.returncode}'}")
+        lines = done.stderr.strip().splitlines()
+        raise BenchError(
+            f"pgbench failed on arm {arm.name}: {lines[-1] if lines else f'exit status {done.returncode}'}"
+        )
     return done.stdout
 
 

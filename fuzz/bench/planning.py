@@ -18,8 +18,9 @@ import psycopg
 
 from fuzz.bench.bench import UNDISTURBED, Bench, BenchError, Connection, Mail, Point, Samples, connected
 from fuzz.errors import first_line
-from fuzz.execution.cpu_times import OF_PLANNING, cpu_time
+from fuzz.execution.costs import OF_PLANNING, costs_in
 from fuzz.servers.arm import Arm
+from oracles.explain.nodes import PLANNER_CPU
 
 VARIANTS = ("v5", "v6", "v7")
 
@@ -133,8 +134,9 @@ class _Session:
         connection.add_notice_handler(self._listen)
 
     def _listen(self, notice: psycopg.errors.Diagnostic) -> None:
-        if found := cpu_time(f"{notice.message_primary}\n{notice.message_detail}"):
-            self._times.append(found[1])
+        costs = costs_in(f"{notice.message_primary}\n{notice.message_detail}")
+        if PLANNER_CPU in costs:
+            self._times.append(costs[PLANNER_CPU])
 
     def planning_time(self, name: str, query: str) -> float:
         """Return the CPU milliseconds of planning a query. Raises BenchError."""

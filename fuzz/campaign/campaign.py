@@ -65,6 +65,7 @@ class Campaign:
         self._tries: Counter[Job] = Counter()
         self._outages = 0
         self._cases_since_retry = 0
+        self._failures = set[str]()  # kinds of failures of pgduel itself; the user sees one of each
         self._known = store.plan.known
         waiting = [each.finding.fingerprint for each in untriaged(self._new_findings())]
         self._to_reduce = deque(waiting[:REDUCTIONS])
@@ -114,7 +115,7 @@ class Campaign:
         if self._cases_since_retry < RETRY_EVERY or retrying or not self._pool.idle:
             return
         self._cases_since_retry = 0
-        if untried := next((doubt for doubt in self._store.doubts() if not doubt.outcome), None):
+        if untried := self._store.untried_doubt():
             self._pool.submit(Retry(untried.name))
 
     def _fill_reductions(self, at_once: int) -> None:
@@ -172,8 +173,10 @@ class Campaign:
         self._schedule.give_back(job.after(result.done))
         self._counted.add(result.counters)
         self._cases_since_retry += result.done
-        for note in result.notes:
-            self._environment.say(note)
+        for kind, line in result.failures.items():
+            if kind not in self._failures:
+                self._failures.add(kind)
+                self._environment.say(line)
         self._record({job.number: self._done.get(job.number, 0) + result.done})
         if result.found:
             self._findings = self._store.findings()

@@ -15,18 +15,18 @@ from oracles.model.oracle import Canary, Oracle
 TRIES: Final = 3  # a statement may reach its timeout on a busy machine; a broken oracle misses the canary in each try
 
 
-class SabotagedExecutor:
+class FaultyExecutor:
     """An executor that plants a bug in one arm. Its observations do not show that."""
 
-    def __init__(self, executor: Observer, arm: str, sabotage: str) -> None:
-        """`sabotage` is an action of the fault injector: NAME or NAME:RELATION."""
+    def __init__(self, executor: Observer, arm: str, fault: str) -> None:
+        """`fault` is an action of the fault injector: NAME or NAME:RELATION."""
         self._executor = executor
         self._arm = arm
-        self._sabotage = sabotage
+        self._fault = fault
 
     def observe(self, case: Case, runs: Sequence[Run]) -> Mapping[Run, CaseObservation]:
         """Execute each run, with the bug on one arm, and return the observations by the runs without it."""
-        executed = {run: replace(run, sabotage=self._sabotage) if run.arm == self._arm else run for run in runs}
+        executed = {run: replace(run, fault=self._fault) if run.arm == self._arm else run for run in runs}
         observed = self._executor.observe(case, tuple(executed.values()))
         return {run: observed[as_executed] for run, as_executed in executed.items()}
 
@@ -35,8 +35,8 @@ def plant(oracle: Oracle, canary: Canary, executor: Observer, arms: Sequence[Arm
     """Return the verdicts on a canary's case with its bug in the last arm. Raises BuildError, ServerError."""
     suspect = arms[-1]
     ensure_module(suspect.build, FAULT_INJECTOR)
-    sabotaged = SabotagedExecutor(executor, suspect.name, canary.sabotage)
-    return judge_case(sabotaged, (Assignment(oracle, tuple(arm.name for arm in arms)),), canary.case)
+    faulty = FaultyExecutor(executor, suspect.name, canary.fault)
+    return judge_case(faulty, (Assignment(oracle, tuple(arm.name for arm in arms)),), canary.case)
 
 
 def is_caught(judged: JudgedCase, arms: Sequence[Arm]) -> bool:
@@ -49,7 +49,7 @@ class PlantedBug:
     """A bug that was planted for an oracle; `caught_in` is the number of the try that found it, or None."""
 
     oracle: str
-    sabotage: str
+    fault: str
     caught_in: int | None
 
 
@@ -66,7 +66,7 @@ def plant_all(assigned: Sequence[Assignment], executor: Observer, arms: Sequence
                 for each in tries
                 if is_caught(plant(assignment.oracle, canary, executor, judged_arms), judged_arms)
             )
-            yield PlantedBug(assignment.oracle.name, canary.sabotage, next(caught_in, None))
+            yield PlantedBug(assignment.oracle.name, canary.fault, next(caught_in, None))
 
 
 def counts(outcomes: Sequence[PlantedBug]) -> dict[str, int]:
@@ -80,7 +80,7 @@ def counts(outcomes: Sequence[PlantedBug]) -> dict[str, int]:
 
 def require_caught(outcomes: Sequence[PlantedBug]) -> None:
     """Raise CanaryMissed, with oracles and bugs, unless all were caught."""
-    missed = [f"{planted.oracle} ({planted.sabotage})" for planted in outcomes if planted.caught_in is None]
+    missed = [f"{planted.oracle} ({planted.fault})" for planted in outcomes if planted.caught_in is None]
     if missed:
         raise CanaryMissed(
             f"canaries missed by {', '.join(missed)}: do not trust any result until the oracles find them"

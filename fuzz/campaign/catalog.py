@@ -2,16 +2,16 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from fuzz import workdir
-from fuzz.campaign.spec_findings import SpecFinding, spec_findings
-from fuzz.campaign.store import FILE, Store
-from fuzz.campaign.stored_doubt import StoredDoubt
+from fuzz.campaign.store import FILE, SpecFinding, Store, StoredDoubt, spec_findings
 from fuzz.errors import CaseError, PgduelError
 from fuzz.triage.stored_finding import StoredFinding
 
+_Finding = TypeVar("_Finding", StoredFinding, SpecFinding)
 _Record = TypeVar("_Record")
 
 
@@ -71,7 +71,7 @@ def last_seed(arms: Mapping[str, Any]) -> int:
 
 def find_finding(name: str) -> tuple[Path, StoredFinding]:
     """Return the finding [CAMPAIGN/]FINGERPRINT and its campaign's directory. Raises CaseError."""
-    if found := _found(name, Store.findings, _fingerprint):
+    if found := _found(name, partial(_of_fingerprint, Store.findings)):
         return found
     if of_spec := find_spec_finding(name):
         raise CaseError(
@@ -82,27 +82,24 @@ def find_finding(name: str) -> tuple[Path, StoredFinding]:
 
 def find_doubt(name: str) -> tuple[Path, StoredDoubt] | None:
     """Return a doubt by [CAMPAIGN/]NAME, and its campaign's directory; None if there is none. Raises CaseError."""
-    return _found(name, Store.doubts, lambda doubt: doubt.name)
+    return _found(name, Store.doubt)
 
 
 def find_spec_finding(name: str) -> SpecFinding | None:
     """Return the finding [CAMPAIGN/]FINGERPRINT if it is one of an isolation spec, else None. Raises CaseError."""
-    found = _found(name, spec_findings, _fingerprint)
+    found = _found(name, partial(_of_fingerprint, spec_findings))
     return found and found[1]
 
 
-def _fingerprint(found: StoredFinding | SpecFinding) -> str:
-    return found.finding.fingerprint
+def _of_fingerprint(findings: Callable[[Store], Sequence[_Finding]], store: Store, fingerprint: str) -> _Finding | None:
+    return next((found for found in findings(store) if found.finding.fingerprint == fingerprint), None)
 
 
-def _found(
-    name: str, records: Callable[[Store], Sequence[_Record]], name_of: Callable[[_Record], str]
-) -> tuple[Path, _Record] | None:
+def _found(name: str, record_of: Callable[[Store, str], _Record | None]) -> tuple[Path, _Record] | None:
     """Return the newest record of [CAMPAIGN/]NAME, and its campaign's directory."""
     campaign, _, wanted = name.rpartition("/")
     for directory in [campaign_named(campaign)] if campaign else reversed(all_campaigns()):
         with opened(directory) as store:
-            for found in records(store):
-                if name_of(found) == wanted:
-                    return directory, found
+            if found := record_of(store, wanted):
+                return directory, found
     return None

@@ -1,20 +1,32 @@
 """Health of a campaign: whether it compared enough statements for its result to be trusted."""
 
 from collections import Counter
+from collections.abc import Mapping
 
 from fuzz.campaign.counters import HARNESS, Counters
 
 VALID_SHARE = 0.97  # minimal share of the statements meant to succeed
 # maximal shares of the verdicts of one oracle on one generator
 LIMITS = {"inconclusive": 0.20, "unstable": 0.50}
-ENOUGH = 20  # minimal number of verdicts, or cases, for a share
+RETRIED_SHARE = 0.10  # maximal share of canaries that were found only in a later try
+ENOUGH = 20  # minimal number of verdicts, cases or canaries, for a share
 
 
-def complaints(counters: Counters) -> tuple[str, ...]:
-    """Return the defects of a campaign, one line each; empty if its result can be trusted."""
+def complaints(counters: Counters, canaries: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the defects of a campaign, one line each; empty if its result can be trusted.
+
+    `canaries` has the form of `canaries.counts`.
+    """
     if not counters.statements_judged:
         return ("no statement was compared",)
-    return (*_failed(counters), *_invalid(counters), *_undecided(counters))
+    return (*_retried(canaries), *_failed(counters), *_invalid(counters), *_undecided(counters))
+
+
+def _retried(canaries: Mapping[str, int]) -> list[str]:
+    planted, retried = canaries["planted"], canaries["retried"]
+    if planted < ENOUGH or retried <= RETRIED_SHARE * planted:
+        return []
+    return [f"{retried} of {planted} planted bugs were found only when planted again, at most {RETRIED_SHARE:.0%} may"]
 
 
 def _failed(counters: Counters) -> list[str]:

@@ -27,7 +27,7 @@ class RangeResult:
     done: int = 0
     counters: Counters = field(default_factory=Counters)
     found: list[str] = field(default_factory=list)  # fingerprints that are new in the store
-    notes: list[str] = field(default_factory=list)  # lines for the user
+    failures: dict[str, str] = field(default_factory=dict)  # of pgduel: generator and kind of error → line about one
     outage: str | None = None  # reason for an early end: a server is down
     fatal: str | None = None  # reason why the campaign cannot continue: a finding could not be stored
 

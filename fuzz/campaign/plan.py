@@ -1,5 +1,6 @@
 """Plan: the user's options of a campaign, stored with it, so that resuming needs no options."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from fuzz.campaign.known import KnownFault
@@ -13,13 +14,14 @@ class Plan:
     """The cases of a campaign, and its limits."""
 
     seed: int
-    generators: tuple[str, ...]
+    generators: Mapping[str, int]  # weights by name, in their order; empty: those of a run without options
     minutes: float | None  # summed over all parts of a resumed campaign; None: unlimited
     cases: int | None
     stop_at_first: bool
     arms: ArmOptions
     given: UserInput = field(default_factory=UserInput)
     known: tuple[KnownFault, ...] = ()  # faults that are expected, and do not count as new findings
+    left_out: Mapping[str, str] = field(default_factory=dict)  # sources that a run without options lacks → reason
 
     @property
     def limits(self) -> Limits:

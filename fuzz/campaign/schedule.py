@@ -1,17 +1,21 @@
-"""Schedule: the cases of a campaign in order, computed from seed and generators without randomness.
+"""Schedule: the cases of a campaign in order, computed from the generators' weights without randomness or clock.
 
-Case indexes are assigned in ranges, to each of the G generators in turn. Range `n` belongs to generator `n % G` and has
-the RANGE_SIZE indexes from `n // G * RANGE_SIZE`. The rest of an interrupted range is assigned again. So an interrupted
-and resumed campaign executes the same cases as an uninterrupted one.
+Case indexes are assigned in ranges. Each range goes to the generator with the fewest assigned cases relative to its
+weight, the first of equals. So generators of equal weight take turns with RANGE_SIZE cases each. The rest of an
+interrupted range is assigned again. So an interrupted and resumed campaign executes the same cases as an uninterrupted
+one.
 """
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import count
 
 from oracles.model.case import CaseId
 
-RANGE_SIZE = 8  # cases; small, so that a dying worker loses little, but large enough to keep messages rare
+# Cases of the largest ranges; small, so that a dying worker loses little, but large enough to keep messages rare.
+RANGE_SIZE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,34 +41,43 @@ class Range:
         return self.first >= self.end
 
 
+def _ranges(weights: Mapping[str, int]) -> Iterator[Range]:
+    """Yield ranges without end. Those of a smaller weight have fewer cases, so that no generator waits long."""
+    most = max(weights.values())
+    assigned = dict.fromkeys(weights, 0)
+    for number in count():
+        name = min(weights, key=lambda each: Fraction(assigned[each], weights[each]))
+        first = assigned[name]
+        assigned[name] += max(1, RANGE_SIZE * weights[name] // most)
+        yield Range(number, name, first, assigned[name])
+
+
+def _limited(ranges: Iterator[Range], cases: int) -> Iterator[Range]:
+    """Yield ranges up to a total number of cases; the last one may be cut off."""
+    while cases > 0:
+        each = next(ranges)
+        yield replace(each, end=min(each.end, each.first + cases))
+        cases -= each.end - each.first
+
+
 class Schedule:
     """The sequence of ranges to execute: returned ones first, then the next that is not done."""
 
-    def __init__(self, generators: tuple[str, ...], cases: int | None, done: Mapping[int, int]) -> None:
-        """`cases` is the total number of cases; `done` has the number of executed cases by range number."""
-        self._generators = generators
-        self._cases = cases
+    def __init__(self, weights: Mapping[str, int], cases: int | None, done: Mapping[int, int]) -> None:
+        """`weights` has relative numbers of cases by generator, `cases` is the total number of cases.
+
+        `done` has the number of executed cases by range number.
+        """
+        self._ranges = _ranges(weights) if cases is None else _limited(_ranges(weights), cases)
         self._done = done
         self._returned: deque[Range] = deque()
-        self._number = 0
-
-    def _numbered(self, number: int) -> Range:
-        turn, which = divmod(number, len(self._generators))
-        first = turn * RANGE_SIZE
-        size = RANGE_SIZE if self._cases is None else min(RANGE_SIZE, max(0, self._cases - number * RANGE_SIZE))
-        return Range(number, self._generators[which], first, first + size)
 
     def next(self) -> Range | None:
         """Return the next range to execute, or None if all cases are assigned."""
         if self._returned:
             return self._returned.popleft()
-        while self._cases is None or self._number * RANGE_SIZE < self._cases:
-            number = self._number
-            self._number += 1
-            left = self._numbered(number).after(self._done.get(number, 0))
-            if not left.empty:
-                return left
-        return None
+        rests = (each.after(self._done.get(each.number, 0)) for each in self._ranges)
+        return next((rest for rest in rests if not rest.empty), None)
 
     def give_back(self, left: Range) -> None:
         """Return the rest of a range to the schedule."""

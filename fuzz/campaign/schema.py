@@ -184,7 +184,26 @@ _TO_2 = (
         sides JSON NOT NULL,
         outcome VARCHAR NOT NULL)""",
 )
-_MIGRATIONS = (_TO_1, _TO_2)  # to version 1, 2 ...
+# Plans have weights. Older versions would ignore them, and resume a campaign with other cases.
+_TO_3 = (
+    """UPDATE campaign SET plan = json_set(
+        plan, '$.generators', json((SELECT json_group_object(value, 1) FROM json_each(plan, '$.generators'))))""",
+)
+# Findings have `evidence` instead of `beside`, whose queries have `simple_protocol` instead of `plainly`. In a string,
+# JSON escapes the quotes of a name.
+_RENAMED = """json_set(
+    json_remove({0}, '$.beside'),
+    '$.evidence', json(replace(json_extract({0}, '$.beside'), '"plainly":', '"simple_protocol":')))"""
+_TO_4 = (
+    *(
+        f"UPDATE {table} SET finding = {_RENAMED.format('finding')} WHERE json_extract(finding, '$.beside') IS NOT NULL"
+        for table in ("finding", "spec_finding")
+    ),
+    f"""UPDATE finding
+        SET smallest = json_set(smallest, '$.finding', {_RENAMED.format("json_extract(smallest, '$.finding')")})
+        WHERE json_extract(smallest, '$.finding.beside') IS NOT NULL""",
+)
+_MIGRATIONS = (_TO_1, _TO_2, _TO_3, _TO_4)  # to version 1, 2 ...
 VERSION = len(_MIGRATIONS)
 _LOCK_TIMEOUT = 2000  # ms, in which another process may end its own migration
 

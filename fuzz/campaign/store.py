@@ -4,9 +4,10 @@ Several processes write to it: each worker its findings, the campaign its progre
 waits for locks. No result is kept in memory only.
 """
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,9 @@ from sqlalchemy import Column, Connection, ScalarSelect, Select, create_engine, 
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import SQLAlchemyError
 
-from fuzz.campaign.counters import Counters
+from fuzz.campaign.counters import KINDS, Counters
 from fuzz.campaign.plan import Plan
-from fuzz.campaign.schema import CAMPAIGN, DOUBT, FINDING, OCCURRENCE, RANGE, StoreError, prepare
-from fuzz.campaign.stored_doubt import KEPT, StoredDoubt
+from fuzz.campaign.schema import CAMPAIGN, DOUBT, FINDING, OCCURRENCE, RANGE, SPEC_FINDING, StoreError, prepare
 from fuzz.documents import DocumentError
 from fuzz.errors import CaseError, first_line
 from fuzz.triage.blame import Blame
@@ -25,13 +25,49 @@ from fuzz.triage.reduced_case import ReducedCase
 from fuzz.triage.stored_finding import StoredFinding
 from oracles.model.case import Case
 from oracles.model.finding import Finding
+from oracles.model.oracle import Inconclusive, Unstable
 
 FILE = "store.sqlite"
+KEPT = 10  # doubts of one oracle, kind and reason: more are counted only
 _ADVICE = {
     "SQLITE_FULL": "; make room there",
     "SQLITE_IOERR_SHMSIZE": "; make room there",
     "SQLITE_BUSY": "; another process uses it: try again when that has ended",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDoubt:
+    """A case that an oracle could not decide, with the step in question and both sides where the oracle gave them."""
+
+    oracle: str
+    kind: str  # inconclusive or unstable
+    reason: str
+    case_id: str
+    case: Case
+    step: int | None = None
+    sides: tuple[str, str] = ("", "")
+    outcome: str = field(default="", compare=False)  # of later tries; "" before them
+
+    @property
+    def name(self) -> str:
+        """Return 12 hexadecimal digits that identify oracle, kind, reason and case."""
+        text = "\0".join((self.oracle, self.kind, self.reason, self.case_id))
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def doubt_of(oracle: str, verdict: Inconclusive | Unstable, case_id: str, case: Case) -> StoredDoubt:
+    """Return the doubt of a verdict on a case."""
+    return StoredDoubt(oracle, KINDS[type(verdict)], verdict.reason, case_id, case, verdict.step, verdict.sides)
+
+
+@dataclass(frozen=True, slots=True)
+class SpecFinding:
+    """A finding, the number of specs and modes that showed it, and the file with the first spec."""
+
+    finding: Finding
+    count: int
+    spec: Path
 
 
 class Store:
@@ -151,11 +187,21 @@ class Store:
                 return False
             return connection.execute(insert(DOUBT).values(row).on_conflict_do_nothing()).rowcount == 1
 
+    def doubt(self, name: str) -> StoredDoubt | None:
+        """Return the doubt of this name, or None."""
+        return next(iter(self._doubts(_DOUBTS.where(DOUBT.c.name == name))), None)
+
+    def untried_doubt(self) -> StoredDoubt | None:
+        """Return the oldest doubt that was not tried again, or None."""
+        return next(iter(self._doubts(_DOUBTS.where(DOUBT.c.outcome == "").limit(1))), None)
+
     def doubts(self) -> tuple[StoredDoubt, ...]:
         """Return all doubts, in the order in which they came."""
-        columns = (column for column in DOUBT.columns if column.name not in ("number", "name"))
+        return self._doubts(_DOUBTS)
+
+    def _doubts(self, query: Select[Any]) -> tuple[StoredDoubt, ...]:
         with self.transaction() as connection:
-            rows = connection.execute(select(*columns).order_by(DOUBT.c.number)).mappings()
+            rows = connection.execute(query.order_by(DOUBT.c.number)).mappings()
             return tuple(StoredDoubt(**row | {"sides": tuple(row["sides"])}) for row in map(dict, rows))
 
     def tried_again(self, name: str, outcome: str) -> None:
@@ -206,3 +252,23 @@ _FINDINGS = select(
     *(column for column in FINDING.columns if column.name not in ("number", "fingerprint")),
     occurrences(FINDING.c.fingerprint).label("count"),
 )
+_DOUBTS = select(*(column for column in DOUBT.columns if column.name not in ("number", "name")))
+
+
+def add_spec_finding(store: Store, finding: Finding, shown_by: str, spec: Path) -> bool:
+    """Commit a finding, or count it if its fingerprint is known; return whether it is new. Raises StoreError."""
+    fingerprint = finding.fingerprint
+    row = {"fingerprint": fingerprint, "finding": finding, "spec": spec}
+    seen = {"fingerprint": fingerprint, "case_id": shown_by}
+    with store.transaction() as connection:
+        added = connection.execute(insert(SPEC_FINDING).values(row).on_conflict_do_nothing())
+        connection.execute(insert(OCCURRENCE).values(seen).on_conflict_do_nothing())
+    return added.rowcount == 1
+
+
+def spec_findings(store: Store) -> tuple[SpecFinding, ...]:
+    """Return all findings of specs, in the order of their discovery. Raises StoreError."""
+    count = occurrences(SPEC_FINDING.c.fingerprint)
+    query = select(SPEC_FINDING.c.finding, count, SPEC_FINDING.c.spec).order_by(SPEC_FINDING.c.number)
+    with store.transaction() as connection:
+        return tuple(SpecFinding(*row) for row in connection.execute(query))

@@ -1,6 +1,7 @@
 """Worker process: executes the cases of ranges on its own executor, and reduces findings."""
 
 import gc
+import os
 import time
 import traceback
 from collections import Counter
@@ -17,8 +18,7 @@ from fuzz.campaign.counters import Counters
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result, Retry, RetryResult
 from fuzz.campaign.reach import reach
 from fuzz.campaign.schedule import Range
-from fuzz.campaign.store import Store
-from fuzz.campaign.stored_doubt import StoredDoubt, doubt_of
+from fuzz.campaign.store import Store, StoredDoubt, doubt_of
 from fuzz.engines.seeded import case_of
 from fuzz.errors import PgduelError, ServerError, StorageError
 from fuzz.execution.exchanges import Abandoned
@@ -87,7 +87,6 @@ class _Worker:
         self._explained = explained_arm(work.arms).name
         self._executor: Executor | None = None
         self._target = SourceDatabase(work.arms[0], name, work.given)
-        self._cpu = 0.0
 
     def close(self) -> None:
         self._leave_executor()
@@ -112,7 +111,7 @@ class _Worker:
     def _run(self, job: Range) -> RangeResult:
         """Execute cases until there is something to report. An abandoned case is not done, so it is assigned again."""
         result = RangeResult()
-        until = time.monotonic() + REPORTED
+        began, until = _cpu_seconds(), time.monotonic() + REPORTED
         try:
             for case_id in job.case_ids(self._work.seed):
                 self._try(case_id, result)
@@ -126,9 +125,7 @@ class _Worker:
             self._leave_executor()
         except StorageError as error:
             result.fatal = str(error)
-        spent = time.process_time()
-        result.counters.client_cpu += spent - self._cpu
-        self._cpu = spent
+        result.counters.client_cpu += _cpu_seconds() - began
         return result
 
     def _try(self, case_id: CaseId, result: RangeResult) -> None:
@@ -142,8 +139,10 @@ class _Worker:
             log = self._work.directory / ERRORS
             with workdir.writing(log), log.open("a") as lines:
                 lines.write(f"case {case_id}\n{traceback.format_exc()}\n")
-            result.notes.append(f"pgduel failed on case {case_id}: {error!r} (see {log})")
-            result.counters.failed(case_id.generator, type(error).__name__)
+            kind = type(error).__name__
+            line = f"pgduel failed on case {case_id}: {error!r} (see {log}, also for others of its kind)"
+            result.failures[f"{case_id.generator}: {kind}"] = line
+            result.counters.failed(case_id.generator, kind)
 
     def _judge(self, case_id: CaseId, case: Case, result: RangeResult) -> None:
         executor = self._entered()
@@ -209,10 +208,15 @@ class _Worker:
         return ReductionResult(f"finding {job.fingerprint}: {found.reproducer}{often}")
 
     def _retry(self, job: Retry) -> RetryResult:
-        """Judge a doubt's case again on servers of its own, until it is a finding or was tried often enough."""
-        (doubt,) = (each for each in self._store.doubts() if each.name == job.doubt)
+        """Judge a doubt's case again on servers of its own, until it is a finding or was tried often enough.
+
+        An error is an outcome, too, so that the next retry is another doubt's.
+        """
+        doubt = self._store.doubt(job.doubt)
+        assert doubt is not None
         seen: Counter[str] = Counter()
         found: list[str] = []
+        error = ""
         try:
             with fresh_servers(self._work.arms) as arms, Executor(arms, "retry", stop=self._stop.is_set) as executor:
                 while seen.total() < RETRIES and not found:
@@ -221,12 +225,17 @@ class _Worker:
                         return RetryResult("")
                     found = self._store_findings(doubt.case_id, doubt.case, judged)
                     seen[_doubt_kind(doubt, judged)] += 1
-        except PgduelError as error:
-            return RetryResult(f"doubt {doubt.name} was not tried again: {error}")
+        except PgduelError as raised:
+            error = f"could not be tried: {raised}"
         counts = ", ".join(f"{kind} {count} times" for kind, count in sorted(seen.items()))
-        outcome = f"found: {', '.join(found)}" if found else counts
+        outcome = f"found: {', '.join(found)}" if found else error or counts
         self._store.tried_again(doubt.name, outcome)
         return RetryResult(f"doubt {doubt.name} ({doubt.oracle}: {doubt.reason}): {outcome}", tuple(found))
+
+
+def _cpu_seconds() -> float:
+    """Return the CPU seconds of this process and of its ended children, such as SQLsmith."""
+    return sum(os.times()[:4])
 
 
 def _doubt_kind(doubt: StoredDoubt, judged: JudgedCase) -> str:

@@ -13,6 +13,7 @@ COMMANDS = {  # name -> module, in the order that --help has them
     "sqlsmith": "sqlsmith",
     "sqlancer": "sqlancer",
     "isolation": "isolation",
+    "coverage": "coverage",
     "replay": "replay",
     "show": "show",
     "blame": "blame",
@@ -46,7 +47,7 @@ def main() -> None:
 
 def _needs_programs(arguments: list[str]) -> bool:
     """Return whether a command may compile or start servers."""
-    helping = not arguments or bool({"-h", "--help"} & set(arguments))
+    helping = not arguments or bool({"-h", "--help", "--version"} & set(arguments))
     return not helping and arguments[0] not in _WITHOUT_SERVERS
 
 
@@ -66,10 +67,10 @@ def _exit_code(app: Any) -> int:
         note(str(error))
         return error.exit_code
     except Exception as error:
-        told = getattr(error, "format_message", None)  # click's errors; Typer does not export their class
-        if told is None:
+        message_of = getattr(error, "format_message", None)  # click's errors; Typer does not export their class
+        if message_of is None:
             raise
         context: Any = getattr(error, "ctx", None)
-        if message := told():  # if there is none, the help was printed
+        if message := message_of():  # if there is none, the help was printed
             note(f"{message.rstrip('.')}; see {'pgduel' if context is None else context.command_path} --help")
         return int(getattr(error, "exit_code", 2))

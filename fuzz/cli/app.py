@@ -2,10 +2,11 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
+from fuzz import __version__
 from fuzz.errors import PgduelError
 from fuzz.report.console import Console
 
@@ -26,6 +27,22 @@ console = Console()
 def say(line: str) -> None:
     """Print one line."""
     console.say(line)
+
+
+def _print_version(*, wanted: bool) -> None:
+    if wanted:
+        say(f"pgduel {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _pgduel(
+    *,
+    _version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
+    ] = False,
+) -> None:
+    """Print the version, if wanted, before any command."""
 
 
 def write_json(file: Path | None, data: Any) -> None:

@@ -12,7 +12,7 @@ from fuzz.bench.bloom import BloomBench, Join
 from fuzz.bench.buckets import LARGEST, BucketsBench, fitting
 from fuzz.bench.copying import CopyBench
 from fuzz.bench.fdw import ROWS
-from fuzz.bench.fdw_analyze import TARGETS, WAYS, FdwAnalyzeBench
+from fuzz.bench.fdw_analyze import METHODS, TARGETS, FdwAnalyzeBench
 from fuzz.bench.fdw_sampling import PERCENTS, FdwSamplingBench
 from fuzz.bench.join_order import JoinOrderBench
 from fuzz.bench.joins_by_one_key import RELATIONS, QueryABench, QueryBBench
@@ -132,9 +132,9 @@ def fdw(
         str | None,
         typer.Option(metavar="N,N...", help=f"For analyze: targets. Default: {','.join(map(str, TARGETS))}."),
     ] = None,
-    way: Annotated[
+    method: Annotated[
         str | None,
-        typer.Option(metavar="NAME,NAME...", help=f"For analyze: methods. Default: {','.join(WAYS)}."),
+        typer.Option(metavar="NAME,NAME...", help=f"For analyze: methods. Default: {','.join(METHODS)}."),
     ] = None,
     percent: Annotated[
         str | None,
@@ -146,11 +146,11 @@ def fdw(
     Arms are master, which reads all remote rows, patched and upstream, unless others are named.
     """
     size = numbers(rows, "--rows")
-    ways = [WAYS.index(each) + 1 if each in WAYS else 0 for each in (way or ",".join(WAYS)).split(",")]
-    if 0 in ways:
-        raise BenchError(f"unknown method in --way {way}; give some of {', '.join(WAYS)}")
+    methods = [METHODS.index(each) + 1 if each in METHODS else 0 for each in (method or ",".join(METHODS)).split(",")]
+    if 0 in methods:
+        raise BenchError(f"unknown method in --method {method}; give some of {', '.join(METHODS)}")
     made: dict[FdwTest, Chosen] = {
-        FdwTest.ANALYZE: (FdwAnalyzeBench(), {"rows": size, "target": numbers(target, "--target"), "way": ways}),
+        FdwTest.ANALYZE: (FdwAnalyzeBench(), {"rows": size, "target": numbers(target, "--target"), "method": methods}),
         FdwTest.SAMPLING: (FdwSamplingBench(), {"rows": size, "percent": numbers(percent, "--percent")}),
     }
     return [made[each] for each in dict.fromkeys(test or FdwTest)]

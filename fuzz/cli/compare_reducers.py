@@ -14,7 +14,7 @@ from fuzz.campaign.catalog import campaign_named, find_finding, opened
 from fuzz.cli import options
 from fuzz.cli.app import console, write_json
 from fuzz.errors import CaseError
-from fuzz.report.reducers_table import contests_json, print_contests
+from fuzz.report.reducers_table import comparisons_json, print_comparisons
 from fuzz.report.terminal import display
 from fuzz.servers import Report
 from fuzz.servers.arm import open_arms
@@ -42,20 +42,20 @@ def reduction(
     WHAT, the findings of the last campaign are reduced.
     """
     reducers = _named(by)
-    contests: dict[str, Sequence[Outcome]] = {}
+    comparisons: dict[str, Sequence[Outcome]] = {}
     with display(console, None) as shown:
         for directory, findings in _chosen(what or ["last"]).items():
-            contests |= _contests(directory, findings, reducers, seconds, shown.progress)
-    print_contests(console, contests)
-    write_json(json_file, contests_json(contests))
+            comparisons |= _comparisons(directory, findings, reducers, seconds, shown.progress)
+    print_comparisons(console, comparisons)
+    write_json(json_file, comparisons_json(comparisons))
 
 
 def _named(names: Sequence[str] | None) -> list[Reducer]:
-    known = all_reducers()
+    reducers = all_reducers()
     for name in names or ():
-        if name not in known:
-            raise CaseError(f"unknown reducer in --by {name}; give one of {', '.join(known)}")
-    return [known[name] for name in names or known]
+        if name not in reducers:
+            raise CaseError(f"unknown reducer in --by {name}; give one of {', '.join(reducers)}")
+    return [reducers[name] for name in names or reducers]
 
 
 def _chosen(what: Sequence[str]) -> dict[Path, dict[str, StoredFinding]]:
@@ -76,23 +76,23 @@ def _chosen(what: Sequence[str]) -> dict[Path, dict[str, StoredFinding]]:
     return chosen
 
 
-def _contests(
+def _comparisons(
     directory: Path,
     findings: dict[str, StoredFinding],
     reducers: Sequence[Reducer],
     seconds: float,
     report: Report,
 ) -> dict[str, list[Outcome]]:
-    """Compare the reducers on findings of one campaign, with its arms."""
+    """Compare the reducers on findings of one campaign, on its arms."""
     with opened(directory) as store:
         given = store.plan.arms
         facts = store.arms
-    contests = {}
+    comparisons = {}
     with open_arms(given.specs(report), report, allow_same_build=given.same_build_wanted) as arms:
         for fingerprint, as_found in findings.items():
             case = sampled_by_name(as_found.case, oracle_of(as_found.finding), alone=len(arms) == 1)
             found = replace(as_found, case=case)
             script = render(found.case, found.finding, facts, found.case_id, f"{workdir.COMMAND} replay {fingerprint}")
             name = f"{directory.name}/{fingerprint}, {found.finding.oracle}"
-            contests[name] = comparison(Task(found, script, arms), reducers, seconds, report)
-    return contests
+            comparisons[name] = comparison(Task(found, script, arms), reducers, seconds, report)
+    return comparisons

@@ -127,7 +127,7 @@ def external_run(plan: Plan) -> Iterator[ExternalRun]:
                     external.reduce()
 
 
-def told(external: ExternalRun, headline: str) -> typer.Exit:
+def print_results(external: ExternalRun, headline: str) -> typer.Exit:
     """Print the results, and return the command's exit."""
     say(headline)
     for found in external.findings:

@@ -12,13 +12,13 @@ from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import processors
 from fuzz.cli import options
 from fuzz.cli.app import app, console, write_json
-from fuzz.cli.run_campaign import conduct
+from fuzz.cli.run_campaign import run_campaign
 from fuzz.errors import CanaryMissed, CaseError
 from fuzz.report.summary import print_summary
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import DEFAULT_FLAVOR
 from fuzz.sources.context import UserInput
-from fuzz.sources.workloads import require_workload, workloads_for
+from fuzz.sources.workloads import require_workload
 
 DEFAULT_MINUTES = 5.0
 FIRST_SEED = 1  # of campaigns on the same builds
@@ -28,35 +28,10 @@ _PANEL = "What runs"
 @app.command()
 def fuzz(
     *,
-    minutes: Annotated[
-        float | None,
-        typer.Option(
-            min=0.01,
-            metavar="N",
-            help="Minutes to fuzz. Default: 5, or no limit with --cases.",
-            rich_help_panel=_PANEL,
-        ),
-    ] = None,
-    cases: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Maximum number of cases.", rich_help_panel=_PANEL)
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Seed of the cases: equal seeds run equal cases. Default: the one after the last campaign's "
-            "on the same builds, or 1.",
-            rich_help_panel=_PANEL,
-        ),
-    ] = None,
-    generator: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Generator or source to run (repeat the option). Default: all generators, or user_sql with --sql.",
-            rich_help_panel=_PANEL,
-        ),
-    ] = None,
+    minutes: options.Minutes = None,
+    cases: options.Cases = None,
+    seed: options.Seed = None,
+    generator: options.GeneratorOption = None,
     sql: options.Sql = None,
     stop_at_first: Annotated[
         bool, typer.Option("--stop-at-first", help="End with the first finding.", rich_help_panel=_PANEL)
@@ -75,7 +50,7 @@ def fuzz(
         str | None,
         typer.Option(
             metavar="CAMPAIGN",
-            help="Continue an interrupted campaign: its number, or 'last'. It keeps its arms, seed and generators. "
+            help="Continue an interrupted campaign: its number, or 'last'. It keeps its arms, seed and cases. "
             "--minutes and --cases may change; they count from the start of the campaign.",
             rich_help_panel=_PANEL,
         ),
@@ -106,7 +81,7 @@ def fuzz(
         given = options.given(sql)
         directory, plan = (
             None,
-            _new_plan(seed, generator or (), minutes, cases, arms, given, known, stop_at_first=stop_at_first),
+            new_plan(seed, generator or (), minutes, cases, arms, given, known, stop_at_first=stop_at_first),
         )
     elif seed is not None or generator or sql or stop_at_first or known or arms != ArmOptions():
         raise CaseError("a resumed campaign keeps its options; give only --minutes or --cases")
@@ -114,7 +89,9 @@ def fuzz(
         directory = campaign_named(resume)
         with opened(directory) as store:
             plan = store.plan.extended(minutes, cases)
-    summary = conduct(directory, plan, workers, console, new_seed=resume is None and seed is None)
+        for name in plan.generators:
+            require_workload(name, plan.given)
+    summary = run_campaign(directory, plan, workers, console, new_seed=resume is None and seed is None)
     write_json(json_file, summary.to_json())
     if summary.missed:
         raise CanaryMissed(summary.missed)
@@ -122,7 +99,7 @@ def fuzz(
     raise typer.Exit(summary.exit_code)
 
 
-def _new_plan(
+def new_plan(
     seed: int | None,
     generators: Sequence[str],
     minutes: float | None,
@@ -134,11 +111,11 @@ def _new_plan(
     stop_at_first: bool,
 ) -> Plan:
     """Return the plan of the options and defaults. Raises CaseError."""
-    names = tuple(require_workload(name, given) for name in generators) or workloads_for(given)
+    names = [require_workload(name, given) for name in generators]
     if len(set(names)) < len(names):
         raise CaseError("a generator is named twice; give each --generator once")
     if minutes is None and cases is None:
         minutes = DEFAULT_MINUTES
     seed = FIRST_SEED if seed is None else seed
     faults = () if known is None else read_known(known)
-    return Plan(seed, names, minutes, cases, stop_at_first, arms.with_referee(), given, faults)
+    return Plan(seed, dict.fromkeys(names, 1), minutes, cases, stop_at_first, arms.with_referee(), given, faults)

@@ -19,6 +19,7 @@ from fuzz.report.fuzzers_table import figures_json, print_figures
 from fuzz.report.terminal import Display, display
 from fuzz.servers.arm import Arm, ArmSpec
 from fuzz.servers.arm_options import ArmOptions
+from fuzz.servers.flavor import COVERAGE
 from fuzz.sources.context import UserInput
 from fuzz.sources.qpg import Qpg
 from fuzz.sources.sqlancer.jar import class_path
@@ -26,7 +27,6 @@ from fuzz.sources.sqlancer.source import SqLancer
 from fuzz.sources.sqlsmith import SqlSmith
 from fuzz.sources.typed.source import Typed
 
-_COVERAGE: Final = "coverage"
 _ORACLE: Final = "QUERY_PARTITIONING"  # SQLancer's oracle
 # Generators that are not made for one feature; sources have statements from elsewhere.
 _OWN: Final = (PartitionedJoins.name, Qpg.name, Typed.name)
@@ -51,7 +51,7 @@ def fuzzers(
     repo: options.Repo = None,
     commits: options.Range = None,
     arm: options.ArmOption = None,
-    flavor: options.FlavorOption = _COVERAGE,
+    flavor: options.FlavorOption = COVERAGE,
     manifest: options.Manifest = None,
     json_file: options.JsonFile = None,
 ) -> None:
@@ -65,7 +65,7 @@ def fuzzers(
     chosen = _chosen(fuzzer, given)
     with display(console, None) as shown:
         specs = wanted.specs(shown.progress)[-1:]
-        plan = Plan(seed, _OWN, minutes, None, stop_at_first=False, arms=wanted)
+        plan = Plan(seed, dict.fromkeys(_OWN, 1), minutes, None, stop_at_first=False, arms=wanted)
         entrants = {each: _fuzzer(each, plan, given, specs, shown) for each in chosen}
         measured = [measure(name, each, specs[0], minutes * 60, shown.progress) for name, each in entrants.items()]
     print_figures(console, measured)

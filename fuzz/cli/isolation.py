@@ -17,16 +17,15 @@ from fuzz.campaign.canaries import TRIES, PlantedBug, counts, require_caught
 from fuzz.campaign.catalog import new_campaign, opened
 from fuzz.campaign.counters import Counters
 from fuzz.campaign.plan import Plan
-from fuzz.campaign.spec_findings import SpecFinding, add_spec_finding, spec_findings
 from fuzz.campaign.stop import interruptible
-from fuzz.campaign.store import Store
+from fuzz.campaign.store import SpecFinding, Store, add_spec_finding, spec_findings
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_json
 from fuzz.engines.isolation import (
     CANARY,
+    FAULTS,
     NAME,
     PERTURBED,
-    SABOTAGES,
     SETTINGS,
     Spec,
     Tester,
@@ -72,7 +71,7 @@ def isolation(
     isolation FILE` runs it again with these.
     """
     arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
-    plan = Plan(seed, (NAME,), minutes, None, stop_at_first=False, arms=arms)
+    plan = Plan(seed, {NAME: 1}, minutes, None, stop_at_first=False, arms=arms)
     files = [read_spec(Path(name)) for name in specs or () if Path(name).is_file()]
     names = [name for name in specs or () if not Path(name).is_file()]
     with display(console, minutes * 60) as shown:
@@ -89,12 +88,12 @@ def isolation(
                 with ThreadPoolExecutor(len(testers)) as pool:
                     planted = run.plant(pool)
                     if all(each.caught_in for each in planted):
-                        run.play(drawn, minutes * 60, pool)
+                        run.execute(drawn, minutes * 60, pool)
                 findings = spec_findings(store)
-    counted = {"seed": seed, "played": run.played, "unstable": run.unstable, "canaries": counts(planted)}
+    counted = {"seed": seed, "played": run.executed, "unstable": run.unstable, "canaries": counts(planted)}
     write_json(json_file, counted | {"findings": _json(findings)})
     require_caught(planted)
-    say(f"{run.played} of {len(drawn)} specs and settings run, {run.unstable} unstable, {len(findings)} findings")
+    say(f"{run.executed} of {len(drawn)} specs and settings run, {run.unstable} unstable, {len(findings)} findings")
     raise typer.Exit(1 if findings else 0)
 
 
@@ -143,7 +142,7 @@ class _Run:
     shown: Display
     options: str  # command-line options that name the arms
     store: Store
-    played: int = 0
+    executed: int = 0
     unstable: int = 0
 
     def plant(self, pool: Executor) -> tuple[PlantedBug, ...]:
@@ -151,31 +150,31 @@ class _Run:
         *others, suspect = self.testers
         names = self.testers[0].arm.name, suspect.arm.name
         planted = []
-        for sabotage, needs_another_arm in SABOTAGES.items():
+        for fault, needs_another_arm in FAULTS.items():
             if needs_another_arm and not others:
                 continue
-            self.shown.progress(f"planting bugs to prove the comparison: {sabotage}")
-            testers = [*others, Tester(suspect.arm, sabotage)]
+            self.shown.progress(f"planting bugs to prove the comparison: {fault}")
+            testers = [*others, Tester(suspect.arm, fault)]
             tries = (judge(CANARY, testers, pool).findings for _ in range(TRIES))
             caught = (number for number, found in enumerate(tries, 1) if any(each.arms == names for each in found))
-            planted.append(PlantedBug(NAME, sabotage, next(caught, None)))
+            planted.append(PlantedBug(NAME, fault, next(caught, None)))
         self.store.record_canaries(counts(planted))
         return tuple(planted)
 
-    def play(self, specs: Sequence[Spec], seconds: float, pool: Executor) -> None:
+    def execute(self, specs: Sequence[Spec], seconds: float, pool: Executor) -> None:
         began = time.monotonic()
         with interruptible() as interrupt:
             for spec in specs:
                 if interrupt or time.monotonic() > began + seconds:
                     break
-                self.shown.progress(f"{spec.name}, {spec.modes}; {self.played} run")
+                self.shown.progress(f"{spec.name}, {spec.modes}; {self.executed} run")
                 judged = judge(spec, self.testers, pool)
                 for finding in judged.findings:
                     self._found(spec, finding)
                 self.unstable += judged.unstable
-                self.played += 1
+                self.executed += 1
                 spent = time.monotonic() - began
-                self.store.progress(Counters(cases=Counter({NAME: self.played}), seconds=spent), {})
+                self.store.progress(Counters(cases=Counter({NAME: self.executed}), seconds=spent), {})
 
     def _found(self, spec: Spec, finding: Finding) -> None:
         path = self.store.directory / f"{finding.fingerprint}.spec"
@@ -183,6 +182,6 @@ class _Run:
             lines = unified_diff(
                 finding.expected.splitlines(), finding.actual.splitlines(), *finding.arms, lineterm="", n=3
             )
-            said = [finding.summary, f"Judge it: {workdir.COMMAND} isolation {path}{self.options}", *lines]
-            workdir.write(path, reproducer(spec, said[:_SHOWN]))
+            comment = [finding.summary, f"Judge it: {workdir.COMMAND} isolation {path}{self.options}", *lines]
+            workdir.write(path, reproducer(spec, comment[:_SHOWN]))
             self.shown.say(f"finding {finding.fingerprint} in {spec.name} ({spec.modes}): {finding.summary}\n  {path}")

@@ -1,18 +1,19 @@
 """`pgduel list`: campaigns, findings, generators, oracles and more, as tables."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.table import Table
 
 from fuzz.campaign.catalog import all_campaigns, opened
-from fuzz.campaign.spec_findings import SpecFinding, spec_findings
+from fuzz.campaign.store import SpecFinding, spec_findings
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_json
 from fuzz.execution.modes import MODES
 from fuzz.generators.generator import all_generators
+from fuzz.report.console import Console
 from fuzz.report.terminal import clock
 from fuzz.servers.build import list_builds
 from fuzz.sources.source import all_sources
@@ -20,6 +21,8 @@ from fuzz.triage.bugs import bug_key
 from oracles.model.oracle import all_oracles
 
 Rows = list[dict[str, str]]
+_UNLIMITED: Final = 1_000_000  # columns of output that is no terminal
+_LONGEST_WORD: Final = 20
 
 
 def _campaigns() -> Rows:
@@ -121,7 +124,7 @@ def _oracles() -> Rows:
         {
             "oracle": oracle.name,
             "what": _first_line(oracle),
-            "canaries": ", ".join(canary.sabotage for canary in oracle.canaries),
+            "canaries": ", ".join(canary.fault for canary in oracle.canaries),
         }
         for oracle in all_oracles()
     ]
@@ -169,16 +172,23 @@ def list_(
         if what is None:
             console.rule(name, align="left", style="dim")
         if rows:
-            console.print(_table(rows))
+            # Another program that reads the table gets one line per row.
+            (console if console.is_terminal else Console(width=_UNLIMITED)).print(_table(rows))
         else:
             say("none")
     write_json(json_file, found if what is None else found[what])
 
 
+def _width_of_words(cells: Sequence[str]) -> int | None:
+    """Return the width of a column of short words, which are not split between lines; None for other columns."""
+    longest = max(map(len, cells))
+    return longest if longest <= _LONGEST_WORD and not any(" " in cell for cell in cells) else None
+
+
 def _table(rows: Rows) -> Table:
     table = Table(box=None, pad_edge=False)
     for name in rows[0]:
-        table.add_column(name, overflow="fold")
+        table.add_column(name, overflow="fold", min_width=_width_of_words([row[name] for row in rows]))
     for row in rows:
         table.add_row(*row.values())
     return table

@@ -38,8 +38,7 @@ def measuring(
 ) -> Callable[[Callable[..., Sequence[Chosen]]], Callable[..., None]]:
     """Make a command from a function that returns benches. Its own options precede those of `_measure`.
 
-    `arms`, in the form of --arm, are the arms of a user who names none. Without them, the arms are those of all
-    commands.
+    `arms` are the command's default arms, in the form of --arm. Without it, the default is that of all commands.
     """
 
     def command(choose: Callable[..., Sequence[Chosen]]) -> Callable[..., None]:

@@ -15,7 +15,38 @@ from fuzz.sources.context import UserInput
 from fuzz.sources.sqlancer.jar import VARIABLE
 
 _PANEL = "Arms"
+_RUN_PANEL = "What runs"
 
+Minutes = Annotated[
+    float | None,
+    typer.Option(
+        min=0.01,
+        metavar="N",
+        help="Minutes to fuzz. Default: 5, or no limit with --cases.",
+        rich_help_panel=_RUN_PANEL,
+    ),
+]
+Cases = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Maximum number of cases.", rich_help_panel=_RUN_PANEL)
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="Seed of the cases: equal seeds run equal cases. Default: the one after the last campaign's "
+        "on the same builds, or 1.",
+        rich_help_panel=_RUN_PANEL,
+    ),
+]
+GeneratorOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="Generator or source to run (repeat the option); each runs equally many cases. Default: all "
+        "generators, and all sources that can run for a part of the time; with --sql, user_sql alone.",
+        rich_help_panel=_RUN_PANEL,
+    ),
+]
 Base = Annotated[
     str | None,
     typer.Option(
@@ -90,7 +121,7 @@ Sql = Annotated[
         metavar="PATH",
         help="Your own SQL, for the source user_sql: a file (a dump, a script, pg_stat_statements as "
         "CSV), or a directory of files, in the order of their names.",
-        rich_help_panel="What runs",
+        rich_help_panel=_RUN_PANEL,
         show_default=False,
     ),
 ]

@@ -31,7 +31,9 @@ _SYNTAX_ERROR = "42601"
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Replay:
+    """A requested case and its arms."""
+
     case: Case | None  # None: the arms are needed to make it
     fingerprint: str | None  # of the finding that the case showed, if any
     arms: ArmOptions
@@ -64,18 +66,18 @@ def replay(
     A finding or doubt has its own arms. A script or case needs --arm unless its arms were the default.
     """
     given = options.given(sql)
-    wanted = _wanted(what, ArmOptions.given(base, series, repo, commits, arm, flavor, manifest), given)
+    requested = _replay_of(what, ArmOptions.given(base, series, repo, commits, arm, flavor, manifest), given)
     with display(console, None) as shown:
-        specs = wanted.arms.specs(shown.progress)
-        same = wanted.arms.same_build_wanted
+        specs = requested.arms.specs(shown.progress)
+        same = requested.arms.same_build_wanted
         with open_arms(specs, shown.progress, allow_same_build=same) as arms, Executor(arms, "replay") as executor:
             names = tuple(each.name for each in arms)
-            case = wanted.case or _made(what, arms, given)
+            case = requested.case or _made(what, arms, given)
             judged = _tried(executor, assignments(all_oracles(), arms), case, times)
     if not judged.findings:
         _require_syntax(what, case, judged, names)
-    _tell(wanted, judged, absences(all_oracles(), arms))
-    write_json(json_file, _json(wanted, judged))
+    _print(requested, judged, absences(all_oracles(), arms))
+    write_json(json_file, _json(requested, judged))
     raise typer.Exit(1 if judged.findings else 0)
 
 
@@ -93,17 +95,17 @@ def _made(what: str, arms: Sequence[Arm], given: UserInput) -> Case:
         return load(what, Scale.of_arms(len(arms)), target, features_of(arms)).case
 
 
-def _wanted(what: str, arms: ArmOptions, given: UserInput) -> _Wanted:
+def _replay_of(what: str, arms: ArmOptions, given: UserInput) -> _Replay:
     """Return the case of a script, finding or seed, and its arms. Raises CaseError."""
     is_file, words = Path(what).is_file(), what.split("/")
     if not is_file and len(words) == 3:
         require_workload(case_id_of(what).generator, given)
-        return _Wanted(None, None, arms)
+        return _Replay(None, None, arms)
     if is_file:
         loaded = load(what)
-        return _Wanted(loaded.case, None if loaded.about is None else loaded.about.fingerprint, arms)
+        return _Replay(loaded.case, None if loaded.about is None else loaded.about.fingerprint, arms)
     case, fingerprint, own = _stored(what)
-    return _Wanted(case, fingerprint, own if arms == ArmOptions() else arms)
+    return _Replay(case, fingerprint, own if arms == ArmOptions() else arms)
 
 
 def _stored(what: str) -> tuple[Case, str | None, ArmOptions]:
@@ -128,7 +130,7 @@ def _require_syntax(what: str, case: Case, judged: JudgedCase, arms: tuple[str, 
             raise CaseError(f"{what}: statement {number} fails on every arm: {text}; correct the script")
 
 
-def _tell(wanted: _Wanted, judged: JudgedCase, not_compared: Iterable[str]) -> None:
+def _print(requested: _Replay, judged: JudgedCase, not_compared: Iterable[str]) -> None:
     for line in not_compared:
         say(line)
     for oracle, verdict in judged.verdicts:
@@ -144,26 +146,26 @@ def _tell(wanted: _Wanted, judged: JudgedCase, not_compared: Iterable[str]) -> N
             say(f"  suspect: {finding.vote}")
         for title, text in finding.sides():
             say(f"  {title}:\n{_indented(text)}")
-    say(_conclusion(wanted, judged))
+    say(_conclusion(requested, judged))
 
 
 def _indented(text: str) -> str:
     return "\n".join(f"    {line}" for line in text.splitlines()[:20])
 
 
-def _conclusion(wanted: _Wanted, judged: JudgedCase) -> str:
-    known = {finding.fingerprint for finding in judged.findings}
-    if wanted.fingerprint in known:
-        return f"It still differs: finding {wanted.fingerprint}."
-    if known:
-        return "It differs" + (f", but not as finding {wanted.fingerprint}." if wanted.fingerprint else ".")
+def _conclusion(requested: _Replay, judged: JudgedCase) -> str:
+    fingerprints = {finding.fingerprint for finding in judged.findings}
+    if requested.fingerprint in fingerprints:
+        return f"It still differs: finding {requested.fingerprint}."
+    if fingerprints:
+        return "It differs" + (f", but not as finding {requested.fingerprint}." if requested.fingerprint else ".")
     return "It does not differ."
 
 
-def _json(wanted: _Wanted, judged: JudgedCase) -> dict[str, Any]:
+def _json(requested: _Replay, judged: JudgedCase) -> dict[str, Any]:
     return {
         "differs": bool(judged.findings),
-        "fingerprint": wanted.fingerprint,
+        "fingerprint": requested.fingerprint,
         "statements_judged": judged.statements,
         "findings": [
             {"fingerprint": each.fingerprint, "oracle": each.oracle, "arms": each.arms, "summary": each.summary}

@@ -1,8 +1,8 @@
 """A campaign from start to summary: open the arms, plant canaries, run the plan, summarize."""
 
 import time
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
 from datetime import date
 from functools import partial
@@ -31,14 +31,23 @@ from fuzz.report.terminal import Display, display
 from fuzz.servers import owners
 from fuzz.servers.arm import Arm, features_of, missing_features, newer_bases, open_arms
 from fuzz.sources.source import Source
-from fuzz.sources.workloads import workload_named
+from fuzz.sources.workloads import default_workloads, workload_named
 from oracles.model.oracle import all_oracles
 
 
-def conduct(directory: Path | None, plan: Plan, workers: int, console: Console, *, new_seed: bool = False) -> Summary:
+def run_campaign(
+    directory: Path | None,
+    plan: Plan,
+    workers: int,
+    console: Console,
+    *,
+    new_seed: bool = False,
+    while_open: Callable[[Sequence[Arm]], AbstractContextManager[object]] = nullcontext,
+) -> Summary:
     """Run the plan in a new campaign, or in the directory of a resumed one. Raises PgduelError.
 
     With `new_seed`, the plan gets a higher seed than all earlier campaigns on these builds, so its cases are new.
+    The context of `while_open` begins with running arms, and ends before they are deleted.
     """
     options = plan.arms
     limit = plan.limits.seconds
@@ -49,20 +58,30 @@ def conduct(directory: Path | None, plan: Plan, workers: int, console: Console, 
             if new_seed:
                 plan = replace(plan, seed=max(plan.seed, last_seed(facts) + 1))
             if directory is None:
+                plan = _completed(plan, specs[0].base.version, arms[0])
                 directory = new_campaign()
-                version = specs[0].base.version
-                expected = tuple(fault for fault in plan.known if fault.is_expected(version, date.today()))
-                plan = replace(plan, known=expected)
             with opened(directory) as store:
                 store.begin(plan, facts)
                 if store.arms != facts:
                     raise PgduelError(f"campaign {directory.name} ran other builds; start a new campaign for these")
                 for line in missing_features(specs, arms):
                     shown.say(line)
-                return replace(_conduct(store, plan, arms, workers, shown), newer_bases=newer_bases(specs))
+                with while_open(arms):
+                    summary = _run(store, plan, arms, workers, shown)
+                return replace(summary, newer_bases=newer_bases(specs))
 
 
-def _conduct(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Display) -> Summary:
+def _completed(plan: Plan, version: str, arm: Arm) -> Plan:
+    """Return the plan of a new campaign with the faults of this version, and the default workloads if it has none."""
+    plan = replace(plan, known=tuple(fault for fault in plan.known if fault.is_expected(version, date.today())))
+    if plan.generators:
+        return plan
+    with closing(SourceDatabase(arm, "default", plan.given)) as target:
+        generators, left_out = default_workloads(target)
+    return replace(plan, generators=generators, left_out=left_out)
+
+
+def _run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Display) -> Summary:
     with Executor(arms, "canaries") as executor:
         missed = ""
         try:
@@ -84,9 +103,10 @@ def _conduct(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown:
         findings=store.findings(),
         unreached=[branch for feature in features for branch in feature.expected if not counters.reach[branch]],
         not_compared=tuple(absences(all_oracles(), arms)),
-        complaints=complaints(counters),
+        complaints=complaints(counters, store.canaries),
         parts=parts,
         known=plan.known,
+        left_out=plan.left_out,
     )
 
 
@@ -102,7 +122,7 @@ def plant_canaries(store: Store, executor: Executor, arms: Sequence[Arm], shown:
     outcomes = []
     for outcome in plant_all(assignments(all_oracles(), arms), executor, arms):
         outcomes.append(outcome)
-        shown.progress(f"planting bugs to prove the oracles: {outcome.oracle}, {outcome.sabotage}")
+        shown.progress(f"planting bugs to prove the oracles: {outcome.oracle} ({outcome.fault})")
     store.record_canaries(counts(outcomes))
     require_caught(outcomes)
 
@@ -123,7 +143,7 @@ def run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Disp
     try:
         with interruptible() as interrupt, Pool(work, workers) as pool:
             shown.say(f"campaign {number}: {_who(arms)}, seed {plan.seed}")
-            for line in absences(all_oracles(), arms):
+            for line in (*_left_out(plan), *absences(all_oracles(), arms)):
                 shown.say(line)
             return Campaign(store, schedule, plan.limits, pool, environment).run(interrupt)
     except (PgduelError, KeyboardInterrupt):
@@ -131,6 +151,12 @@ def run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Disp
         raise
     finally:
         owners.clean_up()  # a worker that is killed during a reduction leaves its servers behind
+
+
+def _left_out(plan: Plan) -> Sequence[str]:
+    """Return a line about the sources that the plan leaves out, if any."""
+    reasons = ", ".join(f"{name} ({why})" for name, why in plan.left_out.items())
+    return [f"left out: {reasons}"] if reasons else []
 
 
 def _who(arms: Sequence[Arm]) -> str:

@@ -8,7 +8,7 @@ import typer
 from fuzz.campaign.plan import Plan
 from fuzz.cli import options
 from fuzz.cli.app import app, write_json
-from fuzz.cli.external_run import ExternalRun, external_run, told
+from fuzz.cli.external_run import ExternalRun, external_run, print_results
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import DEFAULT_FLAVOR
 from fuzz.sources.sqlancer.jar import class_path, fetch
@@ -48,15 +48,15 @@ def sqlancer(
     if given.sqlancer_jar is None:
         fetch()
     path = class_path(given.sqlancer_jar)
-    plan = Plan(seed, ("sqlancer",), minutes, None, stop_at_first=False, arms=arms, given=given)
+    plan = Plan(seed, {"sqlancer": 1}, minutes, None, stop_at_first=False, arms=arms, given=given)
     with external_run(plan) as external:
         external.counts = {"oracle": str(oracle), "seed": seed, "rounds": 0, "queries": 0, "reports": 0}
         while external.seconds:
             _round(external, path, str(oracle))
     write_json(json_file, external.to_json())
     counts = external.counts
-    told_of = f"SQLancer {oracle}, seed {seed}: {counts['queries']} queries, {counts['reports']} reports"
-    raise told(external, f"{told_of}, {external.confirmed} of them confirmed here")
+    headline = f"SQLancer {oracle}, seed {seed}: {counts['queries']} queries, {counts['reports']} reports"
+    raise print_results(external, f"{headline}, {external.confirmed} of them confirmed here")
 
 
 def _round(external: ExternalRun, path: str, oracle: str) -> None:

@@ -8,7 +8,7 @@ import typer
 from fuzz.campaign.plan import Plan
 from fuzz.cli import options
 from fuzz.cli.app import app, write_json
-from fuzz.cli.external_run import ExternalRun, external_run, told
+from fuzz.cli.external_run import ExternalRun, external_run, print_results
 from fuzz.engines.sqlsmith import Smith, cases, run
 from fuzz.generators.generator import Scale, small_scene
 from fuzz.servers.arm_options import ArmOptions
@@ -34,7 +34,7 @@ def sqlsmith(
     manifest: options.Manifest = None,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Run SQLsmith on the last arm, over scenes of the generators, for crashes and internal errors.
+    """Run SQLsmith on the last arm, over scenes of the generators, to find crashes and internal errors.
 
     The statements before a crash, and those that end in an internal error, run again on all arms. With `pgduel fuzz
     --generator sqlsmith`, all oracles judge SQLsmith's statements.
@@ -42,16 +42,16 @@ def sqlsmith(
     arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
     given = options.given()
     require_workload("sqlsmith", given)
-    plan = Plan(seed, ("sqlsmith",), minutes, None, stop_at_first=False, arms=arms, given=given)
+    plan = Plan(seed, {"sqlsmith": 1}, minutes, None, stop_at_first=False, arms=arms, given=given)
     with external_run(plan) as external:
         external.counts = {"seed": seed, "scenes": 0, "statements": 0, "crashes": 0, "internal_errors": 0}
         while external.seconds:
             _round(external)
     write_json(json_file, external.to_json())
     counts = external.counts
-    told_of = f"SQLsmith, seed {seed}: {counts['statements']} statements on {counts['scenes']} scenes"
+    headline = f"SQLsmith, seed {seed}: {counts['statements']} statements on {counts['scenes']} scenes"
     seen = f"{counts['crashes']} crashes, {counts['internal_errors']} internal errors"
-    raise told(external, f"{told_of}, {seen}, {external.confirmed} of them confirmed")
+    raise print_results(external, f"{headline}, {seen}, {external.confirmed} of them confirmed")
 
 
 def _round(external: ExternalRun) -> None:

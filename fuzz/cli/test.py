@@ -49,14 +49,14 @@ def run_tests(
         if part:
             raise typer.BadParameter("--part is for --all and --rest; others take it as `-e long -- --part N/M`")
         raise typer.Exit(_tox(context.args))
-    part, why = (part, "as asked") if part else part_of_commit()
+    part, why = (part, "as requested") if part else part_of_commit()
     environments = ["rest"] if rest else ["lint", "types", "quick", "rest"]
     at = context.args.index("--") if "--" in context.args else len(context.args)
     own, passed = context.args[:at], context.args[at + 1 :]
-    said = f"Of the long tests, this is part {part} ({why}). Again: ./pgduel test --rest --part {part}"
-    say(said)
+    line = f"Of the long tests, this is part {part} ({why}). Again: ./pgduel test --rest --part {part}"
+    say(line)
     status = _tox(["run", "-e", ",".join(environments), *own, "--", "--part", part, *passed])
-    say(said)
+    say(line)
     raise typer.Exit(status)
 
 

@@ -8,10 +8,10 @@ on the plan.
 import re
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from psycopg.conninfo import make_conninfo
 
 from fuzz.errors import CaseError, ServerError
 from fuzz.execution.modes import composed
-from fuzz.execution.serverlog import Entry, crash_of, deaths, split
+from fuzz.execution.serverlog import Entry, crash_of, deaths, located_errors, split
 from fuzz.output import visible_line
 from fuzz.servers import git
 from fuzz.servers.account import server_account
@@ -30,9 +30,11 @@ from fuzz.servers.modules import FAULT_INJECTOR, ensure_module
 from fuzz.servers.recovery import await_connections
 from fuzz.servers.settings import start_options
 from oracles.crash import crash_origin
+from oracles.internal_error import is_fault, origin_of
 from oracles.model.feature import Feature
-from oracles.model.finding import Finding, pairs_of
+from oracles.model.finding import Finding, as_all_do, pairs_of
 from oracles.model.mode import Mode, settings_of
+from oracles.model.observation import Message
 
 CORE: Final = "src/test/isolation"
 _PLACES: Final = (CORE, "contrib", "src/test/modules")
@@ -44,8 +46,9 @@ PERTURBED: Final = (
 )
 NAME: Final = "isolation"  # detector name in findings, like an oracle's
 # The fault injector's action -> whether it is detected only by comparison with another arm.
-SABOTAGES: Final = {"drop_row": True, "segv": False}
+FAULTS: Final = {"drop_row": True, "segv": False, "change_sqlstate": False}
 REPEATED: Final = 4  # times that both arms repeat a spec with different outputs
+_LOGGED: Final = {"log_error_verbosity": "verbose"}
 _STEP_SECONDS: Final = "60"  # seconds after which the tester cancels a step that hangs
 _SECONDS: Final = 900
 _DEATH_SECONDS: Final = 10.0
@@ -78,10 +81,11 @@ class Spec:
 
 @dataclass(frozen=True, slots=True)
 class SpecResult:
-    """The tester's output with sorted rows, and the report of a crash, if any."""
+    """The tester's output with sorted rows, the report of a crash, if any, and internal errors by origin."""
 
     output: str
     crash: str = ""
+    errors: Mapping[str, Message] = field(default_factory=dict)
 
 
 def specs_of(tree: str) -> tuple[Spec, ...]:
@@ -117,9 +121,9 @@ def read_spec(path: Path) -> Spec:
     return Spec(path.stem, text, modes)
 
 
-def reproducer(spec: Spec, said: Sequence[str]) -> str:
+def reproducer(spec: Spec, about: Sequence[str]) -> str:
     """Return the text of a spec, with comments about the difference and its settings."""
-    comments = [*said, "", *(f"settings: {name} = {value}" for name, value in settings_of(spec.settings).items())]
+    comments = [*about, "", *(f"settings: {name} = {value}" for name, value in settings_of(spec.settings).items())]
     without = _MODES.sub("", spec.text).lstrip("\n") if _MODES.search(spec.text) else spec.text
     head = [f"# pgduel: modes {spec.modes}", *(f"#   {visible_line(line)}".rstrip() for line in comments)]
     return "\n".join([*head, "", without])
@@ -133,7 +137,7 @@ class Judged:
     unstable: int = 0
 
 
-# Sabotages act on the step `read`.
+# Sabotages act on the steps `read` and `divide`.
 CANARY: Final = Spec(
     "canary",
     """\
@@ -145,10 +149,11 @@ step begin { BEGIN ISOLATION LEVEL REPEATABLE READ; }
 step count { SELECT count(*) FROM flock; }
 step read { SELECT n, name FROM canary; }
 step commit { COMMIT; }
+step divide { SELECT 1 / (n - 2) FROM canary; }
 session writer
 step rename { UPDATE flock SET name = 'other bird'; }
 step remove { DELETE FROM flock WHERE n = 1; }
-permutation begin count rename read remove commit
+permutation begin count rename read remove commit divide
 """,
 )
 
@@ -156,16 +161,16 @@ permutation begin count rename read remove commit
 class Tester:
     """A runner of specs on an arm. Each spec gets a new database."""
 
-    def __init__(self, arm: Arm, sabotage: str = "") -> None:
-        """Locate the tester. All sessions run under `sabotage`, an action of the fault injector, if given.
+    def __init__(self, arm: Arm, fault: str = "") -> None:
+        """Locate the tester. All sessions run under `fault`, an action of the fault injector, if given.
 
         Raises ServerError if the build has no tester, BuildError.
         """
         self.arm = arm
-        self._sabotage = {}
-        if sabotage:
+        self._fault = {}
+        if fault:
             ensure_module(arm.build, FAULT_INJECTOR)
-            self._sabotage = {"session_preload_libraries": FAULT_INJECTOR, f"{FAULT_INJECTOR}.action": sabotage}
+            self._fault = {"session_preload_libraries": FAULT_INJECTOR, f"{FAULT_INJECTOR}.action": fault}
         found = sorted((arm.build.prefix / "lib").glob("**/isolationtester"))
         if not found:
             raise ServerError(f"build {arm.build.key} has no isolationtester: have it built again (build --prune)")
@@ -192,7 +197,8 @@ class Tester:
         if _LOST in output and _FATAL not in output:
             entries = self._after_death(offset)
         crashes = [crash_of(pid, entries, self.arm.build.bindir / "postgres") for pid in deaths(entries).lines]
-        return SpecResult(normalised(output), "\n".join(filter(None, crashes)))
+        errors = {origin_of(error): error for error in located_errors(entries) if is_fault(error)}
+        return SpecResult(normalised(output), "\n".join(filter(None, crashes)), errors)
 
     def _after_death(self, offset: int) -> list[Entry]:
         """Return the log after the postmaster has logged a death, which happens shortly after the session is lost."""
@@ -218,7 +224,7 @@ class Tester:
             port=self.arm.cluster.port,
             user="postgres",
             dbname=DATABASE,
-            options=start_options(settings | self._sabotage),
+            options=start_options(settings | _LOGGED | self._fault),
         )
         variables = {"PG_TEST_TIMEOUT_DEFAULT": _STEP_SECONDS} | self.arm.build.library_path
         try:
@@ -263,8 +269,9 @@ def judge(spec: Spec, testers: Sequence[Tester], pool: Executor) -> Judged:
     crashes = {name: result.crash for name, result in zip(names, seen[0], strict=True) if result.crash}
     if crashes:
         return Judged(tuple(_crash(pair, crashes[pair[1]]) for pair in pairs_of(names, crashes)))
+    errors = tuple(_internal_errors(names, seen[0]))
     if len({result.output for result in seen[0]}) == 1:
-        return Judged()
+        return Judged(errors)
     seen += [list(pool.map(lambda tester: tester.execute(spec), testers)) for _ in range(REPEATED)]
     reference, *others = ([result.output for result in of_arm] for of_arm in zip(*seen, strict=True))
     findings = [
@@ -273,12 +280,24 @@ def judge(spec: Spec, testers: Sequence[Tester], pool: Executor) -> Judged:
         if is_reproducible(reference, suspect)
     ]
     differing = sum(suspect != reference for suspect in others)
-    return Judged(tuple(findings), differing - len(findings))
+    return Judged((*errors, *findings), differing - len(findings))
 
 
 def _difference(spec: Spec, arms: tuple[str, str], expected: str, actual: str) -> Finding:
     summary = f"{arms[1]} prints another result of {spec.name} than {arms[0]}"
     return Finding(NAME, arms, spec.name, None, summary, expected, actual)
+
+
+def _internal_errors(names: Sequence[str], results: Sequence[SpecResult]) -> Iterator[Finding]:
+    """Yield a finding for each origin of internal errors and each suspect."""
+    raised = {name: result.errors for name, result in zip(names, results, strict=True)}
+    for origin in dict.fromkeys(origin for errors in raised.values() for origin in errors):
+        examples = {name: errors[origin] for name, errors in raised.items() if origin in errors}
+        for pair in pairs_of(names, examples):
+            error = examples[pair[1]]
+            summary = f"{pair[1]} raises an internal error: {origin}{as_all_do(pair)}"
+            actual = f"{error.severity}: {error.sqlstate}: {error.text}"
+            yield Finding(NAME, pair, origin, None, summary, "no error of SQLSTATE class XX", actual)
 
 
 def _crash(pair: tuple[str, str], crash: str) -> Finding:

@@ -66,10 +66,10 @@ class Ran:
 def run(smith: Smith, cluster: Cluster, database: str, seconds: float, options: str = "") -> Ran:
     """Run SQLsmith until it ends or for `seconds`. Raises CaseError if it executes no statement."""
     offset = cluster.log_size()
-    said = execute(smith, cluster, database, seconds, f"{_LOGGED} {options}".strip())
+    output = execute(smith, cluster, database, seconds, f"{_LOGGED} {options}".strip())
     found = ran(split(cluster.log_since(offset)))
     if not found.statements:
-        raise CaseError(f"SQLsmith does not run: {last_line(said, 'it says nothing')}")
+        raise CaseError(f"SQLsmith does not run: {last_line(output, 'no output')}")
     return found
 
 
@@ -79,15 +79,15 @@ def execute(smith: Smith, cluster: Cluster, database: str, seconds: float, optio
         smith.command(cluster, database, options), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     try:
-        _, said = process.communicate(timeout=seconds)
+        _, output = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         process.kill()
-        _, said = process.communicate()
+        _, output = process.communicate()
     except BaseException:
         process.kill()
         process.communicate()
         raise
-    return said
+    return output
 
 
 def ran(entries: Sequence[Entry]) -> Ran:
@@ -113,9 +113,9 @@ def _unindented(text: str) -> str:
 def cases(scene: Sequence[Step], sent: Sequence[str]) -> Iterator[Case]:
     """Yield cases with the last 1, 10 and 300 statements of a process."""
     steps = [_step(sql.strip().rstrip(";")) for sql in sent]
-    asked = [step for step in steps if step is not None]
-    for count in dict.fromkeys(min(count, len(asked)) for count in _KEPT if asked):
-        yield Case("sqlsmith", tuple(scene), tuple(asked[-count:]))
+    kept = [step for step in steps if step is not None]
+    for count in dict.fromkeys(min(count, len(kept)) for count in _KEPT if kept):
+        yield Case("sqlsmith", tuple(scene), tuple(kept[-count:]))
 
 
 def _step(sql: str) -> Step | None:

@@ -15,7 +15,7 @@ from fuzz.execution.exchanges import Exchange
 from fuzz.execution.hanging import hang_report
 from fuzz.execution.observing import Reader
 from fuzz.execution.serverlog import Entry, about, crash_of, deaths, remote
-from fuzz.execution.session import frames_of, lacking, startup_parameters
+from fuzz.execution.session import Frames, frames_of, lacking, reading_back, startup_parameters
 from fuzz.execution.wire import Reply, Wire
 from fuzz.execution.worker_database import WorkerDatabase
 from fuzz.servers.processes import cpu_seconds_of
@@ -37,7 +37,7 @@ _EXIT_CPU = 2.0
 
 
 class Lost(Exception):
-    """Raised if the session is lost or had to be ended. What was observed before remains valid."""
+    """Raised if the session is lost or had to be ended. Earlier observations remain valid."""
 
 
 class CaseRun:
@@ -98,27 +98,39 @@ class CaseRun:
 
     def _perform(self, session: Wire) -> Exchange[None]:
         """Run all repetitions. Each overwrites the observations of the previous one, except for its resources."""
-        case = b"".join(frames.data for frames in self._frames)
-        count = sum(frames.replies for frames in self._frames)
         for _ in range(self._run.repeats):
             self._seen = replace(self._seen, steps=())
             # Roles exist if an earlier run was cut off.
             session.send(self._drop_roles + _CREATE, 1 + bool(self._drop_roles))
             self._before = session.expected  # replies before those of the case
-            session.send(case, count)
-            yield from self._await_replies(session, in_case=True)
+            yield from self._converse(session)
             replies = session.take_replies()
             self._require(replies[self._before - 1], "make a case's schema")
             self._steps = replies[self._before :]
             yield from self._tidy_up(session, replies[-1].status)
             yield from self._inspect_session(session)
 
+    def _converse(self, session: Wire) -> Exchange[None]:
+        """Send all steps at once, or up to a query whose rows are to be sent back, and await the replies."""
+        batch: list[Frames] = []
+        for frames in self._frames:
+            batch.append(frames)
+            if frames.read_back is not None:
+                yield from self._send(session, batch)
+                session.send(reading_back(session.replies[-1], frames.read_back), 1)
+                batch = []
+        yield from self._send(session, batch)
+
+    def _send(self, session: Wire, batch: Sequence[Frames]) -> Exchange[None]:
+        session.send(b"".join(frames.data for frames in batch), sum(frames.replies for frames in batch))
+        yield from self._await_replies(session, in_case=True)
+
     def _await_replies(self, session: Wire, *, in_case: bool = False) -> Exchange[None]:
         """Wait for all replies. Raises Lost if the session is lost; if `in_case`, keeps the case's replies so far."""
         yield session
         if not session.settled:
             self._silent = True
-            if self._run.patience:
+            if self._run.timeout_factor:
                 self._seen = replace(self._seen, hang=(yield from hang_report(self._worker_db, session.pid)))
             yield from self._end(session)
         if session.lost:
@@ -147,14 +159,14 @@ class CaseRun:
         session.send(rollback + messages.query(residue.TIDY) + messages.query(residue.LEFT_INSIDE), 2 + bool(rollback))
         yield from self._await_replies(session)
         answer = session.take_replies()[-1]
-        self._require(answer, "tell what a session holds")
+        self._require(answer, "list what a session holds")
         inside = residue.pairs(answer)
         left = yield from residue.residue(self._worker_db, session.pid, inside)
         self._seen = replace(self._seen, residue=left)
 
     def _inspect_session(self, session: Wire) -> Exchange[None]:
         """Query the session's state in one batch, remove the objects of the case, and record the results."""
-        asked = {
+        queries = {
             "counters": messages.query(residue.COUNTERS) if self._run.explain else b"",
             "digests": messages.query(residue.DIGESTS),
             "types": self._types_query(),
@@ -162,10 +174,10 @@ class CaseRun:
             "clear": _CLEAR,
             "contexts": messages.query(residue.CONTEXTS) if self._run.repeats > 1 else b"",
         }
-        asked = {name: frames for name, frames in asked.items() if frames}
-        session.send(b"".join(asked.values()), len(asked))
+        queries = {name: frames for name, frames in queries.items() if frames}
+        session.send(b"".join(queries.values()), len(queries))
         yield from self._await_replies(session)
-        answers = dict(zip(asked, session.take_replies(), strict=True))
+        answers = dict(zip(queries, session.take_replies(), strict=True))
         failed = any(_complaint(answers[name]) for name in ("roles", "clear") if name in answers)
         # clear() returns whether objects remain elsewhere.
         self._cleared = not failed and residue.table(answers["clear"]) == [["f"]]
@@ -173,7 +185,7 @@ class CaseRun:
             self._require(answers["types"], "name types")
             self._reader.type_names = {int(oid): name for oid, name in residue.pairs(answers["types"])}
         if "contexts" in answers:
-            self._require(answers["contexts"], "tell its memory contexts")
+            self._require(answers["contexts"], "list its memory contexts")
             held = residue.resources(session.pid, answers["contexts"])
             self._seen = replace(self._seen, resources=(*self._seen.resources, held))
         self._seen = replace(

@@ -67,7 +67,7 @@ class Executor:
 
     def _silence(self, run: Run) -> float:
         """Return the seconds of silence after which a run is ended."""
-        return time_limit(run, self._timeout_ms) + (0 if run.patience else _GRACE_SECONDS)
+        return time_limit(run, self._timeout_ms) + (0 if run.timeout_factor else _GRACE_SECONDS)
 
     def _execute_all(
         self, worker_db: WorkerDatabase, case: Case, runs: Sequence[Run]

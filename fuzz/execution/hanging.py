@@ -32,11 +32,11 @@ def _stack(pid: int) -> Iterator[str]:
         return
     command = [gdb, "--batch", "--nx", "-p", str(pid), "-ex", "bt"]
     try:
-        said = subprocess.run(
+        output = subprocess.run(
             command, capture_output=True, text=True, timeout=_SECONDS, stdin=subprocess.DEVNULL
         ).stdout
     except subprocess.TimeoutExpired:
         yield "  gdb did not end"
         return
-    frames = [line for line in said.splitlines() if line.startswith("#")]
+    frames = [line for line in output.splitlines() if line.startswith("#")]
     yield from (f"  {frame}" for frame in frames[:_FRAMES])

@@ -35,13 +35,13 @@ def absences(oracles: Sequence[Oracle], arms: Sequence[Arm]) -> Iterator[str]:
     """Yield a line with the reason for each arm that an oracle does not judge."""
     if len(arms) == 1:
         idle = ", ".join(oracle.name for oracle in oracles if oracle.needs_another_arm)
-        yield f"{idle}: not asked, there is no other arm to hold {arms[0].name} against"
+        yield f"{idle}: not used, because there is no arm to compare {arms[0].name} with"
         return
     for oracle in oracles:
         judged = _judged(oracle, arms)
         for arm in arms:
             if arm not in judged:
-                yield f"{oracle.name}: not compared, plans of {arm.name} may be others than those of {arms[0].name}"
+                yield f"{oracle.name}: not used, because plans of {arm.name} may differ from those of {arms[0].name}"
 
 
 def _judged(oracle: Oracle, arms: Sequence[Arm]) -> list[Arm]:
@@ -150,6 +150,6 @@ def _unobserved(
         if isinstance(given, More):
             missing = [run for run in given.runs if run not in observations]
             if not missing:
-                raise ValueError(f"oracle {assignment.oracle.name} asks for runs that it was given")
+                raise ValueError(f"oracle {assignment.oracle.name} requests runs that it already has")
             wanted |= dict.fromkeys(missing)
     return list(wanted)

@@ -1,16 +1,31 @@
 """Messages of PostgreSQL's frontend/backend protocol, version 3, as far as pgduel sends or reads them.
 
-All parameters and results are in text format.
+Parameters and results are in text format, unless a function is given another one.
 """
 
+import re
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import IntEnum
 from typing import Final
 
-from oracles.model.observation import Message
+from oracles.model.observation import Message, ResultColumn
 
 PROTOCOL_VERSION: Final = 196608
 COPY_CHUNK_BYTES: Final = 1 << 16
+
+# Fields of errors and notices about objects and positions, by code.
+_NAMED_FIELDS: Final = {
+    "s": "schema",
+    "t": "table",
+    "c": "column",
+    "d": "data type",
+    "n": "constraint",
+    "P": "position",
+    "p": "internal position",
+    "q": "internal query",
+}
+_TEMPORARY_SCHEMA: Final = re.compile(r"\b(pg_(?:toast_)?temp)_\d+\b")
 
 # after the column's name: table, attribute, type, type length, modifier, format
 _FIELD = struct.Struct(">IhIhih")
@@ -45,18 +60,40 @@ def query(sql: str) -> bytes:
     return _message(b"Q", _text(sql))
 
 
-def parse(name: str, sql: str) -> bytes:
-    """Return a Parse message for a prepared statement; "" is the unnamed statement."""
-    return _message(b"P", _text(name) + _text(sql) + b"\0\0")
+class Format(IntEnum):
+    """Formats of values."""
+
+    TEXT = 0
+    BINARY = 1
 
 
-def bind(statement: str, params: Iterable[str | None] = ()) -> bytes:
-    """Return a Bind message for the unnamed portal, with parameters and results in text format."""
+def parse(name: str, sql: str, types: Sequence[int] = ()) -> bytes:
+    """Return a Parse message for a prepared statement; "" is the unnamed statement. `types` are OIDs of parameters."""
+    oids = b"".join(oid.to_bytes(4, "big") for oid in types)
+    return _message(b"P", _text(name) + _text(sql) + len(types).to_bytes(2, "big") + oids)
+
+
+def bind(statement: str, params: Iterable[str | None] = (), results: Format = Format.TEXT) -> bytes:
+    """Return a Bind message for the unnamed portal, with parameters in text format."""
     values = [None if value is None else value.encode("utf-8", "surrogateescape") for value in params]
     encoded = b"".join(
         b"\xff\xff\xff\xff" if value is None else len(value).to_bytes(4, "big") + value for value in values
     )
-    return _message(b"B", b"\0" + _text(statement) + b"\0\0" + len(values).to_bytes(2, "big") + encoded + b"\0\0")
+    payload = b"\0" + _text(statement) + b"\0\0" + len(values).to_bytes(2, "big") + encoded
+    return _message(b"B", payload + _formats(results))
+
+
+def bind_row(row: bytes, format_: Format) -> bytes:
+    """Return a Bind message of the unnamed statement for the unnamed portal, with a DataRow's values as parameters.
+
+    A DataRow encodes its values as Bind does. Results are in text format.
+    """
+    return _message(b"B", b"\0\0" + _formats(format_) + row + _formats(Format.TEXT))
+
+
+def _formats(format_: Format) -> bytes:
+    """Return the format of all parameters or results."""
+    return b"\0\1" + format_.to_bytes(2, "big")
 
 
 def execute(max_rows: int = 0) -> bytes:
@@ -86,24 +123,31 @@ def parse_fields(payload: bytes) -> dict[str, str]:
 
 
 def message_of(payload: bytes) -> Message:
-    """Return an error or notice with detail, hint and context.
+    """Return an error or notice with detail, hint, context and fields.
 
-    The context line "parallel worker" is removed, because timing decides which process raises an error.
+    The context line "parallel worker" is removed, because timing decides which process raises an error. The schema of
+    temporary tables loses its number, because that is the session's.
     """
     fields = parse_fields(payload)
     context = [line for line in fields.get("W", "").split("\n") if line and line != "parallel worker"]
     parts = [fields.get("M", "")]
     parts += [f"{label}: {fields[code]}" for code, label in (("D", "DETAIL"), ("H", "HINT")) if code in fields]
     parts += [f"CONTEXT: {line}" for line in context]
-    return Message(fields.get("V", fields.get("S", "")), fields.get("C", ""), "\n".join(parts), fields.get("R", ""))
+    severity = fields.get("V", fields.get("S", ""))
+    named = (
+        (name, _TEMPORARY_SCHEMA.sub(r"\1", fields[code])) for code, name in _NAMED_FIELDS.items() if code in fields
+    )
+    return Message(severity, fields.get("C", ""), "\n".join(parts), fields.get("R", ""), tuple(named))
 
 
-def columns_of(payload: bytes) -> Iterator[tuple[str, int]]:
-    """Yield the name and type OID of each column of a RowDescription."""
+def columns_of(payload: bytes) -> Iterator[ResultColumn]:
+    """Yield the columns of a RowDescription. Types are OIDs."""
     position = 2
     for _ in range(int.from_bytes(payload[:2], "big")):
         end = payload.index(b"\0", position)
-        yield payload[position:end].decode("utf-8", "replace"), _FIELD.unpack_from(payload, end + 1)[2]
+        _, attribute, oid, length, modifier, binary = _FIELD.unpack_from(payload, end + 1)
+        name = payload[position:end].decode("utf-8", "replace")
+        yield ResultColumn(name, str(oid), length, modifier, attribute, bool(binary))
         position = end + 1 + _FIELD.size
 
 

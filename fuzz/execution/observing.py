@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any, Final
 
 from fuzz.execution import messages
-from fuzz.execution.cpu_times import cpu_time
+from fuzz.execution.costs import costs_in
 from fuzz.execution.session import Frames
 from fuzz.execution.wire import Reply
 from oracles.explain.nodes import EXECUTOR_CPU, planning_time
 from oracles.model.case import Case, Kind, Step
-from oracles.model.observation import Column, Message, Observation, Outcome, Run
+from oracles.model.observation import Message, Observation, Outcome, ResultColumn, Run
 
 FIRST_USER_OID: Final = 16384
 QUERY_CANCELED: Final = "57014"
@@ -31,26 +31,27 @@ class Reader:
         self.type_names: dict[int, str] = {}
         self._steps = tuple(zip(case.all_steps, frames, strict=True))
         self._explains = run.explain or run.plannings > 0
-        self._columns: dict[bytes, tuple[tuple[str, int], ...]] = {}
+        self._columns: dict[bytes, tuple[ResultColumn, ...]] = {}
 
     def unknown_types(self, replies: Iterable[Reply]) -> list[int]:
         """Return the OIDs of user-defined types in these replies, sorted."""
         descriptions = {data for reply in replies for kind, data in reply.others if kind == messages.ROW_DESCRIPTION}
-        oids = {oid for payload in descriptions for _, oid in self._raw_columns(payload)}
+        oids = {int(column.type) for payload in descriptions for column in self._raw_columns(payload)}
         return sorted(oid for oid in oids if oid >= FIRST_USER_OID)
 
-    def _raw_columns(self, payload: bytes) -> tuple[tuple[str, int], ...]:
+    def _raw_columns(self, payload: bytes) -> tuple[ResultColumn, ...]:
         found = self._columns.get(payload)
         if found is None:
             found = self._columns[payload] = tuple(messages.columns_of(payload))
         return found
 
-    def _described(self, payload: bytes) -> tuple[Column, ...]:
+    def _described(self, payload: bytes) -> tuple[ResultColumn, ...]:
         """Return the columns of a RowDescription. A type dropped before its lookup has the name `dropped`."""
-        return tuple(
-            Column(name, str(oid) if oid < FIRST_USER_OID else self.type_names.get(oid, "dropped"))
-            for name, oid in self._raw_columns(payload)
-        )
+        return tuple(map(self._named, self._raw_columns(payload)))
+
+    def _named(self, column: ResultColumn) -> ResultColumn:
+        oid = int(column.type)
+        return column if oid < FIRST_USER_OID else replace(column, type=self.type_names.get(oid, "dropped"))
 
     def observations(
         self, replies: Sequence[Reply], partial: Reply | None = None, cut: Outcome = Outcome.LOST
@@ -62,10 +63,11 @@ class Reader:
         observations = []
         position = 0
         for step, frames in self._steps:
-            mine = replies[position : position + frames.replies]
-            position += frames.replies
-            if len(mine) == frames.replies:
-                observations.append(self._finished(step, mine))
+            count = frames.replies + (frames.read_back is not None)
+            mine = replies[position : position + count]
+            position += count
+            if len(mine) == count:
+                observations.append(self._finished(step, mine, frames))
             elif partial is not None:
                 observations.append(replace(self._unfinished([*mine, partial]), outcome=cut))
                 partial = None
@@ -73,7 +75,10 @@ class Reader:
                 observations.append(Observation(Outcome.SKIPPED))
         return tuple(observations)
 
-    def _finished(self, step: Step, replies: Sequence[Reply]) -> Observation:
+    def _finished(self, step: Step, replies: Sequence[Reply], frames: Frames) -> Observation:
+        if frames.read_back is not None:
+            first, second = (self._merge([reply]) for reply in replies)
+            return replace(first, read_back=second, transaction=second.transaction)
         merged = self._merge(replies)
         if self._explains and step.kind is Kind.QUERY and merged.outcome is Outcome.OK:
             return replace(merged, tags=(), columns=(), rows=(), plan=_plan_of(replies))
@@ -87,16 +92,20 @@ class Reader:
 
     def _message(self, payload: bytes) -> Message:
         message = messages.message_of(payload)
-        text = message.text
+        text = self._without_directories(message.text)
+        fields = tuple((name, self._without_directories(value)) for name, value in message.fields)
+        return replace(message, text=text, fields=fields)
+
+    def _without_directories(self, text: str) -> str:
         for path, what in self._directories.items():
             text = text.replace(path, what)
-        return message if text is message.text else replace(message, text=text)
+        return text
 
     def _merge(self, replies: Sequence[Reply]) -> Observation:
         rows: list[bytes] = []
         tags: list[str] = []
         said = []
-        columns: tuple[Column, ...] = ()
+        columns: tuple[ResultColumn, ...] = ()
         outcome, sqlstate = Outcome.OK, ""
         for reply in replies:
             rows += reply.rows
@@ -132,12 +141,12 @@ def _plan_of(replies: Iterable[Reply]) -> Mapping[str, Any] | None:
 
 
 def _explained(reply: Reply) -> Iterator[Mapping[str, Any]]:
-    """Yield the plan of each row (an array of one element), with the CPU times that the server reported last."""
+    """Yield the plan of each row (an array of one element), with the costs that the server reported last."""
     texts = (messages.message_of(payload).text for kind, payload in reply.others if kind == messages.NOTICE_RESPONSE)
-    times = dict(found for text in texts if (found := cpu_time(text)))
+    costs = {name: cost for text in texts for name, cost in costs_in(text).items()}
     for row in reply.rows:
         for value in filter(None, messages.values_of(row)[:1]):
-            yield json.loads(value)[0] | times
+            yield json.loads(value)[0] | costs
 
 
 def _cpu(plan: Mapping[str, Any]) -> float:

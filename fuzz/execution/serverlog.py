@@ -10,19 +10,22 @@ contains the process number of the backend that opened them.
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fuzz.generators.loopback import LED_BY
 from fuzz.servers.account import server_account
-from oracles.model.observation import Remote
+from oracles.model.observation import Message, Remote
 
 _PREFIX = re.compile(rf"^(\d+)\|(?:{LED_BY}(\d+)\b)?[^|]*\|(.*)$", re.DOTALL)
 _PROBE = re.compile(r"^pgduel_probe: signal \d+ in process (\d+) led by (\d+)")
 _NAMES_PROCESS = (_PROBE, re.compile(r"^TRAP: .*PID: (\d+)"), re.compile(r"^==(\d+)=="))
 _DIED = re.compile(r"\(PID (\d+)\) (?:was terminated by signal|exited with exit code (?![01]$))")
 _REPORT = re.compile(r"^(TRAP: |pgduel_probe: signal|==\d+==ERROR: |PANIC:  )|: runtime error: ")
+# With log_error_verbosity=verbose; LOCATION is an entry of its own.
+_ERROR = re.compile(r"(ERROR|FATAL|PANIC):  ([0-9A-Z]{5}): (.*)", re.DOTALL)
+_LOCATION = re.compile(r"LOCATION:  (\w+),")
 _FRAME = re.compile(r"^(?P<file>.*)\(\+(?P<address>0x[0-9a-f]+)\) ?\[0x[0-9a-f]+\]$")
 
 
@@ -97,6 +100,16 @@ def deaths(entries: Iterable[Entry]) -> Deaths:
     return Deaths(lines, leaders)
 
 
+def located_errors(entries: Iterable[Entry]) -> Iterator[Message]:
+    """Yield the errors of sessions that log with log_error_verbosity=verbose, which names the C function."""
+    latest: dict[int, Message] = {}
+    for entry in entries:
+        if raised := _ERROR.match(entry.text):
+            latest[entry.pid] = Message(raised[1], raised[2], raised[3])
+        elif (located := _LOCATION.match(entry.text)) and entry.pid in latest:
+            yield replace(latest.pop(entry.pid), routine=located[1])
+
+
 def about(pid: int, entries: Iterable[Entry]) -> tuple[str, ...]:
     """Return the messages of a backend and its parallel workers, and raw lines of unknown processes."""
     listed = list(entries)
@@ -110,16 +123,16 @@ def _is_about(pid: int, entry: Entry, leaders: Mapping[int, int]) -> bool:
 
 def remote(pid: int, entries: Iterable[Entry]) -> tuple[Remote, ...]:
     """Return the messages of sessions that a backend opened through foreign servers, directly or indirectly."""
-    said: list[Remote] = []
+    remote: list[Remote] = []
     numbers: dict[int, int] = {}
     listed = list(entries)
     led, leaders = _led(pid, listed), deaths(listed).leaders
     before = 0
     for entry in listed:
         if entry.pid in led:
-            said.append(Remote(numbers.setdefault(entry.pid, len(numbers) + 1), before, entry.text))
+            remote.append(Remote(numbers.setdefault(entry.pid, len(numbers) + 1), before, entry.text))
         before += _is_about(pid, entry, leaders)
-    return tuple(said)
+    return tuple(remote)
 
 
 def _led(pid: int, entries: Iterable[Entry]) -> set[int]:

@@ -6,14 +6,19 @@ transaction by itself. So a query may run inside a transaction block of the case
 CURSOR sends DECLARE and FETCHes in one Query message. Outside a block, these statements are one implicit transaction.
 The whole result is fetched in two portions, with a MOVE 0 between them. A real MOVE would skip rows. Without a total
 order, the arms might skip different ones.
+
+BINARY and TEXT send each row back as parameters of `SELECT $1, $2 ...`, with the types of its columns. So the server
+reads what it wrote, in the same session and under the same settings.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
-from fuzz.execution import cpu_times, messages
+from fuzz.execution import costs, messages
+from fuzz.execution.wire import Reply
 from oracles.model.case import Case, Kind, Step
 from oracles.model.mode import Protocol, protocol_of, settings_of
 from oracles.model.observation import CaseObservation, Observation, Outcome, Run
@@ -32,10 +37,14 @@ _RUN_PORTAL_FIRST = messages.DESCRIBE_PORTAL + messages.execute(CURSOR_FIRST_ROW
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Messages, and the number of ReadyForQuery messages in the reply."""
+    """Messages, and the number of ReadyForQuery messages in the reply.
+
+    With `read_back`, a second reply follows, to the rows of the first as parameters in this format.
+    """
 
     data: bytes
     replies: int = 1
+    read_back: messages.Format | None = None
 
 
 def lacking(run: Run, known: AbstractSet[str]) -> tuple[str, ...]:
@@ -61,7 +70,7 @@ def skipped_run(case: Case, run: Run, known: AbstractSet[str]) -> CaseObservatio
 def time_limit(run: Run, statement_timeout_ms: int) -> float:
     """Return the seconds that one step of a run may take: statement_timeout, or the client's multiple of it."""
     own = settings_of(run.modes).get("statement_timeout", f"{statement_timeout_ms}ms")
-    return int(own.removesuffix("ms")) / 1000 * max(run.patience, 1)
+    return int(own.removesuffix("ms")) / 1000 * max(run.timeout_factor, 1)
 
 
 def startup_parameters(
@@ -76,16 +85,16 @@ def startup_parameters(
         "search_path": SEARCH_PATH,
         "statement_timeout": str(statement_timeout_ms),
     } | {name: value for name, value in settings_of(run.modes).items() if name not in without}
-    if run.patience:
+    if run.timeout_factor:
         parameters["statement_timeout"] = "0"
     if run.explain:
-        parameters |= {"pgduel_probe.reach": "on", **cpu_times.OF_EXECUTION}
+        parameters |= {"pgduel_probe.reach": "on", **costs.OF_EXECUTION}
     if run.plannings:
-        parameters |= cpu_times.OF_PLANNING
-    if run.sabotage:
+        parameters |= costs.OF_PLANNING
+    if run.fault:
         parameters |= {
             "session_preload_libraries": "pgduel_faults",
-            "pgduel_faults.action": run.sabotage,
+            "pgduel_faults.action": run.fault,
         }
     return parameters
 
@@ -126,6 +135,23 @@ def _simple(step: Step) -> Frames:
 
 def _extended(step: Step, sql: str = "", run_portal: bytes = _RUN_PORTAL) -> Frames:
     return Frames(messages.parse("", sql or step.sql) + messages.bind("", step.params) + run_portal + messages.SYNC)
+
+
+def _returning(step: Step, results: messages.Format) -> Frames:
+    """Return the messages of a query whose rows are to be read back."""
+    bound = messages.parse("", step.sql) + messages.bind("", step.params, results)
+    return Frames(bound + _RUN_PORTAL + messages.SYNC, read_back=results)
+
+
+def reading_back(reply: Reply, sent: messages.Format) -> bytes:
+    """Return messages that send the rows of a reply back; only Sync if the query failed."""
+    payloads = dict(reply.others)
+    if messages.ERROR_RESPONSE in payloads or messages.ROW_DESCRIPTION not in payloads:
+        return messages.SYNC
+    types = [int(column.type) for column in messages.columns_of(payloads[messages.ROW_DESCRIPTION])]
+    select = "SELECT " + ", ".join(f"${number}" for number in range(1, len(types) + 1))
+    bound = b"".join(messages.bind_row(row, sent) + messages.execute() for row in reply.rows)
+    return messages.parse("", select, types) + bound + messages.SYNC
 
 
 def _prepared(step: Step) -> Frames:
@@ -192,6 +218,8 @@ _PLAIN: Mapping[Protocol, Callable[[Step], Frames]] = {
     Protocol.PREPARED: _prepared,
     Protocol.CURSOR: _cursor,
     Protocol.CLOSED_EARLY: _closed_early,
+    Protocol.BINARY: partial(_returning, results=messages.Format.BINARY),
+    Protocol.TEXT: partial(_returning, results=messages.Format.TEXT),
 }
 _EXPLAINED: Mapping[Protocol, Callable[[Step, str], Frames]] = {
     Protocol.SIMPLE: _explain,
@@ -199,4 +227,6 @@ _EXPLAINED: Mapping[Protocol, Callable[[Step, str], Frames]] = {
     Protocol.PREPARED: _explain_prepared,
     Protocol.CURSOR: _explain_cursor,
     Protocol.CLOSED_EARLY: _explain,
+    Protocol.BINARY: _explain,
+    Protocol.TEXT: _explain,
 }

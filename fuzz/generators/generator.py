@@ -34,10 +34,13 @@ class Generator(ABC):
     """A generator of cases. It draws only from the given `rng`, so a seed or Hypothesis can drive it."""
 
     name: ClassVar[str]
-    # Suitable modes: names from fuzz/execution/modes.py, or compositions of them (joined by +).
+    # Suitable modes: names from fuzz/execution/modes, or compositions of them (joined by +).
     modes: ClassVar[tuple[str, ...]]
     scene_weight: ClassVar[int] = 0  # share of its scenes among those that sources use; 0: none
     query_weight: ClassVar[int] = 0  # share of its queries among those that the source `qpg` uses; 0: none
+    # CPU time of a case, as `pgduel fuzz --generator NAME --cases 48 --verbose` prints it for the shipped arms. It
+    # decides how many cases a run without options has of a source.
+    cpu_seconds: ClassVar[float] = 2.0
 
     @abstractmethod
     def generate(self, rng: random.Random, scale: Scale) -> Case:

@@ -10,7 +10,6 @@ from fuzz.generators.sql.columns import Word, vocabulary
 from fuzz.generators.sql.partitions import Scheme, draw_scheme, vary
 from fuzz.generators.sql.queries import query
 from fuzz.generators.sql.scenes import steps_of
-from fuzz.generators.sql.scope import Column
 from fuzz.generators.sql.tables import Table
 from oracles.model.case import Case
 
@@ -23,6 +22,7 @@ class PartitionedJoins(Generator):
     """Joins of a few tables whose partition schemes are equal or nearly equal."""
 
     name: ClassVar[str] = "partitioned_joins"
+    cpu_seconds: ClassVar[float] = 1.7
     modes: ClassVar[tuple[str, ...]] = (
         "plain",
         "partitionwise",
@@ -82,5 +82,4 @@ def _rows(rng: random.Random, most: int) -> int:
 
 def _scheme(rng: random.Random, words: tuple[Word, ...], scale: Scale) -> Scheme:
     chosen = some(rng, [word for word in words if word.name != "w1"], 2)
-    columns = tuple(Column(f"@{word.name}", word.name, word.type, 1, max(2, word.domain)) for word in chosen)
-    return draw_scheme(rng, columns, max(2, scale.partitions))
+    return draw_scheme(rng, tuple(word.key for word in chosen), max(2, scale.partitions))

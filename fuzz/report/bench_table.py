@@ -8,8 +8,6 @@ from rich.table import Table
 from fuzz.bench.run import CONFIDENCE, Row
 from fuzz.report.console import Console
 
-_UNLIMITED = 10_000  # characters
-
 
 def print_rows(console: Console, rows: Sequence[Row], unit: str) -> None:
     """Print a table for each arm compared with the first one, as wide as necessary, so that no figure is cut."""
@@ -22,8 +20,7 @@ def print_rows(console: Console, rows: Sequence[Row], unit: str) -> None:
         for row in rows:
             if row.arm == arm:
                 table.add_row(*_cells(row), *(_short(row.extras.get(name)) for name in extras))
-        table.width = console.measure(table, options=console.options.update(max_width=_UNLIMITED)).maximum
-        console.print(table, crop=False)
+        console.print_whole(table)
 
 
 def _cells(row: Row) -> tuple[str, ...]:

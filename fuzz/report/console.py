@@ -6,9 +6,12 @@ from typing import IO, Any, TextIO, cast
 from rich.console import Console as RichConsole
 from rich.console import ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 
 from fuzz.output import terminal_of, visible
+
+_UNLIMITED = 10_000  # characters
 
 
 def plain(text: str, style: str = "") -> Text:
@@ -26,6 +29,11 @@ class Console(RichConsole):
     def say(self, text: str, style: str = "") -> None:
         """Print a line without wrapping."""
         self.print(plain(text, style), soft_wrap=True)
+
+    def print_whole(self, table: Table) -> None:
+        """Print a table as wide as necessary, so that nothing is cut."""
+        table.width = self.measure(table, options=self.options.update(max_width=_UNLIMITED)).maximum
+        self.print(table, crop=False)
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Return a string, such as a title or a table's cell, as visible text."""

@@ -12,19 +12,17 @@ from fuzz.bench.reduction.comparison import Outcome
 from fuzz.bench.reduction.size import Size
 from fuzz.report.console import Console
 
-Contests = Mapping[str, Sequence[Outcome]]  # finding -> outcome of each reducer
+Comparisons = Mapping[str, Sequence[Outcome]]  # finding -> outcome of each reducer
 _COLUMNS = ("statements", "characters", "nodes", "its statement", "tries", "seconds", "ms a try")
 _OVERTAKEN = "seconds of {} to get there"  # until the size of the other reducer's result
 
 
-def print_contests(console: Console, contests: Contests) -> None:
-    """Print a table for each finding, and for each other reducer the medians of findings that it and the first one
-    reduced.
-    """
-    for finding, outcomes in contests.items():
+def print_comparisons(console: Console, comparisons: Comparisons) -> None:
+    """Print a table per finding, then medians per other reducer, over findings that it and the first one reduced."""
+    for finding, outcomes in comparisons.items():
         _print(console, finding, outcomes)
-    whole, first, *others = zip(*contests.values(), strict=True)
-    for other in others if len(contests) > 1 else ():
+    whole, first, *others = zip(*comparisons.values(), strict=True)
+    for other in others if len(comparisons) > 1 else ():
         done = [each for each in zip(whole, first, other, strict=True) if all(outcome.size for outcome in each)]
         if done:
             title = f"medians of {len(done)} findings that {first[0].name} and {other[0].name} reduced"
@@ -71,8 +69,9 @@ def _cells(outcome: Outcome) -> tuple[str, ...]:
     return (*sizes, str(outcome.tries), f"{outcome.seconds:.1f}", f"{each:.0f}", overtaken)
 
 
-def contests_json(contests: Contests) -> list[dict[str, Any]]:
+def comparisons_json(comparisons: Comparisons) -> list[dict[str, Any]]:
     """Return the data for `--json`."""
     return [
-        {"finding": finding, "outcomes": [asdict(each) for each in outcomes]} for finding, outcomes in contests.items()
+        {"finding": finding, "outcomes": [asdict(each) for each in outcomes]}
+        for finding, outcomes in comparisons.items()
     ]

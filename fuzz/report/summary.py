@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rich.table import Table
@@ -40,6 +40,7 @@ class Summary:
     parts: Mapping[str, int]  # source → number of parts that it replays whole, if any
     newer_bases: Sequence[str] = ()  # a line for each newer base and each moved patch
     known: Sequence[KnownFault] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)  # source that did not run → reason
 
     @property
     def new_findings(self) -> list[StoredFinding]:
@@ -81,6 +82,7 @@ class Summary:
             "judged_by_oracle": nested(counters.judged_by),
             "reasons": nested(counters.reasons),
             "not_compared": list(self.not_compared),
+            "left_out": dict(self.left_out),
             "complaints": list(self.complaints),
             "newer_bases": list(self.newer_bases),
         }
@@ -226,7 +228,10 @@ def _print_counts_of_all(console: Console, summary: Summary) -> None:
 def _cpu(counters: Counters) -> str:
     total = counters.client_cpu + counters.server_cpu
     share = counters.client_cpu / total if total else 0.0
-    return f"CPU: {counters.server_cpu:.0f} s in the servers, {counters.client_cpu:.0f} s in pgduel ({share:.0%})"
+    return (
+        f"CPU: {counters.server_cpu:.0f} s in the servers, {counters.client_cpu:.0f} s in pgduel ({share:.0%}), "
+        f"{total / max(1, counters.cases.total()):.2f} s per case"
+    )
 
 
 def _verdicts(counters: Counters) -> Table:

@@ -16,7 +16,7 @@ from fuzz.errors import BuildError
 from fuzz.servers import Report
 from fuzz.servers.compile import compiled_files, compiler_version, meson_build
 from fuzz.servers.flavor import FLAVORS, Flavor
-from fuzz.servers.objects import workplace
+from fuzz.servers.objects import workplace, workplace_home
 from fuzz.servers.processes import runs_from
 
 # All other features are off, so that the machine's libraries do not influence the build.
@@ -46,6 +46,11 @@ class Build:
     def bindir(self) -> Path:
         """Return the directory of postgres, initdb, psql ..."""
         return self.prefix / "bin"
+
+    @property
+    def source(self) -> Path:
+        """Return the directory of the source during the compilation, which its debug information names."""
+        return workplace_home((str(_RECIPE), *self.configure)) / "source"
 
     @property
     def library_path(self) -> dict[str, str]:
@@ -104,7 +109,7 @@ def _home(tree: str, configure: tuple[str, ...]) -> Path:
 def _clear(home: Path) -> None:
     """Delete the remains of a killed build, and stop its processes. The caller holds the lock, so no other uses them.
 
-    Raises BuildError for a link, because its target belongs to somebody.
+    Raises BuildError for a link, because its target belongs to another user.
     """
     if home.is_symlink():
         raise BuildError(

@@ -182,6 +182,6 @@ def _why(tool: str, log: Path) -> str:
     if _NO_SPACE in text:
         return f"no space left on the disk of {workdir.builds()} during a build; make room or set PGDUEL_HOME"
     lines = [line for line in text.splitlines() if not line.startswith(_MESON_FAILED)]
-    telling = (line for sign in _ERRORS for line in lines if sign in line)
-    first = next(telling, f"{tool} failed")
+    errors = (line for sign in _ERRORS for line in lines if sign in line)
+    first = next(errors, f"{tool} failed")
     return f"the source does not compile: {first.strip()}; see {log}"

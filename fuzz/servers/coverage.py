@@ -3,14 +3,18 @@
 import json
 import subprocess
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from fuzz import workdir
 from fuzz.errors import ServerError, first_line
+from fuzz.servers import git
 from fuzz.servers.account import server_account
+from fuzz.servers.build import Build
 
 # One file per program and library, in which all of its processes count while they run.
 PROFILES: Final = "%m%c.profraw"
@@ -28,11 +32,141 @@ class Covered:
     branches_reached: int
 
 
+def total(parts: Iterable[Covered]) -> Covered:
+    """Return the sums of all figures."""
+    return Covered(*(sum(figures) for figures in zip((0,) * 4, *map(astuple, parts), strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class FileCoverage:
+    """Counts of one source file: how often each line with code, each branch and each function was executed.
+
+    Branches have the line of their condition. In it, they come in pairs: true, false.
+    """
+
+    lines: dict[int, int] = field(default_factory=dict)
+    branches: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+    functions: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def covered(self) -> Covered:
+        """Return the numbers of lines and branches."""
+        return self.covered_at(self.lines.keys() | self.branches.keys())
+
+    def covered_at(self, lines: Iterable[int]) -> Covered:
+        """Return the numbers of some lines with code and their branches."""
+        chosen = set(lines)
+        counts = [self.lines[line] for line in chosen & self.lines.keys()]
+        branches = [count for line in chosen & self.branches.keys() for count in self.branches[line]]
+        return Covered(len(counts), sum(map(bool, counts)), len(branches), sum(map(bool, branches)))
+
+    def lines_not_reached(self, lines: Iterable[int]) -> list[int]:
+        """Return those of some lines that have code and were not reached."""
+        return sorted(line for line in lines if self.lines.get(line) == 0)
+
+    def branches_not_reached(self, lines: Iterable[int]) -> list[int]:
+        """Return those of some lines that were reached, but not all of their branches."""
+        return sorted(line for line in lines if self.lines.get(line) and 0 in self.branches.get(line, ()))
+
+    @property
+    def not_entered(self) -> list[str]:
+        """Return the names of the functions that were never called."""
+        return sorted(name for name, calls in self.functions.items() if not calls)
+
+
+def require_tools() -> None:
+    """Check that the tools which read profiles are installed. Raises ServerError."""
+    for tool in (_MERGE, _EXPORT):
+        _output(tool, "--version")
+
+
+def paths_named(build: Build, names: Sequence[str]) -> list[str]:
+    """Return the paths in a build's tree that are a name or end with it. Raises ServerError if there is none."""
+    listing = ("--git-dir", git.repository(), "ls-tree", "-r", "-z", "--name-only", build.tree)
+    listed = git.output(*listing, failing=f"no tree {build.tree}").decode(errors="surrogateescape").split("\0")
+    found: dict[str, None] = {}
+    for name in names:
+        paths = [path for path in listed if f"/{path}".endswith(f"/{name}")]
+        if not paths:
+            raise ServerError(f"the measured arm has no file {name}; give --file a name such as nodeHash.c")
+        found |= dict.fromkeys(paths)
+    return list(found)
+
+
+def file_coverage(build: Build, profiles: Path, files: Sequence[str]) -> dict[str, FileCoverage]:
+    """Return the coverage of files of a build's tree, by their paths in it, without files that are not compiled.
+
+    `profiles` is the directory with the counts of its processes, which may still run. Raises ServerError.
+    """
+    with _merged(profiles) as merged:
+        exported = _output(_EXPORT, "export", "--format=lcov", f"--instr-profile={merged}", *_objects(build))
+    found = dict(read_tracefile(exported.splitlines()))
+    places = {file: str(build.source / file) for file in files}
+    return {file: found[place] for file, place in places.items() if place in found}
+
+
+def write_html(build: Build, profiles: Path, files: Sequence[str], directory: Path) -> None:
+    """Write annotated source of files of a build's tree into a directory, as HTML. Raises ServerError, StorageError.
+
+    llvm-cov needs the source, which is deleted after the compilation. It writes as the account of servers.
+    """
+    account = server_account()
+    with _merged(profiles) as merged, tempfile.TemporaryDirectory(prefix="pgduel-source-") as name:
+        source = Path(name)
+        account.lend(source)
+        git.extract(build.tree, source, *files)
+        pages = account.make_private(source / "pages")
+        where = (f"--path-equivalence={build.source},{source}", f"--instr-profile={merged}", f"--output-dir={pages}")
+        options = ("--format=html", "--show-branches=count", "--show-expansions=false")
+        _output(_EXPORT, "show", *options, *where, *_objects(build), *(source / file for file in files))
+        _copy(pages, directory)
+
+
+def _copy(pages: Path, directory: Path) -> None:
+    """Copy files of the account into a directory of the caller."""
+    account = server_account()
+    with account.file_access():
+        contents = {path.relative_to(pages): path.read_bytes() for path in sorted(pages.rglob("*")) if path.is_file()}
+    for path, content in contents.items():
+        with workdir.writing(directory / path):
+            (directory / path).parent.mkdir(parents=True, exist_ok=True)
+            (directory / path).write_bytes(content)
+
+
+def read_tracefile(lines: Iterable[str]) -> Iterator[tuple[str, FileCoverage]]:
+    """Yield name and coverage of each file of a tracefile of lcov (geninfo(1))."""
+    name, found = "", FileCoverage()
+    for line in lines:
+        kind, _, record = line.partition(":")
+        fields = record.split(",")
+        if kind == "SF":
+            name, found = record, FileCoverage()
+        elif kind == "DA":
+            found.lines[int(fields[0])] = int(fields[1])
+        elif kind == "BRDA":
+            found.branches[int(fields[0])].append(0 if fields[3] == "-" else int(fields[3]))
+        elif kind == "FNDA":  # a static function has its file's name before its own
+            found.functions[fields[1].rpartition(":")[2]] += int(fields[0])
+        elif kind == "end_of_record":
+            yield name, found
+
+
 def covered(program: Path, profiles: Path, directories: Sequence[str]) -> dict[str, Covered]:
     """Return the coverage of each source directory by a program. Raises ServerError.
 
     `profiles` is the directory with the counts of its processes, which may still run.
     """
+    with _merged(profiles) as merged:
+        summary = json.loads(_output(_EXPORT, "export", "--summary-only", f"--instr-profile={merged}", program))
+    files = summary["data"][0]["files"]
+    return {
+        name: _summed([file["summary"] for file in files if f"/{name}/" in file["filename"]]) for name in directories
+    }
+
+
+@contextmanager
+def _merged(profiles: Path) -> Iterator[Path]:
+    """Merge the profiles of all programs into one file of the account, which is deleted afterwards."""
     account = server_account()
     with tempfile.TemporaryDirectory(prefix="pgduel-coverage-") as directory:
         account.give(Path(directory))
@@ -40,11 +174,13 @@ def covered(program: Path, profiles: Path, directories: Sequence[str]) -> dict[s
         with account.file_access():
             written = sorted(profiles.glob("*.profraw"))
         _output(_MERGE, "merge", "-o", merged, *written)
-        told = json.loads(_output(_EXPORT, "export", "--summary-only", f"--instr-profile={merged}", program))
-    files = told["data"][0]["files"]
-    return {
-        name: _summed([file["summary"] for file in files if f"/{name}/" in file["filename"]]) for name in directories
-    }
+        yield merged
+
+
+def _objects(build: Build) -> list[str | Path]:
+    """Return the server and the libraries that it may load, as arguments of llvm-cov."""
+    libraries = sorted((build.prefix / "lib" / "postgresql").glob("*.so"))
+    return [build.bindir / "postgres", *(f"--object={library}" for library in libraries)]
 
 
 def _summed(summaries: Sequence[Any]) -> Covered:

@@ -6,6 +6,7 @@ import pwd
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -108,8 +109,9 @@ def _builds() -> Check:
     notes = [json.loads(note.read_text()) for note in sorted(workdir.builds().glob("*/build.json"))]
     if not notes:
         return Check("builds", State.NOTE, "none yet", f"{workdir.COMMAND} fuzz compiles its builds in some minutes")
-    found = ", ".join(f"{note['version']} {note['flavor']} {note['tree'][:8]}" for note in notes)
-    return Check("builds", State.OK, f"{len(notes)}: {found}")
+    flavors = Counter(f"{note['version']} {note['flavor']}" for note in notes)
+    details = tuple(f"{number} of {flavor}" for flavor, number in sorted(flavors.items()))
+    return Check("builds", State.OK, str(len(notes)), details=details)
 
 
 CHECKS: tuple[Callable[[], Check], ...] = (

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from fuzz.errors import BuildError
 
 DEFAULT_FLAVOR = "assert"
+COVERAGE = "coverage"
 _CHECKED = ("-Dbuildtype=debugoptimized", "-Dcassert=true")
 PROFILE_FILE = "LLVM_PROFILE_FILE"  # file in which a program counts its coverage
 _SANITIZERS = "-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -fno-var-tracking"
@@ -49,9 +50,9 @@ FLAVORS = {
             space=3 << 30,
         ),
         Flavor(
-            "coverage",
-            "with assertions, counting the reached lines and branches (by clang)",
-            _CHECKED,
+            COVERAGE,
+            "optimized, without assertions, counting the reached lines and branches (by clang)",
+            ("-Dbuildtype=debugoptimized", "-Dcassert=false"),  # an assertion's branches are none of the program's
             # Relocatable counters can be shared by all processes, so a backend need not write them when it exits.
             "-fprofile-instr-generate -fcoverage-mapping -mllvm -runtime-counter-relocation",
             "clang-19",

@@ -11,7 +11,7 @@ from pathlib import Path
 from fuzz import workdir
 from fuzz.errors import BuildError, SourceError, first_line
 
-# Trees must come out unchanged, whatever .gitattributes they contain; this file takes precedence.
+# Trees must come out unchanged. So this file takes precedence over their .gitattributes.
 _ATTRIBUTES = "* -text -eol -ident -filter -working-tree-encoding -export-ignore -export-subst\n"
 
 _SETTINGS = {
@@ -26,6 +26,8 @@ _SETTINGS = {
     "core.hooksPath": "/dev/null",
     "diff.external": "",
 }
+
+_NOBODY = "pgduel <> 0 +0000"  # author of commits, at a fixed time
 
 
 def environment(index: Path | None = None) -> dict[str, str]:
@@ -43,7 +45,7 @@ def environment(index: Path | None = None) -> dict[str, str]:
 def run(
     *arguments: str | Path, index: Path | None = None, stdin: bytes = b"", cwd: Path | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run git, whatever its exit code. Raises SourceError if git is not installed."""
+    """Run git, and accept any exit code. Raises SourceError if git is not installed."""
     try:
         return subprocess.run(
             ["git", *map(str, arguments)], env=environment(index), input=stdin, capture_output=True, cwd=cwd
@@ -87,6 +89,17 @@ def temporary_index(tree: str | None = None) -> Iterator[Path]:
 def write_tree(index: Path) -> str:
     """Store the index as a tree, and return its hash."""
     return output("--git-dir", repository(), "write-tree", index=index, failing="cannot store a tree").decode().strip()
+
+
+def chain(trees: Sequence[str]) -> list[str]:
+    """Store a commit of each tree, the next one's parent, and return their hashes. Equal trees give equal commits."""
+    commits: list[str] = []
+    for tree in trees:
+        parents = "".join(f"parent {commit}\n" for commit in commits[-1:])
+        text = f"tree {tree}\n{parents}author {_NOBODY}\ncommitter {_NOBODY}\n\n"
+        stored = ("--git-dir", repository(), "hash-object", "-t", "commit", "-w", "--stdin")
+        commits.append(output(*stored, stdin=text.encode(), failing="cannot store a commit").decode().strip())
+    return commits
 
 
 def import_directory(directory: Path) -> str:
@@ -133,7 +146,7 @@ def extract(tree: str, directory: Path, *paths: str) -> None:
     if archive.stdout is not None:
         archive.stdout.close()
     if archive.wait() or unpacked.returncode:
-        said = unpacked.stderr.decode(errors="replace")
-        if os.strerror(errno.ENOSPC) in said:
+        errors = unpacked.stderr.decode(errors="replace")
+        if os.strerror(errno.ENOSPC) in errors:
             raise BuildError(f"no space left on the disk of {directory}; make room or set PGDUEL_HOME")
-        raise SourceError(f"cannot unpack into {directory}: {first_line(said, f'no such tree: {tree}')}")
+        raise SourceError(f"cannot unpack into {directory}: {first_line(errors, f'no such tree: {tree}')}")

@@ -70,7 +70,7 @@ def _compiled(build: Build, source: Path, library: Path, *options: str) -> subpr
 
 def server_headers(build: Build) -> list[str]:
     """Return the directories of a build's headers: the server's, and libpq's."""
-    told = subprocess.run(
+    done = subprocess.run(
         [build.bindir / "pg_config", "--includedir-server", "--includedir"],
         capture_output=True,
         text=True,
@@ -78,4 +78,4 @@ def server_headers(build: Build) -> list[str]:
         env=os.environ | build.flavor.environment,
         **server_account().options(),
     )
-    return told.stdout.splitlines()
+    return done.stdout.splitlines()

@@ -37,6 +37,12 @@ class Workplace:
     configured: bool
 
 
+def workplace_home(configure: Sequence[str]) -> Path:
+    """Return the home of the workplace of all builds with these options."""
+    digest = hashlib.sha256("\0".join(configure).encode()).hexdigest()
+    return workdir.builds() / f"objects-{digest[:12]}"
+
+
 @contextmanager
 def workplace(tree: str, configure: Sequence[str]) -> Iterator[Workplace]:
     """Yield the directories for the compilation of a tree; they are deleted afterwards.
@@ -44,8 +50,7 @@ def workplace(tree: str, configure: Sequence[str]) -> Iterator[Workplace]:
     The account of servers owns `build`; it can only read `source`. Other builds with the same options wait. A build
     from nothing is kept if it succeeds. Raises BuildError, SourceError.
     """
-    digest = hashlib.sha256("\0".join(configure).encode()).hexdigest()
-    home = workdir.builds() / f"objects-{digest[:12]}"
+    home = workplace_home(configure)
     with FileLock(f"{home}.lock"):
         home.mkdir(exist_ok=True)
         _clear(home)

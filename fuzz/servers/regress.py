@@ -69,8 +69,8 @@ def run_script(build: Build, name: str, script: str) -> str:
     (top / "expected").mkdir()
     (top / "sql" / f"{name}.sql").write_text(script, encoding="utf-8")
     (top / "expected" / f"{name}.out").touch()
-    said = _drive(build, "pg_regress", top, output, [name])
-    _result(said, output / "regression.diffs")
+    printed = _drive(build, "pg_regress", top, output, [name])
+    _result(printed, output / "regression.diffs")
     with server_account().file_access():
         return (output / "results" / f"{name}.out").read_text(encoding="utf-8", errors="backslashreplace")
 

@@ -181,7 +181,7 @@ def _error(why: str) -> bytes:
 
 
 def _pump(source: Any, sink: Any) -> None:
-    """Forward bytes in one direction, and then their end."""
+    """Forward bytes in one direction, then the end of the stream."""
     with suppress(OSError):
         while data := source.recv(_CHUNK):
             sink.sendall(data)

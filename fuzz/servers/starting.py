@@ -28,9 +28,9 @@ def fixed_addresses() -> tuple[str, ...]:
     return command if tried.returncode == 0 else ()
 
 
-def why(said: str) -> str:
+def why(log: str) -> str:
     """Return the cause of a failed start from the server's log, and a remedy."""
     for symptom, cause in _CAUSES:
-        if symptom in said:
-            return f"{cause} ({next(line for line in said.splitlines() if symptom in line)})"
-    return " / ".join(line for line in said.splitlines()[-3:]) or "its log is empty"
+        if symptom in log:
+            return f"{cause} ({next(line for line in log.splitlines() if symptom in line)})"
+    return " / ".join(line for line in log.splitlines()[-3:]) or "its log is empty"

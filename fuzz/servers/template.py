@@ -16,7 +16,7 @@ from fuzz.servers.build import Build
 from fuzz.servers.known_good import major_of
 from fuzz.servers.settings import INITDB, INITDB_SINCE, RELAY_ROLES
 
-_TELLING = re.compile(r"^TRAP|FATAL|PANIC|error|terminated by signal", re.IGNORECASE)  # reasons for a failure of initdb
+_REASON = re.compile(r"^TRAP|FATAL|PANIC|error|terminated by signal", re.IGNORECASE)  # reasons for a failure of initdb
 
 # Roles that HBA names, created before any server listens, in single-user mode. By default it continues after errors.
 _ROLES = f"CREATE ROLE {RELAY_ROLES} NOLOGIN\n"
@@ -71,5 +71,5 @@ def _run(build: Build, account: Account, home: Path, command: Sequence[str], sql
     )
     if done.returncode:
         lines = (done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}").splitlines()
-        said = next(filter(_TELLING.search, lines), lines[-1])
-        raise ServerError(f"{program} of build {build.key} failed, so its servers cannot start: {said}")
+        reason = next(filter(_REASON.search, lines), lines[-1])
+        raise ServerError(f"{program} of build {build.key} failed, so its servers cannot start: {reason}")

@@ -56,63 +56,63 @@ _COLUMNS: Final = """
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class SceneTable:
     """A table of the scene. Its names are quoted where necessary."""
 
     name: str
     columns: tuple[str, ...]
 
 
-def tables_of(connection: psycopg.Connection[Any]) -> tuple[Table, ...]:
+def tables_of(connection: psycopg.Connection[Any]) -> tuple[SceneTable, ...]:
     """Return the tables in a case's schema. Raises psycopg.Error."""
-    return tuple(Table(name, tuple(columns)) for name, columns in connection.execute(_COLUMNS).fetchall())
+    return tuple(SceneTable(name, tuple(columns)) for name, columns in connection.execute(_COLUMNS).fetchall())
 
 
-def _index(rng: random.Random, table: Table) -> str:
+def _index(rng: random.Random, table: SceneTable) -> str:
     columns = ", ".join(some(rng, table.columns, between(rng, 1, 2)))
     return f"CREATE INDEX ON {table.name} ({columns})"
 
 
-def _partial_index(rng: random.Random, table: Table) -> str:
+def _partial_index(rng: random.Random, table: SceneTable) -> str:
     column, other = pick(rng, table.columns), pick(rng, table.columns)
     return f"CREATE INDEX ON {table.name} ({column}) WHERE {other} IS NOT NULL"
 
 
-def _statistics(rng: random.Random, table: Table) -> str:
+def _statistics(rng: random.Random, table: SceneTable) -> str:
     columns = some(rng, table.columns, between(rng, 2, 3))
     return f"CREATE STATISTICS ON {', '.join(columns)} FROM {table.name}" if len(columns) > 1 else _analyze(rng, table)
 
 
-def _analyze(_rng: random.Random, table: Table) -> str:
+def _analyze(_rng: random.Random, table: SceneTable) -> str:
     return f"ANALYZE {table.name}"
 
 
-def _vacuum(_rng: random.Random, table: Table) -> str:
+def _vacuum(_rng: random.Random, table: SceneTable) -> str:
     return f"VACUUM (ANALYZE) {table.name}"
 
 
-def _fewer(rng: random.Random, table: Table) -> str:
+def _fewer(rng: random.Random, table: SceneTable) -> str:
     kept = pick(rng, (2, 5, 50))
     return f"DELETE FROM {table.name} AS t WHERE hashtextextended(t::text, 0) % {kept} <> 0"
 
 
-def _more(_rng: random.Random, table: Table) -> str:
+def _more(_rng: random.Random, table: SceneTable) -> str:
     columns = ", ".join(table.columns)
     return f"INSERT INTO {table.name} ({columns}) SELECT {columns} FROM {table.name}"
 
 
-def _common_value(rng: random.Random, table: Table) -> str:
+def _common_value(rng: random.Random, table: SceneTable) -> str:
     """Return an UPDATE that makes one value, or NULL, the most common one."""
     column = pick(rng, table.columns)
     value = "NULL" if chance(rng, 30) else f"(SELECT max({column}) FROM {table.name})"
     return f"UPDATE {table.name} AS t SET {column} = {value} WHERE hashtextextended(t::text, 1) % 4 <> 0"
 
 
-def _filled(rng: random.Random, table: Table) -> str:
+def _filled(rng: random.Random, table: SceneTable) -> str:
     return f"ALTER TABLE {table.name} ALTER {pick(rng, table.columns)} SET NOT NULL"
 
 
-MUTATIONS: Final[Mapping[str, Callable[[random.Random, Table], str]]] = {
+MUTATIONS: Final[Mapping[str, Callable[[random.Random, SceneTable], str]]] = {
     "index": _index,
     "partial index": _partial_index,
     "analyze": _analyze,
@@ -136,6 +136,7 @@ class Qpg(Source):
     """Queries of generators whose plans have new shapes, over scenes that are mutated to get more of them."""
 
     name: ClassVar[str] = "qpg"
+    cpu_seconds: ClassVar[float] = 3.1
     modes: ClassVar[tuple[str, ...]] = (
         "plain",
         "partitionwise",

@@ -26,6 +26,7 @@ class Regress(Source):
     """Files of PostgreSQL's own regression tests, under various settings."""
 
     name: ClassVar[str] = "regress"
+    cpu_seconds: ClassVar[float] = 2.8
     modes: ClassVar[tuple[str, ...]] = (
         "plain",
         "small_memory",
@@ -60,7 +61,7 @@ class Regress(Source):
         return ""
 
     def generate(self, rng: random.Random, scale: Scale) -> Case:
-        """Return the case of a random test. Raises CaseError if the base has none, ServerError."""
+        """Return the case of a random test. Raises CaseError if the base has no tests, and ServerError."""
         return self.replay(pick(rng, self.parts()), rng, scale)
 
     def parts(self) -> tuple[str, ...]:
@@ -70,7 +71,7 @@ class Regress(Source):
     def _suites(self) -> tuple[Suite, ...]:
         found = suites(self.target.tree)
         if not found or found[0].directory != REGRESS:
-            raise CaseError(f"the source of the base has no {REGRESS}: name another source with --generator")
+            raise CaseError(f"the base has no {REGRESS}; a full source tree has it")
         core, *others = found
         return core, *(each for each in others if each.module in self.target.extensions)
 

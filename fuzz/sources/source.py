@@ -40,8 +40,9 @@ class Source(Generator):
         "cursor",
         "closed_early",
     )
-    # modes under each of which all parts run once at the start; names as in `modes`
+    # modes, named as in `modes`; at the start, all parts run once under each of them
     rounds: ClassVar[tuple[str, ...]] = ()
+    default_weight: ClassVar[int] = 1  # share of the CPU time for sources in a run without options; 0: none
 
     def __init__(self, target: SourceContext | None = None) -> None:
         self._target = target
@@ -72,5 +73,5 @@ class Source(Generator):
 
 
 def all_sources() -> dict[str, Source]:
-    """Return an instance of each source in this package, without a source context, by name, sorted."""
+    """Return name → instance of each source in this package, sorted. The instances have no source context."""
     return {source.name: source for source in instances(Source, sources)}  # type: ignore[type-abstract]

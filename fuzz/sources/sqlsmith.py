@@ -37,6 +37,7 @@ class SqlSmith(Source):
     """SQLsmith's queries and changes, over the scenes of generators."""
 
     name: ClassVar[str] = "sqlsmith"
+    cpu_seconds: ClassVar[float] = 8.7
 
     @classmethod
     def lacks(cls, given: UserInput) -> str:

@@ -57,8 +57,8 @@ def values_of(connection: psycopg.Connection[Any]) -> Values:
     """Return values of columns as text, by type category: N numbers, S strings, D dates. Raises psycopg.Error."""
     found: dict[str, dict[str, None]] = {"N": dict.fromkeys(("0", "1", "-1", "2147483647")), "S": {"": None}, "D": {}}
     for table, column, category in connection.execute(_COLUMNS).fetchall():
-        asked = _VALUES.format(column, table, _KEPT)
-        rows = connection.execute(asked.encode()).fetchall()
+        sql = _VALUES.format(column, table, _KEPT)
+        rows = connection.execute(sql.encode()).fetchall()
         found[category] |= dict.fromkeys(value for (value,) in rows if value is not None)
     return {category: tuple(values) for category, values in found.items()}
 
@@ -151,8 +151,8 @@ def _recorded(file: Path, text: str) -> Iterator[str]:
         column = rows[0].index("query")
         yield from (sql for row in rows[1:] if len(row) > column for sql in _split(row[column]))
     elif rows and len(rows[0]) in _CSVLOG_COLUMNS:
-        said = (_STATEMENT.fullmatch(row[_MESSAGE]) for row in rows if len(row) > _MESSAGE)
-        yield from (sql for found in said if found for sql in _split(found[1]))
+        matches = (_STATEMENT.fullmatch(row[_MESSAGE]) for row in rows if len(row) > _MESSAGE)
+        yield from (sql for found in matches if found for sql in _split(found[1]))
     else:
         raise CaseError(f"{file} is neither a log in CSV nor pg_stat_statements with a header that names `query`")
 
@@ -181,11 +181,12 @@ class UserSql(Source):
     """Queries from the user's files (--sql) over the schema and data in them, unchanged and mutated."""
 
     name: ClassVar[str] = "user_sql"
+    default_weight: ClassVar[int] = 0
 
     @classmethod
     def lacks(cls, given: UserInput) -> str:
         """Return a message if --sql is missing, otherwise ""."""
-        return "" if given.sql is not None else "say where your SQL is with --sql"
+        return "" if given.sql is not None else "give your SQL with --sql"
 
     def generate(self, rng: random.Random, scale: Scale) -> Case:
         """Return a case. Raises CaseError if no statement of the files can be used, ServerError."""

@@ -40,7 +40,7 @@ class Blame:
 
     @property
     def patches(self) -> tuple[str, ...]:
-        """Return the patches of which one is to blame, fewer if more prefixes were tried; empty if no patch is."""
+        """Return the patches one of which is to blame, or () if none is. More tried prefixes leave fewer patches."""
         if self.first is None:
             return ()
         return self.series[max((length for length, _ in self.tried if length < self.first), default=0) : self.first]

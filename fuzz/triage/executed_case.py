@@ -10,7 +10,7 @@ from typing import Final
 import pglast
 
 from oracles.crash import Crash, crash_origin, crash_report
-from oracles.internal_error import InternalError, internal_errors
+from oracles.internal_error import InternalError, internal_errors, origin_of
 from oracles.model.case import Case, Step
 from oracles.model.finding import Finding
 from oracles.model.observation import CaseObservation, Run
@@ -48,7 +48,7 @@ def _origins(oracle: str, seen: CaseObservation) -> Iterator[str]:
     if oracle == Crash.name and (report := crash_report(seen)):
         yield crash_origin(report)
     if oracle == InternalError.name:
-        yield from (error.origin for error in internal_errors(seen))
+        yield from (origin_of(error.message) for error in internal_errors(seen))
 
 
 def _statements(step: Step, sql: str) -> Iterator[Step]:

@@ -113,7 +113,7 @@ class InterestingnessTest:
         """Return the result of a test within the timeout; None if reduction may not produce this case."""
         if not self._oracle.may_become(self.whole, case):
             return None
-        with self._limit.question(whole=case == self.whole):
+        with self._limit.applied(whole=case == self.whole):
             return test(replace(case, sampled_by_content=False))
 
 

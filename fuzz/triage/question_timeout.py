@@ -23,7 +23,7 @@ class QuestionTimeout:
         return time.monotonic() > self._until
 
     @contextmanager
-    def question(self, *, whole: bool) -> Iterator[None]:
+    def applied(self, *, whole: bool) -> Iterator[None]:
         """Apply the timeout to the test in this context; tests of the whole case have none."""
         began = time.monotonic()
         self._until = float("inf") if whole else began + LEAST + FACTOR * self._whole

@@ -9,6 +9,7 @@ Nothing is compared in these cases:
 - The plan contains more than scans and one inner join.
 - The query reads views. The planner combines their bounds with top-level conditions of the query, but not within OR.
 - There are extended statistics, which estimate combinations of columns better than single columns.
+- The planner fails. That is a finding if no part of the queries can raise the error, else inconclusive.
 - A condition names no column. It becomes a one-time filter, which is estimated as true at the top level, but not
   within OR.
 """
@@ -19,15 +20,17 @@ from typing import Any, ClassVar, Final
 
 from oracles.cert.restrictions import Restriction, restrictions
 from oracles.framework.canaries import query
+from oracles.framework.errors import impossible_error, origin_of, raised
 from oracles.framework.metamorphic import verdicts_of_arms
 from oracles.framework.relations import SIMPLE_PROTOCOL, ArmRuns
 from oracles.model.case import Case, Step
 from oracles.model.finding import Evidence, Finding
 from oracles.model.mode import Mode, Protocol
-from oracles.model.observation import Outcome, Run
+from oracles.model.observation import Message, Observation, Outcome, Run
 from oracles.model.oracle import (
     Agree,
     Canary,
+    Inconclusive,
     More,
     NotApplicable,
     Observations,
@@ -84,9 +87,13 @@ class _Arm:
         if not (pairs_at := self.pairs()):
             return []
         runs = [self._guard(pairs_at), self._run(pairs_at)]
-        if all(run in self.runs.observations for run in runs) and any(self._broken(pairs_at)):
+        if all(run in self.runs.observations for run in runs) and self._is_doubtful(pairs_at):
             runs.append(self._run(pairs_at, repetition=1))
         return [run for run in runs if run not in self.runs.observations]
+
+    def _is_doubtful(self, pairs_at: Mapping[int, tuple[Restriction, ...]]) -> bool:
+        impossible = (error for _, _, error in self._errors(pairs_at))
+        return any(self._broken(pairs_at)) or any(impossible)
 
     def _guard(self, pairs_at: Mapping[int, Any]) -> Run:
         return self.runs.run(self.runs.variant(dict.fromkeys(pairs_at, _KNOWN), SIMPLE_PROTOCOL))
@@ -101,14 +108,18 @@ class _Arm:
         if not (pairs_at := self.pairs()):
             yield NotApplicable()
             return
-        broken = self._broken(pairs_at)
-        repeated = self._broken(pairs_at, repetition=1) if any(broken) else ()
+        doubtful = self._is_doubtful(pairs_at)
+        repeated = self._broken(pairs_at, repetition=1) if doubtful else ()
         again = {(position, pair) for position, pair, _, _ in repeated}
         for position, pair, wide, narrow in self._broken(pairs_at):
             if (position, pair) in again:
                 yield self._finding(position, pair, wide, narrow)
             else:
-                yield Unstable(f"{pair.name}: not in each run")
+                sides = (f"at most {max(1, wide)} rows", f"{narrow} rows")
+                yield Unstable(f"{pair.name}: not in each run", position, sides)
+        same = {(position, raised(seen)) for position, seen, _ in (self._errors(pairs_at, 1) if doubtful else ())}
+        for position, seen, error in self._errors(pairs_at):
+            yield self._error_verdict(position, pairs_at[position], seen, error, again=(position, raised(seen)) in same)
         yield Agree(len({position for position, *_ in self._estimates(pairs_at)}))
 
     def _broken(
@@ -133,6 +144,35 @@ class _Arm:
                 if wide and narrow and wide["Plan Rows"] and is_simple(wide) and is_simple(narrow):
                     yield position, pair, wide["Plan Rows"], narrow["Plan Rows"]
 
+    def _errors(
+        self, pairs_at: Mapping[int, tuple[Restriction, ...]], repetition: int = 0
+    ) -> Iterator[tuple[int, Observation, Message | None]]:
+        """Yield the positions at which the planner failed; with the error if no part of the queries can raise it."""
+        seen = self.runs.observations[self._run(pairs_at, repetition)].steps
+        for position, pairs in pairs_at.items():
+            if seen[position].outcome is Outcome.ERROR:
+                error = impossible_error(self.runs.case.all_steps, _together(pairs), seen[position])
+                yield position, seen[position], error
+
+    def _error_verdict(
+        self, position: int, pairs: Sequence[Restriction], seen: Observation, error: Message | None, *, again: bool
+    ) -> Verdict:
+        sides = ("a plan", raised(seen))
+        if error is None:
+            return Inconclusive("queries are not planned", position, sides)
+        if not again:
+            return Unstable("an error that occurred once", position, sides)
+        return Finding(
+            oracle=Cert.name,
+            arms=(self.runs.arm, self.runs.arm),
+            origin=origin_of(error),
+            step=position,
+            summary=f"step {position}: planning queries that cannot fail ends in an error of SQLSTATE {error.sqlstate}",
+            expected="a plan",
+            actual=f"{raised(seen)}\nquery: {_together(pairs)}",
+            evidence=(Evidence(_together(pairs), _SETTINGS, planned=True, simple_protocol=True),),
+        )
+
     def _finding(self, position: int, pair: Restriction, wide: int, narrow: int) -> Finding:
         return Finding(
             oracle=Cert.name,
@@ -142,7 +182,9 @@ class _Arm:
             summary=f"step {position}: {narrow} rows are expected, {wide} without the restriction: {pair.name}",
             expected=f"at most {max(1, wide)} rows, as for\nquery: {pair.wide}",
             actual=f"{narrow} rows\nquery: {pair.narrow}",
-            beside=tuple(Evidence(sql, _SETTINGS, planned=True, plainly=True) for sql in (pair.wide, pair.narrow)),
+            evidence=tuple(
+                Evidence(sql, _SETTINGS, planned=True, simple_protocol=True) for sql in (pair.wide, pair.narrow)
+            ),
         )
 
 

@@ -148,9 +148,9 @@ def _tightened(rows: _Rows, bound: Any) -> Iterator[Restriction]:
     column, operator = _name(bound.lexpr), bound.name[-1].sval
     given = rows.where(text_of(bound))
     low, high = (rows.where(f"{column} {operator} {end}") for end in (_LEAST, _MOST))
-    loose, tight = (high, low) if _BOUNDS[operator] > 0 else (low, high)
-    yield Restriction("a tighter bound", loose, given)
-    yield Restriction("a tighter bound", given, tight)
+    widest, narrowest = (high, low) if _BOUNDS[operator] > 0 else (low, high)
+    yield Restriction("a tighter bound", widest, given)
+    yield Restriction("a tighter bound", given, narrowest)
 
 
 def _from(clause: Any) -> tuple[int, Any]:

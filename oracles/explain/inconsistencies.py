@@ -9,7 +9,7 @@ from typing import ClassVar
 from oracles.explain.nodes import EXPLAINED, Node, explained_runs, plans
 from oracles.model.case import Case
 from oracles.model.finding import Evidence, Finding, as_all_do, pairs_of
-from oracles.model.observation import CaseObservation, Run
+from oracles.model.observation import CaseObservation, Outcome, Run
 from oracles.model.oracle import Agree, Inconclusive, Observations, Oracle, Verdict, duel, judged_arms
 from oracles.model.sampling import Sample
 
@@ -62,11 +62,12 @@ class InconsistentFigures(Oracle):
             summary=f"step {position}: figures of a {found.of} contradict: {found.name}{as_all_do(pair)}",
             expected=found.name,
             actual="\n".join(found.figures),
-            beside=(Evidence(case.all_steps[position].sql, explained=True),),
+            evidence=(Evidence(case.all_steps[position].sql, explained=True),),
         )
 
 
 def _unsuspected(observed: CaseObservation | None) -> Agree | Inconclusive:
     if observed is not None and observed.residue is None:
-        return Inconclusive("connection lost")
+        lost = next((step for step, seen in enumerate(observed.steps) if seen.outcome is Outcome.LOST), None)
+        return Inconclusive("connection lost", lost, ("the session continues", f"{observed.arm} loses it"))
     return Agree(len(list(plans(observed))) if observed is not None else 0)

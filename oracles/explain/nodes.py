@@ -13,9 +13,10 @@ from oracles.model.sampling import Sample
 
 Node = Mapping[str, Any]
 EXPLAINED: Final = Sample("explained", 6)
-# CPU times in ms, which are added to the output of EXPLAIN
-PLANNER_CPU: Final = "Planner CPU Time"
-EXECUTOR_CPU: Final = "Executor CPU Time"  # with that of parallel workers
+# Costs that are added to the output of EXPLAIN
+PLANNER_CPU: Final = "Planner CPU Time"  # ms
+EXECUTOR_CPU: Final = "Executor CPU Time"  # ms, with that of parallel workers
+EXECUTOR_MEMORY: Final = "Executor Memory"  # kB in all contexts at the end of the query, without parallel workers
 
 # Nodes that read their whole input before they return a row.
 _BLOCKING: Final = frozenset({"Hash", "Sort"})

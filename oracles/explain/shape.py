@@ -39,7 +39,7 @@ def _shape(node: Mapping[str, Any]) -> str:
 
 
 def _words(node: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the properties of a node that select other code, then its type."""
+    """Yield the node's properties that select other code of the executor, then its type."""
     if node.get("Parallel Aware"):
         yield "Parallel"
     for key in ("Partial Mode", "Join Type", "Strategy", "Operation"):

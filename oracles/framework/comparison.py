@@ -1,11 +1,11 @@
 """Comparison: where two observations of one case differ, and which steps could be compared.
 
-No list of ignored differences exists; legal differences are excluded by what is compared. Rows are multisets unless the
-step has a total order. A cursor that is closed early is compared by its number of rows only. Once the two sides may
-hold different data, nothing later is compared.
+No list of ignored differences exists; the choice of compared properties excludes legal ones. Rows are multisets unless
+the step has a total order. A cursor that is closed early is compared by its number of rows only. Once the two sides may
+hold different data, later statements are compared only if they cannot depend on it (dependence.py).
 
 Aspects are ordered from coarse to fine, because coarse ones depend on less. Which rows an INSERT ... SELECT numbers may
-depend on the plan; how many rows it stores does not.
+depend on the plan; the number of rows that it stores does not.
 """
 
 import re
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from oracles.framework.dependence import DifferentData
 from oracles.model.case import Case, Kind, Step
 from oracles.model.mode import Mode, Protocol, protocol_of
 from oracles.model.observation import CaseObservation, Observation, Outcome
@@ -30,6 +31,7 @@ class Aspect(StrEnum):
     TAGS = "command tags"
     MESSAGES = "messages"  # severity and SQLSTATE
     TEXTS = "message texts"
+    FIELDS = "message fields"  # objects and positions
     TRANSACTION = "transaction status"
     STORED_COUNT = "number of rows stored"
     STORED = "contents stored"
@@ -60,6 +62,7 @@ class Comparison:
     compared: frozenset[int]
     digested: bool  # tables and sequences were compared, too
     obstacle: str = ""  # reason why some steps could not be compared
+    obstacle_at: int | None = None  # the first of these steps; None: after the last step
 
     def differs_at(self, place: Location) -> bool | None:
         """Return whether these observations differ at a place; None if it was not compared."""
@@ -76,6 +79,7 @@ class Comparison:
 COARSER: Final[Mapping[Aspect, tuple[Aspect, ...]]] = {
     Aspect.ROWS: (Aspect.ROW_COUNT,),
     Aspect.TEXTS: (Aspect.MESSAGES,),
+    Aspect.FIELDS: (Aspect.MESSAGES, Aspect.TEXTS),
     Aspect.STORED: (Aspect.STORED_COUNT,),
 }
 
@@ -84,11 +88,12 @@ _COMPARED_ALWAYS: Final[Mapping[Aspect, Callable[[Observation], object]]] = {
     Aspect.ROW_COUNT: lambda seen: len(seen.rows),
     Aspect.TAGS: lambda seen: seen.tags,
     Aspect.MESSAGES: lambda seen: Counter((message.severity, message.sqlstate) for message in seen.messages),
-    Aspect.TEXTS: lambda seen: Counter(seen.messages),
+    Aspect.TEXTS: lambda seen: Counter((each.severity, each.sqlstate, each.text) for each in seen.messages),
+    Aspect.FIELDS: lambda seen: Counter(seen.messages),
     Aspect.TRANSACTION: lambda seen: seen.transaction,
 }
 DISK_FULL: Final = "53100"
-_STATELESS: Final = frozenset({Aspect.MESSAGES, Aspect.TEXTS})
+_STATELESS: Final = frozenset({Aspect.MESSAGES, Aspect.TEXTS, Aspect.FIELDS})
 _READS: Final = frozenset({Kind.QUERY, Kind.COPY_OUT})
 _BINARY_COPY_HEADER: Final = re.compile(rb"PGCOPY\n\xff\r\n\0.{8}", re.DOTALL)
 _ROWS_AND_HASH: Final = re.compile(r"(\d+) (?!unused$)\S+")
@@ -125,24 +130,43 @@ def compare(case: Case, modes: Sequence[Mode], left: CaseObservation, right: Cas
     places: list[Location] = []
     compared: set[int] = set()
     obstacle = ""
+    obstacle_at: int | None = None
+    different = DifferentData(case.all_steps)
     for position, step in enumerate(case.all_steps):
         ours, theirs = left.steps[position], right.steps[position]
-        if reason := _obstacle(ours, theirs):
-            obstacle = obstacle or reason
-            if not _state_still_equal(step, ours, theirs):
-                return Comparison(tuple(places), frozenset(compared), digested=False, obstacle=obstacle)
-            continue
-        compared.add(position)
-        differing = tuple(_differing(reading(step, modes), ours, theirs))
-        places += [Location(position, aspect) for aspect in differing]
-        if _may_diverge(step, differing):
-            return Comparison(tuple(places), frozenset(compared), digested=False, obstacle=obstacle)
+        reason = _obstacle(ours, theirs)
+        depends = bool(different.names) and different.reach(step)
+        if reason or depends:
+            if reason and not obstacle:
+                obstacle, obstacle_at = reason, position
+            may_diverge = depends or not _state_still_equal(step, ours, theirs)
+        else:
+            compared.add(position)
+            differing = tuple(_differing(reading(step, modes), ours, theirs))
+            places += [Location(position, aspect) for aspect in differing]
+            may_diverge = _may_diverge(step, differing, ours, theirs)
+        if may_diverge and not different.add(step, ours, theirs):
+            return Comparison(
+                tuple(places), frozenset(compared), digested=False, obstacle=obstacle, obstacle_at=obstacle_at
+            )
+    if different.names:
+        return Comparison(
+            tuple(places), frozenset(compared), digested=False, obstacle=obstacle, obstacle_at=obstacle_at
+        )
     if left.residue is None or right.residue is None:  # lost after the last step: there are no digests
-        return Comparison(tuple(places), frozenset(compared), digested=False, obstacle=obstacle or "connection lost")
+        return Comparison(
+            tuple(places),
+            frozenset(compared),
+            digested=False,
+            obstacle=obstacle or "connection lost",
+            obstacle_at=obstacle_at,
+        )
     if not (left.digested and right.digested):
-        return Comparison(tuple(places), frozenset(compared), digested=False, obstacle=obstacle or "timeout")
+        return Comparison(
+            tuple(places), frozenset(compared), digested=False, obstacle=obstacle or "timeout", obstacle_at=obstacle_at
+        )
     places += _stored_places(dict(left.digests), dict(right.digests))
-    return Comparison(tuple(places), frozenset(compared), digested=True, obstacle=obstacle)
+    return Comparison(tuple(places), frozenset(compared), digested=True, obstacle=obstacle, obstacle_at=obstacle_at)
 
 
 def _obstacle(ours: Observation, theirs: Observation) -> str:
@@ -163,9 +187,9 @@ def _state_still_equal(step: Step, ours: Observation, theirs: Observation) -> bo
     return step.kind in _READS and bool(ours.transaction) and ours.transaction == theirs.transaction
 
 
-def _may_diverge(step: Step, differing: Sequence[Aspect]) -> bool:
+def _may_diverge(step: Step, differing: Sequence[Aspect], ours: Observation, theirs: Observation) -> bool:
     if Aspect.OUTCOME in differing or Aspect.TRANSACTION in differing:
-        return True
+        return not _state_still_equal(step, ours, theirs)
     return step.kind not in _READS and not _STATELESS.issuperset(differing)
 
 

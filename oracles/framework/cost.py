@@ -53,8 +53,8 @@ class CostPair(Pair):
         """Return the run of a round. `others` replaces the queries whose cost is not compared."""
 
     @abstractmethod
-    def compared(self) -> tuple[list[int], str]:
-        """Return the steps whose costs can be compared, and the reason why others cannot, if there is one."""
+    def compared(self) -> tuple[list[int], Inconclusive | None]:
+        """Return the steps whose costs can be compared, and a doubt about the others, if there is one."""
 
     @abstractmethod
     def evidence(self, sql: str) -> Evidence:
@@ -62,8 +62,8 @@ class CostPair(Pair):
 
     def judge(self) -> tuple[Verdict, ...] | More:
         """Return a finding or a doubt for each cost that seems too high, and the number of compared statements."""
-        steps, obstacle = self.compared()
-        verdicts: list[Verdict] = [Inconclusive(obstacle)] if obstacle else []
+        steps, doubt = self.compared()
+        verdicts: list[Verdict] = [doubt] if doubt else []
         for cost in self.costs:
             step = self._worst(cost, steps)
             judged = self._verdict(cost, step) if step is not None else None
@@ -127,7 +127,7 @@ class CostPair(Pair):
             summary=f"step {step}: {cost.name}: {theirs:.4g} {cost.unit}, {times}",
             expected=f"{cost.name} of {ours:.4g} {cost.unit}, or little more, in {len(pairs)} rounds",
             actual=f"{cost.name} of {theirs:.4g} {cost.unit}, beyond the margin in each round",
-            beside=(self.evidence(self.case.all_steps[step].sql),),
+            evidence=(self.evidence(self.case.all_steps[step].sql),),
         )
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from oracles.framework.comparison import Aspect, Location, Reading, reading, row_multiset
 from oracles.model.case import Case
-from oracles.model.observation import CaseObservation, Observation
+from oracles.model.observation import CaseObservation, Message, Observation, ResultColumn
 
 ROWS_SHOWN: Final = 5
 WIDTH_SHOWN: Final = 300  # characters of a row or a message
@@ -72,7 +72,7 @@ def difference_text(case: Case, place: Location, left: CaseObservation, right: C
     before, after = left.steps[place.step], right.steps[place.step]
     if place.aspect in (Aspect.ROWS, Aspect.ROW_COUNT):
         text = _rows_text(reading(case.all_steps[place.step], case.modes), before, after)
-    elif place.aspect in (Aspect.MESSAGES, Aspect.TEXTS):
+    elif place.aspect in (Aspect.MESSAGES, Aspect.TEXTS, Aspect.FIELDS):
         ours, theirs = _messages_beyond(before, after), _messages_beyond(after, before)
         text = DifferenceText(f"differs in {place.aspect}", ours, theirs)
     else:
@@ -82,6 +82,8 @@ def difference_text(case: Case, place: Location, left: CaseObservation, right: C
 
 
 def _rows_text(how: Reading, before: Observation, after: Observation) -> DifferenceText:
+    if before.rows == after.rows:
+        return DifferenceText("same rows", ended(before), ended(after))
     ours, theirs = row_multiset(before.rows), row_multiset(after.rows)
     if how is Reading.SEQUENCE and ours == theirs:
         return _order_text(before.rows, after.rows)
@@ -119,20 +121,31 @@ def _from(rows: Sequence[bytes], first: int) -> Iterable[str]:
     )
 
 
-def _outcome(seen: Observation) -> str:
+def ended(seen: Observation) -> str:
+    """Return the outcome of a step, and its errors."""
     errors = [f"  {each.severity}: {_shortened(each.text)}" for each in seen.messages if each.severity == "ERROR"]
     return "\n".join([outcome_text(seen), *errors])
 
 
 def _messages_beyond(seen: Observation, other: Observation) -> str:
     beyond = Counter(seen.messages) - Counter(other.messages)
-    lines = [f"{each.severity} {each.sqlstate}: {_shortened(each.text)}" for each in beyond.elements()]
-    return "\n".join(lines[:ROWS_SHOWN]) or "no others"
+    return "\n".join(map(message_text, islice(beyond.elements(), ROWS_SHOWN))) or "no others"
+
+
+def message_text(message: Message) -> str:
+    """Return severity, SQLSTATE, text and fields of a message."""
+    fields = ", ".join(f"{name} {_shortened(value)}" for name, value in message.fields)
+    return f"{message.severity} {message.sqlstate}: {_shortened(message.text)}" + (f" ({fields})" if fields else "")
+
+
+def _column_text(column: ResultColumn) -> str:
+    facts = f"length {column.length}, modifier {column.modifier}, attribute {column.attribute}"
+    return f"{column.name}: type {column.type}, {facts}" + (", binary" if column.binary else "")
 
 
 _AS_TEXT: Final[Mapping[Aspect, Callable[[Observation], str]]] = {
-    Aspect.OUTCOME: _outcome,
-    Aspect.COLUMNS: lambda seen: ", ".join(f"{column.name} {column.type}" for column in seen.columns) or "none",
+    Aspect.OUTCOME: ended,
+    Aspect.COLUMNS: lambda seen: "\n".join(map(_column_text, seen.columns)) or "none",
     Aspect.TAGS: lambda seen: ", ".join(seen.tags) or "none",
     Aspect.TRANSACTION: lambda seen: seen.transaction or "unknown",
 }

@@ -1,6 +1,6 @@
 """Majority: with three arms or more, the arms vote on the one that has the fault.
 
-Each arm is compared with the first one only. So a fault of the first arm looks like a fault of each other arm. If the
+Each arm is compared with the first one only. So a fault of the first arm appears as a fault of each other arm. If the
 others behave alike among themselves, they outvote the first.
 """
 

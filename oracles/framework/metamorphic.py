@@ -5,19 +5,21 @@ query depends on the data that earlier statements left. Queries that the relatio
 ones, which changes no data.
 
 A difference must occur again, and each run must agree with its own repetition. That excludes volatile functions behind
-views.
+views. An error that no part of a query can raise is a finding, too, and must occur again. Any other error of one
+variant is inconclusive. So is that of a query whose result other queries are made from.
 
 A share of the cases is judged; all of them if there is a single arm, which few other oracles can judge.
 """
 
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from oracles.framework.comparison import Aspect, Comparison, Location, compare
-from oracles.framework.difference_text import difference_text
+from oracles.framework.difference_text import DifferenceText, difference_text, ended
+from oracles.framework.errors import impossible_error, origin_of
 from oracles.framework.relations import (
     SHORT_TIMEOUT,
     SIMPLE_PROTOCOL,
@@ -29,7 +31,7 @@ from oracles.framework.relations import (
 from oracles.model.case import Case
 from oracles.model.finding import Evidence, Finding, as_all_do, pairs_of
 from oracles.model.mode import Mode
-from oracles.model.observation import Run
+from oracles.model.observation import Message, Run
 from oracles.model.oracle import (
     Agree,
     Inconclusive,
@@ -103,8 +105,9 @@ class _Judge:
             return More((self.runs.run(error.variant),))
         if missing := self._missing(relations):
             return More(missing)
-        doubtful = [relation for relation in relations if self._is_doubtful(relation)]
-        return More(self._missing(doubtful, repetition=1), frozenset(relation.name for relation in doubtful))
+        symptoms = {relation: self._symptoms(relation) for relation in relations}
+        doubtful = [relation for relation in relations if symptoms[relation]]
+        return More(self._missing(doubtful, repetition=1), frozenset().union(*symptoms.values()))
 
     def _missing(self, relations: Sequence[MetamorphicRelation], repetition: int = 0) -> tuple[Run, ...]:
         runs = (self.runs.run(variant, repetition) for relation in relations for variant in relation.variants)
@@ -118,7 +121,10 @@ class _Judge:
             if self._lacks_settings(relation):
                 continue
             comparison = self._comparison(relation)
-            agreed = comparison.compared & relation.steps
+            errors = list(self._errors(relation, comparison))
+            failed = {step for step, *_ in errors}
+            doubts = list(self._doubts(relation, comparison, failed))
+            agreed = (comparison.compared & relation.steps) - failed - {each.step for each in doubts}
             compared |= agreed
             answers |= {
                 (variant, step)
@@ -126,13 +132,9 @@ class _Judge:
                 if variant != QueryVariant()
                 for step in agreed
             }
-            unclear = relation.steps - comparison.compared
-            failed = [
-                place for place in comparison.places if place.step in relation.steps and place.aspect not in _ROWS
-            ]
-            if unclear or any(place.aspect is Aspect.OUTCOME for place in failed):
-                yield Inconclusive(f"{relation.name}: a variant was not executed to its end")
-            yield from (self._verdict(relation, place) for place in self._broken_at(relation))
+            yield from doubts
+            yield from (self._error_verdict(relation, *error) for error in errors)
+            yield from (self._verdict(relation, place) for place in _broken_at(relation, comparison))
         yield Agree(len(compared), len(answers))
 
     def _relations(self) -> list[MetamorphicRelation]:
@@ -146,13 +148,54 @@ class _Judge:
         """Return the modes that determine how rows of this variant are compared."""
         return () if SIMPLE_PROTOCOL in variant.modes else self.runs.case.modes
 
-    def _broken_at(self, relation: MetamorphicRelation, repetition: int = 0) -> list[Location]:
-        places = self._comparison(relation, repetition).places
-        return [place for place in places if place.step in relation.steps and place.aspect in _ROWS]
+    def _errors(
+        self, relation: MetamorphicRelation, comparison: Comparison
+    ) -> Iterator[tuple[int, QueryVariant, Message]]:
+        """Yield the steps at which a variant ends in an error that its query cannot legally raise."""
+        for step in sorted(comparison.compared & relation.steps):
+            for variant in (relation.left, relation.right):
+                if error := self._error_at(variant, step):
+                    yield step, variant, error
 
-    def _is_doubtful(self, relation: MetamorphicRelation) -> bool:
-        """Return whether a relation does not hold."""
-        return not self._lacks_settings(relation) and bool(self._broken_at(relation))
+    def _error_at(self, variant: QueryVariant, step: int, repetition: int = 0) -> Message | None:
+        seen = self.runs.observation(variant, repetition).steps[step]
+        return impossible_error(self.runs.case.all_steps, self._sql(variant, step), seen)
+
+    def _sql(self, variant: QueryVariant, step: int) -> str:
+        return dict(variant.queries).get(step, self.runs.case.all_steps[step].sql)
+
+    def _doubts(
+        self, relation: MetamorphicRelation, comparison: Comparison, decided: Set[int]
+    ) -> Iterator[Inconclusive]:
+        """Yield the steps at which one variant may legally fail, and the first one that was not compared."""
+        for place in comparison.places:
+            if place.step in relation.steps - decided and place.aspect is Aspect.OUTCOME:
+                yield self._doubt(f"{relation.name}: one variant ends in an error", relation, place)
+        if relation.is_helper:
+            seen = self.runs.observation(relation.left).steps
+            for step in sorted((relation.steps & comparison.compared) - decided):
+                yield Inconclusive(
+                    relation.name, step, ("no error", f"{ended(seen[step])}\nquery: {self._sql(relation.left, step)}")
+                )
+        if unclear := relation.steps - comparison.compared:
+            place = Location(min(unclear), Aspect.OUTCOME)
+            yield self._doubt(f"{relation.name}: a variant was not executed to its end", relation, place)
+
+    def _doubt(self, reason: str, relation: MetamorphicRelation, place: Location) -> Inconclusive:
+        text = self._text(relation, place)
+        return Inconclusive(reason, place.step, (text.expected, text.actual))
+
+    def _text(self, relation: MetamorphicRelation, place: Location) -> DifferenceText:
+        left, right = map(self.runs.observation, (relation.left, relation.right))
+        return difference_text(_unordered(self.runs.case), place, left, right)
+
+    def _symptoms(self, relation: MetamorphicRelation) -> frozenset[str]:
+        """Return the origins of findings that a repetition may confirm; none if the relation holds."""
+        if self._lacks_settings(relation):
+            return frozenset()
+        comparison = self._comparison(relation)
+        errors = (origin_of(error) for _, _, error in self._errors(relation, comparison))
+        return frozenset((*errors, *((relation.name,) if _broken_at(relation, comparison) else ())))
 
     def _lacks_settings(self, relation: MetamorphicRelation) -> bool:
         """Return whether the arm lacks settings of the right variant, so that both variants may be the same run.
@@ -164,14 +207,11 @@ class _Judge:
 
     def _verdict(self, relation: MetamorphicRelation, place: Location) -> Finding | Unstable:
         assert place.step is not None
-        left, right = map(self.runs.observation, (relation.left, relation.right))
-        text = difference_text(_unordered(self.runs.case), place, left, right)
+        text = self._text(relation, place)
         unsteady = any(self._unsteady(variant, place) for variant in relation.variants)
-        if unsteady or place not in self._broken_at(relation, repetition=1):
+        if unsteady or place not in _broken_at(relation, self._comparison(relation, repetition=1)):
             return Unstable(f"{relation.name}: not in each run", place.step, (text.expected, text.actual))
-        evidence = tuple(
-            self._evidence(variant, place.step) for variant in relation.variants if variant != QueryVariant()
-        )
+        evidence = self._all_evidence(relation, place.step)
         return Finding(
             oracle=self.oracle.name,
             arms=(self.runs.arm, self.runs.arm),
@@ -180,8 +220,29 @@ class _Judge:
             summary=f"{text.summary}: {relation.name}",
             expected="\n".join([text.expected, *(f"query: {each.sql}" for each in evidence[:-1])]),
             actual=f"{text.actual}\nquery: {evidence[-1].sql}",
-            beside=evidence,
+            evidence=evidence,
         )
+
+    def _error_verdict(
+        self, relation: MetamorphicRelation, step: int, variant: QueryVariant, error: Message
+    ) -> Finding | Unstable:
+        text, query = self._text(relation, Location(step, Aspect.OUTCOME)), self._sql(variant, step)
+        again = self._error_at(variant, step, repetition=1)
+        if again is None or again.sqlstate != error.sqlstate:
+            return Unstable("an error that occurred once", step, (text.expected, text.actual))
+        return Finding(
+            oracle=self.oracle.name,
+            arms=(self.runs.arm, self.runs.arm),
+            origin=origin_of(error),
+            step=step,
+            summary=f"step {step}: a query that cannot fail ends in an error of SQLSTATE {error.sqlstate}",
+            expected="no error, because no part of the query can raise one",
+            actual=f"{error.severity}: {error.sqlstate}: {error.text}\nquery: {query}",
+            evidence=self._all_evidence(relation, step),
+        )
+
+    def _all_evidence(self, relation: MetamorphicRelation, step: int) -> tuple[Evidence, ...]:
+        return tuple(self._evidence(variant, step) for variant in relation.variants if variant != QueryVariant())
 
     def _unsteady(self, variant: QueryVariant, place: Location) -> bool:
         """Return whether a variant's rows differ from those of its repetition, or could not be compared with them."""
@@ -193,8 +254,13 @@ class _Judge:
         shown = (mode for mode in variant.modes if mode not in (SHORT_TIMEOUT, SIMPLE_PROTOCOL))
         settings = tuple(setting for mode in shown for setting in mode.settings)
         return Evidence(
-            dict(variant.queries)[step], settings + variant.settings, plainly=SIMPLE_PROTOCOL in variant.modes
+            dict(variant.queries)[step], settings + variant.settings, simple_protocol=SIMPLE_PROTOCOL in variant.modes
         )
+
+
+def _broken_at(relation: MetamorphicRelation, comparison: Comparison) -> list[Location]:
+    """Return the places at which the variants of a relation return other rows."""
+    return [place for place in comparison.places if place.step in relation.steps and place.aspect in _ROWS]
 
 
 def _unordered(case: Case) -> Case:

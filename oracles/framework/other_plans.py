@@ -11,6 +11,7 @@ from oracles.model.mode import Mode
 _SERIAL: Final = ("max_parallel_workers_per_gather", "0")
 
 # Each method of joining, aggregating and scanning is disabled at least once; memory is large, default and small.
+# Partition-wise plans are off in one and on in another, so one of them differs from each mode of a case.
 OTHER_PLANS: Final = (
     Mode(
         "hashed",
@@ -18,6 +19,8 @@ OTHER_PLANS: Final = (
             ("enable_mergejoin", "off"),
             ("enable_nestloop", "off"),
             ("enable_sort", "off"),
+            ("enable_partitionwise_join", "off"),
+            ("enable_partitionwise_aggregate", "off"),
             ("work_mem", "64MB"),
             _SERIAL,
         ),

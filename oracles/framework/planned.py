@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from oracles.explain.nodes import plans
+from oracles.framework.doubts import lost_session, outcomes_doubt
 from oracles.model.case import Case, Kind
 from oracles.model.observation import CaseObservation, Run
+from oracles.model.oracle import Inconclusive
 from oracles.model.sampling import Sample
 
 PLANNED: Final = Sample("planned", 5)  # the scene, and plans of queries that are not executed
@@ -23,15 +25,16 @@ def planned_run(case: Case, arm: str, repetition: int = 0) -> Run:
     return Run(arm, case.modes, plannings=_PLANNINGS, repetition=repetition)
 
 
-def planned_steps(reference: CaseObservation, suspect: CaseObservation) -> tuple[list[int], str]:
-    """Return the steps that both arms planned, and the reason why others, if any, cannot be compared.
+def planned_steps(reference: CaseObservation, suspect: CaseObservation) -> tuple[list[int], Inconclusive | None]:
+    """Return the steps that both arms planned, and a doubt about the others, if any.
 
     After a step with different outcomes, tables may have different contents, so later steps are excluded.
     """
     if reference.residue is None or suspect.residue is None:
-        return [], "connection lost"
+        return [], lost_session(reference, suspect)
     ours, theirs = dict(plans(reference)), dict(plans(suspect))
     for step, (one, other) in enumerate(zip(reference.steps, suspect.steps, strict=True)):
         if (one.outcome, one.sqlstate) != (other.outcome, other.sqlstate):
-            return sorted(each for each in ours.keys() & theirs.keys() if each < step), "a step ended otherwise"
-    return sorted(ours.keys() & theirs.keys()), ""
+            doubt = outcomes_doubt("a step ended otherwise", step, reference, suspect)
+            return sorted(each for each in ours.keys() & theirs.keys() if each < step), doubt
+    return sorted(ours.keys() & theirs.keys()), None

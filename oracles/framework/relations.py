@@ -1,20 +1,21 @@
 """Metamorphic relations: two variants of a case's queries that must return equal rows on one arm."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
-from oracles.model.case import Case, Kind
+from oracles.framework.errors import impossible_error
+from oracles.model.case import Case, Kind, Step
 from oracles.model.mode import Mode, Protocol
-from oracles.model.observation import CaseObservation, Outcome, Run
+from oracles.model.observation import CaseObservation, Observation, Outcome, Run
 from oracles.model.oracle import Observations
 from oracles.sql.case_views import opaque_names, used_names
 from oracles.sql.distinguishable_values import inexact_types, is_exact
 
 # Search for matches without an index or hash table may take long.
 SHORT_TIMEOUT: Final = Mode("short timeout", (("statement_timeout", "1500ms"),))
-# For relations between two replaced queries: the simple protocol reads all rows of both, whatever the case's protocol.
+# For relations between two replaced queries: the simple protocol reads all rows of both, also if the case's does not.
 SIMPLE_PROTOCOL: Final = Mode("simple protocol", SHORT_TIMEOUT.settings, Protocol.SIMPLE)
 _NOTHING: Final = "SELECT"
 _PARAMETER: Final = re.compile(r"\$\d+")
@@ -59,6 +60,11 @@ class MetamorphicRelation:
         """Return all variants in order of execution."""
         return (self.left, *self.between, self.right)
 
+    @property
+    def is_helper(self) -> bool:
+        """Return whether there is a single variant, whose failures alone are judged."""
+        return self.left == self.right
+
 
 class MissingRun(Exception):  # a signal, no error
     """Signal that a relation depends on a variant that was not executed yet."""
@@ -77,18 +83,32 @@ class ArmRuns:
     observations: Observations
 
     def queries(self) -> dict[int, str]:
-        """Return the successful queries by position, without those that use a view or function of unknown behaviour."""
+        """Return the queries by position that should succeed, without those that use views or functions of the case.
+
+        Views of known behaviour may be used.
+        """
         opaque = opaque_names(self.case.all_steps)
         return {position: sql for position, sql in self._successful().items() if opaque.isdisjoint(used_names(sql))}
 
     def _successful(self) -> dict[int, str]:
-        """Return the successful queries by position. A failing one may end a transaction, so it stays in the case."""
+        """Return the queries by position that succeeded, or failed in parts that cannot fail.
+
+        Any other failing one stays in the case, as does one that ends a transaction.
+        """
         steps = zip(self.case.all_steps, self.observation(QueryVariant()).steps, strict=True)
         return {
             position: step.sql
             for position, (step, seen) in enumerate(steps)
-            if step.kind is Kind.QUERY and seen.outcome is Outcome.OK
+            if step.kind is Kind.QUERY and (seen.outcome is Outcome.OK or self._should_succeed(step, seen))
         }
+
+    def _should_succeed(self, step: Step, seen: Observation) -> bool:
+        """Return whether a failing query is known to be legal: it has columns, so it passed parse analysis.
+
+        Parameters are converted later, and may be illegal.
+        """
+        legal = seen.transaction == "I" and bool(seen.columns) and not step.params
+        return legal and impossible_error(self.case.all_steps, step.sql, seen) is not None
 
     def exact_queries(self) -> dict[int, str]:
         """Return the successful queries by position whose rows are determined byte by byte.
@@ -140,6 +160,12 @@ class ArmRuns:
         for name in sorted(set(named.values())):
             steps = frozenset(step for step in usable if named[step] == name)
             yield MetamorphicRelation(name, steps, left, replace(right, settings=settings))
+
+    def failed(self, name: str, variant: QueryVariant, steps: Iterable[int]) -> Iterator[MetamorphicRelation]:
+        """Yield a helper's relation if its queries fail at some of these steps, so that no relation follows from it."""
+        seen = self.observation(variant).steps
+        if failing := frozenset(step for step in steps if seen[step].outcome is not Outcome.OK):
+            yield MetamorphicRelation(name, failing, variant, variant)
 
     def relation_to_case(self, name: str, queries: Mapping[int, str], *modes: Mode) -> Iterator[MetamorphicRelation]:
         """Yield the relation between these queries and the case's own, if any can be executed."""

@@ -9,8 +9,9 @@ buckets, both numbers of batches, and the peak, which is at least the memory whe
 
 Other tuples in them. The number of buckets determines the bits of a hash value that are the number of the batch
 (ExecHashGetBucketAndBatch). So with an equal number of batches, other tuples are in the first one, which is not
-written. But each tuple is written at most once. So the limit of a table is what the reference wrote, plus what it had
-in memory. The outer side has no limit: its tuples may all have one key, and EXPLAIN does not report their size.
+written. But each tuple is written at most once. So the limit of a table is the size of the reference's: its written
+blocks and its memory. The outer side has no limit: its tuples may all have one key, and EXPLAIN does not report their
+size.
 """
 
 from collections.abc import Iterable, Set
@@ -146,7 +147,7 @@ def _has_others(ours: Node, theirs: Node) -> bool:
 
 
 def _wrote_once(ours: Node, theirs: Node) -> bool:
-    """Return whether the table of a join wrote no more than all its tuples: what the reference wrote and kept."""
+    """Return whether the table of a join wrote at most the size of the reference's table."""
     before, after = (_input(join, "Inner") for join in (ours, theirs))
     kept = -(-before[PEAK] * 1024 // _BLOCK)
     return bool(own_written(after) <= own_written(before) + kept + partial_blocks(theirs))

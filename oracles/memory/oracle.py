@@ -22,8 +22,8 @@ tolerated. A Parallel Hash has these files for each participant, and writes chun
   excess must occur again with that much more memory. If the plan is another one there, the figures must show which
   joins need their batches.
 - The number of buckets determines which tuples are in which batch (`batches`). All other joins must have written more.
-- The tuples of one key may fill more than a batch. Each server decides whether they are in the first batch or written,
-  and with how many other keys. So other blocks are written.
+- The tuples of one key may fill more than a batch. They may be in the first batch, which is not written, or in a later
+  one, with any number of other keys. So arms may write different numbers of blocks.
 
 Timing determines the work of each participant of a parallel plan, their number, and so the number of files. So each
 run of the suspect must exceed each run of the reference. Files are compared only if both did the same work in each
@@ -39,6 +39,7 @@ from oracles.explain.hash_memory import DEFAULT_WORK_MEM, Variation, allowance, 
 from oracles.explain.nodes import EXPLAINED, Node, explained_runs, loops, places, plans
 from oracles.explain.shape import plan_kinds, plan_shape
 from oracles.framework.canaries import AS_HASH_JOIN, canary_case, query
+from oracles.framework.doubts import lost_session
 from oracles.framework.pairwise import REPETITIONS, Pair, SampledPairwise
 from oracles.memory.batches import (
     WRITTEN,
@@ -93,13 +94,13 @@ def _node_at(observed: CaseObservation, excess: Excess) -> Node:
 
 class _MemoryPair(Pair):
     def judge(self) -> tuple[Verdict, ...] | More:
-        compared, obstacle = comparable_steps(self._seen(self.reference), self._seen(self.suspect))
+        compared, doubt = comparable_steps(self._seen(self.reference), self._seen(self.suspect))
         suspected = self._excesses(Variation(), Variation())
         if suspected and (missing := self.missing(self._confirming_runs(suspected))):
             return More(missing, frozenset(excess.figure for excess in suspected))
         verdicts: list[Verdict] = [self._verdict(excess, texts) for excess, texts in suspected.items()]
-        if obstacle:
-            verdicts.append(Inconclusive(obstacle))
+        if doubt:
+            verdicts.append(doubt)
         clean = compared - {excess.step for excess in suspected}
         return (*verdicts, Agree(len(clean))) if clean or not verdicts else tuple(verdicts)
 
@@ -107,18 +108,22 @@ class _MemoryPair(Pair):
         """Return the verdict on an excess, after comparison of each run of the suspect with each of the reference."""
         variations = (Variation(), *_REPETITIONS)
         if not all(excess in self._excesses(ours, theirs) for ours in variations for theirs in variations):
-            return Unstable(f"{excess.figure}: not in all runs")
+            return Unstable(f"{excess.figure}: not in all runs", excess.step, texts)
         persists = self._peak_persists if excess.figure.startswith(PEAK) else self._writes_persist
         if not all(persists(excess, variation) for variation in self._with_more_memory()):
-            return Unstable(f"{excess.figure}: not with a little more memory")
+            return Unstable(f"{excess.figure}: not with a little more memory", excess.step, texts)
         if excess.figure.startswith(PEAK) and self._is_uncounted(excess):
-            return Inconclusive("the reference does not count buckets")
+            return Inconclusive("the reference does not count buckets", excess.step, texts)
         if excess.figure.startswith(PEAK) and self._is_divided_otherwise(excess):
-            return Inconclusive("a batch is larger than memory, and its other tuples differ between arms")
+            return Inconclusive(
+                "a batch is larger than memory, and its other tuples differ between arms", excess.step, texts
+            )
         if excess.figure == WRITTEN and self._is_for_buckets(excess):
-            return Inconclusive("joins need other batches for their buckets")
+            return Inconclusive("joins need other batches for their buckets", excess.step, texts)
         if excess.figure == WRITTEN and self._is_uneven(excess):
-            return Inconclusive("a batch is larger than memory, and may be the first one, which is not written")
+            return Inconclusive(
+                "a batch is larger than memory, and may be the first one, which is not written", excess.step, texts
+            )
         plan = dict(plans(self._seen(self.suspect)))[excess.step]
         return Finding(
             oracle=Memory.name,
@@ -128,7 +133,7 @@ class _MemoryPair(Pair):
             summary=f"step {excess.step}: {excess.figure}: {texts[1]}, {texts[0]}",
             expected=texts[0],
             actual=f"{texts[1]}\nplan: {plan_shape(plan)}",
-            beside=(Evidence(self.case.all_steps[excess.step].sql, explained=True),),
+            evidence=(Evidence(self.case.all_steps[excess.step].sql, explained=True),),
         )
 
     def _peak_persists(self, excess: Excess, variation: Variation) -> bool:
@@ -181,7 +186,7 @@ class _MemoryPair(Pair):
         return excesses(self._seen(self.reference, ours), self._seen(self.suspect, theirs))
 
     def _with_more_memory(self) -> tuple[Variation, ...]:
-        """Return variations with a larger work_mem for all statements, by whatever means it was set."""
+        """Return variations with a larger work_mem for all statements, also if statements set it."""
         settings = [plan.get("Settings", {}) for _, plan in plans(self._seen(self.reference))]
         allowed = min((kilobytes(each.get("work_mem", DEFAULT_WORK_MEM)) for each in settings), default=0)
         return tuple(with_work_mem(self.case, allowed, factor) for factor in _MEMORY_FACTORS)
@@ -212,13 +217,17 @@ class Memory(SampledPairwise):
         return explained_runs(case, arms)
 
 
-def comparable_steps(reference: CaseObservation, suspect: CaseObservation) -> tuple[set[int], str]:
-    """Return the steps in which both arms did the same work, and the reason why others, if any, are not comparable."""
+def comparable_steps(reference: CaseObservation, suspect: CaseObservation) -> tuple[set[int], Inconclusive | None]:
+    """Return the steps in which both arms did the same work, and a doubt about the others, if any."""
     if reference.residue is None or suspect.residue is None:
-        return set(), "connection lost"
+        return set(), lost_session(reference, suspect)
     ours, theirs = dict(plans(reference)), dict(plans(suspect))
     alike = {step for step in ours.keys() & theirs.keys() if _is_comparable(ours[step], theirs[step])}
-    return alike, "" if alike == ours.keys() | theirs.keys() else "other plans or other work"
+    others = (ours.keys() | theirs.keys()) - alike
+    if not others:
+        return alike, None
+    sides = [f"plan: {plan_shape(each.get(min(others)))}" for each in (ours, theirs)]
+    return alike, Inconclusive("other plans or other work", min(others), (sides[0], sides[1]))
 
 
 def _is_comparable(ours: Node, theirs: Node) -> bool:

@@ -21,8 +21,8 @@ class Kind(StrEnum):
 class SameRows(StrEnum):
     """Why a query must have the rows of the step before it, according to another fuzzer."""
 
-    BY_MEANING = "by meaning"  # whatever the tables hold
-    BY_CONTENT = "by content"  # because of what the tables hold
+    BY_MEANING = "by meaning"  # for any contents of the tables
+    BY_CONTENT = "by content"  # because of the contents of tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Case:
     steps: tuple[Step, ...]
     modes: tuple[Mode, ...] = ()
     part: str = ""  # name of the source's item that the case replays as a whole, such as a regression test
-    samples: tuple[str, ...] = ()  # names of the oracles' samples that it is in, whatever its content
+    samples: tuple[str, ...] = ()  # names of the oracles' samples that contain it, independent of its content
     sampled_by_content: bool = True  # False: it is in no other sample
 
     @property

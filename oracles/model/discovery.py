@@ -1,15 +1,16 @@
-"""Discovery of a package's classes by its files, so that a new class needs no entry in a list."""
+"""Discovery of a package's classes and constants by its files, so that a new one needs no entry in a list."""
 
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import ModuleType
-from typing import ClassVar, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 
 class _Named(Protocol):
-    name: ClassVar[str]
+    @property
+    def name(self) -> str: ...
 
 
 T = TypeVar("T", bound=_Named)
@@ -17,10 +18,20 @@ T = TypeVar("T", bound=_Named)
 
 def instances(base: type[T], package: ModuleType) -> tuple[T, ...]:
     """Return an instance of each concrete subclass of `base` defined in the package, sorted by name."""
-    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        importlib.import_module(module.name)
+    _modules(package)
     kinds = (kind for kind in _concrete(base) if kind.__module__.startswith(package.__name__))
-    return tuple(sorted((kind() for kind in kinds), key=lambda instance: instance.name))
+    return _sorted(kind() for kind in kinds)
+
+
+def constants(kind: type[T], package: ModuleType) -> tuple[T, ...]:
+    """Return each constant of this class in the modules of a package, sorted by name."""
+    return _sorted(value for module in _modules(package) for value in vars(module).values() if isinstance(value, kind))
+
+
+def _modules(package: ModuleType) -> list[ModuleType]:
+    """Import the modules of a package."""
+    found = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    return [importlib.import_module(module.name) for module in found]
 
 
 def _concrete(base: type[T]) -> Iterator[type[T]]:
@@ -28,3 +39,7 @@ def _concrete(base: type[T]) -> Iterator[type[T]]:
         if not inspect.isabstract(kind):
             yield kind
         yield from _concrete(kind)
+
+
+def _sorted(named: Iterable[T]) -> tuple[T, ...]:
+    return tuple(sorted(named, key=lambda each: each.name))

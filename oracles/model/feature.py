@@ -82,7 +82,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """Formulas that hold for figures of EXPLAIN, whatever the data, for some types of join or (if empty) for all."""
+    """Formulas that hold for figures of EXPLAIN with any data, for the join types `joins`, or for all if it is ()."""
 
     name: str
     holds: tuple[Formula, ...]

@@ -13,15 +13,14 @@ class Evidence:
     """A query that shows a finding when it runs at the finding's step.
 
     Its rows are compared with the step's rows, or with those of the other evidence. With `explained` its EXPLAIN
-    ANALYZE is
-    the evidence, with `planned` its plan alone.
+    ANALYZE is the evidence, with `planned` its plan alone.
     """
 
     sql: str
     settings: tuple[tuple[str, str], ...] = ()
     explained: bool = False
     planned: bool = False
-    plainly: bool = False  # psql sends it over the simple protocol, whatever the case's protocol is
+    simple_protocol: bool = False  # psql sends it over the simple protocol, also if the case has another one
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ class Finding:
     summary: str  # one line
     expected: str
     actual: str
-    beside: tuple[Evidence, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
     vote: Vote | None = None  # None: no majority
 
     @property

@@ -13,6 +13,8 @@ class Protocol(StrEnum):
     PREPARED = "prepared"
     CURSOR = "cursor"
     CLOSED_EARLY = "closed_early"
+    BINARY = "binary"  # results in binary format, which the server then reads as parameters
+    TEXT = "text"  # the same in text format
 
 
 @dataclass(frozen=True, slots=True)

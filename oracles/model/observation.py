@@ -27,14 +27,23 @@ class Message:
     text: str
     # the C function that raised it; not compared, because patches may rename functions
     routine: str = field(default="", compare=False)
+    fields: tuple[tuple[str, str], ...] = ()  # names and values of the other fields: objects, positions
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A result column. `type` is the type's OID, or the name of a user-defined type."""
+class ResultColumn:
+    """A result column, as RowDescription has it.
+
+    `type` is the type's OID, or the name of a user-defined type. The number of the attribute is 0 unless the column is
+    one of a relation.
+    """
 
     name: str
     type: str
+    length: int = -1  # bytes of a value; -1: they vary
+    modifier: int = -1  # typmod, such as the length of varchar(9); -1: none
+    attribute: int = 0
+    binary: bool = False  # the format of values
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +53,14 @@ class Observation:
     outcome: Outcome
     sqlstate: str = ""
     tags: tuple[str, ...] = ()  # command tags, one for each command of the step that completed
-    columns: tuple[Column, ...] = ()
+    columns: tuple[ResultColumn, ...] = ()
     rows: tuple[bytes, ...] = ()
     messages: tuple[Message, ...] = ()
     # output of EXPLAIN (FORMAT JSON) if the run explains or plans; of repetitions the one with the least CPU time
     plan: Mapping[str, Any] | None = None
     transaction: str = ""  # transaction status after the step: I idle, T in a transaction, E failed; "" unknown
+    # what the server made of `rows` as parameters, in text format; None: they were not sent back
+    read_back: "Observation | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +105,7 @@ class CaseObservation:
     resources: tuple[Resources, ...] = ()  # one for each repetition if the run repeats the case
     log: tuple[str, ...] = ()  # the server's log lines about this backend
     remote: tuple[Remote, ...] = ()  # log lines of the sessions that it opened through foreign servers
-    hang: tuple[str, ...] = ()  # wait events and stacks, if a run with `patience` reached its time limit
+    hang: tuple[str, ...] = ()  # wait events and stacks, if a run with `timeout_factor` reached its time limit
     crash: str | None = None  # signal, assertion, PANIC or sanitizer report, with its backtrace
     reach: Mapping[str, int] = field(default_factory=dict)  # counters of executed branches, read inside the server
     # settings of optional modes that the arm lacks; it ran without them, or skipped the run
@@ -114,6 +125,6 @@ class Run:
     plannings: int = 0  # QUERY steps are planned so many times but not executed: EXPLAIN (VERBOSE, FORMAT JSON)
     instead: tuple[tuple[int, str], ...] = ()  # replacement statements by position in `case.all_steps`
     # the client waits so many statement timeouts, which the server does not enforce; 0: the server enforces one
-    patience: int = 0
+    timeout_factor: int = 0
     repetition: int = 0  # number of a repetition, because equal runs are executed once
-    sabotage: str = ""  # an action of the fault injector, for canaries and injected bugs only
+    fault: str = ""  # an action of the fault injector, for canaries and injected bugs only

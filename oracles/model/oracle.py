@@ -75,7 +75,7 @@ Observations = Mapping[Run, CaseObservation]
 class Canary:
     """A bug that the fault injector plants. On this case, the oracle must report the arm that has it."""
 
-    sabotage: str
+    fault: str
     case: Case
     needs_another_arm: bool = False  # visible only in comparison with an arm without the bug
 

@@ -22,7 +22,7 @@ def expression(sql: str) -> Any:
 
 
 def text_of(value: Any) -> str:
-    """Return an expression as SQL; "" if parsing that would not return the same tree."""
+    """Return an expression as SQL, or "" if the SQL does not parse to the same tree."""
     text = str(RawStream()(value))
     return text if expression(text) == value else ""
 

@@ -2,6 +2,12 @@
 
 It may call known functions only. LIMIT and array subqueries need a total order. This module assumes that rows that
 compare as equal are identical, and that sums have no floating-point numbers; distinguishable_values.py checks both.
+case_views.py has the names whose behaviour the text does not show.
+
+Oracles need this without a server, for queries that they derive and for smaller cases of reduction. So it is a function
+of the text, and no step stores its result. For foreign statements, fuzz/sources/determinism analyses the server's own
+parse tree, in which overloading is resolved. Both have one criterion for functions: that package generates
+functions.txt from the catalogs.
 """
 
 import re
@@ -19,31 +25,32 @@ from oracles.sql.total_order import is_cut, is_total
 
 CACHED: Final = 4096  # statements
 
-# Aggregates whose result does not depend on the order of rows.
-SPREADS: Final = frozenset({"stddev", "stddev_pop", "stddev_samp", "var_pop", "var_samp", "variance"})
-AGGREGATES: Final = SPREADS | {
-    *("avg", "bit_and", "bit_or", "bit_xor", "bool_and", "bool_or", "count", "every", "max", "min", "sum"),
-}
-SET_RETURNING: Final = frozenset(
-    {"generate_series", "generate_subscripts", "regexp_matches", "regexp_split_to_table", "string_to_table", "unnest"}
-)
+
+def _table() -> dict[str, frozenset[str]]:
+    lines = Path(__file__).with_name("functions.txt").read_text().splitlines()
+    return {name: frozenset(properties) for name, *properties in map(str.split, lines)}
 
 
-def _listed(name: str) -> frozenset[str]:
-    return frozenset(Path(__file__).with_name(name).read_text().split())
+# Names of PostgreSQL 17's functions that are all determined by their arguments, the data, and settings that no oracle
+# changes; and their properties. fuzz/sources/determinism/names.sql reads them from the catalogs, and defines them.
+_TABLE: Final = _table()
+DETERMINED: Final = frozenset(_TABLE)
 
 
-# Names in PostgreSQL 17's pg_proc whose functions are all determined by their arguments, the data, and settings that no
-# oracle changes. Functions are omitted that return identifiers, which differ between servers, or the storage of a
-# value, or that only implement types and aggregates. Functions of the first list may create equal but distinguishable
-# values (oracles/sql/distinguishable_values.py) from others.
-_WHOLE: Final = frozenset({"length", "round", "sign"})  # floating-point results, too, but whole ones with exact sums
-INEXACT_FUNCTIONS: Final = _listed("inexact_functions.txt") - _WHOLE
-DETERMINED: Final = _listed("determined_functions.txt") | _WHOLE
-_KNOWN: Final = AGGREGATES | SET_RETURNING | DETERMINED | INEXACT_FUNCTIONS | {"concat"}
+def _with(property_: str) -> frozenset[str]:
+    return frozenset(name for name, properties in _TABLE.items() if property_ in properties)
+
+
+AGGREGATES: Final = _with("aggregate")  # their result does not depend on the order of rows
+ADDING: Final = _with("adds")
+PICKING: Final = _with("picks")
+SET_RETURNING: Final = _with("set")
+# They return floating-point numbers and intervals, too, but whole ones, of which sums are exact.
+_WHOLE: Final = frozenset({"date_trunc", "length", "round", "sign", "trunc"})
+INEXACT_FUNCTIONS: Final = _with("inexact") - _WHOLE  # may create equal but distinguishable values from others
 _CLOCK: Final = re.compile(r"\b(now|today|tomorrow|yesterday)\b", re.IGNORECASE)  # as a date or time
 _SYSTEM_SCHEMAS: Final = frozenset({"information_schema", "pg_catalog"})
-_SYSTEM_COLUMNS: Final = frozenset({"cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"})
+SYSTEM_COLUMNS: Final = frozenset({"cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"})
 
 
 @lru_cache(CACHED)
@@ -115,7 +122,7 @@ class _Doubts(Visitor):
             raise _Found
 
     def visit_FuncCall(self, _ancestors: Any, node: Any) -> None:
-        if name_of(node) not in _KNOWN or node.over is not None:
+        if name_of(node) not in DETERMINED or node.over is not None:
             raise _Found
 
     def visit_SelectStmt(self, _ancestors: Any, node: Any) -> None:
@@ -130,7 +137,7 @@ class _Doubts(Visitor):
             raise _Found
 
     def visit_ColumnRef(self, _ancestors: Any, node: Any) -> None:
-        if getattr(node.fields[-1], "sval", "") in _SYSTEM_COLUMNS:
+        if getattr(node.fields[-1], "sval", "") in SYSTEM_COLUMNS:
             raise _Found
 
     def visit_String(self, ancestors: Any, node: Any) -> None:

@@ -4,7 +4,7 @@ The plan determines which of several equal values a group, DISTINCT or LIMIT ret
 result is undetermined in three cases:
 
 - The query picks values, returns an inexact type, and the case has columns of such types.
-- The query picks values, and may create inexact ones itself, whatever their use.
+- The query picks values, and may create inexact ones itself, for any use.
 - The query adds up values that may be floating-point numbers, and does not return the sum, which would show its type.
 """
 
@@ -20,7 +20,7 @@ from pglast.stream import RawStream
 from pglast.visitors import Visitor
 
 from oracles.model.case import Step
-from oracles.sql.determinism import INEXACT_FUNCTIONS, SPREADS, name_of
+from oracles.sql.determinism import ADDING, INEXACT_FUNCTIONS, PICKING, name_of
 from oracles.sql.parsing import trees
 from oracles.sql.total_order import is_cut
 
@@ -30,8 +30,6 @@ _NUMERIC: Final = "numeric"
 _COLLATED: Final = "text"  # represents all types with collations
 _SCALED: Final = "numeric of {} digits"  # after the decimal point
 _PADDED: Final = "bpchar"  # without a length, equal values may differ in trailing blanks
-_ADDING: Final = SPREADS | {"avg", "sum"}
-_PICKING: Final = frozenset({"max", "min"})
 
 # Type OIDs of values, arrays and ranges (or names, for types without a fixed OID) -> inexact type.
 _SHOWN: Final = {
@@ -52,6 +50,8 @@ _GIVES: Final = {
     **dict.fromkeys(("box", "circle", "line", "lseg", "path", "point", "polygon"), "float8"),
     **dict.fromkeys(("time", "timestamp", "timestamptz"), "interval"),
 }
+# Types of values that are or contain inexact values: also rows of columns that a function defines.
+MAY_HOLD_INEXACT: Final = {*_HOLDS, *(name for name, given in _GIVES.items() if given == "float8"), "record"}
 _SCALING: Final = frozenset({"*", "/", "%"})
 _DIGITS: Final = re.compile(r"[+-]?\d+(?:\.(\d*))?")
 _MADE_BY: Final = dict.fromkeys(("^", "|/", "||/", "<->", "@-@"), _FLOATS)  # operators
@@ -214,9 +214,9 @@ class _Used(Visitor):
             self.picks.add(_place(ancestors))
 
     def visit_FuncCall(self, ancestors: Any, node: Any) -> None:
-        if name_of(node) in _PICKING or node.agg_distinct:
+        if name_of(node) in PICKING or node.agg_distinct:
             self.picks.add(_place(ancestors))
-        if name_of(node) in _ADDING and id(node) not in self._shown:
+        if name_of(node) in ADDING and id(node) not in self._shown:
             self.adds.add(_place(ancestors))
         if name_of(node) in INEXACT_FUNCTIONS:
             self._make(ancestors, _INEXACT)

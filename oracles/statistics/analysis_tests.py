@@ -1,6 +1,6 @@
 """Tests of one analysis: of the columns' statistics, and of the sample itself.
 
-ANALYZE of a foreign table must request the sample that its method promises. The number of rows must fit that sample,
+ANALYZE of a foreign table must request the sample of its method. The number of rows must fit that sample,
 and the estimate of all rows must fit their number.
 """
 

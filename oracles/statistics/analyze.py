@@ -34,7 +34,7 @@ class TableSample:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class AnalyzedColumn:
     """A column's values and statistics."""
 
     name: str
@@ -65,7 +65,7 @@ class Analysis:
     current: bool
     blocks: Numbers | None  # of each row, numbered from 1; None: the remote relation has no storage
     members: tuple[str, ...]  # the table of each row; empty if there is only one table
-    columns: tuple[Column, ...]
+    columns: tuple[AnalyzedColumn, ...]
     table_samples: tuple[TableSample, ...] = ()
     requests: Mapping[str, RequestedSample] = field(default_factory=dict)  # by remote relation
 
@@ -106,8 +106,8 @@ def analysis(table: str, analyzed: Observation, read: Observation, remote: Seque
     )
 
 
-def _column(values: Mapping[str, Any]) -> Column:
-    return Column(
+def _column(values: Mapping[str, Any]) -> AnalyzedColumn:
+    return AnalyzedColumn(
         values["name"],
         numpy.array(values["ranks"] or (), dtype=numpy.int64),
         tuple(values["values"] or ()),

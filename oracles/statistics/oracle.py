@@ -20,6 +20,7 @@ from itertools import pairwise
 from typing import ClassVar, Final
 
 from oracles.framework.canaries import query
+from oracles.framework.doubts import lost_session
 from oracles.framework.pairwise import REPETITIONS, Pair, SampledPairwise
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Evidence, Finding
@@ -63,24 +64,26 @@ class _Pair(Pair):
     def judge(self) -> tuple[Verdict, ...] | More:
         found = self._seen(self.suspect)
         if found is None:
-            return (Inconclusive("connection lost"),)
+            return (lost_session(self.observations[_run(self.case, self.suspect)]),)
         suspected = {
             figure: deviation for figure, deviation in _deviations(found).items() if deviation.probability < LEVEL
         }
         if suspected and (missing := self.missing(self._confirming_runs())):
             return More(missing, frozenset(_symptom(figure, found) for figure in suspected))
         verdicts = {figure: self._verdict(figure, deviation, found) for figure, deviation in suspected.items()}
-        unseen = sum(each.remote is not None and each.request is None for each in found.values())
+        unseen = [step for step, each in found.items() if each.remote is not None and each.request is None]
         if unseen:
-            return (*verdicts.values(), Inconclusive("remote SQL not seen"))
+            sides = "remote SQL that reads the rows", "none in the log of the remote session"
+            return (*verdicts.values(), Inconclusive("remote SQL not seen", min(unseen), sides))
         clean = found.keys() - {figure.step for figure in verdicts}
         return (*verdicts.values(), Agree(len(clean))) if clean or not verdicts else tuple(verdicts.values())
 
     def _verdict(self, figure: Figure, deviation: Deviation, found: Mapping[int, Analysis]) -> Finding | Unstable:
+        sides = deviation.expected, deviation.actual
         if not all(self._fails(self.suspect, figure, number) for number in _REPETITIONS):
-            return Unstable(f"{figure.test}: not in all samples")
+            return Unstable(f"{figure.test}: not in all samples", figure.step, sides)
         if all(self._fails(self.reference, figure, number) for number in (0, *_REPETITIONS)):
-            return Unstable(f"{figure.test}: {self.reference} is as far off")
+            return Unstable(f"{figure.test}: {self.reference} is as far off", figure.step, sides)
         table = _tables(self.case)[figure.step]
         samples = len(_REPETITIONS) + 1
         whose = f" of {figure.column}" if figure.column else ""
@@ -92,7 +95,7 @@ class _Pair(Pair):
             summary=f"step {figure.step}: {figure.test}{whose} of {table}, {samples} samples: {deviation.actual}",
             expected=deviation.expected,
             actual=f"{deviation.actual} (by chance: {deviation.probability:.2g})",
-            beside=(Evidence(f"SELECT * FROM pg_stats WHERE tablename = '{table}'"), Evidence(_rows_of(table))),
+            evidence=(Evidence(f"SELECT * FROM pg_stats WHERE tablename = '{table}'"), Evidence(_rows_of(table))),
         )
 
     def _fails(self, arm: str, figure: Figure, repetition: int) -> bool:

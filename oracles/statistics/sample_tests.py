@@ -1,6 +1,6 @@
 """Tests of a column's statistics against the law of its sample.
 
-Each test returns a bound on the probability that the statistics of a correct ANALYZE deviate as much, whatever the
+Each test returns a bound on the probability of such a deviation in the statistics of a correct ANALYZE, for any
 data. A test of several values, or of values that the sample itself determined, multiplies its bound by the number of
 the column's values (Bonferroni correction).
 """
@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy
 
-from oracles.statistics.analyze import Column
+from oracles.statistics.analyze import AnalyzedColumn
 from oracles.statistics.sample_laws import Floats, Law, Mask, RowByRow, log_ways
 
 LEVEL: Final = 1e-4  # a test fails if its bound is lower
@@ -41,7 +41,7 @@ def _least(deviations: Iterator[Deviation], cases: int) -> Deviation:
     return Deviation(min(1.0, gravest.probability * max(cases, 1)), gravest.expected, gravest.actual)
 
 
-def null_fraction(column: Column, law: Law) -> Deviation:
+def null_fraction(column: AnalyzedColumn, law: Law) -> Deviation:
     """Test the share of NULLs."""
     assert column.null_frac is not None
     nulls = column.ranks == 0
@@ -49,7 +49,7 @@ def null_fraction(column: Column, law: Law) -> Deviation:
     return Deviation(chance, f"null_frac about {nulls.mean():.6g}", f"null_frac {column.null_frac:.6g}")
 
 
-def common_values(column: Column, law: Law) -> Deviation:
+def common_values(column: AnalyzedColumn, law: Law) -> Deviation:
     """Test the frequencies of the most common values; a value of no row has the frequency 0."""
     number = {value: rank for rank, value in enumerate(column.values, start=1)}
 
@@ -62,7 +62,7 @@ def common_values(column: Column, law: Law) -> Deviation:
     return _least(deviations(), len(column.values))
 
 
-def histogram(column: Column, law: Law) -> Deviation:
+def histogram(column: AnalyzedColumn, law: Law) -> Deviation:
     """Test the share of values below each bound, which its position in the histogram determines.
 
     The histogram leaves out the most common values.
@@ -96,7 +96,7 @@ def histogram(column: Column, law: Law) -> Deviation:
     return _least(deviations(), 2 * len(column.values)) if last > 0 else NO_DEVIATION
 
 
-def distinct_values(column: Column, law: Law, estimate: float) -> Deviation:
+def distinct_values(column: AnalyzedColumn, law: Law, estimate: float) -> Deviation:
     """Test the number of distinct values.
 
     The estimator of analyze.c is n * d / (n - f1 + f1 * n / N): n of N rows are in the sample, with d distinct values,
@@ -140,7 +140,7 @@ def _duj1(kept: float, rows: float, distinct: float, single: float) -> float:
     return min(max(estimate, distinct), rows)
 
 
-def correlation(column: Column, law: Law, estimate: float) -> Deviation:
+def correlation(column: AnalyzedColumn, law: Law, estimate: float) -> Deviation:
     """Test the correlation of values with the order of rows.
 
     It may be weaker than that of all rows, because local thinning changes the order of a sample. A rank correlation is
@@ -158,7 +158,7 @@ def correlation(column: Column, law: Law, estimate: float) -> Deviation:
     return Deviation(1.0 if inside else 0.0, f"correlation 0 to {whole:.4g}", f"{column.correlation:.4g}")
 
 
-_Test = Callable[[Column, Law, float], Deviation]
+_Test = Callable[[AnalyzedColumn, Law, float], Deviation]
 TESTS: Final[Mapping[str, _Test]] = MappingProxyType(
     {
         "null fraction": lambda column, law, _: null_fraction(column, law),
@@ -170,7 +170,7 @@ TESTS: Final[Mapping[str, _Test]] = MappingProxyType(
 )
 
 
-def deviations(column: Column, law: Law, estimate: float) -> Iterator[tuple[str, Deviation]]:
+def deviations(column: AnalyzedColumn, law: Law, estimate: float) -> Iterator[tuple[str, Deviation]]:
     """Yield name and result of each applicable test; `estimate` is ANALYZE's estimate of all rows."""
     if column.null_frac is None or not law.kept:
         return

@@ -1,4 +1,4 @@
-"""Benches: who is measured when, what the numbers say, and how they are shown."""
+"""Tests of benches: the order of measurements, ratios with their intervals, and the table."""
 
 import random
 from dataclasses import replace
@@ -21,7 +21,7 @@ def test_arms_take_turns_in_changing_order() -> None:
     assert [point for _, point, _ in turns([(1,), (2,)], ("a", "b"), 1)] == [(1,), (1,), (2,), (2,)]
 
 
-def test_measurements_of_a_round_stand_together() -> None:
+def test_measurements_of_a_round_are_adjacent() -> None:
     samples = measure_interleaved([(1,)], ("a", "b"), 3, lambda number, _, arm: number + 10 * (arm == "b"))
     assert samples == {((1,), "a"): [0, 1, 2], ((1,), "b"): [10, 11, 12]}
 
@@ -32,7 +32,7 @@ def test_a_ratio_is_the_median_of_the_rounds_and_lies_within_its_interval() -> N
     assert ratio.low <= ratio.ratio <= ratio.high
 
 
-def test_what_slows_both_arms_of_a_round_down_does_not_widen_the_interval() -> None:
+def test_load_on_both_arms_of_a_round_does_not_widen_the_interval() -> None:
     speed = [1.0, 0.5, 0.9, 0.3, 0.7, 1.0, 0.4, 0.8]
     ratio = median_ratio([1030 * each for each in speed], [1000 * each for each in speed])
     assert (ratio.low, ratio.ratio, ratio.high) == pytest.approx((1.03, 1.03, 1.03))
@@ -45,7 +45,7 @@ def test_a_burst_of_other_load_in_one_measurement_does_not_move_the_ratio_far() 
     assert ratio.low > 0.99
 
 
-def test_the_interval_usually_holds_the_truth() -> None:
+def test_the_interval_usually_contains_the_true_ratio() -> None:
     rng = random.Random(4)
     held = 0
     for _ in range(50):
@@ -80,7 +80,7 @@ def test_points_can_be_chosen() -> None:
         CopyBench().points({"rows": [0]})
 
 
-def test_rows_are_shown_beside_the_mails_figure() -> None:
+def test_rows_have_the_mails_figure() -> None:
     shown = StringIO()
     print_rows(Console(file=shown, width=80), [ROW], "tps")
     line = next(line for line in shown.getvalue().splitlines() if "10 rows" in line)
@@ -97,7 +97,7 @@ def test_further_figures_have_columns_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("width", [20, 300])
-def test_no_figure_is_cut_where_the_line_is_short(width: int) -> None:
+def test_no_figure_is_truncated_in_a_narrow_terminal(width: int) -> None:
     row = replace(ROW, extras={f"figure {place}": place + 0.125 for place in range(1, 9)})
     shown = StringIO()
     print_rows(Console(file=shown, width=width), [row], "ms")
@@ -112,7 +112,7 @@ def test_small_figures_keep_their_digits(median: float, text: str) -> None:
     assert f" {text} " in shown.getvalue()
 
 
-def test_json_has_what_a_reader_needs() -> None:
+def test_json_has_ratio_interval_and_the_mails_figure() -> None:
     written = row_json(ROW)
     assert {key: written[key] for key in ("case", "ratio", "low", "high", "mail")} == {
         "case": "10 rows, 1 client",

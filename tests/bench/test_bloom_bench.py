@@ -1,4 +1,4 @@
-"""The Bloom filter bench on a real server: its queries join in batches, and what they wrote is told apart."""
+"""Tests of the Bloom filter bench on a real server: its queries join in batches, with separate figures of spills."""
 
 from collections.abc import Iterator
 
@@ -26,7 +26,7 @@ def rows(build: Build, request: pytest.FixtureRequest) -> Iterator[list[Row]]:
         yield run_bench(bench, arms, points, rounds=2, seconds=0, report=lambda _: None)
 
 
-def test_equal_arms_spill_alike_and_only_where_memory_is_short(rows: list[Row]) -> None:
+def test_equal_arms_spill_equally_and_only_in_little_memory(rows: list[Row]) -> None:
     spilling, floor = rows
     batches = spilling.extras["batches"]
     assert batches > 1

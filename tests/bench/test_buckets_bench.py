@@ -1,4 +1,4 @@
-"""The bench of hash buckets on real servers: an arm that can be told has a bucket for N rows, others their own."""
+"""Tests of the bench of hash buckets on real servers, one of which has a setting for rows per bucket."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ def rows(base: Base) -> Iterator[list[Row]]:
         yield run_bench(BENCH, arms, points, rounds=2, seconds=0, report=lambda _: None)
 
 
-def test_buckets_are_those_of_the_setting_where_there_is_one(rows: list[Row]) -> None:
+def test_buckets_follow_the_setting_of_an_arm_that_has_it(rows: list[Row]) -> None:
     one, ten = rows
     assert (one.case, ten.case) == ("1.4 MB, NTUP 1", "1.4 MB, NTUP 10")
     assert [row.extras["master buckets"] for row in rows] == [32768, 2048]
@@ -39,7 +39,7 @@ def test_the_hash_table_has_the_mails_size(rows: list[Row]) -> None:
     assert rows[0].extras["kB"] == rows[0].extras["master kB"] + 32768 * 8 // 1024
 
 
-def test_the_mails_figures_are_those_of_one_row_a_bucket(rows: list[Row]) -> None:
+def test_the_mails_figures_are_for_one_row_per_bucket(rows: list[Row]) -> None:
     assert [row.mail for row in rows] == [1, pytest.approx(0.537, abs=0.001)]
     assert rows[0].extras["master with N = 1"] == 1
 

@@ -1,4 +1,4 @@
-"""The COPY bench on a real server: it measures, starts from an empty table, and says what failed."""
+"""Tests of the COPY bench on a real server: measurements, empty tables, and errors of pgbench."""
 
 from collections.abc import Iterator
 
@@ -41,12 +41,12 @@ def test_arms_are_measured_and_compared(arms: tuple[Arm, ...]) -> None:
         ("10 rows, 2 clients", "two", "one", None),
         ("1000 rows, 2 clients", "two", "one", None),
     ]
-    assert all(row.low <= row.ratio <= row.high < 1 for row in rows)  # the handicap shows, and on the right side
+    assert all(row.low <= row.ratio <= row.high < 1 for row in rows)  # the handicapped arm is the slower one
     assert all(row.median > 0 and len(row.samples) == len(row.samples_against) == 2 for row in rows)
     assert "round 2 of 2: 1000 rows, 2 clients, two" in lines
 
 
-def test_each_measurement_starts_from_an_empty_table_and_leaves_none_behind(arms: tuple[Arm, ...]) -> None:
+def test_each_measurement_starts_and_ends_with_an_empty_table(arms: tuple[Arm, ...]) -> None:
     arm = arms[0]
     BENCH.prepare(arm, POINTS)
     assert rows_left(arm) == 0
@@ -54,7 +54,7 @@ def test_each_measurement_starts_from_an_empty_table_and_leaves_none_behind(arms
     assert rows_left(arm) == 0
 
 
-def test_what_fails_is_said(arms: tuple[Arm, ...]) -> None:
+def test_errors_of_pgbench_are_reported(arms: tuple[Arm, ...]) -> None:
     BENCH.prepare(arms[0], [])
     with pytest.raises(BenchError, match=r"pgbench failed on arm one: .*"):
         BENCH.measure(arms[0], (77, 1), 1)

@@ -1,10 +1,10 @@
-"""The benches of remote sampling on real servers: what is sampled where, and arms that know no sampling."""
+"""Tests of the benches of remote sampling on real servers, one of which has no sampling."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from fuzz.bench.fdw_analyze import WAYS, FdwAnalyzeBench
+from fuzz.bench.fdw_analyze import METHODS, FdwAnalyzeBench
 from fuzz.bench.fdw_sampling import FdwSamplingBench
 from fuzz.bench.run import run_bench
 from fuzz.servers.arm import Arm, shipped_series
@@ -21,24 +21,24 @@ SETTINGS = dict(FdwAnalyzeBench.settings) | {"shared_buffers": "64MB"}
 
 @pytest.fixture
 def arms(base: Base, build: Build) -> Iterator[tuple[Arm, ...]]:
-    """Return an arm that reads all remote rows, as it has no option for anything else, and one that samples."""
+    """Return an arm that has no option for sampling, and one that samples."""
     tree = apply_series(base.tree, shipped_series("master", base))[-1]
     reading = ensure_build(tree, FLAVORS["assert"], print)
     with Cluster(reading, "reads", settings=SETTINGS) as one, Cluster(build, "samples", settings=SETTINGS) as two:
         yield Arm("reads", reading, one, ()), Arm("samples", build, two, ())
 
 
-def test_each_method_is_measured_beside_reading_everything(arms: tuple[Arm, ...]) -> None:
+def test_each_method_is_compared_with_reading_everything(arms: tuple[Arm, ...]) -> None:
     bench = FdwAnalyzeBench()
-    points = bench.points({"rows": [20_000], "target": [10], "way": []})
+    points = bench.points({"rows": [20_000], "target": [10], "method": []})
     rows = run_bench(bench, arms, points, rounds=2, seconds=0, report=lambda _: None)
-    assert [row.case for row in rows] == [f"20000 rows, target 10, {way}" for way in WAYS]
+    assert [row.case for row in rows] == [f"20000 rows, target 10, {method}" for method in METHODS]
     off = next(row for row in rows if row.case.endswith("off"))
     assert off.extras["to off"] == 1
     assert all(row.extras["to off"] > 0 and row.extras["to local"] > 0 for row in rows)
 
 
-def test_costs_of_rows_are_told(arms: tuple[Arm, ...]) -> None:
+def test_costs_per_row_are_measured(arms: tuple[Arm, ...]) -> None:
     bench = FdwSamplingBench()
     points = bench.points({"rows": [20_000], "percent": [10, 90]})
     assert len(points) == 2 + 3 * 2 * 2  # reading everything has no percentage

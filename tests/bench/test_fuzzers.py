@@ -1,4 +1,4 @@
-"""Fuzzers side by side: each has as many workers as there are processors."""
+"""Tests of `together`: the workers of one fuzzer."""
 
 from threading import Event
 
@@ -8,17 +8,17 @@ from fuzz.bench.fuzzers import together
 
 
 def test_a_worker_that_fails_ends_all() -> None:
-    told = []
+    ended = []
 
     def work(worker: int, over: Event) -> None:
         if worker == 1:
             raise ZeroDivisionError
-        told.append(over.wait(30))
+        ended.append(over.wait(30))
 
     with pytest.raises(ZeroDivisionError):
         together(work, 3)
-    assert told == [True, True]
+    assert ended == [True, True]
 
 
-def test_what_came_of_all_is_told() -> None:
+def test_results_of_all_workers_are_returned() -> None:
     assert together(lambda worker, _: 2 * worker, 3) == [0, 2, 4]

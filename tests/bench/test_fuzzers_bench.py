@@ -1,4 +1,4 @@
-"""Fuzzers side by side: what counts is counted in the server, and real fuzzers are counted."""
+"""Tests of the comparison of fuzzers: the server counts statements and plans of any fuzzer."""
 
 import shutil
 import subprocess
@@ -41,7 +41,7 @@ def executing(*statements: str) -> Fuzzer:
 
 
 @pytest.mark.usefixtures("build")
-def test_plans_of_one_shape_count_once_however_many_partitions_there_are(base: Base) -> None:
+def test_plans_of_one_shape_count_once_for_any_number_of_partitions(base: Base) -> None:
     found = measured(
         base,
         executing(
@@ -59,7 +59,7 @@ def test_plans_of_one_shape_count_once_however_many_partitions_there_are(base: B
 
 
 @pytest.mark.usefixtures("build")
-def test_what_fails_is_counted_and_what_is_about_no_table_is_not(base: Base) -> None:
+def test_errors_are_counted_and_statements_without_tables_are_not(base: Base) -> None:
     found = measured(
         base,
         executing(
@@ -77,14 +77,14 @@ def test_what_fails_is_counted_and_what_is_about_no_table_is_not(base: Base) -> 
 
 
 @pytest.mark.usefixtures("build")
-def test_who_does_nothing_is_counted_so(base: Base) -> None:
+def test_a_fuzzer_without_statements_has_zero_counts(base: Base) -> None:
     found = measured(base, executing())
     assert (found.succeeded, found.failed, found.shapes, found.judged) == (0, 0, 0, 0)
 
 
 @pytest.mark.usefixtures("build")
 def test_sqlsmith_is_counted(base: Base) -> None:
-    # It reads all of the catalogs before it draws anything.
+    # SQLsmith reads all catalogs before it draws anything.
     found = measured(base, smith(seed=1, seconds=20, workers=1))
     assert found.failed
     assert found.succeeded
@@ -107,5 +107,5 @@ def test_lines_and_branches_are_counted_by_directory(tmp_path: Path) -> None:
     counting = {PROFILE_FILE: str(tmp_path / "profiles" / PROFILES)}
     for arguments in ([], ["more"]):
         subprocess.run([tmp_path / "program", *arguments], env=counting, check=False)
-    told = covered(tmp_path / "program", tmp_path / "profiles", ["reached", "idle"])
-    assert told == {"reached": Covered(3, 3, 2, 2), "idle": Covered(3, 0, 0, 0)}
+    found = covered(tmp_path / "program", tmp_path / "profiles", ["reached", "idle"])
+    assert found == {"reached": Covered(3, 3, 2, 2), "idle": Covered(3, 0, 0, 0)}

@@ -1,4 +1,4 @@
-"""The planning benches: the mail's figures, and files of queries that cannot be used."""
+"""Tests of the planning benches: the mail's figures, and errors in files of queries."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def test_query_b_has_the_table_of_the_mail_for_each_of_its_variants() -> None:
     assert bench.mail.ratio("ours", (512,)) is None
 
 
-def test_query_a_goes_further_and_has_no_figures() -> None:
+def test_query_a_has_more_points_and_no_figures() -> None:
     bench = all_benches()["query_a"]
     assert bench.points({}) == [*SIZES, (512,), (1024,)]
     assert bench.mail.ratio("v7", (1,)) is None

@@ -1,4 +1,4 @@
-"""The planning benches on real servers: what they make, what they plan, and what they say of files that do not fit."""
+"""Tests of the planning benches on real servers: tables, planned queries, and errors in files."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,7 +31,7 @@ def measured(bench: Bench, arms: tuple[Arm, ...], *partitions: int) -> list[Row]
 
 
 @pytest.mark.parametrize(("bench", "relations"), [(QueryABench(), 3), (QueryBBench(), 8), (QueryBBench(9), 9)])
-def test_relations_on_one_key_are_scanned_in_as_many_parts(
+def test_each_relation_is_scanned_in_each_partition(
     arms: tuple[Arm, ...], bench: QueryABench | QueryBBench, relations: int
 ) -> None:
     one, four, eight = measured(bench, arms, 1, 4, 8)
@@ -53,7 +53,7 @@ def test_all_queries_over_films_are_planned(arms: tuple[Arm, ...]) -> None:
     assert row.mail == pytest.approx(100 / 97.7)
 
 
-def test_anyones_schema_gets_partitions_before_it_is_filled(arms: tuple[Arm, ...], tmp_path: Path) -> None:
+def test_a_users_schema_gets_partitions_before_its_rows(arms: tuple[Arm, ...], tmp_path: Path) -> None:
     schema = tmp_path / "schema.sql"
     schema.write_text(
         'CREATE TABLE "A b" (id int) PARTITION BY HASH (id); CREATE TABLE c (id int);'
@@ -68,7 +68,7 @@ def test_anyones_schema_gets_partitions_before_it_is_filled(arms: tuple[Arm, ...
     assert len(parts) == 3
 
 
-def test_a_query_that_does_not_suit_the_schema_is_named(arms: tuple[Arm, ...], tmp_path: Path) -> None:
+def test_the_error_about_a_query_without_its_table_names_the_query(arms: tuple[Arm, ...], tmp_path: Path) -> None:
     (tmp_path / "odd.sql").write_text("SELECT * FROM no_such_film")
     bench = JoinOrderBench(HOME / "schema.sql", tmp_path)
     with pytest.raises(BenchError, match=r"query odd.sql:1: relation \"no_such_film\" does not exist"):

@@ -1,4 +1,4 @@
-"""Sizes by which reducers are compared: the same for a case, however it came to be written."""
+"""Tests of the sizes by which reducers are compared."""
 
 from dataclasses import asdict
 
@@ -20,7 +20,7 @@ def test_statements_settings_data_and_parameters_count() -> None:
     assert large.characters == small.characters + len("COPY t FROM STDIN") + 2 + len("SET work_mem = '64kB'")
 
 
-def test_a_smaller_tree_has_fewer_nodes_and_what_is_no_statement_has_one() -> None:
+def test_a_smaller_tree_has_fewer_nodes_and_invalid_sql_has_one() -> None:
     nodes = [size_of(Case("g", (), (Step(sql),)), None).nodes for sql in (QUERY.sql, "SELECT a FROM t", "SELEC")]
     assert nodes == sorted(nodes, reverse=True)
     assert nodes[-1] == 1

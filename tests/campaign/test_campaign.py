@@ -1,4 +1,4 @@
-"""The campaign's state machine, on real worker processes that only pretend to run cases."""
+"""Tests of the campaign's state machine with real worker processes that simulate cases."""
 
 import os
 import signal
@@ -19,12 +19,11 @@ from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import Pool
 from fuzz.campaign.schedule import Schedule
 from fuzz.campaign.stop import Interrupt, Limits
-from fuzz.campaign.store import Store
-from fuzz.campaign.stored_doubt import doubt_of
+from fuzz.campaign.store import Store, doubt_of
 from fuzz.errors import ServerError
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.triage.reduced_case import ReducedCase
-from oracles.model.case import Case
+from oracles.model.case import Case, CaseId
 from oracles.model.finding import Finding
 from oracles.model.oracle import Unstable
 
@@ -33,10 +32,11 @@ FINDING = Finding("result", ("master", "patched"), "rows", 0, "rows differ", "",
 
 
 @dataclass(frozen=True)
-class _Pretend:
-    """Counts cases. `bad`: the case that shows a finding; `deadly`, `away`: what kills or troubles, once or always.
+class _SimulatedWork:
+    """Work that counts cases. Fields are indexes of cases with an event, which occurs once or always.
 
-    `doubtful`: the case that an oracle cannot decide; it is a finding when it is tried again.
+    `bad` has a finding. `doubtful` has a doubt, which becomes a finding when it is tried again. `deadly` kills the
+    worker. At `away` the servers are gone.
     """
 
     directory: Path
@@ -46,6 +46,7 @@ class _Pretend:
     away: int | None = None
     once: bool = True
     dies_reducing: bool = False
+    failing: bool = False
 
     def _first_time(self) -> bool:
         marker = self.directory / "happened"
@@ -58,6 +59,9 @@ class _Pretend:
             os.kill(os.getpid(), signal.SIGKILL)
         store.record_reduction(job.fingerprint, ReducedCase(Case("a", (), ()), FINDING, 3, 3), 1.0)
         return ReductionResult(f"reduced {job.fingerprint}")
+
+    def _failures(self, case_id: CaseId) -> dict[str, str]:
+        return {f"{case_id.generator}: ValueError": f"failed on {case_id}"} if self.failing else {}
 
     @contextmanager
     def __call__(self, _number: int, stop: Event) -> Iterator[Callable[[Job], Result]]:
@@ -77,6 +81,7 @@ class _Pretend:
                     result.found.append(FINDING.fingerprint)
                 if case_id.index == self.doubtful:
                     store.add_doubt(doubt_of("result", Unstable("rows"), str(case_id), Case("a", (), ())))
+                result.failures |= self._failures(case_id)
                 result.done += 1
                 result.counters.cases[job.generator] += 1
                 if stop.is_set():
@@ -94,11 +99,11 @@ def _retried(job: Retry, store: Store) -> RetryResult:
 
 
 class _Run:
-    """A campaign in a directory, and what it said."""
+    """A campaign in a directory, with its messages."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.said: list[str] = []
+        self.messages: list[str] = []
         self.revived = 0
 
     def _revive(self) -> list[str]:
@@ -107,17 +112,17 @@ class _Run:
 
     def __call__(
         self,
-        work: _Pretend,
+        work: _SimulatedWork,
         cases: int | None,
         limits: Limits,
         interrupt: Interrupt | None = None,
         known: tuple[KnownFault, ...] = (),
     ) -> str:
-        environment = Environment(self._revive, lambda: 0.0, lambda: 0.0, self.said.append, lambda *_: None)
+        environment = Environment(self._revive, lambda: 0.0, lambda: 0.0, self.messages.append, lambda *_: None)
         with opened(self.directory) as store, Pool(work, 2) as pool:
-            plan = Plan(1, ("a", "b"), None, cases, stop_at_first=False, arms=ArmOptions(), known=known)
+            plan = Plan(1, {"a": 1, "b": 1}, None, cases, stop_at_first=False, arms=ArmOptions(), known=known)
             store.begin(plan, {})
-            schedule = Schedule(("a", "b"), cases, store.done())
+            schedule = Schedule(plan.generators, cases, store.done())
             why = Campaign(store, schedule, limits, pool, environment).run(interrupt or Interrupt())
             self.cases = store.counters.cases.total()
             self.failed = store.counters.of_kind("inconclusive")
@@ -130,55 +135,60 @@ def run(tmp_path: Path) -> _Run:
     return _Run(tmp_path)
 
 
-def test_runs_all_cases_and_reduces_what_it_found(run: _Run) -> None:
-    assert run(_Pretend(run.directory, bad=9), 50, Limits()) == "all cases done"
+def test_runs_all_cases_and_reduces_findings(run: _Run) -> None:
+    assert run(_SimulatedWork(run.directory, bad=9), 50, Limits()) == "all cases done"
     assert run.cases == 50
     (found,) = run.findings
     assert (found.count, found.reduced) == (2, True)  # case 9 of both generators
-    assert any("rows differ" in line for line in run.said)
+    assert any("rows differ" in line for line in run.messages)
 
 
 @pytest.mark.parametrize("once", [True, False])
-def test_a_reduction_whose_worker_dies_is_taken_up_again_but_not_for_ever(run: _Run, *, once: bool) -> None:
-    run(_Pretend(run.directory, bad=1, once=once, dies_reducing=True), 10, Limits())
+def test_a_reduction_whose_worker_dies_is_repeated_a_limited_number_of_times(run: _Run, *, once: bool) -> None:
+    run(_SimulatedWork(run.directory, bad=1, once=once, dies_reducing=True), 10, Limits())
     assert run.findings[0].reduced == once
-    given_up = f"finding {FINDING.fingerprint} is not reduced: that killed 3 workers"
-    assert (given_up in run.said) != once
+    abandoned = f"finding {FINDING.fingerprint} is not reduced: that killed 3 workers"
+    assert (abandoned in run.messages) != once
 
 
 def test_doubts_are_tried_again_and_may_become_findings(run: _Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(campaign, "RETRY_EVERY", 20)
-    run(_Pretend(run.directory, doubtful=1), 100, Limits())
+    run(_SimulatedWork(run.directory, doubtful=1), 100, Limits())
     with opened(run.directory) as store:
         assert "found" in [doubt.outcome for doubt in store.doubts()]
     (found,) = run.findings
     assert found.reduced
 
 
+def test_one_failure_of_each_kind_is_displayed(run: _Run) -> None:
+    run(_SimulatedWork(run.directory, failing=True), 50, Limits())
+    assert sorted(line.split("/")[1] for line in run.messages) == ["a", "b"]
+
+
 def test_stops_at_the_first_finding(run: _Run) -> None:
-    assert run(_Pretend(run.directory, bad=1), None, Limits(at_first=True)) == "first finding"
+    assert run(_SimulatedWork(run.directory, bad=1), None, Limits(at_first=True)) == "first finding"
     assert run.findings[0].reduced
 
 
 def test_a_known_fault_neither_ends_a_campaign_nor_is_reduced(run: _Run) -> None:
     known = (KnownFault(oracle=FINDING.oracle, origin=FINDING.symptom),)
-    assert run(_Pretend(run.directory, bad=1), 30, Limits(at_first=True), known=known) == "all cases done"
+    assert run(_SimulatedWork(run.directory, bad=1), 30, Limits(at_first=True), known=known) == "all cases done"
     (found,) = run.findings
     assert (found.count, found.reduced) == (2, False)
-    assert "  a known fault" in run.said
+    assert "  a known fault" in run.messages
 
 
-def test_stops_when_time_is_up(run: _Run) -> None:
-    assert run(_Pretend(run.directory), None, Limits(seconds=0.5)) == "time is up"
+def test_stops_at_the_time_limit(run: _Run) -> None:
+    assert run(_SimulatedWork(run.directory), None, Limits(seconds=0.5)) == "time is up"
     assert run.cases > 0
 
 
-def test_an_interrupt_keeps_all_and_a_resumed_campaign_does_the_rest(run: _Run) -> None:
+def test_an_interrupted_campaign_is_resumed_without_loss(run: _Run) -> None:
     interrupt = Interrupt()
     interrupt(signal.SIGINT, None)
-    assert run(_Pretend(run.directory), 60, Limits(), interrupt) == "interrupted"
+    assert run(_SimulatedWork(run.directory), 60, Limits(), interrupt) == "interrupted"
     assert 0 < run.cases < 60
-    assert run(_Pretend(run.directory), 60, Limits()) == "all cases done"
+    assert run(_SimulatedWork(run.directory), 60, Limits()) == "all cases done"
     assert run.cases == 60
 
 
@@ -190,31 +200,31 @@ def test_the_second_interrupt_ends_at_once() -> None:
 
 
 def test_a_worker_that_dies_once_costs_no_case(run: _Run) -> None:
-    assert run(_Pretend(run.directory, deadly=3), 20, Limits()) == "all cases done"
+    assert run(_SimulatedWork(run.directory, deadly=3), 20, Limits()) == "all cases done"
     assert run.cases == 20
-    assert any("was replaced" in line for line in run.said)
+    assert any("was replaced" in line for line in run.messages)
 
 
-def test_cases_that_kill_every_worker_are_given_up(run: _Run) -> None:
-    assert run(_Pretend(run.directory, deadly=20, once=False), 48, Limits()) == "all cases done"
+def test_cases_that_kill_every_worker_are_abandoned(run: _Run) -> None:
+    assert run(_SimulatedWork(run.directory, deadly=20, once=False), 48, Limits()) == "all cases done"
     assert run.cases == 48
-    assert run.failed == 16  # of either generator, the range with case 20
-    assert sum("given up" in line for line in run.said) == 2
+    assert run.failed == 16  # the range with case 20, of both generators
+    assert sum("given up" in line for line in run.messages) == 2
 
 
-def test_dead_servers_are_revived_and_the_range_goes_on(run: _Run) -> None:
-    assert run(_Pretend(run.directory, away=3), 20, Limits()) == "all cases done"
+def test_dead_servers_are_restarted_and_the_range_continues(run: _Run) -> None:
+    assert run(_SimulatedWork(run.directory, away=3), 20, Limits()) == "all cases done"
     assert run.cases == 20
     assert run.revived == 1
-    assert "patched was restarted" in run.said
+    assert "patched was restarted" in run.messages
 
 
-def test_a_case_that_always_loses_its_servers_is_given_up(run: _Run) -> None:
-    assert run(_Pretend(run.directory, away=5, once=False), 20, Limits()) == "all cases done"
-    assert (run.cases, run.failed) == (20, 2)  # case 5 of either generator
-    assert any("case 5 of a is given up: postmaster is gone" in line for line in run.said)
+def test_a_case_that_always_loses_its_servers_is_abandoned(run: _Run) -> None:
+    assert run(_SimulatedWork(run.directory, away=5, once=False), 20, Limits()) == "all cases done"
+    assert (run.cases, run.failed) == (20, 2)  # case 5 of both generators
+    assert any("case 5 of a is given up: postmaster is gone" in line for line in run.messages)
 
 
-def test_servers_that_stay_away_end_the_campaign(run: _Run) -> None:
+def test_servers_that_do_not_stay_up_end_the_campaign(run: _Run) -> None:
     with pytest.raises(ServerError, match="do not stay up: postmaster is gone"):
-        run(_Pretend(run.directory, away=ALWAYS, once=False), 200, Limits())
+        run(_SimulatedWork(run.directory, away=ALWAYS, once=False), 200, Limits())

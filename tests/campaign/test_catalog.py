@@ -1,4 +1,4 @@
-"""Campaigns by number, and the seed of the next one."""
+"""Tests of `last_seed` on numbered campaigns."""
 
 from contextlib import closing
 from pathlib import Path
@@ -20,12 +20,12 @@ def campaigns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def begin(seed: int, arms: dict[str, dict[str, str]]) -> None:
-    plan = Plan(seed, ("copy_batches",), None, 1, stop_at_first=False, arms=ArmOptions())
+    plan = Plan(seed, {"copy_batches": 1}, None, 1, stop_at_first=False, arms=ArmOptions())
     with closing(Store(new_campaign())) as store:
         store.begin(plan, arms)
 
 
-def test_the_last_seed_is_that_of_campaigns_on_the_same_builds(campaigns: Path) -> None:
+def test_the_last_seed_is_of_campaigns_on_the_same_builds(campaigns: Path) -> None:
     assert last_seed(ARMS) == 0
     for seed in (1, 7, 3):
         begin(seed, ARMS)

@@ -1,4 +1,4 @@
-"""What is counted of a case, and what a share means."""
+"""Tests of the counters of cases, and of their shares."""
 
 from collections import Counter
 
@@ -13,7 +13,7 @@ from oracles.model.oracle import Agree, Inconclusive, Unstable
 OK, ERROR, SKIPPED = (Observation(outcome) for outcome in (Outcome.OK, Outcome.ERROR, Outcome.SKIPPED))
 
 
-def test_errors_on_purpose_do_not_count_as_invalid() -> None:
+def test_expected_errors_do_not_count_as_invalid() -> None:
     case = Case(
         "a",
         (Step("CREATE TABLE t (a int)"),),
@@ -34,7 +34,7 @@ def test_a_statement_that_several_oracles_compared_is_judged_once() -> None:
     finding = Finding("leak", ("master", "patched"), "x", None, "", "", "")
     verdicts = (
         ("result", Agree(5, answers=7)),
-        ("result", Agree(4)),  # against another arm
+        ("result", Agree(4)),  # compares arms
         ("crash", Agree(5)),
         ("leak", finding),
         ("leak", Unstable("moody")),

@@ -1,4 +1,4 @@
-"""Known faults: what a file may say, which findings they are, and until when."""
+"""Tests of known faults: their file, the findings that match, and their end."""
 
 from dataclasses import replace
 from datetime import date
@@ -56,23 +56,23 @@ def test_a_fault_is_expected_until_a_version_or_a_date(until: str, *, expected: 
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "message"),
     [
         ("known = 1", "write a table [[known]] for each fault"),
         ("[[known]]\nlink = 'x'", "fault 1: write fingerprint"),
         ("[[known]]\noracle = 'result'", "fault 1: write fingerprint"),
         ("[[known]]\nfingerprint = 'a'\noracle = 'result'\norigin = 'rows'", "fault 1: write fingerprint"),
-        ("[[known]]\noracle = 'nobody'\norigin = 'x'", "no oracle is called 'nobody'"),
+        ("[[known]]\noracle = 'absent'\norigin = 'x'", "no oracle is called 'absent'"),
         ("[[known]]\nfingerprnt = 'x'", "no key is called 'fingerprnt'"),
         ("[[known]]\nfingerprint = 1", "all values are texts"),
         ("[[known]]\nfingerprint = 'a'\nuntil = 'soon'", "until is a version such as 17.12 or a date"),
         ("[[known]", "cannot be read"),
     ],
 )
-def test_a_wrong_file_is_refused_in_one_line(tmp_path: Path, text: str, complaint: str) -> None:
+def test_a_wrong_file_is_refused_in_one_line(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(CaseError) as raised:
         read_known(written(tmp_path, text))
-    assert complaint in str(raised.value)
+    assert message in str(raised.value)
     assert "\n" not in str(raised.value)
 
 

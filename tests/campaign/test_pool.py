@@ -1,4 +1,4 @@
-"""The pool of worker processes: results come back, a dead worker is replaced, jobs end when asked to."""
+"""Tests of the pool of worker processes: results, replacement of dead workers, and the end of jobs on request."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ def _calculator(number: int, stop: Event) -> Iterator[Callable[[str], str]]:
     def work(job: str) -> str:
         if job == "die":
             os.kill(os.getpid(), signal.SIGKILL)
-        if job == "until asked":
+        if job == "until stopped":
             stop.wait(60)
         return f"{job} by {number}"
 
@@ -26,7 +26,7 @@ def _next(pool: Pool[str, str]) -> Done[str, str] | LostJob[str]:
     return ended
 
 
-def test_a_worker_that_dies_is_replaced_and_its_job_handed_back() -> None:
+def test_a_worker_that_dies_is_replaced_and_its_job_is_returned() -> None:
     with Pool(_calculator, 1) as pool:
         pool.submit("die")
         assert _next(pool) == LostJob("die", -signal.SIGKILL)
@@ -47,10 +47,10 @@ def test_a_worker_that_died_while_idle_is_replaced_too() -> None:
         assert _next(pool) == Done("again", "again by 0")
 
 
-def test_running_jobs_end_when_asked() -> None:
+def test_running_jobs_end_on_request() -> None:
     with Pool(_calculator, 1) as pool:
-        pool.submit("until asked")
-        assert (pool.idle, pool.jobs) == (0, ["until asked"])
+        pool.submit("until stopped")
+        assert (pool.idle, pool.jobs) == (0, ["until stopped"])
         assert pool.wait(0.05) == []
         pool.stop()
-        assert _next(pool) == Done("until asked", "until asked by 0")
+        assert _next(pool) == Done("until stopped", "until stopped by 0")

@@ -1,4 +1,4 @@
-"""Counters read from plans, on plans as EXPLAIN (ANALYZE, FORMAT JSON) gives them, cut to what is read."""
+"""Tests of `reach`: counters of plans, on hand-made excerpts of EXPLAIN (ANALYZE, FORMAT JSON)."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def member(kind: str, loops: int = 1, alias: str = "a1_1", **more: Any) -> dict[
     return node(kind, node("Seq Scan", Alias=alias), loops=loops, role="Member") | more
 
 
-def test_a_counter_is_one_for_each_statement() -> None:
+def test_a_counter_is_at_most_one_per_statement() -> None:
     plan = node("Append", hash_join("Left") | {"Parent Relationship": "Member"}, hash_join("Left"))
     assert reach({"Plan": plan})["hash_join"] == 1
     assert reach(plan) == reach({"Plan": plan, "Execution Time": 1.0})
@@ -70,12 +70,12 @@ def test_workers_that_share_a_hash_table_are_cut_off_below_a_limit() -> None:
         ({"Parallel Aware": True, "Actual Loops": 0}, set()),
     ],
 )
-def test_what_became_of_a_hash_table(of_hash: dict[str, Any], counters: set[str]) -> None:
+def test_counters_of_a_hash_table(of_hash: dict[str, Any], counters: set[str]) -> None:
     plain = set(reach(hash_join("Inner")))
     assert set(reach(hash_join("Inner", **of_hash))) == plain | counters
 
 
-def test_partitions_that_ran_are_alive_and_the_others_were_pruned() -> None:
+def test_counters_of_live_and_pruned_partitions() -> None:
     both = node("Append", member("Seq Scan"), member("Seq Scan"))
     one = node("Append", member("Seq Scan"), member("Seq Scan", loops=0))
     removed = node("Append", member("Seq Scan")) | {"Subplans Removed": 3}
@@ -88,14 +88,14 @@ def test_partitions_that_ran_are_alive_and_the_others_were_pruned() -> None:
     assert not {"append.live>=2", "runtime_pruning"} & set(reach(never))
 
 
-def test_work_by_partition_is_told_from_a_union() -> None:
+def test_partitionwise_plans_are_distinguished_from_unions() -> None:
     join: dict[str, Any] = {"Join Type": "Inner"}
     assert "partitionwise_join" in reach(node("Append", member("Merge Join", **join), member("Merge Join", **join)))
     assert "partitionwise_join" not in reach(node("Append", member("Merge Join", alias="b1", **join)))
     assert "partitionwise_aggregate" in reach(node("Append", member("Aggregate"), member("Aggregate")))
 
 
-def test_what_did_not_run_does_not_count() -> None:
+def test_nodes_that_did_not_run_do_not_count() -> None:
     assert "rows" not in reach(node("Result") | {"Actual Rows": 0})
     assert "nested_loop" not in reach(node("Nested Loop", loops=0) | {"Join Type": "Inner"})
     assert "parallel" not in reach(node("Gather") | {"Workers Launched": 0})
@@ -118,7 +118,7 @@ FILTER = {
 
 
 @pytest.mark.parametrize(
-    ("kind", "told", "branches"),
+    ("kind", "fields", "branches"),
     [
         ("Left", {}, {"left.emitted", "left.false_positive"}),
         (
@@ -135,20 +135,20 @@ FILTER = {
         ),
     ],
 )
-def test_what_a_bloom_filter_did(kind: str, told: dict[str, Any], branches: set[str]) -> None:
-    counters = set(reach(hash_join(kind) | {"Bloom Filter": FILTER | told}, SHIPPED)) - set(reach(hash_join(kind)))
+def test_counters_of_a_bloom_filter(kind: str, fields: dict[str, Any], branches: set[str]) -> None:
+    counters = set(reach(hash_join(kind) | {"Bloom Filter": FILTER | fields}, SHIPPED)) - set(reach(hash_join(kind)))
     assert {name.removeprefix("bloom.") for name in counters if name.count(".") == 2} == branches
     assert "bloom" in counters
 
 
-def test_branches_to_be_reached_are_counters() -> None:
-    """A name that no plan is counted under would be told as never reached by every campaign."""
+def test_expected_branches_are_counters() -> None:
+    """Each campaign would report a name that no plan can have as unreached."""
     filters = [
         FILTER,
         {"Rows Discarded": 1, "Shared": True, "Built Late": 1, "Times Switched Off": 1, "Rows Not Probed": 1}
         | {"Probes Deferred": 1},
     ]
     kinds = ("Inner", "Left", "Right", "Full", "Semi", "Anti", "Right Anti")
-    plans = [hash_join(kind) | {"Bloom Filter": told} for kind in kinds for told in filters]
+    plans = [hash_join(kind) | {"Bloom Filter": fields} for kind in kinds for fields in filters]
     (bloom,) = SHIPPED
     assert set(bloom.expected) <= {name for plan in plans for name in reach(plan, SHIPPED)}

@@ -1,55 +1,89 @@
-"""A campaign's cases depend on its seed and number alone, whatever happened in between."""
+"""Tests of the schedule: its cases depend on weights and their number alone, also after interruptions."""
 
+from collections import Counter
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import islice
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzz.campaign.schedule import Range, Schedule
+from fuzz.campaign.schedule import RANGE_SIZE, Range, Schedule
 from oracles.model.case import CaseId
+
+EQUAL = {"a": 1, "b": 1}
+WEIGHTS = st.lists(st.integers(1, 300), min_size=1, max_size=4).map(lambda each: dict(zip("abcd", each, strict=False)))
+
+
+def _ranges(schedule: Schedule) -> list[Range]:
+    return list(iter(schedule.next, None))
 
 
 def _all_ids(schedule: Schedule, seed: int = 1) -> list[CaseId]:
-    found: list[CaseId] = []
-    while (given_out := schedule.next()) is not None:
-        found.extend(given_out.case_ids(seed))
-    return found
+    return [case_id for each in _ranges(schedule) for case_id in each.case_ids(seed)]
 
 
-@given(cases=st.integers(0, 200), generators=st.integers(1, 3))
-def test_hands_out_exactly_as_many_cases_as_asked(cases: int, generators: int) -> None:
-    names = tuple("abc"[:generators])
-    found = _all_ids(Schedule(names, cases, {}))
+@given(cases=st.integers(0, 200), weights=WEIGHTS)
+def test_the_number_of_cases_is_exact(cases: int, weights: Mapping[str, int]) -> None:
+    found = _all_ids(Schedule(weights, cases, {}))
     assert len(found) == len(set(found)) == cases
 
 
-def test_generators_take_turns() -> None:
-    schedule = Schedule(("joins", "copy"), None, {})
-    ranges = [schedule.next() for _ in range(4)]
-    assert [(each.generator, each.first) for each in ranges if each] == [
-        ("joins", 0),
-        ("copy", 0),
-        ("joins", 8),
-        ("copy", 8),
+def test_generators_of_equal_weight_take_turns() -> None:
+    ranges = islice(iter(Schedule({"joins": 1, "copy": 1}, None, {}).next, None), 4)
+    assert [(each.generator, each.first) for each in ranges] == [("joins", 0), ("copy", 0), ("joins", 8), ("copy", 8)]
+
+
+@given(cases=st.integers(1, 500), weights=WEIGHTS)
+def test_numbers_of_cases_are_in_the_ratio_of_the_weights(cases: int, weights: Mapping[str, int]) -> None:
+    counts = Counter(case_id.generator for case_id in _all_ids(Schedule(weights, cases, {})))
+    turns = [Fraction(counts[name], weight) for name, weight in weights.items()]
+    one_range = max(Fraction(1, min(weights.values())), Fraction(RANGE_SIZE, max(weights.values())))
+    assert max(turns) - min(turns) <= one_range
+
+
+def test_a_generator_of_small_weight_has_small_ranges() -> None:
+    ranges = _ranges(Schedule({"small": 1, "large": 20}, 42, {}))
+    assert [(each.generator, each.first, each.end) for each in ranges] == [
+        ("small", 0, 1),
+        ("large", 0, 8),
+        ("large", 8, 16),
+        ("large", 16, 24),
+        ("small", 1, 2),
+        ("large", 24, 32),
+        ("large", 32, 40),
     ]
 
 
-@given(cases=st.integers(1, 100), interruptions=st.lists(st.tuples(st.integers(0, 15), st.integers(0, 8)), max_size=6))
-def test_a_resumed_campaign_does_the_cases_that_are_left(cases: int, interruptions: list[tuple[int, int]]) -> None:
-    whole = Schedule(("a", "b"), cases, {})
-    ranges: dict[int, Range] = {}
-    while (each := whole.next()) is not None:
-        ranges[each.number] = each
+@given(
+    cases=st.integers(1, 100),
+    more=st.integers(0, 50),
+    weights=WEIGHTS,
+    interruptions=st.lists(st.tuples(st.integers(0, 15), st.integers(0, 8)), max_size=6),
+)
+def test_a_resumed_campaign_runs_the_remaining_cases(
+    cases: int, more: int, weights: Mapping[str, int], interruptions: list[tuple[int, int]]
+) -> None:
+    """The resumed campaign may have a higher number of cases."""
+    ranges = {each.number: each for each in _ranges(Schedule(weights, cases, {}))}
     done = {
         number: min(count, ranges[number].end - ranges[number].first)
         for number, count in interruptions
         if number in ranges
     }
     before = [case_id for number, count in done.items() for case_id in list(ranges[number].case_ids(1))[:count]]
-    after = _all_ids(Schedule(("a", "b"), cases, done))
-    assert sorted(map(str, before + after)) == sorted(map(str, _all_ids(Schedule(("a", "b"), cases, {}))))
+    after = _all_ids(Schedule(weights, cases + more, done))
+    assert sorted(map(str, before + after)) == sorted(map(str, _all_ids(Schedule(weights, cases + more, {}))))
 
 
-def test_what_a_worker_left_is_given_out_before_anything_new() -> None:
-    schedule = Schedule(("a",), None, {})
+@pytest.mark.parametrize("weights", [EQUAL, {"a": 2, "b": 7, "c": 1}])
+def test_a_higher_number_of_cases_appends_cases(weights: Mapping[str, int]) -> None:
+    assert _all_ids(Schedule(weights, 33, {})) == _all_ids(Schedule(weights, 100, {}))[:33]
+
+
+def test_the_rest_of_a_range_precedes_new_ranges() -> None:
+    schedule = Schedule({"a": 1}, None, {})
     first = schedule.next()
     assert first is not None
     schedule.give_back(first.after(3))

@@ -1,7 +1,7 @@
-"""Stores of older versions are read, with all that they hold; those of newer ones are refused.
+"""Tests of migrations: stores of older versions are read completely, and those of newer versions are refused.
 
 `store_0.sql` is the dump of a store that version 0 wrote: 60 cases of seed 5 on `master`, `patched` and `bugged`, which
-has `join_drops_row_at_partition_bound.patch`. A finding that was not reduced and one of a spec were added by hand.
+has `join_drops_row_at_partition_bound.patch`. An unreduced finding and one of a spec were added by hand.
 """
 
 import json
@@ -14,8 +14,7 @@ import pytest
 
 from fuzz.campaign.catalog import find_finding, find_spec_finding, opened
 from fuzz.campaign.schema import VERSION, StoreError
-from fuzz.campaign.spec_findings import SpecFinding, spec_findings
-from fuzz.campaign.store import FILE, Store
+from fuzz.campaign.store import FILE, SpecFinding, Store, spec_findings
 from fuzz.report.summary import Summary
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.sources.context import UserInput
@@ -87,7 +86,7 @@ def test_findings_survive_a_migration(old: Path) -> None:
     assert first.reproducer == old / "reproducers" / f"{FIRST}.sql"
     assert [each.blame is not None and each.blame.patches for each in (first, second)] == [(BUG,), (BUG,)]
     assert (unreduced.reduced, unreduced.smallest, unreduced.blame, unreduced.seconds) == (False, None, None, None)
-    assert unreduced.finding.beside == (
+    assert unreduced.finding.evidence == (
         Evidence("SELECT 1", (("work_mem", "64kB"),)),
         Evidence("SELECT 2", explained=True),
     )
@@ -103,6 +102,8 @@ def test_findings_survive_a_migration(old: Path) -> None:
 def test_a_campaign_resumes_after_a_migration(old: Path) -> None:
     with opened(old) as store:
         assert store.plan.cases == 60
+        assert set(store.plan.generators) == set(store.counters.cases)
+        assert set(store.plan.generators.values()) == {1}  # as its version assigned cases
         assert store.plan.arms == ArmOptions(arms=("master", "patched", f"bugged=/pgduel/tests/injected_bugs/{BUG}"))
         assert store.plan.given == UserInput()
         assert list(store.arms) == ["master", "patched", "bugged"]
@@ -136,9 +137,9 @@ def test_old_findings_are_listed_and_shown(old: Path, tmp_path: Path) -> None:
 def test_the_summary_of_an_old_campaign_has_all_keys(old: Path) -> None:
     with opened(old) as store:
         summary = Summary("1", "", 5, store.arms, store.canaries, "", store.counters, store.findings(), (), (), (), {})
-    told = json.loads(json.dumps(summary.to_json()))
-    assert (told["cases"], told["statements_judged"], told["canaries"]["planted"]) == (60, 4816, 49)
-    assert told["findings"][0] == {
+    output = json.loads(json.dumps(summary.to_json()))
+    assert (output["cases"], output["statements_judged"], output["canaries"]["planted"]) == (60, 4816, 49)
+    assert output["findings"][0] == {
         "fingerprint": FIRST,
         "oracle": "result",
         "arms": ["master", "bugged"],

@@ -1,4 +1,4 @@
-"""Nothing that a campaign found or did is lost: not by a kill, not by being read back."""
+"""Tests of the store: findings, doubts and progress survive kills, and are read unchanged."""
 
 import multiprocessing
 import os
@@ -15,9 +15,7 @@ import pytest
 from fuzz.campaign.counters import Counters
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.schema import StoreError
-from fuzz.campaign.spec_findings import SpecFinding, add_spec_finding, spec_findings
-from fuzz.campaign.store import FILE, Store
-from fuzz.campaign.stored_doubt import KEPT, StoredDoubt
+from fuzz.campaign.store import FILE, KEPT, SpecFinding, Store, StoredDoubt, add_spec_finding, spec_findings
 from fuzz.errors import CaseError
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.sources.context import UserInput
@@ -36,7 +34,10 @@ CASE = Case(
     ),
     (Mode("prepared_generic", (("plan_cache_mode", "force_generic_plan"),), Protocol.PREPARED),),
 )
-PLAN = Plan(1, ("a", "b"), 2.5, None, stop_at_first=True, arms=ArmOptions(arms=("a=", "b=")), given=UserInput("x.sql"))
+ARMS = ArmOptions(arms=("a=", "b="))
+PLAN = Plan(
+    1, {"a": 1, "b": 3}, 2.5, None, stop_at_first=True, arms=ARMS, given=UserInput("x.sql"), left_out={"c": "d"}
+)
 FINDING = Finding("result", ("master", "patched"), "XX000", 1, "rows differ", "1 row", "2 rows")
 
 
@@ -48,9 +49,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
     opened.close()
 
 
-def test_what_stands_beside_a_finding_comes_back(store: Store) -> None:
-    beside = (Evidence("SELECT 1", (("work_mem", "64kB"),)), Evidence("SELECT 2", explained=True))
-    found = replace(FINDING, origin="another", beside=beside)
+def test_evidence_is_read_unchanged(store: Store) -> None:
+    evidence = (Evidence("SELECT 1", (("work_mem", "64kB"),)), Evidence("SELECT 2", explained=True))
+    found = replace(FINDING, origin="another", evidence=evidence)
     for each in (FINDING, found):
         store.add_finding(each, "1/copy_batches/0", CASE)
     assert [each.finding for each in store.findings()] == [FINDING, found]
@@ -65,7 +66,7 @@ def test_a_damaged_document_is_refused_in_one_line(store: Store, tmp_path: Path)
         store.findings()
 
 
-def test_findings_come_back_whole_and_are_counted_by_case(store: Store) -> None:
+def test_findings_are_read_unchanged_and_counted_by_case(store: Store) -> None:
     assert store.add_finding(FINDING, "1/copy_batches/0", CASE)
     assert not store.add_finding(FINDING, "1/copy_batches/7", CASE)
     assert not store.add_finding(FINDING, "1/copy_batches/7", CASE)  # a range that was cut off runs again
@@ -78,7 +79,7 @@ def test_findings_come_back_whole_and_are_counted_by_case(store: Store) -> None:
     assert store.findings()[0].smallest is None
 
 
-def test_doubts_come_back_whole_and_are_bounded(store: Store) -> None:
+def test_doubts_are_read_unchanged_and_their_number_is_limited(store: Store) -> None:
     doubt = StoredDoubt("result", "unstable", "rows: differed once", "1/copy_batches/0", CASE, 1, ("1 row", "2 rows"))
     assert store.add_doubt(doubt)
     assert not store.add_doubt(doubt)  # a range that was cut off runs again
@@ -91,7 +92,7 @@ def test_doubts_come_back_whole_and_are_bounded(store: Store) -> None:
     assert store.doubts()[0].outcome == "decided 20 times"
 
 
-def test_a_reduction_that_is_cut_off_leaves_what_it_came_to(store: Store) -> None:
+def test_an_interrupted_reduction_leaves_its_smallest_case(store: Store) -> None:
     store.add_finding(FINDING, "1/copy_batches/0", CASE)
     assert store.findings()[0].least.case == CASE
     smaller = ReducedCase(replace(CASE, scene=()), FINDING, 1, 1)
@@ -100,10 +101,10 @@ def test_a_reduction_that_is_cut_off_leaves_what_it_came_to(store: Store) -> Non
     assert (found.reduced, found.least, found.case) == (False, smaller, CASE)
 
 
-def test_what_reduction_left_comes_back(store: Store) -> None:
+def test_a_reduction_is_read_unchanged(store: Store) -> None:
     store.add_finding(FINDING, "1/copy_batches/0", CASE)
-    shown = replace(FINDING, step=0, beside=(Evidence("SELECT 1", (("work_mem", "64kB"),)),))
-    for runs in (3, 7):  # again, where pgduel was killed before it was done with it
+    shown = replace(FINDING, step=0, evidence=(Evidence("SELECT 1", (("work_mem", "64kB"),)),))
+    for runs in (3, 7):  # the second time after a kill
         smallest = ReducedCase(replace(CASE, scene=()), shown, 2, runs)
         store.record_reduction(FINDING.fingerprint, smallest, runs)
         (found,) = store.findings()
@@ -122,7 +123,7 @@ def test_progress_is_read_back(store: Store) -> None:
     assert store.done() == {0: 8, 4: 5}
 
 
-def test_a_resumed_campaign_keeps_what_it_began_with(store: Store) -> None:
+def test_a_resumed_campaign_keeps_its_plan(store: Store) -> None:
     store.begin(replace(PLAN, seed=2), {})
     assert store.plan == PLAN
     assert store.arms == {"master": {"build": "abc"}}
@@ -155,7 +156,7 @@ def _find_and_be_killed(directory: Path) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_a_finding_outlives_the_kill_of_its_worker(store: Store) -> None:
+def test_a_finding_survives_the_kill_of_its_worker(store: Store) -> None:
     worker = multiprocessing.get_context("spawn").Process(target=_find_and_be_killed, args=(store.directory,))
     worker.start()
     worker.join()
@@ -163,7 +164,7 @@ def test_a_finding_outlives_the_kill_of_its_worker(store: Store) -> None:
     assert [found.finding for found in store.findings()] == [FINDING]
 
 
-def test_a_finding_of_a_spec_comes_back_and_is_none_of_a_case(store: Store, tmp_path: Path) -> None:
+def test_a_finding_of_a_spec_is_read_unchanged_and_is_none_of_a_case(store: Store, tmp_path: Path) -> None:
     finding = Finding("isolation", ("master", "patched"), "merge-update", None, "differs", "a", "b")
     assert add_spec_finding(store, finding, "merge-update under plain", tmp_path / "it.spec")
     assert not add_spec_finding(store, finding, "merge-update under parallel", tmp_path / "other.spec")

@@ -1,11 +1,13 @@
-"""What a worker does when it is asked to stop in the middle of a case: it ends at once, and what was found is kept."""
+"""Tests of a worker's stop within a case: it ends at once and keeps findings. Doubts are tried again."""
 
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from multiprocessing import get_context
 from multiprocessing.synchronize import Event
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Timer
 
 import pytest
@@ -15,6 +17,7 @@ from fuzz.campaign.attached import attached
 from fuzz.campaign.catalog import opened
 from fuzz.campaign.jobs import RangeResult, Retry, RetryResult
 from fuzz.campaign.schedule import Range
+from fuzz.campaign.store import doubt_of
 from fuzz.campaign.worker import CaseWork
 from fuzz.generators.generator import Scale
 from fuzz.servers.arm import Arm
@@ -23,6 +26,7 @@ from fuzz.servers.cluster import Cluster
 from fuzz.sources.context import SourceContext
 from oracles.model.case import Case, CaseId, Kind, Step
 from oracles.model.feature import Feature
+from oracles.model.oracle import Unstable
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(120)]
 
@@ -39,7 +43,7 @@ def stop() -> Event:
 
 
 def cases(monkeypatch: pytest.MonkeyPatch, *made: Case) -> Range:
-    """Let a range have these cases."""
+    """Return a range with these cases."""
 
     def case_of(case_id: CaseId, _: Scale, __: SourceContext, ___: Sequence[Feature]) -> Case:
         return made[case_id.index]
@@ -56,11 +60,11 @@ def run(arms: tuple[Arm, ...], directory: Path, stop: Event, job: Range) -> Rang
     with CaseWork(attached(arms), directory, 1, "", {})(0, stop) as do:
         result = do(job)
     assert isinstance(result, RangeResult)
-    assert (result.outage, result.fatal, result.notes) == (None, None, [])
+    assert (result.outage, result.fatal, result.failures) == (None, None, {})
     return result
 
 
-def test_a_case_under_way_is_abandoned_and_not_counted(
+def test_a_running_case_is_abandoned_and_not_counted(
     arms: tuple[Arm, ...], tmp_path: Path, stop: Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker, "REPORTED", 600.0)
@@ -72,10 +76,10 @@ def test_a_case_under_way_is_abandoned_and_not_counted(
     assert (result.done, result.counters.cases["test"], result.found) == (1, 1, [])
 
 
-def test_a_finding_of_a_case_that_is_abandoned_is_kept(
+def test_a_finding_of_an_abandoned_case_is_kept(
     arms: tuple[Arm, ...], tmp_path: Path, stop: Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The lock that b alone keeps is found at once; to judge the rows takes repetitions, which are cut short."""
+    """The lock of b is found at once. Judging the rows needs repetitions, which the stop interrupts."""
     locking = "SELECT count(pg_advisory_lock(7)) WHERE current_setting('data_directory') LIKE '%/b-%'"
     Timer(10, stop.set).start()
     result = run(arms, tmp_path, stop, cases(monkeypatch, queries(locking, *3 * ["SELECT pg_sleep(2)"])))
@@ -88,7 +92,7 @@ def test_a_finding_of_a_case_that_is_abandoned_is_kept(
 def test_a_doubt_is_stored_with_its_case_and_tried_again(
     arms: tuple[Arm, ...], tmp_path: Path, stop: Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The time differs in each repetition, so that the reference differs from itself."""
+    """The time differs in each repetition, so the reference differs from itself."""
     monkeypatch.setattr(worker, "RETRIES", 2)
     case = queries("SELECT 1", "SELECT clock_timestamp()")
     run(arms, tmp_path, stop, cases(monkeypatch, case))
@@ -102,3 +106,26 @@ def test_a_doubt_is_stored_with_its_case_and_tried_again(
     assert result.found == ()
     with opened(tmp_path) as store:
         assert next(each for each in store.doubts() if each.name == doubt.name).outcome == "same doubt 2 times"
+
+
+def test_a_doubt_that_cannot_be_tried_again_makes_room_for_the_next(
+    arms: tuple[Arm, ...], tmp_path: Path, stop: Event
+) -> None:
+    """The servers of retries do not start, because initdb fails."""
+    doubt = doubt_of("result", Unstable("rows"), "1/test/0", queries("SELECT 1"))
+    with opened(tmp_path) as store:
+        store.add_doubt(doubt)
+    with TemporaryDirectory() as directory:
+        Path(directory).chmod(0o755)
+        prefix = Path(directory) / "install"
+        (prefix / "bin").mkdir(parents=True)
+        (prefix / "bin" / "initdb").symlink_to("/bin/false")
+        failing = tuple(replace(arm, build=replace(arm.build, prefix=prefix)) for arm in arms)
+        with CaseWork(attached(failing), tmp_path, 1, "", {})(0, stop) as do:
+            result = do(Retry(doubt.name))
+    assert isinstance(result, RetryResult)
+    with opened(tmp_path) as store:
+        (tried,) = store.doubts()
+        assert store.untried_doubt() is None
+    assert tried.outcome.startswith("could not be tried: initdb of build")
+    assert tried.outcome in result.note

@@ -1,11 +1,11 @@
-"""A bug in an arm of its own, and a script that shows it."""
+"""An arm with an injected bug, and a script that shows the bug."""
 
 from pathlib import Path
 
 from fuzz import workdir
-from tests.injected_bugs.hunt import bug_of, sound_patches
+from tests.injected_bugs.injected_bug import bug_of, sound_patches
 
-# On top of the arm `patched`: pruning at run time loses the rows at the lower bound of a partition.
+# On top of the arm `patched`: run-time pruning loses the rows at the lower bound of a partition.
 BUG = workdir.PROJECT / "tests" / "injected_bugs" / "join_drops_row_at_partition_bound.patch"
 JOIN_AT_BOUNDS = """\
 CREATE TABLE duel.p (k int PRIMARY KEY) PARTITION BY RANGE (k);
@@ -20,7 +20,7 @@ SELECT o.x, p.k FROM (VALUES (5), (10), (15)) AS o (x) JOIN duel.p ON p.k = o.x;
 
 
 def bugged_arms(directory: Path) -> tuple[str, ...]:
-    """Return options for two arms, of which the second has the bug."""
+    """Return options for two arms; the second has the bug."""
     patches = [*sound_patches(bug_of(BUG)), BUG]
     (directory / "series").write_text("".join(f"{patch}\n" for patch in patches))
     return ("--arm", "patched", "--arm", f"bugged={directory}")

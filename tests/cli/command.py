@@ -1,4 +1,4 @@
-"""Running the `pgduel` command as a user does."""
+"""The `pgduel` command in a process, as users run it."""
 
 import json
 import os
@@ -15,7 +15,7 @@ EQUALS = ("--arm", "a=upstream", "--arm", "b=upstream")
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended."""
+    """Exit status and output of a command."""
 
     status: int
     out: str
@@ -24,25 +24,26 @@ class Ended:
 
 @dataclass(frozen=True)
 class Command:
-    """The command, with campaigns of its own, and a cache of its own where it has a `home`."""
+    """The command of a checkout with its own directory of campaigns, and with its own cache if `home` is set."""
 
     campaigns: Path
     home: Path | None = None
+    project: Path = workdir.PROJECT
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
-        """Start it, in a session of its own, as a terminal would."""
+        """Start the command in its own session, as a terminal does."""
         return self._python(["-m", "fuzz", *map(str, arguments)])
 
     def __call__(self, *arguments: str | Path) -> Ended:
-        """Run it to its end."""
+        """Run the command to its end."""
         return self.run(["-m", "fuzz", *map(str, arguments)])
 
     def run(self, arguments: list[str]) -> Ended:
-        """Run Python to its end, as the command does."""
+        """Run Python to its end, in the command's environment."""
         return ended(self._python(arguments))
 
     def _python(self, arguments: list[str]) -> subprocess.Popen[str]:
-        own = {"PGDUEL_CAMPAIGNS": str(self.campaigns), "PYTHONPATH": str(workdir.PROJECT), "COLUMNS": "100"}
+        own = {"PGDUEL_CAMPAIGNS": str(self.campaigns), "PYTHONPATH": str(self.project), "COLUMNS": "100"}
         cache = {} if self.home is None else {"PGDUEL_HOME": str(self.home)}
         return subprocess.Popen(
             [sys.executable, *arguments],
@@ -50,18 +51,18 @@ class Command:
             stderr=subprocess.PIPE,
             text=True,
             env=os.environ | own | cache,
-            cwd=workdir.PROJECT,
+            cwd=self.project,
             start_new_session=True,
         )
 
 
 def ended(process: subprocess.Popen[str]) -> Ended:
-    """Wait for a command that was started."""
+    """Wait for a started command."""
     out, err = process.communicate()
     return Ended(process.returncode, out, err)
 
 
-def told(ended: Ended, file: Path, status: int) -> Any:
-    """Return what a command wrote to its --json FILE, having ended with this status."""
+def json_of(ended: Ended, file: Path, status: int) -> Any:
+    """Return the document that a command wrote to its --json FILE. Require this exit status."""
     assert ended.status == status, ended.out + ended.err
     return json.loads(file.read_text())

@@ -1,4 +1,4 @@
-"""The corpus: what was fixed remains so on the arms that pgduel ships, and what is upstream's shows on all."""
+"""Tests of the corpus: fixed bugs do not occur on the shipped arms, and bugs of upstream occur on all."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from tests.cli.command import Command
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
 
-def test_the_corpus_is_as_it_should_be(pgduel: Command) -> None:
+def test_the_shipped_corpus_is_as_expected(pgduel: Command) -> None:
     ended = pgduel("corpus", "run")
     assert ended.status == 0, ended.out + ended.err
     assert ", 0 not as expected" in ended.out
@@ -28,7 +28,7 @@ def reproducer(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_bug_is_kept_once_it_is_fixed_and_seen_when_it_comes_back(
+def test_a_fixed_bug_is_kept_and_detected_when_it_returns(
     pgduel: Command, bugged: tuple[str, ...], reproducer: Path, tmp_path: Path
 ) -> None:
     corpus = tmp_path / "corpus"
@@ -44,7 +44,7 @@ def test_a_bug_is_kept_once_it_is_fixed_and_seen_when_it_comes_back(
     assert "1 reproducers, 1 not as expected" in again.out
 
 
-def test_of_two_that_show_the_same_the_smaller_one_stays_and_is_reduced(
+def test_the_smaller_of_two_reproducers_of_a_bug_stays_and_is_reduced(
     pgduel: Command, bugged: tuple[str, ...], reproducer: Path, tmp_path: Path
 ) -> None:
     fixed = tmp_path / "corpus" / "fixed"

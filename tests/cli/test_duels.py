@@ -1,4 +1,4 @@
-"""The main job against real servers: no finding where arms are equal, a replayable one where they are not."""
+"""Tests of campaigns and replays on real servers: equal arms have no findings, and an injected bug has one."""
 
 import re
 from pathlib import Path
@@ -8,52 +8,53 @@ import pytest
 from fuzz.generators.generator import all_generators
 from fuzz.triage.reproducer.reproducer import parse
 from tests.cli.bug import BUG, JOIN_AT_BOUNDS
-from tests.cli.command import EQUALS, Command, told
+from tests.cli.command import EQUALS, Command, json_of
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
-SEED = "8"  # among whose first cases one shows the bug; how fast any seed does is what tests/injected_bugs are about
+SEED = "8"  # one of its first cases shows the bug; tests/injected_bugs measure any seed
 
 
 def test_equal_arms_do_not_differ(pgduel: Command, tmp_path: Path) -> None:
-    file = tmp_path / "told.json"
-    said = told(pgduel("fuzz", *EQUALS, "--cases", "44", "--seed", "5", "--json", file), file, 0)
-    assert (said["findings"], said["complaints"]) == ([], [])
-    assert said["cases"] == 44  # more than five ranges: some of each generator
-    assert said["seed"] == 5
-    assert said["statements_judged"] > 200
-    assert said["valid_share"] >= 0.97
-    assert said["canaries"]["planted"] == said["canaries"]["caught"] >= 3
-    assert said["reach"]["explained"] > 0
-    assert said["cpu_seconds"]["server"] > said["cpu_seconds"]["client"] > 0
-    assert set(said["generators"]) == set(all_generators())
-    assert said["arms"]["a"]["build"] == said["arms"]["b"]["build"]
-    assert said["arms"]["a"]["base"]["version"].startswith("17.")
-    assert re.fullmatch("[0-9a-f]{64}", said["arms"]["a"]["base"]["sha256"])
+    file = tmp_path / "summary.json"
+    summary = json_of(pgduel("fuzz", *EQUALS, "--cases", "44", "--seed", "5", "--json", file), file, 0)
+    assert (summary["findings"], summary["complaints"]) == ([], [])
+    assert summary["cases"] == 44  # more than five ranges, so each generator has cases
+    assert summary["seed"] == 5
+    assert summary["statements_judged"] > 200
+    assert summary["valid_share"] >= 0.97
+    assert summary["canaries"]["planted"] == summary["canaries"]["caught"] >= 3
+    assert summary["reach"]["explained"] > 0
+    assert summary["cpu_seconds"]["server"] > summary["cpu_seconds"]["client"] > 0
+    assert set(summary["generators"]) >= set(all_generators())  # and sources, by their share of CPU time
+    assert set(summary["left_out"]) <= {"sqlancer"}  # its jar is no requirement of the tests
+    assert summary["arms"]["a"]["build"] == summary["arms"]["b"]["build"]
+    assert summary["arms"]["a"]["base"]["version"].startswith("17.")
+    assert re.fullmatch("[0-9a-f]{64}", summary["arms"]["a"]["base"]["sha256"])
     assert "none" not in pgduel("list", "campaigns").out
 
 
-def test_one_arm_is_held_against_itself(pgduel: Command, tmp_path: Path) -> None:
-    file = tmp_path / "told.json"
+def test_a_single_arm_is_judged(pgduel: Command, tmp_path: Path) -> None:
+    file = tmp_path / "summary.json"
     ended = pgduel("fuzz", "--arm", "upstream", "--cases", "14", "--seed", "5", "--json", file)
-    said = told(ended, file, 0)
-    assert (said["findings"], said["complaints"]) == ([], [])
-    (idle,) = said["not_compared"]
+    summary = json_of(ended, file, 0)
+    assert (summary["findings"], summary["complaints"]) == ([], [])
+    (idle,) = summary["not_compared"]
     assert "result" in idle
-    assert idle.endswith(": not asked, there is no other arm to hold upstream against")
-    assert said["not_compared"][0] in ended.out
-    assert said["canaries"]["planted"] == said["canaries"]["caught"] >= 10
-    assert said["statements_judged"] > 100
-    assert any(each["plans"]["shapes"] > 1 for each in said["generators"].values())
+    assert idle.endswith(": not used, because there is no arm to compare upstream with")
+    assert summary["not_compared"][0] in ended.out
+    assert summary["canaries"]["planted"] == summary["canaries"]["caught"] >= 10
+    assert summary["statements_judged"] > 100
+    assert any(each["plans"]["shapes"] > 1 for each in summary["generators"].values())
 
 
-def test_a_build_does_not_duel_itself_unasked(pgduel: Command) -> None:
+def test_two_arms_of_one_build_are_refused_unless_the_options_say_so(pgduel: Command) -> None:
     ended = pgduel("fuzz", "--arm", "a=upstream", "--arm", "b=")
     assert ended.status == 2
     assert re.match(r"pgduel: arms a and b are the same build \(\w+\)", ended.err)
 
 
-BLIND = """
+MISSING_CANARY = """
 import sys
 from fuzz.cli import main
 from oracles.counters import Counters
@@ -64,13 +65,13 @@ main()
 """
 
 
-def test_a_blind_oracle_ends_the_run_before_it_begins(pgduel: Command, tmp_path: Path) -> None:
-    file = tmp_path / "told.json"
-    script = BLIND.format(arguments=["fuzz", *EQUALS, "--cases", "1", "--json", str(file)])
+def test_a_missed_canary_ends_the_campaign_before_its_first_case(pgduel: Command, tmp_path: Path) -> None:
+    file = tmp_path / "summary.json"
+    script = MISSING_CANARY.format(arguments=["fuzz", *EQUALS, "--cases", "1", "--json", str(file)])
     ended = pgduel.run(["-c", script])
-    said = told(ended, file, 3)
-    assert said["canaries"]["caught"] < said["canaries"]["planted"]
-    assert said["cases"] == 0
+    summary = json_of(ended, file, 3)
+    assert summary["canaries"]["caught"] < summary["canaries"]["planted"]
+    assert summary["cases"] == 0
     assert ended.err.startswith("pgduel: canaries missed by counters (")
 
 
@@ -83,24 +84,24 @@ def test_a_patch_that_does_not_apply_is_named(pgduel: Command, tmp_path: Path) -
 
 
 def test_a_bug_is_found_reduced_and_replayed(pgduel: Command, bugged: tuple[str, ...], tmp_path: Path) -> None:
-    file = tmp_path / "told.json"
+    file = tmp_path / "summary.json"
     what = (*bugged, "--generator", "partitioned_joins", "--stop-at-first", "--minutes", "5", "--seed", SEED)
-    said = told(pgduel("fuzz", *what, "--json", file), file, 1)
-    found = said["findings"][0]
+    summary = json_of(pgduel("fuzz", *what, "--json", file), file, 1)
+    found = summary["findings"][0]
     assert found["arms"] == ["patched", "bugged"]
     reproducer = Path(found["reproducer"])
-    assert found["blame"]["patches"] == [BUG.name]  # known without a build: the prefix before it is the other arm
+    assert found["blame"]["patches"] == [BUG.name]  # needs no build: the prefix before it is the other arm
     assert f"\n--   blame     {BUG.name}, number " in reproducer.read_text()
     assert found["shown"][0] == found["shown"][1]
-    assert [bug["findings"] for bug in said["bugs"]] == [[each["fingerprint"]] for each in said["findings"]]
+    assert [bug["findings"] for bug in summary["bugs"]] == [[each["fingerprint"]] for each in summary["findings"]]
     assert pgduel("replay", reproducer, *bugged).status == 1
     assert pgduel("replay", reproducer, *EQUALS).status == 0
-    by_name = pgduel("replay", found["fingerprint"])  # knows its own arms
+    by_name = pgduel("replay", found["fingerprint"])  # the store has its arms
     assert by_name.status == 1
     assert f"It still differs: finding {found['fingerprint']}." in by_name.out
     assert found["fingerprint"] in pgduel("list", "findings").out
     again = tmp_path / "blame.json"
-    assert told(pgduel("blame", found["fingerprint"], "--json", again), again, 0)["patches"] == [BUG.name]
+    assert json_of(pgduel("blame", found["fingerprint"], "--json", again), again, 0)["patches"] == [BUG.name]
     handed_on = pgduel("show", found["fingerprint"], "--as", "sql")
     assert parse(handed_on.out) == parse(reproducer.read_text())
 
@@ -113,7 +114,7 @@ def test_a_users_script_is_judged(pgduel: Command, bugged: tuple[str, ...], tmp_
     assert pgduel("replay", script, *EQUALS).status == 0
 
 
-def test_of_three_arms_the_one_outvoted_is_the_suspect(
+def test_the_outvoted_one_of_three_arms_is_the_suspect(
     pgduel: Command, bugged: tuple[str, ...], tmp_path: Path
 ) -> None:
     script = tmp_path / "mine.sql"
@@ -138,5 +139,5 @@ def test_a_script_that_is_no_sql_is_refused(pgduel: Command, tmp_path: Path) -> 
 def test_psql_on_an_arm(pgduel: Command) -> None:
     ended = pgduel("shell", "upstream", "-Atc", "SELECT current_setting('server_version_num')::int / 10000")
     assert (ended.status, ended.out.splitlines()[-1]) == (0, "17")
-    unknown = pgduel("shell", "nobody", *EQUALS)
-    assert (unknown.status, unknown.err) == (2, "pgduel: no arm is called 'nobody'; give one of a, b\n")
+    unknown = pgduel("shell", "absent", *EQUALS)
+    assert (unknown.status, unknown.err) == (2, "pgduel: no arm is called 'absent'; give one of a, b\n")

@@ -1,4 +1,4 @@
-r"""Escape sequences that servers, files and the user's words bring never reach the terminal, and are seen as \x1b."""
+r"""Tests of escape sequences from servers, files and arguments: the terminal gets them as visible text, \x1b."""
 
 import os
 import pty
@@ -16,14 +16,14 @@ pytestmark = pytest.mark.timeout(900)
 TITLE, CLEAR = "\x1b]0;owned\x07", "\x1b[2J"
 SHOWN_TITLE, SHOWN_CLEAR = r"\x1b]0;owned\x07", r"\x1b[2J"
 ARMS = ("--arm", "upstream", "--arm", "patched")
-# 0 or 1: a setting that only one arm knows.
-KNOWS = "(SELECT count(*) FROM pg_settings WHERE name = 'debug_force_hashjoin_bloom')"
-SAID = f"chr(27) || ']0;owned' || chr(7) || chr(27) || '[2J' || {KNOWS}"
-BLOCK = f"DO $$ BEGIN RAISE {{0}} '%', {SAID}; END $$;\n"
-SCRIPTS = {"row": f"SELECT {SAID};\n", "notice": BLOCK.format("NOTICE"), "error": BLOCK.format("EXCEPTION")}
+# 0 or 1: only one arm has the setting.
+HAS_SETTING = "(SELECT count(*) FROM pg_settings WHERE name = 'debug_force_hashjoin_bloom')"
+PRINTED = f"chr(27) || ']0;owned' || chr(7) || chr(27) || '[2J' || {HAS_SETTING}"
+BLOCK = f"DO $$ BEGIN RAISE {{0}} '%', {PRINTED}; END $$;\n"
+SCRIPTS = {"row": f"SELECT {PRINTED};\n", "notice": BLOCK.format("NOTICE"), "error": BLOCK.format("EXCEPTION")}
 SPEC = f"""\
 session s1
-step ask {{ SELECT {SAID} AS "a{CLEAR}"; }}
+step show {{ SELECT {PRINTED} AS "a{CLEAR}"; }}
 session s2
 step other {{ SELECT 1; }}
 """
@@ -34,7 +34,7 @@ TERMINALS = {
 
 
 def on_terminal(pgduel: Command, terminal: str, *arguments: str | Path) -> tuple[int, str]:
-    """Run the command in a terminal; return its status and what came there, which holds no foreign sequence."""
+    """Run the command in a terminal; return its status and output. Require output without foreign sequences."""
     parent, child = pty.openpty()
     own = {"PGDUEL_CAMPAIGNS": str(pgduel.campaigns), "PYTHONPATH": str(workdir.PROJECT), "COLUMNS": "250"}
     with subprocess.Popen(
@@ -45,48 +45,50 @@ def on_terminal(pgduel: Command, terminal: str, *arguments: str | Path) -> tuple
         start_new_session=True,
     ) as process:  # fmt: skip
         os.close(child)
-        said = read(parent)
-    assert TITLE not in said
-    assert "\x1b]" not in said
-    assert CLEAR not in said
+        output = read(parent)
+    assert TITLE not in output
+    assert "\x1b]" not in output
+    assert CLEAR not in output
     if terminal == "dumb":
-        assert "\x1b" not in said
-        assert "\x07" not in said
-    return process.returncode, said
+        assert "\x1b" not in output
+        assert "\x07" not in output
+    return process.returncode, output
 
 
 def read(terminal: int) -> str:
-    said = b""
+    output = b""
     try:
         while data := os.read(terminal, 1 << 16):
-            said += data
-    except OSError:  # the other side was closed
+            output += data
+    except OSError:  # the child closed the terminal
         os.close(terminal)
-    return said.decode()
+    return output.decode()
 
 
 @pytest.mark.servers
 @pytest.mark.parametrize("terminal", TERMINALS)
 @pytest.mark.parametrize("what", SCRIPTS)
-def test_what_servers_send_is_shown(pgduel: Command, tmp_path: Path, what: str, terminal: str) -> None:
+def test_text_of_servers_is_shown(pgduel: Command, tmp_path: Path, what: str, terminal: str) -> None:
     (tmp_path / "nasty.sql").write_text(SCRIPTS[what])
-    status, said = on_terminal(pgduel, terminal, "replay", tmp_path / "nasty.sql", *ARMS)
-    assert status == 1, said
-    assert SHOWN_TITLE + SHOWN_CLEAR in said
+    status, output = on_terminal(pgduel, terminal, "replay", tmp_path / "nasty.sql", *ARMS)
+    assert status == 1, output
+    assert SHOWN_TITLE + SHOWN_CLEAR in output
 
 
 @pytest.mark.servers
 def test_a_finding_is_shown_in_the_terminal_and_kept_exactly(pgduel: Command, tmp_path: Path) -> None:
     nasty = tmp_path / f"nasty{CLEAR}.spec"
     nasty.write_text(SPEC)
-    status, said = on_terminal(pgduel, "dumb", "isolation", nasty, *ARMS, "--minutes", "5", "--json", tmp_path / "json")
-    assert status == 1, said
-    assert SHOWN_CLEAR in said
+    status, output = on_terminal(
+        pgduel, "dumb", "isolation", nasty, *ARMS, "--minutes", "5", "--json", tmp_path / "json"
+    )
+    assert status == 1, output
+    assert SHOWN_CLEAR in output
     _, listed = on_terminal(pgduel, "with colours", "list", "findings")
     assert f"nasty{SHOWN_CLEAR}" in listed
     fingerprint = listed.split()[listed.split().index("isolation") - 1].partition("/")[2]
-    status, said = on_terminal(pgduel, "with colours", "show", fingerprint)
-    assert (status, SHOWN_TITLE in said) == (0, True)
+    status, output = on_terminal(pgduel, "with colours", "show", fingerprint)
+    assert (status, SHOWN_TITLE in output) == (0, True)
     (script,) = pgduel.campaigns.rglob(f"{fingerprint}.spec")
     assert pgduel("show", fingerprint).out == script.read_text()
     head, _, spec = script.read_text().partition("\nsession s1")
@@ -112,23 +114,23 @@ def test_a_finding_is_shown_in_the_terminal_and_kept_exactly(pgduel: Command, tm
     ids=lambda value: repr(" ".join(value)),
 )
 def test_names_in_errors_are_shown(pgduel: Command, arguments: tuple[str, ...], terminal: str) -> None:
-    status, said = on_terminal(pgduel, terminal, *arguments)
+    status, output = on_terminal(pgduel, terminal, *arguments)
     assert status == 2
-    assert SHOWN_TITLE + SHOWN_CLEAR in said
+    assert SHOWN_TITLE + SHOWN_CLEAR in output
 
 
-def test_set_up_shows_names_as_well() -> None:
+def test_names_in_messages_of_set_up_are_shown() -> None:
     parent, child = pty.openpty()
     home = {"PGDUEL_HOME": f"/dev/null/{CLEAR}"}
     with subprocess.Popen(["./pgduel", "list"], stderr=child, env=os.environ | home, cwd=workdir.PROJECT) as process:
         os.close(child)
-        said = read(parent)
+        output = read(parent)
     assert process.returncode == 2
-    assert said.startswith(rf"pgduel: cannot write to /dev/null/{SHOWN_CLEAR}/")
+    assert output.startswith(rf"pgduel: cannot write to /dev/null/{SHOWN_CLEAR}/")
 
 
-def test_a_traceback_shows_what_it_quotes(pgduel: Command) -> None:
-    broken = f"def run(*_, **__): raise ValueError({CLEAR!r})"  # a bug of ours, in the place of the command
+def test_text_in_tracebacks_is_shown(pgduel: Command) -> None:
+    broken = f"def run(*_, **__): raise ValueError({CLEAR!r})"  # replaces the command with a bug of pgduel
     ended = pgduel.run(["-c", f"import fuzz.cli\n{broken}\nfuzz.cli._exit_code = run\nfuzz.cli.main()"])
     assert ended.status == 1
     assert rf"ValueError: {SHOWN_CLEAR}" in ended.err

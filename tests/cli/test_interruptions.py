@@ -1,4 +1,4 @@
-"""What happens to campaigns in the middle: asked to end, killed, or robbed of their servers."""
+"""Tests of campaigns that are interrupted, are killed, or lose their servers."""
 
 import os
 import re
@@ -12,13 +12,13 @@ import pytest
 
 from fuzz.campaign.catalog import opened
 from fuzz.campaign.store import FILE
-from tests.cli.command import EQUALS, Command, ended, told
+from tests.cli.command import EQUALS, Command, ended, json_of
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
 
 def _await_cases(process: subprocess.Popen[str], pgduel: Command) -> None:
-    """Wait until the first campaign, or its second part, has done some more cases."""
+    """Wait until the first campaign, which may be resumed, has run more cases."""
     directory = pgduel.campaigns / "1"
     before = _cases(directory)
     while _cases(directory) == before:
@@ -33,7 +33,7 @@ def _cases(directory: Path) -> int:
         return store.counters.cases.total()
 
 
-def test_an_interrupted_and_then_killed_campaign_goes_on_to_its_end(pgduel: Command, tmp_path: Path) -> None:
+def test_an_interrupted_and_then_killed_campaign_is_resumed_to_its_end(pgduel: Command, tmp_path: Path) -> None:
     cases = ("--cases", "16", "--generator", "partitioned_joins")
     first = pgduel.start("fuzz", *EQUALS, *cases)
     _await_cases(first, pgduel)
@@ -45,9 +45,9 @@ def test_an_interrupted_and_then_killed_campaign_goes_on_to_its_end(pgduel: Comm
     _await_cases(second, pgduel)
     os.kill(second.pid, signal.SIGKILL)
     second.communicate()
-    file = tmp_path / "told.json"
-    said = told(pgduel("fuzz", "--resume", "1", "--json", file), file, 0)
-    assert (said["cases"], said["campaign"], said["ended"]) == (16, "1", "all cases done")
+    file = tmp_path / "summary.json"
+    summary = json_of(pgduel("fuzz", "--resume", "1", "--json", file), file, 0)
+    assert (summary["cases"], summary["campaign"], summary["ended"]) == (16, "1", "all cases done")
 
 
 def _postmasters(command: psutil.Process) -> list[psutil.Process]:

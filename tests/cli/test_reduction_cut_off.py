@@ -1,4 +1,4 @@
-"""A reduction that is killed, or finds no room on a disk, loses nothing: it goes on from the best so far."""
+"""Tests of interrupted reductions: after a kill or a full disk, they continue from their smallest case."""
 
 import os
 import re
@@ -22,7 +22,7 @@ from tests.servers.disk import fill, of_limited_size
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
-# The query has to wait, so that each try takes a while; of the tables, none can go with another.
+# The query waits, so each test takes a while. No two tables can be dropped together.
 SLOW = QUERY.sql.replace("FROM (VALUES (5), (10), (15)) AS o (x)", "FROM (SELECT 5 * n FROM w) AS o (x)")
 WAITING = (
     Step("CREATE FUNCTION waited() RETURNS int VOLATILE BEGIN ATOMIC SELECT pg_sleep(0.02); SELECT 1; END"),
@@ -49,7 +49,7 @@ def finding_of(store: Store) -> StoredFinding:
 
 
 def await_smaller(process: subprocess.Popen[str], campaign: Path, than: Case) -> StoredFinding:
-    """Wait until the reduction has come to a smaller case."""
+    """Wait until the reduction has a smaller case."""
     with opened(campaign) as store:
         while sort_key((found := finding_of(store)).least.case) >= sort_key(than):
             assert process.poll() is None, process.communicate()
@@ -59,7 +59,7 @@ def await_smaller(process: subprocess.Popen[str], campaign: Path, than: Case) ->
 
 
 def require_reduced(campaign: Path, best: StoredFinding) -> None:
-    """Require that it came to its end, however far in its time, and that the script holds what is left."""
+    """Require that the reduction ended with a case that is no larger, and that the script has this case."""
     found = found_in(campaign)
     assert found.reduced
     assert found.reproducer is not None
@@ -69,7 +69,7 @@ def require_reduced(campaign: Path, best: StoredFinding) -> None:
 
 
 def resumed(pgduel: Command, campaign: Path, best: StoredFinding) -> Ended:
-    """Resume the campaign, and require that what is known of the finding never gets larger."""
+    """Resume the campaign, and require that the finding's smallest case never grows."""
     process = pgduel.start("fuzz", "--resume", "last")
     with opened(campaign) as store:
         while process.poll() is None:
@@ -78,20 +78,20 @@ def resumed(pgduel: Command, campaign: Path, best: StoredFinding) -> Ended:
     return ended(process)
 
 
-def test_a_killed_campaign_goes_on_from_the_best_so_far(pgduel: Command, campaign: Path) -> None:
+def test_a_killed_campaign_continues_from_the_smallest_case(pgduel: Command, campaign: Path) -> None:
     process = pgduel.start("fuzz", "--resume", "last")
     await_smaller(process, campaign, CASE)
     os.kill(process.pid, signal.SIGKILL)
-    process.communicate(timeout=60)  # the worker, which has these pipes too, does not go on by itself
+    process.communicate(timeout=60)  # ends only if the worker, which has these pipes too, ends
     best = found_in(campaign)
     assert best.reproducer is not None
-    assert load(str(best.reproducer)).case.steps[-1].sql == SLOW  # the script is whole
+    assert load(str(best.reproducer)).case.steps[-1].sql == SLOW  # the script is complete
     done = resumed(pgduel, campaign, best)
     assert done.status == 1, done.out + done.err
     require_reduced(campaign, best)
 
 
-def test_a_killed_worker_costs_nothing_but_the_try_under_way(pgduel: Command, campaign: Path) -> None:
+def test_a_killed_worker_costs_only_the_running_test(pgduel: Command, campaign: Path) -> None:
     process = pgduel.start("fuzz", "--resume", "last", "--workers", "1")
     best = await_smaller(process, campaign, CASE)
     (worker,) = (each for each in psutil.Process(process.pid).children() if "spawn_main" in " ".join(each.cmdline()))
@@ -102,7 +102,7 @@ def test_a_killed_worker_costs_nothing_but_the_try_under_way(pgduel: Command, ca
     require_reduced(campaign, best)
 
 
-def test_no_room_for_what_is_found(pgduel: Command, bugged: tuple[str, ...]) -> None:
+def test_a_full_disk_ends_the_campaign_and_loses_nothing(pgduel: Command, bugged: tuple[str, ...]) -> None:
     with of_limited_size(pgduel.campaigns, 4) as full:
         campaign = unreduced(pgduel, bugged, CASE)
         process = pgduel.start("fuzz", "--resume", "last")

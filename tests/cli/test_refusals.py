@@ -1,4 +1,4 @@
-"""What the user can get wrong ends as one line on stderr and exit status 2, before anything is compiled."""
+"""Tests of the user's mistakes: one line on stderr and exit status 2, before anything is compiled."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from tests.cli.command import Command
 
 COMMANDS = (
-    *("fuzz", "sqlsmith", "sqlancer", "isolation"),
+    *("fuzz", "sqlsmith", "sqlancer", "isolation", "coverage"),
     *("replay", "show", "blame", "corpus", "list", "build", "shell", "bench", "doctor", "test"),
 )
 
@@ -24,7 +24,7 @@ COMMANDS = (
     ],
     ids=" ".join,
 )
-def test_every_command_explains_itself(pgduel: Command, command: tuple[str, ...]) -> None:
+def test_every_command_has_help(pgduel: Command, command: tuple[str, ...]) -> None:
     ended = pgduel(*command, "--help")
     assert (ended.status, ended.err) == (0, "")
     assert "Usage: pgduel" in ended.out
@@ -42,10 +42,10 @@ def test_the_help_names_every_command(pgduel: Command) -> None:
         (("fuzz", "--generator", "copy_batches", "--generator", "copy_batches"), "a generator is named twice"),
         (
             ("fuzz", "--generator", "user_sql"),
-            "had from user_sql: say where your SQL is with --sql",
+            "cannot take statements from user_sql: give your SQL with --sql",
         ),
         (("fuzz", "--sql", "/nowhere"), "/nowhere does not exist; give --sql a file or a directory of SQL"),
-        (("replay", "1/user_sql/0"), "no statements can be had from user_sql"),
+        (("replay", "1/user_sql/0"), "cannot take statements from user_sql"),
         (("fuzz", "--flavor", "tasty"), "no flavor is called 'tasty'; give one of release, assert, sanitize"),
         (("fuzz", "--base", "nowhere"), "no source found for 'nowhere'"),
         (("fuzz", "--range", "a..b"), "--range needs a checkout; give --repo"),
@@ -106,7 +106,7 @@ def test_without_a_command_the_help_is_printed(pgduel: Command) -> None:
     assert "Usage: pgduel" in ended.out
 
 
-def test_lists_name_what_there_is(pgduel: Command, tmp_path: Path) -> None:
+def test_lists_have_names(pgduel: Command, tmp_path: Path) -> None:
     generators = pgduel("list", "generators").out
     assert "copy_batches" in generators
     assert "partitioned_joins" in generators

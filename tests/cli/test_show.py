@@ -1,11 +1,11 @@
-"""A finding is handed on in forms that do what they are for: on real servers, one of which has a bug."""
+"""Tests of the forms of a finding on real servers, one of which has a bug."""
 
 from pathlib import Path
 
 import pytest
 
 from fuzz.campaign.catalog import opened
-from fuzz.campaign.spec_findings import add_spec_finding
+from fuzz.campaign.store import add_spec_finding
 from fuzz.servers.arm import build_arms
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.regress import run_script
@@ -40,23 +40,27 @@ def test_a_test_of_pg_regress_passes_on_the_sound_arm_only(
     assert run_script(buggy, sql.stem, sql.read_text()) != expected.read_text()
 
 
-def test_what_psql_does_not_show_is_no_test_of_pg_regress(pgduel: Command, reproducer: Path, tmp_path: Path) -> None:
+def test_a_finding_that_psql_does_not_show_has_no_test_of_pg_regress(
+    pgduel: Command, reproducer: Path, tmp_path: Path
+) -> None:
     arms = ("--arm", "patched=upstream", "--arm", "bugged=upstream")
     ended = pgduel("show", reproducer, "--as", "regress", "--into", tmp_path, *arms)
     assert ended.status == 2
     assert "did not show again in 20 runs on these arms" in ended.err
 
 
-def test_a_mail_tells_what_servers_do(pgduel: Command, bugged: tuple[str, ...], reproducer: Path) -> None:
+def test_a_mail_has_results_and_plans_of_the_servers(
+    pgduel: Command, bugged: tuple[str, ...], reproducer: Path
+) -> None:
     ended = pgduel("show", reproducer, "--as", "mail", *bugged)
     assert ended.status == 0, ended.err
     assert BUG.name in ended.out
-    assert ended.out.count("Index Only Scan") >= 2  # in the plan of either arm
-    assert "10 | 10" in ended.out  # the row that is missing
+    assert ended.out.count("Index Only Scan") >= 2  # in the plans of both arms
+    assert "10 | 10" in ended.out  # the missing row
     assert "did not show again" not in ended.out
 
 
-def test_a_test_for_pytest_fails_as_long_as_it_shows(
+def test_a_test_for_pytest_fails_as_long_as_the_finding_occurs(
     pgduel: Command, bugged: tuple[str, ...], reproducer: Path, tmp_path: Path
 ) -> None:
     for arms, status in ((bugged, 1), (("--arm", "a=upstream", "--arm", "b=upstream"), 0)):
@@ -68,7 +72,7 @@ def test_a_test_for_pytest_fails_as_long_as_it_shows(
         assert run.status == status, run.out + run.err
 
 
-def test_a_finding_of_an_isolation_spec_is_shown_as_long_as_its_file_is_there(pgduel: Command) -> None:
+def test_a_finding_of_an_isolation_spec_is_shown_as_long_as_its_file_exists(pgduel: Command) -> None:
     directory = pgduel.campaigns / "1"
     directory.mkdir(parents=True)
     spec, finding = directory / "it.spec", Finding("isolation", ("a", "b"), "it", None, "differs", "", "")

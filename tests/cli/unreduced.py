@@ -1,4 +1,4 @@
-"""A campaign that ended before its only finding was reduced."""
+"""A campaign that ended before the reduction of its only finding."""
 
 from pathlib import Path
 
@@ -19,9 +19,9 @@ SCENE, QUERY = tuple(map(Step, _SCENE)), Step(_QUERY, Kind.QUERY)
 
 
 def unreduced(pgduel: Command, bugged: tuple[str, ...], case: Case) -> Path:
-    """Return the directory of the campaign, the first of the command's."""
+    """Create the command's first campaign, with one unreduced finding, and return its directory."""
     options = ArmOptions.given(None, None, None, None, bugged[1::2], "assert")
-    plan = Plan(1, ("partitioned_joins",), None, 1, stop_at_first=False, arms=options)
+    plan = Plan(1, {"partitioned_joins": 1}, None, 1, stop_at_first=False, arms=options)
     specs = options.specs(print)
     directory = pgduel.campaigns / "1"
     directory.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""A small duel of each generator and source: master against the patched server, judged by all oracles."""
+"""Tests of each generator and source on master and the patched server: all oracles judge a few cases."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ def arms(base: Base) -> Iterator[tuple[Arm, ...]]:
 
 @pytest.fixture(scope="module")
 def given(tmp_path_factory: pytest.TempPathFactory) -> UserInput:
-    """All that sources may be given."""
+    """Return input for all sources that need it."""
     return UserInput(str(write_application(tmp_path_factory.mktemp("application"))), os.environ.get(VARIABLE))
 
 
@@ -56,7 +56,7 @@ def test_arms_do_not_differ(
 ) -> None:
     found = all_workloads()[workload]
     if isinstance(found, Source) and (lacking := found.lacks(target.given)):
-        pytest.skip(f"{workload}: {lacking}")  # SQLancer's jar is nobody's to bring
+        pytest.skip(f"{workload}: {lacking}")  # the jar of SQLancer is not distributed
     judged_cases = [
         judge_case(
             executor,

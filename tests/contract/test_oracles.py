@@ -1,4 +1,4 @@
-"""What every oracle promises, whatever it judges."""
+"""Tests of each oracle's contract: runs, canaries, samples, and a pure judgement of arbitrary observations."""
 
 import copy
 import os
@@ -23,34 +23,47 @@ from fuzz.triage.interestingness import sampled_by_name
 from oracles.framework.metamorphic import Metamorphic
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Finding
-from oracles.model.observation import CaseObservation, Column, Message, Observation, Outcome, Residue, Resources, Run
-from oracles.model.oracle import Oracle, all_oracles
-from tests.oracles.observed import ByHand, agreed, ok, row, seated
+from oracles.model.observation import (
+    CaseObservation,
+    Message,
+    Observation,
+    Outcome,
+    Residue,
+    Resources,
+    ResultColumn,
+    Run,
+)
+from oracles.model.oracle import Inconclusive, Oracle, Unstable, all_oracles
+from tests.oracles.observed import StubExecutor, agreed, assigned, ok, row
 
 CHECKOUT = Path(__file__).parents[2]
 ORACLES = all_oracles()
 SAMPLES = tuple(dict.fromkeys(sample for oracle in ORACLES for sample in oracle.samples))
-JUDGE_EACH_STATEMENT = {"crash", "leak", "result"}  # the others, only what holds something of their kind
+JUDGE_EACH_STATEMENT = {"crash", "leak", "result"}  # others judge only statements of their kind
 COUNTED = [("patched",), ("patched", "third")]
 
 each_oracle = pytest.mark.parametrize("oracle", ORACLES, ids=[oracle.name for oracle in ORACLES])
 
 
-def made_case(rng: random.Random) -> Case:
+def random_case(rng: random.Random) -> Case:
     """Return a case of a few steps of each kind."""
     kinds = rng.choices(list(Kind), k=rng.randint(0, 6))
     steps = [Step(f"-- {number}", kind, ordered=rng.random() < 0.3) for number, kind in enumerate(kinds)]
     return Case("by_hand", tuple(steps[:2]), tuple(steps[2:]))
 
 
-def made_step(rng: random.Random) -> Observation:
+def random_step(rng: random.Random) -> Observation:
+    return replace(random_reply(rng), read_back=rng.choice([None, random_reply(rng)]))
+
+
+def random_reply(rng: random.Random) -> Observation:
     outcome = rng.choice(list(Outcome))
     state = "22012" if outcome is Outcome.ERROR else ""
     return Observation(
         outcome,
         state,
         tags=rng.choice([(), ("SELECT 1",), ("INSERT 0 2",)]),
-        columns=rng.choice([(), (Column("a", "23"),)]),
+        columns=rng.choice([(), (ResultColumn("a", "23"),)]),
         rows=tuple(row(rng.choice(["1", "2", None])) for _ in range(rng.randint(0, 2))),
         messages=rng.choice([(), (Message("WARNING", "01000", "resource was not closed: it"),)]),
         plan=rng.choice([None, {}, {"Plan": {"Node Type": "Result"}}]),
@@ -58,12 +71,12 @@ def made_step(rng: random.Random) -> Observation:
     )
 
 
-def made_observation(case: Case, run: Run, rng: random.Random) -> CaseObservation:
-    """Return what a server might do, or hardly: anything goes, as long as there is a step for each step."""
+def random_observation(case: Case, run: Run, rng: random.Random) -> CaseObservation:
+    """Return an arbitrary observation, also one that no server would cause, with each step of the case."""
     repetitions = rng.randint(0, run.repeats)
     return CaseObservation(
         run.arm,
-        tuple(made_step(rng) for _ in case.all_steps),
+        tuple(random_step(rng) for _ in case.all_steps),
         digests=tuple(
             (name, rng.choice(["1 7", "2 7", "9 unused", "error 42P01"])) for name in "ts" if rng.random() < 0.8
         ),
@@ -74,21 +87,21 @@ def made_observation(case: Case, run: Run, rng: random.Random) -> CaseObservatio
     )
 
 
-def respond_at_random(case: Case, seed: int) -> ByHand:
-    return ByHand(lambda run: made_observation(case, run, random.Random(f"{seed} {run}")))
+def respond_at_random(case: Case, seed: int) -> StubExecutor:
+    return StubExecutor(lambda run: random_observation(case, run, random.Random(f"{seed} {run}")))
 
 
 def test_names_are_those_of_the_files_or_folders() -> None:
     assert [oracle.name for oracle in ORACLES] == [type(oracle).__module__.split(".")[1] for oracle in ORACLES]
 
 
-def test_at_the_top_are_only_oracles() -> None:
-    rooms = {"framework", "model", "sql", "explain"}
-    assert {module.name for module in pkgutil.iter_modules(oracles.__path__)} == {o.name for o in ORACLES} | rooms
+def test_the_top_level_has_only_oracles() -> None:
+    shared = {"framework", "model", "sql", "explain"}
+    assert {module.name for module in pkgutil.iter_modules(oracles.__path__)} == {o.name for o in ORACLES} | shared
 
 
 @each_oracle
-def test_a_canary_is_there_and_is_a_case(oracle: Oracle) -> None:
+def test_each_oracle_has_canaries_that_are_cases(oracle: Oracle) -> None:
     assert oracle.canaries
     for canary in oracle.canaries:
         for step in canary.case.all_steps:
@@ -97,35 +110,37 @@ def test_a_canary_is_there_and_is_a_case(oracle: Oracle) -> None:
 
 
 @each_oracle
-def test_runs_are_asked_of_the_arms_there_are(oracle: Oracle) -> None:
+def test_runs_are_requested_for_the_given_arms(oracle: Oracle) -> None:
     for canary in oracle.canaries:
         runs = oracle.runs(canary.case, ("master", "patched", "third"))
         assert len(set(runs)) == len(runs)
         assert {run.arm for run in runs} == {"master", "patched", "third"}
-        assert all(run.modes[: len(canary.case.modes)] == canary.case.modes and not run.sabotage for run in runs)
+        assert all(run.modes[: len(canary.case.modes)] == canary.case.modes and not run.fault for run in runs)
 
 
-def runs_wanted(oracle: Oracle, case: Case) -> int:
-    """Return how many runs the oracle wants for a case in which all statements succeed."""
-    by_hand = ByHand(lambda run: CaseObservation("", (ok(),) * len(case.all_steps), (), Residue(), ()))
-    judge_case(by_hand, seated((oracle,), ("master", "patched")), case)
-    return len(set(by_hand.asked))
+def requested_runs(oracle: Oracle, case: Case) -> int:
+    """Return the number of runs that the oracle requests for a case without errors, with rows where ORDER BY is."""
+    rows = replace(ok("1", "2"), columns=(ResultColumn("n", "23"),))
+    steps = tuple(rows if "ORDER BY" in step.sql else ok() for step in case.all_steps)
+    stub = StubExecutor(lambda run: CaseObservation("", steps, (), Residue(), ()))
+    judge_case(stub, assigned((oracle,), ("master", "patched")), case)
+    return len(set(stub.requested))
 
 
 @each_oracle
-def test_an_oracle_names_the_samples_that_it_judges(oracle: Oracle) -> None:
-    """Reduction has an oracle judge smaller cases by the samples that it names: others would never show again."""
-    if isinstance(oracle, Metamorphic):  # these judge no case but by the samples that they name
+def test_an_oracle_declares_the_samples_that_it_judges(oracle: Oracle) -> None:
+    """Reduction judges smaller cases by the named samples only, so findings of other samples would disappear."""
+    if isinstance(oracle, Metamorphic):  # they judge only cases of their samples
         assert oracle.samples
         return
     cases = {replace(canary.case, modes=(), samples=()) for canary in oracle.canaries}
     for sample in SAMPLES:
-        matters = any(
-            runs_wanted(oracle, replace(case, samples=(sample.name,), sampled_by_content=False))
-            > runs_wanted(oracle, replace(case, samples=(), sampled_by_content=False))
+        judged = any(
+            requested_runs(oracle, replace(case, samples=(sample.name,), sampled_by_content=False))
+            > requested_runs(oracle, replace(case, samples=(), sampled_by_content=False))
             for case in cases
         )
-        assert matters == (sample in oracle.samples), sample.name
+        assert judged == (sample in oracle.samples), sample.name
 
 
 @each_oracle
@@ -139,13 +154,13 @@ def test_a_case_that_is_reduced_stays_in_the_samples_of_its_oracle(oracle: Oracl
 @each_oracle
 @given(seed=st.integers(0, 10**9), others=st.sampled_from(COUNTED))
 @settings(max_examples=200)
-def test_whatever_was_observed_there_is_a_verdict_on_each_other_arm(
-    oracle: Oracle, seed: int, others: tuple[str, ...]
-) -> None:
-    case = made_case(random.Random(seed))
+def test_any_observations_give_a_verdict_on_each_other_arm(oracle: Oracle, seed: int, others: tuple[str, ...]) -> None:
+    case = random_case(random.Random(seed))
     arms = ("master", *others)
-    judged = judge_case(respond_at_random(case, seed), seated((oracle,), arms), case)
+    judged = judge_case(respond_at_random(case, seed), assigned((oracle,), arms), case)
     assert len(judged.verdicts) >= len(others)
+    doubts = [verdict for _, verdict in judged.verdicts if isinstance(verdict, (Inconclusive, Unstable))]
+    assert all(any(doubt.sides) for doubt in doubts), doubts
     for found in judged.findings:
         assert found.oracle == oracle.name
         assert set(found.arms) <= set(arms)
@@ -158,10 +173,10 @@ def test_whatever_was_observed_there_is_a_verdict_on_each_other_arm(
 @each_oracle
 @given(seed=st.integers(0, 10**9))
 @settings(max_examples=50)
-def test_judging_changes_nothing_and_repeats(oracle: Oracle, seed: int) -> None:
-    case = made_case(random.Random(seed))
+def test_judging_is_pure(oracle: Oracle, seed: int) -> None:
+    case = random_case(random.Random(seed))
     arms = ("master", "patched")
-    observations = dict(judge_case(respond_at_random(case, seed), seated((oracle,), arms), case).observations)
+    observations = dict(judge_case(respond_at_random(case, seed), assigned((oracle,), arms), case).observations)
     before = copy.deepcopy(observations)
     verdicts = oracle.judge(case, arms, observations)
     assert observations == before
@@ -173,12 +188,12 @@ def test_judging_changes_nothing_and_repeats(oracle: Oracle, seed: int) -> None:
 @settings(max_examples=100)
 def test_equal_and_sound_observations_agree(oracle: Oracle, seed: int) -> None:
     rng = random.Random(seed)
-    case = made_case(rng)
+    case = random_case(rng)
     steps = tuple(
-        replace(made_step(rng), outcome=rng.choice([Outcome.OK, Outcome.ERROR]), messages=()) for _ in case.all_steps
+        replace(random_reply(rng), outcome=rng.choice([Outcome.OK, Outcome.ERROR]), messages=()) for _ in case.all_steps
     )
     sound = CaseObservation("", steps, (("t", "1 7"),), Residue(), ())
-    judged = judge_case(ByHand(lambda run: sound), seated((oracle,), ("master", "patched", "third")), case)
+    judged = judge_case(StubExecutor(lambda run: sound), assigned((oracle,), ("master", "patched", "third")), case)
     least = len(steps) if oracle.name in JUDGE_EACH_STATEMENT else 0
     assert judged.verdicts in [((oracle.name, agreed(judged)),) * 2 for judged in range(least, len(steps) + 1)]
 
@@ -187,9 +202,9 @@ def test_verdicts_do_not_depend_on_the_hash_seed() -> None:
     program = (
         "import random; from tests.contract.test_oracles import *\n"
         "for seed in range(40):\n"
-        "    case = made_case(random.Random(seed))\n"
-        "    seats = seated(ORACLES, ('master', 'patched', 'third'))\n"
-        "    print(judge_case(respond_at_random(case, seed), seats, case).verdicts)\n"
+        "    case = random_case(random.Random(seed))\n"
+        "    assignments = assigned(ORACLES, ('master', 'patched', 'third'))\n"
+        "    print(judge_case(respond_at_random(case, seed), assignments, case).verdicts)\n"
     )
     outputs = {
         subprocess.run(
@@ -206,8 +221,8 @@ def test_verdicts_do_not_depend_on_the_hash_seed() -> None:
 
 
 def test_the_fault_injector_has_the_action_of_each_canary() -> None:
-    """Without this, a canary with a misspelt action would be missed in each campaign, on real servers only."""
+    """Otherwise only campaigns on real servers would miss a canary with a misspelt action."""
     module = (CHECKOUT / "fuzz" / "servers" / "modules" / f"{FAULT_INJECTOR}.c").read_text()
     actions = set(re.findall(r'^\t\{"(\w+)", ', module, re.MULTILINE))
-    planted = {canary.sabotage.partition(":")[0] for oracle in all_oracles() for canary in oracle.canaries}
+    planted = {canary.fault.partition(":")[0] for oracle in all_oracles() for canary in oracle.canaries}
     assert planted <= actions

@@ -1,4 +1,4 @@
-"""What the quick tests promise: each generator, source and oracle on real servers, without a list of them."""
+"""Tests of the selection of quick tests: each generator, source and oracle has one on real servers."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from fuzz import workdir
 from fuzz.generators.generator import all_generators
 from fuzz.sources.source import all_sources
 from oracles.model.oracle import all_oracles
-from tests.injected_bugs.hunt import bug_of
+from tests.injected_bugs.injected_bug import bug_of
 
 
 def quick_tests() -> list[str]:
@@ -22,10 +22,10 @@ def quick_tests() -> list[str]:
     return [line.partition("::")[2] for line in done.stdout.splitlines() if "::" in line]
 
 
-def test_each_generator_source_and_oracle_is_quickly_tested_on_real_servers() -> None:
+def test_each_generator_source_and_oracle_has_a_quick_test_on_real_servers() -> None:
     tests = quick_tests()
-    wanted = {f"test_arms_do_not_differ[{name}]" for name in (*all_generators(), *all_sources())}
-    assert wanted <= set(tests)
+    expected = {f"test_arms_do_not_differ[{name}]" for name in (*all_generators(), *all_sources())}
+    assert expected <= set(tests)
     planted = "test_a_planted_bug_is_found_in_the_arm_it_was_planted_in"
     for oracle in all_oracles():
         assert any(test.startswith(f"{planted}[{oracle.name}-") for test in tests), oracle.name
@@ -33,7 +33,7 @@ def test_each_generator_source_and_oracle_is_quickly_tested_on_real_servers() ->
         assert f"test_suite[{suite}]" in tests
 
 
-def test_a_handful_of_injected_bugs_is_quickly_found() -> None:
-    """By headers, as their tests are: of at least three kinds of work."""
+def test_quick_tests_find_some_injected_bugs() -> None:
+    """The bugs' headers select at least three workloads."""
     bugs = [bug_of(patch) for patch in (workdir.PROJECT / "tests" / "injected_bugs").glob("**/*.patch")]
     assert len({bug.quick for bug in bugs} - {None}) >= 3

@@ -1,4 +1,4 @@
-"""What isolationtester prints, compared; specs that name their settings."""
+"""Tests of the comparison of isolationtester's output, and of specs with settings."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ step w2: UPDATE t SET a = 1; <waiting ...>
 SPEC = Spec("two", "session s1\nstep r1 { SELECT 1; }\n", "hash_spilling+features_forced")
 
 
-def test_rows_are_compared_whatever_their_order() -> None:
+def test_rows_are_compared_in_any_order() -> None:
     one, other = (normalised(OUTPUT.format(*rows)) for rows in (("1|x", "2|y"), ("2|y", "1|x")))
     assert one == other
     assert one != normalised(OUTPUT.format("1|x", "2|z"))
@@ -35,7 +35,7 @@ def test_steps_are_compared_in_order() -> None:
     assert normalised("\n".join(lines)) != normalised("\n".join([*lines[-1:], *lines[:-1]]))
 
 
-def test_only_what_agrees_with_itself_can_differ_from_another() -> None:
+def test_only_reproducible_output_is_compared() -> None:
     assert is_reproducible(["a"] * 5, ["b"] * 5)
     assert not is_reproducible(["a"] * 5, ["b", "b", "a", "b", "b"])
     assert not is_reproducible(["a", "b", "a", "a", "a"], ["c"] * 5)
@@ -53,7 +53,7 @@ def test_a_reproducer_is_a_spec_that_names_its_settings(tmp_path: Path) -> None:
     assert reproducer(again, ["it differs"]).count("# pgduel: modes") == 1
 
 
-def test_a_spec_without_settings_is_played_as_it_is(tmp_path: Path) -> None:
+def test_a_spec_without_settings_has_the_mode_plain(tmp_path: Path) -> None:
     (tmp_path / "two.spec").write_text(SPEC.text)
     assert read_spec(tmp_path / "two.spec").modes == "plain"
     (tmp_path / "two.spec").write_text("# pgduel: modes nonsense\n")

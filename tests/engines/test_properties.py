@@ -1,4 +1,4 @@
-"""Each generator as a property on real servers: whatever it generates, arms agree. A failing case shrinks."""
+"""Property tests of each generator on real servers: arms agree on all cases. Hypothesis shrinks a failing one."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ from fuzz.servers.base import Base
 from fuzz.servers.flavor import FLAVORS
 from oracles.model.oracle import Oracle, all_oracles
 from tests.features import SHIPPED
-from tests.oracles.observed import seated
+from tests.oracles.observed import assigned
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
@@ -37,7 +37,7 @@ def executor(base: Base) -> Iterator[Executor]:
 @given(data=st.data())
 def test_arms_agree(generator: Generator, executor: Executor, data: st.DataObject) -> None:
     case = data.draw(cases(generator, features=SHIPPED))
-    judged = judge_case(executor, seated([oracle.of(SHIPPED) for oracle in ORACLES], ARMS), case)
+    judged = judge_case(executor, assigned([oracle.of(SHIPPED) for oracle in ORACLES], ARMS), case)
     for finding in judged.findings:
         note(f"{finding.oracle}: {finding.summary} ({finding.origin})")
     assert judged.findings == ()

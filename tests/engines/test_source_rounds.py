@@ -1,4 +1,4 @@
-"""A source that replays has each of its parts come once under each of its laps' modes."""
+"""Tests of rounds: each part of a replaying source occurs once under the modes of each round."""
 
 import random
 from collections import Counter
@@ -43,7 +43,7 @@ def cases(seed: int, count: int) -> list[Case]:
     return [case_of(CaseId(seed, "replaying", index), Scale()) for index in range(count)]
 
 
-def test_each_part_comes_once_in_each_lap_and_any_afterwards() -> None:
+def test_each_part_occurs_once_in_each_round_and_any_part_afterwards() -> None:
     found = cases(1, 12)
     seen = Counter(("+".join(mode.name for mode in case.modes), case.part) for case in found[:10])
     assert seen == Counter((modes, part) for modes in Replaying.rounds for part in PARTS)

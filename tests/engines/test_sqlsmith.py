@@ -1,4 +1,4 @@
-"""What a server's log tells of SQLsmith's sessions, and the cases that are made of a crash."""
+"""Tests of `ran` and `cases`: SQLsmith's sessions in a server's log, and the cases of a crash."""
 
 from fuzz.engines.sqlsmith import cases, ran
 from fuzz.execution.serverlog import split
@@ -17,7 +17,7 @@ TRAP: failed Assert("false"), File: "x.c", Line: 1, PID: 11
 """
 
 
-def test_who_died_is_told_with_all_that_it_was_sent() -> None:
+def test_a_crashed_session_has_all_its_statements() -> None:
     found = ran(split(LOG))
     assert found.statements == 4
     assert found.deaths == (("set statement_timeout to '1s';", "select 1\nfrom t;", "update t set a = 2;"),)
@@ -31,11 +31,11 @@ def test_a_statement_that_ends_in_an_internal_error_is_returned_once_for_each_me
     assert (found.statements, found.errors, found.deaths) == (3, ("select 1;",), ())
 
 
-def test_nobody_died() -> None:
+def test_a_log_without_a_crash_has_no_deaths() -> None:
     assert ran(split(LOG.partition("TRAP")[0])).deaths == ()
 
 
-def test_the_last_statement_is_tried_first_and_settings_are_no_part() -> None:
+def test_the_last_statement_is_tried_first_and_settings_are_left_out() -> None:
     scene = (Step("CREATE TABLE t (a int)"),)
     alone, whole = cases(scene, ran(split(LOG)).deaths[0])
     assert alone.scene == whole.scene == scene
@@ -47,7 +47,7 @@ def test_the_last_statement_is_tried_first_and_settings_are_no_part() -> None:
     assert all(step.may_fail for step in whole.steps)
 
 
-def test_of_many_statements_more_and_more_are_tried() -> None:
+def test_of_many_statements_growing_numbers_are_tried() -> None:
     sent = [f"select {number};" for number in range(1000)]
     assert [len(case.steps) for case in cases((), sent)] == [1, 10, 300]
     assert list(cases((), ())) == []

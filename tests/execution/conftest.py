@@ -33,15 +33,15 @@ def executor(twins: tuple[Arm, ...]) -> Iterator[Executor]:
 
 @pytest.fixture
 def observe(executor: Executor) -> Observe:
-    """Run steps on both arms, which must do the same, and return what one did."""
+    """Return a function that runs steps on both arms, requires equal observations, and returns one of them."""
 
     def run(
-        *steps: Step, modes: tuple[Mode, ...] = (), scene: tuple[Step, ...] = (), **wanted: object
+        *steps: Step, modes: tuple[Mode, ...] = (), scene: tuple[Step, ...] = (), **fields: object
     ) -> CaseObservation:
         case = Case("test", scene, steps, modes)
-        runs = [Run(arm, modes, **wanted) for arm in ("a", "b")]  # type: ignore[arg-type]
+        runs = [Run(arm, modes, **fields) for arm in ("a", "b")]  # type: ignore[arg-type]
         one, other = executor.observe(case, runs).values()
-        if not wanted:
+        if not fields:
             assert replace(one, arm="") == replace(other, arm="")
         return replace(one, steps=one.steps[len(scene) :])
 

@@ -1,4 +1,4 @@
-"""Which arms an oracle judges, and what is said of the others."""
+"""Tests of `assignments` and `absences`: the arms that an oracle judges, and the reasons for others."""
 
 from dataclasses import replace
 from typing import cast
@@ -26,19 +26,19 @@ def judged(*arms: Arm) -> dict[str, tuple[str, ...]]:
     return {assignment.oracle.name: assignment.arms for assignment in assignments(ORACLES, arms)}
 
 
-def test_all_arms_sit_before_an_oracle_that_is_for_all() -> None:
+def test_an_oracle_without_conditions_judges_all_arms() -> None:
     assert judged(MASTER, OTHER) == {"result": ("master", "other")}
 
 
-def test_an_arm_alone_sits_before_those_that_need_no_other() -> None:
+def test_a_single_arm_is_judged_by_oracles_that_need_no_other() -> None:
     only = (MASTER,)
     assert [assignment.arms for assignment in assignments((Crash(), *ORACLES), only)] == [("master",)]
     assert list(absences((Crash(), *ORACLES), only)) == [
-        "plan, result: not asked, there is no other arm to hold master against"
+        "plan, result: not used, because there is no arm to compare master with"
     ]
 
 
-def test_plans_are_compared_between_arms_that_differ_in_plan_neutral_patches() -> None:
+def test_plans_of_arms_with_plan_neutral_patches_are_compared() -> None:
     assert judged(MASTER, OTHER, SAME)["plan"] == ("master", "same")
     assert "plan" not in judged(OTHER, MASTER, SAME)
 
@@ -46,7 +46,7 @@ def test_plans_are_compared_between_arms_that_differ_in_plan_neutral_patches() -
 def test_an_arm_that_is_left_out_is_named_with_its_reason() -> None:
     assert list(absences(ORACLES, (MASTER, SAME))) == []
     assert list(absences(ORACLES, (MASTER, OTHER, SAME))) == [
-        "plan: not compared, plans of other may be others than those of master"
+        "plan: not used, because plans of other may differ from those of master"
     ]
 
 

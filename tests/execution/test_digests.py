@@ -1,4 +1,4 @@
-"""Digests of tables, views and sequences, which say what a case leaves behind in them."""
+"""Tests of digests: the contents of tables, views and sequences after a case."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.execution.conftest import Observe
 pytestmark = pytest.mark.servers
 
 
-def test_digests_tell_rows_partitions_and_sequences(observe: Observe) -> None:
+def test_digests_cover_rows_partitions_and_sequences(observe: Observe) -> None:
     scene = (
         Step("CREATE TABLE p (k int, v text) PARTITION BY LIST (k)"),
         Step("CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1)"),
@@ -33,7 +33,7 @@ def test_digests_tell_rows_partitions_and_sequences(observe: Observe) -> None:
     assert first["p"] != other["p"]
 
 
-def test_digests_that_take_too_long_are_not_there(twins: tuple[object, ...]) -> None:
+def test_digests_that_take_too_long_are_absent(twins: tuple[object, ...]) -> None:
     case = Case("test", (), (Step("CREATE TABLE t (n int)"), Step("CREATE VIEW slow AS SELECT pg_sleep(5)::text")))
     with Executor(twins, "hasty", statement_timeout_ms=200) as executor:  # type: ignore[arg-type]
         (observed,) = executor.observe(case, [Run("a", ())]).values()
@@ -41,7 +41,7 @@ def test_digests_that_take_too_long_are_not_there(twins: tuple[object, ...]) -> 
     assert observed.residue is not None
 
 
-def test_digests_tell_a_row_in_the_wrong_partition(observe: Observe) -> None:
+def test_digests_differ_for_a_row_in_the_wrong_partition(observe: Observe) -> None:
     rows = Step("INSERT INTO p VALUES (1, 2)")
     digests = [
         dict(

@@ -1,4 +1,4 @@
-"""What a stage observes of statements, under each protocol, and of what a case leaves behind."""
+"""Tests of the executor: observations of statements under each protocol, and of a case's remains."""
 
 import pytest
 
@@ -6,10 +6,10 @@ from fuzz.errors import ServerError
 from fuzz.execution.executor import Executor
 from fuzz.execution.messages import values_of
 from fuzz.execution.modes import MODES
-from oracles.explain.nodes import EXECUTOR_CPU, PLANNER_CPU, planning_time
+from oracles.explain.nodes import EXECUTOR_CPU, EXECUTOR_MEMORY, PLANNER_CPU, planning_time
 from oracles.model.case import Case, Kind, Step
 from oracles.model.mode import Mode, Protocol
-from oracles.model.observation import CaseObservation, Column, Outcome, Run
+from oracles.model.observation import CaseObservation, Outcome, ResultColumn, Run
 from tests.execution.conftest import PROTOCOLS, Observe, query
 
 pytestmark = pytest.mark.servers
@@ -18,7 +18,8 @@ NUMBERS = (Step("CREATE TABLE numbers AS SELECT n FROM generate_series(1, 20) n"
 
 
 def values(observed: CaseObservation, step: int = 0) -> list[str | None]:
-    return [values_of(row)[0] for row in observed.steps[step].rows]
+    seen = observed.steps[step].read_back or observed.steps[step]
+    return [values_of(row)[0] for row in seen.rows]
 
 
 @pytest.mark.parametrize("protocol", Protocol)
@@ -28,7 +29,8 @@ def test_a_query_gives_its_rows_under_each_protocol(observe: Observe, protocol: 
     once = [str(n) for n in range(13, 21)]
     expected = {Protocol.PREPARED: once + once, Protocol.CLOSED_EARLY: once[:5]}.get(protocol, once)
     assert values(observed) == expected
-    assert observed.steps[0].columns == (Column("n", "23"),)
+    is_binary = protocol is Protocol.BINARY
+    assert observed.steps[0].columns == (ResultColumn("n", "23", length=4, attribute=1, binary=is_binary),)
     assert observed.steps[0].outcome is Outcome.OK
 
 
@@ -69,26 +71,58 @@ def test_a_run_may_have_another_query_instead(observe: Observe, protocol: Protoc
     assert set(observed.steps[2].rows) == {b"\0\0"}
 
 
-def test_optional_modes_leave_out_what_an_arm_does_not_know(observe: Observe) -> None:
+def test_errors_have_the_fields_that_the_server_sends(observe: Observe) -> None:
+    observed = observe(
+        Step("CREATE TEMP TABLE t (n integer CONSTRAINT positive CHECK (n > 0))"),
+        Step("INSERT INTO t VALUES (-1)"),
+        query("SELECT nothing"),
+        Step("DO $$BEGIN EXECUTE 'SELECT nothing'; END$$"),
+    )
+    assert [dict(step.messages[0].fields) for step in observed.steps[1:]] == [
+        {"schema": "pg_temp", "table": "t", "constraint": "positive"},
+        {"position": "8"},
+        {"internal position": "8", "internal query": "SELECT nothing"},
+    ]
+
+
+@pytest.mark.parametrize("protocol", [Protocol.BINARY, Protocol.TEXT])
+def test_rows_are_read_back_exactly(observe: Observe, protocol: Protocol) -> None:
+    every_type = "SELECT 1.50::numeric, 'x'::char(3), interval '1 day', '{1,NULL}'::int[], NULL::text, $1::float8"
+    steps = (query(every_type, "0.1"), Step("SET DateStyle = German"), query("SELECT date '2026-11-23'"))
+    observed = observe(*steps, modes=(PROTOCOLS[protocol],))
+    backs = [step.read_back.rows for step in (observed.steps[0], observed.steps[2]) if step.read_back is not None]
+    plain = observe(*steps)
+    assert backs == [plain.steps[0].rows, plain.steps[2].rows]
+
+
+def test_values_that_cannot_be_read_back_have_an_error_of_their_own(observe: Observe) -> None:
+    steps = (query("SELECT ROW(1)"), query("SELECT acldefault('r', 10)"), query("SELECT 1/0"), query("SELECT 1"))
+    observed = observe(*steps, modes=(PROTOCOLS[Protocol.BINARY],))
+    assert [step.sqlstate for step in observed.steps] == ["", "42883", "22012", ""]
+    backs = [step.read_back for step in observed.steps]
+    assert [back.sqlstate for back in backs if back is not None] == ["0A000", "", "", ""]
+
+
+def test_optional_modes_leave_out_settings_that_an_arm_lacks(observe: Observe) -> None:
     mode = Mode("new", (("enable_telepathy", "off"), ("WORK_MEM", "77kB")), optional=True)
     observed = observe(query("SHOW work_mem"), modes=(mode,))
     assert (values(observed), observed.lacking) == (["77kB"], ("enable_telepathy",))
 
 
-def test_what_is_only_about_a_setting_that_an_arm_does_not_know_is_not_played(executor: Executor) -> None:
+def test_a_run_with_only_settings_that_an_arm_lacks_is_skipped(executor: Executor) -> None:
     unknown = Mode("unknown", (("enable_telepathy", "off"),), optional=True)
     both = Mode("both", (("enable_telepathy", "off"), ("work_mem", "77kB")), optional=True)
     case = Case("test", NUMBERS, (query("SHOW work_mem"),))
     runs = [Run("a", modes) for modes in ((), (unknown,), (both,))]
     seen = executor.observe(case, runs)
-    usual, skipped, played = (seen[run] for run in runs)
+    plain, skipped, executed = (seen[run] for run in runs)
     assert {step.outcome for step in skipped.steps} == {Outcome.SKIPPED}
-    assert len(skipped.steps) == len(usual.steps)
-    assert skipped.lacking == played.lacking == ("enable_telepathy",)
-    assert values(played, len(NUMBERS)) == ["77kB"]
+    assert len(skipped.steps) == len(plain.steps)
+    assert skipped.lacking == executed.lacking == ("enable_telepathy",)
+    assert values(executed, len(NUMBERS)) == ["77kB"]
 
 
-def test_explain_tells_blocks_and_settings(observe: Observe) -> None:
+def test_explain_has_blocks_and_settings(observe: Observe) -> None:
     observed = observe(query("SELECT 1"), modes=(Mode("small", (("work_mem", "64kB"),)),), explain=True)
     plan = observed.steps[0].plan
     assert plan is not None
@@ -96,7 +130,7 @@ def test_explain_tells_blocks_and_settings(observe: Observe) -> None:
 
 
 @pytest.mark.parametrize("protocol", Protocol)
-def test_planning_tells_its_processor_time(observe: Observe, protocol: Protocol) -> None:
+def test_planning_has_its_processor_time(observe: Observe, protocol: Protocol) -> None:
     observed = observe(query("SELECT n FROM numbers"), modes=(PROTOCOLS[protocol],), scene=NUMBERS, plannings=3)
     plan = observed.steps[0].plan
     assert plan is not None
@@ -105,13 +139,24 @@ def test_planning_tells_its_processor_time(observe: Observe, protocol: Protocol)
 
 
 @pytest.mark.parametrize("protocol", Protocol)
-def test_execution_tells_its_processor_time(observe: Observe, protocol: Protocol) -> None:
+def test_execution_has_its_processor_time(observe: Observe, protocol: Protocol) -> None:
     observed = observe(
         query("SELECT n FROM numbers"), modes=(PROTOCOLS[protocol],), scene=NUMBERS, explain=True, executions=3
     )
     plan = observed.steps[0].plan
     assert plan is not None
     assert plan[EXECUTOR_CPU] > 0
+
+
+def test_execution_has_its_memory(observe: Observe) -> None:
+    keeping, streaming = observe(
+        query("SELECT DISTINCT g FROM generate_series(1, 5000) AS g OFFSET 4999"),
+        query("SELECT g FROM (VALUES (1)) AS v (g)"),
+        explain=True,
+    ).steps
+    assert keeping.plan is not None
+    assert streaming.plan is not None
+    assert keeping.plan[EXECUTOR_MEMORY] > 5000 * 16 / 1024 > streaming.plan[EXECUTOR_MEMORY] > 0
 
 
 def test_processor_time_of_parallel_workers_counts(observe: Observe) -> None:
@@ -125,7 +170,7 @@ def test_processor_time_of_parallel_workers_counts(observe: Observe) -> None:
     assert parallel.plan[EXECUTOR_CPU] > alone.plan[EXECUTOR_CPU] / 10
 
 
-def test_copy_is_pipelined_even_where_the_server_never_reads_the_data(observe: Observe) -> None:
+def test_copy_is_pipelined_even_if_the_server_does_not_read_the_data(observe: Observe) -> None:
     observed = observe(
         Step("COPY numbers FROM STDIN", Kind.COPY_IN, b"21\n22\n"),
         Step("COPY nowhere FROM STDIN", Kind.COPY_IN, b"1\n" * 100_000),
@@ -167,7 +212,7 @@ def test_messages_come_with_their_step_and_sqlstate(observe: Observe) -> None:
     assert any(line.startswith("WARNING:  look") for line in observed.log)
 
 
-def test_a_timeout_is_none_when_a_statement_only_pretends(twins: tuple[object, ...]) -> None:
+def test_an_error_that_a_statement_raises_is_no_timeout(twins: tuple[object, ...]) -> None:
     with Executor(twins, "hasty", statement_timeout_ms=200) as executor:  # type: ignore[arg-type]
         raised = Step("DO $$BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '57014'; END$$")
         case = Case("test", (), (query("SELECT pg_sleep(5)"), raised, query("SELECT 1")))
@@ -175,7 +220,7 @@ def test_a_timeout_is_none_when_a_statement_only_pretends(twins: tuple[object, .
     assert [step.outcome for step in observed.steps] == [Outcome.TIMEOUT, Outcome.ERROR, Outcome.OK]
 
 
-def test_what_a_case_sets_and_leaves_open_does_not_reach_the_next(observe: Observe) -> None:
+def test_settings_and_open_objects_of_a_case_do_not_affect_the_next(observe: Observe) -> None:
     steps = (
         Step("SET search_path = pg_catalog"),
         Step("SET statement_timeout = '1s'"),
@@ -200,7 +245,7 @@ def test_residue_shows_locks_that_outlive_the_case(observe: Observe) -> None:
     assert residue.locks == ("advisory ExclusiveLock 0/7/1",)
 
 
-def test_the_loopback_server_leads_to_the_cases_own_tables(observe: Observe) -> None:
+def test_the_loopback_server_has_the_cases_own_tables(observe: Observe) -> None:
     scene = (*NUMBERS, Step("CREATE FOREIGN TABLE far (n int) SERVER loopback OPTIONS (table_name 'numbers')"))
     observed = observe(query("SELECT count(*) FROM far"), scene=scene)
     assert values(observed) == ["20"]
@@ -218,7 +263,7 @@ def test_repetitions_show_what_a_backend_holds_after_each(executor: Executor) ->
     assert [step.outcome for step in observed.steps] == [Outcome.OK] * 2
 
 
-def test_equal_runs_are_executed_once_and_all_are_answered(executor: Executor) -> None:
+def test_equal_runs_are_executed_once_and_all_have_observations(executor: Executor) -> None:
     case = Case("test", (), (query("SELECT pg_backend_pid()"),))
     runs = [Run("a", ()), Run("a", ()), Run("b", ()), Run("a", (MODES["extended"],))]
     assert set(executor.observe(case, runs)) == set(runs)
@@ -244,8 +289,8 @@ def test_settings_that_the_server_refuses_are_named(executor: Executor) -> None:
         executor.observe(Case("test", (), ()), [Run("a", (mode,))])
 
 
-def test_messages_do_not_tell_where_an_arm_lives(observe: Observe) -> None:
+def test_messages_have_no_paths_of_an_arm(observe: Observe) -> None:
     lacking = Step("CREATE FUNCTION f() RETURNS int LANGUAGE c AS '$libdir/plpgsql', 'nobody'")
-    said = observe(lacking, Step("DO $$BEGIN RAISE NOTICE '%', current_setting('data_directory'); END$$")).steps
-    assert 'in file "INSTALLATION/lib/postgresql/plpgsql.so"' in said[0].messages[0].text
-    assert said[1].messages[0].text.startswith("DATA\n")
+    steps = observe(lacking, Step("DO $$BEGIN RAISE NOTICE '%', current_setting('data_directory'); END$$")).steps
+    assert 'in file "INSTALLATION/lib/postgresql/plpgsql.so"' in steps[0].messages[0].text
+    assert steps[1].messages[0].text.startswith("DATA\n")

@@ -1,4 +1,4 @@
-"""What a case makes outside of its schema is seen, and gone before the next run."""
+"""Tests of objects outside of a case's schema: they are observed, and dropped before the next run."""
 
 import pytest
 
@@ -24,7 +24,7 @@ LEFT = (
 
 
 @pytest.mark.parametrize("sql", LEFT)
-def test_what_is_made_elsewhere_does_not_reach_the_next_run(observe: Observe, sql: str) -> None:
+def test_objects_outside_of_the_schema_do_not_reach_the_next_run(observe: Observe, sql: str) -> None:
     made = Step("CREATE FUNCTION public.g() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END'")
     first, second = (observe(made, Step(sql), Step("SHOW work_mem")) for _ in range(2))
     assert [step.outcome for step in first.steps] == ["ok", "ok", "ok"], first.steps
@@ -34,11 +34,11 @@ def test_what_is_made_elsewhere_does_not_reach_the_next_run(observe: Observe, sq
 def test_a_case_within_its_schema_keeps_its_database(observe: Observe) -> None:
     database = Step("SELECT oid FROM pg_database WHERE datname = current_database()")
     own = Step("CREATE TABLE t (a serial PRIMARY KEY, b text)"), Step("CREATE TEMP TABLE u (a int)")
-    first, second = (observe(database, *own, repeats=1).steps[0].rows for _ in range(2))  # arms have other OIDs
+    first, second = (observe(database, *own, repeats=1).steps[0].rows for _ in range(2))  # OIDs differ between arms
     assert first == second
 
 
-def test_digests_tell_of_all_schemas_but_not_of_extensions(observe: Observe) -> None:
+def test_digests_cover_all_schemas_but_not_extensions(observe: Observe) -> None:
     seen = observe(
         Step("CREATE SCHEMA elsewhere"),
         Step("CREATE TABLE elsewhere.t AS SELECT 1 AS a"),
@@ -63,7 +63,7 @@ def test_roles_do_not_reach_the_next_run(observe: Observe) -> None:
         assert {step.outcome for step in observe(*MADE).steps} == {Outcome.OK}
 
 
-def test_roles_do_not_outlive_a_run_that_was_cut_short(observe: Observe) -> None:
+def test_roles_do_not_outlive_an_interrupted_run(observe: Observe) -> None:
     cut = observe(*MADE, Step("RESET ROLE"), Step("SELECT pg_terminate_backend(pg_backend_pid())"))
     assert cut.steps[-1].outcome is Outcome.LOST
     assert {step.outcome for step in observe(*MADE).steps} == {Outcome.OK}

@@ -1,4 +1,4 @@
-"""The probe counts what COPY and resource owners did, where a session asks for it."""
+"""Tests of the probe's counters of COPY and resource owners, in sessions that request them."""
 
 import pytest
 
@@ -45,7 +45,7 @@ def test_growth_of_resource_owners_is_counted(observe: Observe) -> None:
     assert observed.reach["owner.hash_1024_4096"] == 1
 
 
-def test_copy_without_batches_is_told_apart(observe: Observe) -> None:
+def test_copy_without_batches_has_its_own_counter(observe: Observe) -> None:
     volatile = "CREATE TABLE p (k int, v text, w int GENERATED ALWAYS AS IDENTITY)"
     trigger = (
         Step("CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN new; END'"),
@@ -56,5 +56,5 @@ def test_copy_without_batches_is_told_apart(observe: Observe) -> None:
     assert observed.reach["copy.without_batch"] == 1
 
 
-def test_nothing_is_counted_unasked(observe: Observe) -> None:
+def test_nothing_is_counted_without_a_request(observe: Observe) -> None:
     assert observe(query("SELECT 1")).reach == {}

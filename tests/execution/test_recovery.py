@@ -1,4 +1,4 @@
-"""Crashes are reported with the case that caused them, and only with that; afterwards all goes on."""
+"""Tests of recovery: a crash is reported for its own case only, and later cases run."""
 
 import os
 import signal
@@ -27,14 +27,14 @@ SLOW = Case("test", (), (query("SELECT pg_sleep(1)"), query("SELECT 1")))
 CANARY = Case("test", (Step("CREATE TABLE canary (n int)"),), (query("SELECT n FROM canary"), query("SELECT 1")))
 
 
-def play(executor: Executor, case: Case, *modes: Mode, sabotage: str = "") -> CaseObservation:
-    (observed,) = executor.observe(case, [Run("a", modes, sabotage=sabotage)]).values()
+def observe(executor: Executor, case: Case, *modes: Mode, fault: str = "") -> CaseObservation:
+    (observed,) = executor.observe(case, [Run("a", modes, fault=fault)]).values()
     return observed
 
 
 @contextmanager
 def meanwhile(action: Callable[[], object]) -> Iterator[None]:
-    """Do something a moment later, in a thread of its own."""
+    """Execute the action in a thread, a moment later."""
     thread = threading.Timer(0.3, action)
     thread.start()
     yield
@@ -42,7 +42,7 @@ def meanwhile(action: Callable[[], object]) -> Iterator[None]:
 
 
 def kill(arm: Arm, which: LiteralString, number: int) -> Callable[[], None]:
-    def strike() -> None:
+    def send_signal() -> None:
         kwargs = arm.cluster.connect_kwargs
         with psycopg.connect(host=str(kwargs["host"]), port=arm.cluster.port, user="postgres") as connection:
             rows = connection.execute(b"SELECT pid FROM pg_stat_activity WHERE " + which.encode()).fetchall()
@@ -50,16 +50,16 @@ def kill(arm: Arm, which: LiteralString, number: int) -> Callable[[], None]:
         for (pid,) in rows:
             os.kill(pid, number)
 
-    return strike
+    return send_signal
 
 
-@pytest.mark.parametrize(("sabotage", "origin"), [("assert", "TRAP: failed Assert("), ("segv", "signal 11 in process")])
+@pytest.mark.parametrize(("fault", "origin"), [("assert", "TRAP: failed Assert("), ("segv", "signal 11 in process")])
 def test_a_crash_is_reported_with_its_backtrace_once(
-    twins: tuple[Arm, ...], executor: Executor, sabotage: str, origin: str
+    twins: tuple[Arm, ...], executor: Executor, fault: str, origin: str
 ) -> None:
     modules.ensure_module(twins[0].build, "pgduel_faults")
     started = time.monotonic()
-    observed = play(executor, CANARY, sabotage=sabotage)
+    observed = observe(executor, CANARY, fault=fault)
     assert time.monotonic() - started < 5
     assert observed.crash is not None
     assert observed.crash.startswith(("TRAP: ", "pgduel_probe: "))
@@ -70,47 +70,47 @@ def test_a_crash_is_reported_with_its_backtrace_once(
     assert "was terminated by signal" in observed.crash
     assert [step.outcome for step in observed.steps] == [Outcome.OK, Outcome.LOST, Outcome.SKIPPED]
     assert observed.residue is None
-    assert play(executor, CANARY).crash is None
+    assert observe(executor, CANARY).crash is None
 
 
 def test_a_crash_of_a_parallel_worker_is_its_leaders(twins: tuple[Arm, ...], executor: Executor) -> None:
     always = Mode("in a worker", (("debug_parallel_query", "on"),))
     with meanwhile(kill(twins[0], "backend_type = 'parallel worker'", signal.SIGSEGV)):
-        observed = play(executor, SLOW, always)
+        observed = observe(executor, SLOW, always)
     assert observed.crash is not None
     assert "ParallelWorkerMain" in observed.crash
     assert observed.steps[0].outcome is Outcome.LOST
 
 
-def test_somebody_elses_crash_is_not_the_cases_own(twins: tuple[Arm, ...], executor: Executor) -> None:
+def test_a_crash_of_another_session_is_not_the_cases_own(twins: tuple[Arm, ...], executor: Executor) -> None:
     modules.ensure_module(twins[0].build, "pgduel_faults")
     with Executor(twins, "neighbour") as neighbour:
         seen: list[CaseObservation] = []
-        with meanwhile(lambda: seen.append(play(neighbour, CANARY, sabotage="segv"))):
-            observed = play(executor, SLOW)
+        with meanwhile(lambda: seen.append(observe(neighbour, CANARY, fault="segv"))):
+            observed = observe(executor, SLOW)
     assert seen[0].crash is not None
     assert observed.crash is None
-    assert [step.outcome for step in observed.steps] == [Outcome.OK, Outcome.OK]  # played again
+    assert [step.outcome for step in observed.steps] == [Outcome.OK, Outcome.OK]  # executed again
 
 
 def test_a_killed_postmaster_is_started_again(twins: tuple[Arm, ...], executor: Executor) -> None:
     with meanwhile(lambda: os.kill(twins[0].cluster.pid, signal.SIGKILL)):
-        observed = play(executor, SLOW)
+        observed = observe(executor, SLOW)
     assert observed.crash is None
     assert [step.outcome for step in observed.steps] == [Outcome.OK, Outcome.OK]
 
 
-def test_a_stage_goes_on_after_a_run_that_could_not_be_had(executor: Executor) -> None:
+def test_an_executor_works_after_a_run_that_failed(executor: Executor) -> None:
     case = Case("test", (Step("CREATE TABLE t (n int)"),), (query("SELECT pg_sleep(0.2)"),))
     refused = Run("b", (Mode("nonsense", (("work_mem", "plenty"),)),))
     with pytest.raises(ServerError, match="work_mem"):
-        executor.observe(case, [Run("a", ()), refused])  # on the other arm, the case is left where it was
-    assert [step.outcome for step in play(executor, case).steps] == [Outcome.OK, Outcome.OK]
+        executor.observe(case, [Run("a", ()), refused])  # the other arm abandons its run
+    assert [step.outcome for step in observe(executor, case).steps] == [Outcome.OK, Outcome.OK]
 
 
 def test_a_session_ended_by_its_own_statement_is_lost_not_crashed(executor: Executor) -> None:
     unfed = Case("test", (Step("CREATE TABLE t (n int)"),), (Step("COPY t FROM STDIN"), query("SELECT 1")))
-    observed = play(executor, unfed)
+    observed = observe(executor, unfed)
     assert observed.crash is None
     assert [step.outcome for step in observed.steps] == [Outcome.OK, Outcome.LOST, Outcome.SKIPPED]
     assert observed.steps[1].sqlstate == "08P01"
@@ -120,22 +120,22 @@ def test_a_backend_that_hangs_is_a_timeout_and_killed(twins: tuple[Arm, ...]) ->
     case = Case("test", (), (query("SELECT 1"), query("SELECT pg_sleep(9)"), query("SELECT 2")))
     with Executor(twins, "hanging", statement_timeout_ms=1000) as executor:
         with meanwhile(kill(twins[0], "query LIKE 'SELECT pg_sleep(9)%'", signal.SIGSTOP)):
-            observed = play(executor, case)
+            observed = observe(executor, case)
         assert [step.outcome for step in observed.steps] == [Outcome.OK, Outcome.TIMEOUT, Outcome.SKIPPED]
         assert observed.crash is not None
-        assert play(executor, CANARY).crash is None
+        assert observe(executor, CANARY).crash is None
 
 
-def test_a_stage_that_is_asked_to_stop_abandons_the_case_at_once_and_can_be_used_again(twins: tuple[Arm, ...]) -> None:
-    asked = threading.Event()
+def test_an_executor_that_is_stopped_abandons_the_case_at_once_and_can_be_used_again(twins: tuple[Arm, ...]) -> None:
+    stop = threading.Event()
     endless = Case("test", (Step("CREATE TABLE t (n int)"),), (query("SELECT pg_sleep(60)"),))
-    with Executor(twins, "stopped", statement_timeout_ms=60_000, stop=asked.is_set) as executor:
+    with Executor(twins, "stopped", statement_timeout_ms=60_000, stop=stop.is_set) as executor:
         started = time.monotonic()
-        with meanwhile(asked.set), pytest.raises(Abandoned):
+        with meanwhile(stop.set), pytest.raises(Abandoned):
             executor.observe(endless, [Run("a", ()), Run("b", ())])
         assert time.monotonic() - started < 2
-        asked.clear()
-        assert [step.outcome for step in play(executor, CANARY).steps] == [Outcome.OK] * 3
-        asked.set()
+        stop.clear()
+        assert [step.outcome for step in observe(executor, CANARY).steps] == [Outcome.OK] * 3
+        stop.set()
         started = time.monotonic()
     assert time.monotonic() - started < 2

@@ -1,9 +1,9 @@
-"""Log lines go to the process they are about, and crashes to the session that caused them."""
+"""Tests of the server log: lines belong to their process, and crashes to the session that caused them."""
 
 from pathlib import Path
 
-from fuzz.execution.serverlog import ServerLog, about, crash_of, deaths, remote, split
-from oracles.model.observation import Remote
+from fuzz.execution.serverlog import ServerLog, about, crash_of, deaths, located_errors, remote, split
+from oracles.model.observation import Message, Remote
 
 TRAP = 'TRAP: failed Assert("x > 0"), File: "nodeHash.c", Line: 12, PID: 200'
 FRAMES = "postgres: a duel_0 [local] SELECT(ExecHash+0x5d)[0x5646]\n/lib/libc.so.6(+0x2724a)[0x7f01]"
@@ -36,7 +36,21 @@ def test_each_process_gets_its_own_lines() -> None:
     assert about(200, entries)[:2] == ("WARNING:  resource was not closed: x", f"{TRAP}\n{FRAMES}")
 
 
-def test_only_unnatural_deaths_count() -> None:
+def test_errors_have_their_sqlstate_and_function() -> None:
+    log = """\
+100|a|ERROR:  XX000: tuple concurrently updated
+101|b|ERROR:  22012: division by zero
+100|a|LOCATION:  simple_heap_update, heapam.c:4264
+101|b|LOCATION:  int4div, int.c:850
+101|b|STATEMENT:  SELECT 1 / 0;
+"""
+    assert list(located_errors(split(log))) == [
+        Message("ERROR", "XX000", "tuple concurrently updated", "simple_heap_update"),
+        Message("ERROR", "22012", "division by zero", "int4div"),
+    ]
+
+
+def test_only_crashes_count_as_deaths() -> None:
     assert set(deaths(split(LOG)).lines) == {200, 300, 500}
 
 
@@ -61,7 +75,7 @@ LED = """\
 """
 
 
-def test_sessions_behind_foreign_servers_belong_to_the_one_that_opened_them() -> None:
+def test_sessions_behind_foreign_servers_belong_to_the_session_that_opened_them() -> None:
     entries = split(LED)
     assert remote(100, entries) == (
         Remote(1, 1, "LOG:  statement: START TRANSACTION"),
@@ -72,7 +86,7 @@ def test_sessions_behind_foreign_servers_belong_to_the_one_that_opened_them() ->
     assert remote(600, entries) == ()
 
 
-def test_their_crashes_are_its_own() -> None:
+def test_crashes_behind_foreign_servers_belong_to_the_session_too() -> None:
     assert "signal 11" in (crash_of(100, split(LED), POSTGRES) or "")
     assert crash_of(999, split(LED), POSTGRES) is None
 
@@ -82,7 +96,7 @@ def test_reports_of_sanitizers_and_panic_are_crashes() -> None:
     undefined = "nodeHash.c:12:3: runtime error: signed integer overflow"
     assert crash_of(7, split(address), POSTGRES) == address
     assert crash_of(8, split(address), POSTGRES) is None
-    assert crash_of(8, split(undefined), POSTGRES) == undefined  # it does not say who met it
+    assert crash_of(8, split(undefined), POSTGRES) == undefined  # the report has no process number
     assert crash_of(7, split("7|pgduel a|PANIC:  stuck spinlock"), POSTGRES) == "PANIC:  stuck spinlock"
 
 

@@ -1,4 +1,4 @@
-"""Runs that ask other queries of the same scene: played in one, they show what each would by itself."""
+"""Tests of runs with replaced queries: in one shared scene, they give the observations of separate runs."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ def variants(case: Case, *instead: tuple[tuple[int, str], ...]) -> list[Run]:
     return [Run("a", case.modes, instead=each) for each in instead]
 
 
-def by_themselves(executor: Executor, case: Case, runs: list[Run]) -> dict[Run, CaseObservation]:
+def executed_separately(executor: Executor, case: Case, runs: list[Run]) -> dict[Run, CaseObservation]:
     return {run: seen for run in runs for seen in executor.observe(case, [run]).values()}
 
 
@@ -34,7 +34,7 @@ def shown(seen: CaseObservation) -> list[object]:
 
 
 @pytest.mark.parametrize("protocol", Protocol)
-def test_each_shows_what_it_does_by_itself(executor: Executor, protocol: Protocol) -> None:
+def test_shared_and_separate_runs_have_equal_observations(executor: Executor, protocol: Protocol) -> None:
     steps = (
         query(WHOLE),
         Step("DELETE FROM numbers WHERE n > 15"),
@@ -50,7 +50,7 @@ def test_each_shows_what_it_does_by_itself(executor: Executor, protocol: Protoco
     )
     together = executor.observe(case, runs)
     assert {run: shown(seen) for run, seen in together.items()} == {
-        run: shown(seen) for run, seen in by_themselves(executor, case, runs).items()
+        run: shown(seen) for run, seen in executed_separately(executor, case, runs).items()
     }
     assert len({seen.digests for seen in together.values()}) == 1
 
@@ -61,7 +61,7 @@ def test_the_scene_is_made_once(executor: Executor) -> None:
     assert len({values_of(each.steps[2].rows[0])[0] for each in seen.values()}) == 1
 
 
-def test_what_aborts_a_transaction_does_not_do_so_for_others(executor: Executor) -> None:
+def test_an_aborted_transaction_does_not_affect_other_runs(executor: Executor) -> None:
     case = Case("test", SCENE, (Step("BEGIN"), query(WHOLE), query(WHOLE), Step("COMMIT")))
     runs = variants(case, (), ((3, "SELECT 1 / 0"),), ((4, "SELECT n + 1 FROM numbers"),))
     for run, seen in executor.observe(case, runs).items():
@@ -69,7 +69,7 @@ def test_what_aborts_a_transaction_does_not_do_so_for_others(executor: Executor)
         assert [step.outcome for step in seen.steps[3:5]] == [Outcome.ERROR if failed else Outcome.OK] * 2
 
 
-def test_what_ends_the_session_does_not_do_so_for_others(executor: Executor) -> None:
+def test_the_end_of_a_session_does_not_affect_other_runs(executor: Executor) -> None:
     case = Case("test", SCENE, (query(WHOLE), query("SELECT count(*) FROM numbers")))
     runs = variants(case, (), ((2, "SELECT pg_terminate_backend(pg_backend_pid())"),))
     whole, ended = executor.observe(case, runs).values()
@@ -77,7 +77,7 @@ def test_what_ends_the_session_does_not_do_so_for_others(executor: Executor) -> 
     assert [step.outcome for step in ended.steps[2:]] == [Outcome.LOST, Outcome.SKIPPED]
 
 
-def test_what_changes_data_or_is_measured_is_played_by_itself() -> None:
+def test_runs_that_change_data_or_are_measured_have_their_own_scene() -> None:
     case = Case("test", SCENE, (query(WHOLE), Step("ANALYZE numbers")))
     replaced, other = variants(case, ((2, "SELECT 1"),), ((2, "SELECT 2"),))
     others = [

@@ -1,4 +1,4 @@
-"""The protocol driver reads what a real server sends however it is cut, and keeps what came of a lost connection."""
+"""Tests of the protocol driver on a real server: arbitrary fragments, and replies before a lost connection."""
 
 import os
 import select
@@ -42,7 +42,7 @@ def listen(connection: Wire) -> Exchange[list[Reply]]:
 
 
 def cut(connection: Wire, sizes: Sequence[int]) -> list[Reply]:
-    """Return the replies, read in pieces of these sizes, over and over."""
+    """Return the replies, read in fragments of these sizes, which repeat."""
     pieces = cycle(sizes)
     with pytest.MonkeyPatch.context() as patch:
         while not connection.settled:
@@ -55,7 +55,7 @@ def cut(connection: Wire, sizes: Sequence[int]) -> list[Reply]:
 
 
 @given(st.lists(st.integers(1, 400) | st.integers(400, 8000), min_size=1, max_size=8))
-def test_replies_are_the_same_however_the_stream_is_cut(twins: tuple[Arm, ...], sizes: list[int]) -> None:
+def test_replies_do_not_depend_on_the_fragments(twins: tuple[Arm, ...], sizes: list[int]) -> None:
     with connected(twins[0]) as connection:
         connection.send(SENT, 4)
         _, begun, selected, copied, failed = cut(connection, sizes)
@@ -71,19 +71,19 @@ def numbers(connection: Wire) -> list[str | None]:
     return [messages.values_of(row)[0] for row in connection.partial.rows]
 
 
-def test_what_came_before_a_connection_was_lost_is_kept(twins: tuple[Arm, ...]) -> None:
+def test_replies_before_a_lost_connection_are_kept(twins: tuple[Arm, ...]) -> None:
     with connected(twins[0]) as connection:
         connection.send(messages.query(MANY.format("pg_terminate_backend(pg_backend_pid())")), 1)
         (replies,) = run_exchanges([listen(connection)], 60)
         assert connection.lost
     assert len(replies) == 1  # the startup's
     assert numbers(connection) == list(map(str, range(1, 900)))
-    kind, said = connection.partial.others[-1]
-    assert (kind, messages.message_of(said).sqlstate) == (messages.ERROR_RESPONSE, "57P01")
+    kind, message = connection.partial.others[-1]
+    assert (kind, messages.message_of(message).sqlstate) == (messages.ERROR_RESPONSE, "57P01")
 
 
-def test_a_row_that_was_cut_is_left_out(twins: tuple[Arm, ...]) -> None:
-    """A server that is killed has sent full buffers, which end within a row."""
+def test_an_incomplete_row_is_left_out(twins: tuple[Arm, ...]) -> None:
+    """A killed server has sent full buffers, which end within a row."""
     with connected(twins[0]) as connection:
         connection.send(messages.query(MANY.format("pg_sleep(60)")), 1)
         while len(connection.partial.rows) <= 800:
@@ -98,7 +98,7 @@ def test_a_row_that_was_cut_is_left_out(twins: tuple[Arm, ...]) -> None:
     await_connections(twins[0].cluster)
 
 
-def test_a_silent_server_is_given_up(twins: tuple[Arm, ...]) -> None:
+def test_a_silent_server_times_out(twins: tuple[Arm, ...]) -> None:
     with connected(twins[0]) as connection:
         connection.send(messages.query("SELECT pg_sleep(2)"), 1)
         run_exchanges([listen(connection)], 0.05)

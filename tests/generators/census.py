@@ -1,4 +1,4 @@
-"""A census of a generator's cases on a real server: what succeeds, and which plans really ran."""
+"""A census of a generator's cases on a real server: successful statements, and executed plans."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -17,13 +17,15 @@ SEED = 11
 
 @dataclass
 class Census:
-    """What became of the steps of many cases. Counters count statements, also by tag where several batches ran."""
+    """Outcomes of the steps of many cases. Counters count statements, also by tag for joins in several batches."""
 
-    steps: int = 0  # meant to succeed
-    queries: int = 0  # among those
-    failed: list[str] = field(default_factory=list)  # though they should not have
+    steps: int = 0  # that must succeed
+    queries: int = 0  # of these steps
+    failed: list[str] = field(default_factory=list)  # of these steps
     counters: Counter[str] = field(default_factory=Counter)
-    errors: Counter[str] = field(default_factory=Counter)  # SQLSTATEs of those that might fail; notices of caught ones
+    errors: Counter[str] = field(
+        default_factory=Counter
+    )  # SQLSTATEs of steps that may fail, and notices of caught errors
 
     def share(self, counter: str) -> float:
         return self.counters[counter] / self.counters[EXPLAINED]
@@ -44,7 +46,7 @@ class Census:
 
 
 def census_of(executor: Executor, generator: str, cases: int, families: Mapping[str, AbstractSet[str]]) -> Census:
-    """Take the census of so many cases; a family counts the statements with any of its counters."""
+    """Return the census of a number of cases. A family counts the statements with any of its counters."""
     census = Census()
     for index in range(cases):
         case = case_of(CaseId(SEED, generator, index), Scale())

@@ -1,4 +1,4 @@
-"""One arm for all tests here: upstream, with assertions, and an executor on it."""
+"""Fixtures of the generators' tests: one arm, upstream with assertions, and its executor."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What tests of generators of joins share: a failing case becomes small."""
+"""A check that Hypothesis shrinks cases of generators of joins."""
 
 import random
 
@@ -10,19 +10,19 @@ from fuzz.generators.generator import Generator, Scale
 from oracles.model.case import Case
 
 
-class _Little(BaseException):
-    """The case in hand is as small as asked for: what Hypothesis would do to it further is not waited for."""
+class _SmallEnough(BaseException):
+    """The end of shrinking, when the case is as small as required."""
 
 
 def assert_shrinks(generator: Generator, *, scene: int, characters: int) -> None:
-    """Have a case with a full join shrink to one step of so few characters, on a scene of so few steps."""
+    """Require that a case with a full join shrinks to a scene of `scene` steps and one step below `characters`."""
 
     def fails(case: Case) -> bool:
         failing = any("FULL JOIN" in step.sql for step in case.steps)
         if failing and len(case.scene) <= scene and len(case.steps) == 1 and len(case.steps[0].sql) < characters:
-            raise _Little
+            raise _SmallEnough
         return failing
 
     tiny = Scale(rows=20, relations=2, partitions=2, queries=1)
-    with pytest.raises(_Little):
+    with pytest.raises(_SmallEnough):
         find(cases(generator, tiny), fails, settings=settings(database=None), random=random.Random(1))

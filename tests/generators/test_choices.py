@@ -1,4 +1,4 @@
-"""Weighted picks: as often as the weights say, and the simplest when a shrinking rng draws zero."""
+"""Tests of weighted picks: their frequencies, and the simplest option for a shrinking rng that draws zero."""
 
 import random
 from collections import Counter
@@ -7,7 +7,7 @@ from fuzz.generators.choices import Weighted, between, chance, first_made, pick,
 
 
 class Zero(random.Random):
-    """Draws what a shrinking rng ends with."""
+    """A fully shrunk rng, which draws zero."""
 
     def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
         return 0 if stop is None else start
@@ -32,7 +32,7 @@ def test_zero_is_the_simplest() -> None:
     assert some(rng, "abc", 2) == ("a", "b")
 
 
-def test_picks_stay_within_what_there_is() -> None:
+def test_picks_are_options() -> None:
     rng = random.Random(2)
     assert {between(rng, 3, 5) for _ in range(100)} == {3, 4, 5}
     assert chance(rng, 100)
@@ -60,7 +60,7 @@ def test_a_new_name_changes_only_the_picks_that_it_wins() -> None:
     assert before.getstate() == after.getstate()
 
 
-def test_constructors_that_do_not_fit_are_drawn_again_a_few_times() -> None:
+def test_constructors_without_a_result_are_drawn_again_a_few_times() -> None:
     rng = random.Random(3)
     calls = []
 

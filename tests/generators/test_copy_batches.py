@@ -1,4 +1,4 @@
-"""The COPY workload as data: what it sends, and that it keeps to its scale."""
+"""Tests of the generator `copy_batches` without servers: its data, and its scale."""
 
 import csv
 import io
@@ -13,18 +13,18 @@ from fuzz.generators.copy_batches.copy_in import Requirements, make_copy
 from fuzz.generators.copy_batches.formats import Absent, Batch, Format, Options, records, stream
 from fuzz.generators.copy_batches.generator import CopyBatches
 from fuzz.generators.copy_batches.mistakes import MISTAKES
-from fuzz.generators.copy_batches.table import Column, Role, Scope, Table
+from fuzz.generators.copy_batches.table import CopyColumn, CopyState, CopyTable, Role
 from fuzz.generators.copy_batches.values import INT4, STRINGS, TEXT, int4, int4range, noise, numeric, text
 from fuzz.generators.generator import Scale
 from oracles.model.case import Case, Kind
 
 COLUMNS = (
-    Column("id", INT4, Role.ID, nullable=False),
-    Column("k", INT4, Role.KEY),
-    Column("pad", TEXT, Role.PAD),
+    CopyColumn("id", INT4, Role.ID, nullable=False),
+    CopyColumn("k", INT4, Role.KEY),
+    CopyColumn("pad", TEXT, Role.PAD),
 )
-TABLE = Table("t", COLUMNS)
-SCOPE = Scope(Scale(), (TABLE,))
+TABLE = CopyTable("t", COLUMNS)
+STATE = CopyState(Scale(), (TABLE,))
 
 
 def case_of(seed: int, scale: Scale | None = None) -> Case:
@@ -43,7 +43,7 @@ def test_all_sql_parses(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_copies_bring_data_and_others_do_not(seed: int) -> None:
+def test_only_copies_have_data(seed: int) -> None:
     for step in case_of(seed).all_steps:
         assert (step.copy_data is not None) == (step.kind is Kind.COPY_IN)
         assert step.kind is Kind.QUERY or not step.params
@@ -59,9 +59,9 @@ def test_a_smaller_scale_makes_smaller_cases() -> None:
         assert not any("copy.partition_spill" in step.tags for step in case.steps)
 
 
-def test_sizes_lie_around_every_limit() -> None:
+def test_sizes_are_around_every_limit() -> None:
     rng = random.Random(1)
-    drawn = Counter(make_size(rng, SCOPE, TABLE) for _ in range(6000))
+    drawn = Counter(make_size(rng, STATE, TABLE) for _ in range(6000))
     for limit in (1, 32, 33, 64, 65, 96, 97, 192, 384, 768, 999, 1000, 1001, 2000):
         assert drawn[limit], limit
     assert sorted(drawn.elements())[3000] <= 100
@@ -69,7 +69,7 @@ def test_sizes_lie_around_every_limit() -> None:
 
 @pytest.mark.parametrize("total", [BUFFERED_BYTES - 1, BUFFERED_BYTES, BUFFERED_BYTES + 1])
 @pytest.mark.parametrize("options", [Options(), Options(Format.CSV, delimiter="|"), Options(newline="\r\n")])
-def test_lines_add_up_to_the_byte(total: int, options: Options) -> None:
+def test_the_size_of_lines_is_exact_to_the_byte(total: int, options: Options) -> None:
     padded = pad_to_bytes(batch_of(*["x"] * 40), options, 33, total)
     assert padded is not None
     assert sum(map(len, records(padded, options)[:33])) == total
@@ -80,7 +80,7 @@ def test_padding_needs_a_column_and_room() -> None:
     assert pad_to_bytes(batch_of("x"), Options(), 2, 100) is None
 
 
-def test_csv_is_read_back_by_others() -> None:
+def test_csv_is_read_by_pythons_reader() -> None:
     batch = batch_of(*STRINGS, "")
     data = stream(records(batch, Options(Format.CSV)), batch, Options(Format.CSV)).decode()
     rows = list(csv.reader(io.StringIO(data, newline="")))
@@ -101,18 +101,20 @@ def test_binary_forms_are_those_of_the_server() -> None:
     assert len(noise(3, 9).text) == 9
 
 
-def test_each_mistake_is_made_in_each_place() -> None:
+def test_each_mistake_occurs_in_each_place() -> None:
     made: Counter[str] = Counter()
-    table = Table(
+    table = CopyTable(
         "t",
-        (*COLUMNS, Column("r", INT4, Role.REFERENCE), Column("span", INT4, Role.SPAN)),
+        (*COLUMNS, CopyColumn("r", INT4, Role.REFERENCE), CopyColumn("span", INT4, Role.SPAN)),
         keys=(0, 1),
         checked=frozenset({"check", "unique", "reference", "exclusion", "raise"}),
     )
     for homes in (True, False):
-        scope = Scope(Scale(), (Table("t", table.columns, checked=table.checked, takes_any_key=homes, keys=(0, 1)),))
+        state = CopyState(
+            Scale(), (CopyTable("t", table.columns, checked=table.checked, takes_any_key=homes, keys=(0, 1)),)
+        )
         for seed in range(1500):
-            step, _ = make_copy(random.Random(seed), scope, scope.tables[0], Requirements(rows=5, mistaken=True))
+            step, _ = make_copy(random.Random(seed), state, state.tables[0], Requirements(rows=5, mistaken=True))
             assert step.may_fail
             made.update(step.tags)
     assert {tag.removeprefix("copy.mistake.") for tag in made if "mistake" in tag} == {m.name for _, m in MISTAKES}
@@ -120,10 +122,10 @@ def test_each_mistake_is_made_in_each_place() -> None:
 
 
 def test_row_numbers_are_never_used_twice() -> None:
-    rng, scope = random.Random(4), SCOPE
+    rng, state = random.Random(4), STATE
     seen: set[bytes] = set()
     for _ in range(60):
-        step, scope = make_copy(rng, scope, TABLE)
+        step, state = make_copy(rng, state, TABLE)
         if step.sql == "COPY t FROM STDIN" and step.copy_data:
             numbers = {line.split(b"\t")[0] for line in step.copy_data.splitlines()} - {b"\\."}
             assert not numbers & seen

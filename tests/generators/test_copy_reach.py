@@ -1,4 +1,4 @@
-"""Does the COPY workload reach what it is for? Seen on a real server: what succeeds, what fails, which paths ran."""
+"""Tests of the reach of `copy_batches` on a real server: successful statements, errors and executed paths."""
 
 import random
 from collections import Counter
@@ -9,7 +9,7 @@ import pytest
 from fuzz.engines.seeded import case_of
 from fuzz.execution.executor import Executor
 from fuzz.generators.copy_batches.formats import Batch, Cell, Format, Options, records, stream
-from fuzz.generators.copy_batches.table import Column
+from fuzz.generators.copy_batches.table import CopyColumn
 from fuzz.generators.copy_batches.values import INT4, TYPES, USER_TYPES, ColumnType, int4
 from fuzz.generators.generator import Scale
 from oracles.model.case import Case, CaseId, Kind, Step
@@ -22,13 +22,13 @@ CASES = 120
 
 @dataclass
 class Census:
-    """What became of the steps of many cases."""
+    """Outcomes of the steps of many cases."""
 
     succeeded: int = 0
-    failed: list[str] = field(default_factory=list)  # though they should not have
+    failed: list[str] = field(default_factory=list)  # steps that should succeed
     mistakes: int = 0
-    accepted: list[str] = field(default_factory=list)  # though a mistake was made
-    tags: Counter[str] = field(default_factory=Counter)  # of steps that did what they were meant to do
+    accepted: list[str] = field(default_factory=list)  # steps with a mistake
+    tags: Counter[str] = field(default_factory=Counter)  # of steps with the intended outcome
     reach: Counter[str] = field(default_factory=Counter)
     sqlstates: set[str] = field(default_factory=set)
 
@@ -88,7 +88,7 @@ def test_errors_are_of_many_kinds(census: Census) -> None:
         "owner.1000_items",
     ],
 )
-def test_limits_are_really_crossed(census: Census, counter: str) -> None:
+def test_limits_are_crossed(census: Census, counter: str) -> None:
     assert census.reach[counter] > 0, census.reach
 
 
@@ -113,9 +113,9 @@ def test_each_path_is_taken(census: Census, tag: str) -> None:
 
 
 def _both_forms(kind: ColumnType) -> Case:
-    """Return a case that copies the same values as text and in binary, and looks for differences."""
+    """Return a case that copies the same values in all formats, and compares the tables."""
     drawn = [kind.draw(random.Random(seed)) for seed in range(12)]
-    columns = (Column("id", INT4), Column("v", kind))
+    columns = (CopyColumn("id", INT4), CopyColumn("v", kind))
     numbers: tuple[Cell, ...] = tuple(int4(number) for number in range(len(drawn)))
     batch = Batch(columns, (numbers, tuple(drawn)))
     steps = []

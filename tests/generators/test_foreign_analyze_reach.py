@@ -1,4 +1,4 @@
-"""Reach of ANALYZE of foreign tables on a real server: statements that succeed, and requested samples."""
+"""Tests of the reach of `foreign_analyze` on a real server: successful statements, and requested samples."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ CASES = 60
 
 @dataclass
 class Census:
-    """What became of the steps of many cases, in the oracle's own runs."""
+    """Outcomes of the steps of many cases, in the oracle's own runs."""
 
     steps: int = 0
     failed: list[str] = field(default_factory=list)
@@ -59,7 +59,7 @@ def test_steps_succeed(census: Census) -> None:
     assert len(census.failed) <= census.steps / 500, census.failed
 
 
-def test_enough_is_analyzed_and_sampled(census: Census) -> None:
+def test_enough_tables_are_analyzed_and_sampled(census: Census) -> None:
     found = census.analyses
     assert found["all"] >= CASES * 4, found
     assert found["sampled"] >= found["all"] * 0.4, found
@@ -71,7 +71,7 @@ def test_enough_is_analyzed_and_sampled(census: Census) -> None:
 
 
 @pytest.mark.parametrize("form", ["everything", "random", "SYSTEM", "BERNOULLI"])
-def test_each_form_of_sample_is_asked_for(census: Census, form: str) -> None:
+def test_each_form_of_sample_is_requested(census: Census, form: str) -> None:
     assert census.requests[form] > 0, census.requests
 
 

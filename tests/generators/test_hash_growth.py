@@ -1,4 +1,4 @@
-"""The generator of hash growth without servers: which sizes it has, and how the planner is misled about them."""
+"""Tests of the generator `hash_growth` without servers: its sizes, and wrong estimates of them."""
 
 import random
 import re
@@ -13,7 +13,18 @@ from oracles.model.case import Case, Kind, Step
 from tests.generators.shrinking import assert_shrinks
 
 ROWS = 20_000
-WAYS = ("counted", "implied", "correlated", "beyond", "few", "series", "groups", "excluded", "many", "parameter")
+MISESTIMATES = (
+    "counted",
+    "implied",
+    "correlated",
+    "beyond",
+    "few",
+    "series",
+    "groups",
+    "excluded",
+    "many",
+    "parameter",
+)
 
 
 def drawn(count: int, scale: Scale | None = None) -> list[Case]:
@@ -30,7 +41,7 @@ def steps() -> list[Step]:
     return [step for case in drawn(300) for step in case.steps]
 
 
-def test_sizes_are_those_at_which_something_doubles_and_their_neighbours() -> None:
+def test_sizes_include_those_at_which_tables_grow_and_their_neighbours() -> None:
     rng = random.Random(1)
     sizes = {draw_size(rng, ROWS) for _ in range(4000)}
     for edge in (2, 512, 1024, 2048, 4096, 8192, 16384, 10240, 2560):
@@ -38,18 +49,18 @@ def test_sizes_are_those_at_which_something_doubles_and_their_neighbours() -> No
     assert all(0 <= size <= ROWS for size in sizes)
 
 
-def test_most_sizes_are_beyond_the_buckets_that_there_are_at_least() -> None:
+def test_most_sizes_exceed_the_minimal_number_of_buckets() -> None:
     rng = random.Random(2)
     assert sum(draw_size(rng, ROWS) > 1000 for _ in range(1000)) > 700
 
 
 @pytest.mark.parametrize("most", [0, 1, 2, 3, 1023])
-def test_any_limit_has_sizes_within_it(most: int) -> None:
+def test_sizes_are_within_any_limit(most: int) -> None:
     rng = random.Random(3)
     assert all(0 <= draw_size(rng, most) <= most for _ in range(200))
 
 
-def test_a_snug_memory_holds_rows_and_buckets_but_hardly_more() -> None:
+def test_snug_memory_holds_rows_and_buckets_and_little_more() -> None:
     rng = random.Random(4)
     for _ in range(200):
         memory = snug(rng, 4096)
@@ -62,8 +73,8 @@ def test_a_snug_memory_holds_rows_and_buckets_but_hardly_more() -> None:
     [
         *("SET work_mem = '64kB'", "SET work_mem = '4MB'", r"SET work_mem = '\d+[1-9]kB'"),
         *("SET hash_mem_multiplier = 1", "SET hash_mem_multiplier = 2", "SET hash_mem_multiplier = 3"),
-        r"INSERT INTO r1 .*\nANALYZE r1\nINSERT INTO r1 ",  # statistics of a part
-        r"ANALYZE r1\nDELETE FROM r1 WHERE i1 > \d+",  # statistics of rows that are gone
+        r"INSERT INTO r1 .*\nANALYZE r1\nINSERT INTO r1 ",  # statistics of some rows
+        r"ANALYZE r1\nDELETE FROM r1 WHERE i1 > \d+",  # statistics of deleted rows
         r"\(1, (1023|1024|1025)\) AS g",
         *("NULL::int4", "g % 100 >= 1 THEN", "g % 100 >= 50 THEN"),
         *(
@@ -75,24 +86,24 @@ def test_a_snug_memory_holds_rows_and_buckets_but_hardly_more() -> None:
         "repeat\\(md5\\(g::text\\), 90\\)",  # wide rows
     ],
 )
-def test_scenes_have_it(scenes: str, pattern: str) -> None:
+def test_scenes_have(scenes: str, pattern: str) -> None:
     assert re.search(pattern, scenes)
 
 
-def test_each_way_to_mislead_the_planner_occurs(steps: list[Step]) -> None:
+def test_each_cause_of_wrong_estimates_occurs(steps: list[Step]) -> None:
     tags = Counter(tag for step in steps for tag in step.tags)
-    assert [way for way in WAYS if not tags[f"way.{way}"]] == []
+    assert [name for name in MISESTIMATES if not tags[f"way.{name}"]] == []
     assert min(tags[f"expected.{what}"] for what in ("fewer", "more", "right")) > len(steps) / 20
 
 
 @pytest.mark.parametrize(
     "pattern", [r" LIMIT \d+\) AS q$", "GROUP BY k1, k2, i1, i2, i3", "LATERAL", "CURSOR", r"\$1::int4"]
 )
-def test_steps_have_it(steps: list[Step], pattern: str) -> None:
+def test_steps_have(steps: list[Step], pattern: str) -> None:
     assert any(re.search(pattern, step.sql) for step in steps)
 
 
-def test_a_parameter_is_given_where_there_is_one(steps: list[Step]) -> None:
+def test_queries_with_a_parameter_have_its_value(steps: list[Step]) -> None:
     for step in steps:
         if "way.parameter" in step.tags:
             assert step.kind is Kind.QUERY
@@ -110,5 +121,5 @@ def test_tables_stay_within_the_scale(scale: Scale) -> None:
                 assert int(last) <= scale.rows * 56 * 5 / 4
 
 
-def test_a_failing_case_shrinks_to_little() -> None:
+def test_a_failing_case_shrinks() -> None:
     assert_shrinks(HashGrowth(), scene=16, characters=300)

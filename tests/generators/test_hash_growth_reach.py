@@ -1,4 +1,4 @@
-"""Does hash growth reach tables that outgrow what was planned? Seen on a real server: what succeeds and really ran."""
+"""Tests of the reach of `hash_growth` on a real server: hash tables that outgrow their planned size."""
 
 import pytest
 
@@ -55,8 +55,18 @@ def test_enough_statements_take_the_path(census: Census, counter: str, least: fl
     [
         *(f"expected.{what}+multi_batch" for what in ("fewer", "more", "right")),
         *(
-            f"way.{way}+multi_batch"
-            for way in ("counted", "implied", "correlated", "beyond", "few", "many", "excluded", "groups", "parameter")
+            f"way.{cause}+multi_batch"
+            for cause in (
+                "counted",
+                "implied",
+                "correlated",
+                "beyond",
+                "few",
+                "many",
+                "excluded",
+                "groups",
+                "parameter",
+            )
         ),
         *(f"skew.{skew}+multi_batch" for skew in ("unique", "repeated", "single", "unsplittable")),
         *(f"memory.{memory}+multi_batch" for memory in ("64kB", "256kB", "snug")),

@@ -1,4 +1,4 @@
-"""Do the joins reach what they are for? Seen on a real server: what succeeds, and which plans really ran."""
+"""Tests of the reach of `partitioned_joins` on a real server: successful statements, and executed plans."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The generator of joins of many partitions, without servers: its scenes and queries have what classes are made of."""
+"""Tests of the generator `many_partitions` without servers: constructs that make equivalence classes."""
 
 import random
 import re
@@ -44,7 +44,7 @@ def statements() -> str:
         r"CREATE INDEX ON r\d \(coalesce",
     ],
 )
-def test_scenes_have_it(scenes: str, pattern: str) -> None:
+def test_scenes_have(scenes: str, pattern: str) -> None:
     assert re.search(pattern, scenes)
 
 
@@ -57,14 +57,14 @@ def test_scenes_have_it(scenes: str, pattern: str) -> None:
         *("ORDER BY", "DISTINCT", "EXECUTE kept", "DETACH PARTITION", "NO INHERIT", "force_generic_plan", r"\ba12\b"),
     ],
 )
-def test_statements_have_it(statements: str, pattern: str) -> None:
+def test_statements_have(statements: str, pattern: str) -> None:
     assert re.search(pattern, statements)
 
 
 @settings(max_examples=25, derandomize=True)
 @given(st.integers(0, 10**6))
 def test_few_relations_have_many_children_or_the_reverse(seed: int) -> None:
-    """Where master searches for members, planning grows with their square and the number of orders of joins."""
+    """On master, planning time grows with the square of the members and with the number of join orders."""
     case = ManyPartitions().generate(random.Random(seed), Scale())
     made = {name: _children(case, name) for name in re.findall(r"CREATE TABLE (r\d)\b", _scene(case))}
     for step in case.steps:
@@ -84,13 +84,13 @@ def _children(case: Case, name: str) -> int:
 
 
 @pytest.mark.parametrize("rows", [12, 60])
-def test_a_list_has_a_value_however_few_the_rows(rows: int) -> None:
+def test_a_list_partition_has_a_value_for_few_rows_too(rows: int) -> None:
     scenes = "\n".join(map(_scene, drawn(150, Scale(rows=rows, queries=1))))
     assert "FOR VALUES IN (" in scenes
     assert "FOR VALUES IN ()" not in scenes
 
 
-def test_a_child_is_changed_and_changed_back() -> None:
+def test_detached_children_are_attached_again() -> None:
     for case in drawn(60):
         for detached in re.findall(r"DETACH PARTITION (\w+)", "\n".join(step.sql for step in case.steps)):
             assert any(re.search(rf"ATTACH PARTITION {detached} ", step.sql) for step in case.steps)

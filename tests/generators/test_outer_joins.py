@@ -1,4 +1,4 @@
-"""The outer joins' generator without servers: what its cases have, and that its axes are crossed soon."""
+"""Tests of the generator `outer_joins` without servers: its constructs, and all pairs of values of its axes."""
 
 import random
 import re
@@ -17,7 +17,7 @@ from fuzz.generators.outer_joins.shapes import RESCANS
 from oracles.model.case import Case, CaseId, Kind, Step
 from tests.generators.shrinking import assert_shrinks
 
-# Cases of any seed within which all pairs occur, but for one seed in some 100,000: that is less than ten minutes.
+# Number of cases, less than ten minutes, in which all pairs occur for all but one of about 100,000 seeds.
 CROSSED = 2000
 AXES = {
     "key": [key.name for key in KEYS.options],
@@ -29,7 +29,7 @@ AXES = {
     "parallel": ["no", "yes"],
     "partitionwise": ["no", "yes"],
 }
-HALT = r"THEN pg_sleep\(0\.0\d+\)::text ELSE '' END IS NOT NULL"  # true, whatever the row
+PAUSE = r"THEN pg_sleep\(0\.0\d+\)::text ELSE '' END IS NOT NULL"  # true for all rows
 COUNTED = r"SELECT count\((true|length\(w\) >= 0 OR w IS NULL)\) FROM \("
 
 
@@ -52,20 +52,20 @@ def steps() -> list[Step]:
     [
         *(rf"k1 {kind}\b" for kind in ("int2", "int4", "int8", "numeric", "uuid", "date", "pair", "varchar")),
         *('k1 text COLLATE "C"', 'k1 text COLLATE "und-x-icu"', "k1 text COLLATE folding", "deterministic = false"),
-        r"r1 \(.*k1 int4.*\n(.*\n)*?.*r2 \(.*k1 int8",  # types that meet
+        r"r1 \(.*k1 int4.*\n(.*\n)*?.*r2 \(.*k1 int8",  # keys of different types
         *("NULL::int4", "g % 100 >= 1 THEN", "g % 100 >= 50 THEN"),  # NULLs
-        r"r1 \(.*CASE WHEN g % \d+ = 0 THEN .* ELSE \d+ END",  # a hot key of the side that probes
-        r"r2 \(.*CASE WHEN g % \d+ = 0 THEN .* ELSE \d+ END",  # keys that no batch would split
-        r"ELSE repeat\(md5\(g::text\)",  # toasted rows among others
+        r"r1 \(.*CASE WHEN g % \d+ = 0 THEN .* ELSE \d+ END",  # a hot key of the probing side
+        r"r2 \(.*CASE WHEN g % \d+ = 0 THEN .* ELSE \d+ END",  # keys that no number of batches splits
+        r"ELSE repeat\(md5\(g::text\)",  # some toasted rows
         r"generate_series\(1, [0-2]\)",
         *("SET work_mem = '64kB'", "SET work_mem = '4MB'", "SET hash_mem_multiplier = 2"),
         *("SET enable_parallel_hash = off", "SET enable_material = off"),
         *(r"PARTITION BY (HASH|LIST|RANGE) \(\(*k1\b", r"PARTITION BY \w+ \(\(*k2\b"),
-        r"ANALYZE r1\n(.*\n)*?.*INSERT INTO r1",  # statistics that are stale
+        r"ANALYZE r1\n(.*\n)*?.*INSERT INTO r1",  # stale statistics
         r"CREATE FUNCTION few\(\) RETURNS SETOF r2 .* ROWS \d+ ",
     ],
 )
-def test_scenes_have_it(scenes: str, pattern: str) -> None:
+def test_scenes_have(scenes: str, pattern: str) -> None:
     assert re.search(pattern, scenes)
 
 
@@ -88,12 +88,12 @@ def test_scenes_have_it(scenes: str, pattern: str) -> None:
         *(r"100 / \(", "division_by_zero", "pg_cancel_backend", "statement_timeout = '", "GROUP BY", r"OVER \("),
     ],
 )
-def test_steps_have_it(steps: list[Step], pattern: str) -> None:
+def test_steps_have(steps: list[Step], pattern: str) -> None:
     assert any(re.search(pattern, step.sql) for step in steps)
 
 
-def test_rows_are_cut_off_under_a_total_order_only(steps: list[Step]) -> None:
-    """Or where it is only counted how many there are."""
+def test_rows_are_limited_only_under_a_total_order(steps: list[Step]) -> None:
+    """LIMIT without an order is allowed if the query only counts the rows."""
     for step in steps:
         if step.kind is Kind.QUERY:
             (statement,) = pglast.parse_sql(step.sql)
@@ -105,15 +105,15 @@ def test_rows_are_cut_off_under_a_total_order_only(steps: list[Step]) -> None:
                 assert "ORDER BY" in limited or re.search(COUNTED, step.sql), step.sql
 
 
-def test_nothing_is_volatile_but_what_halts_or_ends_a_statement(scenes: str, steps: list[Step]) -> None:
+def test_volatile_functions_only_pause_or_cancel_statements(scenes: str, steps: list[Step]) -> None:
     text = scenes + "\n".join(re.sub(r"pg_(sleep|cancel_backend|backend_pid)\(", "", step.sql) for step in steps)
     assert not re.search(r"\b(random|now|clock_timestamp|nextval|ctid|xmin|pg_\w+|current_\w+|float\d)\b", text)
     for step in steps:
-        ending = re.sub(HALT, "", step.sql)
+        ending = re.sub(PAUSE, "", step.sql)
         assert step.sql.startswith("DO ") or not re.search(r"\bpg_\w+\(", ending), step.sql
 
 
-def test_errors_are_expected_and_no_rows_come_before_them(steps: list[Step]) -> None:
+def test_queries_that_may_fail_return_no_rows_before_the_error(steps: list[Step]) -> None:
     failing = [step for step in steps if step.may_fail]
     assert failing
     for step in failing:
@@ -122,7 +122,7 @@ def test_errors_are_expected_and_no_rows_come_before_them(steps: list[Step]) -> 
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_all_pairs_of_axes_occur_soon(seed: int) -> None:
+def test_all_pairs_of_values_occur_early(seed: int) -> None:
     missing = _pairs_of_axes()
     for index in range(CROSSED):
         case = case_of(CaseId(seed, "outer_joins", index), Scale())
@@ -140,7 +140,7 @@ def _pairs_of_axes() -> set[tuple[tuple[str, str], tuple[str, str]]]:
 
 
 def _values(case: Case, step: Step) -> list[tuple[str, str]]:
-    """Return the axes that a step has values of, each with its value, in the order of AXES."""
+    """Return the step's axes with their values, in the order of AXES."""
     values = dict(tag.split(".") for tag in step.tags if "." in tag)
     modes = {mode.name for mode in case.modes}
     values["parallel"] = "yes" if "parallel" in modes else "no"
@@ -153,11 +153,11 @@ def _values(case: Case, step: Step) -> list[tuple[str, str]]:
 )
 def test_sizes_stay_within_the_scale(scale: Scale) -> None:
     for case in drawn(60, scale):
-        assert len(case.steps) <= scale.queries * 3  # a cursor is a dozen of steps
+        assert len(case.steps) <= scale.queries * 3  # a cursor has a dozen steps
         for step in case.scene:
             for last in re.findall(r"generate_series\(\d+, (\d+)\)", step.sql):
                 assert int(last) <= scale.rows * 40
 
 
-def test_a_failing_case_shrinks_to_little() -> None:
+def test_a_failing_case_shrinks() -> None:
     assert_shrinks(OuterJoins(), scene=14, characters=200)

@@ -1,4 +1,4 @@
-"""Do the outer joins reach several batches? Seen on a real server: what succeeds, and which plans really ran."""
+"""Tests of the reach of `outer_joins` on a real server: joins in several batches."""
 
 import pytest
 
@@ -65,5 +65,5 @@ def test_each_path_is_taken(census: Census, counter: str) -> None:
 
 
 @pytest.mark.parametrize("error", ["22012", "ended", "ended by 22012", "ended by 57014"])
-def test_joins_end_in_each_way(census: Census, error: str) -> None:
+def test_joins_end_with_each_error(census: Census, error: str) -> None:
     assert census.errors[error] > 0, census.errors

@@ -1,4 +1,4 @@
-"""The joins' generator without servers: its scenes have all that is asked for, its sizes stay within the scale."""
+"""Tests of the generator `partitioned_joins` without servers: its constructs, and its sizes within the scale."""
 
 import random
 import re
@@ -41,12 +41,12 @@ def queries() -> list[Step]:
         r"PARTITION BY HASH \(\w+, \w+\)",
         r"PARTITION BY \w+ \(\(\(i\d % \d+\)\)\)",
         r"PARTITION BY \w+ \(\(lower\(t\d\)\)\)",
-        r"PARTITION OF r\d (DEFAULT|FOR VALUES .*) PARTITION BY",  # more levels
+        r"PARTITION OF r\d (DEFAULT|FOR VALUES .*) PARTITION BY",  # several levels
         r"PARTITION OF r\d_\d (DEFAULT|FOR VALUES)",
         r"PARTITION OF r\d DEFAULT",
         r"FOR VALUES IN \(([^()]*, )?NULL",
         r"ATTACH PARTITION",
-        r"ALTER TABLE r\d_\d DROP COLUMN",  # partitions with another layout
+        r"ALTER TABLE r\d_\d DROP COLUMN",  # partitions with another column layout
         r"ALTER TABLE r\d DROP COLUMN",
         r"PRIMARY KEY \(\w+",
         r"generate_series\(1, 0\)",  # empty
@@ -58,7 +58,7 @@ def queries() -> list[Step]:
         r"DELETE FROM r\d",
     ],
 )
-def test_scenes_have_it(scenes: str, pattern: str) -> None:
+def test_scenes_have(scenes: str, pattern: str) -> None:
     assert re.search(pattern, scenes)
 
 
@@ -73,11 +73,11 @@ def test_scenes_have_it(scenes: str, pattern: str) -> None:
         *(r"\$1::", "tableoid", r"JOIN \(\w+ AS \w+ (LEFT |FULL |RIGHT )?JOIN"),
     ],
 )
-def test_queries_have_it(queries: list[Step], pattern: str) -> None:
+def test_queries_have(queries: list[Step], pattern: str) -> None:
     assert any(re.search(pattern, step.sql) for step in queries)
 
 
-def test_rows_are_cut_off_under_a_total_order_only(queries: list[Step]) -> None:
+def test_rows_are_limited_only_under_a_total_order(queries: list[Step]) -> None:
     for step in queries:
         (statement,) = pglast.parse_sql(step.sql)
         top = statement.stmt
@@ -92,7 +92,7 @@ def test_nothing_is_volatile(scenes: str, queries: list[Step]) -> None:
 
 
 class _FromLists(Visitor):
-    """Counts the items of each FROM list."""
+    """A visitor that counts the items of each FROM list."""
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
@@ -116,7 +116,7 @@ def test_sizes_stay_within_the_scale(scale: Scale) -> None:
         assert 1 <= len(case.steps) <= scale.queries
         for table in range(1, 6):
             leaves = [name for name in _leaves(case) if name.startswith(f"r{table}_")]
-            assert len(leaves) <= scale.partitions + 1  # a default may be added to a scheme that others share
+            assert len(leaves) <= scale.partitions + 1  # a shared scheme may have a default in addition
         for step in case.scene:
             for last in re.findall(r"generate_series\(\d+, (\d+)\)", step.sql):
                 assert int(last) <= scale.rows * 10
@@ -132,5 +132,5 @@ def _leaves(case: Case) -> Iterator[str]:
     return (found[1] for step in case.scene if (found := made.match(step.sql)))
 
 
-def test_a_failing_case_shrinks_to_little() -> None:
+def test_a_failing_case_shrinks() -> None:
     assert_shrinks(PartitionedJoins(), scene=12, characters=150)

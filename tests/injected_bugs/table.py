@@ -1,4 +1,4 @@
-"""What hunts left in $PGDUEL_BUGS, a line of JSON a bug, as a table with medians.
+"""A table with medians from $PGDUEL_BUGS, which has one line of JSON per injected bug.
 
 python -m tests.injected_bugs.table FILE
 """
@@ -19,7 +19,7 @@ _YES_OR_NO = ("blamed", "by psql")
 
 
 def table_of(bugs: Sequence[Mapping[str, Any]]) -> Table:
-    """Return a row for each bug, and one with medians of figures and how many are as they should be."""
+    """Return a table with a row per bug, and a row with the medians of figures and the counts of successes."""
     table = Table(box=None, pad_edge=False)
     for name in ("bug", "oracle"):
         table.add_column(name)

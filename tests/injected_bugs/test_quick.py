@@ -1,4 +1,4 @@
-"""A handful of injected bugs, each found within a few cases of the generator that its header names."""
+"""Tests of some injected bugs: each is found within a few cases of the generator in its header."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +15,7 @@ from fuzz.servers.flavor import FLAVORS
 from fuzz.servers.series import series_from_files
 from oracles.model.case import CaseId
 from oracles.model.oracle import all_oracles
-from tests.injected_bugs.hunt import Bug, bug_of, sound_patches
+from tests.injected_bugs.injected_bug import Bug, bug_of, sound_patches
 
 BUGS = [bug for patch in sorted(Path(__file__).parent.glob("**/*.patch")) if (bug := bug_of(patch)).quick]
 SEED = 1

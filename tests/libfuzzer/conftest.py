@@ -1,4 +1,4 @@
-"""Harnesses for any tree of PostgreSQL 17; they share the headers of one build, as trees differ in few files."""
+"""Fixtures of native harnesses for any tree of PostgreSQL 17, with the headers of one build."""
 
 from pathlib import Path
 

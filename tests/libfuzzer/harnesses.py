@@ -1,4 +1,4 @@
-"""What tests of native harnesses share."""
+"""The type of the harness fixture, and a check of runs."""
 
 from pathlib import Path
 from typing import Protocol
@@ -9,7 +9,7 @@ TOP = Path(__file__).parents[2]
 
 
 class Harness(Protocol):
-    """Builds a harness for a shipped arm or a directory of patches, perhaps with an injected bug on top."""
+    """A function that builds a harness for a shipped arm or a directory of patches, with or without an injected bug."""
 
     def __call__(self, name: str, *, bug: Path | None = None, arm: str = "patched") -> Path: ...
 

@@ -1,4 +1,4 @@
-"""Compiled harnesses are kept for all checkouts of the project."""
+"""Tests of the cache of compiled harnesses, which all checkouts of the project share."""
 
 import shutil
 import tempfile
@@ -17,13 +17,13 @@ pytestmark = pytest.mark.servers
 
 @pytest.fixture
 def directory() -> Iterator[Path]:
-    """A directory that the account which compiles may enter."""
+    """Return a directory that the compiling account may enter."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as made:
         Path(made).chmod(0o755)
         yield Path(made)
 
 
-def test_a_harness_outlives_the_checkout_it_was_compiled_in(
+def test_a_harness_works_without_the_checkout_that_compiled_it(
     harness: Harness, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checkout = directory / "checkout"
@@ -37,7 +37,7 @@ def test_a_harness_outlives_the_checkout_it_was_compiled_in(
     assert run.functions["blockbloom_add"].calls > 0
 
 
-def test_a_harness_reuses_what_another_one_compiled(
+def test_a_harness_reuses_object_files_of_another(
     harness: Harness, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workdir, "harnesses", lambda: directory)
@@ -49,4 +49,6 @@ def test_a_harness_reuses_what_another_one_compiled(
     (changed,) = set(directory.glob("objects/*.o")) - made  # blockbloom.c
     assert changed.stat().st_size
     run = run_harness(bugged, 0, TOP / "corpus" / "libfuzzer" / "blockbloom")
-    assert run.crash is not None or run.functions["blockbloom_add"].calls > 0  # its coverage names its own copies
+    assert (
+        run.crash is not None or run.functions["blockbloom_add"].calls > 0
+    )  # coverage names its own copies of the sources

@@ -1,4 +1,4 @@
-"""The native harness of equivclass.c: look-ups agree with linear search, all are reached, and bugs are found."""
+"""Tests of the native harness of equivclass.c: lookups equal a linear search, all are reached, and bugs are found."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ LOOKUPS = {
     "eclass_iterator": str(VARIANTS / "000-v6-iterator"),
     "eclass_cache": str(VARIANTS / "000-v7-cache"),
 }
-COMPARED = ("eclass_indexes", "eclass_iterator", "eclass_cache")  # the mail's ways, of which no shipped arm is made
+COMPARED = ("eclass_indexes", "eclass_iterator", "eclass_cache")  # the mail's variants; no shipped arm has them
 
 
 def _marks(lookup: str) -> list[pytest.MarkDecorator]:
@@ -34,13 +34,13 @@ BUGS = [
 
 
 @pytest.mark.parametrize("lookup", [pytest.param(lookup, marks=_marks(lookup)) for lookup in LOOKUPS])
-def test_look_ups_agree_with_linear_search(harness: Harness, lookup: str) -> None:
+def test_lookups_agree_with_linear_search(harness: Harness, lookup: str) -> None:
     run = run_harness(harness(lookup, arm=LOOKUPS[lookup]), 20, CORPUS)
     assert_clean(run)
     assert run.executions > 100
 
 
-def test_corpus_reaches_all_look_ups(harness: Harness) -> None:
+def test_corpus_reaches_all_lookups(harness: Harness) -> None:
     run = run_harness(harness("eclass_children", arm=CHILDREN), 0, CORPUS)
     assert_clean(run)
     reached = run.functions
@@ -51,13 +51,13 @@ def test_corpus_reaches_all_look_ups(harness: Harness) -> None:
     assert min(reached["find_derived_clause_for_ec_member"].branches["rinfo"]) > 0
     assert reached["remove_rel_from_eclass"].calls > 0
 
-    # children come in any order, at any level, alone and joined
+    # children in any order, at any level, single and joined
     assert min(reached["next_ec_member"].branches["ec->ec_children_mixed"]) > 0
     assert min(reached["next_child_in_order"].branches["em->em_number < found->em_number"]) > 0
     assert min(reached["add_child_rel_equivalences"].branches["parent_rel->reloptkind == RELOPT_BASEREL"]) > 0
     assert min(reached["add_child_join_rel_equivalences"].branches["parent_joinrel->reloptkind == RELOPT_JOINREL"]) > 0
 
-    # clauses are derived, and found again
+    # derived clauses are found again
     for member in ("leftem", "rightem"):
         assert min(reached["create_join_clause"].branches[f"{member}->em_is_child"]) > 0
     assert min(reached["create_join_clause"].branches["rinfo"]) > 0

@@ -1,4 +1,4 @@
-"""The native harness of resowner.c: it agrees with the server, reaches what the patch changed, and finds bugs."""
+"""Tests of the native harness of resowner.c: it passes, its corpus reaches the patched code, and it finds bugs."""
 
 from pathlib import Path
 
@@ -13,21 +13,21 @@ CORPUS = TOP / "corpus" / "libfuzzer" / "resowner"
 BUGS = TOP / "tests" / "injected_bugs"
 
 
-def test_patched_owners_hold_what_the_model_holds(harness: Harness) -> None:
+def test_patched_owners_agree_with_the_model(harness: Harness) -> None:
     assert_clean(run_harness(harness("resowner"), 30, CORPUS))
 
 
-def test_the_model_describes_upstream_too(harness: Harness) -> None:
+def test_upstream_agrees_with_the_model(harness: Harness) -> None:
     run = run_harness(harness("resowner", arm="upstream"), 5, CORPUS)
     assert_clean(run)
 
 
-def test_corpus_reaches_all_that_the_patch_changed(harness: Harness) -> None:
+def test_corpus_reaches_all_branches_of_the_patch(harness: Harness) -> None:
     run = run_harness(harness("resowner"), 0, CORPUS)
     assert_clean(run)
     reached = run.functions
 
-    # all branches but the overflow of a count, which takes 4 billion references
+    # all branches but the overflow of a count, which needs 4 billion references
     added = reached["ResourceOwnerAddToHash"].branches
     assert min(added["entry->elem.kind == NULL"]) > 0
     assert min(added["entry->elem.item == value"]) > 0
@@ -53,7 +53,7 @@ def test_finds_injected_bug(harness: Harness, tmp_path: Path, bug: str, seed: in
     assert found.crash is not None
     assert found.complaint
 
-    # the input says it again on the bug, and nothing on the patch as it is
+    # the input alone repeats the crash on the bug, and passes on the patch
     alone = tmp_path / "alone"
     alone.mkdir()
     (alone / "input").write_bytes(found.crash.read_bytes())
@@ -63,7 +63,7 @@ def test_finds_injected_bug(harness: Harness, tmp_path: Path, bug: str, seed: in
 
 
 def test_an_owner_can_be_used_again_after_release(harness: Harness) -> None:
-    """AuxProcessResourceOwner is; upstream leaves copies of released entries in its hash table."""
+    """AuxProcessResourceOwner is used again. Upstream leaves copies of released entries in its hash table."""
     variables = {"PGDUEL_AUX_OWNER": "1"}
     assert_clean(run_harness(harness("resowner"), 10, CORPUS, variables=variables))
     assert run_harness(harness("resowner", arm="upstream"), 10, CORPUS, variables=variables).crash is not None

@@ -1,4 +1,4 @@
-"""Observations made by hand, and the loop that shows them to an oracle."""
+"""Hand-made observations, and a stub of the executor that returns them."""
 
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ def _sized(value: bytes) -> bytes:
 
 
 def ok(*values: str | None, tag: str = "", messages: Sequence[Message] = (), transaction: str = "I") -> Observation:
-    """Return a step that ended well, with a row of one column for each value."""
+    """Return a successful step, with a row of one column for each value."""
     rows = tuple(row(value) for value in values)
     return Observation(
         Outcome.OK, "", (tag or f"SELECT {len(rows)}",), (), rows, tuple(messages), transaction=transaction
@@ -59,43 +59,58 @@ def seen(*steps: Observation, digests: Mapping[str, str] | None = None) -> CaseO
     return CaseObservation("", steps, tuple((digests or {}).items()), Residue())
 
 
-class ByHand:
-    """Shows observations made by hand instead of executing anything, and remembers what it was asked."""
+class StubExecutor:
+    """A stub of the executor that returns hand-made observations, and records the requested runs."""
 
     def __init__(self, respond: Callable[[Run], CaseObservation]) -> None:
         self._respond = respond
-        self.asked: list[Run] = []
+        self.requested: list[Run] = []
 
     def observe(self, case: Case, runs: Sequence[Run]) -> Mapping[Run, CaseObservation]:
-        self.asked += runs
+        self.requested += runs
         return {run: replace(self._respond(run), arm=run.arm) for run in runs}
 
 
-def seated(oracles: Sequence[Oracle], arms: Sequence[str]) -> tuple[Assignment, ...]:
-    """Return seats in which each oracle judges all arms."""
+def assigned(oracles: Sequence[Oracle], arms: Sequence[str]) -> tuple[Assignment, ...]:
+    """Return assignments of all arms to each oracle."""
     return tuple(Assignment(oracle, tuple(arms)) for oracle in oracles)
+
+
+def judged_with_runs(
+    oracle: Oracle, case: Case, respond: Callable[[Run], CaseObservation], arms: Sequence[str] = ARMS
+) -> tuple[tuple[Verdict, ...], list[Run]]:
+    """Return the oracle's verdicts, and the runs that it requested."""
+    executor = StubExecutor(respond)
+    verdicts = judge_case(executor, assigned((oracle,), arms), case).verdicts
+    return tuple(verdict for _, verdict in verdicts), executor.requested
 
 
 def judged(
     oracle: Oracle, case: Case, respond: Callable[[Run], CaseObservation], arms: Sequence[str] = ARMS
 ) -> tuple[Verdict, ...]:
     """Return the oracle's verdicts."""
-    return tuple(verdict for _, verdict in judge_case(ByHand(respond), seated((oracle,), arms), case).verdicts)
+    return judged_with_runs(oracle, case, respond, arms)[0]
+
+
+def on_second_step(first: Observation, master: Observation, patched: Observation) -> Callable[[Run], CaseObservation]:
+    """Return a response with a first step that is equal on both arms, and a second step for each arm."""
+    seconds = {"master": master, "patched": patched}
+    return lambda run: seen(first, seconds[run.arm])
 
 
 def agreed(statements: int) -> Verdict:
-    """Return the verdict on so many statements without a difference."""
+    """Return the verdict on this number of statements without a difference."""
     return Agree(statements) if statements else NotApplicable()
 
 
 def finding(verdicts: Sequence[Verdict]) -> Finding:
-    """Return the only finding there is."""
+    """Return the only finding."""
     (found,) = (verdict for verdict in verdicts if isinstance(verdict, Finding))
     return found
 
 
-def way(run: Run) -> str:
-    """Return what an oracle added to a run: the number of a repetition, or the last mode; "" where it added none."""
+def variant(run: Run) -> str:
+    """Return the name of an oracle's additional run: its repetition or last mode. It is "" for a plain run."""
     if run.repetition:
         return f"again {run.repetition}"
     return run.modes[-1].name if run.modes else ""

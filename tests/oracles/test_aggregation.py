@@ -1,4 +1,4 @@
-"""Which expressions make one row of many."""
+"""Tests of `aggregates`: expressions that aggregate the rows of their query."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from oracles.sql.names import aggregates
     "sql",
     ["max(x)", "1 + count(*)", "(SELECT max(a.x))", "(SELECT max(a.x) FROM b)", "(SELECT 1 FROM b WHERE x = max(x))"],
 )
-def test_an_aggregate_of_no_column_of_the_subquery_is_of_the_query_around(sql: str) -> None:
+def test_aggregates_of_the_outer_query(sql: str) -> None:
     assert aggregates(expression(sql))
 
 
@@ -18,5 +18,5 @@ def test_an_aggregate_of_no_column_of_the_subquery_is_of_the_query_around(sql: s
     "sql",
     ["a.x", "(SELECT max(b.x) FROM b)", "(SELECT max(a.x + c.x) FROM b AS c)", "(SELECT count(*) FROM b)"],
 )
-def test_other_aggregates_are_of_the_subquery(sql: str) -> None:
+def test_aggregates_of_the_subquery(sql: str) -> None:
     assert not aggregates(expression(sql))

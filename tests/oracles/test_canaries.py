@@ -1,4 +1,4 @@
-"""Each oracle's canaries, planted in real servers, are noticed; without them the same cases are silent."""
+"""Tests of all canaries on real servers: oracles report them, and the same cases without them give no finding."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -17,17 +17,17 @@ from oracles.leak import Leak
 from oracles.model.case import Case, Kind, Step
 from oracles.model.oracle import Agree, Canary, NotApplicable, Oracle, all_oracles
 from oracles.result import Result
-from tests.oracles.observed import seated
+from tests.oracles.observed import assigned
 
 pytestmark = pytest.mark.servers
 
 ORACLES = all_oracles()
 CANARIES = [
-    pytest.param(oracle, canary, id=f"{oracle.name}-{canary.sabotage}-{number}")
+    pytest.param(oracle, canary, id=f"{oracle.name}-{canary.fault}-{number}")
     for oracle in ORACLES
     for number, canary in enumerate(oracle.canaries)
 ]
-NAMES = ("sound", "sabotaged")
+NAMES = ("sound", "faulty")
 COPY = Step("COPY nest FROM STDIN", Kind.COPY_IN, copy_data=b"7\ta\n8\tb\n9\tc\n")
 WHOLE_FLOCK = canary_case(query("SELECT n, name FROM canary"))
 
@@ -62,14 +62,14 @@ def test_a_planted_bug_is_found_in_the_arm_it_was_planted_in(
     list(dict.fromkeys(canary.case for oracle in ORACLES for canary in oracle.canaries)),
     ids=lambda case: " ".join([case.steps[0].sql, *(mode.name for mode in case.modes)]),
 )
-def test_the_same_case_without_a_bug_is_silent(case: Case, executor: Executor) -> None:
-    judged = judge_case(executor, seated(ORACLES, NAMES), case)
+def test_the_same_case_without_a_bug_has_no_finding(case: Case, executor: Executor) -> None:
+    judged = judge_case(executor, assigned(ORACLES, NAMES), case)
     assert all(isinstance(verdict, Agree | NotApplicable) for _, verdict in judged.verdicts)
     assert [name for name, _ in judged.verdicts] == [oracle.name for oracle in ORACLES]
     assert judged.statements == len(case.all_steps)
 
 
-def test_harm_is_done_in_the_step_alone(executor: Executor, arms: tuple[Arm, ...]) -> None:
+def test_the_fault_affects_its_step_alone(executor: Executor, arms: tuple[Arm, ...]) -> None:
     judged = plant(Result(), Canary("drop_row", WHOLE_FLOCK), executor, arms)
     (found,) = judged.findings
     assert found.step == len(WHOLE_FLOCK.scene)
@@ -78,20 +78,20 @@ def test_harm_is_done_in_the_step_alone(executor: Executor, arms: tuple[Arm, ...
 
 
 @pytest.mark.parametrize(
-    ("sabotage", "origin"),
+    ("fault", "origin"),
     [
         ("drop_row:nest", "stored: table"),
         ("leak_tupdesc:nest", "warning: resource was not closed: TupleDesc N (N,-N)"),
         ("leak_temp_file:nest", "left: temp files"),
     ],
 )
-def test_copy_can_be_sabotaged_too(sabotage: str, origin: str, executor: Executor, arms: tuple[Arm, ...]) -> None:
+def test_faults_in_copy_are_found(fault: str, origin: str, executor: Executor, arms: tuple[Arm, ...]) -> None:
     oracle = Result() if origin.startswith("stored") else Leak()
-    judged = plant(oracle, Canary(sabotage, canary_case(COPY)), executor, arms)
+    judged = plant(oracle, Canary(fault, canary_case(COPY)), executor, arms)
     assert origin in {found.origin for found in judged.findings}
 
 
-def test_an_oracle_that_sees_nothing_stops_the_run(executor: Executor, arms: tuple[Arm, ...]) -> None:
+def test_a_missed_canary_stops_the_run(executor: Executor, arms: tuple[Arm, ...]) -> None:
     judged = plant(Leak(), Canary("drop_row", WHOLE_FLOCK), executor, arms)
     assert not is_caught(judged, arms)
     with pytest.raises(CanaryMissed, match=r"leak \(drop_row\)"):

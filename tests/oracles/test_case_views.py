@@ -1,4 +1,4 @@
-"""What a case's own views hide from who reads a query."""
+"""Tests of `opaque_names` and `used_names`: views of a case that hide parts of a query."""
 
 import pytest
 
@@ -23,20 +23,20 @@ def hidden(*statements: str) -> frozenset[str]:
         "ALTER FOREIGN TABLE v ADD CONSTRAINT c CHECK (x < 0)",
     ],
 )
-def test_what_is_not_known_hides(made: str) -> None:
+def test_objects_that_hide_nondeterminism_are_opaque(made: str) -> None:
     assert hidden(made) == {"v"}
 
 
-def test_views_of_such_views_hide_too() -> None:
+def test_views_of_opaque_views_are_opaque() -> None:
     first, second = "CREATE VIEW v AS SELECT now()", "CREATE VIEW w AS SELECT x FROM t WHERE x IN (TABLE v)"
     assert hidden(first, second) == {"v", "w"}
 
 
-def test_known_views_hide_nothing() -> None:
+def test_deterministic_views_are_not_opaque() -> None:
     assert hidden("CREATE VIEW v AS SELECT x FROM t WHERE x > 1", "INSERT INTO t SELECT 'VIEW'", "no VIEW") == set()
     assert hidden("CREATE FOREIGN TABLE v (x int DEFAULT 1) SERVER s", "ALTER TABLE t ADD CHECK (x > 1)") == set()
 
 
-def test_a_query_uses_what_it_reads_and_calls() -> None:
+def test_used_names_are_tables_and_functions() -> None:
     sql = "WITH c AS (SELECT lower(x) FROM t) SELECT x FROM c WHERE EXISTS (SELECT FROM s.u, unnest(a) AS z)"
     assert used_names(sql) == {"t", "c", "u", "lower", "unnest"}

@@ -1,20 +1,20 @@
-"""Estimates that contradict each other, and what only seems to; on plans made by hand."""
+"""Tests of the oracle `cert` on hand-made plans: inconsistent and legal row estimates."""
 
 from collections.abc import Callable
 from dataclasses import replace
 
 from oracles.cert.oracle import ESTIMATED, Cert, is_simple
-from oracles.model.case import Case
+from oracles.model.case import Case, Step
 from oracles.model.observation import CaseObservation, Observation, Run
-from oracles.model.oracle import Agree, NotApplicable, Unstable, Verdict
-from tests.oracles.observed import case, finding, judged, ok, query, seen
+from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Unstable, Verdict
+from tests.oracles.observed import case, error, finding, judged, ok, query, seen
 
-PLAYED = case(query("SELECT a.x FROM a WHERE a.x <> 1"), samples=(ESTIMATED,))
+CASE = case(query("SELECT a.x FROM a WHERE a.x <> 1"), samples=(ESTIMATED,))
 Estimate = Callable[[str, Run], int]
 
 
 def plan(estimate: Estimate, run: Run) -> Observation:
-    """Return the plan of the combined statement, each of whose parts is expected to return what `estimate` says."""
+    """Return the plan of the combined statement; `estimate` returns the expected rows of each part."""
     parts = [
         {"Node Type": "Seq Scan", "Plan Rows": estimate(name, run), "Subplan Name": f"CTE {name}"}
         for name in ("w0", "n0", "w1", "n1", "w2", "n2")
@@ -22,56 +22,81 @@ def plan(estimate: Estimate, run: Run) -> Observation:
     return replace(ok(), plan={"Plan": {"Node Type": "Append", "Plan Rows": 6, "Plans": parts}})
 
 
-def duel(estimate: Estimate, played: Case = PLAYED, known: Observation | None = None) -> tuple[Verdict, ...]:
+def duel(estimate: Estimate, tested: Case = CASE, rows: Observation | None = None) -> tuple[Verdict, ...]:
     def respond(run: Run) -> CaseObservation:
         if run.plannings:
             return seen(plan(estimate, run))
-        return seen(known or ok("1"))
+        return seen(rows or ok("1"))
 
-    return judged(Cert(), played, respond)
+    return judged(Cert(), tested, respond)
 
 
-def test_fewer_rows_are_expected_of_what_restricts() -> None:
+def test_a_restriction_with_fewer_expected_rows_agrees() -> None:
     assert duel(lambda name, run: 10 if name.startswith("w") else 9) == (Agree(1),)
     assert duel(lambda name, run: 10) == (Agree(1),)
 
 
-def test_more_are_a_finding_on_the_arm_that_expects_them() -> None:
+def test_a_restriction_with_more_expected_rows_is_a_finding() -> None:
     verdicts = duel(lambda name, run: 11 if name == "n0" and run.arm == "patched" else 10)
     found = finding(verdicts[:1])
     assert (found.oracle, found.arms, found.step) == ("cert", ("master", "patched"), 0)
     assert found.summary == "step 0: 11 rows are expected, 10 without the restriction: one more condition"
-    assert [each.planned for each in found.beside] == [True, True]
-    assert found.beside[1].sql == "SELECT 1 FROM a WHERE (a.x <> 1) AND a.x IS NOT NULL"
+    assert [each.planned for each in found.evidence] == [True, True]
+    assert found.evidence[1].sql == "SELECT 1 FROM a WHERE (a.x <> 1) AND a.x IS NOT NULL"
 
 
-def test_what_all_arms_expect_is_the_bases_own() -> None:
+def test_a_fault_of_all_arms_is_the_bases_own() -> None:
     found = finding(duel(lambda name, run: 11 if name == "n0" else 10)[:1])
     assert found.shown_by_all
 
 
-def test_one_row_is_the_least_and_no_rows_are_known_not_expected() -> None:
+def test_estimates_of_at_most_one_row_are_no_finding() -> None:
     assert duel(lambda name, run: 1) == (Agree(1),)
     assert duel(lambda name, run: 0 if name.startswith("w") else 7) == (NotApplicable(),)
 
 
-def test_what_does_not_show_again_is_unstable() -> None:
+def test_estimates_that_differ_once_are_unstable() -> None:
     verdicts = duel(lambda name, run: 11 if name == "n0" and not run.repetition else 10)
     assert isinstance(verdicts[0], Unstable)
 
 
-def test_extended_statistics_may_know_better() -> None:
-    assert duel(lambda name, run: 11 if name == "n0" else 10, known=replace(ok(), rows=())) == (NotApplicable(),)
+def test_extended_statistics_may_be_more_exact() -> None:
+    assert duel(lambda name, run: 11 if name == "n0" else 10, rows=replace(ok(), rows=())) == (NotApplicable(),)
 
 
-def test_nothing_is_said_of_what_is_asked_once_for_all_rows() -> None:
+def test_plans_with_one_time_filters_are_not_judged() -> None:
     scan = {"Node Type": "Seq Scan", "Plan Rows": 9}
     gated = {"Node Type": "Result", "Plan Rows": 9, "Plans": [scan]}
     assert is_simple(gated)
     assert not is_simple(gated | {"One-Time Filter": "(to_date('1', 'D') = '2024-01-01'::date)"})
 
 
-def test_cases_that_are_not_sampled_are_not_looked_at() -> None:
-    others = [replace(PLAYED, samples=(), steps=(query(f"SELECT a.x FROM a WHERE a.x <> {n}"),)) for n in range(200)]
+def test_cases_outside_of_the_sample_are_not_judged() -> None:
+    others = [replace(CASE, samples=(), steps=(query(f"SELECT a.x FROM a WHERE a.x <> {n}"),)) for n in range(200)]
     skipped = next(each for each in others if each not in ESTIMATED)
     assert duel(lambda name, run: 11 if name == "n0" else 10, skipped) == (NotApplicable(),)
+
+
+def failing(again: str, sqlstate: str = "22003") -> tuple[Verdict, ...]:
+    """Judge a query that cannot fail, with a planner error on `patched`; `again` is its SQLSTATE in repetitions."""
+
+    def respond(run: Run) -> CaseObservation:
+        if run.plannings and run.arm == "patched":
+            return seen(error(again if run.repetition else sqlstate), ok())
+        return seen(plan(lambda name, run: 10, run) if run.plannings else ok("1"), ok())
+
+    return judged(Cert(), replace(CASE, steps=(*CASE.steps, Step("CREATE TABLE a (x int)"))), respond)
+
+
+def test_an_error_of_the_planner_that_nothing_can_raise_is_a_finding() -> None:
+    found = finding(failing("22003")[:1])
+    assert (found.arms, found.step, found.actual[:13]) == (("master", "patched"), 0, "ERROR: 22003:")
+    once = failing("22012")[0]
+    assert isinstance(once, Unstable)
+
+
+def test_any_other_error_is_inconclusive_with_both_sides() -> None:
+    doubt = failing("42883", "42883")[0]
+    assert doubt == Inconclusive("queries are not planned")
+    assert isinstance(doubt, Inconclusive)
+    assert (doubt.step, doubt.sides) == (0, ("a plan", "ERROR: 42883: it failed"))

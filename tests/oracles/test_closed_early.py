@@ -1,4 +1,4 @@
-"""Cursors closed early, observed by hand: which of their rows may come, and which may not."""
+"""Tests of the oracle `closed_early` on hand-made rows of cursors that were closed early."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,7 +24,7 @@ def is_whole(run: Run) -> bool:
 def verdicts(
     patched: Observation, master: Observation | None = None, whole: Callable[[Run], Observation] = lambda _: WHOLE
 ) -> tuple[Verdict, ...]:
-    """Judge the first rows of both arms, by the whole result that the reference returns."""
+    """Judge the first rows of both arms by the whole result of the reference."""
 
     def respond(run: Run) -> CaseObservation:
         if is_whole(run):
@@ -36,28 +36,28 @@ def verdicts(
 
 
 @pytest.mark.parametrize("rows", [("3", "2"), ("2", "2"), ("1", "2"), ()])
-def test_any_rows_of_the_whole_may_come_first(rows: tuple[str, ...]) -> None:
+def test_any_rows_of_the_whole_result_agree(rows: tuple[str, ...]) -> None:
     assert verdicts(ok(*rows)) == (Agree(1),)
 
 
 @pytest.mark.parametrize("rows", [("4", "2"), ("1", "1"), ("1", None)])
-def test_rows_that_are_not_among_the_whole_are_found(rows: tuple[str, ...]) -> None:
+def test_rows_that_the_whole_result_lacks_are_found(rows: tuple[str, ...]) -> None:
     found = finding(verdicts(ok(*rows)))
     assert found.step == 0
     assert found.summary.startswith("step 0: 1 of 2 rows of a closed cursor")
-    assert found.beside[0].sql == "SELECT n FROM t"
+    assert found.evidence[0].sql == "SELECT n FROM t"
 
 
-def test_a_reference_that_does_so_too_is_no_measure() -> None:
+def test_a_fault_of_the_reference_too_is_unstable() -> None:
     assert verdicts(ok("4", "2"), master=ok("4", "1")) == (Unstable("master does so, too"),)
 
 
-def test_a_whole_that_depends_on_the_plan_is_no_measure() -> None:
+def test_a_whole_result_that_depends_on_the_plan_is_unstable() -> None:
     by_plan = verdicts(ok("4", "2"), whole=lambda run: ok("4", "2") if len(run.modes) > 2 else WHOLE)
     assert by_plan == (Unstable("master differs from itself"),)
 
 
-def test_rows_that_come_once_are_a_doubt() -> None:
+def test_rows_that_occur_once_are_unstable() -> None:
     def respond(run: Run) -> CaseObservation:
         odd = run.arm == "patched" and not run.repetition
         return seen(WHOLE if is_whole(run) else ok("4", "2") if odd else ok("1", "2"))
@@ -65,7 +65,7 @@ def test_rows_that_come_once_are_a_doubt() -> None:
     assert judged(ClosedEarly(), CASE, respond) == (Unstable("rows of a closed cursor: not each time"),)
 
 
-def test_other_contents_of_tables_prove_nothing() -> None:
+def test_other_contents_of_tables_are_inconclusive() -> None:
     def respond(run: Run) -> CaseObservation:
         return seen(WHOLE, digests={"t": "4 7" if is_whole(run) else "5 7"})
 
@@ -87,7 +87,7 @@ def test_a_failed_query_is_not_judged() -> None:
     assert judged(ClosedEarly(), CASE, lambda _: seen(error("22012"))) == (NotApplicable(),)
 
 
-def test_the_whole_is_read_without_the_limit_and_with_all_other_settings() -> None:
+def test_the_whole_result_is_read_without_the_limit_and_with_all_other_settings() -> None:
     small = Mode("small", (("work_mem", "64kB"),))
     runs = ClosedEarly().own_runs(replace(CASE, modes=(small, EARLY)), ("master", "patched"))
     assert [run.arm for run in runs] == ["master"]

@@ -1,10 +1,13 @@
-"""Which subqueries are constants, and what stands for them."""
+"""Tests of the oracle `coddtest`: constant subqueries, and constants that replace them."""
 
 from collections.abc import Sequence
 
 import pytest
 
-from oracles.coddtest import folded, subquery_values, unfolded
+from oracles.coddtest import FOLDED, Coddtest, folded, subquery_values, unfolded
+from oracles.model.observation import CaseObservation, Run
+from oracles.model.oracle import Inconclusive, NotApplicable, Verdict
+from tests.oracles.observed import case, error, judged, ok, query, seen
 
 IN = "SELECT a.x FROM a WHERE a.x NOT IN (SELECT b.y FROM b WHERE b.y > 0)"
 SCALAR = "SELECT a.x FROM a WHERE a.x > (SELECT max(b.y) FROM b)"
@@ -15,7 +18,7 @@ def put(sql: str, answers: Sequence[tuple[int, str]]) -> str:
     return folded(sql, tuple(answers))
 
 
-def test_the_values_are_asked_for_as_sql() -> None:
+def test_values_are_requested_as_sql() -> None:
     assert subquery_values(SCALAR).startswith("SELECT 0, v FROM (SELECT CASE WHEN ")
     assert " THEN format('%L::%s%s', y, format_type(pg_typeof(y)::oid, -1), ' COLLATE ' || " in subquery_values(SCALAR)
     assert subquery_values(SCALAR).endswith("END FROM (SELECT (SELECT max(b.y) FROM b) AS y) AS s) AS a (v)")
@@ -68,15 +71,15 @@ def test_a_long_list_stays_a_subquery() -> None:
         "not SQL",
         "SELECT a.x FROM a",
         "SELECT a.x FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.y = a.x)",
-        "SELECT a.x FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.y = k)",  # k may be of a
-        "WITH b AS (TABLE c) SELECT a.x FROM a WHERE EXISTS (SELECT 1 FROM b)",  # another b stands alone
+        "SELECT a.x FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.y = k)",  # k may be a column of a
+        "WITH b AS (TABLE c) SELECT a.x FROM a WHERE EXISTS (SELECT 1 FROM b)",  # outside of WITH, b is another table
         "SELECT a.x FROM a WHERE a.x IN (SELECT b.y FROM b WHERE b.y > $1::int)",
         "SELECT a.x FROM a WHERE (a.x, a.y) IN (SELECT b.x, b.y FROM b)",
         "SELECT a.x FROM a WHERE a.x = (SELECT b.y FROM b ORDER BY b.z LIMIT 1)",
         "SELECT a.x FROM a WHERE a.x > (SELECT max(b.y) FROM b) AND a.y > random()",
     ],
 )
-def test_what_does_not_stand_alone_is_no_constant(sql: str) -> None:
+def test_other_subqueries_are_no_constants(sql: str) -> None:
     assert subquery_values(sql) == ""
 
 
@@ -90,11 +93,31 @@ def test_constants_become_subqueries_in_conditions() -> None:
 @pytest.mark.parametrize(
     "sql",
     [
-        "SELECT a.x FROM a WHERE a.t = 'k'",  # takes its type from the other side
+        "SELECT a.x FROM a WHERE a.t = 'k'",  # its type comes from the other side
         "SELECT a.x FROM a FULL JOIN b ON a.k = b.k AND b.y = 7",
         "SELECT count(*) FROM a GROUP BY 1 ORDER BY 1",
         "SELECT a.x FROM a WHERE a.x > 1 LIMIT 1",
     ],
 )
-def test_constants_that_mean_something_by_their_place_stay(sql: str) -> None:
+def test_other_constants_stay(sql: str) -> None:
     assert unfolded(sql) == ""
+
+
+def verdicts_after(sqlstate: str) -> tuple[Verdict, ...]:
+    """Return the verdicts if the query for values of subqueries fails."""
+
+    def respond(run: Run) -> CaseObservation:
+        return seen(error(sqlstate) if "SELECT 0, v" in dict(run.instead).get(0, "") else ok("5"))
+
+    only = case(query("SELECT a.x FROM a WHERE a.x = (SELECT max(b.y) FROM b)"), samples=(FOLDED,))
+    return judged(Coddtest(), only, respond, ("master",))
+
+
+def test_values_that_cannot_be_computed_are_inconclusive() -> None:
+    doubt, *_ = verdicts_after("22012")
+    assert isinstance(doubt, Inconclusive)
+    assert (doubt.reason, doubt.step) == ("the query for values of subqueries fails", 0)
+
+
+def test_a_correlated_subquery_is_no_doubt() -> None:
+    assert verdicts_after("42703") == (NotApplicable(),)

@@ -1,4 +1,4 @@
-"""EXPLAIN's figures, made by hand: which contradict each other, and which only look as if they did."""
+"""Tests of the oracle `counters` on hand-made plans: inconsistent and legal figures of EXPLAIN."""
 
 from dataclasses import replace
 from typing import Any
@@ -26,12 +26,12 @@ FILTER = {
 
 
 def duel(plan: Node | None, other: Node | None = None) -> tuple[Verdict, ...]:
-    """Judge an arm with this plan; the one it is held against has another, or none."""
+    """Judge an arm with this plan; the reference has another, or none."""
     return judged(Counters().of(SHIPPED), CASE, lambda run: explained_case(plan if run.arm == "patched" else other))
 
 
-def filtered(kind: str, rows: float, outer: float, **told: Any) -> Node:
-    figures = FILTER | {name.replace("_", " "): value for name, value in told.items()}
+def filtered(kind: str, rows: float, outer: float, **fields: Any) -> Node:
+    figures = FILTER | {name.replace("_", " "): value for name, value in fields.items()}
     return hash_join(kind, rows, outer, 50, Bloom_Filter=figures)
 
 
@@ -63,7 +63,7 @@ def filtered(kind: str, rows: float, outer: float, **told: Any) -> Node:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_contradiction_is_a_finding(join: Node, identity: str) -> None:
+def test_inconsistent_figures_are_a_finding(join: Node, identity: str) -> None:
     found = finding(duel(join))
     assert found.origin.startswith(identity)
     assert found.arms == ("master", "patched")
@@ -79,10 +79,10 @@ def test_a_contradiction_is_a_finding(join: Node, identity: str) -> None:
         hash_join("Full", 12, 10, 5),
         hash_join("Anti", 0, 10, 5),
         hash_join("Semi", 10, 10, 5),
-        hash_join("Left", 4, 3, 5, loops=3),  # 10 rows of 3 loops told as 3 of each, and 11 as 4
+        hash_join("Left", 4, 3, 5, loops=3),  # EXPLAIN prints 10 rows of 3 loops as 3 of each, and 11 as 4
         hash_join("Left", 3, 3, 5, loops=3),
-        hash_join("Left", 3.33, 3.34, 5, loops=3),  # told with decimals since PostgreSQL 18
-        node("Limit", 1, hash_join("Left", 1, 10, 5)),  # not run to its end
+        hash_join("Left", 3.33, 3.34, 5, loops=3),  # PostgreSQL 18 prints decimals
+        node("Limit", 1, hash_join("Left", 1, 10, 5)),  # ended by LIMIT
         node("Limit", 1, node("Subquery Scan", 1, hash_join("Right", 1, 10, 5))),
         node("Nested Loop", 1, node("Result", 1), hash_join("Left", 1, 10, 5) | {"Parent Relationship": "Inner"})
         | {"Join Type": "Semi"},
@@ -98,11 +98,11 @@ def test_a_contradiction_is_a_finding(join: Node, identity: str) -> None:
         None,
     ],
 )
-def test_what_adds_up_is_none(plan: Node | None) -> None:
+def test_consistent_figures_are_no_finding(plan: Node | None) -> None:
     assert duel(plan) == (agreed(0 if plan is None else 1),)
 
 
-def test_a_sort_reads_all_however_few_rows_are_wanted() -> None:
+def test_a_sort_below_a_limit_reads_all_rows() -> None:
     assert finding(duel(node("Limit", 1, node("Sort", 1, hash_join("Left", 9, 10, 5))))).step == 0
 
 
@@ -114,7 +114,7 @@ def test_the_outer_side_is_not_read_to_its_end_when_the_hash_table_is_empty() ->
     assert finding(duel(above)).origin == "every outer row is kept: Hash Left Join"
 
 
-def test_what_all_arms_tell_wrongly_is_about_the_base() -> None:
+def test_wrong_figures_of_all_arms_are_about_the_base() -> None:
     wrong = hash_join("Left", 9, 10, 5)
     verdicts = duel(wrong, wrong)
     assert finding(verdicts).arms == ("master", "master")
@@ -125,7 +125,7 @@ def test_figures_of_the_first_arm_are_judged_too() -> None:
     assert finding(duel(None, hash_join("Left", 9, 10, 5))).arms == ("patched", "master")
 
 
-def test_a_lost_connection_tells_nothing() -> None:
+def test_a_lost_connection_is_inconclusive() -> None:
     lost = replace(seen(LOST), residue=None)
     assert judged(Counters(), CASE, lambda run: lost) == (Inconclusive("connection lost"),)
 

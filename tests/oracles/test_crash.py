@@ -1,4 +1,4 @@
-"""Crashes, on reports as servers write them."""
+"""Tests of the oracle `crash` on reports in the form of servers' logs."""
 
 from dataclasses import replace
 
@@ -15,16 +15,16 @@ from tests.oracles.observed import (
     ARMS,
     LOST,
     SKIPPED,
-    ByHand,
+    StubExecutor,
+    assigned,
     case,
     finding,
     judged,
     ok,
     query,
-    seated,
     seen,
     timeout,
-    way,
+    variant,
 )
 
 ASSERTION = """\
@@ -88,7 +88,7 @@ Program terminated with signal SIGSEGV, Segmentation fault. signal 11
         ("", "crash: no report"),
     ],
 )
-def test_the_origin_is_where_it_crashed(report: str, origin: str) -> None:
+def test_the_origin_is_the_place_of_the_crash(report: str, origin: str) -> None:
     assert crash_origin(report) == origin
 
 
@@ -125,13 +125,13 @@ def test_a_crash_of_all_arms_is_about_the_base() -> None:
     assert len(verdicts) == 2
 
 
-def test_two_ways_to_crash_are_two_findings() -> None:
+def test_two_places_of_crashes_are_two_findings() -> None:
     verdicts = duel(crashed(ASSERTION), crashed(SEGFAULT))
     assert len({verdict.fingerprint for verdict in verdicts if isinstance(verdict, Finding)}) == 2
 
 
 @pytest.mark.parametrize(("report", "reason"), [(None, "connection lost"), (KILLED, "killed by SIGKILL")])
-def test_a_server_killed_from_outside_is_not_to_blame(report: str | None, reason: str) -> None:
+def test_a_server_killed_from_outside_is_inconclusive(report: str | None, reason: str) -> None:
     assert duel(SOUND, crashed(report)) == (Inconclusive(reason),)
 
 
@@ -139,7 +139,7 @@ def test_a_timeout_is_no_crash() -> None:
     assert duel(SOUND, seen(ok("1"), timeout(), ok("3"))) == (Agree(2),)
 
 
-def test_a_backend_that_crashes_on_its_way_out_is_a_finding() -> None:
+def test_a_backend_that_crashes_at_exit_is_a_finding() -> None:
     found = finding(duel(SOUND, replace(SOUND, crash=SEGFAULT)))
     assert found.step is None
 
@@ -148,11 +148,11 @@ def test_a_sanitizer_that_reports_and_goes_on_is_a_finding() -> None:
     assert finding(duel(SOUND, replace(SOUND, log=("LOG:  hello", UNDEFINED)))).origin.startswith("undefined")
 
 
-def test_a_crash_in_a_run_that_another_oracle_asked_for_is_a_finding() -> None:
+def test_a_crash_in_a_run_that_another_oracle_requested_is_a_finding() -> None:
     def respond(run: Run) -> CaseObservation:
-        if way(run) == "hashed":
+        if variant(run) == "hashed":
             return crashed(SEGFAULT)
         return seen(ok("1" if run.arm == "master" else "2"), ok("2"), ok("3"))
 
-    judged = judge_case(ByHand(respond), seated((Crash(), Leak(), Result()), ARMS), CASE)
+    judged = judge_case(StubExecutor(respond), assigned((Crash(), Leak(), Result()), ARMS), CASE)
     assert {found.oracle for found in judged.findings} == {"crash", "result"}

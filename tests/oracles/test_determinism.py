@@ -1,4 +1,4 @@
-"""Which queries return the same rows each time, as far as their text tells."""
+"""Tests of `is_known`: queries that return the same rows each time, to judge by their text."""
 
 import pytest
 
@@ -15,10 +15,11 @@ from oracles.sql.determinism import is_known
         "SELECT x FROM t ORDER BY x LIMIT 3",
         """SELECT x, y + 1 FROM t ORDER BY (y + 1)::text COLLATE "C" DESC, 1 LIMIT 3""",
         "SELECT to_date(x, 'YYYY'), to_char(x, '9'), range_merge(y, z), var_samp(i), sqrt(i) FROM t",
+        "SELECT concat(x, y), format('%s', x), key FROM t, jsonb_each(z) AS e",
         "SELECT 'known'::text, '2024-01-01'::date, now FROM t AS now (now)",
     ],
 )
-def test_what_is_ordered_is_known(sql: str) -> None:
+def test_deterministic_queries(sql: str) -> None:
     assert is_known(sql)
 
 
@@ -38,7 +39,7 @@ def test_what_is_ordered_is_known(sql: str) -> None:
         "not SQL",
     ],
 )
-def test_what_comes_in_no_order_is_not_known(sql: str) -> None:
+def test_queries_without_a_total_order(sql: str) -> None:
     assert not is_known(sql)
 
 
@@ -54,7 +55,8 @@ def test_what_comes_in_no_order_is_not_known(sql: str) -> None:
             "'{yesterday,tomorrow 12:00}'::timestamp[]",
         ),
         *("current_setting('work_mem')", "pg_typeof(x)::oid", "hashenum(x)", "record_send(t)", "record_image_eq(t, u)"),
+        *("pg_column_size(x)", "corr(x, y)", "percentile_cont(0.5) WITHIN GROUP (ORDER BY x)", "oidlarger(x, y)"),
     ],
 )
-def test_what_depends_on_the_clock_or_the_server_is_not_known(value: str) -> None:
+def test_values_that_depend_on_the_clock_or_the_server(value: str) -> None:
     assert not is_known(f"SELECT {value} FROM t")

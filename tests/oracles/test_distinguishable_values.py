@@ -1,11 +1,9 @@
-"""Of which types equal values may differ, and which queries show that."""
+"""Tests of `inexact_types` and `is_exact`: types with distinguishable equal values, and queries that show them."""
 
 import pytest
 
 from oracles.model.case import Step
 from oracles.sql.distinguishable_values import inexact_types, is_exact
-
-_HELD = ("numeric", "interval", "jsonb", "citext", "tsquery", "bpchar")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +60,7 @@ def test_a_sum_that_is_not_shown_may_be_of_floats() -> None:
         assert is_exact(sql, ["25"], {"numeric"})
 
 
-def test_rows_and_types_of_users_may_hold_loose_values() -> None:
+def test_rows_and_types_of_users_may_hold_inexact_values() -> None:
     for shown in ("2249", "pair"):
         assert not is_exact("SELECT DISTINCT t FROM t", [shown], {"numeric"})
         assert is_exact("SELECT DISTINCT t FROM t", [shown], ())
@@ -72,7 +70,7 @@ def test_rows_and_types_of_users_may_hold_loose_values() -> None:
     "value",
     ["x::numeric", "trim_scale(x)", "make_interval(days => x)", "x * 1.5", "x ^ 2", "x::bpchar", "to_jsonb(x)"],
 )
-def test_a_query_may_make_loose_values_itself(value: str) -> None:
+def test_a_query_may_compute_inexact_values(value: str) -> None:
     assert not is_exact(f"SELECT DISTINCT {value} FROM t", ["25"], ())
     assert not is_exact(f"SELECT max(y)::text FROM (SELECT {value} AS y FROM t) AS q", ["25"], ())
     assert is_exact(f"SELECT {value} FROM t", ["25"], ())
@@ -84,7 +82,7 @@ def test_other_values_are_exact(value: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["1.5", "'2.5'::numeric", "n + 1.5", "CASE WHEN x THEN 1.5 ELSE '-3.0'::numeric END"])
-def test_numbers_of_as_many_digits_are_exact(value: str) -> None:
+def test_numbers_of_equal_scale_are_exact(value: str) -> None:
     sql = f"SELECT DISTINCT {value} FROM t"
     assert is_exact(sql, ["1700"], ())
     assert is_exact(sql, ["1700"], {"numeric of 1 digits"})
@@ -94,29 +92,29 @@ def test_numbers_of_as_many_digits_are_exact(value: str) -> None:
 @pytest.mark.parametrize(
     "value", ["CASE WHEN x THEN 1.5 ELSE 1.50 END", "x * 1.5", "'1e3'::numeric", "NULL::numeric", "7.5::numeric / 2"]
 )
-def test_numbers_of_other_numbers_of_digits_are_loose(value: str) -> None:
+def test_numbers_of_different_scale_are_inexact(value: str) -> None:
     assert not is_exact(f"SELECT DISTINCT {value} FROM t", ["1700"], ())
     assert is_exact(f"SELECT {value} FROM t", ["1700"], ())
 
 
-def test_no_value_leaves_a_condition() -> None:
+def test_conditions_show_no_values() -> None:
     assert is_exact("SELECT DISTINCT x FROM t WHERE x > 1.5 AND isfinite(x::float8)", ["23"], ())
     assert is_exact("SELECT DISTINCT x, y = 1.5, y::numeric IS NULL FROM t JOIN u ON sqrt(x) = sqrt(y)", ["23"], ())
     assert is_exact("SELECT max(x) FILTER (WHERE y::float8 > 2) FROM t", ["23"], ())
 
 
-def test_no_loose_value_leaves_a_cast_to_a_plain_type() -> None:
+def test_casts_to_plain_types_are_exact() -> None:
     assert is_exact("SELECT DISTINCT x::numeric::text, (y ^ 2)::int8 FROM t", ["25"], ())
     assert not is_exact("SELECT DISTINCT x::text::numeric FROM t", ["1700"], ())
     assert not is_exact("SELECT max(x::numeric)::text FROM t", ["25"], ())
 
 
-def test_values_come_to_conditions() -> None:
+def test_conditions_on_inexact_results_are_inexact() -> None:
     made = "SELECT 1 FROM (SELECT x::float8 AS y FROM t) AS q"
     assert not is_exact(f"{made} WHERE (SELECT max(y) FROM u)::text > 'a'", ["23"], ())
     assert not is_exact(f"{made} HAVING sum(y) > 1", ["23"], ())
     assert not is_exact("SELECT 1 FROM t WHERE (SELECT sum(y::float8) FROM u) > 1", ["23"], ())
 
 
-def test_what_groups_by_loose_values_is_left_alone_whatever_it_shows() -> None:
+def test_grouping_by_inexact_values_is_inexact() -> None:
     assert not is_exact("SELECT count(*) FROM (SELECT DISTINCT x::numeric AS y FROM t) AS q", ["20"], ())

@@ -1,11 +1,11 @@
-"""How a condition changes rows instead of selecting them; where nothing is to be said."""
+"""Tests of the oracle `dqe`: a query's condition in UPDATE and DELETE."""
 
 import pytest
 
 from oracles.dqe import CHANGED, Dqe, changes
 from oracles.model.observation import CaseObservation, Observation, Run
-from oracles.model.oracle import Agree, NotApplicable
-from tests.oracles.observed import case, finding, judged, ok, query, seen
+from oracles.model.oracle import Agree, Inconclusive, NotApplicable
+from tests.oracles.observed import case, error, finding, judged, ok, query, seen
 
 SQL = "SELECT max(a.x) FROM t AS a WHERE a.x > 3 GROUP BY a.y ORDER BY 1 LIMIT 1"
 CASE = case(query(SQL), samples=(CHANGED,))
@@ -40,15 +40,15 @@ def test_names_are_quoted_where_they_have_to_be() -> None:
         "SELECT x FROM t TABLESAMPLE system (50) WHERE x > 1",
     ],
 )
-def test_what_cannot_be_changed_alike_is_left_alone(sql: str) -> None:
+def test_other_queries_are_not_changed(sql: str) -> None:
     assert changes(sql) is None
 
 
 def answer(run: Run, *, undisturbed: bool, deleted: str, transaction: str = "I") -> CaseObservation:
-    asked = dict(run.instead).get(0, "")
-    if "pg_trigger" in asked:
+    sql = dict(run.instead).get(0, "")
+    if "pg_trigger" in sql:
         return seen(ok(*(["1"] if undisturbed else [])))
-    found: Observation = ok(deleted if "DELETE" in asked else "7", transaction=transaction)
+    found: Observation = ok(deleted if "DELETE" in sql else "7", transaction=transaction)
     return seen(found)
 
 
@@ -62,10 +62,19 @@ def test_equal_rows_agree() -> None:
     assert judged(Dqe(), CASE, lambda run: answer(run, undisturbed=True, deleted="7")) == (Agree(1),)
 
 
-def test_triggers_may_do_otherwise() -> None:
+def test_tables_with_triggers_are_not_judged() -> None:
     assert judged(Dqe(), CASE, lambda run: answer(run, undisturbed=False, deleted="6")) == (NotApplicable(),)
 
 
-def test_an_open_transaction_is_left_alone() -> None:
+def test_a_query_for_triggers_that_fails_is_inconclusive() -> None:
+    def respond(run: Run) -> CaseObservation:
+        return seen(error("57014") if "pg_trigger" in dict(run.instead).get(0, "") else ok("7"))
+
+    doubt, *_ = judged(Dqe(), CASE, respond, ("master",))
+    assert isinstance(doubt, Inconclusive)
+    assert (doubt.reason, doubt.step) == ("the query for triggers and rules fails", 0)
+
+
+def test_an_open_transaction_is_not_judged() -> None:
     respond = judged(Dqe(), CASE, lambda run: answer(run, undisturbed=True, deleted="6", transaction="T"))
     assert respond == (NotApplicable(),)

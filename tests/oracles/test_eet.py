@@ -1,4 +1,4 @@
-"""How expressions are written otherwise; where they must stay as they are."""
+"""Tests of the oracle `eet`: equivalent transformations of expressions."""
 
 import pytest
 from pglast import parse_sql
@@ -11,12 +11,12 @@ def test_all_conditions_change_and_nothing_else() -> None:
     changed = transformed(sql)
     assert parse_sql(changed)
     assert changed.startswith("SELECT x FROM a INNER JOIN b ON ")
-    assert changed.endswith(" ORDER BY x")  # a value that ORDER BY names stays
+    assert changed.endswith(" ORDER BY x")  # a value that ORDER BY refers to stays
     assert all(condition in changed for condition in ("a.k = b.k", "x > 1", "c.k = a.k"))
     assert len(changed) > len(sql) + 3 * len("NOT NOT")
 
 
-def test_conditions_that_joins_are_made_by_stay_conditions() -> None:
+def test_join_conditions_stay_conditions() -> None:
     for number in range(20):
         changed = transformed(f"SELECT {number} AS n FROM a LEFT JOIN b ON a.k = b.k")
         assert "ON CASE" not in changed
@@ -28,7 +28,7 @@ def test_a_full_join_keeps_its_condition() -> None:
     assert "ON a.k = b.k" in transformed(sql)
 
 
-def test_a_subquery_is_not_asked_twice() -> None:
+def test_a_subquery_is_not_duplicated() -> None:
     for number in range(30):
         changed = transformed(f"SELECT x FROM a WHERE a.k IN (SELECT k FROM b WHERE y > {number})")
         assert changed.count("FROM b") == 1
@@ -42,12 +42,12 @@ def test_a_subquery_is_not_asked_twice() -> None:
         "SELECT * FROM a",
         "SELECT x FROM a WHERE x > random()",
         "SELECT x FROM a LIMIT 1",
-        "SELECT unnest(x) FROM a",  # CASE takes no set
-        "SELECT x, count(*) FROM a GROUP BY x",  # what it is grouped by has to be written alike
+        "SELECT unnest(x) FROM a",  # CASE allows no set-returning function
+        "SELECT x, count(*) FROM a GROUP BY x",  # GROUP BY needs the same expression
         "SELECT DISTINCT x FROM a ORDER BY x",
         "SELECT x FROM a UNION SELECT y FROM b",
         "UPDATE a SET x = 1 WHERE x > 1",
     ],
 )
-def test_what_may_mean_something_else_is_left_alone(sql: str) -> None:
+def test_other_queries_are_not_rewritten(sql: str) -> None:
     assert transformed(sql) == ""

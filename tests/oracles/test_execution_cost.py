@@ -1,48 +1,41 @@
-"""CPU times and buffers of execution made by hand: what costs too much, and what only looks like it."""
+"""Tests of the oracle `execution_cost` on hand-made CPU times, buffers and memory."""
 
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from fuzz.execution.judging import judge_case
 from oracles.execution_cost import ExecutionCost
-from oracles.explain.nodes import EXECUTOR_CPU, EXPLAINED
-from oracles.model.case import Case
+from oracles.explain.nodes import EXECUTOR_CPU, EXECUTOR_MEMORY, EXPLAINED
 from oracles.model.observation import CaseObservation, Observation, Run
 from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Unstable, Verdict
-from tests.oracles.observed import LOST, ByHand, case, finding, ok, query, seated, seen
+from tests.oracles.observed import LOST, case, finding, judged_with_runs, ok, on_second_step, query, seen
 
 CASE = case(query("SELECT 1"), query("SELECT 2"), samples=(EXPLAINED,))
-ARMS = ("master", "patched")
 
 
-def executed(milliseconds: float, buffers: int = 10, node: str = "Seq Scan") -> Observation:
-    plan = {"Plan": {"Node Type": node, "Shared Hit Blocks": buffers}, EXECUTOR_CPU: milliseconds}
-    return replace(ok(), plan=plan)
+def executed(milliseconds: float, buffers: int = 10, node: str = "Seq Scan", kilobytes: float = 20.5) -> Observation:
+    plan = {"Node Type": node, "Shared Hit Blocks": buffers}
+    return replace(ok(), plan={"Plan": plan, EXECUTOR_CPU: milliseconds, EXECUTOR_MEMORY: kilobytes})
 
 
-def judged(respond: Callable[[Run], CaseObservation], of: Case = CASE) -> tuple[tuple[Verdict, ...], list[Run]]:
-    executor = ByHand(respond)
-    verdicts = tuple(verdict for _, verdict in judge_case(executor, seated((ExecutionCost(),), ARMS), of).verdicts)
-    return verdicts, executor.asked
+def judged(respond: Callable[[Run], CaseObservation]) -> tuple[tuple[Verdict, ...], list[Run]]:
+    return judged_with_runs(ExecutionCost(), CASE, respond)
 
 
 def by_arm(master: Observation, patched: Observation) -> Callable[[Run], CaseObservation]:
-    """Execute the first step alike on both arms, the second as given."""
-    seconds = {"master": master, "patched": patched}
-    return lambda run: seen(executed(1.0), seconds[run.arm])
+    return on_second_step(executed(1.0), master, patched)
 
 
-def rounds(asked: list[Run]) -> list[Run]:
-    return [run for run in asked if run.executions > 1]
+def rounds(runs: list[Run]) -> list[Run]:
+    return [run for run in runs if run.executions > 1]
 
 
 def test_slower_execution_is_found_after_twenty_rounds_of_one_arm_at_a_time() -> None:
-    verdicts, asked = judged(by_arm(executed(10.0), executed(20.0)))
+    verdicts, runs = judged(by_arm(executed(10.0), executed(20.0)))
     assert "2.00 times as much" in finding(verdicts).summary
-    assert [run.arm for run in rounds(asked)] == ["master", "patched"] * 20
-    assert {run.instead for run in rounds(asked)} == {((0, "SELECT"),)}
+    assert [run.arm for run in rounds(runs)] == ["master", "patched"] * 20
+    assert {run.instead for run in rounds(runs)} == {((0, "SELECT"),)}
 
 
 def test_more_buffers_are_found_where_time_is_the_same() -> None:
@@ -50,19 +43,25 @@ def test_more_buffers_are_found_where_time_is_the_same() -> None:
     assert finding(verdicts).origin.startswith("buffers read")
 
 
+def test_more_memory_is_found_where_time_is_the_same() -> None:
+    verdicts, _ = judged(by_arm(executed(1.0, kilobytes=200), executed(1.0, kilobytes=900)))
+    assert finding(verdicts).origin.startswith("memory of execution")
+
+
 @pytest.mark.parametrize(
     ("master", "patched"),
     [
         (executed(20.0), executed(10.0)),  # faster
         (executed(10.0), executed(14.0)),  # within the margin
-        (executed(0.1), executed(0.9)),  # much more of next to nothing
+        (executed(0.1), executed(0.9)),  # a large factor of a negligible time
         (executed(1.0, 10), executed(1.0, 90)),
+        (executed(1.0, kilobytes=100), executed(1.0, kilobytes=200)),
     ],
 )
-def test_what_costs_little_more_is_not_executed_again(master: Observation, patched: Observation) -> None:
-    verdicts, asked = judged(by_arm(master, patched))
+def test_small_increases_are_not_executed_again(master: Observation, patched: Observation) -> None:
+    verdicts, runs = judged(by_arm(master, patched))
     assert verdicts == (Agree(2),)
-    assert not rounds(asked)
+    assert not rounds(runs)
 
 
 def test_other_plans_are_not_compared() -> None:
@@ -75,22 +74,22 @@ def test_a_round_within_the_margin_refutes_it() -> None:
         slow = run.arm == "patched" and run.repetition != 3
         return seen(executed(1.0), executed(30.0 if slow else 10.0))
 
-    verdicts, asked = judged(respond)
+    verdicts, runs = judged(respond)
     assert verdicts == (Unstable("CPU time of execution: not in all rounds"), Agree(2))
-    assert len(rounds(asked)) == 2 * 3
+    assert len(rounds(runs)) == 2 * 3
 
 
-def test_a_lost_connection_proves_nothing() -> None:
+def test_a_lost_connection_is_inconclusive() -> None:
     lost = CaseObservation("", (executed(1.0), LOST))
     verdicts, _ = judged(lambda run: lost if run.arm == "patched" else seen(executed(1.0), executed(1.0)))
     assert verdicts == (Inconclusive("connection lost"), NotApplicable())
 
 
-def test_buffers_of_parallel_plans_are_not_compared() -> None:
+def test_buffers_and_memory_of_parallel_plans_are_not_compared() -> None:
     def parallel(buffers: int) -> Observation:
         scan = {"Node Type": "Seq Scan"}
         gather = {"Node Type": "Gather", "Workers Planned": 1, "Shared Hit Blocks": buffers, "Plans": [scan]}
-        return replace(ok(), plan={"Plan": gather, EXECUTOR_CPU: 1.0})
+        return replace(ok(), plan={"Plan": gather, EXECUTOR_CPU: 1.0, EXECUTOR_MEMORY: buffers})
 
     verdicts, _ = judged(by_arm(parallel(100), parallel(900)))
     assert verdicts == (Agree(2),)

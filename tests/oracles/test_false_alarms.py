@@ -39,7 +39,7 @@ def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
 
 
 def analyzed(method: str) -> Case:
-    """Return a case that draws sample after sample of a table of some 500 blocks."""
+    """Return a case that analyzes a table of about 500 blocks several times."""
     near = "(a int, b int, c int, d int, e text) WITH (fillfactor = 10)"
     scene = (
         *loopback.PROLOGUE,
@@ -54,25 +54,25 @@ def analyzed(method: str) -> Case:
     return Case("alarms", tuple(map(Step, scene)), pair * AT_ONCE)
 
 
-def test_sound_samples_are_hardly_ever_doubted(
+def test_correct_samples_are_rarely_rejected(
     executor: Executor, record_property: Callable[[str, object], None]
 ) -> None:
     tests: Counter[str] = Counter()
     below: Counter[str] = Counter()
-    suspicions = runs = 0
+    failures = runs = 0
     while runs < RUNS:
         case = analyzed(METHODS[runs // AT_ONCE % len(METHODS)])
         (run,) = Statistics().own_runs(case, ("alarms",))
         found = analyses(case, executor.observe(case, [run])[run]) or {}
-        assert found  # a slow machine may have cost some a timeout
+        assert found  # timeouts of a slow machine may cost some analyses
         for each in found.values():
             runs += 1
             for (name, _), deviation in all_deviations(each).items():
                 tests[name] += 1
                 below[name] += deviation.probability < 0.01
-                suspicions += deviation.probability < LEVEL
-    told = f"{runs} samples: {suspicions} suspicions in {tests.total()} tests; below 1 %: {dict(below)}"
-    record_property("told", told)
+                failures += deviation.probability < LEVEL
+    report = f"{runs} samples: {failures} failures in {tests.total()} tests; below 1 %: {dict(below)}"
+    record_property("report", report)
     for name, number in tests.items():
         assert below[name] <= number * 0.01 + 3 * (number * 0.01) ** 0.5, name
-    assert suspicions <= tests.total() * LEVEL + 3 * max(1.0, (tests.total() * LEVEL) ** 0.5)
+    assert failures <= tests.total() * LEVEL + 3 * max(1.0, (tests.total() * LEVEL) ** 0.5)

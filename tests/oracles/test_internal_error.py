@@ -1,4 +1,4 @@
-"""Internal errors, on messages as servers send them."""
+"""Tests of the oracle `internal_error` on messages in the form of servers'."""
 
 from dataclasses import replace
 
@@ -6,6 +6,7 @@ import pytest
 
 from oracles.internal_error import LEGAL, InternalError, Legal
 from oracles.model.finding import Finding
+from oracles.model.mode import Mode
 from oracles.model.observation import CaseObservation, Message, Observation, Outcome
 from oracles.model.oracle import Agree, Inconclusive, Verdict
 from tests.oracles.observed import case, error, finding, judged, ok, query, seen
@@ -47,24 +48,36 @@ def test_an_internal_error_of_the_reference_is_its_own() -> None:
         ("cache lookup failed for type 16390", "cache lookup failed for relation 16390", False),
     ],
 )
-def test_names_and_numbers_do_not_tell_errors_apart(text: str, other: str, same: bool) -> None:  # noqa: FBT001
+def test_names_and_numbers_do_not_distinguish_errors(text: str, other: str, same: bool) -> None:  # noqa: FBT001
     one, another = (finding(duel(SOUND, seen(raised(each), ok("1")))) for each in (text, other))
     assert (one.fingerprint == another.fingerprint) is same
 
 
-def test_where_it_is_raised_tells_errors_apart() -> None:
+def test_the_routine_distinguishes_errors() -> None:
     verdicts = duel(SOUND, seen(raised("no such thing", "one"), raised("no such thing", "other")))
     assert len({verdict.fingerprint for verdict in verdicts if isinstance(verdict, Finding)}) == 2
 
 
 @pytest.mark.parametrize("legal", LEGAL, ids=lambda legal: legal.routine)
-def test_a_legal_one_is_counted_with_its_reason(legal: Legal) -> None:
+def test_a_legal_error_is_counted_with_its_reason(legal: Legal) -> None:
     verdicts = duel(SOUND, seen(ok("1"), raised(f"{legal.message}: 1", legal.routine)))
     assert verdicts == (Agree(2), Inconclusive(f"legal internal error in {legal.routine}: {legal.reason}"))
     finding(duel(SOUND, seen(ok("1"), raised("something else", legal.routine))))
 
 
-def test_other_errors_and_notices_are_none() -> None:
+def test_an_error_that_a_replayed_test_raises_without_modes_is_no_finding() -> None:
+    other = raised("cache lookup failed for type 16390")
+    replayed = replace(CASE, part="src/test/regress/tid", modes=(Mode("merge_only"),))
+
+    def verdicts(without_modes: CaseObservation) -> tuple[Verdict, ...]:
+        seen_in = {(): without_modes, replayed.modes: seen(PATHKEY, other)}
+        return judged(InternalError(), replayed, lambda run: seen_in[run.modes])
+
+    assert verdicts(seen(PATHKEY, other)) == (Agree(2),)
+    assert finding(verdicts(seen(PATHKEY, ok("1")))).origin.endswith("failed for type N in make_sort")
+
+
+def test_other_errors_and_notices_are_no_findings() -> None:
     notice = ok("1", messages=(Message("WARNING", "XX000", "it looks odd"),))
     assert duel(SOUND, seen(notice, error("42P01"))) == (Agree(2),)
 

@@ -1,4 +1,4 @@
-"""Which queries are rewritten, and how; what must be left alone."""
+"""Tests of `rewritten`: variants of queries with joins."""
 
 import pytest
 
@@ -10,7 +10,7 @@ LEFT = "SELECT a.x, b.y FROM a LEFT JOIN b ON a.k = b.k"
 DIGEST = "SELECT count(*), sum(hashtextextended(CAST(q AS text), 0))"
 
 
-def test_a_left_join_is_an_inner_join_and_what_has_no_match() -> None:
+def test_a_left_join_becomes_an_inner_join_and_unmatched_rows() -> None:
     assert rewritten(f"{LEFT} WHERE b.y IS NULL OR a.x > 0 ORDER BY 1").parts == (
         "SELECT a.x, b.y FROM a INNER JOIN b ON a.k = b.k WHERE b.y IS NULL OR a.x > 0 UNION ALL "
         "SELECT a.x, b.y FROM a LEFT JOIN b ON FALSE "
@@ -18,7 +18,7 @@ def test_a_left_join_is_an_inner_join_and_what_has_no_match() -> None:
     )
 
 
-def test_a_full_join_is_a_left_join_and_what_has_no_match_on_the_left() -> None:
+def test_a_full_join_becomes_a_left_join_and_unmatched_rows() -> None:
     assert rewritten("SELECT * FROM a FULL JOIN b ON a.k = b.k").parts == (
         "SELECT * FROM a LEFT JOIN b ON a.k = b.k UNION ALL "
         "SELECT * FROM a RIGHT JOIN b ON FALSE WHERE NOT EXISTS (SELECT 1 FROM a WHERE a.k = b.k)"
@@ -41,13 +41,13 @@ def test_sides_and_halves_come_from_exists() -> None:
     assert made.halves.count("x > 0") == 2
 
 
-def test_what_is_aggregated_as_a_whole_is_rewritten_within() -> None:
+def test_an_aggregated_subquery_is_rewritten() -> None:
     made = rewritten(f"WITH a AS (TABLE c) SELECT count(*), sum(hashtextextended(q::text, 0)) FROM ({LEFT}) AS q")
     assert made.parts.startswith("WITH a AS (SELECT * FROM c) SELECT count(*), sum(")
     assert made.parts.endswith(") AS q")
 
 
-def test_what_is_aggregated_is_put_into_a_subquery_first() -> None:
+def test_aggregates_read_a_subquery() -> None:
     made = rewritten("SELECT count(*), sum(b.y + 1), max(a.x) AS m FROM a LEFT JOIN b ON a.k = b.k WHERE a.x > 0")
     assert made.parts == (
         "SELECT count(*), sum(c2), max(c3) AS m FROM ("
@@ -58,26 +58,26 @@ def test_what_is_aggregated_is_put_into_a_subquery_first() -> None:
     assert made.whole == f"{DIGEST} FROM (SELECT * FROM a) AS q"
 
 
-def test_rows_alone_are_counted() -> None:
+def test_rows_without_columns_are_counted() -> None:
     made = rewritten("SELECT count(*) FROM a WHERE EXISTS (SELECT FROM b WHERE b.k = a.k)")
     assert made.whole == "SELECT count(*) FROM (SELECT FROM a) AS q"
     assert made.halves.startswith("SELECT count(*) FROM (SELECT FROM a WHERE EXISTS")
 
 
-def test_with_of_the_top_stays_for_a_side() -> None:
+def test_a_side_keeps_with() -> None:
     made = rewritten("WITH c AS (TABLE d) SELECT count(*) FROM c LEFT JOIN b ON c.k = b.k")
     assert made.whole == f"WITH c AS (SELECT * FROM d) {DIGEST} FROM (SELECT * FROM c) AS q"
 
 
-def test_an_offset_of_nothing_is_none() -> None:
+def test_offset_0_is_rewritten() -> None:
     assert rewritten(LEFT.replace("JOIN b", "JOIN (SELECT * FROM b OFFSET 0) AS b")).parts
 
 
-def test_with_is_for_both_halves() -> None:
+def test_both_halves_have_with() -> None:
     assert rewritten(f"WITH a AS (TABLE c) {LEFT}").parts.startswith("WITH a AS (SELECT * FROM c) SELECT a.x, b.y")
 
 
-def test_parameters_stay_where_all_are_kept() -> None:
+def test_variants_keep_all_parameters() -> None:
     made = rewritten(f"{LEFT} WHERE a.x = $1::int")
     assert made.parts
     assert not made.whole
@@ -91,7 +91,7 @@ def test_parameters_stay_where_all_are_kept() -> None:
         "-- 1",
         "not SQL",
         "SELECT a.x FROM a JOIN b ON a.k = b.k",
-        "SELECT a.x FROM a LEFT JOIN b USING (k)",  # k is that of a in one part, and of b in another
+        "SELECT a.x FROM a LEFT JOIN b USING (k)",  # k is a column of a in one part, and of b in another
         "SELECT a.x FROM a NATURAL LEFT JOIN b",
         "SELECT a.x FROM a LEFT JOIN b ON true",
         "SELECT j.x FROM (a LEFT JOIN b ON a.k = b.k) AS j",
@@ -123,10 +123,10 @@ def test_parameters_stay_where_all_are_kept() -> None:
         LEFT.replace("JOIN b", "JOIN b TABLESAMPLE system (50)"),
         f"WITH c AS (DELETE FROM d RETURNING *) {LEFT}",
         f"SELECT array_agg(q) FROM ({LEFT}) AS q",
-        'SELECT a.x FROM a LEFT JOIN b ON a.k::"bit" = b.k',  # a type that is not printed as it is written
+        'SELECT a.x FROM a LEFT JOIN b ON a.k::"bit" = b.k',  # the printed type differs from the written one
         "SELECT x FROM a WHERE k IN (SELECT k FROM b)",  # may be null
         "SELECT x FROM a WHERE x > 0 OR EXISTS (SELECT 1 FROM b WHERE b.k = a.k)",
     ],
 )
-def test_what_may_mean_something_else_is_left_alone(sql: str) -> None:
+def test_other_queries_are_not_rewritten(sql: str) -> None:
     assert rewritten(sql) == Rewriting()

@@ -1,4 +1,4 @@
-"""Leaks, on observations made by hand: what must be found, and what must not be taken for a leak."""
+"""Tests of the oracle `leak` on hand-made observations: leaks, and legal remains."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -20,8 +20,8 @@ ONCE = next(made for made in (case(query(f"SELECT {n}")) for n in count()) if ma
 REPEATED = next(made for made in (case(query(f"SELECT {n}")) for n in count()) if made in SAMPLE)
 
 
-def duel(master: CaseObservation, patched: CaseObservation, played: Case = ONCE) -> tuple[Verdict, ...]:
-    return judged(Leak(), played, lambda run: master if run.arm == "master" else patched)
+def duel(master: CaseObservation, patched: CaseObservation, tested: Case = ONCE) -> tuple[Verdict, ...]:
+    return judged(Leak(), tested, lambda run: master if run.arm == "master" else patched)
 
 
 CLEAN = seen(ok("1"))
@@ -42,9 +42,9 @@ def test_a_leak_warning_that_only_the_log_has_is_a_finding() -> None:
     assert finding(duel(CLEAN, replace(CLEAN, log=logged))).actual == NOT_CLOSED
 
 
-def test_one_leak_told_through_both_channels_is_one_finding() -> None:
-    told = seen(ok("1", messages=[warning(NOT_CLOSED), warning(NOT_CLOSED)]))
-    assert finding(duel(CLEAN, replace(told, log=(f"WARNING:  {NOT_CLOSED}",))))
+def test_one_leak_reported_through_both_channels_is_one_finding() -> None:
+    leaking = seen(ok("1", messages=[warning(NOT_CLOSED), warning(NOT_CLOSED)]))
+    assert finding(duel(CLEAN, replace(leaking, log=(f"WARNING:  {NOT_CLOSED}",))))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_the_origin_of_a_leak_names_no_object(text: str) -> None:
     [
         warning("resource was not closed: says a function", sqlstate="01004"),
         warning("the canary is unwell"),
-        replace(warning(NOT_CLOSED), severity="NOTICE"),  # RAISE NOTICE of the same words
+        replace(warning(NOT_CLOSED), severity="NOTICE"),  # RAISE NOTICE with the same text
     ],
 )
 def test_other_messages_are_no_leaks(message: object) -> None:
@@ -100,12 +100,12 @@ def test_a_leak_of_the_first_arm_alone_is_its_own() -> None:
         (Residue(remote=("idle in transaction session",)), "left: remote"),
     ],
 )
-def test_what_stays_behind_is_a_finding(left: Residue, origin: str) -> None:
+def test_remains_are_a_finding(left: Residue, origin: str) -> None:
     assert finding(duel(CLEAN, replace(CLEAN, residue=left))).origin == origin
 
 
 def behind(*statements: str) -> CaseObservation:
-    """Return a case behind whose foreign server a session logged this."""
+    """Return a case with these log lines of the session behind its foreign server."""
     return replace(CLEAN, remote=tuple(Remote(1, 1, f"LOG:  {statement}") for statement in statements))
 
 
@@ -122,7 +122,7 @@ EXECUTE = "execute pgsql_fdw_prep_3: INSERT INTO duel.t(a) VALUES ($1)"
         ((BEGIN, EXECUTE, EXECUTE, COMMIT), "left: remote prepared statement"),
     ],
 )
-def test_what_stays_open_behind_a_foreign_server_is_a_finding(statements: Sequence[str], origin: str) -> None:
+def test_open_objects_behind_a_foreign_server_are_a_finding(statements: Sequence[str], origin: str) -> None:
     assert finding(duel(CLEAN, behind(*statements))).origin == origin
 
 
@@ -134,16 +134,16 @@ def test_what_stays_open_behind_a_foreign_server_is_a_finding(statements: Sequen
         (BEGIN, DECLARE, "statement: ROLLBACK TO SAVEPOINT s2; RELEASE SAVEPOINT s2", COMMIT),
         (BEGIN, EXECUTE, "statement: DEALLOCATE pgsql_fdw_prep_3", COMMIT),
         (BEGIN, EXECUTE, "statement: ABORT TRANSACTION", "statement: DEALLOCATE ALL", BEGIN, COMMIT),
-        (BEGIN, DECLARE),  # the session that it serves has not ended its transaction
+        (BEGIN, DECLARE),  # the local transaction is still open
     ],
 )
-def test_what_is_closed_in_time_is_no_leak(statements: Sequence[str]) -> None:
+def test_closed_objects_behind_a_foreign_server_are_no_leak(statements: Sequence[str]) -> None:
     assert duel(CLEAN, behind(*statements)) == (Agree(1),)
 
 
 def test_a_leak_warning_of_a_session_behind_a_foreign_server_is_a_finding() -> None:
-    told = replace(CLEAN, remote=(Remote(1, 0, f"WARNING:  {NOT_CLOSED}"),))
-    assert finding(duel(CLEAN, told)).actual == NOT_CLOSED
+    leaking = replace(CLEAN, remote=(Remote(1, 0, f"WARNING:  {NOT_CLOSED}"),))
+    assert finding(duel(CLEAN, leaking)).actual == NOT_CLOSED
 
 
 def test_an_advisory_lock_that_all_arms_keep_is_the_cases_own() -> None:
@@ -157,22 +157,22 @@ def test_another_lock_that_all_arms_keep_is_a_finding() -> None:
 
 
 @pytest.mark.parametrize("patched", [seen(timeout()), seen(error("40P01")), replace(seen(LOST), residue=None)])
-def test_an_advisory_lock_that_the_other_arm_never_got_to_take_is_no_leak(patched: CaseObservation) -> None:
+def test_an_advisory_lock_that_the_other_arm_could_not_take_is_no_leak(patched: CaseObservation) -> None:
     kept = replace(CLEAN, residue=Residue(locks=("advisory ExclusiveLock 0/1/1",)))
     assert not any(isinstance(verdict, Finding) for verdict in duel(kept, patched))
 
 
-def test_a_lost_connection_cannot_be_looked_at() -> None:
+def test_a_lost_connection_is_inconclusive() -> None:
     assert duel(CLEAN, replace(seen(LOST), residue=None)) == (Inconclusive("connection lost"),)
 
 
 def test_a_leak_warning_before_the_connection_was_lost_counts() -> None:
-    told = replace(seen(ok("1", messages=[warning(NOT_CLOSED)])), residue=None)
-    assert finding(duel(CLEAN, told))
+    leaking = replace(seen(ok("1", messages=[warning(NOT_CLOSED)])), residue=None)
+    assert finding(duel(CLEAN, leaking))
 
 
 def growing(master: Callable[[int], int], patched: Callable[[int], int]) -> tuple[Verdict, ...]:
-    """Judge a case after whose n-th repetition (from 0) a session holds so many bytes."""
+    """Judge a repeated case; each function returns a session's bytes after repetition n, from 0."""
 
     def respond(run: Run) -> CaseObservation:
         held = master if run.arm == "master" else patched
@@ -203,13 +203,13 @@ def test_faster_growth_than_the_other_arms_is_a_finding() -> None:
     ("master", "patched"),
     [
         ([8] * 18, [8] * 18),
-        ([n * 100 for n in range(18)], [n * 120 for n in range(18)]),  # both grow: caches
-        ([8] * 18, [8, 16, 24] + [32] * 15),  # warming up
-        ([8] * 18, [8, 8, 16, 16, 32, 32] * 3),  # by doubling, now and then
+        ([n * 100 for n in range(18)], [n * 120 for n in range(18)]),  # caches grow on both
+        ([8] * 18, [8, 16, 24] + [32] * 15),  # caches fill
+        ([8] * 18, [8, 8, 16, 16, 32, 32] * 3),  # occasional doubling
         ([8] * 18, [8, 16, 8, 16, 8, 16] * 3),
     ],
 )
-def test_what_sessions_do_anyway_is_no_growth(master: Sequence[int], patched: Sequence[int]) -> None:
+def test_normal_growth_of_sessions_is_no_finding(master: Sequence[int], patched: Sequence[int]) -> None:
     assert growing(lambda n: master[n], lambda n: patched[n]) == (Agree(1),)
 
 
@@ -234,6 +234,6 @@ def test_repetitions_that_were_cut_short_show_no_growth() -> None:
     assert judged(Leak(), REPEATED, respond) == (Inconclusive("connection lost"),)
 
 
-def test_the_share_of_repeated_cases_is_as_announced() -> None:
+def test_the_share_of_repeated_cases_is_as_declared() -> None:
     repeated = sum(case(query(f"SELECT {n} AS x")) in SAMPLE for n in range(3200))
     assert 0.7 < repeated * SAMPLE.share / 3200 < 1.3

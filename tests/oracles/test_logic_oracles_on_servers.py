@@ -1,4 +1,4 @@
-"""The logic oracles on a sound server, alone: each has something to judge, and finds nothing wrong."""
+"""Tests of the oracles that judge a single arm, on a sound server: each judges statements and has no finding."""
 
 from dataclasses import replace
 
@@ -64,7 +64,7 @@ CASE = Case(
     samples=(ESTIMATED.name, *(sample.name for oracle in LOGIC for sample in oracle.samples)),
 )
 CANARIES = [
-    pytest.param(oracle, canary, id=f"{oracle.name}-{canary.sabotage}-{number}")
+    pytest.param(oracle, canary, id=f"{oracle.name}-{canary.fault}-{number}")
     for oracle in ORACLES
     for number, canary in enumerate(oracle.canaries)
     if not canary.needs_another_arm
@@ -72,7 +72,7 @@ CANARIES = [
 
 
 @pytest.mark.parametrize("mode", ["plain", "prepared_generic", "closed_early"])
-def test_a_sound_server_does_not_contradict_itself(mode: str, executor: Executor, arms: tuple[Arm, ...]) -> None:
+def test_a_sound_server_has_no_findings(mode: str, executor: Executor, arms: tuple[Arm, ...]) -> None:
     judged = judge_case(executor, assignments(ORACLES, arms), replace(CASE, modes=(MODES[mode],)))
     assert {verdict for _, verdict in judged.verdicts if not isinstance(verdict, Agree | NotApplicable)} == set()
     statements = {name: verdict.statements for name, verdict in judged.verdicts if isinstance(verdict, Agree)}
@@ -80,7 +80,7 @@ def test_a_sound_server_does_not_contradict_itself(mode: str, executor: Executor
 
 
 @pytest.mark.parametrize(("oracle", "canary"), CANARIES)
-def test_a_planted_bug_is_found_where_there_is_no_other_arm(
+def test_a_planted_bug_is_found_on_a_single_arm(
     oracle: Oracle, canary: Canary, executor: Executor, arms: tuple[Arm, ...]
 ) -> None:
     assert is_caught(plant(oracle, canary, executor, arms), arms)

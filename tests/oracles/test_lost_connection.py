@@ -1,4 +1,4 @@
-"""Sessions that end on one arm only."""
+"""Tests of the oracle `lost_connection`: sessions that end on one arm only."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import pytest
 from oracles.lost_connection import LostConnection
 from oracles.model.observation import CaseObservation, Message, Observation, Outcome, Run
 from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Verdict
-from tests.oracles.observed import LOST, SKIPPED, case, finding, judged, ok, query, seen, timeout, way
+from tests.oracles.observed import LOST, SKIPPED, case, finding, judged, ok, query, seen, timeout, variant
 
 CASE = case(query(), query(), query())
 SOUND = seen(ok("1"), ok("2"), ok("3"))
@@ -20,30 +20,30 @@ def duel(suspect: CaseObservation, again: CaseObservation | None = None) -> tupl
     def respond(run: Run) -> CaseObservation:
         if run.arm == "master":
             return SOUND
-        return again if again is not None and way(run) == "again 2" else suspect
+        return again if again is not None and variant(run) == "again 2" else suspect
 
     return judged(LostConnection(), CASE, respond)
 
 
-@pytest.mark.parametrize(("lost", "words"), [(GONE, "out of memory"), (KILLED, "Killed")])
-def test_a_session_that_ends_each_time_is_a_finding_with_the_server_s_words(lost: CaseObservation, words: str) -> None:
+@pytest.mark.parametrize(("lost", "message"), [(GONE, "out of memory"), (KILLED, "Killed")])
+def test_a_session_that_ends_each_time_is_a_finding_with_the_message(lost: CaseObservation, message: str) -> None:
     found = finding(duel(lost))
     assert (found.arms, found.step) == (("master", "patched"), 1)
-    assert words in found.actual
+    assert message in found.actual
 
 
-def test_a_session_killed_once_is_none() -> None:
+def test_a_session_that_ends_once_is_inconclusive() -> None:
     assert duel(GONE, SOUND) == (Agree(1), Inconclusive("connection lost, but not each time"))
 
 
-def test_a_reference_that_loses_it_too_decides_nothing() -> None:
+def test_a_reference_that_loses_its_connection_too_is_inconclusive() -> None:
     def respond(run: Run) -> CaseObservation:
-        return SOUND if run.arm == "master" and not way(run) else GONE
+        return SOUND if run.arm == "master" and not variant(run) else GONE
 
     assert judged(LostConnection(), CASE, respond) == (Agree(1), Inconclusive("master loses the connection too"))
 
 
-def test_a_crash_is_the_business_of_another_oracle() -> None:
+def test_crashes_are_left_to_another_oracle() -> None:
     crashed = replace(GONE, crash="server process was terminated by signal 11: Segmentation fault")
     assert duel(crashed) == (Agree(1),)
 

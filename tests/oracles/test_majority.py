@@ -1,4 +1,4 @@
-"""Which arm most others outvote, told by an oracle's verdicts on a case."""
+"""Tests of `with_votes`: the arm that the majority outvotes."""
 
 from oracles.framework.majority import with_votes
 from oracles.model.finding import Finding, Vote
@@ -15,17 +15,17 @@ def votes(*verdicts: Verdict, arms: tuple[str, ...] = ARMS) -> list[Vote | None]
     return [each.vote for each in with_votes(verdicts, arms) if isinstance(each, Finding)]
 
 
-def test_an_arm_alone_with_its_answer_is_the_suspect() -> None:
+def test_an_arm_that_alone_differs_is_the_suspect() -> None:
     assert votes(finding("patched"), Agree(7)) == [Vote("patched", ("master", "upstream"))]
 
 
-def test_the_one_held_against_is_the_suspect_where_all_others_answer_alike() -> None:
+def test_the_reference_is_the_suspect_if_all_others_agree() -> None:
     expected = Vote("master", ("patched", "upstream"))
     assert votes(finding("patched"), finding("upstream")) == [expected, expected]
     assert str(expected) == "master, as patched and upstream agree"
 
 
-def test_there_is_no_majority_where_each_answers_otherwise() -> None:
+def test_there_is_no_majority_if_all_arms_differ() -> None:
     assert votes(finding("patched"), finding("upstream", actual="3 rows")) == [None, None]
 
 
@@ -33,15 +33,15 @@ def test_there_is_no_majority_of_two() -> None:
     assert votes(finding("patched"), arms=("master", "patched")) == [None]
 
 
-def test_a_fault_at_another_step_is_another_matter() -> None:
-    told = votes(finding("patched"), finding("upstream", step=5))
-    assert told == [Vote("patched", ("master", "upstream")), Vote("upstream", ("master", "patched"))]
+def test_each_step_has_its_own_vote() -> None:
+    voted = votes(finding("patched"), finding("upstream", step=5))
+    assert voted == [Vote("patched", ("master", "upstream")), Vote("upstream", ("master", "patched"))]
 
 
-def test_an_arm_of_which_nothing_is_certain_does_not_vote() -> None:
+def test_an_arm_with_an_unstable_verdict_does_not_vote() -> None:
     assert votes(finding("patched"), Unstable("plans")) == [None]
 
 
-def test_a_fault_of_all_arms_is_nobodys() -> None:
+def test_a_fault_of_all_arms_has_no_suspect() -> None:
     shared = Finding("crash", ("master", "master"), "assert", 3, "crashed (as all arms do)", "", "")
     assert votes(shared) == [None]

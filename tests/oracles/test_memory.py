@@ -1,4 +1,4 @@
-"""Memory and temporary files, on plans made by hand: what is too much, and what only looks like it."""
+"""Tests of the oracle `memory` on hand-made plans: excessive and legal memory and temporary files."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,7 +13,7 @@ from oracles.model.case import Step
 from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
 from tests.oracles.explained import Node, explained_case, hash_join, node
-from tests.oracles.observed import LOST, case, finding, judged, query, seen, way
+from tests.oracles.observed import LOST, case, finding, judged, query, seen, variant
 
 CASE = case(query(), samples=(EXPLAINED,))
 SMALL = {"work_mem": "64kB", "hash_mem_multiplier": "1"}
@@ -30,28 +30,30 @@ def gathered(below: Node, workers: int = 2) -> Node:
 
 
 def duel(master: Node, patched: Node, *otherwise: tuple[str, str, Node]) -> tuple[Verdict, ...]:
-    """Judge the plans; `otherwise` tells arm and way of runs in which the plan is another."""
+    """Judge the plans; `otherwise` lists arm and variant of runs with another plan."""
     others = {(arm, name): plan for arm, name, plan in otherwise}
     plain = {"master": master, "patched": patched}
-    return judged(Memory(), CASE, lambda run: explained_case(others.get((run.arm, way(run)), plain[run.arm]), SMALL))
+    return judged(
+        Memory(), CASE, lambda run: explained_case(others.get((run.arm, variant(run)), plain[run.arm]), SMALL)
+    )
 
 
-def test_more_than_is_allowed_is_a_finding() -> None:
+def test_memory_beyond_the_allowance_is_a_finding() -> None:
     found = finding(duel(join(), join(peak=65)))
     assert found.origin == "Peak Memory Usage of Hash under plan Hash Join, Seq Scan"
     assert found.summary.startswith("step 0: Peak Memory Usage of Hash: 65 kB, at most 64 kB")
 
 
-def test_more_than_the_reference_took_beyond_the_allowance_is_a_finding() -> None:
+def test_more_memory_than_the_reference_beyond_the_allowance_is_a_finding() -> None:
     assert finding(duel(join(peak=80), join(peak=81))).expected.startswith("at most 80 kB")
 
 
-def test_more_blocks_than_files_can_explain_are_a_finding() -> None:
-    found = finding(duel(join(), join(written=109)))  # 2 files for each of 4 batches
+def test_more_blocks_than_partial_ones_of_files_are_a_finding() -> None:
+    found = finding(duel(join(), join(written=109)))  # two files per batch
     assert (found.origin.partition(" under")[0], found.actual.partition("\n")[0]) == (WRITTEN, "109")
 
 
-def test_what_writes_although_the_other_does_not_is_a_finding() -> None:
+def test_writes_of_one_arm_only_are_a_finding() -> None:
     single = join(written=0, batches=1)
     assert finding(duel(single, join(written=9)))
     assert finding(duel(single, single | {WRITTEN: 1}))
@@ -61,7 +63,7 @@ def test_what_writes_although_the_other_does_not_is_a_finding() -> None:
     ("master", "patched"),
     [
         (join(), join(peak=64)),
-        (join(peak=20), join(peak=60)),  # more, yet allowed
+        (join(peak=20), join(peak=60)),  # more, within the allowance
         (join(peak=900), join(peak=900)),  # one key's tuples cannot be split
         (join(), join(written=108)),  # the last block of each file
         (join(batches=1, written=0), join(batches=2, written=4)),
@@ -72,7 +74,7 @@ def test_what_writes_although_the_other_does_not_is_a_finding() -> None:
         (node("Aggregate", 1, Peak_Memory_Usage=70), node("Aggregate", 1, Peak_Memory_Usage=70)),
     ],
 )
-def test_what_is_allowed_is_no_finding(master: Node, patched: Node) -> None:
+def test_legal_figures_are_no_finding(master: Node, patched: Node) -> None:
     assert duel(master, patched) == (Agree(1),)
 
 
@@ -80,83 +82,83 @@ def test_a_private_table_of_a_worker_has_one_share_only() -> None:
     assert finding(duel(gathered(join()), gathered(join(peak=65))))
 
 
-def test_what_did_other_work_is_not_compared() -> None:
+def test_different_work_is_not_compared() -> None:
     fewer = join(peak=65)
     fewer["Plans"][0]["Actual Rows"] = 9
     assert duel(join(), fewer) == (Inconclusive("other plans or other work"),)
     assert duel(join(), node("Result", 10)) == (Inconclusive("other plans or other work"),)
 
 
-def test_how_many_workers_wrote_is_a_matter_of_timing() -> None:
+def test_the_number_of_writing_workers_depends_on_timing() -> None:
     assert duel(gathered(join(loops=2)), gathered(join(written=900, loops=3))) == (Agree(1),)
     assert finding(duel(gathered(join(loops=2)), gathered(join(peak=65, loops=3))))
 
 
-def test_what_one_run_alone_shows_is_no_finding() -> None:
+def test_an_excess_in_one_run_is_no_finding() -> None:
     large = join(peak=65)
     assert duel(join(), large, ("patched", "again 2", join())) == (
         Unstable("Peak Memory Usage of Hash: not in all runs"),
     )
 
 
-def test_what_the_reference_takes_now_and_then_is_no_finding() -> None:
+def test_an_occasional_excess_of_the_reference_is_no_finding() -> None:
     large = gathered(join(written=300, shared=True))
     once = ("master", "again 3", large)
     assert duel(gathered(join(shared=True)), large, once) == (Unstable(f"{WRITTEN}: not in all runs"),)
 
 
-def test_a_wide_tuple_on_the_edge_is_no_finding() -> None:
+def test_a_wide_tuple_near_the_limit_is_no_finding() -> None:
     mode = "work_mem * 1.25"
     verdicts = duel(join(), join(peak=70), ("patched", mode, join(peak=60)))
     assert verdicts == (Unstable("Peak Memory Usage of Hash: not with a little more memory"),)
 
 
-def test_another_plan_under_more_memory_says_nothing() -> None:
+def test_another_plan_under_more_memory_is_ignored() -> None:
     other = node("Merge Join", 10)
-    ways = [(arm, name, other) for arm in ("master", "patched") for name in ("work_mem * 1.125", "work_mem * 1.25")]
-    assert finding(duel(join(), join(peak=70), *ways))
+    variants = [(arm, name, other) for arm in ("master", "patched") for name in ("work_mem * 1.125", "work_mem * 1.25")]
+    assert finding(duel(join(), join(peak=70), *variants))
 
 
-def test_a_table_that_fits_under_more_memory_says_nothing() -> None:
+def test_a_table_that_fits_under_more_memory_is_ignored() -> None:
     fits = join(peak=70, batches=1)
-    ways = [(arm, name, fits) for arm in ("master", "patched") for name in ("work_mem * 1.125", "work_mem * 1.25")]
-    assert finding(duel(join(), join(peak=70), *ways))
+    variants = [(arm, name, fits) for arm in ("master", "patched") for name in ("work_mem * 1.125", "work_mem * 1.25")]
+    assert finding(duel(join(), join(peak=70), *variants))
 
 
-def test_more_memory_is_given_in_terms_of_what_the_statement_had() -> None:
-    asked: list[Run] = []
+def test_more_memory_is_a_multiple_of_the_statements_own() -> None:
+    runs: list[Run] = []
 
     def respond(run: Run) -> CaseObservation:
-        asked.append(run)
+        runs.append(run)
         return explained_case(join() if run.arm == "master" else join(peak=70), SMALL)
 
     judged(Memory(), CASE, respond)
-    assert {"72kB", "80kB"} == {value for run in asked for mode in run.modes for _, value in mode.settings}
+    assert {"72kB", "80kB"} == {value for run in runs for mode in run.modes for _, value in mode.settings}
 
 
-def beside_a_table_of_one_tuple(peak: int, master: Node, patched: Node) -> tuple[Verdict, ...]:
-    """Judge the plans; such a table takes that much in the arm that the other is held against."""
+def duel_with_table_of_one_tuple(peak: int, master: Node, patched: Node) -> tuple[Verdict, ...]:
+    """Judge the plans; a table of one tuple takes `peak` kilobytes in the additional run."""
     plain = {"master": master, "patched": patched}
     return judged(
         Memory(), CASE, lambda run: explained_case(join(peak, batches=1) if run.instead else plain[run.arm], SMALL)
     )
 
 
-def test_buckets_on_top_of_what_does_not_count_them_are_no_finding() -> None:
-    verdicts = beside_a_table_of_one_tuple(1, join(peak=900), join(peak=908))
+def test_buckets_that_the_reference_does_not_count_are_no_finding() -> None:
+    verdicts = duel_with_table_of_one_tuple(1, join(peak=900), join(peak=908))
     assert verdicts == (Inconclusive("the reference does not count buckets"),)
-    assert finding(beside_a_table_of_one_tuple(9, join(peak=900), join(peak=908)))
-    assert finding(beside_a_table_of_one_tuple(1, join(peak=900), join(peak=910)))
+    assert finding(duel_with_table_of_one_tuple(9, join(peak=900), join(peak=908)))
+    assert finding(duel_with_table_of_one_tuple(1, join(peak=900), join(peak=910)))
 
 
 def test_batches_that_buckets_need_are_no_finding() -> None:
-    ways = [("patched", name, join()) for name in ("work_mem * 1.125", "work_mem * 1.25")]
-    verdicts = duel(join(), join(written=300), *ways)
+    variants = [("patched", name, join()) for name in ("work_mem * 1.125", "work_mem * 1.25")]
+    verdicts = duel(join(), join(written=300), *variants)
     assert verdicts == (Unstable(f"{WRITTEN}: not with a little more memory"),)
 
 
-def bordering(peak: int, batches: int, buckets: int, written: int, *, rows: int = 30, originally: int = 0) -> Node:
-    """Return a join whose table has so many batches and buckets, 2 kB a row expected, over one that has none."""
+def near_limit(peak: int, batches: int, buckets: int, written: int, *, rows: int = 30, originally: int = 0) -> Node:
+    """Return a join with these figures of its hash table, and an expected row width of 2 kB."""
     table = {"Peak Memory Usage": peak, "Hash Batches": batches, "Original Hash Batches": originally or batches}
     table |= {"Hash Buckets": buckets, "Original Hash Buckets": buckets, "Plan Rows": rows, "Plan Width": 2000}
     plan = hash_join("Inner", 10, 10, 5, table=table) | {WRITTEN: written}
@@ -172,48 +174,48 @@ OTHER = [
 FOR_BUCKETS = (Inconclusive("joins need other batches for their buckets"),)
 
 
-def test_batches_that_expected_tuples_need_beside_buckets_are_no_finding_though_more_memory_changes_the_plan() -> None:
-    fits = bordering(58, 1, 1024, 0)
-    assert duel(fits, bordering(33, 2, 32, 15), *OTHER) == FOR_BUCKETS
-    fewer = bordering(48, 1, 1024, 0, rows=25)  # there is room for 1024 buckets beside these
-    assert finding(duel(fewer, bordering(33, 2, 32, 15, rows=25), *OTHER))
+def test_batches_for_expected_tuples_and_buckets_are_no_finding_even_if_more_memory_changes_the_plan() -> None:
+    fits = near_limit(58, 1, 1024, 0)
+    assert duel(fits, near_limit(33, 2, 32, 15), *OTHER) == FOR_BUCKETS
+    fewer = near_limit(48, 1, 1024, 0, rows=25)  # 1024 buckets fit in addition
+    assert finding(duel(fewer, near_limit(33, 2, 32, 15, rows=25), *OTHER))
 
 
-def test_batches_doubled_when_memory_was_full_are_no_finding_though_more_memory_changes_the_plan() -> None:
-    fits = bordering(60, 2, 1024, 20)
-    assert duel(fits, bordering(63, 4, 256, 40, originally=2), *OTHER) == FOR_BUCKETS
-    assert finding(duel(fits, bordering(61, 4, 256, 40, originally=2), *OTHER))
+def test_batches_doubled_in_full_memory_are_no_finding_even_if_more_memory_changes_the_plan() -> None:
+    fits = near_limit(60, 2, 1024, 20)
+    assert duel(fits, near_limit(63, 4, 256, 40, originally=2), *OTHER) == FOR_BUCKETS
+    assert finding(duel(fits, near_limit(61, 4, 256, 40, originally=2), *OTHER))
 
 
-def test_another_join_must_not_write_more_beside_one_that_needs_batches() -> None:
-    def beside(first: Node, second: Node) -> Node:
+def test_a_join_must_not_write_more_although_another_needs_batches() -> None:
+    def append(first: Node, second: Node) -> Node:
         return node("Append", 10, first, second, **{WRITTEN.replace(" ", "_"): first[WRITTEN] + second[WRITTEN]})
 
-    before, after = bordering(60, 2, 1024, 20), bordering(63, 4, 256, 40, originally=2)
-    assert duel(beside(before, before), beside(after, before), *OTHER) == FOR_BUCKETS
-    assert finding(duel(beside(before, before), beside(after, before | {WRITTEN: 25}), *OTHER))
+    before, after = near_limit(60, 2, 1024, 20), near_limit(63, 4, 256, 40, originally=2)
+    assert duel(append(before, before), append(after, before), *OTHER) == FOR_BUCKETS
+    assert finding(duel(append(before, before), append(after, before | {WRITTEN: 25}), *OTHER))
 
 
-def test_which_tuples_are_in_as_many_batches_depends_on_buckets() -> None:
-    before, after = bordering(60, 2, 1024, 5), bordering(60, 2, 32, 17)
+def test_the_tuples_of_batches_depend_on_buckets() -> None:
+    before, after = near_limit(60, 2, 1024, 5), near_limit(60, 2, 32, 17)
     assert duel(before, after) == FOR_BUCKETS
-    assert finding(duel(before, bordering(60, 2, 1024, 17)))  # the same buckets: the same tuples
-    # the outer side's tuples may all be in the batch that is written; the table's are limited
-    assert duel(before, bordering(60, 2, 32, 90)) == FOR_BUCKETS
-    table = bordering(60, 2, 32, 90)
+    assert finding(duel(before, near_limit(60, 2, 1024, 17)))  # the same buckets: the same tuples
+    # all tuples of the outer side may be in the written batch; those of the table have a limit
+    assert duel(before, near_limit(60, 2, 32, 90)) == FOR_BUCKETS
+    table = near_limit(60, 2, 32, 90)
     table["Plans"][1][WRITTEN] = 13  # 8 were in memory, 4 may be partial
     assert finding(duel(before, table))
-    assert finding(duel(before, bordering(60, 4, 32, 17)))
+    assert finding(duel(before, near_limit(60, 4, 32, 17)))
 
 
-def test_where_a_key_that_cannot_be_divided_is_written_is_up_to_the_server() -> None:
+def test_an_indivisible_key_may_be_written() -> None:
     (verdict,) = duel(join(peak=900), join(peak=900, written=300))
     assert isinstance(verdict, Inconclusive)
     assert "larger than memory" in verdict.reason
     assert finding(duel(join(peak=64), join(peak=64, written=300)))
 
 
-def test_what_else_is_in_a_batch_that_cannot_be_divided_is_up_to_the_server() -> None:
+def test_other_tuples_of_an_indivisible_batch_may_differ() -> None:
     def divided(peak: int, others: int) -> Node:
         plan = join(peak=peak)
         plan["Plans"][1][WRITTEN] = others
@@ -225,7 +227,7 @@ def test_what_else_is_in_a_batch_that_cannot_be_divided_is_up_to_the_server() ->
     assert finding(duel(divided(60, 35), divided(65, 28)))
 
 
-def test_a_lost_connection_tells_nothing() -> None:
+def test_a_lost_connection_is_inconclusive() -> None:
     lost: Callable[[Run], CaseObservation] = lambda run: replace(seen(LOST), residue=None)  # noqa: E731
     assert judged(Memory(), CASE, lost) == (Inconclusive("connection lost"),)
 
@@ -234,11 +236,11 @@ def test_a_lost_connection_tells_nothing() -> None:
     ("settings", "kilobytes"),
     [({}, 8192), ({"work_mem": "64kB"}, 128), ({"work_mem": "1MB", "hash_mem_multiplier": "1.5"}, 1536)],
 )
-def test_the_allowance_is_as_the_server_counts_it(settings: dict[str, str], kilobytes: float) -> None:
+def test_the_allowance_follows_the_settings(settings: dict[str, str], kilobytes: float) -> None:
     assert allowance(settings) == kilobytes
 
 
-def test_more_memory_is_given_where_statements_set_it() -> None:
+def test_statements_that_set_memory_get_more() -> None:
     sets = (Step("SET work_mem = '64kB'"), Step("set local WORK_MEM to '1MB'"), Step("SET work_mem_x = '1MB'"), query())
     assert with_work_mem(case(*sets), 64, 9 / 8).instead == (
         (0, "SET work_mem = '72kB'"),

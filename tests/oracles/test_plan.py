@@ -1,4 +1,4 @@
-"""Plans made by hand: what is another plan, and what only looks like one."""
+"""Tests of the oracle `plan` on hand-made plans: different and equivalent plans."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +11,7 @@ from oracles.model.case import Case
 from oracles.model.observation import CaseObservation, Observation, Run
 from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
 from oracles.plan import Plan
-from tests.oracles.observed import ARMS, LOST, ByHand, case, error, finding, judged, ok, query, seen, way
+from tests.oracles.observed import ARMS, LOST, StubExecutor, case, error, finding, judged, ok, query, seen, variant
 
 CASE = case(query(), samples=(PLANNED,))
 
@@ -25,15 +25,15 @@ def node(kind: str, *below: Node, cost: float = 10.0, **more: Any) -> Node:
     )
 
 
-def planned(plan: Node, **beside: Any) -> Observation:
-    return replace(ok(), plan={"Plan": plan, **{key.replace("_", " "): value for key, value in beside.items()}})
+def planned(plan: Node, **more: Any) -> Observation:
+    return replace(ok(), plan={"Plan": plan, **{key.replace("_", " "): value for key, value in more.items()}})
 
 
 def duel(master: Node, patched: Node, *otherwise: tuple[str, str, Node]) -> tuple[Verdict, ...]:
-    """Judge the plans; `otherwise` tells arm and way of runs in which the plan is another."""
+    """Judge the plans; `otherwise` lists arm and variant of runs with another plan."""
     others = {(arm, name): plan for arm, name, plan in otherwise}
     plain = {"master": master, "patched": patched}
-    return judged(Plan(), CASE, lambda run: seen(planned(others.get((run.arm, way(run)), plain[run.arm]))))
+    return judged(Plan(), CASE, lambda run: seen(planned(others.get((run.arm, variant(run)), plain[run.arm]))))
 
 
 def join(kind: str = "Hash Join", cost: float = 50.0, scan: float = 10.0) -> Node:
@@ -66,7 +66,7 @@ def test_another_kind_of_node_is_blamed_on_the_highest() -> None:
         (node("Append", node("Seq Scan"), node("Seq Scan", cost=10.01)), "figures of Seq Scan"),
     ],
 )
-def test_whatever_a_node_tells_is_compared(other: Node, what: str) -> None:
+def test_all_fields_of_a_node_are_compared(other: Node, what: str) -> None:
     assert finding(duel(node("Append", node("Seq Scan"), node("Seq Scan")), other)).summary.endswith(what)
 
 
@@ -75,12 +75,12 @@ def test_one_cause_has_one_fingerprint_over_literals() -> None:
     assert one == other
 
 
-def test_time_memory_and_compilation_are_no_plan() -> None:
-    told: list[dict[str, Any]] = [
+def test_time_memory_and_compilation_are_not_compared() -> None:
+    figures: list[dict[str, Any]] = [
         {"Planning_Time": 0.1},
         {"Planning_Time": 9.9, "Planning": {"Memory Used": 12}, "JIT": {"Functions": 3}},
     ]
-    plans = {arm: seen(planned(join(), **more)) for arm, more in zip(ARMS, told, strict=True)}
+    plans = {arm: seen(planned(join(), **more)) for arm, more in zip(ARMS, figures, strict=True)}
     assert judged(Plan(), CASE, lambda run: plans[run.arm]) == (Agree(1),)
 
 
@@ -91,38 +91,38 @@ def test_temporary_tables_have_a_schema_of_their_session() -> None:
     assert duel(ours, theirs) == (Agree(1),)
 
 
-def test_what_the_reference_does_not_repeat_is_no_finding() -> None:
+def test_a_plan_that_the_reference_does_not_repeat_is_no_finding() -> None:
     runs: list[Run] = []
 
     def respond(run: Run) -> CaseObservation:
         runs.append(run)
-        varies = run.arm == "master" and way(run) == "again 1"
+        varies = run.arm == "master" and variant(run) == "again 1"
         return seen(planned(join(cost=52.0 if varies else 51.0 if run.arm == "patched" else 50.0)))
 
     assert judged(Plan(), CASE, respond) == (Unstable("plans: not in all runs"),)
-    assert {way(run) for run in runs if run.plannings} == {"", "again 1"}  # no more are needed
+    assert {variant(run) for run in runs if run.plannings} == {"", "again 1"}  # one repetition suffices
 
 
-def test_what_the_suspect_does_now_and_then_is_no_finding() -> None:
+def test_an_occasional_plan_of_the_suspect_is_no_finding() -> None:
     assert duel(join(), join(cost=51.0), ("patched", "again 4", join())) == (Unstable("plans: not in all runs"),)
 
 
 @pytest.mark.parametrize("cut", [LOST, error("57014"), ok()])
-def test_a_repetition_that_was_cut_proves_nothing(cut: Observation) -> None:
+def test_an_interrupted_repetition_is_unstable(cut: Observation) -> None:
     def respond(run: Run) -> CaseObservation:
-        if way(run) == "again 2":
+        if variant(run) == "again 2":
             return seen(cut)
         return seen(planned(join(cost=51.0 if run.arm == "patched" else 50.0)))
 
     assert judged(Plan(), CASE, respond) == (Unstable("plans: not in all runs"),)
 
 
-def test_a_lost_connection_tells_nothing() -> None:
+def test_a_lost_connection_is_inconclusive() -> None:
     lost: Callable[[Run], CaseObservation] = lambda run: replace(seen(LOST), residue=None)  # noqa: E731
     assert judged(Plan(), CASE, lost) == (Inconclusive("connection lost"),)
 
 
-def test_what_follows_a_step_that_ended_otherwise_is_not_compared() -> None:
+def test_steps_after_a_different_outcome_are_not_compared() -> None:
     steps = case(query(), query(), query(), samples=(PLANNED,))
 
     def respond(run: Run) -> CaseObservation:
@@ -133,10 +133,10 @@ def test_what_follows_a_step_that_ended_otherwise_is_not_compared() -> None:
 
 
 def test_queries_are_planned_and_not_run_in_a_share_of_cases() -> None:
-    def asked(played: Case) -> set[bool]:
-        executor = ByHand(lambda run: seen(planned(join())))
-        executor.observe(played, Plan().runs(played, ARMS))
-        return {run.plannings > 0 for run in executor.asked}
+    def plannings(tested: Case) -> set[bool]:
+        executor = StubExecutor(lambda run: seen(planned(join())))
+        executor.observe(tested, Plan().runs(tested, ARMS))
+        return {run.plannings > 0 for run in executor.requested}
 
-    assert asked(CASE) == {False, True}
-    assert sum(True in asked(case(query(f"SELECT {number}"))) for number in range(400)) in range(50, 110)
+    assert plannings(CASE) == {False, True}
+    assert sum(True in plannings(case(query(f"SELECT {number}"))) for number in range(400)) in range(50, 110)

@@ -1,11 +1,11 @@
-"""Which rows are picked, how a query is made to let them through, and what is not said of it."""
+"""Tests of the oracle `pqs`: pivot rows, and queries rectified to select them."""
 
 from collections.abc import Callable
 
 import pytest
 
 from oracles.model.observation import CaseObservation, Observation, Run
-from oracles.model.oracle import Agree, NotApplicable
+from oracles.model.oracle import Agree, Inconclusive, NotApplicable
 from oracles.pqs import PIVOTED, Pqs, pivots
 from tests.oracles.observed import case, error, finding, judged, ok, query, seen
 
@@ -40,16 +40,16 @@ def test_conditions_are_turned_into_true_ones() -> None:
         "SELECT x FROM a TABLESAMPLE system (50) WHERE x > 1",
     ],
 )
-def test_what_has_no_rows_of_its_own_is_left_alone(sql: str) -> None:
+def test_other_queries_have_no_pivot_rows(sql: str) -> None:
     assert pivots(sql) is None
 
 
 def answering(picked: Observation, truths: Observation, found: Observation) -> Callable[[Run], CaseObservation]:
-    """Return what answers the three queries."""
+    """Return a response with these answers to the three queries."""
 
     def respond(run: Run) -> CaseObservation:
-        asked = dict(run.instead).get(0, "")
-        return seen(found if "DISTINCT" in asked else picked if "ORDER BY" in asked else truths)
+        sql = dict(run.instead).get(0, "")
+        return seen(ok("5") if not sql else found if "DISTINCT" in sql else picked if "ORDER BY" in sql else truths)
 
     return respond
 
@@ -67,8 +67,8 @@ def test_a_row_that_is_not_found_is_a_finding() -> None:
     assert "WHERE (a.x > 3) OFFSET 0" in found.actual
 
 
-def test_a_reader_is_shown_all_that_was_asked() -> None:
-    picked, truths, rectified = finding(judged(Pqs(), ONE, answering(ok("'(5)'"), ok("t"), ok()))).beside
+def test_all_three_queries_are_evidence() -> None:
+    picked, truths, rectified = finding(judged(Pqs(), ONE, answering(ok("'(5)'"), ok("t"), ok()))).evidence
     assert "ORDER BY" in picked.sql
     assert truths.sql.startswith("SELECT (a.x > 3) FROM")
     assert "DISTINCT" in rectified.sql
@@ -78,5 +78,17 @@ def test_an_empty_table_has_no_row_to_find() -> None:
     assert judged(Pqs(), ONE, answering(ok(), ok("t"), ok())) == (NotApplicable(),)
 
 
-def test_a_condition_that_cannot_be_worked_out_says_nothing() -> None:
-    assert judged(Pqs(), ONE, answering(ok("'(5)'"), error("22012"), ok())) == (NotApplicable(),)
+@pytest.mark.parametrize(
+    ("picked", "truths", "reason"),
+    [
+        (ok("'(5)'"), error("22012"), "the query for truth values fails"),
+        (error("22P02"), ok("t"), "the query for pivot rows fails"),
+    ],
+)
+def test_a_query_of_the_oracle_that_may_fail_is_inconclusive(
+    picked: Observation, truths: Observation, reason: str
+) -> None:
+    doubt, *_ = judged(Pqs(), ONE, answering(picked, truths, ok()))
+    assert isinstance(doubt, Inconclusive)
+    assert (doubt.reason, doubt.step) == (reason, 0)
+    assert "query: SELECT" in doubt.sides[1]

@@ -1,4 +1,4 @@
-"""Remote SQL is read as postgres_fdw of any arm writes it, and for the statement that caused it."""
+"""Tests of `requested_samples` and `statements`: remote SQL of postgres_fdw in the forms of all arms."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def test_other_statements_are_no_samples(line: str) -> None:
     assert list(requested_samples([line])) == []
 
 
-def test_what_is_sent_belongs_to_the_statement_before_it() -> None:
+def test_remote_sql_belongs_to_the_statement_before_it() -> None:
     own = ("LOG:  statement: ANALYZE a", "LOG:  execute <unnamed>: SELECT 1", "LOG:  statement: ANALYZE a")
     log = (own[0], "WARNING:  hm", *own[1:])
     remote = (Remote(1, 1, "one"), Remote(1, 2, "two"), Remote(2, 4, "three"))

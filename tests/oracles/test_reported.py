@@ -1,9 +1,9 @@
-"""What another program reports: two queries have the same rows, or not."""
+"""Tests of the oracle `reported`: another fuzzer's report that two queries have equal rows."""
 
 from dataclasses import replace
 
 from oracles.model.case import Case, SameRows, Step
-from oracles.model.observation import CaseObservation, Column, Observation, Run
+from oracles.model.observation import CaseObservation, Observation, ResultColumn, Run
 from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Unstable, Verdict
 from oracles.reported import Reported
 from tests.oracles.observed import case, error, finding, judged, ok, query, seen
@@ -15,16 +15,16 @@ def reported(sql: str) -> Step:
     return replace(query(sql), same_rows=SameRows.BY_MEANING)
 
 
-PLAYED = case(query(LEFT), reported(RIGHT))
+CASE = case(query(LEFT), reported(RIGHT))
 
 
-def duel(answers: dict[str, Observation], played: Case = PLAYED) -> tuple[Verdict, ...]:
+def duel(answers: dict[str, Observation], tested: Case = CASE) -> tuple[Verdict, ...]:
     def respond(run: Run) -> CaseObservation:
         instead = dict(run.instead)
-        sqls = [instead.get(position, step.sql) for position, step in enumerate(played.all_steps)]
+        sqls = [instead.get(position, step.sql) for position, step in enumerate(tested.all_steps)]
         return seen(*(answers.get(sql, ok()) for sql in sqls))
 
-    return judged(Reported(), played, respond)
+    return judged(Reported(), tested, respond)
 
 
 def test_equal_rows_in_any_order_agree() -> None:
@@ -34,33 +34,33 @@ def test_equal_rows_in_any_order_agree() -> None:
 def test_other_rows_are_a_finding_that_shows_both_queries() -> None:
     found = finding(duel({LEFT: ok("1", "2"), RIGHT: ok("1")})[:1])
     assert (found.oracle, found.step, found.shown_by_all) == ("reported", 1, True)
-    assert [each.sql for each in found.beside] == [LEFT, RIGHT]
+    assert [each.sql for each in found.evidence] == [LEFT, RIGHT]
 
 
-def test_queries_without_a_report_are_not_held_against_each_other() -> None:
+def test_queries_without_a_report_are_not_compared() -> None:
     assert duel({LEFT: ok("1"), RIGHT: ok("2")}, case(query(LEFT), query(RIGHT))) == (NotApplicable(),)
 
 
-def test_a_query_that_fails_says_nothing() -> None:
+def test_a_query_that_fails_is_not_judged() -> None:
     assert duel({LEFT: error("22012"), RIGHT: ok("2")}) == (NotApplicable(),)
     assert not any(isinstance(each, Inconclusive) for each in duel({LEFT: ok("1"), RIGHT: error("22012")}))
 
 
 def test_sums_of_floating_point_numbers_are_not_compared() -> None:
-    rounded = replace(ok("0.1"), columns=(Column("sum", "701"),))
+    rounded = replace(ok("0.1"), columns=(ResultColumn("sum", "701"),))
     assert duel({LEFT: rounded, RIGHT: replace(rounded, rows=ok("0.2").rows)}) == (NotApplicable(),)
 
 
-def test_what_differs_once_is_no_finding() -> None:
+def test_a_difference_in_one_run_is_no_finding() -> None:
     def respond(run: Run) -> CaseObservation:
         again = run.repetition == 1
         wrong = dict(run.instead).get(1) == RIGHT and not again
         return seen(ok(), ok("2" if wrong else "1"))
 
-    assert isinstance(judged(Reported(), PLAYED, respond)[0], Unstable)
+    assert isinstance(judged(Reported(), CASE, respond)[0], Unstable)
 
 
-def test_a_reduced_case_claims_nothing_that_was_not_reported() -> None:
+def test_a_reduced_case_keeps_the_reported_queries() -> None:
     whole = Case(
         "by_hand", (Step("CREATE TABLE t (a int, b int)"), Step("ANALYZE")), (query(), query(LEFT), reported(RIGHT))
     )
@@ -70,7 +70,7 @@ def test_a_reduced_case_claims_nothing_that_was_not_reported() -> None:
     assert not Reported().may_become(whole, replace(whole, steps=(query(), reported(RIGHT))))
 
 
-def test_a_claim_about_the_rows_of_a_scene_keeps_the_scene() -> None:
+def test_a_report_on_the_rows_of_a_scene_keeps_the_scene() -> None:
     there = replace(query("SELECT true"), same_rows=SameRows.BY_CONTENT)
     whole = Case("by_hand", (Step("CREATE TABLE t (a int)"), Step("INSERT INTO t VALUES (1)")), (query(LEFT), there))
     assert Reported().may_become(whole, replace(whole, modes=()))

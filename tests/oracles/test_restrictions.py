@@ -1,4 +1,4 @@
-"""Pairs of queries of which the second has fewer of the rows; what must be left alone."""
+"""Tests of `restrictions` and `is_simple`: pairs of a query and a more restrictive one."""
 
 import pytest
 
@@ -17,12 +17,12 @@ def test_a_condition_is_added_and_an_alternative_taken_away() -> None:
     }
 
 
-def test_a_bound_is_between_the_loosest_and_the_tightest() -> None:
-    for operator, loose, tight in (("<=", "9223372036854775807", "'-9223372036854775808'::bigint"),):
+def test_a_bound_is_between_the_widest_and_the_narrowest() -> None:
+    for operator, widest, narrowest in (("<=", "9223372036854775807", "'-9223372036854775808'::bigint"),):
         found = named(f"SELECT 1 FROM a WHERE x {operator} 5 AND y LIKE 'b'")
         given = f"SELECT 1 FROM a WHERE x {operator} 5"
-        assert ("a tighter bound", f"SELECT 1 FROM a WHERE x {operator} {loose}", given) in found
-        assert ("a tighter bound", given, f"SELECT 1 FROM a WHERE x {operator} {tight}") in found
+        assert ("a tighter bound", f"SELECT 1 FROM a WHERE x {operator} {widest}", given) in found
+        assert ("a tighter bound", given, f"SELECT 1 FROM a WHERE x {operator} {narrowest}") in found
     assert (
         "a tighter bound",
         "SELECT 1 FROM a WHERE x > '-9223372036854775808'::bigint",
@@ -34,12 +34,12 @@ def test_distinct_rows_are_no_more_than_rows() -> None:
     assert ("DISTINCT", "SELECT x, y FROM a", "SELECT DISTINCT x, y FROM a") in named("SELECT x, y FROM a")
 
 
-def test_of_an_inner_join_only_a_condition_is_added() -> None:
+def test_an_inner_join_gets_only_one_more_condition() -> None:
     kinds = {pair.name for pair in restrictions("SELECT a.x FROM a JOIN b ON a.k = b.k WHERE a.x > 5 AND b.y = 1")}
     assert kinds == {"one more condition", "DISTINCT"}
 
 
-def test_of_a_larger_or_outer_join_each_table_is_taken_by_itself() -> None:
+def test_tables_of_a_larger_or_outer_join_have_pairs_of_their_own() -> None:
     joins = "a AS x LEFT JOIN b ON x.k = b.k AND b.y > 5 JOIN c ON c.z = x.z AND x.w <> c.w"
     sql = f"SELECT 1 FROM {joins} WHERE x.v IN (1, 2)"
     froms = {pair.wide.partition(" WHERE ")[0].partition(" FROM ")[2] for pair in restrictions(sql)}
@@ -52,7 +52,7 @@ def test_of_a_larger_or_outer_join_each_table_is_taken_by_itself() -> None:
     "condition",
     ["x = y AND x = 5", "NULL OR x = x", "x <> 1 AND y IS NOT NULL", "x <> 1 AND NOT y IS NULL"],
 )
-def test_where_conditions_weigh_otherwise_within_or_no_alternative_is_taken_away(condition: str) -> None:
+def test_conditions_with_other_estimates_within_or_get_no_alternative(condition: str) -> None:
     names = {pair.name for pair in restrictions(f"SELECT 1 FROM a WHERE {condition}")}
     assert names == {"one more condition"}
 
@@ -71,11 +71,11 @@ def test_where_conditions_weigh_otherwise_within_or_no_alternative_is_taken_away
         "SELECT x FROM a WHERE x > 1 UNION SELECT x FROM b",
     ],
 )
-def test_what_may_be_estimated_otherwise_is_left_alone(sql: str) -> None:
+def test_other_queries_have_no_pairs(sql: str) -> None:
     assert restrictions(sql) == ()
 
 
-def test_pairs_are_not_too_many() -> None:
+def test_the_number_of_pairs_is_limited() -> None:
     joins = " ".join(f"LEFT JOIN t{n} ON t{n}.a = t0.a AND t{n}.b > {n}" for n in range(1, 9))
     assert len(restrictions(f"SELECT 1 FROM t0 {joins}")) == MOST
 
@@ -92,7 +92,7 @@ def test_plans_of_scans_and_one_inner_join_are_simple() -> None:
     assert is_simple(node("Unique", node("Sort", join)))
 
 
-def test_what_a_view_hides_is_not() -> None:
+def test_other_plans_are_not_simple() -> None:
     scan = node("Seq Scan")
     join = node("Nested Loop", scan, scan, **{"Join Type": "Inner"})
     assert not is_simple(node("Nested Loop", scan, join, **{"Join Type": "Inner"}))

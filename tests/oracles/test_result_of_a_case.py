@@ -1,4 +1,4 @@
-"""Result equality over a whole case: what one step's end means for the steps after it, and for what tables hold."""
+"""Tests of the oracle `result` on hand-made observations of whole cases: later steps and stored data."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from oracles.model.case import Step
 from oracles.model.observation import CaseObservation, Observation, Run
 from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
 from oracles.result import Result
-from tests.oracles.observed import LOST, SKIPPED, case, error, finding, judged, ok, query, seen, timeout, way
+from tests.oracles.observed import LOST, SKIPPED, case, error, finding, judged, ok, query, seen, timeout, variant
 
 COMMAND = Step("INSERT")
 
@@ -17,9 +17,9 @@ def cases(master: CaseObservation, patched: CaseObservation, *steps: Step) -> tu
     return judged(Result(), case(*steps), lambda run: master if run.arm == "master" else patched)
 
 
-def test_an_unstable_query_does_not_hide_what_follows() -> None:
+def test_an_unstable_query_does_not_hide_later_steps() -> None:
     def respond(run: Run) -> CaseObservation:
-        first = ok("x" if run.arm == "master" and way(run) != "hashed" else "y")
+        first = ok("x" if run.arm == "master" and variant(run) != "hashed" else "y")
         return seen(first, ok("1" if run.arm == "master" else "2"))
 
     verdicts = judged(Result(), case(query(), query()), respond)
@@ -35,9 +35,25 @@ def test_nothing_is_compared_once_the_data_may_differ() -> None:
     assert finding(verdicts).origin == "command tags: INSERT"
 
 
+def test_after_an_unstable_write_statements_on_other_tables_are_compared() -> None:
+    steps = (
+        *(Step(f"CREATE TABLE {name} (x int)") for name in "tu"),
+        *(Step("INSERT INTO t SELECT 1"), query("SELECT x FROM t"), query("SELECT x FROM u")),
+    )
+
+    def respond(run: Run) -> CaseObservation:
+        plain = run.arm == "master" and variant(run) != "hashed"
+        written = ok(tag="INSERT 0 1" if plain else "INSERT 0 2")
+        return seen(ok(), ok(), written, ok("1" if plain else "2"), ok("1" if run.arm == "master" else "2"))
+
+    verdicts = judged(Result(), case(*steps), respond)
+    assert verdicts[0] == Unstable("command tags: master differs from itself, hashed")
+    assert finding(verdicts).step == 4
+
+
 def test_an_error_whose_text_alone_differs_leaves_equal_data() -> None:
     def respond(run: Run) -> CaseObservation:
-        other = run.arm == "patched" or way(run) == "indexed"
+        other = run.arm == "patched" or variant(run) == "indexed"
         return seen(error("23505", "that" if other else "this"), ok("2" if run.arm == "patched" else "1"))
 
     verdicts = judged(Result(), case(COMMAND, query()), respond)
@@ -56,9 +72,9 @@ def test_after_a_query_timed_out_the_rest_is_compared(both: bool) -> None:  # no
 @pytest.mark.parametrize(
     ("step", "master", "patched"),
     [
-        (COMMAND, ok(tag="INSERT 0 1"), timeout()),  # the row is there, or not
-        (COMMAND, timeout(), timeout()),  # values of a sequence were used up, more or less of them
-        (query(), ok("1", transaction="T"), timeout("E")),  # a later COMMIT keeps what went before, or not
+        (COMMAND, ok(tag="INSERT 0 1"), timeout()),  # the row may be stored
+        (COMMAND, timeout(), timeout()),  # sequences may have advanced differently
+        (query(), ok("1", transaction="T"), timeout("E")),  # a later COMMIT may become a ROLLBACK
         (query(), ok("1", transaction=""), timeout("")),
         (query(), LOST, ok("1")),
     ],
@@ -83,7 +99,7 @@ def test_a_connection_lost_after_the_last_step_leaves_no_digests_to_compare() ->
     assert cases(seen(ok("1"), digests={"t": "1 1"}), lost, query()) == (Inconclusive("connection lost"), Agree(1))
 
 
-def test_tables_that_could_not_be_read_in_time_are_not_taken_to_be_gone() -> None:
+def test_tables_that_could_not_be_read_in_time_are_inconclusive() -> None:
     hasty = replace(seen(ok("1")), digested=False)
     assert cases(seen(ok("1"), digests={"t": "1 1"}), hasty, query()) == (Inconclusive("timeout"), Agree(1))
 
@@ -94,11 +110,11 @@ def test_tables_that_could_not_be_read_in_time_are_not_taken_to_be_gone() -> Non
         ("t", "2 77", "2 78", "stored: table"),
         ("t", "2 77", "1 77", "stored: table"),
         ("t", "0 0", None, "stored: table"),
-        ("t_id_seq", "7", "8", "stored: sequence"),  # a failed statement used up one more
+        ("t_id_seq", "7", "8", "stored: sequence"),  # a failed statement took one more
         ("t_id_seq", "1 unused", "1", "stored: sequence"),
     ],
 )
-def test_what_is_stored_counts(name: str, master: str, patched: str | None, origin: str) -> None:
+def test_stored_data_counts(name: str, master: str, patched: str | None, origin: str) -> None:
     failed = error("23505")
     gone = {} if patched is None else {name: patched}
     found = finding(cases(seen(failed, digests={name: master}), seen(failed, digests=gone), COMMAND))
@@ -107,26 +123,26 @@ def test_what_is_stored_counts(name: str, master: str, patched: str | None, orig
 
 
 def stored(master: str, otherwise: str, patched: str) -> tuple[Verdict, ...]:
-    """Judge a case after which table t holds this; `otherwise` is what the reference stores under another plan."""
+    """Judge a case with these contents of table t; the reference stores `otherwise` under another plan."""
 
     def respond(run: Run) -> CaseObservation:
-        held = patched if run.arm == "patched" else otherwise if way(run) == "workers" else master
+        held = patched if run.arm == "patched" else otherwise if variant(run) == "workers" else master
         return seen(ok(tag="INSERT 0 2"), digests={"a": "1 1", "t": held})
 
     return judged(Result(), case(COMMAND), respond)
 
 
-def test_ids_given_in_the_plans_order_are_unstable() -> None:
+def test_ids_in_the_order_of_the_plan_are_unstable() -> None:
     assert stored("2 77", "2 55", "2 66")[0] == Unstable("contents stored: master differs from itself, workers")
 
 
-def test_lost_rows_are_found_even_where_ids_depend_on_the_plan() -> None:
+def test_lost_rows_are_found_even_if_ids_depend_on_the_plan() -> None:
     assert finding(stored("2 77", "2 55", "1 66")).summary == "after the case: t differs in number of rows stored"
 
 
-def test_a_wavering_sequence_does_not_hide_a_table() -> None:
+def test_an_unstable_sequence_does_not_hide_a_table() -> None:
     def respond(run: Run) -> CaseObservation:
-        drawn = "9" if way(run) == "workers" or run.arm == "patched" else "7"
+        drawn = "9" if variant(run) == "workers" or run.arm == "patched" else "7"
         return seen(error("23505"), digests={"s": drawn, "t": "1 1" if run.arm == "master" else "1 2"})
 
     verdicts = judged(Result(), case(COMMAND), respond)

@@ -1,4 +1,4 @@
-"""Bounds on what samples say, held against samples drawn at random: they err as rarely as they promise, and notice."""
+"""Tests of bounds on samples: random samples exceed them as rarely as stated, and other samples do."""
 
 from collections.abc import Callable
 
@@ -57,25 +57,25 @@ LAWS = [row_by_row, tablewise, blockwise, thinned]
 
 @pytest.mark.parametrize("kind", [KIND, CLUSTERED, MEMBERS == 1], ids=["spread", "clustered", "first"])
 @pytest.mark.parametrize("draw", LAWS)
-def test_sound_samples_are_hardly_ever_doubted(draw: Draw, kind: numpy.typing.NDArray[numpy.bool_]) -> None:
+def test_correct_samples_are_rarely_rejected(draw: Draw, kind: numpy.typing.NDArray[numpy.bool_]) -> None:
     rng = RNG(1)
-    doubted = 0
+    rejected = 0
     for _ in range(DRAWS):
         law, kept = draw(rng)
-        doubted += law.exactly(kind, int(kind[kept].sum())) < 0.05
+        rejected += law.exactly(kind, int(kind[kept].sum())) < 0.05
     # three standard deviations more than 5 %
-    assert doubted <= DRAWS * 0.05 + 3 * (DRAWS * 0.05 * 0.95) ** 0.5
+    assert rejected <= DRAWS * 0.05 + 3 * (DRAWS * 0.05 * 0.95) ** 0.5
 
 
 @pytest.mark.parametrize("draw", LAWS)
-def test_a_kind_that_is_left_out_is_noticed(draw: Draw) -> None:
+def test_a_sample_without_one_kind_of_rows_is_rejected(draw: Draw) -> None:
     law, kept = draw(RNG(2))
     half = numpy.arange(ROWS) % 2 == 0
     assert law.exactly(half, 0) < 1e-4
     assert law.at_least(half, len(kept)) < 1e-4
 
 
-def test_rows_of_a_block_say_less_than_as_many_rows() -> None:
+def test_rows_of_a_block_have_weaker_bounds_than_independent_rows() -> None:
     law, kept = blockwise(RNG(3))
     off = int(CLUSTERED.mean() * len(kept) * 0.7)
     assert law.at_most(CLUSTERED, off) > RowByRow(ROWS, len(kept)).at_most(CLUSTERED, off)
@@ -120,18 +120,18 @@ def test_probabilities_are_those_of_the_beta_distribution(estimate: float) -> No
         (RequestedSample("t", "SYSTEM", 0.1), 340),
     ],
 )
-def test_a_number_of_rows_near_the_expected_one_is_no_doubt(sample: RequestedSample, count: int) -> None:
+def test_a_number_of_rows_near_the_expected_one_is_accepted(sample: RequestedSample, count: int) -> None:
     assert received(sample, ROWS, BLOCKS, count) > 0.01
     assert received(sample, ROWS, BLOCKS, 4 * count) < 1e-4
     assert received(sample, ROWS, BLOCKS, 0) < 1e-4
 
 
-def test_the_largest_key_tells_the_number_of_rows() -> None:
+def test_the_largest_key_bounds_the_number_of_rows() -> None:
     estimates = [299 / float(numpy.sort(RNG(seed).random(ROWS))[299]) for seed in range(200)]
     assert sum(largest_key(300, ROWS, estimate) < 0.05 for estimate in estimates) <= 200 * 0.05 + 10
     assert largest_key(300, ROWS, ROWS * 2) < 1e-4
     assert largest_key(300, ROWS, ROWS / 2) < 1e-4
 
 
-def test_being_off_to_the_other_side_is_no_doubt() -> None:
+def test_a_deviation_to_the_other_side_is_accepted() -> None:
     assert bernstein(-5, 1, 1) == bernstein(0, 0, 1) == 1

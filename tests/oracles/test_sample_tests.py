@@ -1,4 +1,4 @@
-"""Statistics as ANALYZE computes them, of rows drawn at random: doubted hardly ever; of other rows, always."""
+"""Tests of statistical tests: they accept ANALYZE's statistics of random rows, and reject those of other rows."""
 
 from collections import Counter
 from dataclasses import replace
@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy
 import pytest
 
-from oracles.statistics.analyze import Column, Numbers
+from oracles.statistics.analyze import AnalyzedColumn, Numbers
 from oracles.statistics.sample_laws import RowByRow
 from oracles.statistics.sample_tests import LEVEL, deviations
 
@@ -21,16 +21,16 @@ SHAPES: dict[str, Numbers] = {
 }
 
 
-def shaped(ranks: Numbers) -> Column:
-    """Return a column with ranks as dense as they come, and no statistics."""
+def shaped(ranks: Numbers) -> AnalyzedColumn:
+    """Return a column with dense ranks and without statistics."""
     values, dense = numpy.unique(ranks, return_inverse=True)
     if 0 not in values:
         values, dense = numpy.concatenate([[0], values]), dense + 1
-    return Column("c", dense.astype(numpy.int64), tuple(f"v{value:05}" for value in values[1:]), 6)
+    return AnalyzedColumn("c", dense.astype(numpy.int64), tuple(f"v{value:05}" for value in values[1:]), 6)
 
 
-def with_statistics(column: Column, kept: Numbers) -> Column:
-    """Return the column with the statistics that std_typanalyze gives it for the rows kept, by their positions."""
+def with_statistics(column: AnalyzedColumn, kept: Numbers) -> AnalyzedColumn:
+    """Return the column with the statistics that std_typanalyze computes from the rows at the positions `kept`."""
     ranks = column.ranks[numpy.sort(kept)]
     present = ranks[ranks > 0]
     counted = Counter(present.tolist())
@@ -53,53 +53,53 @@ def with_statistics(column: Column, kept: Numbers) -> Column:
     )
 
 
-def doubted(column: Column, kept: int = KEPT, estimate: float = ROWS) -> set[str]:
-    told = deviations(column, RowByRow(ROWS, kept), estimate)
-    return {name for name, deviation in told if deviation.probability < LEVEL}
+def rejected(column: AnalyzedColumn, kept: int = KEPT, estimate: float = ROWS) -> set[str]:
+    found = deviations(column, RowByRow(ROWS, kept), estimate)
+    return {name for name, deviation in found if deviation.probability < LEVEL}
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_sound_sample_is_not_doubted(shape: str) -> None:
+def test_a_correct_sample_is_accepted(shape: str) -> None:
     column, rng = shaped(SHAPES[shape]), numpy.random.default_rng(4)
     for _ in range(50):
-        assert doubted(with_statistics(column, rng.choice(ROWS, KEPT, replace=False))) == set()
+        assert rejected(with_statistics(column, rng.choice(ROWS, KEPT, replace=False))) == set()
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_all_rows_are_a_sound_sample(shape: str) -> None:
-    assert doubted(with_statistics(shaped(SHAPES[shape]), numpy.arange(ROWS)), ROWS) == set()
+def test_a_sample_of_all_rows_is_accepted(shape: str) -> None:
+    assert rejected(with_statistics(shaped(SHAPES[shape]), numpy.arange(ROWS)), ROWS) == set()
 
 
 @pytest.mark.parametrize(
     ("shape", "expected"),
     [("unique", {"histogram"}), ("twice", {"histogram"}), ("few values", set()), ("some null", set())],
 )
-def test_the_first_rows_are_no_sample_where_rows_are_in_order(shape: str, expected: set[str]) -> None:
-    assert doubted(with_statistics(shaped(SHAPES[shape]), numpy.arange(KEPT))) >= expected
+def test_the_first_of_ordered_rows_are_rejected(shape: str, expected: set[str]) -> None:
+    assert rejected(with_statistics(shaped(SHAPES[shape]), numpy.arange(KEPT))) >= expected
 
 
-def test_each_figure_is_looked_at() -> None:
+def test_each_figure_is_tested() -> None:
     sound = with_statistics(shaped(SHAPES["some null"]), numpy.random.default_rng(5).choice(ROWS, KEPT, replace=False))
-    assert doubted(sound) == set()
-    assert "null fraction" in doubted(replace(sound, null_frac=0.5))
-    assert "common values" in doubted(replace(sound, frequencies=(0.3, *sound.frequencies[1:])))
-    assert "common values" in doubted(replace(sound, common=("unheard of", *sound.common[1:])))
-    assert "histogram" in doubted(replace(sound, bounds=(*sound.bounds[:5], sound.bounds[-1], *sound.bounds[6:])))
-    assert "histogram" in doubted(replace(sound, bounds=("unheard of", *sound.bounds[1:])))
-    assert "distinct values" in doubted(replace(sound, n_distinct=-0.9))
-    assert "correlation" in doubted(replace(with_statistics(sound, numpy.arange(ROWS)), correlation=-0.9), ROWS)
+    assert rejected(sound) == set()
+    assert "null fraction" in rejected(replace(sound, null_frac=0.5))
+    assert "common values" in rejected(replace(sound, frequencies=(0.3, *sound.frequencies[1:])))
+    assert "common values" in rejected(replace(sound, common=("unheard of", *sound.common[1:])))
+    assert "histogram" in rejected(replace(sound, bounds=(*sound.bounds[:5], sound.bounds[-1], *sound.bounds[6:])))
+    assert "histogram" in rejected(replace(sound, bounds=("unheard of", *sound.bounds[1:])))
+    assert "distinct values" in rejected(replace(sound, n_distinct=-0.9))
+    assert "correlation" in rejected(replace(with_statistics(sound, numpy.arange(ROWS)), correlation=-0.9), ROWS)
 
 
-def test_a_thinned_sample_may_have_lost_its_order() -> None:
+def test_a_thinned_sample_may_lack_its_order() -> None:
     sound = with_statistics(shaped(SHAPES["unique"]), numpy.arange(ROWS))
     assert sound.correlation == pytest.approx(1)
-    assert doubted(replace(sound, correlation=0.2), ROWS) == set()
+    assert rejected(replace(sound, correlation=0.2), ROWS) == set()
 
 
-def test_wide_values_are_in_no_list() -> None:
+def test_lists_lack_wide_values() -> None:
     sound = with_statistics(shaped(SHAPES["unique"]), numpy.arange(ROWS))
-    assert doubted(replace(sound, widest=2000, bounds=()), ROWS) == set()
+    assert rejected(replace(sound, widest=2000, bounds=()), ROWS) == set()
 
 
-def test_without_statistics_there_is_nothing_to_doubt() -> None:
+def test_a_column_without_statistics_has_no_deviations() -> None:
     assert list(deviations(shaped(SHAPES["hot"]), RowByRow(ROWS, KEPT), ROWS)) == []

@@ -1,4 +1,4 @@
-"""Analyses made by hand: what must be found, and what only looks like it."""
+"""Tests of the oracle `statistics` on hand-made analyses: deviations, and correct samples."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ def analyzed(
     quoted: float = ROWS,
     stored: float | None = None,
 ) -> CaseObservation:
-    """Return what a run of the oracle's own sees of 1000 rows without NULLs, of which 300 are wanted."""
+    """Return the observation of the oracle's own run: 1000 rows without NULLs, and a target of 300 rows."""
     total = kept * 4 if total is None else total
     facts = {
         "remote": "duel.near",
@@ -49,14 +49,14 @@ def analyzed(
         "common": ["7"], "frequencies": [1 - null_frac], "bounds": None, "correlation": 1,
     }  # fmt: skip
     seen = {"rows": ROWS, "members": None, "blocks": [1] * ROWS, "columns": [column]}
-    said = (
+    messages = (
         Message("INFO", "00000", 'analyzing "duel.far"'),
         Message("INFO", "00000", f'"far": table contains {total:.0f} rows, {kept} rows in sample'),
     )
-    told = replace(ok(), rows=(row(json.dumps(facts), json.dumps(seen)),))
+    read = replace(ok(), rows=(row(json.dumps(facts), json.dumps(seen)),))
     return CaseObservation(
         "",
-        (ok(), ok(messages=said), told),
+        (ok(), ok(messages=messages), read),
         residue=Residue(),
         log=(
             "LOG:  statement: CREATE SCHEMA duel",
@@ -79,7 +79,7 @@ def origins(found: Sequence[Verdict]) -> set[str]:
     return {each.origin for each in found if isinstance(each, Finding)}
 
 
-def test_a_sound_sample_is_agreement() -> None:
+def test_a_correct_sample_agrees() -> None:
     assert verdicts(analyzed()) == (Agree(1),)
 
 
@@ -96,7 +96,7 @@ def test_a_sound_sample_is_agreement() -> None:
         (analyzed(method="random"), "remote SQL: random"),
     ],
 )
-def test_what_no_sample_says_is_found(suspect: CaseObservation, origin: str) -> None:
+def test_deviations_of_samples_are_found(suspect: CaseObservation, origin: str) -> None:
     assert origin in origins(verdicts(suspect))
 
 
@@ -106,16 +106,16 @@ def test_what_no_sample_says_is_found(suspect: CaseObservation, origin: str) -> 
         analyzed(kept=230),  # chance
         analyzed(requests=[EVERYTHING], kept=300, total=ROWS, method="off"),
         analyzed(requests=[EVERYTHING], kept=300, total=ROWS, method=None),  # an arm without the option
-        analyzed(requests=[EVERYTHING], kept=300, total=ROWS, quoted=-1),  # nobody knew
-        analyzed(total=80_000, quoted=80_000),  # a bad estimate, but the remote server's
-        analyzed(requests=[BERNOULLI.replace("25", "90"), BERNOULLI]),  # the first was given up
+        analyzed(requests=[EVERYTHING], kept=300, total=ROWS, quoted=-1),  # no estimate
+        analyzed(total=80_000, quoted=80_000),  # the remote server's own bad estimate
+        analyzed(requests=[BERNOULLI.replace("25", "90"), BERNOULLI]),  # the first request was abandoned
     ],
 )
-def test_what_may_well_be_is_no_finding(suspect: CaseObservation) -> None:
+def test_probable_samples_are_no_finding(suspect: CaseObservation) -> None:
     assert verdicts(suspect) == (Agree(1),)
 
 
-def test_a_suspicion_that_other_samples_do_not_share_is_none() -> None:
+def test_a_deviation_in_one_sample_is_unstable() -> None:
     def once(run: Run) -> CaseObservation:
         again = run.repetition > 0
         return analyzed(total=4160) if run.arm == "patched" and not again else analyzed()
@@ -123,21 +123,21 @@ def test_a_suspicion_that_other_samples_do_not_share_is_none() -> None:
     assert judged(Statistics(), CASE, once) == (Unstable("row estimate: not in all samples"),)
 
 
-def test_where_the_reference_is_as_far_off_nothing_is_said() -> None:
+def test_a_deviation_of_the_reference_too_is_unstable() -> None:
     found = verdicts(analyzed(total=4160), analyzed(total=4200))
     assert found == (Unstable("row estimate: master is as far off"),)
 
 
-def test_without_the_servers_log_nothing_is_known() -> None:
+def test_a_missing_log_is_inconclusive() -> None:
     assert verdicts(analyzed(requests=[])) == (Inconclusive("remote SQL not seen"),)
 
 
-def test_a_lost_connection_proves_nothing() -> None:
+def test_a_lost_connection_is_inconclusive() -> None:
     lost = CaseObservation("", (ok(), LOST, LOST))
     assert verdicts(lost) == (Inconclusive("connection lost"),)
 
 
-def test_what_was_not_analyzed_is_not_judged() -> None:
+def test_a_failed_analysis_is_not_judged() -> None:
     sound = analyzed()
     failed = replace(sound, steps=(ok(), error("42501"), error("42501")))
     assert verdicts(failed) == (NotApplicable(),)
@@ -145,11 +145,11 @@ def test_what_was_not_analyzed_is_not_judged() -> None:
     assert verdicts(skipped) == (NotApplicable(),)
 
 
-def test_only_cases_with_foreign_tables_are_looked_at() -> None:
+def test_only_cases_with_foreign_tables_are_judged() -> None:
     local = replace(CASE, scene=(Step("CREATE TABLE far (n integer)"),))
     assert Statistics().own_runs(local, ("master", "patched")) == ()
 
 
-def test_statistics_are_read_where_the_query_stands() -> None:
+def test_the_query_is_replaced_by_a_query_of_statistics() -> None:
     (run, _) = Statistics().own_runs(CASE, ("master", "patched"))
     assert run.instead == ((1, "ANALYZE VERBOSE far"), (2, "SELECT * FROM pgduel_tools.analyzed('far')"))

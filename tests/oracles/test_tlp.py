@@ -1,4 +1,4 @@
-"""Into which three parts queries are partitioned; what must be left alone."""
+"""Tests of the oracle `tlp`: partitions of queries by the three values of a condition."""
 
 import pytest
 
@@ -38,27 +38,27 @@ def test_groups_are_partitioned_by_having() -> None:
     assert "HAVING NOT count(*) > 1" in made.parts
 
 
-def test_aggregates_come_from_those_of_the_parts() -> None:
+def test_aggregates_are_computed_from_those_of_the_parts() -> None:
     made = partitioned("SELECT count(*), sum(x), min(x), bool_or(y) FILTER (WHERE x > 0) FROM a WHERE x > 1")
     assert made is not None
     assert made.whole == "SELECT count(*), sum(x), min(x), bool_or(y) FILTER (WHERE x > 0) FROM a"
     assert made.parts.startswith("SELECT sum(c1), sum(c2), min(c3), bool_or(c4) FROM ((SELECT count(*) AS c1")
 
 
-def test_bits_come_from_those_of_the_parts_and_spreads_do_not() -> None:
+def test_bit_aggregates_are_partitioned_and_variances_are_not() -> None:
     made = partitioned("SELECT bit_and(x), bit_or(x), bit_xor(x) FROM a WHERE x > 1")
     assert made is not None
     assert made.parts.startswith("SELECT bit_and(c1), bit_or(c2), bit_xor(c3) FROM (")
     assert partitioned("SELECT var_pop(x) FROM a WHERE x > 1") is None
 
 
-def test_distinct_rows_of_parts_may_be_the_same() -> None:
+def test_distinct_rows_of_parts_may_be_equal() -> None:
     made = partitioned("SELECT DISTINCT x FROM a WHERE y > 1")
     assert made is not None
     assert made.parts.startswith(f"{DIGEST} (SELECT DISTINCT * FROM ((SELECT DISTINCT x FROM a WHERE y > 1 UNION ALL")
 
 
-def test_without_a_condition_one_is_made() -> None:
+def test_a_query_without_a_condition_gets_one() -> None:
     outer, inner = partitioned(LEFT), partitioned("SELECT x FROM a")
     assert outer is not None
     assert "WHERE NOT a.k = b.k" in outer.parts
@@ -66,13 +66,13 @@ def test_without_a_condition_one_is_made() -> None:
     assert "WHERE CAST(x AS text) < '5'" in inner.parts
 
 
-def test_the_condition_of_a_list_of_tables_is_not_taken_away() -> None:
+def test_the_condition_of_a_list_of_tables_stays() -> None:
     made = partitioned("SELECT a.x FROM a, b WHERE a.k = b.k")
     assert made is not None
     assert "WHERE a.k = b.k" in made.whole
 
 
-def test_what_is_counted_as_a_whole_is_partitioned_within() -> None:
+def test_an_aggregated_subquery_is_partitioned() -> None:
     made = partitioned(f"WITH a AS (TABLE c) SELECT count(*), sum(hashtextextended(q::text, 0)) FROM ({LEFT}) AS q")
     assert made is not None
     assert made.whole.startswith("WITH a AS (SELECT * FROM c) SELECT count(*)")
@@ -86,14 +86,14 @@ def test_what_is_counted_as_a_whole_is_partitioned_within() -> None:
         "SELECT 1",
         "not SQL",
         "SELECT x FROM a; SELECT x FROM a",
-        "SELECT * FROM a",  # nothing is known to be said of
-        "SELECT avg(x) FROM a WHERE x > 1",  # not the average of averages
+        "SELECT * FROM a",  # no column for a condition
+        "SELECT avg(x) FROM a WHERE x > 1",  # an average of averages is another value
         "SELECT stddev(x) FROM a WHERE x > 1",
-        "SELECT count(DISTINCT x) FROM a WHERE y > 1",  # parts may have the same
+        "SELECT count(DISTINCT x) FROM a WHERE y > 1",  # parts may have equal values
         "SELECT sum(x) + 1 FROM a WHERE x > 1",
-        "SELECT x, rank() OVER (ORDER BY x) FROM a WHERE x > 1",  # ranks among those that are left
+        "SELECT x, rank() OVER (ORDER BY x) FROM a WHERE x > 1",  # ranks depend on the partition
         "SELECT DISTINCT ON (x) x, y FROM a WHERE x > 1",
-        "SELECT DISTINCT x, count(*) FROM a GROUP BY x",  # groups of two parts may look the same
+        "SELECT DISTINCT x, count(*) FROM a GROUP BY x",  # groups of two parts may be equal
         "SELECT x FROM a WHERE x > 1 FOR UPDATE",
         "SELECT x FROM a WHERE x > random()",
         "SELECT x FROM a WHERE now() > y",
@@ -101,18 +101,18 @@ def test_what_is_counted_as_a_whole_is_partitioned_within() -> None:
         "SELECT name FROM pg_settings WHERE setting > 'on'",
         "SELECT table_name FROM information_schema.tables WHERE table_name > 'a'",
         "SELECT x INTO b FROM a WHERE x > 1",
-        "SELECT unnest(x) FROM a",  # not in WHERE
+        "SELECT unnest(x) FROM a",  # not allowed in WHERE
         "SELECT x FROM (SELECT x FROM a LIMIT 3) AS q WHERE x > 1",
-        "SELECT x FROM (SELECT x, y FROM a ORDER BY x LIMIT 3) AS q WHERE x > 1",  # any of those with the same x
+        "SELECT x FROM (SELECT x, y FROM a ORDER BY x LIMIT 3) AS q WHERE x > 1",  # x is no total order
         "SELECT x FROM a UNION SELECT x FROM b",
         "WITH c AS (DELETE FROM d RETURNING x) SELECT x FROM c WHERE x > 1",
         "VALUES (1), (2)",
     ],
 )
-def test_what_may_mean_something_else_is_left_alone(sql: str) -> None:
+def test_other_queries_are_not_rewritten(sql: str) -> None:
     assert partitioned(sql) is None
 
 
-def test_a_cut_is_no_obstacle_where_order_tells_all_apart() -> None:
+def test_limit_under_a_total_order_is_partitioned() -> None:
     for order in ("1, 2", "2 DESC, x", "y, x"):
         assert shape(f"SELECT x FROM (SELECT x, y FROM a ORDER BY {order} LIMIT 3) AS q WHERE x > 1") is Shape.WHERE

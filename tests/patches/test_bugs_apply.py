@@ -1,4 +1,4 @@
-"""Each injected bug applies to what it is put on top of: a rebased patch is found out at once, without a build."""
+"""Tests that each injected bug applies to its series. They show conflicts after a rebase without a build."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from fuzz.servers.arm import parse_series, shipped_series
 from fuzz.servers.base import Base, resolve_base
 from fuzz.servers.series import apply_series, series_from_files
-from tests.injected_bugs.hunt import bug_of, sound_patches
+from tests.injected_bugs.injected_bug import bug_of, sound_patches
 from tests.libfuzzer.test_eclass import LOOKUPS
 
 TESTS = Path(__file__).parents[1]

@@ -1,4 +1,4 @@
-"""Each series is one that a committer can take: `git am` accepts it, and makes of the base the tree that we build."""
+"""Tests of each series: `git am` accepts it and gives the tree that pgduel builds, and messages have reasons."""
 
 import re
 import subprocess
@@ -29,7 +29,7 @@ def test_git_am_makes_the_tree_that_is_built(directory: Path, bases: dict[str, B
 
     checkout = _commit(base.tree, tmp_path)
     for patch in series.patches:
-        # Neighbouring lines may have moved in a newer release than the series was made for.
+        # Context lines may differ in a release that is newer than the series.
         _git(checkout, "am", "--quiet", f"-C{1 if newer_than_known(base.version) else 3}", "-", stdin=patch.content)
 
     assert _git(checkout, "rev-parse", "HEAD^{tree}") == apply_series(base.tree, series)[-1]
@@ -37,8 +37,8 @@ def test_git_am_makes_the_tree_that_is_built(directory: Path, bases: dict[str, B
 
 
 @pytest.mark.parametrize("patch", sorted(PATCHES.glob("pg*/**/*.patch")), ids=lambda path: path.name)
-def test_patch_says_why(patch: Path) -> None:
-    """A message has a subject, a reason, and the mail that it answers; the table of patches lists it."""
+def test_a_patch_has_a_reason(patch: Path) -> None:
+    """A message has a subject, a reason and the link to a mail. The table of patches has the subject."""
     message, _, _ = patch.read_text().partition("\n---\n")
     assert "Discussion: https://postgr.es/m/" in message
     assert len(message.partition("\n\n")[2].split()) > 50
@@ -47,7 +47,7 @@ def test_patch_says_why(patch: Path) -> None:
     assert f"{patch.name.partition('-')[0]} {' '.join(reported[1].split())}" in (PATCHES / "README.md").read_text()
 
 
-def test_no_patch_is_forgotten() -> None:
+def test_each_patch_is_in_a_series() -> None:
     listed = {patch.name for directory in SERIES for patch in series_from_directory(directory).patches}
     assert listed == {path.name for path in PATCHES.glob("pg*/**/*.patch")}
 
@@ -61,7 +61,7 @@ def _with_baseline(directory: Path) -> Series:
 
 
 def _commit(tree: str, top: Path) -> Path:
-    """Return a checkout whose only commit is the tree. It borrows the objects of the repository of trees."""
+    """Return a checkout with the tree as its only commit, and with the objects of the repository of trees."""
     checkout = top / "checkout"
     _git(top, "init", "--quiet", str(checkout))
     (checkout / ".git/objects/info/alternates").write_text(f"{git.repository() / 'objects'}\n")

@@ -1,4 +1,4 @@
-"""A newer minor release: what is shipped applies beside lines that moved, or says which patch to rebase."""
+"""Tests of the shipped series on a newer minor release: they apply despite other context, or an error names a patch."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -24,12 +24,12 @@ MARK = f"/* a line of {NEWER} */\n"
 
 @pytest.fixture(scope="module")
 def base() -> Base:
-    """The source that the series were made for, as this machine has it."""
+    """Return the source that the series were made for."""
     return resolve_base("pg17", print)
 
 
 def moved(base: Base, series: Series, directory: Path) -> Base:
-    """The next release: another version, and a line more within the context of a hunk of many files."""
+    """Return a next release: another version, and an additional line in the context of a hunk in many files."""
     directory.mkdir()
     git.extract(base.tree, directory)
     meson = directory / "meson.build"
@@ -57,9 +57,7 @@ def file_text(path: Path) -> str:
 
 
 @pytest.mark.parametrize("arm", ["master", "patched"])
-def test_the_shipped_series_make_of_a_newer_release_what_they_make_of_theirs(
-    arm: str, base: Base, tmp_path: Path
-) -> None:
+def test_the_shipped_series_have_equal_effects_on_a_newer_release(arm: str, base: Base, tmp_path: Path) -> None:
     series = shipped_series(arm, base)
     newer = moved(base, series, tmp_path / "newer")
     assert newer.version == NEWER
@@ -89,14 +87,14 @@ def test_the_summary_names_the_version_and_the_patches(base: Base, tmp_path: Pat
     ]
 
 
-def test_a_patch_whose_own_lines_are_gone_is_named_in_one_line(base: Base, tmp_path: Path) -> None:
+def test_the_error_about_a_patch_without_its_lines_names_it_in_one_line(base: Base, tmp_path: Path) -> None:
     series = shipped_series("master", base)
     changed = next(file for file in PatchSet(series.patches[0].content.decode()) if file.is_modified_file)
     git.extract(base.tree, tmp_path)
     (tmp_path / changed.path).write_text("/* written anew */\n")
     newer = resolve_base(str(tmp_path), print)
-    with pytest.raises(SourceError) as told:
+    with pytest.raises(SourceError) as raised:
         apply_series(newer.tree, series)
-    assert series.patches[0].name in str(told.value)
-    assert str(told.value).endswith(f"it was made for {known_good(17)}, so rebase it")
-    assert len(str(told.value).splitlines()) == 1
+    assert series.patches[0].name in str(raised.value)
+    assert str(raised.value).endswith(f"it was made for {known_good(17)}, so rebase it")
+    assert len(str(raised.value).splitlines()) == 1

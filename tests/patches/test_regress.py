@@ -1,4 +1,4 @@
-"""PostgreSQL's own suites pass on all arms and variants, as do those of the modules that patches touch."""
+"""Tests of PostgreSQL's own suites on all arms and variants, and of the suites of modules that patches change."""
 
 import re
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from fuzz.servers.regress import SuiteResult, run_isolation, run_module, run_reg
 pytestmark = pytest.mark.servers
 
 VARIANTS = workdir.PROJECT / "patches" / "pg17" / "variants"
-SANITIZED = pytest.mark.long(group="sanitized")  # these share a build that nothing else needs
+SANITIZED = pytest.mark.long(group="sanitized")  # these tests share a build
 _MODULE = re.compile(rb"^\+\+\+ b/(src/test/modules/\w+|contrib/\w+)/sql/", re.MULTILINE)
 
 

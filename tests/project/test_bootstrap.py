@@ -1,4 +1,4 @@
-"""Set-up on machines where something is missing: one clear line, exit code 2, nothing done that was not asked for."""
+"""Tests of set-up on incomplete machines: errors of one line, exit status 2, and parallel downloads."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fuzz import bootstrap, environment, packages, workdir
+from fuzz import __version__, bootstrap, environment, packages, workdir
 from fuzz.cli import COMMANDS
 from fuzz.errors import PgduelError
 
@@ -19,7 +19,7 @@ LAUNCHER = Path(__file__).parents[2] / "pgduel"
 
 @pytest.fixture
 def bare(tmp_path: Path) -> dict[str, str]:
-    """The environment of a machine that has python3 and dpkg, no package of ours, and no way to become root."""
+    """Return the environment of a machine with python3 and dpkg, without pgduel's packages, sudo and root's rights."""
     programs = tmp_path / "bin"
     programs.mkdir()
     for name in ("env", "sh"):
@@ -36,13 +36,13 @@ def launch(variables: dict[str, str], *arguments: str) -> subprocess.CompletedPr
     )
 
 
-def test_without_rights_it_prints_the_line_for_root(bare: dict[str, str]) -> None:
+def test_without_rights_the_error_has_the_line_for_root(bare: dict[str, str]) -> None:
     done = launch(bare, "fuzz")
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
     assert "as root, run: apt-get update && apt-get install -y --no-install-recommends " in done.stderr
     assert " meson " in done.stderr
-    assert "clang" not in done.stderr  # only the tests need it
+    assert "clang" not in done.stderr  # only tests need it
 
 
 def test_tests_need_more(bare: dict[str, str]) -> None:
@@ -51,7 +51,12 @@ def test_tests_need_more(bare: dict[str, str]) -> None:
     assert " clang-19 " in done.stderr
 
 
-def test_doctor_changes_nothing_and_says_what_is_missing(bare: dict[str, str]) -> None:
+def test_the_version_needs_no_packages(bare: dict[str, str]) -> None:
+    done = launch(bare, "--version")
+    assert (done.returncode, done.stdout) == (0, f"pgduel {__version__}\n")
+
+
+def test_doctor_changes_nothing_and_lists_missing_packages(bare: dict[str, str]) -> None:
     done = launch(bare, "doctor")
     assert done.returncode == 2
     assert "meson: configures PostgreSQL" in done.stdout
@@ -60,7 +65,7 @@ def test_doctor_changes_nothing_and_says_what_is_missing(bare: dict[str, str]) -
     assert not list(Path(bare["PGDUEL_HOME"]).rglob("*.log"))
 
 
-def test_cache_that_cannot_be_written_is_named(bare: dict[str, str], tmp_path: Path) -> None:
+def test_a_read_only_cache_is_refused(bare: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     done = launch(bare | {"PGDUEL_HOME": str(tmp_path / "file" / "below")}, "doctor")
     assert done.returncode == 2
@@ -68,22 +73,22 @@ def test_cache_that_cannot_be_written_is_named(bare: dict[str, str], tmp_path: P
 
 
 def test_system_packages_python_packages_and_the_source_are_fetched_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each of the three waits for the two others here: one after the other, this would not end."""
-    all_under_way, installed = threading.Barrier(3, timeout=60), []
+    """Each of the three waits for the other two, so a sequence of them would not end."""
+    all_started, installed = threading.Barrier(3, timeout=60), []
 
-    def install(wanted: list[packages.Package]) -> None:
-        installed.append([package.name for package in wanted])
-        if not wanted[0].first:
-            all_under_way.wait()
+    def install(missing: list[packages.Package]) -> None:
+        installed.append([package.name for package in missing])
+        if not missing[0].first:
+            all_started.wait()
 
     def ensure() -> Path:
         assert installed[:2] == [["update"], ["python3-venv"]]
-        all_under_way.wait()
+        all_started.wait()
         return Path("python")
 
     def fetch(source: str) -> None:
         assert source == "pg18"
-        all_under_way.wait()
+        all_started.wait()
 
     monkeypatch.setattr(packages, "require_installable", lambda _: None)
     monkeypatch.setattr(packages, "update_lists", lambda _: installed.append(["update"]))
@@ -95,7 +100,7 @@ def test_system_packages_python_packages_and_the_source_are_fetched_at_once(monk
     assert installed == [["update"], ["python3-venv"], ["gcc"]]
 
 
-def test_set_up_that_is_done_fetches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_complete_set_up_fetches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bootstrap, "is_complete", lambda _: True)
     monkeypatch.setattr(bootstrap, "ensure_environment", lambda: Path("python"))
     monkeypatch.setattr(bootstrap, "fetch", lambda _: pytest.fail("fetched"))
@@ -110,17 +115,17 @@ def test_set_up_that_is_done_fetches_nothing(monkeypatch: pytest.MonkeyPatch) ->
         ("fuzz --minutes 1 --base pg18", "pg18"),
         ("fuzz --base=pg18", "pg18"),
         ("fuzz --base ../postgresql", None),
-        ("fuzz --base", "pg17"),  # refused later
+        ("fuzz --base", "pg17"),  # an error of the command
         ("fuzz --repo=../postgresql --range master..topic", None),
         ("fuzz --resume last", None),
         ("list", None),
     ],
 )
-def test_the_source_fetched_is_that_of_the_command(line: str, source: str | None) -> None:
+def test_the_fetched_source_is_that_of_the_command(line: str, source: str | None) -> None:
     assert bootstrap.source_wanted(line.split()) == source
 
 
-def test_what_cannot_be_fetched_is_left_to_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_errors_of_fetching_are_left_to_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PGDUEL_HOME", str(tmp_path))
     (tmp_path / "downloads").mkdir()
     (tmp_path / "downloads" / "pg17.json").write_text('{"archive": "damaged.tar.xz"}')
@@ -128,7 +133,7 @@ def test_what_cannot_be_fetched_is_left_to_the_command(monkeypatch: pytest.Monke
     bootstrap.fetch("pg17")
 
 
-def test_a_library_that_needs_the_compiler_is_tried_again_when_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_needs_the_compiler_is_installed_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
     installed: list[str] = []
     tried: list[list[str]] = []
 
@@ -140,7 +145,7 @@ def test_a_library_that_needs_the_compiler_is_tried_again_when_that_is_there(mon
 
     monkeypatch.setattr(packages, "require_installable", lambda _: None)
     monkeypatch.setattr(packages, "update_lists", lambda _: None)
-    monkeypatch.setattr(packages, "install", lambda wanted: installed.extend(package.name for package in wanted))
+    monkeypatch.setattr(packages, "install", lambda missing: installed.extend(package.name for package in missing))
     monkeypatch.setattr(bootstrap, "ensure_environment", ensure)
     absent = [package for package in packages.PACKAGES if package.name == "gcc"]
     assert bootstrap.set_up(absent, ["list"]) == Path("python")
@@ -161,7 +166,7 @@ def test_the_help_without_packages_names_every_command() -> None:
 
 def test_killed_set_up_is_repeated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PGDUEL_HOME", str(tmp_path))
-    monkeypatch.setattr(environment, "dependencies", lambda: ["pip"])  # the one package that each set-up downloads
+    monkeypatch.setattr(environment, "dependencies", lambda: ["pip"])  # each set-up downloads it
     half = environment.environment_directory()
     (half / "lib" / "half").mkdir(parents=True)
     python = environment.ensure_environment()
@@ -169,7 +174,7 @@ def test_killed_set_up_is_repeated(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert not (half / "lib" / "half").exists()
     made = (half / "complete").stat().st_mtime_ns
     assert environment.ensure_environment() == python
-    assert (half / "complete").stat().st_mtime_ns == made  # once is enough
+    assert (half / "complete").stat().st_mtime_ns == made  # not created again
 
 
 def test_an_archive_with_another_hash_is_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -209,7 +214,7 @@ def test_failing_set_up_names_its_log(monkeypatch: pytest.MonkeyPatch, tmp_path:
         ({"HOME": "/home/dev"}, "/home/dev/.cache/pgduel"),
     ],
 )
-def test_where_the_cache_is(variables: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_directory_of_the_cache(variables: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PGDUEL_HOME", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():

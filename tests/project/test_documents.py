@@ -1,4 +1,4 @@
-"""Documents: each generator, source, oracle, mode, bench and form has its entry; links and commands exist."""
+"""Tests of documents: each generator, source, oracle, mode, bench and form has its entry; links and commands exist."""
 
 import random
 import re
@@ -41,7 +41,7 @@ _PATH = re.compile(r"`((?:corpus|docs|fuzz|oracles|patches|tests)/[\w./-]+)`")
         pytest.param("benchmarks", all_benches().keys(), id="benches"),
     ],
 )
-def test_each_has_a_section_of_its_own(page: str, names: set[str]) -> None:
+def test_each_has_a_section(page: str, names: set[str]) -> None:
     assert sorted(_ENTRY.findall(_page(page))) == sorted(names)
 
 
@@ -54,7 +54,7 @@ def test_each_has_a_section_of_its_own(page: str, names: set[str]) -> None:
         pytest.param("findings", all_forms().keys(), id="forms"),
     ],
 )
-def test_each_has_a_line_of_its_own(page: str, names: set[str]) -> None:
+def test_each_has_a_line(page: str, names: set[str]) -> None:
     assert names <= _rows(page).keys()
 
 
@@ -128,7 +128,7 @@ def test_the_latest_release_of_the_changelog_is_the_version() -> None:
 
 
 def test_new_entries_of_the_changelog_are_unreleased() -> None:
-    """A release has as many entries as when it was made; a merge that adds some there has gone wrong."""
+    """The number of a release's entries is fixed. A merge that adds entries there is wrong."""
     _, _, released = (TOP / "CHANGELOG.md").read_text().partition("## [0.1.0]")
     assert len(re.findall(r"^- ", released, re.MULTILINE)) == 89
 
@@ -138,11 +138,11 @@ def _page(name: str) -> str:
 
 
 def _rows(page: str) -> Mapping[str, str]:
-    """Return the lines of the page's tables that begin with a name, by that, without it."""
+    """Return the lines of the page's tables that begin with a name: name → rest of the line."""
     return dict(_ROW.findall(_page(page)))
 
 
 def _anchors(document: Path) -> Iterator[str]:
-    """Yield what links call the headings of a document."""
+    """Yield the anchors of a document's headings."""
     for heading in _HEADING.findall(_CODE.sub("", document.read_text())):
         yield re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")

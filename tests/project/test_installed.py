@@ -1,4 +1,4 @@
-"""The wheel: a command that works outside a checkout, beside packages `fuzz` and `oracles` of the user's own."""
+"""Tests of the wheel: the command works outside of a checkout, next to the user's packages `fuzz` and `oracles`."""
 
 import os
 import subprocess
@@ -39,7 +39,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A virtual environment with the wheel, and the dependencies of the environment that runs this test."""
+    """Return a virtual environment with the wheel, and with the dependencies of the test's own environment."""
     home = tmp_path_factory.mktemp("installed")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
     (site_packages,) = home.glob("lib/python*/site-packages")
@@ -51,7 +51,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def users_tree(tmp_path: Path) -> Path:
-    """A directory with packages of the same names as pgduel's."""
+    """Return a directory with packages that have the names of pgduel's."""
     for name in ("fuzz", "oracles"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text(_USERS_PACKAGE)
@@ -75,7 +75,7 @@ def test_the_wheel_has_one_package_and_all_files_of_the_checkout(wheel: Path) ->
     assert {f"pgduel/tree/{name}" for name in expected} <= names
 
 
-def test_no_command_is_missing(installed: Path, users_tree: Path) -> None:
+def test_all_commands_are_installed(installed: Path, users_tree: Path) -> None:
     done = run(installed, users_tree, "pgduel", "--help")
     assert done.returncode == 0, done.stderr
     assert all(command in done.stdout for command in COMMANDS)
@@ -101,7 +101,7 @@ def test_missing_system_packages_are_one_line(installed: Path, users_tree: Path)
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
     assert "as root, run: apt-get update && apt-get install -y --no-install-recommends git gcc" in done.stderr
-    assert "sqlsmith" not in done.stderr  # its source alone needs it
+    assert "sqlsmith" not in done.stderr  # only its source needs it
 
 
 @pytest.mark.servers
@@ -114,7 +114,7 @@ def test_a_campaign_runs_in_the_users_tree(installed: Path, users_tree: Path) ->
     assert sorted(installed.rglob("*.sql")) == before
 
 
-def test_commands_that_need_a_checkout_say_so(installed: Path, users_tree: Path) -> None:
+def test_commands_that_need_a_checkout_are_refused(installed: Path, users_tree: Path) -> None:
     done = run(installed, users_tree, "pgduel", "test")
     assert done.returncode == 2
     assert done.stderr == (

@@ -1,4 +1,4 @@
-"""What others wrote is shown, and does nothing to the terminal."""
+"""Tests of output: foreign text is visible, and has no effect on the terminal."""
 
 import io
 import os
@@ -52,18 +52,18 @@ def test_no_control_character_is_left(text: str) -> None:
 
 
 @given(texts)
-def test_what_is_harmless_stays_as_it_is(text: str) -> None:
+def test_harmless_text_is_unchanged(text: str) -> None:
     assert visible(visible(text)) == visible(text)
     harmless = "".join(char for char in text if is_harmless(char))
     assert visible(harmless) == harmless
 
 
 @given(texts, texts)
-def test_text_may_come_in_pieces(one: str, other: str) -> None:
+def test_text_may_be_converted_in_pieces(one: str, other: str) -> None:
     assert visible(one + other) == visible(one) + visible(other)
 
 
-def test_each_control_character_is_told_by_its_code() -> None:
+def test_each_control_character_is_replaced_by_its_code() -> None:
     assert visible(NASTY) == SHOWN
     assert visible("one\ttwo\nthree") == "one\ttwo\nthree"
     assert visible_line("one\ttwo\nthree") == r"one\x09two\x0athree"
@@ -98,44 +98,44 @@ LAID_OUT = {
 
 
 @pytest.mark.parametrize("thing", LAID_OUT.values(), ids=LAID_OUT)
-def test_whatever_is_laid_out_is_shown(thing: Any, console: Console) -> None:
+def test_all_kinds_of_layout_are_visible(thing: Any, console: Console) -> None:
     console.print(thing)
     assert SHOWN in printed(console)
     without_styles = re.sub(r"\x1b\[[0-9;]*m", "", printed(console))
     assert is_harmless(without_styles)
 
 
-def test_a_table_is_as_wide_as_what_is_shown(console: Console) -> None:
+def test_the_width_of_a_table_is_that_of_the_visible_text(console: Console) -> None:
     console.print(table("", NASTY, "x"))
     assert len({len(line) for line in re.sub(r"\x1b\[[0-9;]*m", "", printed(console)).splitlines()[1:]}) == 1
 
 
-def test_a_line_and_a_rule_are_shown(console: Console) -> None:
+def test_lines_and_rules_are_visible(console: Console) -> None:
     console.say(NASTY, "bold")
     console.rule(NASTY)
     assert printed(console).count(SHOWN) == 2
 
 
-def test_text_that_was_made_for_rich_elsewhere_brings_no_control_characters(console: Console) -> None:
+def test_text_objects_of_rich_bring_no_control_characters(console: Console) -> None:
     console.print(Text(NASTY), Text.from_ansi(NASTY), Panel("x", title=CLEAR))
     assert TITLE not in printed(console)
     assert CLEAR not in printed(console)
     assert r"\x1b[2J" in printed(console)
 
 
-def test_neither_markup_nor_emoji_codes_are_read(console: Console) -> None:
-    said = "int[] [bold]x[/] [link=file:///etc]y[/link] :bug: [/nothing]"
-    console.print(said)
-    console.print(table(said, said, said))
-    assert printed(console).count(said) == 4
+def test_neither_markup_nor_emoji_codes_are_interpreted(console: Console) -> None:
+    markup = "int[] [bold]x[/] [link=file:///etc]y[/link] :bug: [/nothing]"
+    console.print(markup)
+    console.print(table(markup, markup, markup))
+    assert printed(console).count(markup) == 4
 
 
-def test_what_is_redrawn_is_shown(console: Console) -> None:
+def test_live_displays_are_visible(console: Console) -> None:
     with Live(console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False) as live:
         live.update(Panel(NASTY), refresh=True)
         console.say(CLEAR)
         live.update(table("", "", NASTY), refresh=True)
-    assert "\x1b[1A" in printed(console)  # Rich itself moves the cursor
+    assert "\x1b[1A" in printed(console)  # Rich moves the cursor
     assert TITLE not in printed(console)
     assert CLEAR not in printed(console)
     assert SHOWN in printed(console)
@@ -143,14 +143,14 @@ def test_what_is_redrawn_is_shown(console: Console) -> None:
 
 @contextmanager
 def guarded() -> Iterator[tuple[io.StringIO, io.StringIO]]:
-    """Yield what is beneath the guards of stdout and stderr."""
+    """Yield the streams below the guards of stdout and stderr."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         output.guard()
         yield out, err
 
 
-def test_whoever_writes_to_the_streams_writes_visibly() -> None:
+def test_streams_are_guarded() -> None:
     with guarded() as (out, err):
         sys.stdout.writelines([NASTY, "\n"])
         try:
@@ -170,7 +170,7 @@ def test_lines_of_set_up_are_visible() -> None:
 
 def test_richs_own_sequences_pass_guards() -> None:
     with guarded() as (out, _):
-        output.guard()  # as one more is put over what Rich puts there
+        output.guard()  # a second guard, as over Rich's own redirection
         Console(force_terminal=True, color_system="standard").print(plain(CLEAR, "red"))
     assert out.getvalue() == RED + r"\x1b[2J" + "\x1b[0m\n"
 
@@ -183,30 +183,30 @@ def test_json_has_no_control_character(tmp_path: Path) -> None:
 
 
 def of_python(code: str, *, terminal: bool) -> bytes:
-    """Return what a program prints, to a terminal or a pipe."""
+    """Return the output of a program to a terminal or a pipe."""
     command = [sys.executable, "-c", f"import sys; from fuzz.output import *; guard(); {code}"]
     if not terminal:
         return subprocess.run(command, cwd=workdir.PROJECT, capture_output=True, check=True).stdout
     parent, child = pty.openpty()
     with subprocess.Popen(command, cwd=workdir.PROJECT, stdout=child) as process:
         os.close(child)
-        said = b""
+        printed = b""
         try:
             while data := os.read(parent, 1 << 16):
-                said += data
-        except OSError:  # the other side was closed
+                printed += data
+        except OSError:  # the child closed the terminal
             os.close(parent)
     assert process.returncode == 0
-    return said
+    return printed
 
 
-def test_a_file_goes_into_a_pipe_byte_by_byte_and_visibly_to_a_terminal() -> None:
+def test_a_file_is_exact_in_a_pipe_and_visible_in_a_terminal() -> None:
     write = f"write_exactly({NASTY!r} + chr(10) + 'Käse')"
     assert of_python(write, terminal=False) == f"{NASTY}\nKäse".encode()
     assert of_python(write, terminal=True) == f"{SHOWN}\r\nKäse".encode()
 
 
-def test_what_a_program_prints_goes_into_a_pipe_as_it_is_and_visibly_to_a_terminal() -> None:
+def test_output_of_programs_is_exact_in_a_pipe_and_visible_in_a_terminal() -> None:
     program = r"import os; os.write(1, b'K\xc3'); os.write(2, b'\xa4se\x1b[2J\xff\n')"
     run = f"run_visibly([sys.executable, '-c', {program!r}], stderr=1)"
     assert of_python(run, terminal=False) == b"K\xc3\xa4se\x1b[2J\xff\n"
@@ -214,7 +214,7 @@ def test_what_a_program_prints_goes_into_a_pipe_as_it_is_and_visibly_to_a_termin
 
 
 def test_nothing_else_prints() -> None:
-    """Lint refuses other ways to print (T20 and the banned names), but for what is excepted: two files."""
+    """Lint refuses other functions that print (T20 and the banned names) in all but two files."""
     with (workdir.PROJECT / "pyproject.toml").open("rb") as file:
         lint = tomllib.load(file)["tool"]["ruff"]["lint"]
     assert {"T20", "TID"} <= set(lint["select"])

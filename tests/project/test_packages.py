@@ -1,4 +1,4 @@
-"""System packages: the command that installs them, by distribution."""
+"""Tests of system packages: missing ones, and the command that installs them on each distribution."""
 
 import platform
 import shutil
@@ -30,14 +30,14 @@ def test_packages_have_the_distributions_names(
     assert packages.install_line(NAMED).startswith(line)
 
 
-def test_without_dpkg_programs_show_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    there = {"gcc", "ld", "bison", "perl", "git", "meson", "ninja"}
-    monkeypatch.setattr(shutil, "which", lambda name: name if name in there else None)
+def test_without_dpkg_missing_programs_are_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    present = {"gcc", "ld", "bison", "perl", "git", "meson", "ninja"}
+    monkeypatch.setattr(shutil, "which", lambda name: name if name in present else None)
     names = {package.name for package in packages.missing_packages(for_tests=True)}
     assert names - {"python3-venv"} == {"pkg-config", "flex", "ccache", "libicu-dev", "libreadline-dev"}
 
 
-def test_programs_that_no_package_brought_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_without_their_package_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packages, "_installed", lambda: {p.name for p in packages.PACKAGES} - {"git", "sqlsmith"})
     monkeypatch.setattr(shutil, "which", lambda name: name)
     packages.require_programs()

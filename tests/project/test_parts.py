@@ -1,4 +1,4 @@
-"""Which of the long tests a run takes: each is in one part, no part exceeds the budget, each commit has a part."""
+"""Tests of the parts of long tests: each test is in one part, no part exceeds the budget, each commit has a part."""
 
 import re
 import subprocess
@@ -42,15 +42,15 @@ def test_tests_of_a_group_are_in_one_part() -> None:
     assert "tests/b.py::other" in part
 
 
-def test_tests_that_are_not_noted_are_in_a_part_too() -> None:
+def test_tests_without_times_are_in_a_part_too() -> None:
     new = [f"tests/new.py::test[{number}]" for number in range(8)]
     parts = parts_of(TIMES.with_long({test: test for test in new}), 8)
     assert sorted(test for part in parts for test in part if test in new) == new
     assert max(len(part.intersection(new)) for part in parts) <= 2
 
 
-def test_the_long_tests_are_noted_and_no_part_exceeds_the_budget() -> None:
-    """A new one has to be noted, so that parts remain as long as they are: see CONTRIBUTING.md."""
+def test_the_long_tests_have_times_and_no_part_exceeds_the_budget() -> None:
+    """New tests need an entry in times.json, so that the lengths of parts are known: see CONTRIBUTING.md."""
     listed = run_pytest("--collect-only", "--quiet", "-m", "long", "tests")
     collected = {line for line in listed.splitlines() if "::" in line}
     times = noted_times()
@@ -59,7 +59,7 @@ def test_the_long_tests_are_noted_and_no_part_exceeds_the_budget() -> None:
 
 
 @pytest.mark.parametrize("part", ["0/8", "9/8", "3", "a/b", "3/8/1"])
-def test_a_part_that_makes_no_sense_is_refused(part: str) -> None:
+def test_an_invalid_part_is_refused(part: str) -> None:
     with pytest.raises(pytest.UsageError, match="--part takes N/M"):
         outside_part(part, TIMES)
 
@@ -69,9 +69,9 @@ def test_the_tests_of_a_file_share_a_process() -> None:
         f"tests/{name}.py"
         for name in ("oracles/test_majority", "oracles/test_sampling", "report/test_summary", "triage/test_bugs")
     ]
-    told = run_pytest("--numprocesses", "2", "--dist", "loadscope", "--verbose", *files)
+    output = run_pytest("--numprocesses", "2", "--dist", "loadscope", "--verbose", *files)
     processes = defaultdict(set)
-    for process, file in re.findall(r"^\[(gw\d)\].* (tests/\S+)::", told, re.MULTILINE):
+    for process, file in re.findall(r"^\[(gw\d)\].* (tests/\S+)::", output, re.MULTILINE):
         processes[file].add(process)
     assert sorted(processes) == files
     assert all(len(names) == 1 for names in processes.values())
@@ -84,7 +84,7 @@ def commit(directory: Path) -> None:
     subprocess.run(arguments, cwd=directory, env=git.environment() | who, check=True)
 
 
-def test_successive_commits_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_successive_commits_have_different_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workdir, "PROJECT", tmp_path)
     assert part_of_commit() == ("1/8", "this is no git checkout")
     subprocess.run(["git", "init", "--quiet", tmp_path], env=git.environment(), check=True)

@@ -1,4 +1,4 @@
-"""Forms in which a finding is handed on, as far as they need no server."""
+"""Tests of the forms of a finding that need no server."""
 
 import runpy
 from contextlib import AbstractContextManager
@@ -42,20 +42,20 @@ def only(form: str, about: ReportedFinding) -> str:
     return text
 
 
-def test_each_form_has_a_name_and_says_what_it_is() -> None:
+def test_each_form_has_a_name_and_a_docstring() -> None:
     assert {"sql", "regress", "pytest", "mail"} <= set(all_forms())
     assert all(isinstance(form, Form) and form.__doc__ for form in all_forms().values())
 
 
 @given(st.text(characters))
 @example("SELECT '\"\"\"', E'\\\\', '\t\r\n\x85';\n\"")
-def test_a_script_is_handed_on_as_it_is(script: str) -> None:
+def test_the_form_sql_is_the_exact_script(script: str) -> None:
     assert only("sql", reported(script)) == script
 
 
 @given(script=st.text(characters))
 @example(script="SELECT '\"\"\"', E'\\\\', '\t\r\n\x85\u2028';\n\"")
-def test_a_test_for_pytest_holds_exactly_its_script(tmp_path_factory: pytest.TempPathFactory, script: str) -> None:
+def test_a_test_for_pytest_has_the_exact_script(tmp_path_factory: pytest.TempPathFactory, script: str) -> None:
     file = Path(tmp_path_factory.mktemp("form")) / "test_x.py"
     file.write_text(only("pytest", reported(script)), encoding="utf-8")
     made = runpy.run_path(str(file))
@@ -65,32 +65,32 @@ def test_a_test_for_pytest_holds_exactly_its_script(tmp_path_factory: pytest.Tem
 
 
 @given(case=cases)
-def test_a_script_for_pg_regress_has_nothing_that_only_pgduel_reads(case: Case) -> None:
+def test_a_script_for_pg_regress_has_no_comments_for_pgduel(case: Case) -> None:
     script = regress_script(case, replace(FINDING, step=None))
     assert not any(
         line.startswith(("-- step ", "-- scene ", "-- mode {", "-- pgduel: ")) for line in script.split("\n")
     )
 
 
-def test_a_script_for_pg_regress_has_queries_beside_it_but_no_explain() -> None:
-    beside = (
-        Evidence("SELECT 'beside'"),
+def test_a_script_for_pg_regress_has_the_evidence_without_explain() -> None:
+    evidence = (
+        Evidence("SELECT 'evidence'"),
         Evidence("SELECT 'explained'", explained=True),
         Evidence("SELECT 2", planned=True),
     )
-    script = regress_script(CASE, replace(FINDING, beside=beside))
+    script = regress_script(CASE, replace(FINDING, evidence=evidence))
     assert script.startswith("--\n-- 1 row missing\n--\n\nCREATE SCHEMA duel;\n")
-    assert "\nSELECT 'beside';\n" in script
+    assert "\nSELECT 'evidence';\n" in script
     assert "EXPLAIN" not in script
 
 
-def test_a_mail_says_it_all_in_lines_of_a_mail() -> None:
+def test_a_mail_is_complete_and_has_short_lines() -> None:
     plans = {"master": ["Hash Join", f"  Hash Cond: ({'a = b AND ' * 20} c = d)"], "patched": ["Seq Scan"]}
     text = mail_text(reported(), FACTS, ReducedCase(CASE, FINDING, 3, 3), plans)
-    told = ["Subject: 1 row missing", "PostgreSQL 17.11", "0001-Make-it-fast.patch", "CREATE TABLE t (a int, b text);"]
-    told += ["Expected, as master did:", "1 | one", "Actual, as patched did:", "no row at all"]
-    told += ["Plan of master:", "Hash Join", "Plan of patched:", "0123456789ab", "To blame: 0001."]
-    for each in told:
+    parts = ["Subject: 1 row missing", "PostgreSQL 17.11", "0001-Make-it-fast.patch", "CREATE TABLE t (a int, b text);"]
+    parts += ["Expected, as master did:", "1 | one", "Actual, as patched did:", "no row at all"]
+    parts += ["Plan of master:", "Hash Join", "Plan of patched:", "0123456789ab", "To blame: 0001."]
+    for each in parts:
         assert each in text
     assert all(len(line) <= WIDTH or line.startswith("SELECT ") for line in text.split("\n"))
     assert "-- step" not in text

@@ -1,4 +1,4 @@
-"""What a campaign says at its end, to people and to programs."""
+"""Tests of a campaign's summary: on the terminal, and as JSON."""
 
 import io
 import json
@@ -44,20 +44,20 @@ def printed(summary: Summary, *, verbose: bool = False) -> str:
     return out.getvalue()
 
 
-def test_json_has_what_programs_read() -> None:
-    told = json.loads(json.dumps(CLEAN.to_json()))
-    assert told["statements_judged"] == 300
-    assert told["valid_share"] == 0.9975
-    assert (told["findings"], told["unstable"], told["inconclusive"]) == ([], 0, 2)
-    assert told["canaries"] == {"planted": 4, "caught": 4}
-    assert told["reach"] == {"hash_join": 7}
-    assert told["generators"]["joins"]["plans"] == {"explained": 4, "shapes": 2, "once": 1}
-    assert told["cpu_seconds"] == {"client": 5.0, "server": 95.0}
-    assert (told["arms"], told["seed"]) == ({"master": {"build": "abc"}}, 1)
-    assert told["statements_per_second"] == 5.0
+def test_json_has_findings_and_counters() -> None:
+    output = json.loads(json.dumps(CLEAN.to_json()))
+    assert output["statements_judged"] == 300
+    assert output["valid_share"] == 0.9975
+    assert (output["findings"], output["unstable"], output["inconclusive"]) == ([], 0, 2)
+    assert output["canaries"] == {"planted": 4, "caught": 4}
+    assert output["reach"] == {"hash_join": 7}
+    assert output["generators"]["joins"]["plans"] == {"explained": 4, "shapes": 2, "once": 1}
+    assert output["cpu_seconds"] == {"client": 5.0, "server": 95.0}
+    assert (output["arms"], output["seed"]) == ({"master": {"build": "abc"}}, 1)
+    assert output["statements_per_second"] == 5.0
 
 
-def test_the_verdict_comes_first_and_all_fits_on_a_screen() -> None:
+def test_the_verdict_is_first_and_all_fits_on_a_screen() -> None:
     lines = printed(CLEAN).splitlines()
     assert lines[1] == "No finding, and all health checks passed."
     assert "10 cases, 300 statements compared in 1:00 (5/s), 99.8% valid, seed 1" in lines
@@ -66,18 +66,18 @@ def test_the_verdict_comes_first_and_all_fits_on_a_screen() -> None:
     assert len(lines) < 10
 
 
-def test_a_newer_base_is_said() -> None:
+def test_a_newer_base_is_reported() -> None:
     newer = replace(CLEAN, newer_bases=("base pg17 is 17.99",))
     assert "base pg17 is 17.99" in printed(newer).splitlines()
     assert newer.to_json()["newer_bases"] == ["base pg17 is 17.99"]
 
 
-def test_planted_bugs_that_were_missed_at_first_are_said() -> None:
-    said = printed(replace(CLEAN, canaries={"planted": 4, "caught": 4, "retried": 1}))
-    assert "planted bugs: 4 of 4 found, 1 only when planted again" in said
+def test_planted_bugs_that_were_missed_at_first_are_reported() -> None:
+    text = printed(replace(CLEAN, canaries={"planted": 4, "caught": 4, "retried": 1}))
+    assert "planted bugs: 4 of 4 found, 1 only when planted again" in text
 
 
-def test_findings_that_are_not_reduced_are_counted() -> None:
+def test_unreduced_findings_are_counted() -> None:
     found = StoredFinding(FINDING, "1/joins/4", Case("joins", (), ()), 3, None, reduced=False)
     hint = "1 finding not reduced; ./pgduel fuzz --resume 3 reduces up to 10 of them"
     assert hint in printed(replace(CLEAN, findings=(found,)))
@@ -85,12 +85,12 @@ def test_findings_that_are_not_reduced_are_counted() -> None:
     assert "not reduced" not in printed(replace(CLEAN, findings=(triaged,)))
 
 
-def test_statements_judged_are_told_by_oracle_and_generator() -> None:
+def test_judged_statements_are_reported_by_oracle_and_generator() -> None:
     assert CLEAN.to_json()["judged_by_oracle"] == {"result": {"joins": 290}, "tlp": {"joins": 0}}
 
 
-def test_people_read_all_of_it_if_they_want() -> None:
-    said = printed(CLEAN, verbose=True)
+def test_the_verbose_summary_has_all_figures() -> None:
+    text = printed(CLEAN, verbose=True)
     for text in (
         "95 s in the servers, 5 s in pgduel (5%)",
         "joins: shapes of plans 2, statements explained 4, chance of a new shape 25%",
@@ -98,7 +98,7 @@ def test_people_read_all_of_it_if_they_want() -> None:
         "hash_join",
         "lateral",
     ):
-        assert text in said
+        assert text in text
         assert text not in printed(CLEAN)
 
 
@@ -116,7 +116,7 @@ def test_known_faults_are_named_and_leave_the_exit_status() -> None:
     assert replace(summary, known=known[1:]).exit_code == 1
 
 
-def test_a_finding_comes_with_its_replay_command() -> None:
+def test_a_finding_has_its_replay_command() -> None:
     found = StoredFinding(FINDING, "1/joins/4", Case("joins", (), ()), 3, None, reduced=False)
     by_name = replace(CLEAN, findings=(found,))
     assert f"./pgduel replay 3/{FINDING.fingerprint}" in printed(by_name)
@@ -126,13 +126,13 @@ def test_a_finding_comes_with_its_replay_command() -> None:
     assert by_script.to_json()["findings"][0]["reproducer"] == "x.sql"
 
 
-def test_a_fault_of_the_base_is_told_from_one_of_a_patch() -> None:
+def test_a_fault_of_the_base_is_distinguished_from_one_of_a_patch() -> None:
     own = StoredFinding(FINDING, "1/joins/4", Case("joins", (), ()), 3, None, reduced=False)
     shared = replace(own, finding=replace(FINDING, arms=("master", "master")))
     assert "2 findings, 1 of them shown by all arms alike." in printed(replace(CLEAN, findings=(own, shared)))
 
 
-def test_an_interrupted_campaign_says_how_to_go_on() -> None:
+def test_an_interrupted_campaign_has_the_command_to_resume() -> None:
     assert "./pgduel fuzz --resume 3" in printed(replace(CLEAN, why="interrupted"))
 
 
@@ -144,20 +144,20 @@ def test_exit_status(found: bool, complaints: tuple[str, ...], status: int) -> N
     assert replace(CLEAN, findings=findings, complaints=complaints).exit_code == status
 
 
-def test_a_health_check_that_fails_is_said_clearly() -> None:
-    said = printed(replace(CLEAN, complaints=("joins: only 90.0% of the statements succeeded",)))
-    assert "health check failed: joins: only 90.0%" in said
-    assert "this run proves little" in said
+def test_a_failed_health_check_is_reported() -> None:
+    text = printed(replace(CLEAN, complaints=("joins: only 90.0% of the statements succeeded",)))
+    assert "health check failed: joins: only 90.0%" in text
+    assert "this run proves little" in text
 
 
-def test_what_was_never_reached_is_said() -> None:
+def test_unreached_branches_are_reported() -> None:
     summary = replace(CLEAN, unreached=("bloom.left.late", "bloom.semi.shared"))
     assert "never reached: bloom.left.late, bloom.semi.shared" in printed(summary, verbose=True)
     assert summary.to_json()["unreached"] == ["bloom.left.late", "bloom.semi.shared"]
     assert "never reached" not in printed(CLEAN, verbose=True)
 
 
-def test_parts_are_counted_by_the_modes_that_they_ran_under() -> None:
+def test_parts_are_counted_by_their_modes() -> None:
     done = [("plain", "a"), ("plain", "b"), ("parallel", "a")]
     parts = Counter({("regress", modes, part, what): 1 for modes, part in done for what in ("cases", "statements")})
     summary = replace(CLEAN, counters=replace(COUNTERS, parts=parts), parts={"regress": 3})

@@ -1,4 +1,4 @@
-"""What a campaign shows where there is no terminal, and how its counters shrink to fit one."""
+"""Tests of a campaign's display on a terminal and on a pipe."""
 
 import io
 from collections import Counter
@@ -9,7 +9,7 @@ from fuzz.report.terminal import INTERVAL, PlainDisplay, branch_tables, clock, d
 from tests.features import SHIPPED
 
 
-def test_a_pipe_gets_a_line_now_and_then() -> None:
+def test_a_pipe_gets_a_line_at_intervals() -> None:
     now = [0.0]
     out = io.StringIO()
     shown = PlainDisplay(Console(file=out), lambda: now[0])
@@ -56,14 +56,14 @@ def test_counters_roll_up_by_family() -> None:
     assert rolled_up(counts) == {"hash_join (2 kinds)": 5, "copy (2 kinds)": 7, "window": 1}
 
 
-def test_branches_are_a_table_of_what_can_be() -> None:
+def test_branches_are_a_table_of_all_combinations() -> None:
     assert list(branch_tables({"hash_join": 3}, SHIPPED)) == []
     (table,) = branch_tables({"bloom": 3, "bloom.left.emitted": 2, "bloom.inner.shared": 1}, SHIPPED)
     out = io.StringIO()
     Console(file=out, width=100).print(table)
     lines = [line.split() for line in out.getvalue().splitlines()]
     assert lines[0] == ["bloom", "discarded", "emitted", "shared", "false_positive", "deferred", "switched_off", "late"]
-    assert ["left", "2", "0", "0", "0", "0"] in lines  # it neither discards nor is it shared
+    assert ["left", "2", "0", "0", "0", "0"] in lines  # a left join discards no rows, and the filter is not shared
     assert ["inner", "0", "1", "0", "0", "0", "0"] in lines
 
 

@@ -1,4 +1,4 @@
-"""A disk that is soon full."""
+"""A small file system, and a file that fills it."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ import pytest
 
 @contextmanager
 def of_limited_size(directory: Path, megabytes: int) -> Iterator[Path]:
-    """Mount a file system in memory."""
+    """Mount a file system of this size in memory."""
     if os.geteuid() != 0:
         pytest.skip("only root may mount a file system")
     directory.mkdir(parents=True)
@@ -26,7 +26,7 @@ def of_limited_size(directory: Path, megabytes: int) -> Iterator[Path]:
 
 
 def fill(directory: Path) -> Path:
-    """Leave no room in a file system; return what takes it."""
+    """Fill a file system, and return the file that fills it."""
     filling = directory / "filling"
     with filling.open("wb", buffering=0) as file:
         for size in (1 << 20, 1 << 12):

@@ -1,4 +1,4 @@
-"""A source tree small enough for unit tests, and git repositories made of it."""
+"""A small source tree for unit tests, and git repositories of it."""
 
 import os
 import subprocess
@@ -32,7 +32,7 @@ def plant(directory: Path) -> Path:
 
 
 def git(checkout: Path, *arguments: str) -> str:
-    """Run git as a developer would."""
+    """Run git in a developer's checkout, and return its output."""
     who = {f"GIT_{role}_{what}": "dev@example.org" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     done = subprocess.run(
         ["git", *arguments], cwd=checkout, env=os.environ | who, check=True, capture_output=True, text=True
@@ -41,6 +41,6 @@ def git(checkout: Path, *arguments: str) -> str:
 
 
 def commit(checkout: Path, message: str) -> None:
-    """Commit all files, ignored ones too."""
+    """Commit all files, including ignored ones."""
     git(checkout, "add", "--all", "--force", ".")
     git(checkout, "commit", "--quiet", "--message", message)

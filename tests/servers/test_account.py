@@ -1,4 +1,4 @@
-"""The account of servers is made once, however many ask for it at the same time."""
+"""Tests of the account of servers: concurrent callers create it once."""
 
 import os
 import pwd
@@ -16,7 +16,7 @@ echo made >> {made}
 """
 
 
-def test_of_many_who_miss_the_user_one_makes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_of_many_concurrent_callers_creates_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = tmp_path / "made"
     useradd = tmp_path / "useradd"
     useradd.write_text(SLOW_USERADD.format(made=made))
@@ -25,7 +25,7 @@ def test_of_many_who_miss_the_user_one_makes_it(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.delenv("PGDUEL_USER", raising=False)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(os, "setgroups", lambda _: None)  # which only root may
+    monkeypatch.setattr(os, "setgroups", lambda _: None)  # needs root
     monkeypatch.setattr(workdir, "root", lambda: tmp_path)
     monkeypatch.setattr(account, "_look_up", lambda _: user if made.exists() else None)
     with ThreadPoolExecutor(3) as pool:

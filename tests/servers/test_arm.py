@@ -1,4 +1,4 @@
-"""Arms open together, or are refused where comparing them would say nothing."""
+"""Tests of arms: they are opened together, and meaningless comparisons are refused."""
 
 import dataclasses
 
@@ -27,7 +27,7 @@ def specs(base: Base, *texts: str) -> list[ArmSpec]:
 
 
 def silent(_line: str) -> None:
-    """Report to nobody."""
+    """Ignore a line of progress."""
 
 
 def test_two_arms_of_one_build_run_side_by_side_if_allowed(base: Base, build: Build) -> None:
@@ -56,8 +56,8 @@ def test_a_setting_that_an_arm_lacks_is_refused(base: Base, build: Build) -> Non
     series = dataclasses.replace(
         spec.series, features=(Feature("x", "x", off=(("enable_telepathy", "off"),), manifest="m.toml"),)
     )
-    wanted = "m.toml: feature x: off: arm a has no setting 'enable_telepathy'; correct its name"
-    with pytest.raises(SourceError, match=wanted), open_arms([dataclasses.replace(spec, series=series)], silent):
+    message = "m.toml: feature x: off: arm a has no setting 'enable_telepathy'; correct its name"
+    with pytest.raises(SourceError, match=message), open_arms([dataclasses.replace(spec, series=series)], silent):
         pass
 
 
@@ -77,7 +77,7 @@ def test_arms_that_differ_in_flags_are_refused(build: Build) -> None:
         require_comparable({"a": build, "b": other}, allow_same_build=False)
 
 
-def test_arms_that_differ_in_what_initdb_set_are_refused(base: Base, build: Build) -> None:
+def test_arms_that_differ_in_options_of_initdb_are_refused(base: Base, build: Build) -> None:
     with open_arms(specs(base, "a=", "b="), silent, allow_same_build=True) as arms:
         arms[1].cluster.stop()
         tool = build.bindir / "pg_checksums"

@@ -1,4 +1,4 @@
-"""Which arms the options mean, and that they survive storing, resuming and replaying."""
+"""Tests of the options for arms: their meaning, and their text for stored campaigns."""
 
 import shlex
 from pathlib import Path
@@ -14,7 +14,7 @@ def _given(**given: object) -> ArmOptions:
     return ArmOptions.given(**options)  # type: ignore[arg-type]
 
 
-def test_paths_outlive_a_change_of_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_are_valid_after_a_change_of_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("bug", "source", "master"):
         (tmp_path / name).mkdir()
     (tmp_path / "a.patch").touch()
@@ -40,7 +40,7 @@ def test_options_print_as_a_command_line() -> None:
     assert _given().command_line() == ""
 
 
-def test_one_series_twice_asks_for_a_duel_of_equals() -> None:
+def test_one_series_twice_allows_equal_builds() -> None:
     assert _given(arms=("a=master", "b=master")).same_build_wanted
     assert _given(arms=("master", "b=master")).same_build_wanted
     assert _given(arms=("a=", "b=")).same_build_wanted
@@ -56,11 +56,11 @@ def test_one_series_twice_asks_for_a_duel_of_equals() -> None:
         ({"arms": ("a=",), "series": ("x.patch",)}, "not both"),
     ],
 )
-def test_contradictions_are_refused(given: dict[str, object], message: str) -> None:
+def test_inconsistent_options_are_refused(given: dict[str, object], message: str) -> None:
     with pytest.raises(SourceError, match=message):
         _given(**given)
 
 
-def test_an_unknown_flavor_names_those_there_are() -> None:
+def test_the_error_about_an_unknown_flavor_lists_all_flavors() -> None:
     with pytest.raises(BuildError, match="release, assert, sanitize"):
         _given(flavor="debug")

@@ -1,4 +1,4 @@
-"""What the user may name as an arm."""
+"""Tests of the user's notation for arms."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def test_an_arm_may_have_a_base_of_its_own(tmp_path: Path) -> None:
     assert parse_arm(f"master@{tmp_path}/source", BASE, ASSERT, print).base == arm.base
 
 
-def test_nothing_means_the_base_as_it_is() -> None:
+def test_an_empty_series_means_the_base() -> None:
     assert parse_arm("stock=", BASE, ASSERT, print).series.patches == ()
 
 
@@ -40,7 +40,7 @@ def test_directory_and_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "message"),
     [
         ("mine", "give NAME=SERIES"),
         ("=master", "give NAME=SERIES"),
@@ -51,8 +51,8 @@ def test_directory_and_files(tmp_path: Path) -> None:
         ("x=master..topic", "give its repository with --repo"),
     ],
 )
-def test_mistakes_are_named(text: str, complaint: str) -> None:
-    with pytest.raises(SourceError, match=complaint):
+def test_mistakes_are_refused(text: str, message: str) -> None:
+    with pytest.raises(SourceError, match=message):
         parse_arm(text, BASE, ASSERT, print)
 
 

@@ -1,4 +1,4 @@
-"""A source tree comes out of the repository of trees byte by byte as it went in, wherever it came from."""
+"""Tests of bases: directories, archives and revisions are stored in the repository of trees byte by byte."""
 
 import tarfile
 from pathlib import Path
@@ -24,7 +24,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def silent(_line: str) -> None:
-    """Report to nobody."""
+    """Ignore a line of progress."""
 
 
 def contents(directory: Path) -> dict[str, tuple[bytes, bool]]:
@@ -40,7 +40,7 @@ def packed(tree: Path, name: str) -> Path:
     return archive
 
 
-def test_directory_is_stored_as_it_is(tree: Path, tmp_path: Path) -> None:
+def test_a_directory_is_stored_exactly(tree: Path, tmp_path: Path) -> None:
     base = resolve_base(str(tree), silent)
     out = tmp_path / "out"
     out.mkdir()
@@ -56,7 +56,7 @@ def test_archive_is_the_same_base_as_its_directory(tree: Path, name: str) -> Non
     assert len(base.sha256) == 64
 
 
-def test_revision_is_the_tree_that_was_committed(tree: Path) -> None:
+def test_a_revision_is_the_committed_tree(tree: Path) -> None:
     before = resolve_base(str(tree), silent).tree
     (tree / ".gitattributes").unlink()
     stored = resolve_base(str(tree), silent).tree
@@ -86,12 +86,12 @@ def test_configuration_of_the_user_changes_nothing(tree: Path, tmp_path: Path, m
     assert resolve_base(str(tree), silent).tree == expected
 
 
-def test_missing_source_is_named(tmp_path: Path) -> None:
+def test_the_error_about_a_missing_source_names_it(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"no source found for '.*/nowhere'; give pg17, pg18, a directory"):
         resolve_base(str(tmp_path / "nowhere"), silent)
 
 
-def test_missing_revision_is_named(tree: Path) -> None:
+def test_the_error_about_a_missing_revision_names_it(tree: Path) -> None:
     sources.git(tree, "init", "--quiet")
     sources.commit(tree, "one")
     with pytest.raises(SourceError, match=r"has no revision 'nothing'"):
@@ -106,7 +106,7 @@ def test_other_projects_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["source.tar", "source.tar.gz", "source.tar.bz2", "source.tar.xz"])
-def test_an_archive_without_its_end_is_named(tree: Path, name: str) -> None:
+def test_an_incomplete_archive_is_refused(tree: Path, name: str) -> None:
     archive = packed(tree, name)
     archive.write_bytes(archive.read_bytes()[: archive.stat().st_size // 3])
     with pytest.raises(SourceError, match=rf"cannot unpack .*{name}: \w+"):
@@ -114,7 +114,7 @@ def test_an_archive_without_its_end_is_named(tree: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["broken.tar", "broken.tar.gz", "broken.tar.bz2", "broken.tar.xz"])
-def test_what_is_no_archive_is_named(tmp_path: Path, name: str) -> None:
+def test_a_file_that_is_no_archive_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"not a tarball" * 100_000)
     with pytest.raises(SourceError, match=rf"cannot unpack .*{name}: \w+"):
         resolve_base(str(tmp_path / name), silent)

@@ -1,4 +1,4 @@
-"""Builds: cached by content, cheap for the second arm, safe against kills, clear about what went wrong."""
+"""Tests of builds: the cache, incremental builds, kills, and errors."""
 
 import dataclasses
 import hashlib
@@ -35,7 +35,7 @@ EARLY_FILE = "src/port/noblock.c"
 
 
 def prefixed(base: Base, file: str, line: str) -> str:
-    """The tree of the base with a line before the first of a file."""
+    """Return the base's tree with an additional first line in a file."""
     first = b"/*-------------------------------------------------------------------------\n *\n"
     patch = f"--- a/{file}\n+++ b/{file}\n@@ -1,2 +1,3 @@\n+{line}\n ".encode() + first.replace(b"\n *", b"\n  *")
     return apply_series(base.tree, Series("test", (Patch("test.patch", patch),)))[-1]
@@ -43,7 +43,7 @@ def prefixed(base: Base, file: str, line: str) -> str:
 
 @pytest.fixture
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache of builds; trees and the compiler's cache stay the machine's."""
+    """Return an empty cache of builds. Trees and the compiler's cache are those of the machine."""
     let_all_enter(tmp_path)
     monkeypatch.setattr(workdir, "builds", lambda: tmp_path)
     return tmp_path
@@ -71,13 +71,13 @@ def test_a_build_is_made_once(base: Base, build: Build) -> None:
 
 
 def compiled(build: Build) -> int:
-    """Return how many files were compiled for a build, or came from the compiler's cache."""
+    """Return the number of object files that a build compiled or took from the compiler's cache."""
     note = json.loads((build.prefix.parent / "build.json").read_text())
     return int(note["cached"]) + int(note["compiled"])
 
 
 def contents(build: Build) -> dict[str, str]:
-    """Return what each installed file is: the digest of its bytes, or where a link leads."""
+    """Return the content of each installed file: the digest of its bytes, or the target of a link."""
     return {
         str(path.relative_to(build.prefix)): str(path.readlink())
         if path.is_symlink()
@@ -93,7 +93,7 @@ def kill_while_it_compiles(tree: str, cache: Path) -> None:
         try:
             ensure_build(tree, ASSERT, print)
         finally:
-            os._exit(1)  # whatever happens: this process must not go on as a second pytest
+            os._exit(1)  # otherwise this process would continue as a second pytest
     while not list(cache.glob("*/build/build.ninja")):
         assert os.waitpid(killed, os.WNOHANG) == (0, 0), "the build ended before it was killed"
         time.sleep(0.1)
@@ -101,10 +101,10 @@ def kill_while_it_compiles(tree: str, cache: Path) -> None:
     os.waitpid(killed, 0)
 
 
-def test_the_second_arm_compiles_what_its_patch_touches_and_a_killed_build_is_harmless(
+def test_the_second_arm_compiles_changed_files_only_and_a_killed_build_is_harmless(
     base: Base, build: Build, elsewhere: Path
 ) -> None:
-    """Needs `build` only so that the compiler's cache is warm."""
+    """The fixture `build` fills the compiler's cache."""
     another = prefixed(base, CHANGED_FILE, "/* another arm */")
     patched = apply_series(base.tree, shipped_series("patched", base))[-1]
     kill_while_it_compiles(base.tree, elsewhere)
@@ -124,7 +124,7 @@ def test_the_second_arm_compiles_what_its_patch_touches_and_a_killed_build_is_ha
     assert contents(third) == incremental
 
 
-def test_a_link_to_another_s_build_is_refused(build: Build, elsewhere: Path) -> None:
+def test_a_link_to_a_build_is_refused(build: Build, elsewhere: Path) -> None:
     theirs = elsewhere / "theirs"
     theirs.mkdir()
     (theirs / "kept").touch()
@@ -144,19 +144,19 @@ def test_a_compile_error_is_shown_with_its_log(base: Base, elsewhere: Path) -> N
 
 
 @pytest.mark.parametrize("small_disk", ["48m", "190m"], indirect=True)
-def test_a_full_disk_is_named(base: Base, small_disk: Path) -> None:
+def test_a_full_disk_is_reported(base: Base, small_disk: Path) -> None:
     hopeful = dataclasses.replace(ASSERT, space=0)
     with pytest.raises(BuildError, match=r"no space left on the disk of .*/small.*; make room or set PGDUEL_HOME"):
         ensure_build(base.tree, hopeful, print)
 
 
 @pytest.mark.parametrize("small_disk", ["48m"], indirect=True)
-def test_a_small_disk_is_noticed_before_anything_is_compiled(base: Base, small_disk: Path) -> None:
+def test_a_small_disk_is_refused_before_compilation(base: Base, small_disk: Path) -> None:
     with pytest.raises(BuildError, match=r"needs 1024 MB in .*/small, where 4\d MB are free"):
         ensure_build(base.tree, ASSERT, print)
 
 
-def test_missing_tools_are_named(base: Base, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_tools_are_reported(base: Base, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "git").symlink_to(shutil.which("git") or "")
     monkeypatch.setenv("PATH", str(tmp_path))
     compiling.compiler_version.cache_clear()
@@ -166,7 +166,7 @@ def test_missing_tools_are_named(base: Base, tmp_path: Path, monkeypatch: pytest
 
 
 def test_modules_are_compiled_against_the_build_and_found_by_its_clusters(build: Build) -> None:
-    name = "pgduel_faults"  # the others are for servers that start with them
+    name = "pgduel_faults"  # servers load the other modules at their start
     library = ensure_module(build, name)
     assert ensure_module(build, name) == library
     with Cluster(build, "modules") as cluster:
@@ -175,7 +175,7 @@ def test_modules_are_compiled_against_the_build_and_found_by_its_clusters(build:
             connection.execute(f"LOAD '{name}'".encode())
 
 
-def test_a_module_that_does_not_exist_is_named(build: Build) -> None:
+def test_an_unknown_module_is_refused(build: Build) -> None:
     with pytest.raises(BuildError, match="there is no server module absent"):
         ensure_module(build, "absent")
 

@@ -1,4 +1,4 @@
-"""A cluster does what it is told, counts what it costs, and is gone when its owner is."""
+"""Tests of clusters: start and stop, CPU time, logs, and the end of their owner."""
 
 import os
 import signal
@@ -34,7 +34,7 @@ def query(cluster: Cluster, sql: LiteralString) -> str:
     return str(row[0])
 
 
-def test_our_rules_say_who_may_connect(cluster: Cluster) -> None:
+def test_the_clusters_rules_decide_who_may_connect(cluster: Cluster) -> None:
     with connect(cluster) as connection:
         rules = connection.execute("SELECT type, user_name, auth_method, error FROM pg_hba_file_rules").fetchall()
     assert rules == [("local", ["+pgduel_relay"], "scram-sha-256", None), ("local", ["all"], "peer", None)]
@@ -59,7 +59,7 @@ def test_restart_after_a_killed_postmaster(cluster: Cluster) -> None:
     assert query(cluster, "SELECT a FROM t") == "42"
 
 
-def test_kill9_leaves_no_process_even_a_busy_one(cluster: Cluster) -> None:
+def test_a_kill_leaves_not_even_a_busy_process(cluster: Cluster) -> None:
     with connect(cluster) as connection:
         connection.execute("BEGIN")
         cluster.kill9()
@@ -80,7 +80,7 @@ def test_cpu_time_covers_backends_that_ended(cluster: Cluster) -> None:
     assert cluster.cpu_seconds() >= during
 
 
-def test_log_lines_carry_the_backend(cluster: Cluster) -> None:
+def test_log_lines_have_the_process_number(cluster: Cluster) -> None:
     offset = cluster.log_size()
     with connect(cluster) as connection:
         pid = connection.info.backend_pid
@@ -103,8 +103,8 @@ def test_the_clusters_of_a_killed_owner_are_stopped(build: Build) -> None:
         assert owner.stdout is not None
         data = Path(owner.stdout.readline().strip())
         owners.clean_up()
-        assert processes_in(data)  # its owner lives
-        with owners.registry():  # meanwhile no other pgduel may clean up
+        assert processes_in(data)  # the owner still runs
+        with owners.registry():  # no other pgduel may clean up now
             owner.kill()
             owner.wait()
             assert processes_in(data)
@@ -129,7 +129,7 @@ def test_an_owner_that_ends_stops_its_clusters(build: Build) -> None:
     assert not psutil.pid_exists(int(pid))
 
 
-def test_a_socket_in_use_is_named(cluster: Cluster, build: Build) -> None:
+def test_a_socket_in_use_is_refused(cluster: Cluster, build: Build) -> None:
     second = Cluster(build, "second", socket_dir=cluster.socket_dir)
     try:
         with pytest.raises(ServerError, match=r"server second did not start: the socket .* is in use"):
@@ -140,7 +140,7 @@ def test_a_socket_in_use_is_named(cluster: Cluster, build: Build) -> None:
     assert query(cluster, "SELECT 1") == "1"  # the first keeps its socket
 
 
-def test_a_data_directory_that_is_gone_is_named(cluster: Cluster) -> None:
+def test_the_error_about_a_missing_data_directory_names_it(cluster: Cluster) -> None:
     cluster.stop()
     cluster.data.rename(cluster.data.with_name("elsewhere"))
     with pytest.raises(ServerError, match=r"the data directory of server test, .*, is gone"):
@@ -154,17 +154,17 @@ def test_a_data_directory_deleted_under_a_server(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "complaint"),
+    ("settings", "message"),
     [
         ({"work_mem": "a lot"}, 'invalid value for parameter "work_mem"'),
         ({"huge_pages": "on", "huge_page_size": "1GB"}, "not enough shared memory; see ./pgduel doctor"),
         ({"shared_preload_libraries": "absent"}, 'could not access file "absent"'),
     ],
 )
-def test_a_server_that_dies_at_start_says_why(build: Build, settings: dict[str, str], complaint: str) -> None:
+def test_the_error_about_a_failed_start_has_the_reason(build: Build, settings: dict[str, str], message: str) -> None:
     broken = Cluster(build, "broken", settings=settings)
     try:
-        with pytest.raises(ServerError, match=complaint):
+        with pytest.raises(ServerError, match=message):
             broken.start()
     finally:
         broken.destroy()

@@ -1,4 +1,4 @@
-"""Which version is newer than the one that what is shipped was last seen to work with."""
+"""Tests of the known good version, with which the shipped patches were last tested."""
 
 import hashlib
 from pathlib import Path
@@ -9,7 +9,7 @@ from fuzz.servers.known_good import FILE, is_newer, known_archive, known_good, m
 
 
 @pytest.mark.parametrize(
-    ("version", "known", "newer"),
+    ("version", "good", "newer"),
     [
         ("17.12", "17.11", True),
         ("17.9", "17.11", False),
@@ -19,11 +19,11 @@ from fuzz.servers.known_good import FILE, is_newer, known_archive, known_good, m
         ("17.12", "", False),
     ],
 )
-def test_only_later_minor_releases_are_newer(version: str, known: str, newer: bool) -> None:  # noqa: FBT001
-    assert is_newer(version, known) is newer
+def test_only_later_minor_releases_are_newer(version: str, good: str, newer: bool) -> None:  # noqa: FBT001
+    assert is_newer(version, good) is newer
 
 
-def test_a_version_of_which_nothing_is_recorded_is_not_newer() -> None:
+def test_a_version_without_a_record_is_not_newer() -> None:
     assert known_good(17)
     assert newer_than_known(f"{known_good(17)}0") == known_good(17)
     assert newer_than_known("16.99") == newer_than_known("19devel") == ""

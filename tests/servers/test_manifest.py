@@ -1,4 +1,4 @@
-"""Manifests: what users write, what is wrong with it, and what becomes of it."""
+"""Tests of manifests: their syntax, errors, and effects."""
 
 import re
 from collections.abc import Sequence
@@ -65,8 +65,8 @@ def test_branches_are_counted_where_explain_reports_them(written: Path) -> None:
     (feature,) = read(written, SORT).features
     assert feature.expected == ("runs.merged", "hash_join.grown_batches")
 
-    def counters(**told: Any) -> set[str]:
-        plan = node("Sort", 9, **told) | {"Plans": [node("Seq Scan", 9, Runs=7)]}
+    def counters(**fields: Any) -> set[str]:
+        plan = node("Sort", 9, **fields) | {"Plans": [node("Seq Scan", 9, Runs=7)]}
         return {name for name in reach(plan, [feature]) if name.startswith("runs")}
 
     assert counters(Runs=3, Sort_Method="external merge") == {"runs", "runs.merged"}
@@ -91,7 +91,7 @@ def test_a_violated_invariant_is_an_inconsistency(written: Path) -> None:
         ("Probes < 100", False),
         ("Probes >= 100", True),
         ("Shared = 1", True),
-        ("Never Told = 0", True),
+        ("Never Printed = 0", True),
         ("Rate <= 0.5", True),
         ("Probes <= outer rows", True),
         ("Probes > inner rows + returned rows", True),
@@ -100,8 +100,8 @@ def test_a_violated_invariant_is_an_inconsistency(written: Path) -> None:
     ],
 )
 def test_formulas(formula: str, holds: bool) -> None:  # noqa: FBT001
-    told = {"Probes": 100, "Rows Discarded": 40, "Shared": True, "Rate": 0.5, "Bits": 8192}
-    found = figures(SHIPPED[0], hash_join("Inner", 9, 100, 50, Bloom_Filter=told))
+    fields = {"Probes": 100, "Rows Discarded": 40, "Shared": True, "Rate": 0.5, "Bits": 8192}
+    found = figures(SHIPPED[0], hash_join("Inner", 9, 100, 50, Bloom_Filter=fields))
     assert found is not None
     assert found.holds(Formula.parse(formula)) is holds
 
@@ -133,7 +133,7 @@ def test_formulas(formula: str, holds: bool) -> None:  # noqa: FBT001
         ),
     ],
 )
-def test_errors_name_file_and_key_and_say_what_to_do(written: Path, text: str, message: str) -> None:
+def test_errors_have_file_key_and_remedy(written: Path, text: str, message: str) -> None:
     with pytest.raises(SourceError) as raised:
         read(written, text)
     assert str(raised.value).startswith(f"{written}: {message}")
@@ -149,7 +149,7 @@ def plant(directory: Path, *names: str, manifest: str = "") -> Path:
     return directory
 
 
-def test_a_manifest_beside_the_patches_is_theirs_in_each_series(tmp_path: Path) -> None:
+def test_a_manifest_applies_to_the_patches_of_its_directory_in_each_series(tmp_path: Path) -> None:
     own = plant(tmp_path / "own", "0001-a.patch", "0002-b.patch", manifest=f'plan_neutral = ["-b"]\n{SORT}')
     other = tmp_path / "other.patch"
     other.write_bytes(b"other")
@@ -185,7 +185,7 @@ def options(manifest: Path, arms: Sequence[str]) -> ArmOptions:
     return ArmOptions.given(None, None, None, None, arms, "assert", manifest)
 
 
-def test_the_option_describes_patches_and_is_stored(written: Path) -> None:
+def test_the_option_manifest_is_stored(written: Path) -> None:
     given = options(written, ["a=x.patch"])
     assert given.command_line() == f" --arm a=x.patch --manifest {written}"
     stored = to_data(given)

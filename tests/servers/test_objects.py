@@ -1,4 +1,4 @@
-"""Object files: a build of a similar tree starts from them, and nothing that failed or was killed is kept."""
+"""Tests of kept object files: builds of similar trees start from them, and failed builds keep none."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ Import = Callable[..., str]
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Import:
-    """Return the tree of some files and their text, beside one that never changes."""
+    """Return a function that stores a tree: one file that never changes, and the given files with their text."""
     let_all_enter(tmp_path)
     monkeypatch.setenv("PGDUEL_HOME", str(tmp_path / "home"))
 
@@ -32,7 +32,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Import:
 
 
 def compile_once(tree: str, *options: str) -> Path:
-    """Make an object file in a new workplace; return the workplace's directory."""
+    """Create an object file in a new workplace, and return the workplace's directory."""
     with workplace(tree, options) as place:
         assert not place.configured
         (place.home / "build" / "same.o").write_text("object")
@@ -49,7 +49,7 @@ def test_a_similar_tree_starts_from_kept_object_files_and_only_its_changes_are_n
             assert (place.home / "source" / changed).stat().st_mtime_ns > compiled
 
 
-def test_what_a_build_from_object_files_makes_is_not_kept(tree: Import) -> None:
+def test_a_build_from_object_files_keeps_no_new_ones(tree: Import) -> None:
     home = compile_once(tree())
     with workplace(tree(**{"added.c": ""}), ()) as place:
         (place.home / "build" / "added.o").touch()
@@ -57,7 +57,7 @@ def test_what_a_build_from_object_files_makes_is_not_kept(tree: Import) -> None:
     assert os.listdir(home / "kept") == ["same.o"]
 
 
-def test_a_build_that_fails_keeps_nothing_and_harms_nothing(tree: Import) -> None:
+def test_a_failed_build_keeps_nothing_and_changes_nothing(tree: Import) -> None:
     def fail(files: dict[str, str]) -> None:
         with workplace(tree(**files), ()) as place:
             (place.home / "build" / "half.o").touch()
@@ -72,7 +72,7 @@ def test_a_build_that_fails_keeps_nothing_and_harms_nothing(tree: Import) -> Non
         assert os.listdir(home / "build") == ["same.o"]
 
 
-def test_what_a_killed_build_left_is_deleted(tree: Import) -> None:
+def test_files_of_a_killed_build_are_deleted(tree: Import) -> None:
     home = compile_once(tree())
     for left in ("source", "build"):
         (home / left).mkdir()
@@ -85,18 +85,18 @@ def test_other_options_have_other_object_files(tree: Import) -> None:
     assert compile_once(tree(), "-O1") != compile_once(tree(), "-O2")
 
 
-def test_a_tree_with_many_changes_is_compiled_from_nothing(tree: Import) -> None:
+def test_a_tree_with_many_changes_is_compiled_completely(tree: Import) -> None:
     compile_once(tree())
     compile_once(tree(**{f"{number}.c": "" for number in range(301)}))
 
 
-def test_a_header_with_the_name_of_another_has_all_compiled(tree: Import) -> None:
+def test_a_second_header_of_one_name_causes_a_complete_build(tree: Import) -> None:
     files = {"include/same.h": ""}
     compile_once(tree(**files))
     compile_once(tree(**files, **{"src/same.h": ""}))
 
 
-def test_new_packages_have_all_compiled(tree: Import, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_packages_cause_a_complete_build(tree: Import, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compile_once(tree())
     status = tmp_path / "status"
     status.touch()

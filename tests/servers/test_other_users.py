@@ -1,4 +1,4 @@
-"""Other users of the machine stay out of a server, and nothing of a patch has root's rights."""
+"""Tests of rights: other users cannot use a server, and nothing of a patch has root's rights."""
 
 import os
 import pwd
@@ -32,16 +32,16 @@ pytestmark = [pytest.mark.servers, pytest.mark.quick]
 STRANGER = "nobody"
 SECONDS_TO_STOP = 30.0
 _CONNECT = "use IO::Socket::UNIX; my $s = IO::Socket::UNIX->new(Peer => shift) or die $!;"
-# the startup message of protocol 3.0, and whatever the server replies
+# sends the startup message of protocol 3.0, and prints the server's reply
 _LOG_IN = r'my $m = pack("N", 196608) . "user\0postgres\0\0"; print $s pack("N", 4 + length $m) . $m; print <$s>;'
-_HOSTILE = "\n)\nrun_command('sh', '-c', 'id -u > {said}; touch {touched}', check: false)\nerror('no further')\n"
+_HOSTILE = "\n)\nrun_command('sh', '-c', 'id -u > {user}; touch {touched}', check: false)\nerror('no further')\n"
 
 Stranger = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
 def stranger() -> Stranger:
-    """Run programs as a user of the machine who has nothing to do with servers."""
+    """Return a function that runs programs as an unrelated user of the machine."""
     if os.geteuid() == 0:
         entry = pwd.getpwnam(STRANGER)
         become = Account(STRANGER, entry.pw_uid, entry.pw_gid).options()
@@ -54,7 +54,7 @@ def stranger() -> Stranger:
 
 @pytest.fixture
 def closed(tmp_path: Path) -> Path:
-    """Make a file that only the caller may read and write, below directories that all may enter."""
+    """Create a file that only the caller may read and write, below directories that all may enter."""
     let_all_enter(tmp_path)
     file = tmp_path / "closed"
     file.write_text("secret\n")
@@ -69,14 +69,14 @@ def test_strangers_cannot_connect(cluster: Cluster, stranger: Stranger) -> None:
 
 @contextmanager
 def _open_directory() -> Iterator[Path]:
-    """Make a directory of the servers' account that all may enter. The caller's home may be closed to others."""
+    """Create a directory of the servers' account that all may enter. The caller's home may be closed to others."""
     with TemporaryDirectory(prefix="open-", dir="/tmp") as name:
         server_account().give(Path(name))
         Path(name).chmod(0o755)
         yield Path(name)
 
 
-def test_strangers_are_no_role_even_where_they_reach_the_socket(build: Build, stranger: Stranger) -> None:
+def test_strangers_are_no_role_even_if_they_reach_the_socket(build: Build, stranger: Stranger) -> None:
     with (
         _open_directory() as directory,
         Cluster(build, "open", settings={"unix_socket_permissions": "0777"}, socket_dir=directory) as cluster,
@@ -100,19 +100,19 @@ def test_strangers_can_neither_read_nor_write_nor_signal(cluster: Cluster, stran
 
 def test_a_build_script_has_no_rights_of_root(base: Base, closed: Path) -> None:
     account = server_account()
-    said = account.make_private(closed.parent / "open") / "user"
+    user = account.make_private(closed.parent / "open") / "user"
     touched = (closed.parent if os.geteuid() == 0 else Path("/root")) / "touched"
-    *_, tree = apply_series(base.tree, hostile_series(base, _HOSTILE.format(said=said, touched=touched)))
+    *_, tree = apply_series(base.tree, hostile_series(base, _HOSTILE.format(user=user, touched=touched)))
     with pytest.raises(BuildError, match="no further"):
         ensure_build(tree, FLAVORS["assert"], print)
     with account.file_access():
-        assert int(said.read_text()) == account.uid != 0
+        assert int(user.read_text()) == account.uid != 0
     if os.geteuid() == 0:
         assert not touched.exists()
 
 
 def hostile_series(base: Base, script: str) -> Series:
-    """Return a series whose patch has meson run commands."""
+    """Return a series whose patch makes meson run commands."""
     old = git.show(base.tree, "meson.build") or ""
     new = old.replace("\n)\n", script, 1)  # the end of project()
     lines = unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), "a/meson.build", "b/meson.build")
@@ -132,7 +132,7 @@ def test_programs_of_a_server_cannot_write_where_pgduel_writes(cluster: Cluster)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has rights that a server lacks")
-def test_a_link_that_a_server_plants_leads_nowhere(cluster: Cluster, closed: Path) -> None:
+def test_a_link_that_a_server_plants_is_not_followed(cluster: Cluster, closed: Path) -> None:
     def plant(name: str) -> None:
         with psycopg.connect(**cluster.connect_kwargs, autocommit=True) as connection:  # type: ignore[arg-type]
             connection.execute(f"COPY (SELECT 1) TO PROGRAM 'ln -sf {closed} {name}'")
@@ -141,7 +141,7 @@ def test_a_link_that_a_server_plants_leads_nowhere(cluster: Cluster, closed: Pat
     with pytest.raises(StorageError, match=r"postgresql\.conf \(Permission denied\)"):
         cluster.append_conf({"work_mem": "1MB"})
     assert closed.read_text() == "secret\n"
-    closed.chmod(0o644)  # what all may read, a server may have read, but never written
+    closed.chmod(0o644)  # a file that all may read: a server must not write it
     with pytest.raises(StorageError):
         cluster.append_conf({"work_mem": "1MB"})
     assert closed.read_text() == "secret\n"

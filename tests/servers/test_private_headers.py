@@ -1,4 +1,4 @@
-"""Definitions are copied from trees that have them in the form we know, and from no others."""
+"""Tests of private headers: definitions are copied from trees that have them in the supported form only."""
 
 from fuzz.servers.private_headers import resource_owner_header
 
@@ -34,7 +34,7 @@ typedef struct Later
 """
 
 
-def test_structures_and_constants_are_copied_as_they_are() -> None:
+def test_structures_and_constants_are_copied_exactly() -> None:
     header = resource_owner_header(SOURCE) or ""
     assert "uint32		count;			/* of a patch */" in header
     assert header.index("} ResourceElem;") < header.index("} ResourceHashElem;") < header.index("ResourceOwnerData")

@@ -1,4 +1,4 @@
-"""What is asked of processes."""
+"""Tests of `sleeps`."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ import time
 from fuzz.servers.processes import sleeps
 
 
-def test_a_process_sleeps_where_it_waits_and_only_there() -> None:
+def test_a_process_that_waits_sleeps() -> None:
     waiting = [sys.executable, "-c", "import sys; print(flush=True); sys.stdin.read()"]
     with subprocess.Popen(waiting, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None

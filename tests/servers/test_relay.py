@@ -1,4 +1,4 @@
-"""A TCP port that leads one role's sessions to a Unix socket."""
+"""Tests of the relay: a TCP port that forwards one role's sessions to a Unix socket."""
 
 import socket
 import socketserver
@@ -23,7 +23,7 @@ CANCEL_REQUEST = struct.pack(">IIII", 16, 80877102, 4711, 42)
 
 
 class Upper(socketserver.StreamRequestHandler):
-    """Takes the startup packet off, then answers lines."""
+    """A handler that removes the startup packet, then replies to each line in upper case."""
 
     server: "Server"
 
@@ -58,12 +58,12 @@ def client(port: int, hello: bytes = HELLO) -> Iterator[socket.socket]:
 
 
 def everything(connection: socket.socket) -> bytes:
-    """Return what comes until the other side hangs up, politely or not."""
-    said = b""
+    """Return all bytes until the other side closes or resets the connection."""
+    received = b""
     with suppress(ConnectionResetError):
         while more := connection.recv(1 << 16):
-            said += more
-    return said
+            received += more
+    return received
 
 
 def test_bytes_go_both_ways_in_several_connections(server: Server) -> None:
@@ -76,17 +76,17 @@ def test_bytes_go_both_ways_in_several_connections(server: Server) -> None:
     assert server.reached == [HELLO] * 3
 
 
-def test_a_startup_packet_may_come_in_pieces_and_with_what_follows(server: Server) -> None:
+def test_a_startup_packet_may_arrive_in_pieces_and_together_with_data(server: Server) -> None:
     with forward(server.path, "duelist") as port, client(port, HELLO[:3]) as connection:
         connection.sendall(HELLO[3:11])
         connection.sendall(HELLO[11:] + b"one\n")
         assert connection.recv(10) == b"ONE\n"
 
 
-@pytest.mark.parametrize("asked", [(SSL_REQUEST,), (GSSENC_REQUEST,), (GSSENC_REQUEST, SSL_REQUEST)])
-def test_encryption_is_refused_then_the_session_begins(asked: tuple[bytes, ...], server: Server) -> None:
+@pytest.mark.parametrize("requests", [(SSL_REQUEST,), (GSSENC_REQUEST,), (GSSENC_REQUEST, SSL_REQUEST)])
+def test_encryption_is_refused_then_the_session_begins(requests: tuple[bytes, ...], server: Server) -> None:
     with forward(server.path, "duelist") as port, client(port, b"") as connection:
-        for request in asked:
+        for request in requests:
             connection.sendall(request)
             assert connection.recv(10) == b"N"
         connection.sendall(HELLO + b"one\n")
@@ -99,13 +99,13 @@ def raw(body: bytes, code: int = 196608) -> bytes:
 
 REFUSED = {
     "another role": startup({"user": "postgres"}),
-    "a role that begins alike": startup({"user": "duelists"}),
+    "a role with the same prefix": startup({"user": "duelists"}),
     "no role": startup({"database": "duelist"}),
     "nothing": startup({}),
     "an empty packet": raw(b""),
     "no terminator": raw(b"user\0duelist\0"),
-    "more behind the terminator": raw(b"user\0duelist\0\0\0"),
-    "parameters behind the terminator": raw(b"user\0duelist\0\0user\0postgres\0\0"),
+    "bytes after the terminator": raw(b"user\0duelist\0\0\0"),
+    "parameters after the terminator": raw(b"user\0duelist\0\0user\0postgres\0\0"),
     "a name without a value": raw(b"user\0duelist\0x\0\0"),
     "two roles": raw(b"user\0postgres\0user\0duelist\0\0"),
     "two roles, ours first": raw(b"user\0duelist\0user\0postgres\0\0"),
@@ -117,7 +117,7 @@ REFUSED = {
     "a request to cancel": CANCEL_REQUEST,
     "a long request for encryption": raw(b"\0", 80877103),
     "HTTP": b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
-    "TLS without asking": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    "TLS without a request": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
     "too long": struct.pack(">II", 10001, 196608),
     "too short": struct.pack(">II", 7, 196608),
     "encryption again and again": SSL_REQUEST * 4,
@@ -125,20 +125,20 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("hello", REFUSED.values(), ids=REFUSED)
-def test_others_are_refused_in_one_line_and_the_server_hears_nothing(hello: bytes, server: Server) -> None:
+def test_others_are_refused_in_one_line_and_do_not_reach_the_server(hello: bytes, server: Server) -> None:
     with forward(server.path, "duelist") as port:
         with client(port, hello) as connection:
-            said = everything(connection).lstrip(b"N")
-        with client(port, HELLO + b"one\n") as connection:  # once this is answered, the server has seen it all
+            received = everything(connection).lstrip(b"N")
+        with client(port, HELLO + b"one\n") as connection:  # after this reply, the server has read everything
             assert connection.recv(10) == b"ONE\n"
     assert server.reached == [HELLO]
-    assert said[:1] == b"E"
-    assert struct.unpack_from(">I", said, 1)[0] == len(said) - 1
-    fields = said[5:].split(b"\0")
+    assert received[:1] == b"E"
+    assert struct.unpack_from(">I", received, 1)[0] == len(received) - 1
+    fields = received[5:].split(b"\0")
     assert fields[:3] == [b"SFATAL", b"VFATAL", b"C28000"]
     assert fields[3].startswith(b"M")
     assert fields[4:] == [b"", b""]
-    assert b"\n" not in said
+    assert b"\n" not in received
 
 
 names = st.sampled_from([b"user", b"duelist", b"postgres", b"replication", b"database", b"", b"\0"])
@@ -146,8 +146,8 @@ bodies = st.binary(max_size=200) | st.lists(names, max_size=8).map(b"\0".join)
 
 
 @given(bodies, st.sampled_from([196608, 196610, 80877102, 0]))
-def test_whatever_a_packet_holds_only_the_role_passes(body: bytes, code: int) -> None:
-    """Held against the server's own way to read it (ProcessStartupPacket)."""
+def test_of_arbitrary_packets_only_those_of_the_role_pass(body: bytes, code: int) -> None:
+    """The result is compared with the server's own algorithm (ProcessStartupPacket)."""
     try:
         module.check_startup(raw(body, code), "duelist")
     except module._RefusedError:
@@ -172,26 +172,26 @@ def as_the_server_reads_it(body: bytes) -> dict[bytes, bytes]:
     return read
 
 
-def test_where_nobody_listens_the_client_is_told(tmp_path: Path) -> None:
-    with forward(tmp_path / "nobody", "duelist") as port, client(port) as connection:
+def test_the_client_gets_an_error_if_no_server_listens(tmp_path: Path) -> None:
+    with forward(tmp_path / "absent", "duelist") as port, client(port) as connection:
         assert b"no server listens" in everything(connection)
 
 
-def test_who_says_nothing_is_hung_up_on(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_client_is_disconnected(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_STARTUP_SECONDS", 0.2)
     with forward(server.path, "duelist") as port, client(port, HELLO[:5]) as connection:
         assert everything(connection) == b""
     assert server.reached == []
 
 
-def test_more_clients_than_a_server_takes_are_hung_up_on(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clients_beyond_the_servers_limit_are_disconnected(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_CLIENTS", 2)
     with forward(server.path, "duelist") as port:
         with client(port, HELLO + b"one\n") as one, client(port, HELLO + b"two\n") as two:
             assert [one.recv(10), two.recv(10)] == [b"ONE\n", b"TWO\n"]
             with closing(socket.create_connection(("127.0.0.1", port), timeout=10)) as third:
                 assert everything(third) == b""
-        for _ in range(100):  # until the first two are seen to be gone
+        for _ in range(100):  # until the relay has closed the first two
             with suppress(ConnectionError), client(port, HELLO + b"one\n") as connection:
                 if connection.recv(10) == b"ONE\n":
                     return

@@ -1,4 +1,4 @@
-"""A series applies prefix by prefix; what does not apply is named by patch, file and hunk."""
+"""Tests of series: trees of all prefixes, and errors with patch, file and hunk."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A repository with three commits: base, first (adds a file), second (changes two places of long.c)."""
+    """Return a repository with three commits: base, first (adds a file), second (changes two places of long.c)."""
     checkout = sources.plant(tmp_path / "checkout")
     sources.git(checkout, "init", "--quiet", "--initial-branch=topic")
     sources.commit(checkout, "base")
@@ -67,7 +67,7 @@ def test_range_with_a_merge_is_refused(checkout: Path) -> None:
         series_from_range(checkout, "base..side")
 
 
-def test_unknown_range_is_named(checkout: Path) -> None:
+def test_the_error_about_an_unknown_range_names_it(checkout: Path) -> None:
     with pytest.raises(SourceError, match=r"cannot read 'base\.\.nothing' in"):
         series_from_range(checkout, "base..nothing")
 
@@ -84,12 +84,12 @@ def test_directory_with_an_empty_series_is_legal(tmp_path: Path) -> None:
     assert series_from_directory(tmp_path).patches == ()
 
 
-def test_directory_without_series_is_named(tmp_path: Path) -> None:
+def test_the_error_about_a_directory_without_series_names_it(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="has no file `series`"):
         series_from_directory(tmp_path)
 
 
-def test_missing_patch_is_named(tmp_path: Path) -> None:
+def test_the_error_about_a_missing_patch_names_it(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"there is no patch .*absent\.patch"):
         series_from_files([tmp_path / "absent.patch"])
 
@@ -111,7 +111,7 @@ def test_failure_for_a_file_that_is_not_there(checkout: Path) -> None:
         apply_series(git.import_revision(checkout, "base"), Series("lost", (lost,)))
 
 
-def test_something_that_is_no_patch_is_named(checkout: Path) -> None:
+def test_a_file_that_is_no_patch_is_refused(checkout: Path) -> None:
     with pytest.raises(SourceError, match=r"patch README does not apply: "):
         apply_series(git.import_revision(checkout, "base"), Series("x", (Patch("README", b"hello\n"),)))
 
@@ -132,7 +132,7 @@ DIFF = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
         (b"", False),
     ],
 )
-def test_a_trailer_says_that_a_patch_is_plan_neutral(content: bytes, neutral: bool) -> None:  # noqa: FBT001
+def test_a_trailer_marks_a_plan_neutral_patch(content: bytes, neutral: bool) -> None:  # noqa: FBT001
     assert Patch("x", content).plan_neutral is neutral
 
 
@@ -144,7 +144,7 @@ def test_plan_neutral_patches_at_the_end_of_a_series_do_not_decide_on_plans() ->
     assert Series("three", (other, neutral, neutral)).deciding == 1
 
 
-def test_a_commit_of_a_range_says_so_too(checkout: Path) -> None:
+def test_a_trailer_marks_a_commit_of_a_range(checkout: Path) -> None:
     (checkout / "lf.txt").write_text("three\n")
     sources.commit(checkout, "Say it\n\nWhy.\n\nPlan-neutral: yes")
     assert [patch.plan_neutral for patch in series_from_range(checkout, "base..topic").patches] == [False, False, True]

@@ -1,4 +1,4 @@
-"""Settings as files and sessions take them."""
+"""Tests of settings in files and in startup options."""
 
 from fuzz.servers.settings import lines, start_options
 

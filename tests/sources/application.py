@@ -1,4 +1,4 @@
-"""An application's SQL, as a user has it: a dump, a script of queries, and what pg_stat_statements recorded."""
+"""An application's SQL: a dump, a script of queries, and statements that pg_stat_statements recorded."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ _RECORDED = """calls,query
 
 
 def write_application(directory: Path) -> Path:
-    """Write it, and return the directory."""
+    """Write the application's SQL into a directory, and return the directory."""
     for name, text in (("1_dump.sql", _DUMP), ("2_queries.sql", _QUERIES), ("recorded.csv", _RECORDED)):
         (directory / name).write_text(text)
     return directory

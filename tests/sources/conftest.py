@@ -1,4 +1,4 @@
-"""One arm for all tests here, upstream with assertions; what sources ask of it, and a stage on it."""
+"""Fixtures of the sources' tests: one arm, upstream with assertions, its source database and its executor."""
 
 import os
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def build() -> Build:
 
 @pytest.fixture(scope="session")
 def given(tmp_path_factory: pytest.TempPathFactory) -> UserInput:
-    """All that sources may be given."""
+    """Return input for all sources that need it."""
     return UserInput(str(write_application(tmp_path_factory.mktemp("application"))), os.environ.get(VARIABLE))
 
 

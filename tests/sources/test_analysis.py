@@ -1,4 +1,4 @@
-"""What a real server's parser says of statements, and whether they may be compared."""
+"""Tests of the analysis of statements by a real server's parser: which of them are deterministic."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -50,7 +50,7 @@ def catalog(connection: psycopg.Connection[Any]) -> Catalog:
         "MERGE INTO t USING t AS u ON t.a = u.a WHEN MATCHED THEN DELETE",
     ],
 )
-def test_what_the_data_determine_is_beyond_doubt(
+def test_deterministic_statements_have_no_doubts(
     connection: psycopg.Connection[Any], catalog: Catalog, sql: str
 ) -> None:
     assert doubts(connection, catalog, sql) == frozenset()
@@ -84,25 +84,27 @@ def test_what_the_data_determine_is_beyond_doubt(
         ("INSERT INTO t (a) SELECT a + 1 FROM t ON CONFLICT DO NOTHING", "several rows in conflict"),
     ],
 )
-def test_the_rest_is_doubted(connection: psycopg.Connection[Any], catalog: Catalog, sql: str, doubt: str) -> None:
+def test_other_statements_have_doubts(
+    connection: psycopg.Connection[Any], catalog: Catalog, sql: str, doubt: str
+) -> None:
     assert doubt in doubts(connection, catalog, sql)
 
 
 @pytest.mark.parametrize("sql", ["SELECT nothing FROM t", "CREATE TABLE u (a int)", "SELECT 1; END; SELECT 2"])
-def test_what_the_parser_refuses_is_said_to_be_so(
+def test_statements_that_the_parser_refuses_raise_unanalysable(
     connection: psycopg.Connection[Any], catalog: Catalog, sql: str
 ) -> None:
     with pytest.raises(Unanalysable):
         doubts(connection, catalog, sql)
 
 
-def test_nothing_of_the_analysis_stays(connection: psycopg.Connection[Any], catalog: Catalog) -> None:
+def test_the_analysis_leaves_nothing(connection: psycopg.Connection[Any], catalog: Catalog) -> None:
     doubts(connection, catalog, "DELETE FROM t")
     kept = "SELECT (SELECT count(*) FROM t), (SELECT count(*) FROM pg_proc WHERE proname LIKE 'pgduel_analysed%')"
     assert connection.execute(kept).fetchone() == (1000, 0)
 
 
-def test_what_takes_long_is_told_by_the_planner(connection: psycopg.Connection[Any]) -> None:
+def test_slow_queries_have_high_estimates(connection: psycopg.Connection[Any]) -> None:
     assert is_quick(connection, "SELECT a FROM t")
     assert not is_quick(connection, "SELECT 1 FROM t AS x, t AS y, t AS z")
     assert is_quick(connection, "SELECT nothing FROM t")

@@ -1,4 +1,4 @@
-"""What every source promises: what every generator does, for a target."""
+"""Tests of each source's contract, which is that of generators for a given target."""
 
 import pickle
 import random
@@ -27,14 +27,14 @@ pytestmark = [pytest.mark.servers, pytest.mark.timeout(1200)]
 
 SOURCES = all_sources()
 CASES = 3
-SEEDS = {"regress": 4}  # with which a long file is among its cases; 3 elsewhere
+SEEDS = {"regress": 4}  # this seed's cases include a long file; 3 for other sources
 SMALL, LARGE = Scale(rows=20, relations=2, partitions=2, queries=2), Scale(queries=8)
-Known = Callable[[Source, Scale], Sequence[Case]]
+Generated = Callable[[Source, Scale], Sequence[Case]]
 
 
 @pytest.fixture(autouse=True)
-def _there(request: pytest.FixtureRequest, given: UserInput) -> None:
-    """Skip sources that are not there on this machine: SQLancer's jar is nobody's to bring."""
+def _skip_missing(request: pytest.FixtureRequest, given: UserInput) -> None:
+    """Skip SQLancer if its jar, which is not distributed, is missing."""
     source = request.node.callspec.params.get("source") if hasattr(request.node, "callspec") else None
     if isinstance(source, SqLancer) and (why := source.lacks(given)):
         pytest.skip(f"SQLancer: {why}")
@@ -52,8 +52,8 @@ def cases(source: Source, target: SourceDatabase, scale: Scale = LARGE) -> list[
 
 
 @pytest.fixture(scope="module")
-def known(target: SourceDatabase) -> Known:
-    """Cases that were made once, for tests that only look at them."""
+def generated(target: SourceDatabase) -> Generated:
+    """Return a function that generates the cases of a source and scale once, for all tests that only read them."""
 
     @cache
     def made(source: str, scale: Scale) -> tuple[Case, ...]:
@@ -63,29 +63,29 @@ def known(target: SourceDatabase) -> Known:
 
 
 @pytest.fixture(scope="module")
-def elsewhere(build: Build, given: UserInput) -> Iterator[SourceDatabase]:
-    """Another server of the build."""
+def other_target(build: Build, given: UserInput) -> Iterator[SourceDatabase]:
+    """Yield the source database of another server of the build."""
     with Cluster(build, "another") as cluster:
-        _use_up_numbers(cluster)
-        with closing(SourceDatabase(Arm("other", build, cluster, (build.tree,)), "other", given)) as elsewhere:
-            yield elsewhere
+        _advance_numbers(cluster)
+        with closing(SourceDatabase(Arm("other", build, cluster, (build.tree,)), "other", given)) as other_target:
+            yield other_target
 
 
-def test_names_are_those_of_one_family() -> None:
+def test_names_of_generators_and_sources_are_distinct() -> None:
     assert not set(SOURCES) & set(all_generators())
     assert set(all_workloads()) == set(SOURCES) | set(all_generators())
     assert USER_SQL in SOURCES
 
 
 @each_source
-def test_a_source_says_in_a_line_what_it_lacks(source: Source, given: UserInput) -> None:
+def test_missing_input_is_reported_in_one_line(source: Source, given: UserInput) -> None:
     assert "\n" not in source.lacks(UserInput())
     assert source.lacks(given) == ""
     assert require_workload(source.name, given) == source.name
 
 
-def test_what_is_lacking_is_said_before_anything_is_built() -> None:
-    with pytest.raises(CaseError, match="no statements can be had from user_sql: say where your SQL is with --sql"):
+def test_missing_input_is_an_error_before_anything_is_built() -> None:
+    with pytest.raises(CaseError, match="cannot take statements from user_sql: give your SQL with --sql"):
         require_workload("user_sql", UserInput())
 
 
@@ -96,7 +96,7 @@ def test_without_a_target_there_are_no_cases(source: Source) -> None:
 
 
 @each_source
-def test_each_mode_that_a_source_names_is_drawn(source: Source) -> None:
+def test_each_mode_of_a_source_is_drawn(source: Source) -> None:
     rng = random.Random(1)
     drawn = {mode.name for _ in range(500) for mode in draw_modes(rng, source)}
     assert drawn == {name for entry in source.modes for name in entry.split("+")}
@@ -105,16 +105,16 @@ def test_each_mode_that_a_source_names_is_drawn(source: Source) -> None:
 
 @each_source
 def test_a_case_is_the_same_on_another_server_of_the_build(
-    source: Source, target: SourceDatabase, elsewhere: SourceDatabase, known: Known
+    source: Source, target: SourceDatabase, other_target: SourceDatabase, generated: Generated
 ) -> None:
-    first = list(known(source, LARGE))
-    assert cases(source, elsewhere) == first
+    first = list(generated(source, LARGE))
+    assert cases(source, other_target) == first
     assert cases(source, target) == first
     assert len(set(first)) == CASES
 
 
-def _use_up_numbers(cluster: Cluster) -> None:
-    """Let OIDs and transactions be others than on a new server."""
+def _advance_numbers(cluster: Cluster) -> None:
+    """Advance the OIDs and transaction numbers of a new server."""
     with psycopg.connect(**cluster.connect_kwargs, autocommit=True) as connection:  # type: ignore[arg-type]
         for number in range(20):
             connection.execute(f"CREATE TABLE t{number} (a serial PRIMARY KEY, b text)")
@@ -128,8 +128,8 @@ def test_only_the_given_randomness_is_used(source: Source, target: SourceDatabas
 
 
 @each_source
-def test_steps_are_of_the_kind_they_say(source: Source, known: Known) -> None:
-    for case in known(source, LARGE):
+def test_steps_match_their_kinds(source: Source, generated: Generated) -> None:
+    for case in generated(source, LARGE):
         assert case.generator == source.name
         assert case.steps
         for step in case.all_steps:
@@ -139,16 +139,16 @@ def test_steps_are_of_the_kind_they_say(source: Source, known: Known) -> None:
 
 
 @each_source
-def test_cases_can_be_sent_to_workers(source: Source, known: Known) -> None:
-    assert pickle.loads(pickle.dumps(known(source, LARGE))) == known(source, LARGE)
+def test_cases_can_be_sent_to_workers(source: Source, generated: Generated) -> None:
+    assert pickle.loads(pickle.dumps(generated(source, LARGE))) == generated(source, LARGE)
 
 
 @each_source
-def test_scale_is_respected(source: Source, known: Known) -> None:
-    small, large = (sum(len(case.steps) for case in known(source, scale)) for scale in (SMALL, LARGE))
+def test_scale_is_respected(source: Source, generated: Generated) -> None:
+    small, large = (sum(len(case.steps) for case in generated(source, scale)) for scale in (SMALL, LARGE))
     assert 0 < small < large
 
 
 def test_unknown_names_are_refused() -> None:
     with pytest.raises(CaseError, match=r"give one of copy_batches, .*qpg, regress, .*, typed, user_sql"):
-        workload_named("nobody")
+        workload_named("absent")

@@ -1,4 +1,4 @@
-"""Reading PostgreSQL's node trees."""
+"""Tests of the reader of PostgreSQL's node trees."""
 
 from fuzz.sources.determinism.analysis import read_nodes
 
@@ -24,7 +24,7 @@ def test_braces_in_names_are_no_nodes() -> None:
     assert entry.number("relid") == 16390
 
 
-def test_all_nodes_are_walked() -> None:
+def test_all_nodes_are_visited() -> None:
     (query,) = read_nodes(TREE)
     kinds = [node.kind for node in query.walk()]
     assert kinds == ["QUERY", "RANGETBLENTRY", "ALIAS", "TARGETENTRY", "CONST", "TARGETENTRY", "FUNCEXPR"]

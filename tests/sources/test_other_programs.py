@@ -1,4 +1,4 @@
-"""What SQLsmith crashes becomes cases; what only speaks TCP reaches a server that listens on a Unix socket only."""
+"""Tests of external fuzzers on real servers: SQLsmith's crashes become cases, and a relay forwards SQLancer's TCP."""
 
 import random
 from collections.abc import Iterator
@@ -46,16 +46,16 @@ def target(arm: Arm) -> Iterator[SourceDatabase]:
         yield target
 
 
-def test_what_crashes_under_sqlsmith_becomes_cases(arm: Arm, target: SourceDatabase) -> None:
+def test_crashes_of_sqlsmith_become_cases(arm: Arm, target: SourceDatabase) -> None:
     ensure_module(arm.build, FAULT_INJECTOR)
-    sabotage = f"-c session_preload_libraries={FAULT_INJECTOR} -c pgduel_faults.action=segv -c search_path=duel,public"
+    fault = f"-c session_preload_libraries={FAULT_INJECTOR} -c pgduel_faults.action=segv -c search_path=duel,public"
     with target.session(SCENE) as connection:
         database = connection.info.dbname
-    found = run(Smith(seed=1, queries=60), arm.cluster, database, 120, sabotage)
+    found = run(Smith(seed=1, queries=60), arm.cluster, database, 120, fault)
     assert found.deaths
     alone, *_ = cases(SCENE, found.deaths[0])
     assert "canary" in alone.steps[-1].sql
-    with Executor((arm,), "replay") as executor:  # which nobody sabotages
+    with Executor((arm,), "replay") as executor:  # has no planted fault
         seen = executor.observe(alone, [Run("only", ())])[Run("only", ())]
     assert seen.crash is None
     assert seen.steps[-1].outcome is not Outcome.LOST
@@ -67,16 +67,16 @@ def login(arm: Arm) -> Iterator[Login]:
         yield login
 
 
-def connect(login: Login, **otherwise: Any) -> psycopg.Connection[tuple[object, ...]]:
-    """Connect as JDBC does."""
+def connect(login: Login, **changed: Any) -> psycopg.Connection[tuple[object, ...]]:
+    """Connect by TCP, like JDBC."""
     fields: dict[str, Any] = {"port": login.port, "user": login.user, "password": login.password, "dbname": "postgres"}
     fields |= {"host": "127.0.0.1", "passfile": "/dev/null", "require_auth": "scram-sha-256"}
-    return psycopg.connect(make_conninfo(**(fields | otherwise)))
+    return psycopg.connect(make_conninfo(**(fields | changed)))
 
 
 @pytest.mark.parametrize("sslmode", ["disable", "prefer"])
 @pytest.mark.parametrize("gssencmode", ["disable", "prefer"])
-def test_jdbc_would_reach_the_server(sslmode: str, gssencmode: str, login: Login) -> None:
+def test_clients_like_jdbc_reach_the_server(sslmode: str, gssencmode: str, login: Login) -> None:
     with connect(login, sslmode=sslmode, gssencmode=gssencmode) as connection:
         assert connection.execute("SELECT sum(g) FROM generate_series(1, 100000) AS g").fetchone() == (5000050000,)
         row = connection.execute("SELECT rolname, rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
@@ -84,7 +84,7 @@ def test_jdbc_would_reach_the_server(sslmode: str, gssencmode: str, login: Login
 
 
 @pytest.mark.parametrize(
-    ("otherwise", "why"),
+    ("changed", "message"),
     [
         ({"password": "wrong"}, "password authentication failed"),
         ({"password": None}, "no password supplied"),
@@ -96,12 +96,12 @@ def test_jdbc_would_reach_the_server(sslmode: str, gssencmode: str, login: Login
         ({"sslmode": "require"}, "does not support SSL"),
     ],
 )
-def test_others_do_not_reach_the_server(otherwise: dict[str, str | None], why: str, login: Login) -> None:
-    with pytest.raises(psycopg.OperationalError, match=why):
-        connect(login, **otherwise)
+def test_others_do_not_reach_the_server(changed: dict[str, str | None], message: str, login: Login) -> None:
+    with pytest.raises(psycopg.OperationalError, match=message):
+        connect(login, **changed)
 
 
-def test_a_password_is_good_for_its_own_relay_only(arm: Arm, login: Login) -> None:
+def test_a_password_is_valid_for_its_own_relay_only(arm: Arm, login: Login) -> None:
     with relay(arm.cluster.socket_dir, arm.cluster.port) as other:
         connect(other).close()
         with pytest.raises(psycopg.OperationalError, match="its own role only"):
@@ -118,16 +118,16 @@ def test_a_relays_role_needs_its_password_at_the_socket_as_well(arm: Arm, login:
 
 
 def test_a_relay_leaves_no_role_and_no_password(arm: Arm) -> None:
-    talkative = {"log_statement": "all", "log_min_messages": "debug1", "log_min_error_statement": "debug5"}
+    verbose = {"log_statement": "all", "log_min_messages": "debug1", "log_min_error_statement": "debug5"}
     before = arm.cluster.log_size()
     with administrator(arm) as admin:
-        for name, value in talkative.items():
+        for name, value in verbose.items():
             admin.execute(f"ALTER SYSTEM SET {name} = '{value}'".encode())
         admin.execute("SELECT pg_reload_conf()")
         with relay(arm.cluster.socket_dir, arm.cluster.port) as login:
             connect(login).close()
         roles = admin.execute("SELECT rolname FROM pg_roles WHERE rolname !~ '^pg_'").fetchall()
-        for name in talkative:
+        for name in verbose:
             admin.execute(f"ALTER SYSTEM RESET {name}".encode())
         admin.execute("SELECT pg_reload_conf()")
     assert roles == [("postgres",), (RELAY_ROLES,)]
@@ -137,7 +137,7 @@ def test_a_relay_leaves_no_role_and_no_password(arm: Arm) -> None:
     assert login.password not in logged
 
 
-def test_a_relay_ends_where_its_role_owns_what_is_left(arm: Arm) -> None:
+def test_a_relay_ends_although_its_role_owns_a_database(arm: Arm) -> None:
     with administrator(arm) as admin:
         with relay(arm.cluster.socket_dir, arm.cluster.port) as login:
             admin.execute(f"CREATE DATABASE left_over OWNER {login.user}".encode())
@@ -160,8 +160,8 @@ def administrator(arm: Arm) -> psycopg.Connection[tuple[object, ...]]:
 
 
 def report(first: str, second: str) -> Log:
-    said = f'The size of the result sets mismatch (1 and 2)!\nFirst query: "{first}", whose cardinality is: 1\n'
-    return Log(7, MADE, f'java.lang.AssertionError: {said}Second query:"{second}", whose cardinality is: 2')
+    message = f'The size of the result sets mismatch (1 and 2)!\nFirst query: "{first}", whose cardinality is: 1\n'
+    return Log(7, MADE, f'java.lang.AssertionError: {message}Second query:"{second}", whose cardinality is: 2')
 
 
 @pytest.mark.parametrize(
@@ -171,10 +171,10 @@ def report(first: str, second: str) -> Log:
             "SELECT c0 FROM t0 WHERE c0 > 0;SELECT c0 FROM t0 WHERE NOT c0 > 0;SELECT c0 FROM t0 WHERE c0 > 0 IS NULL",
             False,
         ),
-        ("SELECT c0 FROM t0 WHERE c0 > 0", 1),  # as if the rest had been lost
+        ("SELECT c0 FROM t0 WHERE c0 > 0", 1),  # simulates lost rows
     ],
 )
-def test_a_report_is_confirmed_by_what_its_queries_return(
+def test_a_report_is_confirmed_by_the_rows_of_its_queries(
     second: str,
     findings: int,
     arm: Arm,
@@ -187,22 +187,22 @@ def test_a_report_is_confirmed_by_what_its_queries_return(
     assert len(judged.findings) == findings
 
 
-def test_a_report_of_what_is_random_claims_nothing(target: SourceDatabase) -> None:
+def test_a_report_of_random_rows_is_not_judged(target: SourceDatabase) -> None:
     case = case_of(report("SELECT c0 FROM t0", "SELECT c0 FROM t0 WHERE random() > 0.5"), target)
     assert not any(step.tags for step in case.steps)
 
 
-def test_a_scene_is_mutated_where_no_new_plan_shows_up(target: SourceDatabase) -> None:
+def test_a_scene_without_new_plans_is_mutated(target: SourceDatabase) -> None:
     scene = (
         Step("CREATE TABLE r (a int, b int)"),
         Step("INSERT INTO r SELECT g, g % 5 FROM generate_series(1, 5000) AS g"),
         Step("ANALYZE r"),
     )
-    asked = [query(f"SELECT b FROM r WHERE a = {number}") for number in range(6)]
+    queries = [query(f"SELECT b FROM r WHERE a = {number}") for number in range(6)]
     with target.session(scene) as connection:
         guide = Guide(connection, random.Random(3))
-        steps = guide.steps(asked, 20)
+        steps = guide.steps(queries, 20)
     assert len(guide.shapes) > 1
-    assert steps[0] == asked[0]
+    assert steps[0] == queries[0]
     assert any(step.tags for step in steps)
-    assert len([step for step in steps if step in asked]) == len(guide.shapes)
+    assert len([step for step in steps if step in queries]) == len(guide.shapes)

@@ -1,4 +1,4 @@
-"""What psql would send of a script, told without a server."""
+"""Tests of `read_script`: the statements of a psql script, read without a server."""
 
 from fuzz.sources.scripts.psql import Sent, read_script
 
@@ -20,11 +20,11 @@ def test_the_body_of_a_routine_is_one_statement() -> None:
     assert sent(f"{body}; BEGIN; SELECT 1; END;") == [body, "BEGIN", "SELECT 1", "END"]
 
 
-def test_statements_are_sent_together_where_the_semicolon_is_escaped() -> None:
+def test_an_escaped_semicolon_does_not_end_a_statement() -> None:
     assert sent(r"SELECT 1 \; SELECT 2;") == ["SELECT 1 ; SELECT 2"]
 
 
-def test_data_follow_the_statement_that_asks_for_them() -> None:
+def test_data_belong_to_the_statement_that_reads_them() -> None:
     text = "COPY t FROM stdin;\n1\t;\n\\N\n\\.\nSELECT 1;\n\\copy u (a) from stdin\nx\n\\.\nSELECT 2;"
     assert read_script(text, {}, {}) == [
         Sent("COPY t FROM stdin", b"1\t;\n\\N\n", 1),
@@ -34,7 +34,7 @@ def test_data_follow_the_statement_that_asks_for_them() -> None:
     ]
 
 
-def test_variables_stand_for_their_values() -> None:
+def test_variables_are_replaced_by_their_values() -> None:
     text = "\\getenv top TOP\n\\set file :top '/a b.data'\nCOPY t FROM :'file'; SELECT :\"file\", :n, a[1:n], x::int;"
     assert sent(text, TOP="/top") == ["COPY t FROM '/top/a b.data'", 'SELECT "/top/a b.data", :n, a[1:n], x::int']
 
@@ -43,7 +43,7 @@ def test_a_quote_in_a_value_is_doubled() -> None:
     assert sent("\\set a 'it''s'\nSELECT :'a', :{?a}, :{?b};") == ["SELECT 'it''s', TRUE, FALSE"]
 
 
-def test_conditions_choose_what_runs() -> None:
+def test_conditions_select_statements() -> None:
     text = r"""
 \set yes on
 \if :yes
@@ -66,21 +66,21 @@ SELECT 7;
     assert sent(text) == ["SELECT 1", "SELECT 3", "SELECT 7"]
 
 
-def test_what_only_a_server_knows_is_taken_for_false() -> None:
+def test_conditions_on_values_of_a_server_are_false() -> None:
     text = "SELECT true AS skip \\gset\n\\if :skip\n\\quit\n\\endif\nSELECT 1;\n\\q\nSELECT 2;"
     assert sent(text) == ["SELECT true AS skip", "SELECT 1"]
 
 
-def test_what_shows_something_is_passed_over() -> None:
+def test_commands_that_print_are_ignored() -> None:
     assert sent("\\d t\n\\echo ; \n\\pset null x\nSELECT 1\n\\g\nSELECT 2 \\gexec\n\\unknown\n") == [
         "SELECT 1",
         "SELECT 2",
     ]
 
 
-def test_a_new_connection_starts_anew() -> None:
+def test_a_new_connection_discards_the_session() -> None:
     assert sent("SET a.b = 1;\n\\c -\nSHOW a.b;") == ["SET a.b = 1", "DISCARD ALL", "SHOW a.b"]
 
 
-def test_what_is_never_closed_ends_the_script() -> None:
+def test_an_unclosed_quotation_ends_the_script() -> None:
     assert sent("SELECT 1; SELECT 'open; SELECT 2;") == ["SELECT 1"]

@@ -1,4 +1,4 @@
-"""Which mutation is drawn next, and what mutations are."""
+"""Tests of query plan guidance: the choice of mutations, and their statements."""
 
 import random
 from collections import Counter
@@ -6,12 +6,12 @@ from collections import Counter
 import pglast
 import pytest
 
-from fuzz.sources.qpg import MUTATIONS, Bandit, Table
+from fuzz.sources.qpg import MUTATIONS, Bandit, SceneTable
 
-TABLE = Table("t", ("a", '"B"', "c"))
+TABLE = SceneTable("t", ("a", '"B"', "c"))
 
 
-def test_what_brought_most_is_drawn_most_and_all_are_drawn() -> None:
+def test_the_best_mutation_is_drawn_most_and_all_are_drawn() -> None:
     rng, bandit = random.Random(1), Bandit("abc")
     for _ in range(20):
         for name, amount in (("a", 0), ("b", 5), ("c", 1)):
@@ -21,7 +21,7 @@ def test_what_brought_most_is_drawn_most_and_all_are_drawn() -> None:
     assert min(drawn["a"], drawn["c"]) > 5
 
 
-def test_what_brings_nothing_any_more_is_left() -> None:
+def test_a_mutation_without_further_rewards_is_drawn_less() -> None:
     rng, bandit = random.Random(1), Bandit("ab")
     bandit.reward("a", 9)
     for _ in range(20):
@@ -40,4 +40,4 @@ def test_a_mutation_is_one_statement_about_the_table(name: str) -> None:
 
 def test_a_table_of_one_column_can_be_mutated_too() -> None:
     for name in MUTATIONS:
-        assert pglast.parse_sql(MUTATIONS[name](random.Random(3), Table("t", ("a",))))
+        assert pglast.parse_sql(MUTATIONS[name](random.Random(3), SceneTable("t", ("a",))))

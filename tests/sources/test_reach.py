@@ -1,4 +1,4 @@
-"""Do sources reach anything? Seen on a real server: what succeeds, and what returns rows."""
+"""Tests of the reach of sources on a real server: successful statements, and statements with rows."""
 
 import random
 from collections import Counter
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.servers, pytest.mark.timeout(1200)]
 
 @dataclass
 class Census:
-    """What became of the steps of some cases."""
+    """Outcomes of the steps of some cases."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     with_rows: int = 0
@@ -109,7 +109,7 @@ def test_sqlancers_queries_succeed(executor: Executor, target: SourceDatabase, g
     assert census.succeeded >= 0.60, census
 
 
-# Errors: those of the expected output, and those for lack of what is left out (roles, psql's variables).
+# Numbers of errors: expected ones, and those caused by omitted roles and psql variables.
 FILES = {"int4": 34, "join_hash": 0, "partition_prune": 2, "aggregates": 31, "copy2": 84, "portals": 16, "limit": 3}
 
 
@@ -122,7 +122,7 @@ def regress(arm: Arm) -> dict[str, Case]:
 
 
 @pytest.mark.parametrize("test", FILES)
-def test_postgresqls_tests_do_what_they_are_expected_to(
+def test_postgresqls_tests_have_the_expected_number_of_errors(
     executor: Executor, regress: dict[str, Case], test: str
 ) -> None:
     case = regress[test]
@@ -136,7 +136,7 @@ def test_postgresqls_tests_do_what_they_are_expected_to(
     assert sum(step.kind is Kind.QUERY for step in case.steps) > 5
 
 
-def test_all_of_postgresqls_tests_are_there(target: SourceDatabase) -> None:
+def test_all_of_postgresqls_tests_are_parts(target: SourceDatabase) -> None:
     core, *contrib = suites(target.tree)
     assert core.directory == REGRESS
     assert len(core.tests) > 220
@@ -145,4 +145,4 @@ def test_all_of_postgresqls_tests_are_there(target: SourceDatabase) -> None:
     assert {"contrib/btree_gin", "contrib/citext", "contrib/hstore"} <= {suite.directory for suite in contrib}
     parts = Regress(target).parts()
     assert {f"{REGRESS}/{test}" for test in core.tests} | {"contrib/hstore/hstore"} <= set(parts)
-    assert not any(part.startswith("contrib/uuid-ossp/") for part in parts)  # whose library is not built
+    assert not any(part.startswith("contrib/uuid-ossp/") for part in parts)  # its library is not built

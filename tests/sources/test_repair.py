@@ -1,4 +1,4 @@
-"""Repairs of statements, told by the SQL that comes out."""
+"""Tests of repairs, which make statements deterministic."""
 
 import pglast
 import pytest
@@ -18,7 +18,7 @@ CATALOG = Catalog({each.oid: each for each in FUNCTIONS}, {})
 
 
 def repaired(sql: str, *, without_calls: bool = True) -> str | None:
-    """Return the statement after repair, or None if there was nothing to repair."""
+    """Return the repaired statement, or None if it needs no repair."""
     (statement,) = pglast.parse_sql(sql)
     return sql_of(statement) if repair(statement, CATALOG, without_calls=without_calls) else None
 
@@ -40,7 +40,7 @@ def repaired(sql: str, *, without_calls: bool = True) -> str | None:
         ("SELECT array_agg(a) FROM t", "SELECT array_agg(a ORDER BY a) FROM t"),
     ],
 )  # fmt: skip
-def test_what_may_differ_is_repaired(sql: str, expected: str) -> None:
+def test_nondeterministic_statements_are_repaired(sql: str, expected: str) -> None:
     assert repaired(sql) == expected
 
 
@@ -50,13 +50,13 @@ def test_what_may_differ_is_repaired(sql: str, expected: str) -> None:
         "SELECT a, sum(b) FROM t GROUP BY a ORDER BY 2",
         "SELECT DISTINCT a FROM t",
         "SELECT array_agg(a ORDER BY b), array_agg(DISTINCT a) FROM t",
-        "SELECT pg_sleep(1)",  # there is no NULL of type void: the analysis refuses it
+        "SELECT pg_sleep(1)",  # type void has no NULL, so the analysis refuses it
         "SELECT somebodys(a) FROM t",
     ],
 )
-def test_the_rest_stays_as_it_is(sql: str) -> None:
+def test_other_statements_are_unchanged(sql: str) -> None:
     assert repaired(sql) is None
 
 
-def test_calls_may_be_left_alone() -> None:
+def test_calls_may_be_kept() -> None:
     assert repaired("SELECT now()", without_calls=False) is None

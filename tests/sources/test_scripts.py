@@ -1,4 +1,4 @@
-"""Statements of scripts as steps."""
+"""Tests of `Stager` and `Roles`: statements of scripts become steps of a case."""
 
 import random
 
@@ -26,7 +26,7 @@ def staged(sql: str, data: bytes | None = None) -> Step | None:
     ("sql", "kind"),
     [
         ("SELECT a, count(*) FROM t GROUP BY a", Kind.QUERY),
-        ("SELECT my_own(a) FROM t", Kind.COMMAND),  # nobody knows what it does
+        ("SELECT my_own(a) FROM t", Kind.COMMAND),  # an unknown function
         ("SELECT a INTO u FROM t", Kind.COMMAND),
         ("CREATE TABLE u AS SELECT now()", Kind.COMMAND),
         ("CREATE VIEW v AS SELECT a FROM t", Kind.COMMAND),
@@ -37,7 +37,7 @@ def staged(sql: str, data: bytes | None = None) -> Step | None:
         ("COPY t TO STDOUT", Kind.COPY_OUT),
     ],
 )
-def test_statements_run_as_they_are(sql: str, kind: Kind) -> None:
+def test_statements_become_steps_unchanged(sql: str, kind: Kind) -> None:
     assert staged(sql) == Step(sql, kind, may_fail=True)
 
 
@@ -51,7 +51,7 @@ def test_statements_run_as_they_are(sql: str, kind: Kind) -> None:
         "SELECT ('t'::regclass)::oid",
     ],
 )
-def test_rows_that_tell_of_the_server_are_not_seen(sql: str) -> None:
+def test_rows_that_depend_on_the_server_are_not_returned(sql: str) -> None:
     step = staged(sql)
     assert step is not None
     assert step.kind is Kind.COMMAND
@@ -85,7 +85,7 @@ def test_rows_that_tell_of_the_server_are_not_seen(sql: str) -> None:
         "-- nothing",
     ],
 )
-def test_what_acts_on_more_than_the_case_is_left_out(sql: str) -> None:
+def test_statements_with_effects_outside_of_the_case_are_left_out(sql: str) -> None:
     assert staged(sql) is None
 
 
@@ -94,18 +94,18 @@ def test_explained_queries_run() -> None:
     assert staged("EXPLAIN ANALYZE DELETE FROM t") == Step("DELETE FROM t", may_fail=True)
 
 
-def test_what_was_prepared_runs_where_explain_runs_it() -> None:
+def test_a_prepared_statement_runs_if_explain_runs_it() -> None:
     assert staged("EXPLAIN (ANALYZE) EXECUTE p(1)") == Step("EXECUTE p(1)", may_fail=True)
     assert staged("EXPLAIN EXECUTE p(1)") is None
 
 
-def test_what_explain_tells_a_function_is_not_seen() -> None:
+def test_output_of_explain_in_functions_is_not_returned() -> None:
     stager = Stager(STAGER.catalog, STAGER.file)
     body = "FOR l IN EXECUTE 'EXPLAIN ' || q LOOP RETURN NEXT l; END LOOP"
-    for name, does in (("told", body), ("retold", "RETURN QUERY SELECT told(q)"), ("counted", "RETURN 1")):
+    for name, does in (("plan", body), ("nested", "RETURN QUERY SELECT plan(q)"), ("other", "RETURN 1")):
         made = f"CREATE FUNCTION {name}(q text) RETURNS SETOF text LANGUAGE plpgsql AS $$BEGIN {does}; END$$"
         assert stager.step(Sent(made, None, 1)) == Step(made, may_fail=True)
-    seen = [stager.step(Sent(f"SELECT {name}('x')", None, 1)) for name in ("told", "retold", "counted")]
+    seen = [stager.step(Sent(f"SELECT {name}('x')", None, 1)) for name in ("plan", "nested", "other")]
     assert [step is not None and step.sql.startswith("DO ") for step in seen] == [True, True, False]
 
 
@@ -124,7 +124,7 @@ SCRIPT = tuple(
 )
 
 
-def test_a_script_s_roles_have_names_of_the_case_s_own_wherever_they_stand() -> None:
+def test_roles_of_a_script_have_new_names_in_each_case() -> None:
     one, other = (Roles.of(SCRIPT, random.Random(seed)) for seed in (1, 2))
     assert not one.names & other.names
     named = one.named(Sent("SELECT 'regress_a', regress_ab, regress_d FROM regress_c", b"regress_b\n", 1))
@@ -156,7 +156,7 @@ def test_a_script_s_roles_have_names_of_the_case_s_own_wherever_they_stand() -> 
         ("GRANT SET ON PARAMETER work_mem TO regress_a", False),
     ],
 )
-def test_what_is_about_a_script_s_own_roles_alone_is_run(sql: str, *, kept: bool) -> None:
+def test_only_statements_about_a_scripts_own_roles_are_run(sql: str, *, kept: bool) -> None:
     roles = Roles.of(SCRIPT, random.Random(1))
     stager = Stager(STAGER.catalog, STAGER.file, roles.names)
     assert (stager.step(roles.named(Sent(sql, None, 1))) is not None) == kept

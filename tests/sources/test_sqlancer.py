@@ -1,4 +1,4 @@
-"""SQLancer's logs, and what its reports come down to; its jar, and its command line."""
+"""Tests of SQLancer's logs and reports, of its jar, and of its command line."""
 
 import stat
 from pathlib import Path
@@ -11,7 +11,7 @@ from fuzz.sources.determinism.catalog import Catalog, Function
 from fuzz.sources.sqlancer import jar
 from fuzz.sources.sqlancer.logs import Log, divided, read_log
 from fuzz.sources.sqlancer.options import Call, argument_file
-from fuzz.sources.sqlancer.reports import claim, named
+from fuzz.sources.sqlancer.reports import equal_queries, named
 from fuzz.sources.sqlancer.running import command_of
 from fuzz.sources.sqlancer.scene import scene_of
 
@@ -35,12 +35,12 @@ TRACE = """\
 
 
 def report(message: str, *ending: str) -> Log:
-    """Return the log of a report: every line of what was thrown is a comment there."""
+    """Return the log of a report, in which each line of the exception is a comment."""
     thrown = "\n--".join(f"java.lang.AssertionError: {message}".split("\n"))
     return read_log(f"--{thrown}\n{TRACE}--{HEAD}" + "".join(f"{line}\n" for line in ending))
 
 
-def test_statements_are_read_one_a_line_without_what_is_about_databases() -> None:
+def test_statements_are_read_without_those_about_databases() -> None:
     log = read_log(HEAD + "SELECT c0 FROM t0;\nSELECT 1;\n")
     assert log.seed == 7
     assert divided(log) == (
@@ -66,42 +66,42 @@ def test_a_complaint_has_its_message_without_the_trace() -> None:
         ),
     ],
 )
-def test_norec_says_that_two_counts_are_equal(optimized: str, counted: str) -> None:
+def test_a_report_of_norec_has_two_counts(optimized: str, counted: str) -> None:
     summed = "SELECT SUM(count) FROM (SELECT CAST(c0 > 1 AS INT) as count FROM t0) as res"
     log = report(f"the counts mismatch (1 and 2)!\n-- {optimized};\n-- count: 1\n-- {summed};\n-- count: 2")
-    assert claim(log) == (counted, f"SELECT coalesce(sum(count), 0)::bigint FROM ({summed}) AS q (count)")
+    assert equal_queries(log) == (counted, f"SELECT coalesce(sum(count), 0)::bigint FROM ({summed}) AS q (count)")
 
 
-def test_partitions_have_the_rows_of_the_whole() -> None:
+def test_a_report_of_partitions_has_the_whole_query_and_its_parts() -> None:
     log = report(
         'The size of the result sets mismatch (3 and 4)!\nFirst query: "SELECT c0 FROM t0", whose cardinality is: 3\n'
         'Second query:"SELECT c0 FROM t0 WHERE p;SELECT c0 FROM t0 WHERE NOT p ORDER BY 1", whose cardinality is: 4'
     )
     parts = "(SELECT c0 FROM t0 WHERE p) UNION ALL (SELECT c0 FROM t0 WHERE NOT p ORDER BY 1)"
-    assert claim(log) == ("SELECT c0 FROM t0", parts)
+    assert equal_queries(log) == ("SELECT c0 FROM t0", parts)
     log = report(
         'The content of the result sets mismatch!\nFirst query : "SELECT c0 FROM t0"\n'
         'Second query: "-- Query: "SELECT c0 FROM t0 WHERE p UNION ALL SELECT 2"; It misses: "[3]""'
     )
-    assert claim(log) == ("SELECT c0 FROM t0", "SELECT c0 FROM t0 WHERE p UNION ALL SELECT 2")
+    assert equal_queries(log) == ("SELECT c0 FROM t0", "SELECT c0 FROM t0 WHERE p UNION ALL SELECT 2")
 
 
-def test_aggregates_of_partitions_are_those_of_the_whole() -> None:
+def test_a_report_of_aggregates_has_both_queries() -> None:
     log = report(
         "the results mismatch!\n-- SELECT MAX(c0) FROM t0;\n-- result: 3\n-- SELECT MAX(a) FROM x;\n-- result: 4"
     )
-    assert claim(log) == ("SELECT MAX(c0) FROM t0", "SELECT MAX(a) FROM x")
+    assert equal_queries(log) == ("SELECT MAX(c0) FROM t0", "SELECT MAX(a) FROM x")
 
 
-def test_a_pivot_row_is_there() -> None:
-    asked = "SELECT * FROM (SELECT t0.c0 AS t0c0 FROM t0 WHERE (c0) IS TRUE) as result WHERE result.t0c0 = 1"
-    log = report("SELECT t0.c0", f"{asked};", "-- pivot row values:;")
-    assert claim(log) == (f"SELECT count(*) > 0 FROM ({asked}) AS q", "SELECT true")
+def test_a_report_of_a_pivot_row_has_its_query() -> None:
+    query = "SELECT * FROM (SELECT t0.c0 AS t0c0 FROM t0 WHERE (c0) IS TRUE) as result WHERE result.t0c0 = 1"
+    log = report("SELECT t0.c0", f"{query};", "-- pivot row values:;")
+    assert equal_queries(log) == (f"SELECT count(*) > 0 FROM ({query}) AS q", "SELECT true")
 
 
-def test_of_other_reports_the_statements_are_played() -> None:
+def test_statements_of_other_reports_become_steps() -> None:
     broken = "SELECT c0 FROM t0 GROUP BY 1\nCaused by: org.postgresql.util.PSQLException: ERROR: no idea"
-    assert claim(report(broken)) is None
+    assert equal_queries(report(broken)) is None
     assert named(report(broken)) == ("SELECT c0 FROM t0 GROUP BY 1",)
     estimates = (
         "Inconsistent result for query: EXPLAIN SELECT c0 FROM t0; --5\nEXPLAIN SELECT c0 FROM t0 WHERE c0 > 1; --9"
@@ -110,7 +110,7 @@ def test_of_other_reports_the_statements_are_played() -> None:
     assert named(report("this is no SQL")) == ()
 
 
-def test_what_depends_on_chance_is_no_part_of_a_scene() -> None:
+def test_nondeterministic_statements_are_no_part_of_a_scene() -> None:
     functions = (Function(1, "clock_timestamp", 0, "f", False, "x"), Function(2, "lower", 1, "f", True, "text"))  # noqa: FBT003
     catalog = Catalog({each.oid: each for each in functions}, {})
     kept = ("CREATE TABLE t (a text)", "INSERT INTO t VALUES (lower('A'))", "ANALYZE t", "not even SQL")
@@ -118,7 +118,7 @@ def test_what_depends_on_chance_is_no_part_of_a_scene() -> None:
     assert [step.sql for step in scene_of((*kept, *left), catalog)] == list(kept)
 
 
-def test_what_is_lacking_is_said_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_jar_is_reported_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGDUEL_HOME", str(tmp_path))
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
     assert jar.lacking(None).startswith("its jar is not there: name it in PGDUEL_SQLANCER_JAR")
@@ -140,7 +140,7 @@ def test_the_arguments_have_the_seed_the_oracle_and_the_login() -> None:
     ]
 
 
-def test_nobody_else_sees_the_arguments(tmp_path: Path) -> None:
+def test_the_arguments_are_hidden_from_other_users(tmp_path: Path) -> None:
     java, file = command_of(["--password", "secret"], tmp_path)
     assert java == "java"
     assert "secret" not in file
@@ -149,5 +149,5 @@ def test_nobody_else_sees_the_arguments(tmp_path: Path) -> None:
     assert stat.S_IMODE(written.stat().st_mode) == 0o600
 
 
-def test_what_a_file_of_arguments_would_take_for_its_own_syntax_is_quoted() -> None:
+def test_special_characters_in_a_file_of_arguments_are_quoted() -> None:
     assert argument_file(["a b", "#c", r"C:\d", '"e"']) == '"a b"\n"#c"\n"C:\\\\d"\n"\\"e\\""\n'

@@ -1,4 +1,4 @@
-"""What of earlier statements later ones need."""
+"""Tests of `needed`: the earlier statements that later ones need."""
 
 import pglast
 import pytest
@@ -21,7 +21,7 @@ def chosen(earlier: str, later: str) -> list[str]:
         ("CREATE TABLE c () INHERITS (gone)", ["CREATE TABLE gone (z int)"]),
     ],
 )
-def test_what_is_named_is_made_and_filled(later: str, expected: list[str]) -> None:
+def test_tables_in_a_query_need_their_definition_and_rows(later: str, expected: list[str]) -> None:
     earlier = """
         CREATE TYPE colour AS ENUM ('red'); CREATE TABLE a (y colour); INSERT INTO a VALUES ('red');
         CREATE TABLE b (x colour); INSERT INTO b SELECT y FROM a; SELECT * FROM b; COPY b TO STDOUT;
@@ -34,6 +34,6 @@ def test_what_is_named_is_made_and_filled(later: str, expected: list[str]) -> No
     assert others == (set(filled) if "b" in later.split() else set())
 
 
-def test_what_is_indexed_or_altered_is_so_before_it_is_used() -> None:
+def test_tables_in_a_query_need_their_indexes_and_changes() -> None:
     earlier = "CREATE TABLE t (a int); CREATE INDEX i ON t (a); ALTER TABLE t ADD b int; ANALYZE t; DROP TABLE u"
     assert chosen(earlier, "SELECT b FROM t") == list(pglast.split(earlier))[:4]

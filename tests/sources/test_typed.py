@@ -1,4 +1,4 @@
-"""Composed expressions, over a small offer: they are typed, they parse, and nothing in them depends on chance."""
+"""Tests of the source `typed` on a small catalog: statements parse, have the right types, and are deterministic."""
 
 import random
 from dataclasses import replace
@@ -13,20 +13,22 @@ from pglast.enums import LimitOption
 from pglast.visitors import Visitor
 
 from fuzz.engines.property_based import load_profile
+from fuzz.generators.sql.scope import Column, Relation, RowSource
+from fuzz.generators.sql.signatures import Signature, syntax
 from fuzz.sources.typed.catalog import Aggregate, ServerCatalog
 from fuzz.sources.typed.changes import change
 from fuzz.sources.typed.datatypes import DataType
 from fuzz.sources.typed.expressions import as_exact, expression, is_comparable, sort_key
 from fuzz.sources.typed.queries import query
-from fuzz.sources.typed.relations import Table
-from fuzz.sources.typed.scope import Column, Relation, Scope
-from fuzz.sources.typed.signatures import Signature, call, syntax
+from fuzz.sources.typed.relations import ChangeableTable
+from fuzz.sources.typed.scope import TypedScope
+from fuzz.sources.typed.signatures import call
 
 load_profile()
 
 
 def data_type(key: str, kind: str, category: str, value: str, *parts: str, exact: bool = True) -> DataType:
-    """Return a type that has an order, in the default collation if it is of text."""
+    """Return a type with an order, and with the default collation if it is a text type."""
     fields = tuple(f"f{n}" for n, _ in enumerate(parts, 1)) if kind == "c" else ()
     made = DataType(key, key, kind, category, parts, fields, exact=exact, ordered=True, values=(value,))
     return replace(made, long=category == "A", collated=category == "S")
@@ -73,15 +75,18 @@ AGGREGATES = (
     Aggregate("row_number", "w", 0, Signature("", (), "int8"), fit=False),
     Aggregate("lag", "w", 0, Signature("", ("anyelement", "int4"), "anyelement"), fit=False),
 )
-OFFER = ServerCatalog(
+CATALOG = ServerCatalog(
     {each.key: each for each in TYPES}, (*FORMS, SQRT), frozenset({SQRT}),
     (call("unnest", "set", ("anyarray",), "anyelement", None),), AGGREGATES, ('"C"', '"POSIX"'), 170000,
 )  # fmt: skip
-COLUMNS = tuple(Column(f"c_{each.key}", each, '"POSIX"' if each is TEXT else "") for each in TYPES)
-KEY = Column("id", INT, nullable=False)
-TABLE = Table(Relation("t1", (KEY, *COLUMNS), 50), COLUMNS, (KEY,))
-SCOPE = Scope(OFFER, (TABLE.relation, Relation("t2", COLUMNS, 20)), collation='"C"')
-OVER = SCOPE.over(COLUMNS, 50)
+COLUMNS = tuple(
+    Column(f"c_{each.key}", f"c_{each.key}", each, nullable=True, collation='"POSIX"' if each is TEXT else "")
+    for each in TYPES
+)
+KEY = Column("id", "id", INT)
+TABLE = ChangeableTable(RowSource("t1", (KEY, *COLUMNS), 50), COLUMNS, (KEY,))
+SCOPE = TypedScope((TABLE.source, RowSource("t2", COLUMNS, 20)), catalog=CATALOG, collation='"C"')
+OVER = SCOPE.over((Relation("t1", "t1", COLUMNS, 50),), 50)
 
 randoms = st.randoms(use_true_random=False)
 
@@ -95,7 +100,7 @@ def test_a_statement_parses_as_one(rng: random.Random) -> None:
     assert len(pglast.parse_sql(drawn(rng))) == 1
 
 
-def test_expressions_that_have_a_returning_of_their_own_are_returned_by_merge() -> None:
+def test_merge_may_return_expressions_with_a_returning_clause() -> None:
     for seed in range(200):
         pglast.parse_sql(change(random.Random(seed), SCOPE, TABLE)[0])
 
@@ -111,7 +116,7 @@ def test_equal_seeds_make_equal_statements(seed: int) -> None:
 
 
 class _Orders(Visitor):
-    """Finds what LIMIT, DISTINCT ON or an aggregate leaves to the order of rows."""
+    """A visitor that requires a total order for LIMIT, DISTINCT ON and array_agg."""
 
     def visit_SelectStmt(self, _: object, node: Any) -> None:
         ties = node.limitOption == LimitOption.LIMIT_OPTION_WITH_TIES
@@ -129,18 +134,18 @@ class _Orders(Visitor):
 
 
 def _bare(key: Any) -> Any:
-    """Return what is sorted by, without what only tells its values apart."""
+    """Return the expression of a sort key without casts and collations."""
     while isinstance(key, ast.CollateClause | ast.TypeCast):
         key = key.arg
     return key
 
 
 @given(rng=randoms)
-def test_what_is_cut_is_in_a_total_order(rng: random.Random) -> None:
+def test_limited_rows_are_in_a_total_order(rng: random.Random) -> None:
     _Orders()(pglast.parse_sql(drawn(rng)))
 
 
-def test_numbers_that_say_how_large_a_result_is_are_small() -> None:
+def test_numbers_that_determine_the_size_of_results_are_small() -> None:
     (form,) = (form for form in FORMS if form.template.startswith("repeat"))
     assert form.small
     assert not call("length", "function", ("text",), "int4", INT).small
@@ -152,14 +157,14 @@ def test_nothing_is_divided_by_zero() -> None:
     assert call("/", "infix", ("int4", "int4"), "int4", INT).sql(["a", "b"]) == "(a / nullif(b, 0))"
 
 
-def test_a_template_names_the_types_of_its_arguments() -> None:
+def test_a_template_has_the_types_of_its_arguments() -> None:
     assert syntax("bool", "({text} LIKE 'a%' AND {int4} > 1)") == Signature(
         "({} LIKE 'a%' AND {} > 1)", ("text", "int4"), "bool"
     )
 
 
 @pytest.mark.parametrize(
-    ("arguments", "result", "wanted", "some", "expected"),
+    ("arguments", "result", "required", "some", "expected"),
     [
         (("anyarray", "anyelement"), "anyarray", INTS, TEXT, ("_int4", "int4")),
         (("anyrange",), "anyelement", INT, TEXT, ("int4range",)),
@@ -173,14 +178,14 @@ def test_a_template_names_the_types_of_its_arguments() -> None:
         (("int4",), "bool", TEXT, INT, None),
     ],
 )
-def test_polymorphic_types_stand_for_types_that_belong_together(
-    arguments: tuple[str, ...], result: str, wanted: DataType, some: DataType, expected: tuple[str, ...] | None
+def test_polymorphic_types_are_resolved_to_matching_types(
+    arguments: tuple[str, ...], result: str, required: DataType, some: DataType, expected: tuple[str, ...] | None
 ) -> None:
-    found = OFFER.polymorphism.resolved(Signature("", arguments, result), wanted, some)
+    found = CATALOG.polymorphism.resolved(Signature("", arguments, result), required, some)
     assert (found and found.arguments) == expected
 
 
-def test_equal_values_that_look_different_are_not_grouped_or_sorted_by() -> None:
+def test_distinguishable_equal_values_are_neither_grouped_nor_sorted() -> None:
     assert is_comparable(NUMERIC)
     assert as_exact("a", NUMERIC) == "trim_scale(a)"
     assert not is_comparable(JSON)
@@ -188,11 +193,11 @@ def test_equal_values_that_look_different_are_not_grouped_or_sorted_by() -> None
     assert sort_key("a", INT) == "a"
 
 
-def test_text_is_brought_to_one_collation() -> None:
+def test_text_is_converted_to_one_collation() -> None:
     assert OVER.of_type(TEXT) == ['(c_text COLLATE "C")', "(c_varchar)::text", "(c_word)::text"]
 
 
-def test_what_fails_for_some_values_is_called_seldom() -> None:
+def test_functions_that_fail_for_some_values_are_rare() -> None:
     rng = random.Random(1)
     made = [expression(rng, OVER, NUMERIC) for _ in range(1000)]
     assert 0 < sum("sqrt" in sql for sql in made) < 60

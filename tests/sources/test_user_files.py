@@ -1,4 +1,4 @@
-"""Files of a user's SQL."""
+"""Tests of the files of a user's SQL, and of mutations of queries."""
 
 import random
 from pathlib import Path
@@ -34,20 +34,20 @@ def test_statements_that_a_server_recorded_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "complaint"),
+    ("name", "content", "message"),
     [
         ("x.csv", b"a,b\n1,2\n", "neither a log in CSV nor pg_stat_statements"),
         ("x.sql", b"SELECT '\xff';", "takes text in UTF-8"),
         ("x.txt", b"", "has no files ending in .sql"),
     ],
 )
-def test_what_is_of_no_use_is_refused(tmp_path: Path, name: str, content: bytes, complaint: str) -> None:
+def test_unusable_files_are_refused(tmp_path: Path, name: str, content: bytes, message: str) -> None:
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(CaseError, match=complaint):
+    with pytest.raises(CaseError, match=message):
         read_files(tmp_path)
 
 
-def test_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MOST_BYTES", 10)
     (tmp_path / "x.sql").write_text("SELECT 'too long';")
     with pytest.raises(CaseError, match="which each case would load"):

@@ -1,4 +1,4 @@
-"""What is to blame: which questions are asked for it, and what the answers mean."""
+"""Tests of blame: the prefixes that are tried, and the patch that follows from them."""
 
 from collections.abc import Set
 
@@ -21,14 +21,14 @@ FINDING = Finding("result", ("master", "patched"), "rows", 0, "", "", "")
 def blame(
     showing: Set[int], length: int = 5, *, among: Set[int] | None = None, likely_good: int | None = None
 ) -> Blame:
-    """Return what is blamed where prefixes of these lengths show it."""
+    """Return the blame for a finding that prefixes of these lengths show."""
     lengths = sorted(among if among is not None else range(length + 1))
     tried = try_prefixes(lambda each: each in showing, lengths, likely_good)
     return Blame("patched", tuple(f"000{number}.patch" for number in range(1, length + 1)), tuple(tried.items()))
 
 
 @given(st.data())
-def test_the_first_patch_with_which_it_shows_is_to_blame(data: st.DataObject) -> None:
+def test_the_first_patch_with_the_finding_is_blamed(data: st.DataObject) -> None:
     length = data.draw(st.integers(1, 300))
     first = data.draw(st.integers(0, length))
     likely_good = data.draw(st.none() | st.integers(0, length))
@@ -40,7 +40,7 @@ def test_the_first_patch_with_which_it_shows_is_to_blame(data: st.DataObject) ->
 
 
 @given(st.data())
-def test_whatever_shows_it_what_is_said_was_tried(data: st.DataObject) -> None:
+def test_blame_has_only_prefixes_that_were_tried(data: st.DataObject) -> None:
     showing = data.draw(st.sets(st.integers(0, 8)))
     among = data.draw(st.sets(st.integers(0, 8), min_size=1))
     found = blame(showing, 8, among=among)
@@ -49,14 +49,14 @@ def test_whatever_shows_it_what_is_said_was_tried(data: st.DataObject) -> None:
     assert documents.loads(documents.dumps(found), Blame) == found
 
 
-def test_what_does_not_show_again_has_nothing_to_blame() -> None:
+def test_a_finding_that_does_not_occur_again_has_no_patch_to_blame() -> None:
     found = blame(set())
     assert found.tried == ((5, False),)
     assert str(found) == "unknown, the finding did not occur again"
 
 
 @pytest.mark.parametrize(
-    ("found", "told"),
+    ("found", "text"),
     [
         (blame({3, 4, 5}), "0003.patch, number 3 of the 5 patches of patched"),
         (blame({0, 1, 2, 3, 4, 5}), "upstream, patched shows it without any patch"),
@@ -67,27 +67,27 @@ def test_what_does_not_show_again_has_nothing_to_blame() -> None:
         (blame({5}, among={4, 5}, likely_good=4), "0005.patch, number 5 of the 5 patches of patched"),
     ],
 )
-def test_it_says_how_sure_it_is(found: Blame, told: str) -> None:
-    assert told in str(found)
+def test_the_text_has_exceptions_and_untried_prefixes(found: Blame, text: str) -> None:
+    assert text in str(found)
 
 
 def test_the_reference_arms_own_tree_is_tried_first() -> None:
-    asked: list[int] = []
+    tried: list[int] = []
 
     def shows(length: int) -> bool:
-        asked.append(length)
+        tried.append(length)
         return length == 6
 
     try_prefixes(shows, range(7), likely_good=5)
-    assert asked[:2] == [6, 5]
-    assert len(asked) == 2
+    assert tried[:2] == [6, 5]
+    assert len(tried) == 2
 
 
 def never() -> dict[int, bool]:
     raise AssertionError
 
 
-def test_a_patch_of_the_arm_held_against_is_blamed_where_the_suspect_needs_none() -> None:
+def test_a_patch_of_the_reference_is_blamed_if_the_suspect_needs_none() -> None:
     def own() -> dict[int, bool]:
         return {0: True, 5: True}
 
@@ -95,18 +95,18 @@ def test_a_patch_of_the_arm_held_against_is_blamed_where_the_suspect_needs_none(
         return {0: False, 5: True}
 
     assert series_to_blame(own, not_own) == (1, not_own())
-    assert series_to_blame(own, own) == (0, own())  # neither needs any: upstream
-    assert series_to_blame(own, None) == (0, own())  # there is but one arm
-    assert series_to_blame(own, lambda: {5: True}) == (0, own())  # the other's base is not built: not known
+    assert series_to_blame(own, own) == (0, own())  # neither arm needs patches: a fault of upstream
+    assert series_to_blame(own, None) == (0, own())  # there is only one arm
+    assert series_to_blame(own, lambda: {5: True}) == (0, own())  # the other arm's base is not built
     assert series_to_blame(not_own, never) == (0, not_own())
 
 
-def test_who_differs_without_patches_but_not_with_all_but_the_last_is_to_blame() -> None:
+def test_the_suspects_series_is_blamed_if_its_tree_without_the_last_patch_agrees() -> None:
     tried = {0: True, 9: False, 10: True}
     assert series_to_blame(lambda: tried, never) == (0, tried)
 
 
-def test_what_hardly_ever_shows_is_tried_more_often() -> None:
+def test_rare_findings_are_tried_more_often() -> None:
     case = Case("g", (), ())
     always, half, hardly = (tries_for(ReducedCase(case, FINDING, shown, 100)) for shown in (100, 50, 1))
     assert always == ALWAYS
@@ -114,7 +114,7 @@ def test_what_hardly_ever_shows_is_tried_more_often() -> None:
     assert hardly == MOST
 
 
-def test_a_script_says_what_is_to_blame_and_holds_the_same_case() -> None:
+def test_a_script_has_the_blame_and_the_same_case() -> None:
     first = noted(script(), {"shows": "shows in 2 of 7 runs", "blame": f"one of the patches {'1 and ' * 40} 5"})
     again = noted(first, {"blame": "0003.patch"})
     assert "\n--   shows     shows in 2 of 7 runs\n" in again
@@ -125,5 +125,5 @@ def test_a_script_says_what_is_to_blame_and_holds_the_same_case() -> None:
     assert again.startswith(script().partition("\n--   arm")[0])
 
 
-def test_a_script_of_nobody_stays_as_it_is() -> None:
+def test_a_script_without_a_header_is_unchanged() -> None:
     assert noted("SELECT 1;\n", {"blame": "0003.patch"}) == "SELECT 1;\n"

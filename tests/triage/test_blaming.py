@@ -1,4 +1,4 @@
-"""The patch to blame is found on real builds, and told from a fault of PostgreSQL's own."""
+"""Tests of blame on real builds: the patch with the bug, and a fault of PostgreSQL itself."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -34,48 +34,48 @@ Facts = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, Arm], Facts]]:
-    """Arms by name, and what is recorded of them."""
+    """Yield arms by name, and their records."""
     named = bugged_arms(tmp_path_factory.mktemp("bug"))[1::2]
     specs = ArmOptions.given(None, None, None, None, named, "assert").specs(print)
     with open_arms(specs, print) as arms:
         yield {arm.name: arm for arm in arms}, arms_json(specs, [arm.build.key for arm in arms])
 
 
-def looked_at(
+def measured(
     opened: tuple[dict[str, Arm], Facts], case: Case, oracle: str, names: tuple[str, str]
 ) -> tuple[list[Arm], ReducedCase]:
-    """Return the arms, and what the case shows on them."""
+    """Return the arms, and the case's finding on them."""
     arms = [opened[0][name] for name in dict.fromkeys(names)]
-    with Executor(arms, "look") as executor:
+    with Executor(arms, "measured") as executor:
         smallest = measured_case(executor, arms, case, Finding(oracle, names, "", None, "", "", ""))
     assert smallest.always
     return arms, smallest
 
 
 def blamed(opened: tuple[dict[str, Arm], Facts], case: Case, oracle: str, names: tuple[str, str]) -> tuple[str, str]:
-    """Return the arm whose series is blamed, and the patch. Only prefixes that are built are tried."""
-    arms, smallest = looked_at(opened, case, oracle, names)
+    """Return the arm whose series is blamed, and the patch. Only built prefixes are tried."""
+    arms, smallest = measured(opened, case, oracle, names)
     blame = blame_search(smallest, arms, print, built_only=True).blame(opened[1])
     return blame.arm, blame.key
 
 
-def test_the_patch_with_the_bug_is_to_blame(opened: tuple[dict[str, Arm], Facts]) -> None:
+def test_the_patch_with_the_bug_is_blamed(opened: tuple[dict[str, Arm], Facts]) -> None:
     assert blamed(opened, parse(JOIN_AT_BOUNDS), "result", ("patched", "bugged")) == ("bugged", BUG.name)
 
 
-def test_what_all_arms_show_is_upstream_s(opened: tuple[dict[str, Arm], Facts]) -> None:
+def test_a_fault_of_all_arms_is_one_of_upstream(opened: tuple[dict[str, Arm], Facts]) -> None:
     version = opened[0]["patched"].build.version
     if newer_than_known(version):
-        pytest.skip(f"{version} may have mended the fault: pgduel corpus run tells")
+        pytest.skip(f"{version} may have the fault fixed; pgduel corpus run shows it")
     crashing = load(str(UPSTREAM / "14484eee70d8.sql")).case
     assert blamed(opened, crashing, "crash", ("patched", "patched")) == ("patched", "upstream")
 
 
-def test_what_the_smallest_case_does_not_show_any_more_is_blamed_by_the_whole_one(
+def test_blame_uses_the_whole_case_if_the_smallest_one_does_not_show_the_finding(
     opened: tuple[dict[str, Arm], Facts],
     tmp_path: Path,
 ) -> None:
-    arms, smallest = looked_at(opened, parse(JOIN_AT_BOUNDS), "result", ("patched", "bugged"))
+    arms, smallest = measured(opened, parse(JOIN_AT_BOUNDS), "result", ("patched", "bugged"))
     found = StoredFinding(smallest.finding, "1/partitioned_joins/1", smallest.case, 1, None, reduced=True)
     with closing(Store(tmp_path)) as store:
         blame = Triage("", opened[1], store).blame(found, replace(smallest, case=parse("SELECT 1;\n")), arms)

@@ -1,4 +1,4 @@
-"""Blame from end to end: a checkout with commits, of which bisection compiles those that it asks about."""
+"""Tests of blame from end to end: bisection of a checkout's commits, which it compiles when it tries them."""
 
 import shutil
 import subprocess
@@ -11,11 +11,11 @@ import pytest
 from fuzz import workdir
 from fuzz.servers import git
 from fuzz.servers.base import Base
-from tests.cli.command import Command, told
+from tests.cli.command import Command, json_of
 
 pytestmark = [pytest.mark.servers, pytest.mark.long, pytest.mark.timeout(7200)]
 
-FILE = "src/backend/utils/adt/oracle_compat.c"  # nothing else has to be compiled for it
+FILE = "src/backend/utils/adt/oracle_compat.c"  # no other file depends on it
 SOUND, BUGGED = "PG_RETURN_INT32((int32) *data);", "PG_RETURN_INT32((int32) *data + 1);"  # ascii()
 COMMITS, WITH_BUG = 24, 17
 SQL = """\
@@ -26,7 +26,7 @@ SELECT a, ascii(b) FROM t;
 
 
 class Checkout:
-    """A checkout of the base's tree, to be committed to."""
+    """A checkout of the base's tree, with branches."""
 
     def __init__(self, directory: Path, base: Base) -> None:
         self.directory = directory
@@ -43,7 +43,7 @@ class Checkout:
         return done.stdout.strip()
 
     def branch(self, name: str, bugged: Sequence[bool]) -> list[str]:
-        """Make a branch with a commit for each of these, with or without the bug; return the names of its patches."""
+        """Create a branch with one commit per flag, with or without the bug; return the names of its patches."""
         self._git("checkout", "--quiet", "-b", name, "base")
         file = self.directory / FILE
         text = file.read_text()
@@ -58,9 +58,9 @@ class Checkout:
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[Path]:
-    """A cache of its own, so that what is asked about has to be compiled; the compiler's cache is the usual one."""
+    """Yield an empty cache, in which nothing is built. The compiler's cache is that of the machine."""
     directory = Path(tempfile.mkdtemp(dir="/var/tmp"))
-    directory.chmod(0o755)  # servers are another user's
+    directory.chmod(0o755)  # servers run as another user
     for kept in (workdir.compiler_cache(), workdir.downloads()):
         (directory / kept.name).symlink_to(kept)
     yield directory
@@ -73,15 +73,15 @@ def checkout(base: Base, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
 
 
 def blamed(home: Path, checkout: Checkout, branch: str, directory: Path) -> dict[str, object]:
-    """Find what is wrong in a branch, and have it blamed."""
+    """Find the bug of a branch by a campaign, and return the output of blame."""
     pgduel = Command(directory / "campaigns", home)
-    sql, file = directory / "application.sql", directory / "told.json"
+    sql, file = directory / "application.sql", directory / "summary.json"
     sql.write_text(SQL)
     given = ("--repo", checkout.directory, "--range", f"base..{branch}", "--sql", sql, "--stop-at-first")
-    found = told(pgduel("fuzz", *given, "--cases", "50", "--json", file), file, 1)["findings"][0]
-    assert found["blame"]["tried"] == [[0, False], [len(found["blame"]["series"]), True]]  # no other was built
-    answer: dict[str, object] = told(pgduel("blame", f"1/{found['fingerprint']}", "--json", file), file, 0)
-    return answer
+    found = json_of(pgduel("fuzz", *given, "--cases", "50", "--json", file), file, 1)["findings"][0]
+    assert found["blame"]["tried"] == [[0, False], [len(found["blame"]["series"]), True]]  # no other prefix was built
+    blame: dict[str, object] = json_of(pgduel("blame", f"1/{found['fingerprint']}", "--json", file), file, 0)
+    return blame
 
 
 def test_a_range_of_many_commits_is_bisected(home: Path, checkout: Checkout, tmp_path: Path) -> None:
@@ -94,11 +94,11 @@ def test_a_range_of_many_commits_is_bisected(home: Path, checkout: Checkout, tmp
     assert len(tried) <= 2 + COMMITS.bit_length()
 
 
-def test_a_bug_that_was_gone_for_a_while_is_blamed_on_the_patch_that_brings_it_back(
+def test_a_bug_that_was_fixed_in_between_is_blamed_on_the_patch_that_reintroduces_it(
     home: Path, checkout: Checkout, tmp_path: Path
 ) -> None:
-    commits = checkout.branch("wavering", [True, False, True, True])
-    found = blamed(home, checkout, "wavering", tmp_path)
+    commits = checkout.branch("fixed-and-broken", [True, False, True, True])
+    found = blamed(home, checkout, "fixed-and-broken", tmp_path)
     assert found["patches"] == [commits[2]]
     assert found["tried"] == [[0, False], [1, True], [2, False], [3, True], [4, True]]
     assert "but it also occurs with only the first 1" in str(found["says"])

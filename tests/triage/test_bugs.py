@@ -1,4 +1,4 @@
-"""Which findings are one bug, and what a summary says of them."""
+"""Tests of bugs: findings with one cause are grouped, and the summary lists the groups."""
 
 from dataclasses import replace
 
@@ -16,13 +16,13 @@ BLAME = Blame("patched", ("0001.patch", "0002.patch"), ((0, False), (1, False), 
 
 
 def reduced(origin: str, left: str, blame: Blame | None = BLAME, arm: str = "patched", shown: int = 3) -> StoredFinding:
-    """Return a finding of this origin that was reduced to one of another."""
+    """Return a finding of this origin whose reduced case has another origin."""
     finding = replace(FINDING, origin=origin, arms=("master", arm))
     smallest = ReducedCase(CASE, replace(finding, origin=left), shown, 3)
     return StoredFinding(finding, "1/joins/4", CASE, 2, None, reduced=True, smallest=smallest, blame=blame)
 
 
-def test_findings_that_reduce_to_one_thing_are_one_bug() -> None:
+def test_findings_with_one_origin_after_reduction_are_one_bug() -> None:
     one, other = (
         reduced("rows under plan A, B", "rows under plan A"),
         reduced("rows under plan A, C", "rows under plan A"),
@@ -42,24 +42,24 @@ def test_one_patch_in_two_arms_is_one_bug() -> None:
     assert bug_key(reduced("a", "a")) == bug_key(reduced("a", "a", replace(BLAME, arm="other"), arm="other"))
 
 
-def test_what_is_not_reduced_or_never_showed_again_is_taken_for_a_bug_of_its_own() -> None:
+def test_a_finding_that_is_unreduced_or_did_not_occur_again_is_its_own_bug() -> None:
     waiting = StoredFinding(FINDING, "1/joins/4", CASE, 2, None, reduced=False)
     gone = reduced("a", "b", None, shown=0)
     assert [bug_key(each) for each in (waiting, gone)] == [each.finding.fingerprint for each in (waiting, gone)]
 
 
-def test_the_summary_counts_bugs_and_says_what_is_to_blame_and_how_often_it_shows() -> None:
+def test_the_summary_has_bugs_with_blame_and_occurrence() -> None:
     first, second = reduced("rows under plan A, B", "rows under plan A"), reduced("rows", "rows under plan A", shown=2)
     gone = reduced("z", "z", None, shown=0)
     summary = replace(CLEAN, findings=(first, second, gone))
-    said = printed(summary)
-    assert "to blame:   0002.patch, number 2 of the 2 patches of patched" in said
-    assert f"the same bug, in 4 cases: {second.finding.fingerprint} in 2" in said
-    assert "did not show again in 3 runs" in said
-    assert "3 findings of 2 distinct bugs." in said
-    told = summary.to_json()
-    assert [bug["cases"] for bug in told["bugs"]] == [4, 2]
-    assert told["findings"][1]["shown"] == [2, 3]
-    assert told["findings"][0]["blame"]["patches"] == ["0002.patch"]
-    assert told["findings"][2]["blame"] is None
+    text = printed(summary)
+    assert "to blame:   0002.patch, number 2 of the 2 patches of patched" in text
+    assert f"the same bug, in 4 cases: {second.finding.fingerprint} in 2" in text
+    assert "did not show again in 3 runs" in text
+    assert "3 findings of 2 distinct bugs." in text
+    output = summary.to_json()
+    assert [bug["cases"] for bug in output["bugs"]] == [4, 2]
+    assert output["findings"][1]["shown"] == [2, 3]
+    assert output["findings"][0]["blame"]["patches"] == ["0002.patch"]
+    assert output["findings"][2]["blame"] is None
     assert "shows in 2 of 3 runs" in printed(replace(CLEAN, findings=(second,)))

@@ -1,4 +1,4 @@
-"""What belongs where in the corpus, what is not as expected there, and what says nothing new."""
+"""Tests of the corpus: its folders, complaints about its reproducers, and unnecessary ones."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -34,22 +34,22 @@ def entry(name: str, place: Folder, *findings: Finding, case: Case = CASE) -> En
         (entry("a", Folder.UPSTREAM), "no arm shows it any more: move it to fixed/"),
     ],
 )
-def test_what_is_not_as_expected_is_said(found: Entry, complaint: str) -> None:
+def test_unexpected_findings_are_reported(found: Entry, complaint: str) -> None:
     assert found.complaint == complaint
 
 
-def test_what_a_newer_release_has_mended_is_fixed_upstream() -> None:
+def test_a_fault_that_a_newer_release_lacks_is_fixed_upstream() -> None:
     mended = replace(entry("a", Folder.UPSTREAM), newer="17.99")
     assert (mended.complaint, mended.remark) == ("", "fixed upstream: 17.99 does not show it")
     assert replace(entry("a", Folder.UPSTREAM, OWN), newer="17.99").remark == "as expected"
     assert replace(entry("a", Folder.FIXED, OWN), newer="17.99").complaint == "all arms show it: master crashes"
     assert replace(entry("a", Folder.UPSTREAM, OWN, BUG), newer="17.99").complaint
-    known = known_good(17)
-    assert newer_version([f"{known}0", f"{known}0"]) == f"{known}0"
-    assert newer_version([f"{known}0", known]) == newer_version([known]) == ""
+    good = known_good(17)
+    assert newer_version([f"{good}0", f"{good}0"]) == f"{good}0"
+    assert newer_version([f"{good}0", good]) == newer_version([good]) == ""
 
 
-def test_a_reproducer_belongs_where_what_it_shows_puts_it() -> None:
+def test_the_folder_of_a_reproducer_depends_on_its_findings() -> None:
     assert place_for("0123", ()) is Folder.FIXED
     assert place_for("0123", (OWN,)) is Folder.UPSTREAM
     refused = "cannot keep finding 0123 before it is fixed: patched still shows 'patched crashes'"
@@ -57,7 +57,7 @@ def test_a_reproducer_belongs_where_what_it_shows_puts_it() -> None:
         place_for("0123", (OWN, BUG))
 
 
-def test_of_those_that_show_the_same_the_smallest_stays() -> None:
+def test_the_smallest_of_reproducers_with_equal_findings_stays() -> None:
     larger = replace(CASE, steps=CASE.steps * 2)
     small, large = entry("small", Folder.UPSTREAM, OWN), entry("large", Folder.UPSTREAM, OWN, case=larger)
     both = entry("both", Folder.UPSTREAM, OWN, replace(OWN, origin="another"), case=larger)
@@ -66,23 +66,23 @@ def test_of_those_that_show_the_same_the_smallest_stays() -> None:
     assert needless([small, entry("fixed", Folder.FIXED, OWN)]) == ()
 
 
-def test_two_faults_may_break_the_same_claim() -> None:
-    claim = replace(OWN, oracle="tlp", origin="a query is not its three parts")
+def test_reproducers_of_one_metamorphic_relation_may_be_of_different_faults() -> None:
+    violated = replace(OWN, oracle="tlp", origin="a query is not its three parts")
     small, large = (
-        entry(str(size), Folder.UPSTREAM, claim, case=replace(CASE, steps=CASE.steps * size)) for size in (1, 2)
+        entry(str(size), Folder.UPSTREAM, violated, case=replace(CASE, steps=CASE.steps * size)) for size in (1, 2)
     )
     assert needless([small, large]) == ()
     assert needless([small, replace(small, path=Path("copy.sql"))]) != ()
 
 
-def test_of_those_that_show_nothing_only_a_copy_goes() -> None:
+def test_of_reproducers_without_findings_only_copies_are_dropped() -> None:
     fixed, other = entry("fixed", Folder.FIXED), entry("other", Folder.FIXED, case=replace(CASE, steps=CASE.steps * 2))
     copy = entry("copy", Folder.FIXED, case=replace(CASE, generator="another"))
     assert needless([fixed, other]) == ()
     assert len(needless([fixed, copy, other])) == 1
 
 
-def test_a_script_that_was_moved_says_how_it_is_judged_there() -> None:
+def test_a_moved_script_has_its_new_replay_command() -> None:
     arms = ArmOptions(arms=("a=\\1",))
     assert "\n--   Judge it: ./pgduel replay /x/y.sql --arm 'a=\\1'\n" in with_replay_command(
         script(), Path("/x/y.sql"), arms.command_line()

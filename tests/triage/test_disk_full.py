@@ -1,4 +1,4 @@
-"""No room for a server's data is said, is no finding, and ends a reduction so that it goes on once there is room."""
+"""Tests of a full disk during reduction: an error, no finding, and a reduction that continues later."""
 
 import tempfile
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from tests.servers.disk import fill, of_limited_size
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(600)]
 
 FINDING = Finding("result", ("a", "b"), "rows under plan x", None, "rows", "", "")
-# It differs between servers of one build, and takes room on the disk to show it.
+# The query differs between servers of one build. Its table takes room on the disk.
 QUERY = "SELECT n FROM t WHERE n > 1 OR current_setting('data_directory') LIKE '%/b-%'"
 FILLED = Step("INSERT INTO t SELECT g, repeat('x', 1000) FROM generate_series(1, 9000) AS g")
 NEEDLESS = tuple(Step(f"CREATE TABLE t{number} (a int, b text)") for number in range(16))
@@ -31,14 +31,14 @@ CASE = Case("by_hand", (Step("CREATE TABLE t (n int, b text)"), FILLED, *NEEDLES
 
 @pytest.fixture
 def disk() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as made:  # which the servers' user may enter
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as made:  # the servers' user may enter it
         Path(made).chmod(0o755)
         with of_limited_size(Path(made, "disk"), 1500) as directory:
             yield directory
 
 
-class Filling(Store):
-    """A store with whose first case of fewer steps the servers' disk is full."""
+class FillingStore(Store):
+    """A store that fills the servers' disk when it records the first smaller case."""
 
     disk: Path
 
@@ -48,9 +48,9 @@ class Filling(Store):
             fill(self.disk)
 
 
-def test_a_reduction_goes_on_once_servers_have_room_again(build: Build, disk: Path, tmp_path: Path) -> None:
+def test_a_reduction_continues_when_servers_have_room_again(build: Build, disk: Path, tmp_path: Path) -> None:
     with ExitStack() as stack:
-        store = stack.enter_context(closing(Filling(tmp_path)))
+        store = stack.enter_context(closing(FillingStore(tmp_path)))
         store.disk = disk
         store.add_finding(FINDING, "1/by_hand/0", CASE)
         arms = [Arm(name, build, stack.enter_context(Cluster(build, name, directory=disk)), ()) for name in ("a", "b")]

@@ -1,4 +1,4 @@
-"""Which case shows a crash by itself."""
+"""Tests of `as_executed`: the case that shows a crash by itself."""
 
 from dataclasses import replace
 
@@ -24,16 +24,16 @@ def found(oracle: str = Crash.name, origin: str = ORIGIN) -> Finding:
     return Finding(oracle, ("master", "patched"), origin, 1, "", "", "")
 
 
-def test_a_crash_of_another_way_of_asking_is_a_case_that_asks_this_way() -> None:
-    played, finding = as_executed(CASE, found(), {PLAIN: WELL, OTHER: CRASHED})
-    kinds = [(step.sql, step.kind) for step in played.all_steps]
+def test_a_crash_of_a_run_with_other_queries_is_a_case_with_these() -> None:
+    executed, finding = as_executed(CASE, found(), {PLAIN: WELL, OTHER: CRASHED})
+    kinds = [(step.sql, step.kind) for step in executed.all_steps]
     assert kinds == [
         ("SET a = 'b'", Kind.COMMAND),
         ("SELECT", Kind.QUERY),
         ("RESET a", Kind.COMMAND),
         ("SELECT 2.0", Kind.QUERY),
     ]
-    assert played.modes == (*CASE.modes, BRIEF)
+    assert executed.modes == (*CASE.modes, BRIEF)
     assert finding == replace(found(), step=3)
 
 
@@ -41,6 +41,6 @@ def test_a_crash_of_the_case_itself_is_the_case() -> None:
     assert as_executed(CASE, found(), {PLAIN: CRASHED, OTHER: CRASHED}) == (CASE, found())
 
 
-def test_other_findings_are_of_the_case_as_it_is() -> None:
+def test_other_findings_keep_the_case() -> None:
     for finding in (found("result"), found(origin="assertion x in y.c")):
         assert as_executed(CASE, finding, {PLAIN: WELL, OTHER: CRASHED}) == (CASE, finding)

@@ -1,4 +1,4 @@
-"""A question about a smaller case is given up where it takes much longer than the whole case did."""
+"""Tests of the timeout of interestingness tests, which depends on the time of the whole case."""
 
 import pytest
 
@@ -22,29 +22,29 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
     return clock
 
 
-def test_the_whole_case_has_all_the_time(clock: _Clock) -> None:
+def test_the_whole_case_has_no_timeout(clock: _Clock) -> None:
     limit = QuestionTimeout()
-    with limit.question(whole=True):
+    with limit.applied(whole=True):
         clock.now += 1000 * WHOLE
         assert not limit.passed()
 
 
-def test_a_smaller_case_has_time_in_proportion(clock: _Clock) -> None:
+def test_the_timeout_of_a_smaller_case_is_proportional(clock: _Clock) -> None:
     limit = QuestionTimeout()
-    with limit.question(whole=True):
+    with limit.applied(whole=True):
         clock.now += WHOLE
-    with limit.question(whole=False):
+    with limit.applied(whole=False):
         clock.now += FACTOR * WHOLE
         assert not limit.passed()
         clock.now += LEAST + 0.1
         assert limit.passed()
-    with limit.question(whole=False):
+    with limit.applied(whole=False):
         assert not limit.passed()
 
 
-def test_what_is_done_between_questions_has_all_the_time(clock: _Clock) -> None:
+def test_there_is_no_timeout_between_tests(clock: _Clock) -> None:
     limit = QuestionTimeout()
-    with pytest.raises(RuntimeError), limit.question(whole=False):
+    with pytest.raises(RuntimeError), limit.applied(whole=False):
         raise RuntimeError
     clock.now += 1000 * WHOLE
     assert not limit.passed()

@@ -1,4 +1,4 @@
-"""A bug in a real server, shown by a large case, is reduced to the few statements that show it, and replays."""
+"""Tests of reduction on a real server: the large case of a bug becomes a few statements, which replay."""
 
 import time
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from fuzz.campaign.canaries import SabotagedExecutor
+from fuzz.campaign.canaries import FaultyExecutor
 from fuzz.engines.seeded import case_of
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import judge_case
@@ -23,11 +23,11 @@ from fuzz.triage.reproducer.reproducer import parse, render
 from oracles.model.case import Case, CaseId, Kind, Step
 from oracles.model.finding import Finding
 from oracles.result import Result
-from tests.oracles.observed import seated
+from tests.oracles.observed import assigned
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(300)]
 
-NAMES = ("sound", "sabotaged")
+NAMES = ("sound", "faulty")
 SECONDS = 90
 FLOCK = (
     Step("CREATE TABLE flock (n int, name text)"),
@@ -47,15 +47,15 @@ def executor(build: Build) -> Iterator[Executor]:
 
 
 def large_case() -> Case:
-    """Return a generated case with statements about the canary spread over it."""
+    """Return a generated case with additional statements about the canary."""
     case = case_of(CaseId(5, "partitioned_joins", 1), Scale(rows=40, queries=20))
     middle = len(case.steps) // 2
     steps = (*case.steps[:middle], COPY, QUERY, *case.steps[middle:])
     return replace(case, scene=FLOCK + case.scene, steps=steps, modes=(MODES["merge_only"], MODES["cursor"]))
 
 
-def found_in(executor: Executor, case: Case, sabotage: str = "drop_row") -> Finding | None:
-    findings = judge_case(SabotagedExecutor(executor, NAMES[1], sabotage), seated((Result(),), NAMES), case).findings
+def found_in(executor: Executor, case: Case, fault: str = "drop_row") -> Finding | None:
+    findings = judge_case(FaultyExecutor(executor, NAMES[1], fault), assigned((Result(),), NAMES), case).findings
     return findings[0] if findings else None
 
 
@@ -84,10 +84,10 @@ def test_a_large_case_is_reduced_to_what_matters(executor: Executor) -> None:
     script = render(small, finding, {}, "5/partitioned_joins/1", "./pgduel replay FILE")
     again = found_in(executor, parse(script))
     assert again == finding
-    assert judge_case(executor, seated((Result(),), NAMES), parse(script)).findings == ()
+    assert judge_case(executor, assigned((Result(),), NAMES), parse(script)).findings == ()
 
 
-def test_what_shows_in_half_of_the_tries_is_reduced_and_not_lost(executor: Executor) -> None:
+def test_a_finding_that_occurs_in_half_of_the_tries_is_reduced(executor: Executor) -> None:
     case = large_case()
     first = found_in(executor, case)
     assert first is not None
@@ -102,10 +102,10 @@ def test_what_shows_in_half_of_the_tries_is_reduced_and_not_lost(executor: Execu
     assert again is not None
     assert again.resembles(first)
     assert 0 < small.occurrence.shown < small.occurrence.runs
-    assert len(small.case.all_steps) < len(case.all_steps) / 2  # all the way, on a machine with nothing else to do
+    assert len(small.case.all_steps) < len(case.all_steps) / 2  # to the end on an idle machine
 
 
-def test_a_case_that_shows_nothing_is_refused(executor: Executor) -> None:
+def test_a_case_without_the_finding_is_refused(executor: Executor) -> None:
     with pytest.raises(Uninteresting, match="1/g/2"):
         reduce(Case("g", FLOCK, (QUERY,)), lambda case: found_in(executor, case, "drop_row:elsewhere") is not None,
                seconds=SECONDS, replay="./pgduel replay 1/g/2")  # fmt: skip

@@ -1,4 +1,4 @@
-"""What plain psql does with a reproducer is what pgduel did with the case."""
+"""Tests of reproducers in psql, which has the effects of pgduel's execution of the case."""
 
 import re
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.servers
 
 ARM = "one"
 CASES = 8  # of each generator
-NOTHING_PREPARED = "26000"  # EXECUTE of what could not be prepared: the script goes on, the protocol does not
+NOTHING_PREPARED = "26000"  # EXECUTE after a failed PREPARE: the script continues, the protocol does not
 UNKNOWN_SETTING = "42704"
 _LEFT = re.compile(r"^(\w+(?:\.\w+)?)\|(\d+)\|(.*)$", re.MULTILINE)
 _ERROR = re.compile(r"ERROR:  (\w{5})$", re.MULTILINE)
@@ -94,7 +94,7 @@ def script_of(case: Case, finding: Finding) -> str:
 
 
 def psql(arm: Arm, case: Case, options: str = "", finding: Finding = NOTHING) -> tuple[str, str]:
-    """Run the case's script by hand, as far as a test can, and return what psql printed and complained of."""
+    """Run the case's script in psql, and return its output and its errors."""
     done = arm.cluster.run(
         *(arm.build.bindir / "psql", "-X", "-A", "-t", "-v", "VERBOSITY=sqlstate", "-f", "-"),
         *("-h", str(arm.cluster.socket_dir), "-p", str(arm.cluster.port), "-U", "postgres", "plain"),
@@ -106,7 +106,7 @@ def psql(arm: Arm, case: Case, options: str = "", finding: Finding = NOTHING) ->
 
 
 def digests_shown(output: str) -> dict[str, str]:
-    """Return name -> digest, in the form of pgduel's own."""
+    """Return name → digest, in the form of pgduel's own digests."""
     shown = output[output.rindex("ORDER BY relname") :]
     return {
         name: (count if used == "t" else f"{count} unused")
@@ -119,16 +119,20 @@ def digests_shown(output: str) -> dict[str, str]:
 def expect_same(arm: Arm, executor: Executor, case: Case) -> CaseObservation:
     run = Run(ARM, case.modes)
     observed = executor.observe(case, [run])[run]
-    output, complaints = psql(arm, case)
+    output, stderr = psql(arm, case)
     assert digests_shown(output) == dict(observed.digests)
     errors = {step.sqlstate for step in observed.steps if step.outcome is Outcome.ERROR}
-    unknown = {UNKNOWN_SETTING} if observed.lacking else set()  # psql says so, and goes on without it, as pgduel does
-    assert set(_ERROR.findall(complaints)) - {NOTHING_PREPARED} == errors | unknown
+    unknown = (
+        {UNKNOWN_SETTING} if observed.lacking else set()
+    )  # psql reports an error and continues without the setting, as pgduel does
+    assert set(_ERROR.findall(stderr)) - {NOTHING_PREPARED} == errors | unknown
     return observed
 
 
 @pytest.mark.parametrize("protocol", Protocol)
-def test_psql_does_what_pgduel_does_with_nasty_statements(arm: Arm, executor: Executor, protocol: Protocol) -> None:
+def test_psql_and_pgduel_have_equal_effects_for_nasty_statements(
+    arm: Arm, executor: Executor, protocol: Protocol
+) -> None:
     case = Case(NASTY.generator, NASTY.scene, NASTY.steps, (Mode("m", (("work_mem", "64kB"),), protocol),))
     observed = expect_same(arm, executor, case)
     assert dict(observed.digests)["t"].startswith("14 ")
@@ -136,13 +140,13 @@ def test_psql_does_what_pgduel_does_with_nasty_statements(arm: Arm, executor: Ex
 
 @pytest.mark.parametrize("index", range(CASES))
 @pytest.mark.parametrize("generator", sorted(all_generators()))
-def test_psql_does_what_pgduel_does_with_a_generators_case(
+def test_psql_and_pgduel_have_equal_effects_for_a_generators_case(
     arm: Arm, executor: Executor, generator: str, index: int
 ) -> None:
     expect_same(arm, executor, case_of(CaseId(17, generator, index), Scale()))
 
 
-def test_psql_shows_what_a_faulty_server_does(arm: Arm) -> None:
+def test_psql_shows_the_rows_of_a_faulty_server(arm: Arm) -> None:
     ensure_module(arm.build, "pgduel_faults")
     case = canary_case(query("SELECT n, name FROM canary"))
     good, _ = psql(arm, case)
@@ -153,25 +157,30 @@ def test_psql_shows_what_a_faulty_server_does(arm: Arm) -> None:
     assert len(rows_of_good) == len(rows_of_bad) + 1
 
 
-def test_roles_of_a_case_are_gone_afterwards(arm: Arm) -> None:
-    acts = ("CREATE ROLE somebody", "CREATE TABLE t (a int)", "GRANT SELECT ON t TO somebody", "SET ROLE somebody")
-    case = Case("by_hand", (), tuple(map(Step, acts)))
+def test_roles_of_a_case_are_dropped_afterwards(arm: Arm) -> None:
+    statements = (
+        "CREATE ROLE somebody",
+        "CREATE TABLE t (a int)",
+        "GRANT SELECT ON t TO somebody",
+        "SET ROLE somebody",
+    )
+    case = Case("by_hand", (), tuple(map(Step, statements)))
     psql(arm, case)
-    again, complaints = psql(arm, case)
-    assert not complaints
+    again, stderr = psql(arm, case)
+    assert not stderr
     assert "DROP ROLE" in again
     with psycopg.connect(**arm.cluster.connect_kwargs) as connection:  # type: ignore[arg-type]
         assert not connection.execute("SELECT FROM pg_roles WHERE rolname = 'somebody'").fetchall()
 
 
 @pytest.mark.parametrize("protocol", Protocol)
-def test_psql_shows_what_the_query_is_held_against(arm: Arm, executor: Executor, protocol: Protocol) -> None:
+def test_psql_shows_the_query_variant(arm: Arm, executor: Executor, protocol: Protocol) -> None:
     canary = MetamorphicJoins.canaries[0]
     case = replace(canary.case, modes=(*canary.case.modes, Mode("m", protocol=protocol)))
     (found,) = plant(MetamorphicJoins(), replace(canary, case=case), executor, (arm,)).findings
-    sabotaged = f"-c session_preload_libraries=pgduel_faults -c pgduel_faults.action={canary.sabotage}"
-    output, complaints = psql(arm, case, sabotaged, found)
-    assert not complaints
+    with_fault = f"-c session_preload_libraries=pgduel_faults -c pgduel_faults.action={canary.fault}"
+    output, stderr = psql(arm, case, with_fault, found)
+    assert not stderr
     wrong, _, right = output.rpartition("UNION ALL")
     rows = {f"{number}|(null)" for number in range(1, 5)}
     assert rows.isdisjoint(wrong.splitlines())
@@ -179,36 +188,36 @@ def test_psql_shows_what_the_query_is_held_against(arm: Arm, executor: Executor,
     assert parse(script_of(case, found)) == case
 
 
-_TOLD = {
+_FIGURES = {
     "miscount": r"Hash Left Join .*\(actual rows=0",
     "outgrow": r"Memory Usage: \d{7,}kB",
     "spill": r"temp written=64",
 }
 
 
-@pytest.mark.parametrize("canary", [*Counters.canaries, *Memory.canaries], ids=lambda canary: canary.sabotage)
-def test_psql_shows_what_a_statement_told_of_itself(arm: Arm, canary: Canary) -> None:
+@pytest.mark.parametrize("canary", [*Counters.canaries, *Memory.canaries], ids=lambda canary: canary.fault)
+def test_psql_shows_the_figures_of_explain(arm: Arm, canary: Canary) -> None:
     ensure_module(arm.build, "pgduel_faults")
-    beside = (Evidence(canary.case.steps[0].sql, explained=True),)
-    found = replace(NOTHING, step=len(canary.case.scene), beside=beside)
-    sabotaged = f"-c session_preload_libraries=pgduel_faults -c pgduel_faults.action={canary.sabotage}"
-    output, complaints = psql(arm, canary.case, sabotaged, found)
-    assert not complaints
-    assert re.search(_TOLD[canary.sabotage], output)
+    evidence = (Evidence(canary.case.steps[0].sql, explained=True),)
+    found = replace(NOTHING, step=len(canary.case.scene), evidence=evidence)
+    with_fault = f"-c session_preload_libraries=pgduel_faults -c pgduel_faults.action={canary.fault}"
+    output, stderr = psql(arm, canary.case, with_fault, found)
+    assert not stderr
+    assert re.search(_FIGURES[canary.fault], output)
 
 
 @pytest.mark.parametrize("protocol", Protocol)
-@pytest.mark.parametrize("canary", Plan.canaries, ids=lambda canary: canary.sabotage)
+@pytest.mark.parametrize("canary", Plan.canaries, ids=lambda canary: canary.fault)
 def test_psql_shows_the_plan(arm: Arm, canary: Canary, protocol: Protocol) -> None:
     ensure_module(arm.build, "pgduel_faults")
     case = replace(canary.case, modes=(*canary.case.modes, Mode("m", protocol=protocol)))
-    found = replace(NOTHING, step=len(case.scene), beside=(Evidence(case.steps[0].sql, planned=True),))
-    sabotaged = f"-c session_preload_libraries=pgduel_faults -c pgduel_faults.action={canary.sabotage}"
-    sound, bad = (_shown_plan(*psql(arm, case, options, found)) for options in ("", sabotaged))
+    found = replace(NOTHING, step=len(case.scene), evidence=(Evidence(case.steps[0].sql, planned=True),))
+    with_fault = f"-c session_preload_libraries=pgduel_faults -c pgduel_faults.action={canary.fault}"
+    sound, bad = (_shown_plan(*psql(arm, case, options, found)) for options in ("", with_fault))
     assert sound != bad
     assert "Output: " in sound
 
 
-def _shown_plan(output: str, complaints: str) -> str:
-    assert not complaints
+def _shown_plan(output: str, stderr: str) -> str:
+    assert not stderr
     return output.partition("EXPLAIN (VERBOSE")[2]

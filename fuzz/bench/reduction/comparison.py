@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from fuzz.bench.reduction.reducer import Asked, Reducer, Task
+from fuzz.bench.reduction.reducer import CountedTest, Reducer, Task
 from fuzz.bench.reduction.size import Size, size_of
 from fuzz.errors import PgduelError
 from fuzz.execution.executor import Executor
@@ -58,20 +58,20 @@ def _reduced(task: Task, reducer: Reducer, seconds: float) -> Outcome:
     """Reduce the finding by a reducer. The finding must show before and after. Raises PgduelError."""
     limit = QuestionTimeout()
     with Executor(task.arms, "comparison", stop=limit.passed) as executor:
-        question = InterestingnessTest(executor, limit, task.arms, task.found.case, task.found.finding)
-        if not question.shows(question.whole):
+        interestingness = InterestingnessTest(executor, limit, task.arms, task.found.case, task.found.finding)
+        if not interestingness.shows(interestingness.whole):
             return Outcome(reducer.name, None, "the finding did not show again")
-        asked = Asked(question, seconds)
+        test = CountedTest(interestingness, seconds)
         began = time.monotonic()
-        left = reducer.reduce(task, asked)
+        left = reducer.reduce(task, test)
         spent = time.monotonic() - began
-        shows = any(question.shows(left) for _ in range(CERTAIN_TRIES))
-        size = size_of(left, question.shown[left].step) if shows else None
+        shows = any(interestingness.shows(left) for _ in range(CERTAIN_TRIES))
+        size = size_of(left, interestingness.shown[left].step) if shows else None
         return Outcome(
             reducer.name,
             size,
             "" if shows else "its result does not show the finding",
-            asked.tries,
+            test.tries,
             spent,
-            tuple(asked.progress),
+            tuple(test.progress),
         )

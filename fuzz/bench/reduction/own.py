@@ -4,21 +4,24 @@ import time
 from typing import ClassVar
 
 from fuzz import workdir
-from fuzz.bench.reduction.reducer import Asked, Reducer, Task
+from fuzz.bench.reduction.reducer import CountedTest, Reducer, Task
 from fuzz.triage.reduction.problem import SECONDS
 from fuzz.triage.reduction.reducer import reduce
 from oracles.model.case import Case
 
 
 class Own(Reducer):
-    """fuzz/triage/reduction."""
+    """The reducer of campaigns, `fuzz/triage/reduction`."""
 
     name: ClassVar[str] = "pgduel"
 
-    def reduce(self, task: Task, asked: Asked) -> Case:
+    def reduce(self, task: Task, test: CountedTest) -> Case:
         """Reduce the case."""
-        seconds = min(SECONDS, asked.until - time.monotonic())
-        question = asked.question
+        seconds = min(SECONDS, test.until - time.monotonic())
         return reduce(
-            question.whole, asked.case, seconds=seconds, replay=f"{workdir.COMMAND} replay", fast_test=asked.seeming
+            test.interestingness.whole,
+            test.case,
+            seconds=seconds,
+            replay=f"{workdir.COMMAND} replay",
+            fast_test=test.provisional,
         ).case

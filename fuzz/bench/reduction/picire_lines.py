@@ -5,7 +5,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from typing import ClassVar
 
-from fuzz.bench.reduction.reducer import Asked, Reducer, Task
+from fuzz.bench.reduction.reducer import CountedTest, Reducer, Task
 from fuzz.triage.reduction.problem import TimeUp
 from fuzz.triage.reproducer.reproducer import parse
 from oracles.model.case import Case
@@ -20,21 +20,21 @@ class PicireLines(Reducer):
         """Return the reason and remedy if picire is not installed, else an empty string."""
         return "" if find_spec("picire") else "picire is not installed; pip install picire 'setuptools<80'"
 
-    def reduce(self, task: Task, asked: Asked) -> Case:
+    def reduce(self, task: Task, test: CountedTest) -> Case:
         """Reduce the script's lines."""
         from picire import DD, ConfigCache, Outcome
 
         lines = task.script.splitlines(keepends=True)
         best = task.script
 
-        def test(kept: Sequence[int], _: object) -> Outcome:
+        def outcome_of(kept: Sequence[int], _: object) -> Outcome:
             nonlocal best
             text = "".join(lines[index] for index in kept)
-            if not asked.text(text):
+            if not test.text(text):
                 return Outcome.PASS
             best = min(best, text, key=len)
             return Outcome.FAIL
 
         with suppress(TimeUp):
-            DD(test, cache=ConfigCache())(list(range(len(lines))))
+            DD(outcome_of, cache=ConfigCache())(list(range(len(lines))))
         return parse(best)

@@ -1,4 +1,4 @@
-"""Reducer: a way to reduce a finding's case. One file per reducer; `all_reducers` finds them."""
+"""Reducers of a finding's case. One file per reducer; `all_reducers` finds them."""
 
 import shutil
 import time
@@ -28,12 +28,12 @@ class Task:
     arms: Sequence[Arm]
 
 
-class Asked:
+class CountedTest:
     """The interestingness test of all reducers, with its number of tries and the sizes of cases that passed it."""
 
-    def __init__(self, question: InterestingnessTest, seconds: float) -> None:
-        """Make a test that ends after so many seconds from now."""
-        self.question = question
+    def __init__(self, interestingness: InterestingnessTest, seconds: float) -> None:
+        """Create a test that ends in `seconds` from now."""
+        self.interestingness = interestingness
         self._began = time.monotonic()
         self.until = self._began + seconds
         self.tries = 0
@@ -42,7 +42,7 @@ class Asked:
     def case(self, case: Case) -> bool:
         """Return whether a case shows the finding. Raises ServerError."""
         self.tries += 1
-        shows = self.question.shows(case)
+        shows = self.interestingness.shows(case)
         if shows:
             self._note(characters_of(case))
         return shows
@@ -51,10 +51,10 @@ class Asked:
         if not self.progress or characters < self.progress[-1][1]:
             self.progress.append((time.monotonic() - self._began, characters))
 
-    def seeming(self, case: Case) -> bool:
+    def provisional(self, case: Case) -> bool:
         """Return whether a case shows the finding provisionally, in fewer runs. Raises ServerError."""
         self.tries += 1
-        return self.question.shows_symptom(case)
+        return self.interestingness.shows_symptom(case)
 
     def text(self, text: str) -> bool:
         """Return whether a script shows the finding; unreadable scripts do not. Raises TimeUp, ServerError."""
@@ -84,7 +84,7 @@ class Reducer(ABC):
         return ""
 
     @abstractmethod
-    def reduce(self, task: Task, asked: Asked) -> Case:
+    def reduce(self, task: Task, test: CountedTest) -> Case:
         """Return the smallest case that was found. Raises PgduelError."""
 
 

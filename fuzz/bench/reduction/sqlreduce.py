@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import ClassVar, Final
 
 from fuzz.bench.bench import connected
-from fuzz.bench.reduction.reducer import Asked, Reducer, Task
+from fuzz.bench.reduction.reducer import CountedTest, Reducer, Task
 from fuzz.errors import PgduelError, last_line
 from fuzz.execution.executor import STATEMENT_TIMEOUT_MS
 from fuzz.execution.session import SEARCH_PATH
@@ -23,7 +23,7 @@ from oracles.model.case import Case, Kind
 from oracles.model.mode import settings_of
 
 _DATABASE: Final = "duel_sqlreduce"
-_ANSWER: Final = re.compile(r"^Minimal query yielding the same error:\n(.*?)\n\nPretty", re.MULTILINE | re.DOTALL)
+_RESULT: Final = re.compile(r"^Minimal query yielding the same error:\n(.*?)\n\nPretty", re.MULTILINE | re.DOTALL)
 _TRIES: Final = re.compile(r"^Seen: (\d+) items", re.MULTILINE)
 _NOT_THIS: Final = "it reduces a statement that raises an error"
 
@@ -46,21 +46,21 @@ class SqlReduce(Reducer):
             return f"{_NOT_THIS} by itself, without data or parameters"
         return ""
 
-    def reduce(self, task: Task, asked: Asked) -> Case:
+    def reduce(self, task: Task, test: CountedTest) -> Case:
         """Reduce the statement that shows the finding."""
         step = task.found.finding.step
         assert step is not None
-        case, arm = asked.question.whole, _erring(task)
+        case, arm = test.interestingness.whole, _erring(task)
         environment = _environment(arm, case)
         with connected(arm) as connection:
             connection.execute(f"DROP DATABASE IF EXISTS {_DATABASE} WITH (FORCE)")
             connection.execute(f"CREATE DATABASE {_DATABASE} TEMPLATE {TEMPLATE}")
-        _play(arm, replace(case, scene=case.all_steps[:step], steps=()), environment)
-        out = _run(case.all_steps[step].sql, environment, asked.until)
-        tries, found = _TRIES.search(out), _ANSWER.search(out)
+        _create_scene(arm, replace(case, scene=case.all_steps[:step], steps=()), environment)
+        out = _run(case.all_steps[step].sql, environment, test.until)
+        tries, found = _TRIES.search(out), _RESULT.search(out)
         if tries is None or found is None:
             raise PgduelError(f"sqlreduce printed no result: {last_line(out)}")
-        asked.tries += int(tries[1])
+        test.tries += int(tries[1])
         return with_step(case, step, replace(case.all_steps[step], sql=found[1]))
 
 
@@ -74,11 +74,11 @@ def _erring(task: Task) -> Arm:
 def _environment(arm: Arm, case: Case) -> dict[str, str]:
     """Return the environment of a client whose sessions have the case's settings."""
     settings = {"search_path": SEARCH_PATH, "statement_timeout": str(STATEMENT_TIMEOUT_MS)} | settings_of(case.modes)
-    there = {"PGPORT": str(arm.cluster.port), "PGDATABASE": _DATABASE}
-    return arm.cluster.environment() | there | {"PGOPTIONS": start_options(settings)}
+    own = {"PGPORT": str(arm.cluster.port), "PGDATABASE": _DATABASE}
+    return arm.cluster.environment() | own | {"PGOPTIONS": start_options(settings)}
 
 
-def _play(arm: Arm, scene: Case, environment: dict[str, str]) -> None:
+def _create_scene(arm: Arm, scene: Case, environment: dict[str, str]) -> None:
     """Create the scene by psql; errors in it are part of it."""
     script = "\n".join(("CREATE SCHEMA IF NOT EXISTS duel;", *write_steps(scene)))
     arm.cluster.run(arm.build.bindir / "psql", "-X", "-q", stdin=script, variables=environment)

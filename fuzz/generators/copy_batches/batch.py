@@ -5,7 +5,7 @@ from itertools import cycle, islice
 
 from fuzz.generators.choices import Weighted, between, chance, pick, some
 from fuzz.generators.copy_batches.formats import Absent, Batch, Cell, Options, records
-from fuzz.generators.copy_batches.table import REFERENCES, Column, Family, Role, Scope, Table
+from fuzz.generators.copy_batches.table import REFERENCES, CopyColumn, CopyState, CopyTable, Family, Role
 from fuzz.generators.copy_batches.values import int4, int4range, noise, text
 
 BUFFERED_TUPLES = 1000  # MAX_BUFFERED_TUPLES of copyfrom.c
@@ -41,9 +41,9 @@ PAD_LENGTHS = ((10, 0), (20, 1), (20, 12), (12, 60), (8, 250), (6, 1900), (5, 21
 PAD_BUDGET = 500  # approximate bytes of padding in a batch, per row of Scale.rows
 
 
-def make_size(rng: random.Random, scope: Scope, table: Table) -> int:
+def make_size(rng: random.Random, state: CopyState, table: CopyTable) -> int:
     """Return a number of rows for a batch."""
-    limit = LARGEST * scope.scale.rows
+    limit = LARGEST * state.scale.rows
     if table.family is Family.VIEW or (table.slow and not chance(rng, 8)):
         # Each row of a view is a statement of its own. Statement triggers may count the table before and after it.
         limit = min(limit, 100)
@@ -54,23 +54,29 @@ def make_size(rng: random.Random, scope: Scope, table: Table) -> int:
     return base + (pick(rng, (0, -1, 1)) if chance(rng, 40) else between(rng, -low, 2))
 
 
-def spill_size(table: Table) -> int:
+def spill_size(table: CopyTable) -> int:
     """Return a number of rows that reaches each partition of a table if keys alternate."""
     hashed = len(table.keys) < table.leaves  # rows are then distributed by hash, not by key
     return 7 * table.leaves if hashed else 2 * table.leaves + 5
 
 
 def make_batch(
-    rng: random.Random, scope: Scope, table: Table, columns: tuple[Column, ...], rows: int, *, spread: bool = False
+    rng: random.Random,
+    state: CopyState,
+    table: CopyTable,
+    columns: tuple[CopyColumn, ...],
+    rows: int,
+    *,
+    spread: bool = False,
 ) -> Batch:
-    """Return rows that the table accepts, numbered from `scope.next_id`. With `spread`, keys alternate."""
-    numbers = range(scope.next_id, scope.next_id + rows)
-    padding = PAD_BUDGET * scope.scale.rows // max(rows, 1)
+    """Return rows that the table accepts, numbered from `state.next_id`. With `spread`, keys alternate."""
+    numbers = range(state.next_id, state.next_id + rows)
+    padding = PAD_BUDGET * state.scale.rows // max(rows, 1)
     return Batch(columns, tuple(_cells(rng, table, column, numbers, padding, spread=spread) for column in columns))
 
 
 def _cells(
-    rng: random.Random, table: Table, column: Column, numbers: range, padding: int, *, spread: bool
+    rng: random.Random, table: CopyTable, column: CopyColumn, numbers: range, padding: int, *, spread: bool
 ) -> tuple[Cell, ...]:
     if column.role is Role.ID:
         return tuple(int4(number) for number in numbers)
@@ -81,7 +87,7 @@ def _cells(
     return tuple(islice(cycle(_pool(rng, column, padding)), len(numbers)))
 
 
-def _keys(rng: random.Random, table: Table, rows: int, order: str) -> tuple[Cell, ...]:
+def _keys(rng: random.Random, table: CopyTable, rows: int, order: str) -> tuple[Cell, ...]:
     """Return partition keys: alternating ("turns"), in runs, skewed, or all equal ("same")."""
     keys: list[Cell] = [Absent.NULL if key is None else int4(key) for key in table.keys]
     if order == "runs":
@@ -97,7 +103,7 @@ def _keys(rng: random.Random, table: Table, rows: int, order: str) -> tuple[Cell
     return tuple(islice(cycle(keys), rows))
 
 
-def _pool(rng: random.Random, column: Column, padding: int) -> list[Cell]:
+def _pool(rng: random.Random, column: CopyColumn, padding: int) -> list[Cell]:
     """Return the values that a column repeats. There are few, so that large batches are generated fast."""
     if column.role is Role.REFERENCE:
         pool: list[Cell] = [int4(number) for number in some(rng, range(1, REFERENCES + 1), 2)]

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 
 from fuzz.generators.choices import Weighted, between, pick
-from fuzz.generators.copy_batches.table import BAD_KEY, ROLE_EXPRESSIONS, Family, Made, Role, Scope, Table
+from fuzz.generators.copy_batches.table import BAD_KEY, ROLE_EXPRESSIONS, CopyState, CopyTable, Family, Made, Role
 from oracles.model.case import Step
 
 
@@ -13,14 +13,14 @@ def literal_key(key: int | None) -> str:
     return "NULL" if key is None else str(key)
 
 
-def insert_columns(table: Table) -> tuple[tuple[str, str], ...]:
+def insert_columns(table: CopyTable) -> tuple[tuple[str, str], ...]:
     """Return the columns with a role, each with an SQL expression over the row number {id}."""
     keys = ", ".join(literal_key(key) for key in table.keys)
     expressions = ROLE_EXPRESSIONS | {Role.KEY: f"(ARRAY[{keys}]::int4[])[1 + {{id}} % {len(table.keys)}]"}
     return tuple((column.name, expressions[column.role]) for column in table.columns if column.role in expressions)
 
 
-def insert_select(table: Table, first: str, last: str) -> str:
+def insert_select(table: CopyTable, first: str, last: str) -> str:
     """Return an INSERT of numbered rows. `first` and `last` are SQL expressions."""
     columns = insert_columns(table)
     values = ", ".join(expression.format(id="g") for _, expression in columns)
@@ -28,7 +28,7 @@ def insert_select(table: Table, first: str, last: str) -> str:
     return f"INSERT INTO {table.name} ({names}) SELECT {values} FROM generate_series({first}, {last}) g"
 
 
-def insert_values(table: Table, first: int, count: int) -> str:
+def insert_values(table: CopyTable, first: int, count: int) -> str:
     """Return an INSERT with a VALUES list of `count` rows."""
     columns = insert_columns(table)
     names = ", ".join(name for name, _ in columns)
@@ -39,58 +39,58 @@ def insert_values(table: Table, first: int, count: int) -> str:
     return f"INSERT INTO {table.name} ({names}) VALUES {', '.join(rows)}"
 
 
-def _wide_insert(rng: random.Random, scope: Scope, table: Table) -> Made:
+def _wide_insert(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     count = pick(rng, (1, 10, 33, 65, 100))
-    step = Step(insert_values(table, scope.next_id, count), tags=("change.insert_values",))
-    return (step,), scope.after_rows(count)
+    step = Step(insert_values(table, state.next_id, count), tags=("change.insert_values",))
+    return (step,), state.after_rows(count)
 
 
-def _series_insert(rng: random.Random, scope: Scope, table: Table) -> Made:
+def _series_insert(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     count = pick(rng, (5, 32, 97))
-    sql = insert_select(table, str(scope.next_id), str(scope.next_id + count - 1))
-    return (Step(sql, tags=("change.insert_select",)),), scope.after_rows(count)
+    sql = insert_select(table, str(state.next_id), str(state.next_id + count - 1))
+    return (Step(sql, tags=("change.insert_select",)),), state.after_rows(count)
 
 
-def _update(rng: random.Random, scope: Scope, table: Table) -> Made:
+def _update(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     if table.family is Family.VIEW or table.remote:  # an update must not move rows to a foreign partition
-        return _wide_insert(rng, scope, table)
+        return _wide_insert(rng, state, table)
     change = pick(rng, ("pad = 'u' || left(pad, 50)", "pad = NULL", _new_key(rng, table)))
-    return (Step(f"UPDATE {table.name} SET {change} WHERE id % {between(rng, 2, 9)} = 1"),), scope
+    return (Step(f"UPDATE {table.name} SET {change} WHERE id % {between(rng, 2, 9)} = 1"),), state
 
 
-def _new_key(rng: random.Random, table: Table) -> str:
+def _new_key(rng: random.Random, table: CopyTable) -> str:
     return f"k = {literal_key(pick(rng, table.keys))}"
 
 
-def _delete(rng: random.Random, scope: Scope, table: Table) -> Made:
+def _delete(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     if table.family is Family.VIEW:
-        return _series_insert(rng, scope, table)
-    return (Step(f"DELETE FROM {table.name} WHERE id % {between(rng, 2, 9)} = 0"),), scope
+        return _series_insert(rng, state, table)
+    return (Step(f"DELETE FROM {table.name} WHERE id % {between(rng, 2, 9)} = 0"),), state
 
 
-def _merge(rng: random.Random, scope: Scope, table: Table) -> Made:
+def _merge(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     if table.family is Family.VIEW or table.remote:
-        return _wide_insert(rng, scope, table)
+        return _wide_insert(rng, state, table)
     columns = insert_columns(table)
     names = ", ".join(name for name, _ in columns)
     values = ", ".join(expression.format(id="i") for _, expression in columns)
-    first = max(1, scope.next_id - 20)
+    first = max(1, state.next_id - 20)
     sql = (
-        f"MERGE INTO {table.name} t USING generate_series({first}, {scope.next_id + 19}) i ON t.id = i"
+        f"MERGE INTO {table.name} t USING generate_series({first}, {state.next_id + 19}) i ON t.id = i"
         f" WHEN MATCHED AND i % 2 = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET pad = 'merged'"
         f" WHEN NOT MATCHED THEN INSERT ({names}) VALUES ({values})"
     )
-    return (Step(sql, tags=("change.merge",)),), scope.after_rows(20)
+    return (Step(sql, tags=("change.merge",)),), state.after_rows(20)
 
 
-def _upsert(rng: random.Random, scope: Scope, table: Table) -> Made:
+def _upsert(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     if not table.upserts:
-        return _series_insert(rng, scope, table)
-    insert = insert_select(table, str(max(1, scope.next_id - 9)), str(scope.next_id + 9))
-    return (Step(f"{insert} ON CONFLICT DO NOTHING", tags=("change.upsert",)),), scope.after_rows(10)
+        return _series_insert(rng, state, table)
+    insert = insert_select(table, str(max(1, state.next_id - 9)), str(state.next_id + 9))
+    return (Step(f"{insert} ON CONFLICT DO NOTHING", tags=("change.upsert",)),), state.after_rows(10)
 
 
-CHANGES: Weighted[Callable[[random.Random, Scope, Table], Made]] = Weighted(
+CHANGES: Weighted[Callable[[random.Random, CopyState, CopyTable], Made]] = Weighted(
     (3, _wide_insert),
     (3, _series_insert),
     (4, _update),
@@ -100,22 +100,22 @@ CHANGES: Weighted[Callable[[random.Random, Scope, Table], Made]] = Weighted(
 )
 
 
-def make_change(rng: random.Random, scope: Scope, table: Table) -> Made:
+def make_change(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     """Return a change of the table's rows."""
-    return CHANGES.pick(rng)(rng, scope, table)
+    return CHANGES.pick(rng)(rng, state, table)
 
 
-def make_returning(rng: random.Random, scope: Scope, table: Table) -> tuple[str, Scope] | None:
+def make_returning(rng: random.Random, state: CopyState, table: CopyTable) -> tuple[str, CopyState] | None:
     """Return a change with RETURNING id, for COPY (...) TO; None for views, whose triggers return other rows."""
     if table.family is Family.VIEW:
         return None
     if rng.randrange(2):
-        return f"DELETE FROM {table.name} WHERE id % 7 = 2 RETURNING id", scope
-    insert = insert_select(table, str(scope.next_id), str(scope.next_id + 29))
-    return f"{insert} RETURNING id", scope.after_rows(30)
+        return f"DELETE FROM {table.name} WHERE id % 7 = 2 RETURNING id", state
+    insert = insert_select(table, str(state.next_id), str(state.next_id + 29))
+    return f"{insert} RETURNING id", state.after_rows(30)
 
 
-def refused_insert(table: Table, first: int) -> str | None:
+def refused_insert(table: CopyTable, first: int) -> str | None:
     """Return an INSERT whose last row is refused, or None if the table has no immediate check."""
     if table.skips_rows:
         return None
@@ -124,5 +124,5 @@ def refused_insert(table: Table, first: int) -> str | None:
     return None
 
 
-def _good(table: Table) -> str:
+def _good(table: CopyTable) -> str:
     return literal_key(table.keys[0])

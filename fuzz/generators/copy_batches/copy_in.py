@@ -18,7 +18,7 @@ from fuzz.generators.copy_batches.formats import Batch, Options, records, stream
 from fuzz.generators.copy_batches.mistakes import LINES, Mistake, Target, misspell, mistakes_for
 from fuzz.generators.copy_batches.options import make_options, with_defaults
 from fuzz.generators.copy_batches.partitions import MANY_PARTITIONS
-from fuzz.generators.copy_batches.table import Column, Family, Role, Scope, Table
+from fuzz.generators.copy_batches.table import CopyColumn, CopyState, CopyTable, Family, Role
 from oracles.model.case import Kind, Step
 
 WHERES = ("id % 3 <> 1", "id > 0", "k IS NOT NULL OR id % 2 = 0", "length(pad) < 100", "false", "volatile_keep(id)")
@@ -41,7 +41,7 @@ RIGHT = Requirements()
 class Draft:
     """A COPY before its data is formatted."""
 
-    table: Table
+    table: CopyTable
     batch: Batch
     options: Options
     listed: bool  # whether the statement has a column list
@@ -49,13 +49,15 @@ class Draft:
     tags: tuple[str, ...] = ()
 
 
-def make_copy(rng: random.Random, scope: Scope, table: Table, required: Requirements = RIGHT) -> tuple[Step, Scope]:
-    """Return a COPY into the table, and the scope after it.
+def make_copy(
+    rng: random.Random, state: CopyState, table: CopyTable, required: Requirements = RIGHT
+) -> tuple[Step, CopyState]:
+    """Return a COPY into the table, and the state after it.
 
     If a mistake is required but none fits, the COPY is valid, and `may_fail` of the step is false.
     """
-    draft = _draft(rng, scope, table, required)
-    after = scope.after_rows(draft.batch.rows)
+    draft = _draft(rng, state, table, required)
+    after = state.after_rows(draft.batch.rows)
     if required.mistaken or required.deferred:
         target = Target(table, draft.batch, draft.options)
         if found := mistakes_for(target, deferred=required.deferred):
@@ -63,14 +65,14 @@ def make_copy(rng: random.Random, scope: Scope, table: Table, required: Requirem
     return _write(_varied(rng, draft)), after
 
 
-def _draft(rng: random.Random, scope: Scope, table: Table, required: Requirements) -> Draft:
+def _draft(rng: random.Random, state: CopyState, table: CopyTable, required: Requirements) -> Draft:
     columns, listed = _column_list(rng, table)
     if required.rows is None and not required.freeze and not table.slow and chance(rng, 5):
-        return _draft_by_bytes(rng, scope, table, columns, listed=listed)
+        return _draft_by_bytes(rng, state, table, columns, listed=listed)
     many = table.family is Family.PARTITIONED and table.leaves >= MANY_PARTITIONS
     spread = many and required.rows is None and chance(rng, 80)
-    rows = spill_size(table) if spread else make_size(rng, scope, table) if required.rows is None else required.rows
-    batch = make_batch(rng, scope, table, columns, rows, spread=spread)
+    rows = spill_size(table) if spread else make_size(rng, state, table) if required.rows is None else required.rows
+    batch = make_batch(rng, state, table, columns, rows, spread=spread)
     options = make_options(rng, batch)
     if required.freeze:
         options = replace(options, clauses=("FREEZE",))
@@ -79,15 +81,15 @@ def _draft(rng: random.Random, scope: Scope, table: Table, required: Requirement
 
 
 def _draft_by_bytes(
-    rng: random.Random, scope: Scope, table: Table, columns: tuple[Column, ...], *, listed: bool
+    rng: random.Random, state: CopyState, table: CopyTable, columns: tuple[CopyColumn, ...], *, listed: bool
 ) -> Draft:
     """Return a COPY whose first rows have as many bytes as COPY buffers, one byte more, or one less.
 
     More rows may follow.
     """
     first = pick(rng, (1, 2, 33, 64, spill_size(table) if table.leaves >= MANY_PARTITIONS else 48))
-    rows = min(first + pick(rng, (0, 1, 5, 40)), LARGEST * scope.scale.rows)
-    batch = make_batch(rng, scope, table, columns, rows)
+    rows = min(first + pick(rng, (0, 1, 5, 40)), LARGEST * state.scale.rows)
+    batch = make_batch(rng, state, table, columns, rows)
     options = replace(make_options(rng, batch), encoding=None)
     total = BUFFERED_BYTES + pick(rng, (0, -1, 1))
     padded = pad_to_bytes(batch, options, min(first, rows), total) if options.format in LINES else None
@@ -96,7 +98,7 @@ def _draft_by_bytes(
     return Draft(table, padded, options, listed, tags=("copy.byte_boundary",))
 
 
-def _column_list(rng: random.Random, table: Table) -> tuple[tuple[Column, ...], bool]:
+def _column_list(rng: random.Random, table: CopyTable) -> tuple[tuple[CopyColumn, ...], bool]:
     """Return the columns to send, and whether the statement needs a column list."""
     if not chance(rng, 35):
         return table.copied, False
@@ -169,7 +171,7 @@ def _size_tags(rows: int) -> tuple[str, ...]:
 
 def _option_tags(draft: Draft) -> tuple[str, ...]:
     options = draft.options
-    told = (
+    tags = (
         (bool(options.header), f"copy.header_{options.header}"),
         (options.default is not None, "copy.default_marker"),
         (bool(options.force_null or options.force_not_null), "copy.force_null"),
@@ -177,7 +179,7 @@ def _option_tags(draft: Draft) -> tuple[str, ...]:
         ("FREEZE" in options.clauses, "copy.freeze"),
         (draft.listed, "copy.column_list"),
     )
-    return tuple(tag for holds, tag in told if holds)
+    return tuple(tag for applies, tag in tags if applies)
 
 
 def _table_tags(draft: Draft) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
-from fuzz.generators.copy_batches.table import Column
+from fuzz.generators.copy_batches.table import CopyColumn
 from fuzz.generators.copy_batches.values import Value, field
 
 SIGNATURE = b"PGCOPY\n\xff\r\n\0"
@@ -34,7 +34,7 @@ Cell = Value | Absent
 class Batch:
     """Rows to send, stored by column."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[CopyColumn, ...]
     cells: tuple[tuple[Cell, ...], ...]
 
     @property
@@ -88,15 +88,17 @@ class Options:
 
     def sql(self) -> str:
         """Return the WITH clause, or "" if all options have their defaults."""
-        told = [f"FORMAT {self.format}"] if self.format is not Format.TEXT else []
+        options = [f"FORMAT {self.format}"] if self.format is not Format.TEXT else []
         named = ("delimiter", "null", "default", "quote", "escape", "encoding")
-        told += [f"{name.upper()} {_literal(given)}" for name in named if (given := getattr(self, name)) is not None]
+        options += [f"{name.upper()} {_literal(given)}" for name in named if (given := getattr(self, name)) is not None]
         if self.header:
-            told.append(f"HEADER {self.header}")
-        told += [f"FORCE_NOT_NULL {_list(self.force_not_null)}"] if self.force_not_null else []
-        told += [f"FORCE_NULL {'*' if self.force_null == EVERY else _list(self.force_null)}"] if self.force_null else []
-        told += self.clauses
-        return f" WITH ({', '.join(told)})" if told else ""
+            options.append(f"HEADER {self.header}")
+        options += [f"FORCE_NOT_NULL {_list(self.force_not_null)}"] if self.force_not_null else []
+        options += (
+            [f"FORCE_NULL {'*' if self.force_null == EVERY else _list(self.force_null)}"] if self.force_null else []
+        )
+        options += self.clauses
+        return f" WITH ({', '.join(options)})" if options else ""
 
 
 def _list(names: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from fuzz.generators.copy_batches.partitions import MANY_PARTITIONS
 from fuzz.generators.copy_batches.plans import PLANS
 from fuzz.generators.copy_batches.plpgsql import make_block
 from fuzz.generators.copy_batches.redefined import make_redefined
-from fuzz.generators.copy_batches.table import REFERENCES, Made, Scope, Table
+from fuzz.generators.copy_batches.table import REFERENCES, CopyState, CopyTable, Made
 from fuzz.generators.copy_batches.tables import DEFAULT_HELPERS, make_foreign, make_table
 from fuzz.generators.copy_batches.transactions import TRANSACTIONS
 from fuzz.generators.copy_batches.triggers import AUDIT, make_triggers, make_view
@@ -55,20 +55,20 @@ FEWEST_STEPS = 10
 LONE_BUILDS = ("SET max_parallel_maintenance_workers = 0",)
 
 
-def _transaction(rng: random.Random, scope: Scope, table: Table) -> Made:
-    return TRANSACTIONS.pick(rng)(rng, scope, table)
+def _transaction(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
+    return TRANSACTIONS.pick(rng)(rng, state, table)
 
 
-def _plan(rng: random.Random, scope: Scope, table: Table) -> Made:
-    return PLANS.pick(rng)(rng, scope, table)
+def _plan(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
+    return PLANS.pick(rng)(rng, state, table)
 
 
-def _output(rng: random.Random, scope: Scope, table: Table) -> Made:
-    step, scope = make_copy_out(rng, scope, table)
-    return (step,), scope
+def _output(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
+    step, state = make_copy_out(rng, state, table)
+    return (step,), state
 
 
-ACTS: Weighted[Callable[[random.Random, Scope, Table], Made]] = Weighted(
+ACTIONS: Weighted[Callable[[random.Random, CopyState, CopyTable], Made]] = Weighted(
     (14, _transaction),
     (6, _plan),
     (4, make_redefined),
@@ -83,6 +83,7 @@ class CopyBatches(Generator):
     """COPY FROM STDIN, valid and invalid, around every limit of copyfrom.c and of resource owners."""
 
     name: ClassVar[str] = "copy_batches"
+    cpu_seconds: ClassVar[float] = 2.7
     modes: ClassVar[tuple[str, ...]] = (
         "plain",
         "extended",
@@ -100,36 +101,36 @@ class CopyBatches(Generator):
 
     def generate(self, rng: random.Random, scale: Scale) -> Case:
         """Return a scene of one to three tables, perhaps with views, and 10 to about `scale.queries` + 10 steps."""
-        scope, scene = _scene(rng, Scope(scale))
+        state, scene = _scene(rng, CopyState(scale))
         steps: tuple[Step, ...] = ()
         wanted = between(rng, FEWEST_STEPS, FEWEST_STEPS + scale.queries)
         while len(steps) < wanted:
-            table = pick(rng, scope.tables)
-            made, scope = ACTS.pick(rng)(rng, scope, table)
+            table = pick(rng, state.tables)
+            made, state = ACTIONS.pick(rng)(rng, state, table)
             steps += made
-        steps += tuple(make_check(rng, scope, table) for table in scope.tables)
+        steps += tuple(make_check(rng, state, table) for table in state.tables)
         return Case(self.name, (*needed(scene + steps), *scene), steps)
 
 
-def _scene(rng: random.Random, scope: Scope) -> tuple[Scope, tuple[Step, ...]]:
+def _scene(rng: random.Random, state: CopyState) -> tuple[CopyState, tuple[Step, ...]]:
     steps: tuple[Step, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[CopyTable, ...] = ()
     for number in range(TABLES.pick(rng)):
         if chance(rng, 5):
             table, made = make_foreign(rng, f"t{number}")
         else:
-            table, made = _local(rng, scope, f"t{number}")
+            table, made = _local(rng, state, f"t{number}")
         tables, steps = (*tables, table), steps + made
         if chance(rng, 15):
             fixed, view, made = make_view(rng, table, f"v{number}")
             tables, steps = (*tables[:-1], fixed, view), steps + made
     loop = loopback.PROLOGUE if any(table.remote for table in tables) else ()
     alone = LONE_BUILDS if any(table.leaves > 1 for table in tables) else ()
-    return Scope(scope.scale, tables), (*map(Step, (*alone, *loop)), *steps)
+    return CopyState(state.scale, tables), (*map(Step, (*alone, *loop)), *steps)
 
 
-def _local(rng: random.Random, scope: Scope, name: str) -> tuple[Table, tuple[Step, ...]]:
-    table, steps = make_table(rng, scope, name)
+def _local(rng: random.Random, state: CopyState, name: str) -> tuple[CopyTable, tuple[Step, ...]]:
+    table, steps = make_table(rng, state, name)
     # Frequent triggers would prevent COPY from batching.
     if not chance(rng, 15 if table.leaves >= MANY_PARTITIONS else 45):
         return table, steps

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from fuzz.generators.choices import Weighted, between, chance, pick
 from fuzz.generators.copy_batches.checks import make_check
 from fuzz.generators.copy_batches.copy_in import Requirements, make_copy
-from fuzz.generators.copy_batches.table import Family, Made, Scope, Table
+from fuzz.generators.copy_batches.table import CopyState, CopyTable, Family, Made
 from fuzz.generators.copy_batches.transactions import BEGINS, ENDS, doomed
 from oracles.model.case import Kind, Step
 
@@ -50,9 +50,9 @@ def _growth(count: int) -> tuple[str, ...]:
     return ("references.over_32",) if count > 32 else ()
 
 
-def _scans(rng: random.Random, scope: Scope, table: Table) -> int:
+def _scans(rng: random.Random, state: CopyState, table: CopyTable) -> int:
     """Return the number of scans of the table that a statement may have."""
-    return min(COUNTS.pick(rng), max(FEWEST, min(SCANNED_PARTITIONS // table.leaves, SCANNED_ROWS // scope.next_id)))
+    return min(COUNTS.pick(rng), max(FEWEST, min(SCANNED_PARTITIONS // table.leaves, SCANNED_ROWS // state.next_id)))
 
 
 def _gathered(step: Step, scans: int) -> tuple[Step, ...]:
@@ -62,10 +62,10 @@ def _gathered(step: Step, scans: int) -> tuple[Step, ...]:
     return Step("SET max_parallel_workers_per_gather = 0"), step, Step("RESET max_parallel_workers_per_gather")
 
 
-def portals(rng: random.Random, scope: Scope, table: Table) -> Made:
+def portals(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     """Return a transaction with many open cursors on one table, some FETCHes, a COPY, and perhaps an error."""
-    count = _scans(rng, scope, table)
-    names = f"many_{scope.next_name}_"
+    count = _scans(rng, state, table)
+    names = f"many_{state.next_name}_"
     query = pick(rng, ("SELECT id, k FROM {0} ORDER BY id", "SELECT id, pad FROM {0}", "SELECT count(*) FROM {0}"))
     opening = (
         f"DO $$ DECLARE c refcursor; r record; BEGIN FOR i IN 1..{count} LOOP c := '{names}' || i;"
@@ -78,21 +78,21 @@ def portals(rng: random.Random, scope: Scope, table: Table) -> Made:
     ordered = "ORDER" in query
     fetch = "FETCH 3 FROM" if ordered else "MOVE 3 IN"  # without ORDER BY, the first rows depend on the plan
     steps += (Step(f"{fetch} {names}{between(rng, 1, count)}", ordered=ordered),)
-    copy, scope = make_copy(rng, scope.named(), table, Requirements(mistaken=chance(rng, 25)))
+    copy, state = make_copy(rng, state.named(), table, Requirements(mistaken=chance(rng, 25)))
     steps += (copy,)
     if copy.may_fail and not inner:
-        return (*steps, *doomed((Step(f"CLOSE {names}1"),)), Step("ROLLBACK")), scope
+        return (*steps, *doomed((Step(f"CLOSE {names}1"),)), Step("ROLLBACK")), state
     if inner and (copy.may_fail or chance(rng, 40)):
         steps += (Step("ROLLBACK TO s1"),)
     else:
         steps += (Step(f"CLOSE {names}{between(rng, 1, count)}"), Step("CLOSE ALL")) if chance(rng, 50) else ()
-    return (*steps, Step(ENDS.pick(rng)), make_check(rng, scope, table)), scope
+    return (*steps, Step(ENDS.pick(rng)), make_check(rng, state, table)), state
 
 
-def plans(rng: random.Random, scope: Scope, table: Table) -> Made:
+def plans(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     """Return many prepared statements of one text. Some are executed before and after an invalidation."""
     count = COUNTS.pick(rng)
-    names = f"many_{scope.next_name}_"
+    names = f"many_{state.next_name}_"
     text = f"SELECT count(*) FROM {table.name} WHERE k = 1 OR id < $1"
     make = (
         f"DO $$ BEGIN FOR i IN 1..{count} LOOP EXECUTE 'PREPARE {names}' || i || ' (int4) AS {text}'; END LOOP; END $$"
@@ -106,12 +106,12 @@ def plans(rng: random.Random, scope: Scope, table: Table) -> Made:
         Step(f"EXECUTE {names}{between(rng, 1, count)} (9)"),
         Step("DEALLOCATE ALL"),
     )
-    return steps, scope.named()
+    return steps, state.named()
 
 
-def union(rng: random.Random, scope: Scope, table: Table) -> Made:
+def union(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     """Return one query with many scans of one table. A merge of their sorted outputs holds all pins at once."""
-    count = min(_scans(rng, scope, table), 200)
+    count = min(_scans(rng, state, table), 200)
     branches = " UNION ALL ".join(f"(SELECT id, k FROM {table.name} ORDER BY id LIMIT 4)" for _ in range(count))
     outer = pick(
         rng,
@@ -122,17 +122,17 @@ def union(rng: random.Random, scope: Scope, table: Table) -> Made:
         ),
     )
     step = _tagged(outer.format(branches), "union", count, Kind.QUERY, ordered="ORDER BY id L" in outer)
-    return _gathered(step, count), scope
+    return _gathered(step, count), state
 
 
-def subqueries(rng: random.Random, scope: Scope, table: Table) -> Made:
+def subqueries(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     """Return one query whose output columns are many sub-selects of the same table."""
-    count = min(_scans(rng, scope, table), 100)
+    count = min(_scans(rng, state, table), 100)
     items = ", ".join(f"(SELECT max(id) + {number} FROM {table.name})" for number in range(count))
-    return _gathered(_tagged(f"SELECT {items}", "subqueries", count, Kind.QUERY), count), scope
+    return _gathered(_tagged(f"SELECT {items}", "subqueries", count, Kind.QUERY), count), state
 
 
-def self_joins(rng: random.Random, scope: Scope, table: Table) -> Made:
+def self_joins(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     """Return a self-join of a table over its unique column `id`; each join is a reference to the relation.
 
     If the planner does not know that `id` is unique, it expects that each join multiplies the rows. It then prepares
@@ -143,33 +143,33 @@ def self_joins(rng: random.Random, scope: Scope, table: Table) -> Made:
     analyze = (Step(f"ANALYZE {table.name}"),) if count > 3 else ()
     joins = " ".join(f"JOIN {table.name} t{n} ON t{n}.id = t{n - 1}.id" for n in range(1, count))
     sql = f"SELECT count(*), sum(t{count - 1}.id) FROM {table.name} t0 {joins}"
-    return (*analyze, _tagged(sql, "self_joins", count, Kind.QUERY)), scope
+    return (*analyze, _tagged(sql, "self_joins", count, Kind.QUERY)), state
 
 
-def recursion(rng: random.Random, scope: Scope, table: Table) -> Made:
+def recursion(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     """Return a deeply recursive call. Each level holds a subtransaction, snapshot, open loop or plan."""
     count = min(COUNTS.pick(rng), 97)
     function = pick(rng, ("sunk", "called", "walked", "chained"))
-    return (_tagged(f"SELECT {function}({count})", f"recursion_{function}", count, Kind.QUERY),), scope
+    return (_tagged(f"SELECT {function}({count})", f"recursion_{function}", count, Kind.QUERY),), state
 
 
-def set_functions(rng: random.Random, scope: Scope, table: Table) -> Made:
+def set_functions(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     """Return many scans of a set-returning function that returns a table's row type."""
     count = min(COUNTS.pick(rng), 100)
     calls = " UNION ALL ".join(f"SELECT id, note FROM listed({number % 6})" for number in range(count))
     step = _tagged(f"SELECT count(*), sum(id) FROM ({calls}) u", "set_functions", count, Kind.QUERY)
-    return _gathered(step, count), scope
+    return _gathered(step, count), state
 
 
-def row_values(rng: random.Random, scope: Scope, table: Table) -> Made:
+def row_values(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     """Return many field accesses of whole-row values, which are references to one tuple descriptor."""
     count = min(COUNTS.pick(rng), 100)
     fields = ", ".join(f"(t).id + {number}" for number in range(count))
     sql = f"SELECT {fields} FROM (SELECT t FROM {table.name} t ORDER BY t.id LIMIT 5 OFFSET 0) q"
-    return (_tagged(sql, "row_values", count, Kind.QUERY),), scope
+    return (_tagged(sql, "row_values", count, Kind.QUERY),), state
 
 
-def spilling_cursors(rng: random.Random, scope: Scope, table: Table) -> Made:
+def spilling_cursors(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     """Return several open cursors with sorts on disk, which the end of the transaction closes."""
     count = pick(rng, (2, 5, 12))
     opening = (
@@ -182,23 +182,23 @@ def spilling_cursors(rng: random.Random, scope: Scope, table: Table) -> Made:
         _tagged(opening, "files", count),
         Step(f"FETCH 5 FROM spill_{count}", ordered=True),
     )
-    copy, scope = make_copy(rng, scope, table, Requirements(mistaken=chance(rng, 40)))
-    return (*steps, copy, Step("ROLLBACK" if copy.may_fail else ENDS.pick(rng))), scope
+    copy, state = make_copy(rng, state, table, Requirements(mistaken=chance(rng, 40)))
+    return (*steps, copy, Step("ROLLBACK" if copy.may_fail else ENDS.pick(rng))), state
 
 
-def subtransactions(rng: random.Random, scope: Scope, table: Table) -> Made:
+def subtransactions(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     """Return one transaction with many subtransactions, each of which inserts a row. Some are rolled back."""
     count = min(COUNTS.pick(rng), 97)
     body = (
         f"FOR i IN 1..{count} LOOP BEGIN INSERT INTO audit VALUES ('kept', i, 0);"
         " IF i % 4 = 0 THEN RAISE no_data_found; END IF; EXCEPTION WHEN no_data_found THEN NULL; END; END LOOP;"
     )
-    copy, scope = make_copy(rng, scope, table)
+    copy, state = make_copy(rng, state, table)
     steps = (Step("BEGIN"), _tagged(f"DO $$ BEGIN {body} END $$", "subtransactions", count), copy)
-    return (*steps, Step(ENDS.pick(rng)), make_check(rng, scope, table)), scope
+    return (*steps, Step(ENDS.pick(rng)), make_check(rng, state, table)), state
 
 
-REFERENCES: Weighted[Callable[[random.Random, Scope, Table], Made]] = Weighted(
+REFERENCES: Weighted[Callable[[random.Random, CopyState, CopyTable], Made]] = Weighted(
     (4, portals),
     (3, plans),
     (4, union),
@@ -212,6 +212,6 @@ REFERENCES: Weighted[Callable[[random.Random, Scope, Table], Made]] = Weighted(
 )
 
 
-def make_references(rng: random.Random, scope: Scope, table: Table) -> Made:
+def make_references(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     """Return statements that hold many references."""
-    return REFERENCES.pick(rng)(rng, scope, table)
+    return REFERENCES.pick(rng)(rng, state, table)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from fuzz.generators.copy_batches.formats import SIGNATURE, TRAILER, Absent, Batch, Cell, Format, Options
-from fuzz.generators.copy_batches.table import BAD_KEY, BAD_REFERENCE, BOOM_KEY, Table
+from fuzz.generators.copy_batches.table import BAD_KEY, BAD_REFERENCE, BOOM_KEY, CopyTable
 from fuzz.generators.copy_batches.values import Value, int4
 
 LINES = frozenset({Format.TEXT, Format.CSV})
@@ -18,7 +18,7 @@ EVERY = LINES | BINARY
 class Target:
     """The input of a mistake: the table, the batch, and the options of its format."""
 
-    table: Table
+    table: CopyTable
     batch: Batch
     options: Options
 
@@ -41,9 +41,9 @@ class Mistake:
     spoil_cells: Callable[[Target, int], Batch] | None = None
     spoil_row: Callable[[bytes, Options], bytes] | None = None
     spoil_stream: Callable[[bytes], bytes] | None = None
-    kind: str = ""  # of Table.checked or Table.deferred, if a constraint or trigger refuses the row
+    kind: str = ""  # of CopyTable.checked or CopyTable.deferred, if a constraint or trigger refuses the row
 
-    def deferred(self, table: Table) -> bool:
+    def deferred(self, table: CopyTable) -> bool:
         """Return whether the error is raised only at the end of the transaction."""
         return self.kind in table.deferred and self.kind not in table.checked
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from fuzz.generators.choices import Weighted, between, chance, pick, some
 from fuzz.generators.copy_batches.formats import EVERY, Absent, Batch, Format, Options
-from fuzz.generators.copy_batches.table import Column, Role
+from fuzz.generators.copy_batches.table import CopyColumn, Role
 
 FORMATS = Weighted((5, Format.TEXT), (4, Format.CSV), (4, Format.BINARY))
 LINE_FORMATS = Weighted((1, Format.TEXT), (1, Format.CSV))
@@ -68,7 +68,7 @@ def _null_marker(rng: random.Random, batch: Batch, form: Format) -> str | None:
     return None if form is Format.TEXT and marker is not None and marker in texts else marker
 
 
-def _csv(rng: random.Random, options: Options, columns: tuple[Column, ...]) -> Options:
+def _csv(rng: random.Random, options: Options, columns: tuple[CopyColumn, ...]) -> Options:
     quote = QUOTES.pick(rng)
     escape = ESCAPES.pick(rng)
     strings = [column.name for column in columns if column.type.sql in STRINGS and column.nullable]

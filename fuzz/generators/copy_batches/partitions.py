@@ -5,7 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from fuzz.generators.choices import Weighted, between, chance, pick, shuffled
-from fuzz.generators.copy_batches.table import Column, Family, Table
+from fuzz.generators.copy_batches.table import CopyColumn, CopyTable, Family
+from fuzz.generators.sql.partitions import attached
 
 MANY_PARTITIONS = 33  # one more than MAX_PARTITION_BUFFERS: copyfrom.c keeps 32 buffers after a flush
 
@@ -27,7 +28,7 @@ def loop(count: int, statement: str) -> str:
     return f"DO $$ BEGIN FOR i IN 0..{count - 1} LOOP EXECUTE format('{statement}', i); END LOOP; END $$"
 
 
-def _children(table: Table, count: int, bound: str, by: str = "") -> tuple[str, ...]:
+def _children(table: CopyTable, count: int, bound: str, by: str = "") -> tuple[str, ...]:
     """Return statements that create `count` partitions. In `bound`, `%1$s` stands for the number of the partition."""
     clause = f" PARTITION BY {by}" if by else ""
     statement = f"{table.create} {table.name}_%1$s PARTITION OF {table.name} {bound}{clause}"
@@ -36,15 +37,15 @@ def _children(table: Table, count: int, bound: str, by: str = "") -> tuple[str, 
     return tuple(statement.replace("%1$s", str(number)) for number in range(count))
 
 
-def _default(table: Table) -> str:
+def _default(table: CopyTable) -> str:
     return f"{table.create} {table.name}_d PARTITION OF {table.name} DEFAULT"
 
 
-def _names(table: Table, count: int) -> tuple[str, ...]:
+def _names(table: CopyTable, count: int) -> tuple[str, ...]:
     return tuple(f"{table.name}_{number}" for number in range(count))
 
 
-def make_list(rng: random.Random, table: Table, count: int) -> Layout:
+def make_list(rng: random.Random, table: CopyTable, count: int) -> Layout:
     """Return one list partition per key, and perhaps a default partition, which accepts NULL."""
     other = chance(rng, 50)
     statements = _children(table, count, "FOR VALUES IN (%1$s)")
@@ -54,7 +55,7 @@ def make_list(rng: random.Random, table: Table, count: int) -> Layout:
     return Layout("LIST (k)", statements, keys, count + other, other, _names(table, count))
 
 
-def make_range(rng: random.Random, table: Table, count: int) -> Layout:
+def make_range(rng: random.Random, table: CopyTable, count: int) -> Layout:
     """Return range partitions of nine keys each, and perhaps a default partition."""
     other = chance(rng, 50)
     # Keys that end in 9 are in the default partition, or refused.
@@ -65,7 +66,7 @@ def make_range(rng: random.Random, table: Table, count: int) -> Layout:
     return Layout("RANGE (k)", statements, keys, count + other, other, _names(table, count))
 
 
-def make_hash(rng: random.Random, table: Table, count: int) -> Layout:
+def make_hash(rng: random.Random, table: CopyTable, count: int) -> Layout:
     """Return hash partitions of `id`, which accept any key."""
     statements = _children(table, count, f"FOR VALUES WITH (MODULUS {count}, REMAINDER %1$s)")
     return Layout(
@@ -73,7 +74,7 @@ def make_hash(rng: random.Random, table: Table, count: int) -> Layout:
     )
 
 
-def make_levels(rng: random.Random, table: Table, count: int) -> Layout:
+def make_levels(rng: random.Random, table: CopyTable, count: int) -> Layout:
     """Return list partitions, each split by hash of `id`, and a default partition split by range of `id`."""
     width, splits = max(1, count // 2), 2
     of = f"{table.create} {table.name}"
@@ -91,7 +92,7 @@ def make_levels(rng: random.Random, table: Table, count: int) -> Layout:
     return Layout("LIST (k)", statements, keys, width * splits + 2, takes_any_key=True)
 
 
-def make_deep(rng: random.Random, table: Table, count: int) -> Layout:
+def make_deep(rng: random.Random, table: CopyTable, count: int) -> Layout:
     """Return four levels of partitions, with an additional leaf on each level."""
     of, name = f"{table.create} {table.name}", table.name
     statements = (
@@ -108,7 +109,7 @@ def make_deep(rng: random.Random, table: Table, count: int) -> Layout:
     return Layout("RANGE (k)", statements, keys, 5, takes_any_key=False, partitions=(f"{name}_1",))
 
 
-def make_attached(rng: random.Random, table: Table, count: int) -> Layout:
+def make_attached(rng: random.Random, table: CopyTable, count: int) -> Layout:
     """Return list partitions created separately and attached, with another order of columns and a dropped column."""
     statements: tuple[str, ...] = ()
     for child in _names(table, min(count, 4)):
@@ -116,23 +117,20 @@ def make_attached(rng: random.Random, table: Table, count: int) -> Layout:
         columns = list(shuffled(rng, columns))
         columns.insert(rng.randrange(len(columns) + 1), "gone int8")
         key = child.rsplit("_", 1)[1]
-        statements += (
-            f"{table.create} {child} ({', '.join(columns)})",
-            f"ALTER TABLE {child} DROP COLUMN gone",
-            f"ALTER TABLE {table.name} ATTACH PARTITION {child} FOR VALUES IN ({key})",
-        )
+        create = f"{table.create} {child} ({', '.join(columns)})"
+        statements += attached(create, child, table.name, f"FOR VALUES IN ({key})")
     keys = tuple(range(min(count, 4)))
     return Layout("LIST (k)", statements, keys, len(keys), takes_any_key=False, partitions=_names(table, len(keys)))
 
 
-def _attachable(column: Column) -> str:
+def _attachable(column: CopyColumn) -> str:
     """Return a column definition that ATTACH accepts. The identity property comes from the parent."""
     if "IDENTITY" in column.suffix:
         column = replace(column, suffix="", nullable=False)
     return column.definition
 
 
-LAYOUTS: Weighted[Callable[[random.Random, Table, int], Layout]] = Weighted(
+LAYOUTS: Weighted[Callable[[random.Random, CopyTable, int], Layout]] = Weighted(
     (6, make_list),
     (3, make_range),
     (3, make_hash),
@@ -142,7 +140,7 @@ LAYOUTS: Weighted[Callable[[random.Random, Table, int], Layout]] = Weighted(
 )
 
 
-def make_partitioned(rng: random.Random, table: Table, limit: int) -> tuple[Table, str, tuple[str, ...]]:
+def make_partitioned(rng: random.Random, table: CopyTable, limit: int) -> tuple[CopyTable, str, tuple[str, ...]]:
     """Return the table as partitioned, its PARTITION BY clause, and the statements that create its partitions.
 
     `limit` is the usual maximum of direct partitions. Sometimes the table has more partitions than COPY has buffers. It

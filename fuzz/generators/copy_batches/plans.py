@@ -9,7 +9,7 @@ from fuzz.generators.copy_batches.changes import insert_select
 from fuzz.generators.copy_batches.checks import make_check
 from fuzz.generators.copy_batches.copy_in import Requirements, make_copy
 from fuzz.generators.copy_batches.redefined import make_definition
-from fuzz.generators.copy_batches.table import Made, Scope, Table
+from fuzz.generators.copy_batches.table import CopyState, CopyTable, Made
 from fuzz.generators.copy_batches.transactions import BEGINS, ENDS, doomed
 from oracles.model.case import Step
 
@@ -33,11 +33,11 @@ def _fetch(rng: random.Random, cursor: str, *, scroll: bool) -> Step:
     return Step(form.format(count=between(rng, 1, 9), cursor=cursor), ordered=True, tags=("cursor.fetch",))
 
 
-def cursors(rng: random.Random, scope: Scope, table: Table) -> Made:
+def cursors(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     """Return a transaction with open cursors on the target of a COPY. Sometimes an error ends the transaction."""
     count = between(rng, 1, 3)
-    names = [f"cursor_{scope.next_name + number}" for number in range(count)]
-    scope = scope.named(count)
+    names = [f"cursor_{state.next_name + number}" for number in range(count)]
+    state = state.named(count)
     scroll = chance(rng, 50)
     steps: tuple[Step, ...] = (Step(BEGINS.pick(rng)),)
     for name in names:
@@ -46,7 +46,7 @@ def cursors(rng: random.Random, scope: Scope, table: Table) -> Made:
         steps += (_fetch(rng, name, scroll=scroll),)
     steps += (Step("SAVEPOINT s1"),)
     wrong = chance(rng, 35)
-    copy, scope = make_copy(rng, scope, table, Requirements(mistaken=wrong))
+    copy, state = make_copy(rng, state, table, Requirements(mistaken=wrong))
     steps += (replace(copy, tags=(*copy.tags, "copy.cursor_open")),)
     if copy.may_fail or chance(rng, 25):
         steps += (Step("ROLLBACK TO s1"),)
@@ -55,15 +55,15 @@ def cursors(rng: random.Random, scope: Scope, table: Table) -> Made:
         steps += (Step(f"CLOSE {names[0]}"),)
         names = names[1:]
     if names and chance(rng, 20):
-        broken, scope = make_copy(rng, scope, table, Requirements(mistaken=True))
+        broken, state = make_copy(rng, state, table, Requirements(mistaken=True))
         fetch = _fetch(rng, names[-1], scroll=scroll)
         steps += (broken, *(doomed((fetch,)) if broken.may_fail else (fetch,)))
-    return (*steps, Step(ENDS.pick(rng)), make_check(rng, scope, table)), scope
+    return (*steps, Step(ENDS.pick(rng)), make_check(rng, state, table)), state
 
 
-def held_cursor(rng: random.Random, scope: Scope, table: Table) -> Made:
+def held_cursor(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     """Return a cursor WITH HOLD that outlives its transaction, and a COPY after the commit."""
-    name = f"cursor_{scope.next_name}"
+    name = f"cursor_{state.next_name}"
     query = pick(rng, CURSOR_QUERIES).format(name=table.name)
     steps: tuple[Step, ...] = (
         Step("BEGIN"),
@@ -71,10 +71,10 @@ def held_cursor(rng: random.Random, scope: Scope, table: Table) -> Made:
         _fetch(rng, name, scroll=True),
         Step("COMMIT"),
     )
-    copy, scope = make_copy(rng, scope.named(), table, Requirements(mistaken=chance(rng, 20)))
+    copy, state = make_copy(rng, state.named(), table, Requirements(mistaken=chance(rng, 20)))
     copy = replace(copy, tags=(*copy.tags, "copy.cursor_open"))
-    steps += (copy, _fetch(rng, name, scroll=True), Step(f"CLOSE {name}"), make_check(rng, scope, table))
-    return steps, scope
+    steps += (copy, _fetch(rng, name, scroll=True), Step(f"CLOSE {name}"), make_check(rng, state, table))
+    return steps, state
 
 
 PREPARED = (
@@ -84,44 +84,44 @@ PREPARED = (
 )
 
 
-def prepared(rng: random.Random, scope: Scope, table: Table) -> Made:
+def prepared(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     """Return prepared statements executed before and after COPYs and DDL."""
-    name = f"plan_{scope.next_name}"
+    name = f"plan_{state.next_name}"
     text, arguments = pick(rng, PREPARED)
     execute = Step(f"EXECUTE {name}{arguments}", ordered=True, tags=("prepared.execute",))
     steps: tuple[Step, ...] = (Step(f"PREPARE {name}{text.format(name=table.name)}", tags=("prepared",)), execute)
-    scope = scope.named()
+    state = state.named()
     for _ in range(between(rng, 1, 3)):
-        current = scope.table(table.name)
+        current = state.table(table.name)
         if chance(rng, 60):
-            made, scope = make_definition(rng, scope, current)
+            made, state = make_definition(rng, state, current)
             steps += tuple(replace(step, tags=(*step.tags, "prepared.invalidation")) for step in made)
-            current = scope.table(table.name)
-        copy, scope = make_copy(rng, scope, current, Requirements(mistaken=chance(rng, 15)))
+            current = state.table(table.name)
+        copy, state = make_copy(rng, state, current, Requirements(mistaken=chance(rng, 15)))
         steps += (replace(copy, tags=(*copy.tags, "copy.prepared_open")), execute)
-    return (*steps, Step(f"DEALLOCATE {name}")), scope
+    return (*steps, Step(f"DEALLOCATE {name}")), state
 
 
-def prepared_insert(rng: random.Random, scope: Scope, table: Table) -> Made:
+def prepared_insert(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     """Return a prepared INSERT executed before and after a COPY, sometimes often enough for a generic plan."""
-    name = f"plan_{scope.next_name}"
+    name = f"plan_{state.next_name}"
     insert = insert_select(table, "$1", "$2")
     steps: tuple[Step, ...] = (Step(f"PREPARE {name} (int4, int4) AS {insert}", tags=("prepared",)),)
-    scope = scope.named()
+    state = state.named()
     for _ in range(pick(rng, (1, 3, 7))):
-        first = scope.next_id
+        first = state.next_id
         steps += (Step(f"EXECUTE {name} ({first}, {first + 4})", tags=("prepared.execute",)),)
-        scope = scope.after_rows(5)
-    copy, scope = make_copy(rng, scope, table)
-    steps += (replace(copy, tags=(*copy.tags, "copy.prepared_open")), make_check(rng, scope, table))
-    return (*steps, Step(f"DEALLOCATE {name}")), scope
+        state = state.after_rows(5)
+    copy, state = make_copy(rng, state, table)
+    steps += (replace(copy, tags=(*copy.tags, "copy.prepared_open")), make_check(rng, state, table))
+    return (*steps, Step(f"DEALLOCATE {name}")), state
 
 
-def changed_result(rng: random.Random, scope: Scope, table: Table) -> Made:
+def changed_result(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     """Return a prepared SELECT * whose result type changes. Its execution then fails, which is intended."""
-    made, after = make_definition(rng, scope.named(), table)
-    name = f"plan_{scope.next_name}"
-    same = after.tables == scope.tables
+    made, after = make_definition(rng, state.named(), table)
+    name = f"plan_{state.next_name}"
+    same = after.tables == state.tables
     execute = Step(f"EXECUTE {name}", tags=("prepared.execute",))
     steps = (Step(f"PREPARE {name} AS SELECT * FROM {table.name} WHERE id < 0"), execute, *made)
     if not same and any("COLUMN" in step.sql for step in made):
@@ -129,7 +129,7 @@ def changed_result(rng: random.Random, scope: Scope, table: Table) -> Made:
     return (*steps, execute, Step(f"DEALLOCATE {name}")), after
 
 
-PLANS: Weighted[Callable[[random.Random, Scope, Table], Made]] = Weighted(
+PLANS: Weighted[Callable[[random.Random, CopyState, CopyTable], Made]] = Weighted(
     (5, cursors),
     (2, held_cursor),
     (5, prepared),

@@ -17,7 +17,7 @@ class Role(StrEnum):
     """Sources of a column's values."""
 
     ID = "id"  # unique in the whole case, not null
-    KEY = "key"  # the partition key; a value of Table.keys
+    KEY = "key"  # the partition key; a value of CopyTable.keys
     REFERENCE = "reference"  # foreign key to `ref`
     SPAN = "span"  # a range that overlaps no other row's range
     PAD = "pad"  # text of any length
@@ -36,7 +36,7 @@ ROLE_EXPRESSIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class CopyColumn:
     """A column. In CREATE TABLE, `suffix` follows its type."""
 
     name: str
@@ -67,11 +67,11 @@ class Family(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class CopyTable:
     """A relation as a target of COPY, and the rows that it accepts."""
 
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[CopyColumn, ...]
     family: Family = Family.PLAIN
     persistence: str = ""  # TEMPORARY, UNLOGGED or empty
     keys: tuple[int | None, ...] = (0, 1, 2, 3, None)
@@ -88,7 +88,7 @@ class Table:
     remote: bool = False  # all or some rows are behind a foreign server
 
     @property
-    def copied(self) -> tuple[Column, ...]:
+    def copied(self) -> tuple[CopyColumn, ...]:
         """Return the columns of a COPY without column list."""
         return tuple(column for column in self.columns if column.role is not Role.GENERATED)
 
@@ -97,35 +97,35 @@ class Table:
         """Return the beginning of CREATE TABLE for the table and its partitions."""
         return f"CREATE {self.persistence} TABLE" if self.persistence else "CREATE TABLE"
 
-    def with_role(self, role: Role) -> tuple[Column, ...]:
+    def with_role(self, role: Role) -> tuple[CopyColumn, ...]:
         """Return the columns of a role."""
         return tuple(column for column in self.columns if column.role is role)
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """The state between two steps: the tables, and the next unused numbers of rows and names."""
+class CopyState:
+    """The state of a case between two steps: the tables, and the next unused numbers of rows and names."""
 
     scale: Scale
-    tables: tuple[Table, ...] = ()
+    tables: tuple[CopyTable, ...] = ()
     next_id: int = 1
     next_name: int = 1
 
-    def table(self, name: str) -> Table:
+    def table(self, name: str) -> CopyTable:
         """Return the current description of the table of that name."""
         return next(table for table in self.tables if table.name == name)
 
-    def changed(self, table: Table) -> "Scope":
-        """Return the scope with a new description of a table."""
+    def changed(self, table: CopyTable) -> "CopyState":
+        """Return the state with a new description of a table."""
         return replace(self, tables=tuple(table if old.name == table.name else old for old in self.tables))
 
-    def after_rows(self, count: int) -> "Scope":
-        """Return the scope after `count` more rows."""
+    def after_rows(self, count: int) -> "CopyState":
+        """Return the state after `count` more rows."""
         return replace(self, next_id=self.next_id + count)
 
-    def named(self, count: int = 1) -> "Scope":
-        """Return the scope after `count` more names."""
+    def named(self, count: int = 1) -> "CopyState":
+        """Return the state after `count` more names."""
         return replace(self, next_name=self.next_name + count)
 
 
-Made = tuple[tuple[Step, ...], Scope]  # steps, and the scope after them
+Made = tuple[tuple[Step, ...], CopyState]  # steps, and the state after them

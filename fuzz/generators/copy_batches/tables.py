@@ -10,7 +10,7 @@ from dataclasses import replace
 from fuzz.generators import loopback
 from fuzz.generators.choices import Weighted, between, chance, pick, shuffled, some
 from fuzz.generators.copy_batches.partitions import make_partitioned
-from fuzz.generators.copy_batches.table import Column, Family, Role, Scope, Table
+from fuzz.generators.copy_batches.table import CopyColumn, CopyState, CopyTable, Family, Role
 from fuzz.generators.copy_batches.triggers import make_plain_trigger
 from fuzz.generators.copy_batches.values import INT4, INT4RANGE, TEXT, make_type
 from oracles.model.case import Step
@@ -18,15 +18,15 @@ from oracles.model.case import Step
 BATCH_SIZES = Weighted((3, 10), (3, 33), (2, 1), (2, 2), (1, 1000))
 
 
-def make_foreign(rng: random.Random, name: str) -> tuple[Table, tuple[Step, ...]]:
+def make_foreign(rng: random.Random, name: str) -> tuple[CopyTable, tuple[Step, ...]]:
     """Return a foreign table, or a table with foreign partitions, and the steps that create it."""
     columns = (
-        Column("id", INT4, Role.ID, nullable=False),
-        Column("k", INT4, Role.KEY),
-        Column("pad", TEXT, Role.PAD),
-        *(Column(f"c{number}", make_type(rng)) for number in range(rng.randrange(3))),
+        CopyColumn("id", INT4, Role.ID, nullable=False),
+        CopyColumn("k", INT4, Role.KEY),
+        CopyColumn("pad", TEXT, Role.PAD),
+        *(CopyColumn(f"c{number}", make_type(rng)) for number in range(rng.randrange(3))),
     )
-    table = Table(name, columns, remote=True)
+    table = CopyTable(name, columns, remote=True)
     table, statements = pick(rng, (_foreign_table, _foreign_partitions))(rng, table)
     steps = tuple(Step(statement, tags=("foreign",)) for statement in statements)
     if rng.randrange(3):
@@ -35,11 +35,11 @@ def make_foreign(rng: random.Random, name: str) -> tuple[Table, tuple[Step, ...]
     return table, steps + triggers
 
 
-def _foreign_table(rng: random.Random, table: Table) -> tuple[Table, tuple[str, ...]]:
+def _foreign_table(rng: random.Random, table: CopyTable) -> tuple[CopyTable, tuple[str, ...]]:
     return replace(table, family=Family.FOREIGN), _remote(table, table.name, BATCH_SIZES.pick(rng), "")
 
 
-def _foreign_partitions(rng: random.Random, table: Table) -> tuple[Table, tuple[str, ...]]:
+def _foreign_partitions(rng: random.Random, table: CopyTable) -> tuple[CopyTable, tuple[str, ...]]:
     """Return list partitions, some local and some foreign, each with its own batch size."""
     statements: tuple[str, ...] = (f"CREATE TABLE {table.name} ({_foreign_columns(table)}) PARTITION BY LIST (k)",)
     count = rng.randint(2, 4)
@@ -54,7 +54,7 @@ def _foreign_partitions(rng: random.Random, table: Table) -> tuple[Table, tuple[
     return replace(table, family=Family.PARTITIONED, keys=keys, leaves=count, takes_any_key=False), statements
 
 
-def _remote(table: Table, name: str, batch_size: int, partition: str) -> tuple[str, ...]:
+def _remote(table: CopyTable, name: str, batch_size: int, partition: str) -> tuple[str, ...]:
     """Return statements that create a local table, and a foreign table that refers to it."""
     shape = partition or f"({_foreign_columns(table)})"
     return (
@@ -63,7 +63,7 @@ def _remote(table: Table, name: str, batch_size: int, partition: str) -> tuple[s
     )
 
 
-def _foreign_columns(table: Table) -> str:
+def _foreign_columns(table: CopyTable) -> str:
     return ", ".join(column.definition for column in table.columns)
 
 
@@ -108,14 +108,14 @@ DEFAULT_HELPERS = (
 GENERATED = ("id::int8 * 2", "coalesce(k, 0)::int8 + id", "length(pad)::int8")
 
 
-def make_table(rng: random.Random, scope: Scope, name: str) -> tuple[Table, tuple[Step, ...]]:
+def make_table(rng: random.Random, state: CopyState, name: str) -> tuple[CopyTable, tuple[Step, ...]]:
     """Return a table, and the steps that create it."""
     persistence = PERSISTENCE.pick(rng)
-    table = Table(name, _columns(rng, persistence), persistence=persistence)
+    table = CopyTable(name, _columns(rng, persistence), persistence=persistence)
     by: str = ""
     following: tuple[str, ...] = ()
     if chance(rng, 45):
-        limit = min(scope.scale.partitions, 9) if persistence == "TEMPORARY" else scope.scale.partitions
+        limit = min(state.scale.partitions, 9) if persistence == "TEMPORARY" else state.scale.partitions
         table, by, following = make_partitioned(rng, table, limit)
     if not table.with_role(Role.KEY)[0].nullable:
         table = replace(table, keys=tuple(key for key in table.keys if key is not None))
@@ -128,7 +128,7 @@ def make_table(rng: random.Random, scope: Scope, name: str) -> tuple[Table, tupl
         by = " WITH (fillfactor = 20)"
     body = ", ".join((*(column.definition for column in table.columns), *constraints))
     statements = (f"{table.create} {name} ({body}){by}", *following)
-    if chance(rng, 10 if table.leaves > scope.scale.partitions else 40):
+    if chance(rng, 10 if table.leaves > state.scale.partitions else 40):
         statements += tuple(index.format(name=name) for index in some(rng, INDEXES, between(rng, 1, 3)))
     return table, tuple(Step(_logged_parent(statement)) for statement in statements)
 
@@ -141,14 +141,14 @@ def _logged_parent(statement: str) -> str:
     return statement.replace("UNLOGGED ", "") if "PARTITION BY" in statement else statement
 
 
-def _columns(rng: random.Random, persistence: str) -> tuple[Column, ...]:
+def _columns(rng: random.Random, persistence: str) -> tuple[CopyColumn, ...]:
     columns = [
-        Column("id", INT4, Role.ID, nullable=False),
-        Column("k", INT4, Role.KEY, nullable=chance(rng, 75)),
-        Column("pad", TEXT, Role.PAD, suffix=STORAGE.pick(rng)),
+        CopyColumn("id", INT4, Role.ID, nullable=False),
+        CopyColumn("k", INT4, Role.KEY, nullable=chance(rng, 75)),
+        CopyColumn("pad", TEXT, Role.PAD, suffix=STORAGE.pick(rng)),
     ]
     count = between(rng, 20, 60) if chance(rng, 4) else between(rng, 0, 4)
-    columns += [Column(f"c{number}", make_type(rng)) for number in range(count)]
+    columns += [CopyColumn(f"c{number}", make_type(rng)) for number in range(count)]
     columns += [make(rng) for percent, make in EXTRAS if chance(rng, percent)]
     columns = [column for column in columns if persistence != "TEMPORARY" or column.role is not Role.REFERENCE]
     if chance(rng, 40):
@@ -156,25 +156,25 @@ def _columns(rng: random.Random, persistence: str) -> tuple[Column, ...]:
     return tuple(columns)
 
 
-def _default(rng: random.Random) -> Column:
+def _default(rng: random.Random) -> CopyColumn:
     clause = DEFAULTS.pick(rng)
-    return Column("d", INT4, Role.DEFAULTED, nullable="IDENTITY" not in clause, suffix=clause)
+    return CopyColumn("d", INT4, Role.DEFAULTED, nullable="IDENTITY" not in clause, suffix=clause)
 
 
-def _generated(rng: random.Random) -> Column:
+def _generated(rng: random.Random) -> CopyColumn:
     from_others = f"GENERATED ALWAYS AS ({pick(rng, GENERATED)}) STORED"
-    return Column("g", replace(INT4, sql="int8"), Role.GENERATED, suffix=from_others)
+    return CopyColumn("g", replace(INT4, sql="int8"), Role.GENERATED, suffix=from_others)
 
 
-EXTRAS: tuple[tuple[int, Callable[[random.Random], Column]], ...] = (
+EXTRAS: tuple[tuple[int, Callable[[random.Random], CopyColumn]], ...] = (
     (40, _default),
     (25, _generated),
-    (25, lambda rng: Column("r", INT4, Role.REFERENCE)),
-    (15, lambda rng: Column("span", INT4RANGE, Role.SPAN)),
+    (25, lambda rng: CopyColumn("r", INT4, Role.REFERENCE)),
+    (15, lambda rng: CopyColumn("span", INT4RANGE, Role.SPAN)),
 )
 
 
-def _constraints(rng: random.Random, table: Table) -> tuple[Table, tuple[str, ...]]:
+def _constraints(rng: random.Random, table: CopyTable) -> tuple[CopyTable, tuple[str, ...]]:
     """Return the table with its kinds of checks, and the clauses of the constraints."""
     clauses = [clause for percent, _, clause in CHECKS if chance(rng, percent)]
     at_once = {kind for _, kind, clause in CHECKS if clause in clauses}
@@ -190,7 +190,7 @@ def _constraints(rng: random.Random, table: Table) -> tuple[Table, tuple[str, ..
     return table, tuple(clauses)
 
 
-def _deferrable(rng: random.Random, table: Table) -> list[tuple[str, str]]:
+def _deferrable(rng: random.Random, table: CopyTable) -> list[tuple[str, str]]:
     found = []
     if chance(rng, 45):
         key_never_null = not any(column.nullable for column in table.with_role(Role.KEY))

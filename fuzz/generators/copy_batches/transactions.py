@@ -9,7 +9,7 @@ from fuzz.generators.copy_batches.changes import make_change
 from fuzz.generators.copy_batches.checks import make_check
 from fuzz.generators.copy_batches.copy_in import Requirements, make_copy
 from fuzz.generators.copy_batches.copy_out import make_copy_out
-from fuzz.generators.copy_batches.table import Family, Made, Scope, Table
+from fuzz.generators.copy_batches.table import CopyState, CopyTable, Family, Made
 from oracles.model.case import Kind, Step
 
 BEGINS = Weighted((6, "BEGIN"), (2, "BEGIN ISOLATION LEVEL REPEATABLE READ"), (1, "BEGIN ISOLATION LEVEL SERIALIZABLE"))
@@ -24,44 +24,44 @@ def doomed(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     return tuple(replace(step, may_fail=True) for step in steps)
 
 
-def make_work(rng: random.Random, scope: Scope, table: Table) -> Made:
+def make_work(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     """Return a valid step: mostly a COPY FROM, otherwise a query, a change or a COPY TO."""
     kind = WORK.pick(rng)
     if kind == "copy":
-        step, scope = make_copy(rng, scope, table)
+        step, state = make_copy(rng, state, table)
     elif kind == "check":
-        step = make_check(rng, scope, table)
+        step = make_check(rng, state, table)
     elif kind == "change":
-        return make_change(rng, scope, table)
+        return make_change(rng, state, table)
     else:
-        step, scope = make_copy_out(rng, scope, table)
-    return (step,), scope
+        step, state = make_copy_out(rng, state, table)
+    return (step,), state
 
 
-def alone(rng: random.Random, scope: Scope, table: Table) -> Made:
+def alone(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     """Return a COPY in a transaction of its own, sometimes with a mistake, and a query of the result."""
-    step, scope = make_copy(rng, scope, table, MISTAKEN if chance(rng, 25) else Requirements())
-    return (step, make_check(rng, scope, table)), scope
+    step, state = make_copy(rng, state, table, MISTAKEN if chance(rng, 25) else Requirements())
+    return (step, make_check(rng, state, table)), state
 
 
-def block(rng: random.Random, scope: Scope, table: Table) -> Made:
+def block(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     """Return a transaction of several steps. After an error, the remaining ones fail, too."""
     steps: tuple[Step, ...] = (Step(BEGINS.pick(rng)),)
     failed = False
     for _ in range(between(rng, 1, 4)):
         if not failed and chance(rng, 15):
-            step, scope = make_copy(rng, scope, table, MISTAKEN)
+            step, state = make_copy(rng, state, table, MISTAKEN)
             made: tuple[Step, ...] = (step,)
             failed = step.may_fail
         else:
-            made, scope = make_work(rng, scope, table)
+            made, state = make_work(rng, state, table)
             made = doomed(made) if failed else made
         steps += made
     end = "ROLLBACK" if failed and chance(rng, 60) else ENDS.pick(rng)
-    return (*steps, Step(end), make_check(rng, scope, table)), scope
+    return (*steps, Step(end), make_check(rng, state, table)), state
 
 
-def savepoints(rng: random.Random, scope: Scope, table: Table) -> Made:
+def savepoints(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     """Return a transaction that opens, releases and rolls back nested savepoints, with valid and invalid COPYs."""
     steps: tuple[Step, ...] = (Step(BEGINS.pick(rng)),)
     depth = 0
@@ -71,27 +71,29 @@ def savepoints(rng: random.Random, scope: Scope, table: Table) -> Made:
             depth += 1
             steps += (Step(f"SAVEPOINT s{depth}", tags=(f"subtransaction.depth_{depth}",)),)
         elif move == "work":
-            made, scope = make_work(rng, scope, table)
+            made, state = make_work(rng, state, table)
             steps += tuple(_inside(step) for step in made)
         elif move == "fail":
-            made, scope, depth = _fail(rng, scope, table, depth)
+            made, state, depth = _fail(rng, state, table, depth)
             steps += made
         else:
             level = between(rng, 1, depth)
             steps += (Step(f"RELEASE s{level}" if move == "release" else f"ROLLBACK TO s{level}"),)
             depth = level - 1 if move == "release" else level
-    return (*steps, Step(ENDS.pick(rng)), make_check(rng, scope, table)), scope
+    return (*steps, Step(ENDS.pick(rng)), make_check(rng, state, table)), state
 
 
-def _fail(rng: random.Random, scope: Scope, table: Table, depth: int) -> tuple[tuple[Step, ...], Scope, int]:
+def _fail(
+    rng: random.Random, state: CopyState, table: CopyTable, depth: int
+) -> tuple[tuple[Step, ...], CopyState, int]:
     """Return a failing COPY, perhaps a step in the failed transaction, and a rollback to a savepoint."""
-    step, scope = make_copy(rng, scope, table, MISTAKEN)
+    step, state = make_copy(rng, state, table, MISTAKEN)
     steps: tuple[Step, ...] = (_inside(step),)
     if step.may_fail and chance(rng, 40):
-        made, scope = make_work(rng, scope, table)
+        made, state = make_work(rng, state, table)
         steps += doomed(made)
     level = between(rng, 1, depth)
-    return (*steps, Step(f"ROLLBACK TO s{level}")), scope, level
+    return (*steps, Step(f"ROLLBACK TO s{level}")), state, level
 
 
 def _inside(step: Step) -> Step:
@@ -99,46 +101,46 @@ def _inside(step: Step) -> Step:
     return replace(step, tags=(*step.tags, tag))
 
 
-def deferred(rng: random.Random, scope: Scope, table: Table) -> Made:
+def deferred(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     """Return a transaction with constraints checked at its end, or when SET CONSTRAINTS makes them immediate."""
     wrong = chance(rng, 60)
-    copy, scope = make_copy(rng, scope, table, Requirements(rows=pick(rng, (2, 33, 65)), deferred=wrong))
+    copy, state = make_copy(rng, state, table, Requirements(rows=pick(rng, (2, 33, 65)), deferred=wrong))
     refused = copy.may_fail
     steps: tuple[Step, ...] = (Step("BEGIN"), replace(copy, may_fail=False, tags=(*copy.tags, "copy.deferred")))
     if chance(rng, 30):
-        steps += (make_check(rng, scope, table),)
+        steps += (make_check(rng, state, table),)
     if chance(rng, 40):
         steps += (Step("SET CONSTRAINTS ALL IMMEDIATE", may_fail=refused, tags=("constraints.immediate",)),)
-        again, scope = make_copy(rng, scope, table)
-        return (*steps, *(doomed((again,)) if refused else (again,)), Step("COMMIT")), scope
-    return (*steps, Step("COMMIT", may_fail=refused), make_check(rng, scope, table)), scope
+        again, state = make_copy(rng, state, table)
+        return (*steps, *(doomed((again,)) if refused else (again,)), Step("COMMIT")), state
+    return (*steps, Step("COMMIT", may_fail=refused), make_check(rng, state, table)), state
 
 
-def freeze(rng: random.Random, scope: Scope, table: Table) -> Made:
+def freeze(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     """Return a COPY FREEZE into a table truncated in the same transaction.
 
     It fails without the truncation, after a savepoint, and on partitioned tables.
     """
     if table.family in (Family.VIEW, Family.FOREIGN):
-        return block(rng, scope, table)
+        return block(rng, state, table)
     routed = table.family is Family.PARTITIONED
-    copy, scope = make_copy(rng, scope, table, Requirements(freeze=True))
+    copy, state = make_copy(rng, state, table, Requirements(freeze=True))
     spoilt = pick(rng, ("", "", "", "savepoint", "no truncate"))
     copy = replace(copy, may_fail=routed or spoilt != "")
     steps: tuple[Step, ...] = (Step("BEGIN"),)
     steps += (Step(f"TRUNCATE {table.name}"),) if spoilt != "no truncate" else ()
     steps += (Step("SAVEPOINT s1"),) if spoilt == "savepoint" else ()
-    check = make_check(rng, scope, table)
+    check = make_check(rng, state, table)
     steps += (copy, *(doomed((check,)) if copy.may_fail else (check,)), Step(ENDS.pick(rng)))
-    return steps, scope
+    return steps, state
 
 
-def refused_options(rng: random.Random, scope: Scope, table: Table) -> Made:
+def refused_options(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     """Return a COPY that fails before it reads data, although the client sends some."""
     statement = pick(rng, REFUSED).format(name=table.name)
     kind, data = (Kind.COPY_OUT, None) if "STDOUT" in statement else (Kind.COPY_IN, b"1\t2\n")
     step = Step(statement, kind, copy_data=data, may_fail=True, tags=("copy.error.options",))
-    return (step, make_check(rng, scope, table)), scope
+    return (step, make_check(rng, state, table)), state
 
 
 REFUSED = (
@@ -159,7 +161,7 @@ REFUSED = (
     "COPY (SELECT 1 / (id - id) FROM {name} UNION ALL SELECT 1 / 0) TO STDOUT",
 )
 
-TRANSACTIONS: Weighted[Callable[[random.Random, Scope, Table], Made]] = Weighted(
+TRANSACTIONS: Weighted[Callable[[random.Random, CopyState, CopyTable], Made]] = Weighted(
     (8, alone),
     (5, block),
     (8, savepoints),

@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass, replace
 
 from fuzz.generators.choices import Weighted, chance, pick
-from fuzz.generators.copy_batches.table import BOOM_KEY, Column, Family, Role, Table
+from fuzz.generators.copy_batches.table import BOOM_KEY, CopyColumn, CopyTable, Family, Role
 from oracles.model.case import Step
 
 AUDIT = "CREATE TABLE audit (what text, n int8, total int8)"
@@ -122,7 +122,7 @@ TRIGGERS: Weighted[Trigger] = Weighted(
 )
 
 
-def make_triggers(rng: random.Random, table: Table) -> tuple[Table, tuple[Step, ...]]:
+def make_triggers(rng: random.Random, table: CopyTable) -> tuple[CopyTable, tuple[Step, ...]]:
     """Return the table with some triggers, and the steps that create them."""
     steps: tuple[Step, ...] = ()
     for number in range(NUMBERS.pick(rng)):
@@ -137,14 +137,14 @@ def make_triggers(rng: random.Random, table: Table) -> tuple[Table, tuple[Step, 
     return table, steps
 
 
-def make_plain_trigger(rng: random.Random, table: Table) -> tuple[Table, tuple[Step, ...]]:
+def make_plain_trigger(rng: random.Random, table: CopyTable) -> tuple[CopyTable, tuple[Step, ...]]:
     """Return the table with a trigger that foreign tables support: no transition tables, no deferral."""
     plain = [trigger for trigger in TRIGGERS.options if trigger.tag in PLAIN_KINDS]
     trigger = pick(rng, plain)
     return _with(table, trigger), _create(trigger, table.name, f"{table.name}_trigger")
 
 
-def _with(table: Table, trigger: Trigger) -> Table:
+def _with(table: CopyTable, trigger: Trigger) -> CopyTable:
     checked = table.checked | {"raise"} if trigger.refuses else table.checked
     deferred = table.deferred | {"raise"} if trigger.refuses_late else table.deferred
     return replace(
@@ -167,9 +167,9 @@ def _create(trigger: Trigger, table: str, name: str) -> tuple[Step, ...]:
     return Step(function), Step(create, tags=(f"trigger.{trigger.tag}",))
 
 
-def make_view(rng: random.Random, table: Table, name: str) -> tuple[Table, Table, tuple[Step, ...]]:
+def make_view(rng: random.Random, table: CopyTable, name: str) -> tuple[CopyTable, CopyTable, tuple[Step, ...]]:
     """Return the table (now `fixed`), a view of it with an INSTEAD OF trigger, and the steps that create the view."""
-    shown: tuple[Column, ...] = tuple(
+    shown: tuple[CopyColumn, ...] = tuple(
         column
         for column in table.copied
         if column.required or column.role in (Role.ID, Role.KEY, Role.PAD) or (column.suffix == "" and chance(rng, 50))

@@ -24,7 +24,7 @@ class Far:
     is_tree: bool = False
 
 
-Act = Callable[[random.Random, Far], tuple[Step, ...]]
+Action = Callable[[random.Random, Far], tuple[Step, ...]]
 
 
 def analyzed(far: Far, *tags: str) -> tuple[Step, ...]:
@@ -196,7 +196,7 @@ def _queried(rng: random.Random, far: Far) -> tuple[Step, ...]:
     return (Step(f"SELECT count(*), min(i1), max(i1) FROM {far.foreign}"),)
 
 
-ACTS: Weighted[Act] = Weighted(
+ACTIONS: Weighted[Action] = Weighted(
     (30, _other_method), (14, _other_target), (16, _changed), (8, _stale), (6, _in_transaction), (6, _analyze_again),
     (6, _refused), (4, _missing), (4, _failing), (3, _cancelled), (3, _queried),
 )  # fmt: skip

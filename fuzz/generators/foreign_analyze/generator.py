@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from fuzz.generators import loopback
 from fuzz.generators.choices import Weighted, chance, pick
-from fuzz.generators.foreign_analyze.actions import ACTS, Far, analyzed, changed, method_chosen, stale, target
+from fuzz.generators.foreign_analyze.actions import ACTIONS, Far, analyzed, changed, method_chosen, stale, target
 from fuzz.generators.foreign_analyze.remote import METHODS, Remote, Sort, draw_remote, filled, made
 from fuzz.generators.generator import Generator, Scale
 from oracles.model.case import Case, Step
@@ -20,6 +20,7 @@ class ForeignAnalyze(Generator):
     """Repeated ANALYZE of foreign tables, and of inheritance trees with foreign children."""
 
     name: ClassVar[str] = "foreign_analyze"
+    cpu_seconds: ClassVar[float] = 2.9
     modes: ClassVar[tuple[str, ...]] = ("plain", "extended", "prepared_generic", "cursor")
     scene_weight: ClassVar[int] = 1
 
@@ -33,10 +34,10 @@ class ForeignAnalyze(Generator):
         for each in far:
             scene += _made(rng, each)
         steps = [*target(rng), *(step for each in far for step in analyzed(each))]
-        acts = 0
-        while acts < max(1, scale.queries // 4) and rng.randrange(100):  # a shrinking rng ends the loop
-            steps += ACTS.pick(rng)(rng, pick(rng, far))
-            acts += 1
+        actions = 0
+        while actions < max(1, scale.queries // 4) and rng.randrange(100):  # a shrinking rng ends the loop
+            steps += ACTIONS.pick(rng)(rng, pick(rng, far))
+            actions += 1
         return Case(self.name, tuple(scene), tuple(steps))
 
 

@@ -85,8 +85,7 @@ def draw_remote(rng: random.Random, name: str, scale: Scale) -> Remote:
     words = (number, *(replace(word, percent=100) for word in some(rng, [w for w in others if w.name != "w1"], 3)))
     scheme = None
     if sort is Sort.PARTITIONED:
-        keys = tuple(Column(f"@{word.name}", word.name, word.type, 1, max(2, word.domain)) for word in words[:2])
-        scheme = draw_scheme(rng, keys, max(2, min(scale.partitions, 8)))
+        scheme = draw_scheme(rng, tuple(word.key for word in words[:2]), max(2, min(scale.partitions, 8)))
     holder = f"{name}_base" if sort in (Sort.MATERIALIZED, Sort.VIEW, Sort.FOREIGN) else name
     table = tables.draw_table(rng, holder, words, min(rows, most), scheme)
     contents = (*table.contents, _padding(width)) if width else table.contents

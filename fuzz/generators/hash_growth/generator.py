@@ -8,7 +8,7 @@ from typing import ClassVar
 from fuzz.generators.choices import chance
 from fuzz.generators.generator import Generator, Scale
 from fuzz.generators.hash_growth.scene import PARAMETER, Grown, Growth, draw_growth
-from fuzz.generators.outer_joins.actions import ACTS, joined
+from fuzz.generators.outer_joins.actions import ACTIONS, joined
 from oracles.model.case import Case, Step
 
 
@@ -16,6 +16,7 @@ class HashGrowth(Generator):
     """Joins of a table whose hash table is about to double, under wrong estimates."""
 
     name: ClassVar[str] = "hash_growth"
+    cpu_seconds: ClassVar[float] = 2.1
     modes: ClassVar[tuple[str, ...]] = (
         "hash_only",
         "no_loops",
@@ -37,16 +38,16 @@ class HashGrowth(Generator):
         """Return a case: a scene with misestimated sources, then joins of them."""
         growth = draw_growth(rng, scale)
         most = max(2, scale.relations // 2)
-        acts = [joined(rng, growth.scene, most)]
-        while len(acts) < max(1, scale.queries // 6) and rng.randrange(100):  # a shrinking rng ends the loop
-            acts.append(_act(rng, growth, most))
+        actions = [joined(rng, growth.scene, most)]
+        while len(actions) < max(1, scale.queries // 6) and rng.randrange(100):  # a shrinking rng ends the loop
+            actions.append(_action(rng, growth, most))
         grown = (*growth.grown, growth.generic)
-        return Case(self.name, growth.scene.steps, tuple(_tagged(step, grown) for steps in acts for step in steps))
+        return Case(self.name, growth.scene.steps, tuple(_tagged(step, grown) for steps in actions for step in steps))
 
 
-def _act(rng: random.Random, growth: Growth, most: int) -> tuple[Step, ...]:
+def _action(rng: random.Random, growth: Growth, most: int) -> tuple[Step, ...]:
     if not chance(rng, 15):
-        return ACTS.pick(rng)(rng, growth.scene, most)
+        return ACTIONS.pick(rng)(rng, growth.scene, most)
     (step,) = joined(rng, growth.parameterized, most)
     return (replace(step, params=(str(growth.generic.size),)) if PARAMETER in step.sql else step,)
 

@@ -7,7 +7,7 @@ Sizes are numbers of rows at which a hash table gets an additional bucket or dou
 that is a power of two; with ten rows per bucket, ten times a power of two. A work_mem of `snug` is just full with such
 a number of rows.
 
-A `_Way` selects a chosen number of rows, while the planner expects fewer, more or as many. It is SQL of a FROM item
+A `_Misestimate` selects a chosen number of rows, while the planner expects fewer, more or as many. It is a FROM item
 without alias. It selects by the row number i1, so the number of rows does not depend on keys.
 """
 
@@ -21,7 +21,7 @@ from fuzz.generators.outer_joins.axes import KEYS, NULLS, Axes, Memory, settings
 from fuzz.generators.outer_joins.scene import ALONE, FEW, LAST_KEY, Scene, contents
 from fuzz.generators.sql import tables
 from fuzz.generators.sql.columns import Spread
-from fuzz.generators.sql.scope import Source
+from fuzz.generators.sql.scope import RowSource
 from fuzz.generators.sql.tables import Table
 from oracles.model.case import Step
 
@@ -43,14 +43,14 @@ class Filled:
 class Grown:
     """A source of `size` rows, the steps that it needs, and tags that name the misestimate."""
 
-    source: Source
+    source: RowSource
     size: int
     steps: tuple[Step, ...]
     tags: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _Misestimate:
     name: str
     expected: str  # the planner's estimate, relative to the rows: fewer, more, or right
     item: str
@@ -71,25 +71,27 @@ def _where(condition: str) -> str:
 
 # The planner assumes that an equality over an expression holds for 0.5 % of the rows, and an inequality for 99.5 %.
 _ALWAYS = (
-    (14, _Way("counted", "right", _where("i1 <= {size}"))),
-    (20, _Way("implied", "fewer", _where("i1 <= {size} AND (i1 - 1) / {divisor} = 0"))),
-    (12, _Way("correlated", "fewer", _where("i1 <= {size} AND i2 / 4 = i3 AND i2 % 20 = i2 AND i3 * 4 <= i2"))),
-    (8, _Way("few", "fewer", "{name}()", _FUNCTION, (1, 10, 200))),
-    (6, _Way("series", "fewer", "(SELECT {values} FROM generate_series(1, (SELECT {size})) AS g)")),
-    (8, _Way("groups", "fewer", _GROUPS)),
-    (10, _Way("excluded", "more", _where("(i1 - 1) / {rest} <> 0"))),
-    (8, _Way("many", "more", "{name}()", _FUNCTION, (20_000, 200_000))),
+    (14, _Misestimate("counted", "right", _where("i1 <= {size}"))),
+    (20, _Misestimate("implied", "fewer", _where("i1 <= {size} AND (i1 - 1) / {divisor} = 0"))),
+    (12, _Misestimate("correlated", "fewer", _where("i1 <= {size} AND i2 / 4 = i3 AND i2 % 20 = i2 AND i3 * 4 <= i2"))),
+    (8, _Misestimate("few", "fewer", "{name}()", _FUNCTION, (1, 10, 200))),
+    (6, _Misestimate("series", "fewer", "(SELECT {values} FROM generate_series(1, (SELECT {size})) AS g)")),
+    (8, _Misestimate("groups", "fewer", _GROUPS)),
+    (10, _Misestimate("excluded", "more", _where("(i1 - 1) / {rest} <> 0"))),
+    (8, _Misestimate("many", "more", "{name}()", _FUNCTION, (20_000, 200_000))),
 )
-_BEYOND = _Way("beyond", "fewer", _where("i1 > {seen} AND i1 <= {seen} + {size}"))
-_WAYS = Weighted(*_ALWAYS)
+_BEYOND = _Misestimate("beyond", "fewer", _where("i1 > {seen} AND i1 <= {seen} + {size}"))
+_MISESTIMATES = Weighted(*_ALWAYS)
 # for tables whose statistics end with the rows that ANALYZE read
-_WAYS_STALE = Weighted(*_ALWAYS, (30, _BEYOND))
-_GENERIC = _Way("parameter", "right", _where(f"i1 <= {PARAMETER}::int4"))
+_MISESTIMATES_OF_STALE = Weighted(*_ALWAYS, (30, _BEYOND))
+_GENERIC = _Misestimate("parameter", "right", _where(f"i1 <= {PARAMETER}::int4"))
 
 
 def grown(rng: random.Random, filled: Filled, size: int, number: int) -> Grown:
     """Return a misestimated source of `size` rows, or of all rows of the table if there are fewer."""
-    return _made(rng, filled, size, f"grown{number}", (_WAYS_STALE if filled.seen else _WAYS).pick(rng))
+    return _made(
+        rng, filled, size, f"grown{number}", (_MISESTIMATES_OF_STALE if filled.seen else _MISESTIMATES).pick(rng)
+    )
 
 
 def parameterized(rng: random.Random, filled: Filled, size: int) -> Grown:
@@ -97,10 +99,10 @@ def parameterized(rng: random.Random, filled: Filled, size: int) -> Grown:
     return _made(rng, filled, size, "", _GENERIC)
 
 
-def _made(rng: random.Random, filled: Filled, size: int, name: str, way: _Way) -> Grown:
+def _made(rng: random.Random, filled: Filled, size: int, name: str, cause: _Misestimate) -> Grown:
     table = filled.table
-    size = min(size, filled.last - filled.seen if way is _BEYOND else filled.last)
-    claimed = pick(rng, way.rows)
+    size = min(size, filled.last - filled.seen if cause is _BEYOND else filled.last)
+    claimed = pick(rng, cause.rows)
     places = {
         "name": name,
         "table": table.name,
@@ -111,9 +113,9 @@ def _made(rng: random.Random, filled: Filled, size: int, name: str, way: _Way) -
         "values": ", ".join(f"{content.value} AS {content.column.name}" for content in table.contents),
         "how": f"PARALLEL SAFE ROWS {max(1, claimed + between(rng, -1, 1))}",
     }
-    source = replace(table.source, name=way.item.format(**places), rows=size, keys=(), partitions=(), stored=False)
-    steps = (Step(way.needs.format(**places)),) if way.needs else ()
-    return Grown(source, size, steps, (f"way.{way.name}", f"expected.{way.expected}"))
+    source = replace(table.source, name=cause.item.format(**places), rows=size, keys=(), partitions=(), stored=False)
+    steps = (Step(cause.needs.format(**places)),) if cause.needs else ()
+    return Grown(source, size, steps, (f"way.{cause.name}", f"expected.{cause.expected}"))
 
 
 FEWEST = 1024  # minimum number of buckets

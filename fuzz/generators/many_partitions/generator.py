@@ -6,6 +6,7 @@ functions over them, and lock rows.
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import ClassVar
 
 from fuzz.generators.choices import Weighted, between, chance, pick, shuffled
@@ -39,28 +40,24 @@ def _totals(rng: random.Random, tree: Tree) -> list[str]:
 
 def totalled(rng: random.Random, tree: Tree) -> Select:
     """Return a query with one row of aggregates."""
-    outputs = _totals(rng, tree)
-    return Select(f"SELECT {', '.join(outputs)}{tree.where()}", len(outputs), 1, (*tree.kinds, "total"))
+    return Select(tuple(_totals(rng, tree)), tree.where(), 1, (*tree.kinds, "total"))
 
 
 def _rows(rng: random.Random, tree: Tree) -> Select:
-    distinct = "DISTINCT " if chance(rng, 25) else ""
+    head = "SELECT DISTINCT" if chance(rng, 25) else "SELECT"
     outputs = [*_keys(rng, tree, 4), *(column.sql for column in _numbers(tree)[:2])]
     # A sum over two relations is a class with one member. It has child members if the two are joined child by child.
     if chance(rng, 30):
         first, last = _numbers(tree)[0], _numbers(tree)[-1]
         outputs.insert(0, f"{first.sql} + {last.sql}")
-    return Select(
-        f"SELECT {distinct}{', '.join(outputs)}{tree.where()}", len(outputs), tree.rows, (*tree.kinds, "rows")
-    )
+    return Select(tuple(outputs), tree.where(), tree.rows, (*tree.kinds, "rows"), head)
 
 
 def _grouped(rng: random.Random, tree: Tree) -> Select:
     keys = _keys(rng, tree, 3)
-    outputs = keys + _totals(rng, tree)
+    outputs = (*keys, *_totals(rng, tree))
     having = f" HAVING count(*) < {between(rng, 2, 9)}" if chance(rng, 15) else ""
-    sql = f"SELECT {', '.join(outputs)}{tree.where()} GROUP BY {', '.join(keys)}{having}"
-    return Select(sql, len(outputs), tree.rows, (*tree.kinds, "grouped"))
+    return Select(outputs, f"{tree.where()} GROUP BY {', '.join(keys)}{having}", tree.rows, (*tree.kinds, "grouped"))
 
 
 def _windowed(rng: random.Random, tree: Tree) -> Select:
@@ -68,18 +65,17 @@ def _windowed(rng: random.Random, tree: Tree) -> Select:
     keys = _keys(rng, tree, 3)
     function = pick(rng, ("rank()", "count(*)", f"sum({pick(rng, _numbers(tree)).sql})"))
     window = f"PARTITION BY {pick(rng, keys)} ORDER BY {', '.join(shuffled(rng, keys))}"
-    sql = f"SELECT {', '.join(keys)}, {function} OVER ({window}){tree.where()}"
-    return Select(sql, len(keys) + 1, tree.rows, (*tree.kinds, "window"))
+    return Select((*keys, f"{function} OVER ({window})"), tree.where(), tree.rows, (*tree.kinds, "window"))
 
 
 def _locked(rng: random.Random, tree: Tree) -> Select:
     """Return a query with FOR UPDATE or a weaker lock; without one if no table of the tree is lockable."""
     select = _rows(rng, tree)
-    if not tree.lockable or "DISTINCT" in select.sql:
+    if not tree.lockable or select.head != "SELECT":
         return select
     strength = pick(rng, ("UPDATE", "SHARE", "NO KEY UPDATE", "KEY SHARE"))
-    sql = f"{select.sql} FOR {strength} OF {pick(rng, tree.lockable)}"
-    return Select(f"SELECT * FROM ({sql}) AS l", select.width, select.rows, (*tree.kinds, "locked"))
+    locked = select.within("SELECT * FROM (", f" FOR {strength} OF {pick(rng, tree.lockable)}) AS l")
+    return replace(locked, tags=(*tree.kinds, "locked"))
 
 
 TOPS: Weighted[Top] = Weighted((30, totalled), (34, _rows), (18, _grouped), (10, _windowed), (8, _locked))
@@ -110,6 +106,7 @@ class ManyPartitions(Generator):
     """Joins of tables with few or many children, including self-joins and joins of equal partitionings."""
 
     name: ClassVar[str] = "many_partitions"
+    cpu_seconds: ClassVar[float] = 6.5
     modes: ClassVar[tuple[str, ...]] = (
         "plain",
         "partitionwise",
@@ -136,10 +133,10 @@ class ManyPartitions(Generator):
         """Return a case: a scene of three to five tables, then queries, and prepared statements executed around DDL."""
         scene = draw_scene(rng, scale)
         most = scale.relations + scale.relations // 2
-        acts = [_query_action(rng, scene, most)]
-        while len(acts) < max(1, scale.queries // 3) and rng.randrange(100):  # a shrinking rng ends the loop
-            acts.append(ACTS.pick(rng)(rng, scene, most))
-        return Case(self.name, scene.steps, tuple(step for steps in acts for step in steps))
+        actions = [_query_action(rng, scene, most)]
+        while len(actions) < max(1, scale.queries // 3) and rng.randrange(100):  # a shrinking rng ends the loop
+            actions.append(ACTIONS.pick(rng)(rng, scene, most))
+        return Case(self.name, scene.steps, tuple(step for steps in actions for step in steps))
 
 
 def _query_action(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
@@ -149,7 +146,7 @@ def _query_action(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ..
     select = TOPS.pick(rng)(rng, tree)
     sql, ordered = ended(rng, select)
     params = (scene.key.types[0].text(_value(rng, scene)),) if given else ()
-    return (Step(sql, Kind.QUERY, params=params, ordered=ordered, tags=tuple(sorted(set(select.kinds)))),)
+    return (Step(sql, Kind.QUERY, params=params, ordered=ordered, tags=tuple(sorted(set(select.tags)))),)
 
 
 def _prepared_action(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
@@ -172,6 +169,6 @@ def _value(rng: random.Random, scene: Scene) -> int:
     return between(rng, 0, form.rows) * form.step
 
 
-ACTS: Weighted[Callable[[random.Random, Scene, int], tuple[Step, ...]]] = Weighted(
+ACTIONS: Weighted[Callable[[random.Random, Scene, int], tuple[Step, ...]]] = Weighted(
     (90, _query_action), (10, _prepared_action)
 )

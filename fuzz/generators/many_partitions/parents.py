@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from fuzz.generators import loopback
 from fuzz.generators.choices import Weighted, between, chance, pick, shuffled
 from fuzz.generators.many_partitions.keys import Key
-from fuzz.generators.sql.scope import Column, Source
+from fuzz.generators.sql.partitions import attached
+from fuzz.generators.sql.scope import Column, RowSource
 from fuzz.generators.sql.sqltypes import INT4, Type
 from oracles.model.case import Step
 
@@ -53,10 +54,10 @@ class Parent:
         return 1 + self.form.children + (2 if self.form.nested else 0)
 
     @property
-    def source(self) -> Source:
+    def source(self) -> RowSource:
         """Return the table as a source for queries."""
         rows, top = self.form.rows, max(2, self.form.rows * self.form.step)
-        return Source(
+        return RowSource(
             self.name,
             (
                 Column("@k1", "k1", self.types[0], 1, top),
@@ -69,7 +70,7 @@ class Parent:
 
 
 def draw_parent(rng: random.Random, name: str, key: Key, form: ChildLayout, twin: Parent | None = None) -> Parent:
-    """Return a table of that layout. Some children may be foreign. Its k1 has the type of the twin's k1."""
+    """Return a table with children of layout `form`, some of them foreign. Its k1 has the type of k1 of `twin`."""
     ours = twin.types[0] if twin else pick(rng, key.types)
     foreign: frozenset[int] = frozenset()
     if form.method in ("RANGE", "LIST") and form.children <= _SINGLE_STATEMENTS and chance(rng, 15):
@@ -137,9 +138,8 @@ def _partitions(rng: random.Random, parent: Parent) -> Iterator[Step]:
             yield Step(f"CREATE TABLE {name}_there ({_declared(parent)})")
             yield Step(loopback.foreign_table(name, f"PARTITION OF {parent.name} {its_bound}", f"{name}_there"))
         elif chance(rng, 10):  # columns in another order
-            yield Step(f"CREATE TABLE {name} (gone int4, {', '.join(shuffled(rng, _declared(parent).split(', ')))})")
-            yield Step(f"ALTER TABLE {name} DROP COLUMN gone")
-            yield Step(f"ALTER TABLE {parent.name} ATTACH PARTITION {name} {its_bound}")
+            create = f"CREATE TABLE {name} (gone int4, {', '.join(shuffled(rng, _declared(parent).split(', ')))})"
+            yield from map(Step, attached(create, name, parent.name, its_bound))
         else:
             yield Step(f"CREATE TABLE {name} PARTITION OF {parent.name} {its_bound}")
 

@@ -8,6 +8,8 @@ from fuzz.generators.choices import Weighted, between, chance, pick, shuffled
 from fuzz.generators.many_partitions.keys import VOLATILE, Key
 from fuzz.generators.many_partitions.parents import Parent
 from fuzz.generators.many_partitions.scene import Scene
+from fuzz.generators.sql.joins import Joined
+from fuzz.generators.sql.predicates import where
 from fuzz.generators.sql.scope import Column, Relation
 
 _ROWS = 3_000  # upper bound of the rows of a FROM list
@@ -20,20 +22,15 @@ _TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(Joined):
     """A FROM list, and its WHERE conditions. Outer levels reference `relations` only."""
 
-    sql: str
-    relations: tuple[Relation, ...]
-    rows: int
     conditions: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ()
-    # aliases of tables that no outer join extends with NULLs
-    lockable: tuple[str, ...] = ()
+    lockable: tuple[str, ...] = ()  # aliases of tables that no outer join extends with NULLs
 
     def where(self) -> str:
         """Return the FROM clause, and the WHERE clause if there are conditions."""
-        return f" FROM {self.sql}" + (f" WHERE {' AND '.join(self.conditions)}" if self.conditions else "")
+        return f" FROM {self.sql}{where(list(self.conditions))}"
 
 
 @dataclass
@@ -159,7 +156,8 @@ def _joined(drawing: _Drawing, tree: Tree) -> Tree | None:
     rows = tree.rows * fan + {"": 0, "LEFT": tree.rows, "RIGHT": new.rows, "FULL": tree.rows + new.rows}[kind]
     lockable = {"": tree.lockable + locked, "LEFT": tree.lockable, "RIGHT": locked, "FULL": ()}[kind]
     sql = f"{tree.sql} {f'{kind} JOIN'.strip()} {new.sql} ON {condition}"
-    return Tree(sql, (*tree.relations, new), rows, tree.conditions, (*tree.kinds, kind.lower() or "inner"), lockable)
+    kinds = (*tree.kinds, kind.lower() or "inner")
+    return Tree(sql, (*tree.relations, new), rows, kinds, conditions=tree.conditions, lockable=lockable)
 
 
 KINDS = Weighted((64, ""), (24, "LEFT"), (6, "RIGHT"), (6, "FULL"))
@@ -172,8 +170,8 @@ def _crossed(drawing: _Drawing, tree: Tree) -> Tree | None:
         return None
     condition, fan = _equal(drawing.rng, drawing.scene.key, tree, new)
     return Tree(
-        f"{tree.sql} CROSS JOIN {new.sql}", (*tree.relations, new), tree.rows * fan, (*tree.conditions, condition),
-        (*tree.kinds, "inner"), tree.lockable + locked,
+        f"{tree.sql} CROSS JOIN {new.sql}", (*tree.relations, new), tree.rows * fan, (*tree.kinds, "inner"),
+        conditions=(*tree.conditions, condition), lockable=tree.lockable + locked,
     )  # fmt: skip
 
 
@@ -191,10 +189,9 @@ def _unused(drawing: _Drawing, tree: Tree) -> Tree | None:
     new, _ = _table(drawing, drawing.alias())
     inner = f"({new.sql} LEFT JOIN {spare.sql} ON {new.alias}.k1 = {alias}.k1)"
     seen = (new,) if chance(rng, 60) else ()
-    return Tree(
-        f"{tree.sql} LEFT JOIN {inner} ON {key} = {new.alias}.k1", (*tree.relations, *seen), tree.rows * 2,
-        tree.conditions, (*tree.kinds, "removed", "left"), tree.lockable,
-    )  # fmt: skip
+    sql = f"{tree.sql} LEFT JOIN {inner} ON {key} = {new.alias}.k1"
+    kinds = (*tree.kinds, "removed", "left")
+    return replace(tree, sql=sql, relations=(*tree.relations, *seen), rows=tree.rows * 2, kinds=kinds)
 
 
 def _semi(drawing: _Drawing, tree: Tree) -> Tree:

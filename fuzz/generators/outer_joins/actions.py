@@ -28,7 +28,7 @@ def cursor(rng: random.Random, select: Select, tags: tuple[str, ...]) -> tuple[S
     With a total order, it FETCHes rows. Otherwise it MOVEs, which returns numbers of rows, and may finally FETCH ALL.
     """
     if select.sortable and chance(rng, 40):
-        order = ", ".join(map(str, shuffled(rng, range(1, select.width + 1))))
+        order = ", ".join(map(str, shuffled(rng, range(1, len(select.columns) + 1))))
         moves = [Step(f"FETCH {_FETCHES.pick(rng).format(between(rng, 1, 9))} FROM {_NAME}", ordered=True)]
         while len(moves) < 6 and rng.randrange(100):
             moves.append(Step(f"FETCH {_FETCHES.pick(rng).format(between(rng, 1, 9))} FROM {_NAME}", ordered=True))
@@ -73,7 +73,7 @@ _SLEEP = "pg_sleep(2)"  # much longer than the timeout, which interrupts it
 def failure(rng: random.Random, scene: Scene, kind: str, most: int, tags: tuple[str, ...]) -> tuple[Step, ...]:
     """Return the steps of a join that fails on some rows. It succeeds if there are none of them."""
     inner = level(rng, scene, Scope(()), kind, most)
-    return _WAYS.pick(rng)(rng, inner, tags)
+    return _FAILURES.pick(rng)(rng, inner, tags)
 
 
 def _numbers(inner: Level) -> list[str]:
@@ -126,17 +126,18 @@ def _timed_out(rng: random.Random, inner: Level, tags: tuple[str, ...]) -> tuple
 
 
 def _block(query: str, condition: str, tags: tuple[str, ...]) -> Step:
-    """Return a step that runs a query, given without its first word SELECT, and reports in a notice how it ended."""
-    told = f"EXCEPTION WHEN {condition} THEN RAISE NOTICE 'ended by %', SQLSTATE"
-    return Step(f"DO $run$BEGIN PERFORM {query}; RAISE NOTICE 'ended'; {told}; END$run$", tags=tags)
+    """Return a step that runs a query, given without its first word SELECT, and reports its outcome in a notice."""
+    handler = f"EXCEPTION WHEN {condition} THEN RAISE NOTICE 'ended by %', SQLSTATE"
+    return Step(f"DO $run$BEGIN PERFORM {query}; RAISE NOTICE 'ended'; {handler}; END$run$", tags=tags)
 
 
-_WAYS: Weighted[Callable[[random.Random, Level, tuple[str, ...]], tuple[Step, ...]]] = Weighted(
+_FAILURES: Weighted[Callable[[random.Random, Level, tuple[str, ...]], tuple[Step, ...]]] = Weighted(
     (60, _left_to_client), (25, _caught), (12, _cancelled), (8, _timed_out)
 )
 
 
-Act = Callable[[random.Random, Scene, int], tuple[Step, ...]]  # arguments: randomness, scene, upper bound of relations
+# The arguments are randomness, scene and an upper bound of relations.
+Action = Callable[[random.Random, Scene, int], tuple[Step, ...]]
 
 
 def joined(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
@@ -172,4 +173,4 @@ def _tags(scene: Scene, kind: str, *others: str) -> tuple[str, ...]:
     return (*scene.axes.tags, f"join.{kind}", *others)
 
 
-ACTS: Weighted[Act] = Weighted((74, joined), (8, _cursor_action), (9, _failure_action), (9, _random_query))
+ACTIONS: Weighted[Action] = Weighted((74, joined), (8, _cursor_action), (9, _failure_action), (9, _random_query))

@@ -38,7 +38,7 @@ class Key:
     types: tuple[Type, ...]
     # expressions that differ if the keys differ, and never fail
     forms: tuple[str, ...]
-    needs: tuple[str, ...] = ()  # statements that create what the types need
+    needs: tuple[str, ...] = ()  # statements that create the types
     text: Type = TEXT  # type of other text columns, because two collations must not meet
 
     @property
@@ -99,7 +99,7 @@ class Axes:
     key: Key
     nulls: int  # percentage of a table's keys
     skew: str
-    # about one in so many keys of the large table has a match; 0: none has
+    # one in about `matching` keys of the large table has a match; 0: none has
     matching: int
     memory: Memory
     partitioned: bool

@@ -4,7 +4,7 @@ import random
 from typing import ClassVar
 
 from fuzz.generators.generator import Generator, Scale
-from fuzz.generators.outer_joins.actions import ACTS, joined
+from fuzz.generators.outer_joins.actions import ACTIONS, joined
 from fuzz.generators.outer_joins.scene import draw_scene
 from oracles.model.case import Case
 
@@ -13,6 +13,7 @@ class OuterJoins(Generator):
     """Joins of a large, a medium and a small table over one kind of key; most exceed the memory of a hash table."""
 
     name: ClassVar[str] = "outer_joins"
+    cpu_seconds: ClassVar[float] = 1.1
     modes: ClassVar[tuple[str, ...]] = (
         "hash_only",
         "hash_only+partitionwise",
@@ -40,7 +41,7 @@ class OuterJoins(Generator):
         """Return a case: a scene of three tables, and perhaps a function, then actions on joins of them."""
         scene = draw_scene(rng, scale)
         most = max(2, scale.relations // 2)
-        acts = [joined(rng, scene, most)]
-        while len(acts) < max(1, scale.queries // 7) and rng.randrange(100):  # a shrinking rng ends the loop
-            acts.append(ACTS.pick(rng)(rng, scene, most))
-        return Case(self.name, scene.steps, tuple(step for steps in acts for step in steps))
+        actions = [joined(rng, scene, most)]
+        while len(actions) < max(1, scale.queries // 7) and rng.randrange(100):  # a shrinking rng ends the loop
+            actions.append(ACTIONS.pick(rng)(rng, scene, most))
+        return Case(self.name, scene.steps, tuple(step for steps in actions for step in steps))

@@ -26,20 +26,16 @@ _LONGEST = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """One side of a join: SQL, relations, and upper bounds of rows and of rows per key."""
+class Side(Joined):
+    """One side of a join. `fan` is an upper bound of rows per key."""
 
-    sql: str
-    relations: tuple[Relation, ...]
-    rows: int
-    fan: int
-    kinds: tuple[str, ...] = ()
+    fan: int = 1
 
 
 def side_of(rng: random.Random, axes: Axes, relation: Relation) -> Side:
     """Return a side of one relation, plain or in a subquery."""
     made = _makers(axes).pick(rng)(rng, axes, relation)
-    return Side(made.sql, (made,), made.rows, key_of(made.columns).fan)
+    return Side(made.sql, (made,), made.rows, fan=key_of(made.columns).fan)
 
 
 def _table(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
@@ -163,7 +159,7 @@ def level(rng: random.Random, scene: Scene, scope: Scope, kind: str, most: int, 
     conditions = _conditions(rng, above, parameter)
     if missing:
         conditions.append(f"{missing} IS NULL")
-    return Level(above, Joined(side.sql, side.relations, side.rows, side.kinds), f" FROM {side.sql}{where(conditions)}")
+    return Level(above, side, f" FROM {side.sql}{where(conditions)}")
 
 
 def _conditions(rng: random.Random, scope: Scope, parameter: str) -> list[str]:
@@ -209,8 +205,8 @@ def _attached(rng: random.Random, axes: Axes, left: Side, right: Side, kind: str
         f"{left.sql} {words} {right.sql} ON {condition}",
         left.relations + right.relations,
         matched + alone,
-        left.fan * right.fan,
         (*left.kinds, *right.kinds, kind),
+        fan=left.fan * right.fan,
     )
     return side, column if kind == "anti" else ""
 
@@ -233,8 +229,7 @@ def _filtered(
             condition += f" AND length({wide[0]}) > {pick(rng, _integers(left.relations)).sql}"
         matching = f"{'NOT ' if kind == 'anti' else ''}EXISTS (SELECT 1 FROM {right.sql} WHERE {condition})"
     conditions = [*_conditions(rng, above, parameter), matching]
-    joined = Joined(left.sql, left.relations, left.rows, (*left.kinds, kind))
-    return Level(above, joined, f" FROM {left.sql}{where(conditions)}")
+    return Level(above, replace(left, kinds=(*left.kinds, kind)), f" FROM {left.sql}{where(conditions)}")
 
 
 def _in(rng: random.Random, axes: Axes, scope: Scope, left: Side, right: Side, *, negated: bool) -> str:
@@ -286,7 +281,7 @@ def _beyond(rng: random.Random, left: tuple[Relation, ...], right: tuple[Relatio
     if chance(rng, 40):
         return predicate(rng, Scope(()).over(pick(rng, (left, right)), 1))
     a, b = pick(rng, _integers(left)), pick(rng, _integers(right))
-    limit = constant(rng, Scope(()), "int", a).sql
+    limit = constant(rng, Scope(()), "int", a)
     return pick(
         rng, (f"{a.sql} <> {b.sql}", f"{a.sql} + {b.sql} > {limit}", f"({a.sql} < {b.sql} OR {b.sql} = {limit})")
     )

@@ -13,7 +13,7 @@ from fuzz.generators.outer_joins.axes import Axes, draw_axes, settings_of
 from fuzz.generators.sql.columns import Content, Spread
 from fuzz.generators.sql.partitions import Scheme, draw_scheme, whole
 from fuzz.generators.sql.scenes import steps_of
-from fuzz.generators.sql.scope import Column, Source
+from fuzz.generators.sql.scope import Column, RowSource
 from fuzz.generators.sql.sqltypes import INT4, Type
 from fuzz.generators.sql.tables import Table
 from oracles.model.case import Step
@@ -34,10 +34,10 @@ class Scene:
 
     axes: Axes
     steps: tuple[Step, ...]
-    sources: tuple[Source, ...]
+    sources: tuple[RowSource, ...]
 
     @property
-    def light(self) -> tuple[Source, ...]:
+    def light(self) -> tuple[RowSource, ...]:
         """Return the sources with few rows per key."""
         return tuple(source for source in self.sources if key_of(source.columns).fan <= FEW)
 

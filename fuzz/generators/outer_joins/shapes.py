@@ -14,7 +14,7 @@ from fuzz.generators.outer_joins.scene import Scene, key_of
 from fuzz.generators.sql.items import derived, listed, ordered
 from fuzz.generators.sql.joins import Joined
 from fuzz.generators.sql.queries import LEVEL_TOPS, Level, Select, aggregate
-from fuzz.generators.sql.scope import Column, Relation, Scope, Source
+from fuzz.generators.sql.scope import Column, Relation, RowSource, Scope
 from fuzz.generators.sql.sqltypes import INT4, INT8
 
 # Arguments: randomness, scene, kind of join, upper bound of relations.
@@ -27,7 +27,7 @@ def keyed(rng: random.Random, level: Level) -> Select:
     """Return a query for keys, row numbers and ends of wide columns, so that mixed-up rows are detected."""
     outputs = [column.sql for relation in level.joined.relations for column in _key_columns(relation)][:_SHOWN]
     outputs += [f"right({column.sql}, 8)" for column in _wide(level)]
-    return Select(f"SELECT {', '.join(outputs)}{level.sql}", len(outputs), level.joined.rows, level.joined.kinds)
+    return Select(tuple(outputs), level.sql, level.joined.rows, level.joined.kinds)
 
 
 def _key_columns(relation: Relation) -> list[Column]:
@@ -45,7 +45,7 @@ def totalled(rng: random.Random, level: Level) -> Select:
     numbers = [column for column in columns if column.family == "int" and column.name not in ("k1", "k2", "i3")]
     outputs = ["count(*)", *(f"sum({column.sql})" for column in numbers[: 2 * _SHOWN])]
     outputs += [f"sum(length({column.sql}))" for column in _wide(level)]
-    return Select(f"SELECT {', '.join(outputs)}{level.sql}", len(outputs), 1, level.joined.kinds)
+    return Select(tuple(outputs), level.sql, 1, level.joined.kinds)
 
 
 def _limited(rng: random.Random, level: Level) -> Select:
@@ -54,13 +54,13 @@ def _limited(rng: random.Random, level: Level) -> Select:
     The count does not depend on which rows they are, so no sort has to read all rows.
     """
     if chance(rng, 30):
-        return Select(f"SELECT EXISTS (SELECT{level.sql})", 1, 1, level.joined.kinds)
+        return Select((f"EXISTS (SELECT{level.sql})",), "", 1, level.joined.kinds)
     wide = _wide(level)
     text, always = (wide[0].sql, "length(w) >= 0 OR w IS NULL") if wide else ("1", "true")
     limit = f"LIMIT {between(rng, 1, 40)}"
     offset = f" OFFSET {between(rng, 1, 99)}" if chance(rng, 30) else ""
     body = f"SELECT {text} AS w{level.sql} {limit}{offset}"
-    return Select(f"SELECT count({always}) FROM ({body}) AS q", 1, 1, level.joined.kinds)
+    return Select((f"count({always})",), f" FROM ({body}) AS q", 1, level.joined.kinds)
 
 
 def _other(rng: random.Random, level: Level) -> Select:
@@ -138,7 +138,7 @@ def _subplan(rng: random.Random, scene: Scene, kind: str, most: int) -> Select:
     value = f"(SELECT ({', '.join(values)})::text{inner.sql})"
     if chance(rng, 30):
         value = f"EXISTS (SELECT{inner.sql})"
-    return Select(f"SELECT {driver.columns[0].sql}, {value} FROM {driver.sql}", 2, driver.rows, (kind,))
+    return Select((driver.columns[0].sql, value), f" FROM {driver.sql}", driver.rows, (kind,))
 
 
 def _loop(rng: random.Random, scene: Scene, kind: str, most: int) -> Select:
@@ -164,8 +164,9 @@ def _recursive(rng: random.Random, scene: Scene, kind: str, most: int) -> Select
     step = _RECURSIVE[kind].format(second.sql, "c.k1 = a2.k1")
     number = "a2.i1 + length(a2.w1) % 3" if kind in ("inner", "left", "right") else "c.i1"
     body = f"{start} UNION ALL SELECT c.k1, {number}, c.i2 + 1 {step} c.i2 < {between(rng, 1, 3)}"
-    prefix = f"WITH RECURSIVE c (k1, i1, i2) AS ({body}) "
-    return Select(f"{prefix}SELECT k1, i1, i2 FROM c", 3, 200 * key_of(second.columns).fan ** 3, (kind, "recursive"))
+    rows = 200 * key_of(second.columns).fan ** 3
+    select: Select = Select(("k1", "i1", "i2"), " FROM c", rows, (kind, "recursive"))
+    return select.within(f"WITH RECURSIVE c (k1, i1, i2) AS ({body}) ")
 
 
 _RECURSIVE = {
@@ -185,11 +186,10 @@ def _cte(rng: random.Random, scene: Scene, kind: str, most: int) -> Select:
     ]
     named = tuple(replace(column, sql=f"@{column.name}") for column in chosen)
     rows, fan = inner.joined.rows, inner.joined.rows
-    stored = Source("c", tuple(replace(column, fan=fan) for column in named), rows, stored=False)
+    stored = RowSource("c", tuple(replace(column, fan=fan) for column in named), rows, stored=False)
     above = level(rng, replace(scene, sources=(stored, *scene.light)), Scope(()), kind, 2)
     prefix = f"WITH c AS MATERIALIZED (SELECT {listed(chosen)}{inner.sql}) "
-    select = _TOPS.pick(rng)(rng, above)
-    return replace(select, sql=prefix + select.sql)
+    return _TOPS.pick(rng)(rng, above).within(prefix)
 
 
 # By kind of rescan.

@@ -30,6 +30,11 @@ class Word:
     percent: int  # percentage of tables with this column
     serial: bool = False  # whether values are nearly unique
 
+    @property
+    def key(self) -> Column:
+        """Return the word as a column for partition schemes."""
+        return Column(f"@{self.name}", self.name, self.type, 1, max(2, self.domain))
+
 
 @dataclass(frozen=True, slots=True)
 class Content:

@@ -1,13 +1,13 @@
 """FROM items: tables, and small subqueries over one table. Their columns keep the names used in join conditions."""
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from fuzz.generators.choices import Weighted, between, chance, first_made, pick, some
-from fuzz.generators.sql.expressions import constant, scalar
+from fuzz.generators.sql.expressions import constant, expression
 from fuzz.generators.sql.predicates import predicate, where
-from fuzz.generators.sql.scope import Column, Relation, Scope
+from fuzz.generators.sql.scope import Column, Relation, Scope, under
 from fuzz.generators.sql.sqltypes import INT4, INT8, TEXT
 
 Maker = Callable[[random.Random, Scope, str], Relation | None]
@@ -26,11 +26,10 @@ def table(rng: random.Random, scope: Scope, alias: str) -> Relation:
 
 
 def derived(
-    alias: str, body: str, columns: Iterable[Column], rows: int, *, read: int = 0, prefix: str = ""
+    alias: str, body: str, columns: Sequence[Column], rows: int, *, read: int = 0, prefix: str = ""
 ) -> Relation:
     """Return a subquery as a FROM item. Its columns refer to the subquery's output names."""
-    renamed = tuple(replace(column, sql=f"{alias}.{column.name}") for column in columns)
-    return Relation(f"{prefix}({body}) AS {alias}", alias, renamed, rows, read=read)
+    return Relation(f"{prefix}({body}) AS {alias}", alias, under(alias, columns), rows, read=read)
 
 
 def base(rng: random.Random, scope: Scope) -> tuple[Scope, Relation]:
@@ -65,11 +64,11 @@ def _grouped(rng: random.Random, scope: Scope, alias: str) -> Relation:
         other = pick(rng, [column for column in relation.columns if column.family == "int"])
         key = replace(key, sql=f"({key.sql}::int4 * 3 + {other.sql}::int4)", domain=key.domain * 3 + other.domain)
     rows = min(relation.rows, key.domain + 1)
-    extra = scalar(rng, inner, "int", 1)
+    extra = expression(rng, inner, "int", 1)
     columns = (
         replace(key, fan=1),
         Column("count(*)", "i8", INT8, rows, relation.rows),
-        Column(f"max({extra.sql})", "i9", INT8, rows, key.domain),
+        Column(f"max({extra})", "i9", INT8, rows, key.domain),
     )
     body = f"SELECT {listed(columns)} FROM {relation.sql} GROUP BY {key.sql}"
     return derived(alias, body, columns, rows, read=relation.rows)
@@ -97,8 +96,8 @@ def _united(rng: random.Random, scope: Scope, alias: str) -> Relation | None:
 def _widened(rng: random.Random, scope: Scope, alias: str) -> Relation:
     """Return a subquery with a text column of unknown width, so that a hash table outgrows the planner's estimate."""
     inner, relation = base(rng, scope)
-    source = scalar(rng, inner, pick(rng, ("int", "text")), 1)
-    wide = f"repeat(md5({source.sql}::text), {between(rng, 10, 60)})"
+    source = expression(rng, inner, pick(rng, ("int", "text")), 1)
+    wide = f"repeat(md5({source}::text), {between(rng, 10, 60)})"
     columns = (*relation.columns[: between(rng, 2, 5)], Column(wide, "w2", TEXT, relation.rows, 0, wide=True))
     if sum(column.name == "w2" for column in columns) > 1:
         return relation
@@ -154,7 +153,7 @@ def _correlated(rng: random.Random, scope: Scope) -> tuple[Scope, Relation, Colu
     """
     inner, relation = base(rng, scope)
     column = pick(rng, [column for column in relation.columns if not column.wide])
-    outer = scope.columns(column.family)
+    outer = scope.of_family(column.family)
     if not outer or scope.rows * relation.cost > RESCANS:
         return None
     return inner, relation, column, f"{column.sql} = {pick(rng, outer).sql}"
@@ -179,17 +178,17 @@ def _lateral_aggregate(rng: random.Random, scope: Scope, alias: str) -> Relation
     if found is None:
         return None
     inner, relation, _, condition = found
-    extra = scalar(rng, inner, "int", 1)
+    extra = expression(rng, inner, "int", 1)
     columns = (
         Column("count(*)", "i8", INT8, 1, relation.rows),
-        Column(f"min({extra.sql})", "i9", INT8, 1, relation.rows, nullable=True),
+        Column(f"min({extra})", "i9", INT8, 1, relation.rows, nullable=True),
     )
     body = f"SELECT {listed(columns)} FROM {relation.sql} WHERE {condition}"
     return derived(alias, body, columns, 1, read=relation.rows, prefix="LATERAL ")
 
 
 def _lateral_series(rng: random.Random, scope: Scope, alias: str) -> Relation | None:
-    outer = scope.columns("int")
+    outer = scope.of_family("int")
     if not outer:
         return None
     column = Column(f"{alias}.i3", "i3", INT8, 4, 4)
@@ -198,10 +197,10 @@ def _lateral_series(rng: random.Random, scope: Scope, alias: str) -> Relation | 
 
 
 def _lateral_shifted(rng: random.Random, scope: Scope, alias: str) -> Relation:
-    left = scalar(rng, scope, "int")
+    left = expression(rng, scope, "int")
     columns = (
-        Column(left.sql, "i8", INT8, 1, 100),
-        Column(constant(rng, scope, "int").sql, "i9", INT8, 1, 100),
+        Column(left, "i8", INT8, 1, 100),
+        Column(constant(rng, scope, "int"), "i9", INT8, 1, 100),
     )
     return derived(alias, f"SELECT {listed(columns)}", columns, 1, prefix="LATERAL ")
 

@@ -165,7 +165,7 @@ def _natural(rng: random.Random, scope: Scope, tree: Joined, new: Relation) -> C
 def _computed(rng: random.Random, scope: Scope, tree: Joined, new: Relation) -> Condition | None:
     """Return an equality of a column and an expression over the tree."""
     columns = [column for column in new.columns if column.family == "int"]
-    others = scope.over(tree.relations, 1).columns("int")
+    others = scope.over(tree.relations, 1).of_family("int")
     if not columns or not others:
         return None
     column, other = pick(rng, columns), pick(rng, others)

@@ -103,6 +103,11 @@ def whole(scheme: Scheme) -> Scheme:
     return replace(scheme, partitions=(*scheme.partitions[:-1], Partition(DEFAULT)))
 
 
+def attached(create: str, name: str, parent: str, bound: str) -> tuple[str, str, str]:
+    """Return statements that create a table, drop its column `gone`, and attach the table as a partition."""
+    return create, f"ALTER TABLE {name} DROP COLUMN gone", f"ALTER TABLE {parent} ATTACH PARTITION {name} {bound}"
+
+
 def _default(rng: random.Random, partitions: list[Partition], percent: int) -> tuple[Partition, ...]:
     """Return the partitions; with a probability of `percent`, a default partition replaces the last one."""
     return (*partitions[:-1], Partition(DEFAULT)) if chance(rng, percent) else tuple(partitions)

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 
 from fuzz.generators.choices import Weighted, between, first_made, pick, some
-from fuzz.generators.sql.expressions import constant, leaf, scalar
+from fuzz.generators.sql.expressions import constant, expression, leaf
 from fuzz.generators.sql.scope import Column, Scope
 
 Maker = Callable[[random.Random, Scope], str | None]
@@ -12,7 +12,7 @@ Maker = Callable[[random.Random, Scope], str | None]
 
 def predicate(rng: random.Random, scope: Scope) -> str:
     """Return a condition over the scope's relations, usable as an operand of AND and NOT."""
-    return first_made(rng, PREDICATES, rng, scope) or scalar(rng, scope, "bool").sql
+    return first_made(rng, PREDICATES, rng, scope) or expression(rng, scope, "bool")
 
 
 def where(conditions: list[str]) -> str:
@@ -34,14 +34,14 @@ def _compared(rng: random.Random, scope: Scope) -> str | None:
     column = likely_key(rng, scope)
     if column is None:
         return None
-    return f"{column.sql} {_OPERATORS.pick(rng)} {constant(rng, scope, column.family, column).sql}"
+    return f"{column.sql} {_OPERATORS.pick(rng)} {constant(rng, scope, column.family, column)}"
 
 
 def _listed(rng: random.Random, scope: Scope) -> str | None:
     column = likely_key(rng, scope)
     if column is None:
         return None
-    values = [constant(rng, scope, column.family, column).sql for _ in range(between(rng, 2, 6))]
+    values = [constant(rng, scope, column.family, column) for _ in range(between(rng, 2, 6))]
     return pick(rng, ("{} IN ({})", "{} IN ({})", "{} = ANY (ARRAY[{}])", "{} NOT IN ({})")).format(
         column.sql, ", ".join(values)
     )
@@ -51,7 +51,7 @@ def _between(rng: random.Random, scope: Scope) -> str | None:
     column = likely_key(rng, scope)
     if column is None:
         return None
-    low, high = (constant(rng, scope, column.family, column).sql for _ in range(2))
+    low, high = (constant(rng, scope, column.family, column) for _ in range(2))
     return f"{column.sql} BETWEEN {pick(rng, ('', 'SYMMETRIC '))}{low} AND {high}"
 
 
@@ -62,7 +62,7 @@ def _null(rng: random.Random, scope: Scope) -> str | None:
 
 def _hidden(rng: random.Random, scope: Scope) -> str | None:
     """Return a condition that holds for most rows, although the planner, without statistics for it, assumes few."""
-    columns = scope.columns("int")
+    columns = scope.of_family("int")
     if not columns:
         return None
     column = pick(rng, columns).sql
@@ -80,18 +80,18 @@ def _hidden(rng: random.Random, scope: Scope) -> str | None:
 
 def _columns(rng: random.Random, scope: Scope) -> str | None:
     family = pick(rng, ("int", "int", "text", "date"))
-    pair = some(rng, scope.columns(family), 2)
+    pair = some(rng, scope.of_family(family), 2)
     if len(pair) < 2:
         return None
     return f"{pair[0].sql} {pick(rng, ('<>', '<', '=', '>='))} {pair[1].sql}"
 
 
 def _row(rng: random.Random, scope: Scope) -> str | None:
-    columns = [column for column in scope.columns("int") if not column.wide]
+    columns = [column for column in scope.of_family("int") if not column.wide]
     pair = some(rng, columns, 2)
     if len(pair) < 2:
         return None
-    left, right = (constant(rng, scope, "int", column).sql for column in pair)
+    left, right = (constant(rng, scope, "int", column) for column in pair)
     return f"({pair[0].sql}, {pair[1].sql}) {pick(rng, ('<', '>=', '='))} ({left}, {right})"
 
 
@@ -104,13 +104,13 @@ def _negated(rng: random.Random, scope: Scope) -> str:
 
 
 def _boolean(rng: random.Random, scope: Scope) -> str:
-    return scalar(rng, scope, "bool").sql
+    return expression(rng, scope, "bool")
 
 
 def _like(rng: random.Random, scope: Scope) -> str | None:
-    if not scope.columns("text"):
+    if not scope.of_family("text"):
         return None
-    return f"{leaf(rng, scope, 'text').sql} {pick(rng, ('LIKE', 'NOT LIKE'))} '{pick(rng, ('k0%', '%1%', 'k00_2'))}'"
+    return f"{leaf(rng, scope, 'text')} {pick(rng, ('LIKE', 'NOT LIKE'))} '{pick(rng, ('k0%', '%1%', 'k00_2'))}'"
 
 
 _OPERATORS = Weighted((25, ">="), (25, "<"), (12, "<>"), (20, "="), (9, ">"), (9, "<="))

@@ -4,12 +4,13 @@ import random
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Generic, Self
 
 from fuzz.generators.choices import Weighted, between, chance, pick, shuffled, some
-from fuzz.generators.sql.expressions import leaf, scalar
+from fuzz.generators.sql.expressions import expression, leaf
 from fuzz.generators.sql.joins import Joined, join_tree
 from fuzz.generators.sql.predicates import predicate, where
-from fuzz.generators.sql.scope import WIDE_ROWS, Column, Expr, Scope, Source
+from fuzz.generators.sql.scope import MANY, WIDE_ROWS, Column, RowSource, Scope, T
 from fuzz.generators.sql.sqltypes import FAMILIES
 from fuzz.generators.sql.subqueries import subquery
 from oracles.model.case import Kind, Step
@@ -38,7 +39,7 @@ def aggregate(rng: random.Random, scope: Scope) -> str:
     if chance(rng, 25):
         return pick(rng, ("count(*)", *(f"count({relation.alias})" for relation in scope.relations)))
     family = _AGGREGATED_FAMILIES.pick(rng)
-    call = _TEMPLATES[family].pick(rng).format(scalar(rng, scope, family).sql)
+    call = _TEMPLATES[family].pick(rng).format(expression(rng, scope, family))
     if not call.startswith(_WRAPPED) and chance(rng, 12):
         call = f"{call} FILTER (WHERE {predicate(rng, scope)})"
     return call
@@ -50,14 +51,26 @@ _FAMILIES = Weighted((40, "int"), (25, "text"), (12, "numeric"), (10, "date"), (
 
 
 @dataclass(frozen=True, slots=True)
-class Select:
-    """A query without ORDER BY: its SQL, number of columns, upper bound of rows, and kinds of joins."""
+class Select(Generic[T]):
+    """A query without ORDER BY."""
 
-    sql: str
-    width: int
-    rows: int
-    kinds: tuple[str, ...]
-    sortable: bool = True
+    columns: tuple[str, ...]
+    rest: str  # FROM and following clauses
+    rows: int = MANY  # upper bound
+    tags: tuple[str, ...] = ()  # its constructs, such as kinds of joins
+    head: str = "SELECT"
+    sortable: bool = True  # whether its own ORDER BY is safe; otherwise only that of an outer query
+    types: tuple[T, ...] = ()  # of the columns, if they matter
+    exact: bool = True  # whether equal columns are identical
+
+    @property
+    def sql(self) -> str:
+        """Return the complete query."""
+        return f"{self.head} {', '.join(self.columns)}{self.rest}"
+
+    def within(self, before: str, after: str = "") -> Self:
+        """Return a query with the same columns that contains this one."""
+        return replace(self, head=before + self.head, rest=self.rest + after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,27 +82,40 @@ class Level:
     sql: str
 
 
-def query(rng: random.Random, sources: tuple[Source, ...], relations: int) -> Step:
+def query(rng: random.Random, sources: tuple[RowSource, ...], relations: int) -> Step:
     """Return a query step over the sources, with at most `relations` relations per FROM list."""
+
+    def make(scope: Scope) -> tuple[str, Select]:
+        prefix = ""
+        if chance(rng, 12):
+            prefix, scope = _with(rng, scope, relations)
+        return prefix, TOPS.pick(rng)(rng, scope, min(relations, _RELATIONS.pick(rng)))
+
+    return parameterized(rng, sources, make)
+
+
+def parameterized(
+    rng: random.Random, sources: tuple[RowSource, ...], make: Callable[[Scope], tuple[str, Select]]
+) -> Step:
+    """Return a query step whose constants may be parameters.
+
+    `make` returns the WITH clause and the query for a scope over the sources.
+    """
     params, values = _parameters(rng, sources)
-    scope = Scope(sources, params=params)
-    prefix = ""
-    if chance(rng, 12):
-        prefix, scope = _with(rng, scope, relations)
-    select = TOPS.pick(rng)(rng, scope, min(relations, _RELATIONS.pick(rng)))
+    prefix, select = make(Scope(sources, params=params))
     sql, ordered = ended(rng, select)
     sql, used = _renumbered(prefix + sql, values)
-    return Step(sql, Kind.QUERY, params=used, ordered=ordered, tags=tuple(sorted(set(select.kinds))))
+    return Step(sql, Kind.QUERY, params=used, ordered=ordered, tags=tuple(sorted(set(select.tags))))
 
 
-def _parameters(rng: random.Random, sources: tuple[Source, ...]) -> tuple[tuple[Expr, ...], tuple[str, ...]]:
+def _parameters(rng: random.Random, sources: tuple[RowSource, ...]) -> tuple[tuple[Column, ...], tuple[str, ...]]:
     """Return parameters that may replace constants, preferably of the types of partition keys, and their values."""
     if not chance(rng, 30):
         return (), ()
     columns = [column for source in sources for column in source.keys + source.columns[:2] if not column.wide]
     chosen = [pick(rng, columns) for _ in range(between(rng, 1, 3))]
-    exprs = tuple(Expr(f"${n}::{column.type.name}", column.type) for n, column in enumerate(chosen, 1))
-    return exprs, tuple(column.type.text(_near(rng, column)) for column in chosen)
+    params = tuple(replace(column, sql=f"${n}::{column.type.name}") for n, column in enumerate(chosen, 1))
+    return params, tuple(column.type.text(_near(rng, column)) for column in chosen)
 
 
 def _near(rng: random.Random, column: Column) -> int:
@@ -113,13 +139,13 @@ def _with(rng: random.Random, scope: Scope, relations: int) -> tuple[str, Scope]
     families = [_FAMILIES.pick(rng) for _ in range(between(rng, 2, 4))]
     columns = []
     for n, family in enumerate(("int", *families), 1):
-        expr = scalar(rng, level.scope, family, 1)
+        made = expression(rng, level.scope, family, 1)
         name = f"{family[0]}{n}"
-        columns.append(Column(expr.sql, name, FAMILIES[family][0], level.joined.rows, 50, nullable=True))
+        columns.append(Column(made, name, FAMILIES[family][0], level.joined.rows, 50, nullable=True))
     body = f"SELECT {', '.join(f'{column.sql} AS {column.name}' for column in columns)}{level.sql}"
     how = pick(rng, ("", "MATERIALIZED ", "NOT MATERIALIZED "))
     named = tuple(replace(column, sql=f"@{column.name}") for column in columns)
-    source = Source("c", named, level.joined.rows, stored=False)
+    source = RowSource("c", named, level.joined.rows, stored=False)
     return f"WITH c AS {how}({body}) ", scope.with_sources((source, source))
 
 
@@ -138,7 +164,7 @@ _FILTERS = Weighted((45, 0), (40, 1), (15, 2))
 
 
 def _outputs(rng: random.Random, scope: Scope, families: list[str]) -> list[str]:
-    return [scalar(rng, scope, family).sql for family in families]
+    return [expression(rng, scope, family) for family in families]
 
 
 def _families(rng: random.Random, low: int, high: int) -> list[str]:
@@ -157,30 +183,29 @@ def _plain(rng: random.Random, level: Level) -> Select:
     if stored and chance(rng, 15):
         forms = ("{}.tableoid::regclass::text", "{}::text")  # the latter includes wide columns
         outputs.append(pick(rng, forms if level.joined.rows <= WIDE_ROWS else forms[:1]).format(pick(rng, stored)))
-    distinct = "DISTINCT " if chance(rng, 15) else ""
-    sql = f"SELECT {distinct}{', '.join(outputs)}{level.sql}"
-    return Select(sql, len(outputs), level.joined.rows, (*level.joined.kinds, "rows"))
+    head = "SELECT DISTINCT" if chance(rng, 15) else "SELECT"
+    return Select(tuple(outputs), level.sql, level.joined.rows, (*level.joined.kinds, "rows"), head)
 
 
 def _totalled(rng: random.Random, level: Level) -> Select:
     outputs = [aggregate(rng, level.scope) for _ in range(between(rng, 1, 4))]
     outputs += _wide(rng, level.scope, "sum(length({}))")
-    return Select(f"SELECT {', '.join(outputs)}{level.sql}", len(outputs), 1, (*level.joined.kinds, "total"))
+    return Select(tuple(outputs), level.sql, 1, (*level.joined.kinds, "total"))
 
 
 def _grouped(rng: random.Random, level: Level) -> Select:
-    make = scalar if chance(rng, 25) else leaf
-    keys = [make(rng, level.scope, _FAMILIES.pick(rng)).sql for _ in range(_KEYS.pick(rng))]
+    make = expression if chance(rng, 25) else leaf
+    keys = [make(rng, level.scope, _FAMILIES.pick(rng)) for _ in range(_KEYS.pick(rng))]
     outputs = [aggregate(rng, level.scope) for _ in range(between(rng, 1, 3))]
     outputs += _wide(rng, level.scope, "max(length({}))")
     positions = ", ".join(str(n) for n, _ in enumerate(keys, 1))
     sets = _SETS.pick(rng).format(positions)
-    sql = f"SELECT {', '.join(keys + outputs)}{level.sql} GROUP BY {sets}"
+    rest = f"{level.sql} GROUP BY {sets}"
     if chance(rng, 15):
-        sql += f" HAVING count(*) {pick(rng, ('>', '>', '<'))} {between(rng, 1, 3)}"
+        rest += f" HAVING count(*) {pick(rng, ('>', '>', '<'))} {between(rng, 1, 3)}"
     # Before PostgreSQL 18, the planner considers a key that equals a constant sorted. Grouping sets may set it to NULL.
-    sortable = sets == positions
-    return Select(sql, len(keys) + len(outputs), level.joined.rows, (*level.joined.kinds, "grouped"), sortable)
+    tags = (*level.joined.kinds, "grouped")
+    return Select((*keys, *outputs), rest, level.joined.rows, tags, sortable=sets == positions)
 
 
 _KEYS = Weighted((55, 1), (35, 2), (10, 3))
@@ -190,15 +215,12 @@ _SETS = Weighted((85, "{}"), (5, "ROLLUP ({})"), (4, "CUBE ({})"), (6, "GROUPING
 def _windowed(rng: random.Random, level: Level) -> Select:
     """Return a query with a window function whose result does not depend on the order of peers."""
     outputs = _outputs(rng, level.scope, _families(rng, 1, 3))
-    by = leaf(rng, level.scope, _FAMILIES.pick(rng)).sql
+    by = leaf(rng, level.scope, _FAMILIES.pick(rng))
     partition = f"PARTITION BY {by} " if chance(rng, 70) else ""
-    function = _WINDOWS.pick(rng).format(scalar(rng, level.scope, "int").sql)
-    window = f"{function} OVER ({partition}ORDER BY {', '.join(outputs)})"
-    body = f"SELECT {', '.join(outputs)}, {window} AS w{level.sql}"
-    kinds = (*level.joined.kinds, "window")
-    if chance(rng, 30):
-        body = f"SELECT * FROM ({body}) AS s WHERE w <= {between(rng, 1, 4)}"
-    return Select(body, len(outputs) + 1, level.joined.rows, kinds)
+    function = _WINDOWS.pick(rng).format(expression(rng, level.scope, "int"))
+    window = f"{function} OVER ({partition}ORDER BY {', '.join(outputs)}) AS w"
+    select: Select = Select((*outputs, window), level.sql, level.joined.rows, (*level.joined.kinds, "window"))
+    return select.within("SELECT * FROM (", f") AS s WHERE w <= {between(rng, 1, 4)}") if chance(rng, 30) else select
 
 
 # row_number() numbers peers in any order, but peers are equal in all other outputs.
@@ -211,10 +233,10 @@ def _combined(rng: random.Random, scope: Scope, count: int) -> Select:
     families = _families(rng, 1, 3)
     levels = [_level(rng, scope, min(count, 3)) for _ in range(between(rng, 2, 3))]
     operator = pick(rng, ("UNION ALL", "UNION", "INTERSECT", "EXCEPT", "EXCEPT ALL", "INTERSECT ALL"))
-    sides = [f"(SELECT {', '.join(_outputs(rng, level.scope, families))}{level.sql})" for level in levels]
-    kinds = tuple(kind for level in levels for kind in level.joined.kinds)
+    tags = (*(kind for level in levels for kind in level.joined.kinds), "set")
     rows = sum(level.joined.rows for level in levels)
-    return Select(f" {operator} ".join(sides), len(families), rows, (*kinds, "set"))
+    first, *others = (Select(tuple(_outputs(rng, level.scope, families)), level.sql, rows, tags) for level in levels)
+    return first.within("(", ")" + "".join(f" {operator} ({other.sql})" for other in others))
 
 
 def ended(rng: random.Random, select: Select) -> tuple[str, bool]:
@@ -222,8 +244,8 @@ def ended(rng: random.Random, select: Select) -> tuple[str, bool]:
     if select.rows <= _SHOWN and not chance(rng, 25):
         return select.sql, False
     if select.sortable and chance(rng, 40):
-        sql = f"SELECT * FROM ({select.sql}) AS q" if select.sql.startswith("(") else select.sql
-        order = ", ".join(f"{n}{_DIRECTIONS.pick(rng)}" for n in shuffled(rng, range(1, select.width + 1)))
+        sql = f"SELECT * FROM ({select.sql}) AS q" if select.head.startswith("(") else select.sql
+        order = ", ".join(f"{n}{_DIRECTIONS.pick(rng)}" for n in shuffled(rng, range(1, len(select.columns) + 1)))
         limit = f" LIMIT {between(rng, 1, 30)}" if select.rows > _SHOWN or chance(rng, 50) else ""
         offset = f" OFFSET {between(rng, 1, 20)}" if limit and chance(rng, 20) else ""
         return f"{sql} ORDER BY {order}{limit}{offset}", True

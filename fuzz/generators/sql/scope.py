@@ -4,80 +4,82 @@ Scopes carry upper bounds of rows, so that no result grows too large. The `fan` 
 rows with one value. A join on that column multiplies the rows by at most its fan.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Generic, Self
 
 from fuzz.generators.sql.sqltypes import Type
 
+if TYPE_CHECKING:  # type variables have defaults since Python 3.13
+    from typing_extensions import TypeVar
+
+    T = TypeVar("T", default=Type)  # the description of types: the generators' own, or that of an arm's catalogs
+else:
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
 WIDE_ROWS = 4_000  # upper bound of rows for output of long text
+MANY = 1 << 30  # the fan of a column whose values are unknown
 
 
 @dataclass(frozen=True, slots=True)
-class Expr:
-    """SQL of a value, safe as an operand. For columns, `type` is exact; for other expressions, only its family is."""
+class Column(Generic[T]):
+    """A column, a partition key expression or a parameter. In the `sql` of a `RowSource`, @ stands for the relation."""
 
     sql: str
-    type: Type
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column or a partition key expression. In the `sql` of a `Source`'s column, @ stands for the relation."""
-
-    sql: str
-    name: str  # columns of equal names have types of one family in all tables; empty for an expression
-    type: Type
-    fan: int
-    domain: int  # approximate maximum of the embedded integers, which start at 0
+    name: str  # a generator's columns of equal names have types of one family; empty for an expression
+    type: T
+    fan: int = MANY
+    domain: int = 0  # approximate maximum of the embedded integers, which start at 0
     nullable: bool = False
     wide: bool = False  # long text, output only as a digest
     hints: tuple[int, ...] = ()  # special integers, such as partition bounds
+    collation: str = ""  # declared, other than the type's
 
     @property
-    def family(self) -> str:
+    def family(self: "Column[Type]") -> str:
         """Return the family of the type."""
         return self.type.family
 
-    def expr(self) -> Expr:
-        """Return the column as an expression."""
-        return Expr(self.sql, self.type)
+
+def under(alias: str, columns: Sequence[Column[T]]) -> tuple[Column[T], ...]:
+    """Return the output columns of a FROM item."""
+    return tuple(replace(column, sql=f"{alias}.{column.name}") for column in columns)
+
+
+def names(columns: Sequence[Column[T]]) -> str:
+    """Return a list of column names as SQL."""
+    return ", ".join(column.name for column in columns)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RowSource(Generic[T]):
     """A named source of rows: a table, or a common table expression."""
 
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[Column[T], ...]
     rows: int
-    keys: tuple[Column, ...] = ()  # partition keys: columns or expressions
+    keys: tuple[Column[T], ...] = ()  # partition keys: columns or expressions
     partitions: tuple[str, ...] = ()  # names of leaf partitions
     stored: bool = True  # whether it is a table, which has a tableoid
 
-    def relation(self, alias: str) -> "Relation":
+    def relation(self, alias: str) -> "Relation[T]":
         """Return the source as a FROM item."""
-        return Relation(
-            f"{self.name} AS {alias}",
-            alias,
-            tuple(_of(column, alias) for column in self.columns),
-            self.rows,
-            tuple(_of(key, alias) for key in self.keys),
-            self.stored,
-        )
-
-
-def _of(column: Column, alias: str) -> Column:
-    return replace(column, sql=column.sql.replace("@", f"{alias}."))
+        keys = tuple(replace(key, sql=key.sql.replace("@", f"{alias}.")) for key in self.keys)
+        columns = under(alias, self.columns)
+        return Relation(f"{self.name} AS {alias}", alias, columns, self.rows, keys, self.stored)
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class Relation(Generic[T]):
     """A FROM item with its alias."""
 
     sql: str
     alias: str
-    columns: tuple[Column, ...]
+    columns: tuple[Column[T], ...]
     rows: int
-    keys: tuple[Column, ...] = ()
+    keys: tuple[Column[T], ...] = ()
     stored: bool = False
     read: int = 0  # rows read by one scan, if more than it returns
 
@@ -86,40 +88,39 @@ class Relation:
         """Return an upper bound of the rows that one scan reads."""
         return max(self.rows, self.read)
 
-    def named(self, name: str) -> Column | None:
+    def named(self, name: str) -> Column[T] | None:
         """Return the column of that name, or None."""
         return next((column for column in self.columns if column.name == name), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+@dataclass(frozen=True)
+class Scope(Generic[T]):
     """The names usable at one level of a query: sources for FROM, relations in FROM, and parameters."""
 
-    sources: tuple[Source, ...]
-    relations: tuple[Relation, ...] = ()
-    outer: tuple[Relation, ...] = ()  # relations of outer levels; references to them correlate
-    params: tuple[Expr, ...] = ()
+    sources: tuple[RowSource[T], ...]
+    relations: tuple[Relation[T], ...] = ()
+    outer: tuple[Relation[T], ...] = ()  # relations of outer levels; references to them correlate
+    params: tuple[Column[T], ...] = ()
     level: int = 0
     rows: int = 1  # upper bound of the evaluations of an expression
 
-    def over(self, relations: tuple[Relation, ...], rows: int) -> "Scope":
+    def over(self, relations: tuple[Relation[T], ...], rows: int) -> Self:
         """Return the scope of a select list or WHERE clause over these relations."""
         return replace(self, relations=relations, rows=rows)
 
-    def inner(self, *, correlated: bool = True) -> "Scope":
-        """Return the scope of a subquery. It includes this level's relations if `correlated`."""
-        outer = self.outer + self.relations if correlated else ()
-        return replace(self, relations=(), outer=outer, level=self.level + 1)
+    def inner(self) -> Self:
+        """Return the scope of a subquery, which can reference the relations of this level."""
+        return replace(self, relations=(), outer=self.outer + self.relations, level=self.level + 1)
 
-    def with_sources(self, sources: tuple[Source, ...]) -> "Scope":
+    def with_sources(self, sources: tuple[RowSource[T], ...]) -> Self:
         """Return the scope after a WITH clause."""
         return replace(self, sources=self.sources + sources)
 
     def alias(self, index: int) -> str:
         """Return an alias that no outer level uses."""
-        return f"{'abcdefgh'[self.level]}{index + 1}"
+        return f"{'abcdefghijk'[self.level]}{index + 1}"
 
-    def columns(self, family: str) -> list[Column]:
+    def of_family(self: "Scope[Type]", family: str) -> list[Column[Type]]:
         """Return this level's columns of a family, including partition key expressions.
 
         Long text is left out beyond `WIDE_ROWS` rows.
@@ -128,9 +129,9 @@ class Scope:
             column
             for relation in self.relations
             for column in relation.columns + relation.keys
-            if column.type.family == family and not (column.wide and self.rows > WIDE_ROWS)
+            if column.family == family and not (column.wide and self.rows > WIDE_ROWS)
         ]
 
-    def wide_columns(self) -> list[Column]:
+    def wide_columns(self: "Scope[Type]") -> list[Column[Type]]:
         """Return this level's columns of long text, or none beyond `WIDE_ROWS` rows."""
-        return [column for column in self.columns("text") if column.wide]
+        return [column for column in self.of_family("text") if column.wide]

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from fuzz.generators.choices import Weighted, between, chance, pick, shuffled, some
 from fuzz.generators.sql.columns import Content, Word, content
-from fuzz.generators.sql.partitions import Scheme
-from fuzz.generators.sql.scope import Column, Source
+from fuzz.generators.sql.partitions import Scheme, attached
+from fuzz.generators.sql.scope import Column, RowSource
 from oracles.model.case import Step
 
 _EDGES = 6
@@ -35,7 +35,7 @@ class Table:
         return tuple(_leaves(self.name, self.scheme)) if self.scheme else ()
 
     @property
-    def source(self) -> Source:
+    def source(self) -> RowSource:
         """Return the table as a source for queries."""
         hints: dict[str, tuple[int, ...]] = {}
         for key in self.scheme.all_keys if self.scheme else ():
@@ -48,7 +48,7 @@ class Table:
         keys = self.scheme.all_keys if self.scheme else ()
         fan_of = {column.sql: column for column in columns}
         rows = self.rows + self.edges
-        return Source(
+        return RowSource(
             self.name,
             columns,
             rows,
@@ -120,9 +120,8 @@ def _partitions(rng: random.Random, table: Table, parent: str, scheme: Scheme) -
         clause = f" {partition.sub.clause}" if partition.sub else ""
         if chance(rng, 15):
             declared = ["gone text", *(_declaration(c.column) for c in table.contents)]
-            yield Step(f"CREATE TABLE {name} ({', '.join(shuffled(rng, declared))}){clause}")
-            yield Step(f"ALTER TABLE {name} DROP COLUMN gone")
-            yield Step(f"ALTER TABLE {parent} ATTACH PARTITION {name} {partition.bound}")
+            create = f"CREATE TABLE {name} ({', '.join(shuffled(rng, declared))}){clause}"
+            yield from map(Step, attached(create, name, parent, partition.bound))
         else:
             yield Step(f"CREATE TABLE {name} PARTITION OF {parent} {partition.bound}{clause}")
         if partition.sub:

@@ -96,8 +96,8 @@ def _section(title: str) -> Iterator[str]:
 
 def _server(name: str, facts: Mapping[str, Any]) -> Iterator[str]:
     series = facts["series"]
-    told = f"{name}: PostgreSQL {facts['base']['version']}, built as {facts['flavor']}"
-    yield from wrap(f"{told}, {'with' if series else 'without patches'}", WIDTH, initial_indent="  ")
+    server = f"{name}: PostgreSQL {facts['base']['version']}, built as {facts['flavor']}"
+    yield from wrap(f"{server}, {'with' if series else 'without patches'}", WIDTH, initial_indent="  ")
     for patch in series:
         yield f"    {visible(patch)}"
 

@@ -25,7 +25,7 @@ class Regress(Form):
     one_file: ClassVar[bool] = False
 
     def files(self, reported: ReportedFinding) -> Mapping[str, str]:
-        """Return script and expected output. Raises CaseError if a test of pg_regress cannot tell the arms apart."""
+        """Return script and expected output. Raises CaseError if a test of pg_regress has equal results on the arms."""
         sound, suspect = reported.arms
         if sound == suspect:
             raise CaseError(f"finding {reported.fingerprint} shows on all arms; add one without it by --arm")
@@ -47,10 +47,10 @@ class Regress(Form):
 
 
 def regress_script(case: Case, finding: Finding) -> str:
-    """Return the script without what only pgduel reads, and without EXPLAIN, whose output is not stable."""
-    beside = tuple(each for each in finding.beside if not each.explained and not each.planned)
+    """Return the script without comments for pgduel, and without EXPLAIN, whose output is not stable."""
+    evidence = tuple(each for each in finding.evidence if not each.explained and not each.planned)
     # The resources that a session still holds, in scripts about leaks, are left out: they differ from run to run.
-    told = replace(finding, oracle="result", beside=beside)
+    shown = replace(finding, oracle="result", evidence=evidence)
     comment = ["--", *(f"-- {line}" for line in wrap(title_of(finding), _WIDTH)), "--"]
-    blocks = ["\n".join(comment), "CREATE SCHEMA duel;", *map(unmarked, body(case, told))]
+    blocks = ["\n".join(comment), "CREATE SCHEMA duel;", *map(unmarked, body(case, shown))]
     return "\n\n".join(block.strip("\n") for block in blocks if block.strip()) + "\n"

@@ -15,11 +15,11 @@
  * and check the table without a fault.
  *
  * There are five kinds of actions.  A planner replaces the server's planner.
- * A mistake changes the query before it is planned.  A row function replaces
+ * change_node changes the query before it is planned.  A row function replaces
  * the topmost plan node (below ModifyTable, if the query writes) and returns
  * other rows than that node.  An account falsifies the counts of
- * instrumentation after the last row, before EXPLAIN prints them.  An
- * aftermath runs once when a statement has succeeded, while its resource
+ * instrumentation after the last row, before EXPLAIN prints them.
+ * after_end runs once when a statement has succeeded, while its resource
  * owner still exists: a query, a COPY or an ANALYZE of the relation.  In
  * addition, change_sqlstate changes errors while they are thrown.
  *
@@ -57,6 +57,7 @@
 #include "storage/dsm.h"
 #include "storage/fd.h"
 #include "storage/ipc.h"
+#include "tcop/pquery.h"
 #include "tcop/utility.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
@@ -82,31 +83,31 @@ typedef struct Replaced
 	PlanState  *node;
 	ExecProcNodeMtd real;		/* what the node would have done */
 	int64		calls;			/* of the row function so far */
-	TupleTableSlot *first;		/* what double_row returns again */
+	TupleTableSlot *first;		/* what double_row and swap_rows return later */
 	struct Replaced *next;
 } Replaced;
 
 /* An action; any of its functions may be NULL. */
-typedef struct Sabotage
+typedef struct FaultDef
 {
 	const char *name;
 	TupleTableSlot *(*rows) (Replaced *replaced);
 	void		(*account) (PlanState *top);
-	void		(*aftermath) (Oid relid);
+	void		(*after_end) (Oid relid);
 	planner_hook_type planner;
-	void		(*mistake) (Node *node);
+	void		(*change_node) (Node *node);
 	int			sqlstate;		/* 0, or what errors are changed to */
-} Sabotage;
+} FaultDef;
 
 /* The parsed value of pgduel_faults.action. */
-typedef struct Order
+typedef struct FaultSetting
 {
-	const Sabotage *sabotage;	/* NULL: do no harm */
+	const FaultDef *fault;	/* NULL: none */
 	char		relation[NAMEDATALEN];
-} Order;
+} FaultSetting;
 
 static char *action = NULL;
-static const Order *order = NULL;
+static const FaultSetting *setting = NULL;
 static Replaced *replaced_nodes = NULL;
 static int	depth = 0;			/* of statements run by functions, triggers */
 
@@ -128,7 +129,7 @@ mentioned_relation(List *rtable)
 		if (!OidIsValid(rte->relid))
 			continue;
 		name = get_rel_name(rte->relid);
-		if (name != NULL && strcmp(name, order->relation) == 0)
+		if (name != NULL && strcmp(name, setting->relation) == 0)
 			return rte->relid;
 	}
 	return InvalidOid;
@@ -243,6 +244,18 @@ lose_negated(Node *node)
 		query->jointree->quals = makeBoolConst(false, false);
 }
 
+/* Make a query with a negated WHERE fail. */
+static void
+refuse_negated(Node *node)
+{
+	Query	   *query = (Query *) node;
+
+	if (IsA(node, Query) && query->jointree->quals != NULL && is_notclause(query->jointree->quals))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_EXCEPTION),
+				 errmsg("the canary refuses")));
+}
+
 /* Make UPDATE and DELETE find no row. */
 static void
 change_nothing(Node *node)
@@ -284,9 +297,9 @@ misread_constant(Node *node)
 	}
 }
 
-/* Make the mistake in each query that mentions the relation, and in all of its subqueries. */
+/* Change the nodes of each query that mentions the relation, and in all of its subqueries. */
 static bool
-mistaken(Node *node, void *mentioned)
+change_node_walker(Node *node, void *mentioned)
 {
 	bool		mentions = *(bool *) mentioned;
 
@@ -295,10 +308,10 @@ mistaken(Node *node, void *mentioned)
 	if (IsA(node, Query))
 		mentions |= OidIsValid(mentioned_relation(((Query *) node)->rtable));
 	if (mentions)
-		order->sabotage->mistake(node);
+		setting->fault->change_node(node);
 	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, mistaken, &mentions, 0);
-	return expression_tree_walker(node, mistaken, &mentions);
+		return query_tree_walker((Query *) node, change_node_walker, &mentions, 0);
+	return expression_tree_walker(node, change_node_walker, &mentions);
 }
 
 /*
@@ -331,6 +344,30 @@ double_row(Replaced *replaced)
 	return slot;
 }
 
+/* Return the second row before the first. */
+static TupleTableSlot *
+swap_rows(Replaced *replaced)
+{
+	TupleTableSlot *slot;
+
+	if (replaced->calls == 2 && replaced->first != NULL)
+		return replaced->first;
+	slot = replaced->real(replaced->node);
+	if (replaced->calls > 1 || TupIsNull(slot))
+		return slot;
+
+	replaced->first = ExecInitExtraTupleSlot(replaced->node->state, slot->tts_tupleDescriptor,
+											 &TTSOpsMinimalTuple);
+	ExecCopySlot(replaced->first, slot);
+	slot = replaced->real(replaced->node);
+	if (TupIsNull(slot))
+	{
+		slot = replaced->first;
+		replaced->first = NULL;
+	}
+	return slot;
+}
+
 /* Add one to the first integer of the first row. */
 static TupleTableSlot *
 change_value(Replaced *replaced)
@@ -358,6 +395,15 @@ change_value(Replaced *replaced)
 		}
 	}
 	return slot;
+}
+
+/* Add one to the first integer of a result in binary format. */
+static TupleTableSlot *
+change_binary(Replaced *replaced)
+{
+	if (ActivePortal != NULL && ActivePortal->formats != NULL && ActivePortal->formats[0] == 1)
+		return change_value(replaced);
+	return replaced->real(replaced->node);
 }
 
 /* Drop rows of an outer join without a match: their last column is null. */
@@ -394,6 +440,14 @@ run_slowly(Replaced *replaced)
 {
 	if (replaced->calls == 1)
 		waste_time(5);
+	return replaced->real(replaced->node);
+}
+
+/* Leak a chunk of the query's memory for each row. */
+static TupleTableSlot *
+run_hungrily(Replaced *replaced)
+{
+	(void) MemoryContextAlloc(replaced->node->state->es_query_cxt, 64 * 1024);
 	return replaced->real(replaced->node);
 }
 
@@ -737,25 +791,29 @@ hang(Oid relid)
 	}
 }
 
-static const Sabotage sabotages[] = {
+static const FaultDef fault_defs[] = {
 	{"change_cost", .planner = change_cost},
 	{"other_plan", .planner = other_plan},
-	{"keep_unknown", .mistake = keep_unknown},
-	{"lose_negated", .mistake = lose_negated},
-	{"change_nothing", .mistake = change_nothing},
-	{"choose_first", .mistake = choose_first},
-	{"want_all", .mistake = want_all},
-	{"misread_constant", .mistake = misread_constant},
+	{"keep_unknown", .change_node = keep_unknown},
+	{"lose_negated", .change_node = lose_negated},
+	{"refuse_negated", .change_node = refuse_negated},
+	{"change_nothing", .change_node = change_nothing},
+	{"choose_first", .change_node = choose_first},
+	{"want_all", .change_node = want_all},
+	{"misread_constant", .change_node = misread_constant},
 	{"plan_slowly", .planner = plan_slowly},
 	{"plan_hungrily", .planner = plan_hungrily},
 	{"drop_row", drop_row},
 	{"double_row", double_row},
+	{"swap_rows", swap_rows},
 	{"change_value", change_value},
+	{"change_binary", change_binary},
 	{"lose_unmatched", lose_unmatched},
 	{"lose_looped", lose_looped},
 	{"lose_appended", lose_appended},
 	{"run_slowly", run_slowly},
 	{"read_again", read_again},
+	{"run_hungrily", run_hungrily},
 	{"spill", spill},
 	{"miscount", .account = miscount},
 	{"outgrow", .account = outgrow},
@@ -763,25 +821,25 @@ static const Sabotage sabotages[] = {
 	{"crowd", .account = crowd},
 	{"scatter", .account = scatter},
 	{"change_sqlstate", .sqlstate = ERRCODE_INTERNAL_ERROR},
-	{"leak_tupdesc", .aftermath = leak_tupdesc},
-	{"leak_pin", .aftermath = leak_pin},
-	{"leak_temp_file", .aftermath = leak_temp_file},
-	{"leak_lock", .aftermath = leak_lock},
-	{"leak_descriptor", .aftermath = leak_descriptor},
-	{"leak_shared_memory", .aftermath = leak_shared_memory},
-	{"grow_context", .aftermath = grow_context},
-	{"leak_remote_session", .aftermath = leak_remote_session},
-	{"leak_remote_transaction", .aftermath = leak_remote_transaction},
-	{"leak_remote_cursor", .aftermath = leak_remote_cursor},
-	{"leak_remote_statement", .aftermath = leak_remote_statement},
-	{"scale_estimate", .aftermath = scale_estimate},
-	{"change_null_frac", .aftermath = change_null_frac},
-	{"assert", .aftermath = fail_assertion},
-	{"segv", .aftermath = crash},
-	{"panic", .aftermath = panic},
-	{"warn", .aftermath = warn},
-	{"disconnect", .aftermath = disconnect},
-	{"hang", .aftermath = hang},
+	{"leak_tupdesc", .after_end = leak_tupdesc},
+	{"leak_pin", .after_end = leak_pin},
+	{"leak_temp_file", .after_end = leak_temp_file},
+	{"leak_lock", .after_end = leak_lock},
+	{"leak_descriptor", .after_end = leak_descriptor},
+	{"leak_shared_memory", .after_end = leak_shared_memory},
+	{"grow_context", .after_end = grow_context},
+	{"leak_remote_session", .after_end = leak_remote_session},
+	{"leak_remote_transaction", .after_end = leak_remote_transaction},
+	{"leak_remote_cursor", .after_end = leak_remote_cursor},
+	{"leak_remote_statement", .after_end = leak_remote_statement},
+	{"scale_estimate", .after_end = scale_estimate},
+	{"change_null_frac", .after_end = change_null_frac},
+	{"assert", .after_end = fail_assertion},
+	{"segv", .after_end = crash},
+	{"panic", .after_end = panic},
+	{"warn", .after_end = warn},
+	{"disconnect", .after_end = disconnect},
+	{"hang", .after_end = hang},
 };
 
 /*
@@ -791,11 +849,11 @@ static const Sabotage sabotages[] = {
 static bool
 is_armed(void)
 {
-	return order != NULL && order->sabotage != NULL && depth == 0 && !IsParallelWorker();
+	return setting != NULL && setting->fault != NULL && depth == 0 && !IsParallelWorker();
 }
 
 static Oid
-sabotaged_relation(QueryDesc *queryDesc)
+target_relation(QueryDesc *queryDesc)
 {
 	return is_armed() ? mentioned_relation(queryDesc->plannedstmt->rtable) : InvalidOid;
 }
@@ -812,7 +870,7 @@ treated_relation(PlannedStmt *pstmt)
 	else if (IsA(statement, VacuumStmt) && ((VacuumStmt *) statement)->rels != NIL)
 		relation = linitial_node(VacuumRelation, ((VacuumStmt *) statement)->rels)->relation;
 
-	if (!is_armed() || relation == NULL || strcmp(relation->relname, order->relation) != 0)
+	if (!is_armed() || relation == NULL || strcmp(relation->relname, setting->relation) != 0)
 		return InvalidOid;
 	return RangeVarGetRelid(relation, NoLock, true);
 }
@@ -826,7 +884,7 @@ rethrow_changed(MemoryContext context)
 	MemoryContextSwitchTo(context);
 	edata = CopyErrorData();
 	FlushErrorState();
-	edata->sqlerrcode = order->sabotage->sqlstate;
+	edata->sqlerrcode = setting->fault->sqlstate;
 	ReThrowError(edata);
 }
 
@@ -842,7 +900,7 @@ exec_replaced(PlanState *node)
 	while (replaced->node != node)
 		replaced = replaced->next;
 	replaced->calls++;
-	return order->sabotage->rows(replaced);
+	return setting->fault->rows(replaced);
 }
 
 /* The query's memory is deleted, at its end or after an error. */
@@ -888,15 +946,15 @@ injector_planner(Query *parse, const char *query_string, int cursorOptions,
 {
 	planner_hook_type planner = plan_as_usual;
 
-	if (is_armed() && order->sabotage->mistake != NULL)
+	if (is_armed() && setting->fault->change_node != NULL)
 	{
 		bool		mentioned = false;
 
-		(void) mistaken((Node *) parse, &mentioned);
+		(void) change_node_walker((Node *) parse, &mentioned);
 	}
-	if (is_armed() && order->sabotage->planner != NULL &&
+	if (is_armed() && setting->fault->planner != NULL &&
 		OidIsValid(mentioned_relation(parse->rtable)))
-		planner = order->sabotage->planner;
+		planner = setting->fault->planner;
 	return planner(parse, query_string, cursorOptions, boundParams);
 }
 
@@ -908,7 +966,7 @@ injector_ExecutorStart(QueryDesc *queryDesc, int eflags)
 	else
 		standard_ExecutorStart(queryDesc, eflags);
 
-	if (OidIsValid(sabotaged_relation(queryDesc)) && order->sabotage->rows != NULL)
+	if (OidIsValid(target_relation(queryDesc)) && setting->fault->rows != NULL)
 		replace_node(queryDesc);
 }
 
@@ -923,7 +981,7 @@ injector_ExecutorRun(QueryDesc *queryDesc, ScanDirection direction, uint64 count
 )
 {
 	MemoryContext context = CurrentMemoryContext;
-	bool		changes = OidIsValid(sabotaged_relation(queryDesc)) && order->sabotage->sqlstate != 0;
+	bool		changes = OidIsValid(target_relation(queryDesc)) && setting->fault->sqlstate != 0;
 	int			save_depth = depth++;
 
 	PG_TRY();
@@ -947,7 +1005,7 @@ injector_ExecutorRun(QueryDesc *queryDesc, ScanDirection direction, uint64 count
 static void
 injector_ExecutorFinish(QueryDesc *queryDesc)
 {
-	bool		falsifies = OidIsValid(sabotaged_relation(queryDesc)) && order->sabotage->account != NULL;
+	bool		falsifies = OidIsValid(target_relation(queryDesc)) && setting->fault->account != NULL;
 	int			save_depth = depth++;
 
 	PG_TRY();
@@ -957,7 +1015,7 @@ injector_ExecutorFinish(QueryDesc *queryDesc)
 		else
 			standard_ExecutorFinish(queryDesc);
 		if (falsifies)
-			order->sabotage->account(queryDesc->planstate);
+			setting->fault->account(queryDesc->planstate);
 	}
 	PG_FINALLY();
 	{
@@ -969,10 +1027,10 @@ injector_ExecutorFinish(QueryDesc *queryDesc)
 static void
 injector_ExecutorEnd(QueryDesc *queryDesc)
 {
-	Oid			relid = sabotaged_relation(queryDesc);
+	Oid			relid = target_relation(queryDesc);
 
-	if (OidIsValid(relid) && order->sabotage->aftermath != NULL)
-		order->sabotage->aftermath(relid);
+	if (OidIsValid(relid) && setting->fault->after_end != NULL)
+		setting->fault->after_end(relid);
 
 	if (prev_ExecutorEnd)
 		prev_ExecutorEnd(queryDesc);
@@ -1000,9 +1058,9 @@ delete_copied_row(Oid relid)
 static void
 after_utility(Oid relid, bool is_from)
 {
-	if (order->sabotage->aftermath != NULL)
-		order->sabotage->aftermath(relid);
-	if (order->sabotage->rows == drop_row && is_from)
+	if (setting->fault->after_end != NULL)
+		setting->fault->after_end(relid);
+	if (setting->fault->rows == drop_row && is_from)
 		delete_copied_row(relid);
 }
 
@@ -1031,7 +1089,7 @@ injector_ProcessUtility(PlannedStmt *pstmt, const char *queryString,
 	PG_CATCH();
 	{
 		depth = save_depth;
-		if (OidIsValid(relid) && order->sabotage->sqlstate != 0)
+		if (OidIsValid(relid) && setting->fault->sqlstate != 0)
 			rethrow_changed(memory);
 		PG_RE_THROW();
 	}
@@ -1047,20 +1105,20 @@ check_action(char **newval, void **extra, GucSource source)
 {
 	const char *colon = strchr(*newval, ':');
 	size_t		length = colon ? colon - *newval : strlen(*newval);
-	Order	   *parsed = guc_malloc(LOG, sizeof(Order));
+	FaultSetting	   *parsed = guc_malloc(LOG, sizeof(FaultSetting));
 
 	if (parsed == NULL)
 		return false;
-	parsed->sabotage = NULL;
+	parsed->fault = NULL;
 	strlcpy(parsed->relation, colon ? colon + 1 : DEFAULT_RELATION, NAMEDATALEN);
-	for (int i = 0; i < lengthof(sabotages); i++)
-		if (strlen(sabotages[i].name) == length &&
-			strncmp(sabotages[i].name, *newval, length) == 0)
-			parsed->sabotage = &sabotages[i];
-	if (parsed->sabotage == NULL && length > 0)
+	for (int i = 0; i < lengthof(fault_defs); i++)
+		if (strlen(fault_defs[i].name) == length &&
+			strncmp(fault_defs[i].name, *newval, length) == 0)
+			parsed->fault = &fault_defs[i];
+	if (parsed->fault == NULL && length > 0)
 	{
 		guc_free(parsed);
-		GUC_check_errdetail("There is no such sabotage.");
+		GUC_check_errdetail("There is no such fault.");
 		return false;
 	}
 	*extra = parsed;
@@ -1070,7 +1128,7 @@ check_action(char **newval, void **extra, GucSource source)
 static void
 assign_action(const char *newval, void *extra)
 {
-	order = extra;
+	setting = extra;
 }
 
 void

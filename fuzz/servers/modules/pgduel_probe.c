@@ -21,7 +21,9 @@
  *
  * While pgduel_probe.cost is on, each statement that the executor runs ends
  * with an INFO message: the CPU time of the executor, in this process and in
- * its parallel workers.  log_executor_stats omits the workers.
+ * its parallel workers, and the memory that it added to all contexts of this
+ * process.  log_executor_stats omits the workers.  Memory is what chunks
+ * use, not blocks, because a chunk more may need a block of twice the size.
  *
  * fuzz/servers/modules/pgduel_probe.c
  *
@@ -50,6 +52,7 @@
 #include "storage/shmem.h"
 #include "tcop/utility.h"
 #include "utils/guc.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/resowner.h"
 
@@ -368,7 +371,7 @@ show_counters(void)
 }
 
 /* ----------------------------------------------------------------
- *		CPU time of the executor
+ *		CPU time and memory of the executor
  * ----------------------------------------------------------------
  */
 
@@ -376,6 +379,8 @@ static bool cost = false;
 static int	depth = 0;			/* of calls of the executor under way */
 static uint64 started;			/* when the outermost began */
 static uint64 spent;			/* nanoseconds of all calls for the statement */
+static Size memory_before;		/* bytes when the outermost started */
+static Size memory_most;		/* bytes at the end of any since then */
 
 /* nanoseconds of the workers of each process; it is empty between statements */
 static pg_atomic_uint64 *workers_spent = NULL;
@@ -431,6 +436,20 @@ forget_cost(void)
 		pg_atomic_write_u64(workers, 0);
 }
 
+/* The bytes that chunks of a context and its children use. */
+static Size
+memory_used(MemoryContext context)
+{
+	MemoryContextCounters found = {0};
+	Size		used;
+
+	context->methods->stats(context, NULL, NULL, &found, false);
+	used = found.totalspace - found.freespace;
+	for (MemoryContext child = context->firstchild; child != NULL; child = child->nextchild)
+		used += memory_used(child);
+	return used;
+}
+
 static uint64
 cpu_time(void)
 {
@@ -459,6 +478,8 @@ watch_executor_start(QueryDesc *queryDesc, int eflags)
 {
 	if (depth == 0)
 		forget_cost();
+	if (depth == 0 && cost)
+		memory_before = memory_most = memory_used(TopMemoryContext);
 	enter_executor();
 	PG_TRY();
 	{
@@ -508,6 +529,8 @@ watch_executor_finish(QueryDesc *queryDesc)
 			next_executor_finish(queryDesc);
 		else
 			standard_ExecutorFinish(queryDesc);
+		if (cost)				/* ExecutorEnd frees the memory */
+			memory_most = Max(memory_most, memory_used(TopMemoryContext));
 	}
 	PG_FINALLY();
 	{
@@ -517,7 +540,7 @@ watch_executor_finish(QueryDesc *queryDesc)
 }
 
 /*
- * Report the statement's CPU time, or add a worker's to its leader's.  A
+ * Report the statement's cost, or add a worker's to its leader's.  A
  * worker's message that it has ended follows its ExecutorEnd, and a leader
  * waits for that message before its own ExecutorEnd returns.
  */
@@ -534,7 +557,8 @@ report_cost(void)
 	}
 	if (workers)
 		spent += pg_atomic_exchange_u64(workers, 0);
-	ereport(INFO, (errmsg("pgduel_probe: executor used %.6f ms of CPU time", spent / 1e6)));
+	ereport(INFO, (errmsg("pgduel_probe: executor used %.6f ms of CPU time and %.3f kB of memory",
+						  spent / 1e6, (memory_most - memory_before) / 1024.0)));
 }
 
 static void
@@ -584,7 +608,7 @@ _PG_init(void)
 	DefineCustomStringVariable("pgduel_probe.counters", "Shows the counters as name=number.", NULL,
 							   &counters_value, "", PGC_INTERNAL, GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
 							   NULL, NULL, show_counters);
-	DefineCustomBoolVariable("pgduel_probe.cost", "Reports the executor's CPU time of each statement.", NULL,
+	DefineCustomBoolVariable("pgduel_probe.cost", "Reports the executor's CPU time and memory of each statement.", NULL,
 							 &cost, false, PGC_USERSET, 0, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("pgduel_probe");
 

@@ -9,7 +9,10 @@ from typing import Any, Final
 
 import psycopg
 
-_FUNCTIONS: Final = Path(__file__).with_name("functions.sql").read_text()
+JUDGED: Final = Path(__file__).with_name("functions.sql").read_text()
+_FUNCTIONS: Final = f"""{JUDGED}
+    SELECT oid::int, proname::text, pronargs, prokind::text, fit, format_type(prorettype, NULL) FROM judged ORDER BY oid
+"""
 _OPERATORS: Final = "SELECT oid::int, oprcode::oid::int FROM pg_operator"
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 from pglast import ast
 from pglast.visitors import Visitor
 
-_SYSTEM_COLUMNS: Final = frozenset({"cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"})
+from oracles.sql.determinism import SYSTEM_COLUMNS
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class _Facts(Visitor):
 
     def visit_ColumnRef(self, _ancestors: Any, node: Any) -> None:
         name = getattr(node.fields[-1], "sval", "")
-        if name in _SYSTEM_COLUMNS and not (name == "tableoid" and id(node) in self._named):
+        if name in SYSTEM_COLUMNS and not (name == "tableoid" and id(node) in self._named):
             self.identities = True
 
 

@@ -82,7 +82,7 @@ def _has_atomic_body(solid: list[Token]) -> bool:
 
 _WORD: Final = re.compile(r"""(?:'(?:[^'\\]|\\.|'')*'|:\{\?\w+\}|:['"]?\w+['"]?|[^\s':]|:)+""")
 _PART: Final = re.compile(
-    r"""'(?P<quoted>(?:[^'\\]|\\.|'')*)'|:\{\?(?P<asked>\w+)\}|:(?P<mark>['"]?)(?P<name>\w+)(?P=mark)|(?P<plain>.)""",
+    r"""'(?P<quoted>(?:[^'\\]|\\.|'')*)'|:\{\?(?P<tested>\w+)\}|:(?P<mark>['"]?)(?P<name>\w+)(?P=mark)|(?P<plain>.)""",
     re.DOTALL,
 )
 _TRUE: Final = frozenset({"1", "on", "t", "true", "y", "yes"})
@@ -104,8 +104,8 @@ class Words:
 
     def referred(self, found: re.Match[str]) -> str | None:
         """Return the value of a variable reference in a statement, or None if the variable is not set."""
-        if asked := found["asked"]:
-            return "TRUE" if asked in self._variables else "FALSE"
+        if tested := found["tested"]:
+            return "TRUE" if tested in self._variables else "FALSE"
         value = self._variables.get(found["plain"] or found["literal"] or found["name"])
         if value is None or found["plain"]:
             return value
@@ -117,7 +117,7 @@ class Words:
         if name in ("if", "elif", "else", "endif"):
             self._condition(name, arguments)
         elif self.active:
-            self._act(name, [self._evaluated(word) for word in _WORD.findall(arguments)])
+            self._execute(name, [self._evaluated(word) for word in _WORD.findall(arguments)])
 
     def _condition(self, name: str, arguments: str) -> None:
         if name == "if":
@@ -133,7 +133,7 @@ class Words:
         words = _WORD.findall(arguments)
         return bool(words) and self._evaluated(words[0]).lower() in _TRUE
 
-    def _act(self, name: str, words: list[str]) -> None:
+    def _execute(self, name: str, words: list[str]) -> None:
         if name in ("q", "quit"):
             self.quit = True
         elif name == "set" and words:
@@ -149,15 +149,15 @@ class Words:
     def _part(self, part: re.Match[str]) -> str:
         if part["quoted"] is not None:
             return re.sub(r"''|\\(.)", lambda found: found[1] or "'", part["quoted"])
-        if part["asked"]:
-            return "true" if part["asked"] in self._variables else "false"
+        if part["tested"]:
+            return "true" if part["tested"] in self._variables else "false"
         return self._variables.get(part["name"], part[0]) if part["name"] else part[0]
 
 
 _COPY_IN = re.compile(r"\s*COPY\b.*\bFROM\s+STDIN\b", re.IGNORECASE | re.DOTALL)
 _SLASH_COPY_IN = re.compile(r"\\copy (.*\bfrom\s+(?:p?stdin\b|').*)", re.IGNORECASE)
 _END_OF_DATA = re.compile(r"^\\\.(?:\r?\n|\Z)", re.MULTILINE)
-_REFERENCE = re.compile(r""":(?:(?P<plain>\w+)|'(?P<literal>\w+)'|"(?P<name>\w+)"|\{\?(?P<asked>\w+)\})""")
+_REFERENCE = re.compile(r""":(?:(?P<plain>\w+)|'(?P<literal>\w+)'|"(?P<name>\w+)"|\{\?(?P<tested>\w+)\})""")
 _SENDS = frozenset({"g", "gx", "gset", "gexec", "crosstabview"})
 _ROUTINE = re.compile(r"create (or replace )?(function|procedure) ")
 
@@ -243,15 +243,15 @@ class _Reader:
     def _send(self, end: int) -> int:
         """Append the message, with the COPY data below it, and return the position after both."""
         sql, line = self._sql.strip(), self._text.count("\n", 0, max(self._start, 0)) + 1
-        asked, active = self._start >= 0, self._words.active
+        nonempty, active = self._start >= 0, self._words.active
         self._begin("")
         data = None
-        if asked and _COPY_IN.match(sql):
+        if nonempty and _COPY_IN.match(sql):
             newline = self._text.find("\n", end)
             found = _END_OF_DATA.search(self._text, newline + 1) if newline >= 0 else None
             if found is not None:
                 data, end = self._text[newline + 1 : found.start()].encode(), found.end()
-        if asked and active:
+        if nonempty and active:
             self._sent.append(Sent(sql, data, line))
         return end
 

@@ -67,8 +67,12 @@ def _copy_dependencies(draft: Path) -> None:
     except subprocess.TimeoutExpired as error:
         raise CaseError(f"Maven did not fetch {COORDINATES} in {_SECONDS} s; {otherwise}") from error
     if done.returncode:
-        said = [line for line in (done.stdout + done.stderr).splitlines() if "Could not" in line] or ["no reason given"]
-        raise CaseError(f"Maven cannot fetch {COORDINATES} ({said[0].rpartition('Could not')[2].strip()}); {otherwise}")
+        reasons = [line for line in (done.stdout + done.stderr).splitlines() if "Could not" in line] or [
+            "no reason given"
+        ]
+        raise CaseError(
+            f"Maven cannot fetch {COORDINATES} ({reasons[0].rpartition('Could not')[2].strip()}); {otherwise}"
+        )
 
 
 def _fetched() -> Path:

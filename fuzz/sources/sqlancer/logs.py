@@ -48,5 +48,5 @@ def _statements(text: str) -> Iterator[str]:
 
 def _complaint(text: str) -> str:
     """Return the exception and its causes, without stack traces. In the log, each line is a comment."""
-    said = (line.removeprefix("--") for line in text.splitlines())
-    return "\n".join(line for line in said if not _TRACE.match(line)).strip()
+    lines = (line.removeprefix("--") for line in text.splitlines())
+    return "\n".join(line for line in lines if not _TRACE.match(line)).strip()

@@ -37,14 +37,14 @@ _THROWN: Final = re.compile(r"\AThrowable|\A[\w.]+(?:Error|Exception): (.*?)(?:\
 _EXPLAINED: Final = re.compile(r"EXPLAIN (?:\([^)]*\) )?(SELECT .*?); --\d+", re.DOTALL)
 
 
-def claim(log: Log) -> tuple[str, str] | None:
+def equal_queries(log: Log) -> tuple[str, str] | None:
     """Return the two queries that must have equal rows according to the report, or None."""
-    said = log.complaint
-    if found := _COUNTS.search(said):
+    complaint = log.complaint
+    if found := _COUNTS.search(complaint):
         return _counted(found[1]), f"SELECT coalesce(sum(count), 0)::bigint FROM ({found[2]}) AS q (count)"
-    if found := _RESULTS.search(said):
+    if found := _RESULTS.search(complaint):
         return found[1], found[2]
-    if found := _SIZES.search(said) or _CONTENTS.search(said):
+    if found := _SIZES.search(complaint) or _CONTENTS.search(complaint):
         return found[1], _together(found[2])
     last = log.statements[-1] if log.statements else ""
     if _PIVOT.match(last):
@@ -82,11 +82,11 @@ def case_of(log: Log, target: SourceContext) -> Case:
     """Return the case of a report. Raises CaseError, ServerError."""
     with target.session(()) as connection:
         catalog = Catalog.of(connection)
-    claimed = claim(log)
+    pair = equal_queries(log)
     scene = scene_of(tuple(sql for sql in log.statements if not sql.startswith("SELECT")), catalog)
     with target.session(scene) as connection:
-        sound = claimed is not None and not any(_doubtful(connection, catalog, sql) for sql in claimed)
-    left, *right = [_step(sql) for sql in claimed or named(log)] or [Step("SELECT", Kind.QUERY)]
+        sound = pair is not None and not any(_doubtful(connection, catalog, sql) for sql in pair)
+    left, *right = [_step(sql) for sql in pair or named(log)] or [Step("SELECT", Kind.QUERY)]
     if sound:
         right = [Step(each.sql, Kind.QUERY, may_fail=True, same_rows=_reason(each.sql)) for each in right]
     return Case("sqlancer", scene, (left, *right))

@@ -15,7 +15,7 @@ from psycopg import sql
 from fuzz.errors import CaseError, last_line
 from fuzz.servers.relay import relay
 from fuzz.sources.sqlancer.logs import Log, read_log
-from fuzz.sources.sqlancer.options import ASKED, ENTRY_DATABASE, LOGS, Call, argument_file
+from fuzz.sources.sqlancer.options import ENTRY_DATABASE, EXECUTED, LOGS, Call, argument_file
 
 _STATEMENT_LOG: Final = "-cur"  # suffix of the names of logs of executed statements
 _DATABASES: Final = "SELECT datname FROM pg_database WHERE starts_with(datname, %s)"
@@ -60,12 +60,12 @@ def run(server: Server, classpath: str, call: Call, prefix: str) -> Ran:
                 _drop(server, prefix)
         found = {path.stem: path.read_text(errors="replace") for path in Path(directory, LOGS).glob("*.log")}
     if status == _DID_NOT_START:
-        raise CaseError(f"SQLancer does not run: {last_line(output, 'it says nothing')}")
+        raise CaseError(f"SQLancer does not run: {last_line(output, 'no output')}")
     logs = {name: read_log(text) for name, text in sorted(found.items())}
     return Ran(
         {name.removesuffix(_STATEMENT_LOG): log for name, log in logs.items() if name.endswith(_STATEMENT_LOG)},
         {name: log for name, log in logs.items() if not name.endswith(_STATEMENT_LOG)},
-        max(map(int, ASKED.findall(output)), default=0),
+        max(map(int, EXECUTED.findall(output)), default=0),
     )
 
 

@@ -51,23 +51,23 @@ class SqLancer(Source):
             case = self._case(path, call, scale.queries)
             if case.steps:
                 return case
-        raise CaseError(f"SQLancer asked nothing that can be compared, with {_TRIES} seeds")
+        raise CaseError(f"SQLancer executed no query that can be compared, with {_TRIES} seeds")
 
     def _case(self, path: str, call: Call, queries: int) -> Case:
         with self.target.session(()) as connection:
             catalog = Catalog.of(connection)
             info = connection.info
             ran = run(Server(info.host, info.port), path, call, f"{info.dbname}_lancer")
-        made, asked = divided(next(iter(ran.doing.values()), Log(0, (), "")))
+        made, sent = divided(next(iter(ran.doing.values()), Log(0, (), "")))
         scene = scene_of(made, catalog)
         with self.target.session(scene) as connection:
-            steps = tuple(islice(_fit(connection, catalog, asked), queries))
+            steps = tuple(islice(_fit(connection, catalog, sent), queries))
         return Case(self.name, scene, steps)
 
 
-def _fit(connection: psycopg.Connection[Any], catalog: Catalog, asked: tuple[str, ...]) -> Iterator[Step]:
+def _fit(connection: psycopg.Connection[Any], catalog: Catalog, sent: tuple[str, ...]) -> Iterator[Step]:
     """Yield a step for each query that is comparable after repair."""
-    for sql in asked:
+    for sql in sent:
         try:
             tree = pglast.parse_sql(sql)[0].stmt
             if not isinstance(tree, ast.SelectStmt):

@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from fuzz.generators.choices import Weighted, between, chance, first_made, pick
+from fuzz.generators.sql.scope import Relation
 from fuzz.sources.typed.datatypes import DataType
-from fuzz.sources.typed.scope import Relation, Scope, under
+from fuzz.sources.typed.scope import TypedScope
 from fuzz.sources.typed.values import BOUNDED
 
-Maker = Callable[[random.Random, Scope, DataType, int], str | None]
+Maker = Callable[[random.Random, TypedScope, DataType, int], str | None]
 
 DEPTH: Final = 3
 EVALUATED: Final = 20_000  # upper bound of a subquery's rows times its evaluations
@@ -21,7 +22,7 @@ _CANONICAL: Final = {"numeric": "trim_scale({})", "float4": "({} + '0'::float4)"
 _NUMBERS: Final = ("int2", "int4", "int8", "numeric")
 
 
-def expression(rng: random.Random, scope: Scope, type_: DataType, depth: int = DEPTH) -> str:
+def expression(rng: random.Random, scope: TypedScope, type_: DataType, depth: int = DEPTH) -> str:
     """Return an expression of exactly this type, safe as an operand."""
     if depth > 0 and chance(rng, 62):
         made = first_made(rng, _MAKERS, rng, scope, type_, depth)
@@ -30,7 +31,7 @@ def expression(rng: random.Random, scope: Scope, type_: DataType, depth: int = D
     return leaf(rng, scope, type_)
 
 
-def leaf(rng: random.Random, scope: Scope, type_: DataType) -> str:
+def leaf(rng: random.Random, scope: TypedScope, type_: DataType) -> str:
     """Return a column of the type, a call over columns, or a value."""
     columns = scope.of_type(type_)
     if columns and chance(rng, 85):
@@ -53,7 +54,7 @@ def value(rng: random.Random, type_: DataType, *, edges: int = 3) -> str:
     return f"NULL::{type_.name}" if chance(rng, 4) else pick(rng, type_.values)
 
 
-def some_type(rng: random.Random, scope: Scope) -> DataType:
+def some_type(rng: random.Random, scope: TypedScope) -> DataType:
     """Return a type, mostly that of a column in the scope."""
     return pick(rng, scope.types) if chance(rng, 75) else pick(rng, list(scope.catalog.types.values()))
 
@@ -63,7 +64,7 @@ def is_comparable(type_: DataType) -> bool:
     return type_.ordered and (type_.exact or type_.key in _CANONICAL)
 
 
-def some_exact_type(rng: random.Random, scope: Scope) -> DataType:
+def some_exact_type(rng: random.Random, scope: TypedScope) -> DataType:
     """Return a type that `exact` accepts, mostly that of a column in the scope."""
     own = [type_ for type_ in scope.types if is_comparable(type_)]
     if own and chance(rng, 80):
@@ -71,7 +72,7 @@ def some_exact_type(rng: random.Random, scope: Scope) -> DataType:
     return pick(rng, [type_ for type_ in scope.catalog.types.values() if is_comparable(type_)])
 
 
-def exact(rng: random.Random, scope: Scope, type_: DataType, depth: int = DEPTH) -> str:
+def exact(rng: random.Random, scope: TypedScope, type_: DataType, depth: int = DEPTH) -> str:
     """Return a canonical expression of a comparable type."""
     return as_exact(expression(rng, scope, type_, depth), type_)
 
@@ -86,7 +87,7 @@ def sort_key(sql: str, type_: DataType) -> str:
     return sql if type_.exact and type_.ordered else f'(({sql})::text COLLATE "C")'
 
 
-def _called(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str | None:
+def _called(rng: random.Random, scope: TypedScope, type_: DataType, depth: int) -> str | None:
     form = scope.catalog.form(rng, type_, scope.types)
     if form is None:
         return None
@@ -94,7 +95,7 @@ def _called(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> st
     return form.sql([argument(rng, scope, each, depth - 1, small=form.small) for each in types])
 
 
-def argument(rng: random.Random, scope: Scope, type_: DataType, depth: int, *, small: bool) -> str:
+def argument(rng: random.Random, scope: TypedScope, type_: DataType, depth: int, *, small: bool) -> str:
     """Return an argument. If `small`, numbers are small."""
     if not small or not _is_number(scope, type_):
         return expression(rng, scope, type_, depth)
@@ -105,12 +106,12 @@ def argument(rng: random.Random, scope: Scope, type_: DataType, depth: int, *, s
     return f"'{pick(rng, BOUNDED)}'::{type_.name}"
 
 
-def _is_number(scope: Scope, type_: DataType) -> bool:
+def _is_number(scope: TypedScope, type_: DataType) -> bool:
     """Return whether a type is a number, or an array of numbers."""
     return (scope.catalog.types[type_.parts[0]] if type_.kind == "a" else type_).category == "N"
 
 
-def _case(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str:
+def _case(rng: random.Random, scope: TypedScope, type_: DataType, depth: int) -> str:
     truth = scope.catalog.types["bool"]
     then, other = (expression(rng, scope, type_, depth - 1) for _ in range(2))
     if chance(rng, 25):
@@ -120,50 +121,50 @@ def _case(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str:
     return f"CASE WHEN {expression(rng, scope, truth, depth - 1)} THEN {then} ELSE {other} END"
 
 
-def _coalesced(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str:
+def _coalesced(rng: random.Random, scope: TypedScope, type_: DataType, depth: int) -> str:
     return f"coalesce({leaf(rng, scope, type_)}, {expression(rng, scope, type_, depth - 1)})"
 
 
-def _compared(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str | None:
+def _compared(rng: random.Random, scope: TypedScope, type_: DataType, depth: int) -> str | None:
     if not type_.ordered:
         return None
     function = pick(rng, ("nullif", "greatest", "least"))
     return f"{function}({expression(rng, scope, type_, depth - 1)}, {expression(rng, scope, type_, depth - 1)})"
 
 
-def _subquery(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str | None:
+def _subquery(rng: random.Random, scope: TypedScope, type_: DataType, depth: int) -> str | None:
     """Return a subquery for the first value of a relation under a total order."""
     chosen = chosen_relation(rng, scope)
     if chosen is None:
         return None
-    _, inner, source = chosen
+    relation, inner = chosen
     made = expression(rng, inner, type_, depth - 1)
     condition = f" WHERE {expression(rng, inner, scope.catalog.types['bool'], depth - 1)}" if chance(rng, 70) else ""
-    return f"(SELECT {made} FROM {source}{condition} ORDER BY {sort_key(made, type_)} LIMIT 1)"
+    return f"(SELECT {made} FROM {relation.sql}{condition} ORDER BY {sort_key(made, type_)} LIMIT 1)"
 
 
-def chosen_relation(rng: random.Random, scope: Scope) -> tuple[Relation, Scope, str] | None:
-    """Return a relation small enough for repeated evaluation, the scope over it, and its SQL in FROM; or None."""
-    small = [each for each in scope.relations if each.rows * scope.rows <= EVALUATED]
+def chosen_relation(rng: random.Random, scope: TypedScope) -> tuple[Relation[DataType], TypedScope] | None:
+    """Return a relation small enough for repeated evaluation, and the scope over it; or None."""
+    small = [each for each in scope.sources if each.rows * scope.rows <= EVALUATED]
     if not small or scope.level > 3:
         return None
-    relation, inner = pick(rng, small), scope.inner()
-    alias = inner.alias(0)
-    return relation, inner.over(under(alias, relation.columns), relation.rows), f"{relation.name} AS {alias}"
+    inner = scope.inner()
+    relation = pick(rng, small).relation(inner.alias(0))
+    return relation, inner.over((relation,), relation.rows)
 
 
-def _collated(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str | None:
+def _collated(rng: random.Random, scope: TypedScope, type_: DataType, depth: int) -> str | None:
     if not type_.collated or scope.collation == '"default"':
         return None
     return f"({expression(rng, scope, type_, depth - 1)} COLLATE {scope.collation})"
 
 
-def _element(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str | None:
+def _element(rng: random.Random, scope: TypedScope, type_: DataType, depth: int) -> str | None:
     array = scope.catalog.polymorphism.array(type_)
     return f"({expression(rng, scope, array, depth - 1)})[{between(rng, 0, 3)}]" if array else None
 
 
-def _field(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str | None:
+def _field(rng: random.Random, scope: TypedScope, type_: DataType, depth: int) -> str | None:
     holders = [each for each in scope.catalog.types.values() if each.kind == "c" and type_.key in each.parts]
     if not holders:
         return None
@@ -172,7 +173,7 @@ def _field(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str
     return f"({expression(rng, scope, holder, depth - 1)}).{field}"
 
 
-def _constructed(rng: random.Random, scope: Scope, type_: DataType, depth: int) -> str | None:
+def _constructed(rng: random.Random, scope: TypedScope, type_: DataType, depth: int) -> str | None:
     """Return an array or a row constructor, or a slice of an array."""
     parts = [scope.catalog.types[part] for part in type_.parts]
     if type_.kind == "c":
@@ -184,7 +185,7 @@ def _constructed(rng: random.Random, scope: Scope, type_: DataType, depth: int) 
     return f"ARRAY[{_listed(rng, scope, parts * between(rng, 1, 3), depth)}]::{type_.name}"
 
 
-def _listed(rng: random.Random, scope: Scope, types: Sequence[DataType], depth: int) -> str:
+def _listed(rng: random.Random, scope: TypedScope, types: Sequence[DataType], depth: int) -> str:
     return ", ".join(expression(rng, scope, type_, depth - 1) for type_ in types)
 
 

@@ -8,10 +8,11 @@ from typing import Any, Final
 import psycopg
 
 from fuzz.generators.choices import Weighted, between, chance, first_made, pick
-from fuzz.sources.typed.conditions import condition
+from fuzz.generators.sql.scope import MANY, Column, Relation, RowSource, names, under
 from fuzz.sources.typed.datatypes import DataType
 from fuzz.sources.typed.expressions import argument, expression, some_type, value
-from fuzz.sources.typed.scope import Column, Relation, Scope, names, numbered, under
+from fuzz.sources.typed.predicates import predicate
+from fuzz.sources.typed.scope import TypedScope, numbered
 
 # Tables with triggers or rules may be read only: a trigger or rule sees rows one after another, so their order matters.
 _TABLES: Final = """
@@ -36,17 +37,17 @@ _KEYS: Final = """
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ChangeableTable:
     """A table that may be changed: its columns outside unique indexes, and its only key."""
 
-    relation: Relation
-    free: tuple[Column, ...]
-    key: tuple[Column, ...]
+    source: RowSource[DataType]
+    free: tuple[Column[DataType], ...]
+    key: tuple[Column[DataType], ...]
 
 
 def read_tables(
     connection: psycopg.Connection[Any], types: Mapping[str, DataType]
-) -> tuple[tuple[Relation, ...], tuple[Table, ...]]:
+) -> tuple[tuple[RowSource[DataType], ...], tuple[ChangeableTable, ...]]:
     """Return the tables of a scene with columns of known types, and those that may be changed.
 
     Columns of long text are left out. Raises psycopg.Error.
@@ -54,8 +55,8 @@ def read_tables(
     keys: dict[int, list[tuple[list[int], bool]]] = {}
     for oid, numbers, plain in connection.execute(_KEYS):
         keys.setdefault(oid, []).append((numbers, plain))
-    relations: list[Relation] = []
-    tables: list[Table] = []
+    sources: list[RowSource[DataType]] = []
+    tables: list[ChangeableTable] = []
     for oid, name, watched, listed in connection.execute(_TABLES).fetchall():
         unique = {numbers[0] for numbers, plain in keys.get(oid, []) if plain and len(numbers) == 1}
         known = [each for each in listed if each["type"] in types]
@@ -67,12 +68,12 @@ def read_tables(
         }
         if not columns:
             continue
-        relation = Relation(name, tuple(columns.values()), rows)
-        relations.append(relation)
+        source = RowSource(name, tuple(columns.values()), rows)
+        sources.append(source)
         complete = len(columns) == len(listed) and all(each["given"] for each in listed)
         if complete and not watched:
-            tables += _changeable(relation, columns, keys.get(oid, []))
-    return tuple(relations), tuple(tables)
+            tables += _changeable(source, columns, keys.get(oid, []))
+    return tuple(sources), tuple(tables)
 
 
 def _measured(connection: psycopg.Connection[Any], table: str, columns: Sequence[str]) -> list[int]:
@@ -83,18 +84,20 @@ def _measured(connection: psycopg.Connection[Any], table: str, columns: Sequence
     return list(row)
 
 
-def _column(row: Mapping[str, Any], types: Mapping[str, DataType], unique: Collection[int]) -> Column:
-    return Column(row["name"], types[row["type"]], row["collation"] or "", row["nullable"], row["number"] in unique)
+def _column(row: Mapping[str, Any], types: Mapping[str, DataType], unique: Collection[int]) -> Column[DataType]:
+    name, fan = row["name"], 1 if row["number"] in unique else MANY
+    collation = row["collation"] or ""
+    return Column(name, name, types[row["type"]], fan, nullable=row["nullable"], collation=collation)
 
 
 def _changeable(
-    relation: Relation, columns: Mapping[int, Column], keys: list[tuple[list[int], bool]]
-) -> Iterator[Table]:
+    source: RowSource[DataType], columns: Mapping[int, Column[DataType]], keys: list[tuple[list[int], bool]]
+) -> Iterator[ChangeableTable]:
     """Yield the table if it has exactly one key, without nullable columns."""
     if len(keys) == 1 and keys[0][1]:
         key = tuple(columns[number] for number in keys[0][0])
         if not any(column.nullable for column in key):
-            yield Table(relation, tuple(column for column in relation.columns if column not in key), key)
+            yield ChangeableTable(source, tuple(column for column in source.columns if column not in key), key)
 
 
 _SET_ROWS: Final = 5  # estimated rows of a set-returning function
@@ -110,22 +113,12 @@ _JSON_COLUMNS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A FROM item: SQL with alias, columns, and estimated rows."""
-
-    sql: str
-    columns: tuple[Column, ...]
-    rows: int
-
-
-def table(rng: random.Random, scope: Scope, alias: str) -> Item:
+def table(rng: random.Random, scope: TypedScope, alias: str) -> Relation[DataType]:
     """Return a table or common table expression."""
-    relation = pick(rng, scope.relations)
-    return Item(f"{relation.name} AS {alias}", under(alias, relation.columns), relation.rows)
+    return pick(rng, scope.sources).relation(alias)
 
 
-def function(rng: random.Random, scope: Scope, alias: str) -> Item | None:
+def function(rng: random.Random, scope: TypedScope, alias: str) -> Relation[DataType] | None:
     """Return a set-returning function whose arguments may use columns of the scope, or None."""
     form = pick(rng, scope.catalog.sets)
     some = some_type(rng, scope)
@@ -137,83 +130,85 @@ def function(rng: random.Random, scope: Scope, alias: str) -> Item | None:
     if any(type_.category in "DT" for type_ in types):  # such a series may have any number of rows
         return None
     sql = found.sql([argument(rng, scope, type_, 1, small=True) for type_ in types])
-    columns = (Column(f"{alias}.v", wanted),)
+    columns = (Column(f"{alias}.v", "v", wanted, nullable=True),)
     if chance(rng, 40):
-        ordinal = Column(f"{alias}.o", scope.catalog.types["int8"])
-        return Item(f"{sql} WITH ORDINALITY AS {alias} (v, o)", (*columns, ordinal), _SET_ROWS)
-    return Item(f"{sql} AS {alias} (v)", columns, _SET_ROWS)
+        ordinal = Column(f"{alias}.o", "o", scope.catalog.types["int8"], nullable=True)
+        return Relation(f"{sql} WITH ORDINALITY AS {alias} (v, o)", alias, (*columns, ordinal), _SET_ROWS)
+    return Relation(f"{sql} AS {alias} (v)", alias, columns, _SET_ROWS)
 
 
-def values(rng: random.Random, scope: Scope, alias: str) -> Item:
+def values(rng: random.Random, scope: TypedScope, alias: str) -> Relation[DataType]:
     """Return a VALUES list."""
     types = [some_type(rng, scope) for _ in range(between(rng, 1, 3))]
     count = between(rng, 1, 5)
     rows = ", ".join(f"({', '.join(value(rng, type_) for type_ in types)})" for _ in range(count))
     columns = numbered(types, "v")
-    return Item(f"(VALUES {rows}) AS {alias} ({names(columns)})", under(alias, columns), count)
+    return Relation(f"(VALUES {rows}) AS {alias} ({names(columns)})", alias, under(alias, columns), count)
 
 
-def json_table(rng: random.Random, scope: Scope, alias: str) -> Item | None:
+def json_table(rng: random.Random, scope: TypedScope, alias: str) -> Relation[DataType] | None:
     """Return a JSON_TABLE, or None before PostgreSQL 17."""
     if scope.catalog.version < 170000:
         return None
     types, document = scope.catalog.types, expression(rng, scope, scope.catalog.types["jsonb"], 1)
-    columns = tuple(Column(f"{alias}.{name}", types[key]) for name, key, _ in _JSON_COLUMNS)
+    columns = tuple(Column(f"{alias}.{name}", name, types[key], nullable=True) for name, key, _ in _JSON_COLUMNS)
     declared = ", ".join(declaration for _, _, declaration in _JSON_COLUMNS)
     path = pick(rng, ("$", "$[*]", "$.a.b[*]"))
-    return Item(f"JSON_TABLE({document}, '{path}' COLUMNS ({declared})) AS {alias}", columns, _SET_ROWS)
+    return Relation(f"JSON_TABLE({document}, '{path}' COLUMNS ({declared})) AS {alias}", alias, columns, _SET_ROWS)
 
 
-ITEMS: Final[Weighted[Callable[[random.Random, Scope, str], Item | None]]] = Weighted(
+ITEMS: Final[Weighted[Callable[[random.Random, TypedScope, str], Relation[DataType] | None]]] = Weighted(
     (70, table), (8, function), (5, values), (4, json_table)
 )
 
 
-def plain_item(rng: random.Random, scope: Scope, alias: str) -> Item:
+def plain_item(rng: random.Random, scope: TypedScope, alias: str) -> Relation[DataType]:
     """Return an item other than a subquery."""
     return first_made(rng, ITEMS, rng, scope, alias) or table(rng, scope, alias)
 
 
-def joined(rng: random.Random, scope: Scope, items: Sequence[Item]) -> tuple[str, Scope]:
+def joined(rng: random.Random, scope: TypedScope, items: Sequence[Relation[DataType]]) -> tuple[str, TypedScope]:
     """Return a FROM list of the items, each of which may refer to earlier ones, and the scope over them.
 
     Items that would yield too many rows are left out.
     """
-    sql, columns, rows = items[0].sql, items[0].columns, items[0].rows
+    sql, relations, rows = items[0].sql, tuple(items[:1]), items[0].rows
     for item in items[1:]:
-        pair = _equal(rng, columns, item.columns)
+        pair = _equal(rng, [column for relation in relations for column in relation.columns], item.columns)
         grown = _grown(rows, item.rows, pair)
         if grown > _MOST_ROWS:
             break
-        seen = scope.over(columns + item.columns, grown)
+        seen = scope.over((*relations, item), grown)
         if not pair and chance(rng, 30):
             sql += f" CROSS JOIN {item.sql}"
         elif pair and chance(rng, 85):
             kind = pick(rng, _KINDS[:2] if _is_lateral(item) else _KINDS)  # the grammar forbids other kinds
-            further = f" AND {condition(rng, seen)}" if chance(rng, 30) and "FULL" not in kind else ""
-            sql += f" {kind} {item.sql} ON {pair[0].name} = {pair[1].name}{further}"
+            further = f" AND {predicate(rng, seen)}" if chance(rng, 30) and "FULL" not in kind else ""
+            sql += f" {kind} {item.sql} ON {pair[0].sql} = {pair[1].sql}{further}"
         else:
             grown = rows * item.rows
             if grown > _MOST_ROWS:
                 break
-            sql += f" {pick(rng, _KINDS[:2])} {item.sql} ON {condition(rng, seen)}"
-        columns, rows = columns + item.columns, grown
-    return sql, scope.over(columns, rows)
+            sql += f" {pick(rng, _KINDS[:2])} {item.sql} ON {predicate(rng, seen)}"
+        relations, rows = (*relations, item), grown
+    return sql, scope.over(relations, rows)
 
 
-def _grown(left: int, right: int, pair: tuple[Column, Column] | None) -> int:
+def _grown(left: int, right: int, pair: tuple[Column[DataType], Column[DataType]] | None) -> int:
     """Return the estimated rows of a join. Values outside of keys are assumed to be frequent."""
-    if pair and (pair[0].unique or pair[1].unique):
+    if pair and (pair[0].fan == 1 or pair[1].fan == 1):
         return max(left, right)
     return left * right // (_DISTINCT if pair else 1)
 
 
-def _is_lateral(item: Item) -> bool:
+def _is_lateral(item: Relation[DataType]) -> bool:
     return "(" in item.sql.split(" AS ", 1)[0]
 
 
-def _equal(rng: random.Random, left: Sequence[Column], right: Sequence[Column]) -> tuple[Column, Column] | None:
+def _equal(
+    rng: random.Random, left: Sequence[Column[DataType]], right: Sequence[Column[DataType]]
+) -> tuple[Column[DataType], Column[DataType]] | None:
     """Return two columns of equal type and collation, preferably a key, or None."""
     pairs = [(a, b) for a in left for b in right if a.type is b.type and a.type.ordered and a.collation == b.collation]
-    keys = [pair for pair in pairs if pair[0].unique or pair[1].unique]
+    keys = [pair for pair in pairs if pair[0].fan == 1 or pair[1].fan == 1]
     return pick(rng, keys if keys and chance(rng, 50) else pairs) if pairs else None

@@ -21,8 +21,8 @@ from fuzz.sources.typed.catalog import ServerCatalog, catalog_of
 from fuzz.sources.typed.changes import Indexes, change
 from fuzz.sources.typed.datatypes import DataType
 from fuzz.sources.typed.queries import query
-from fuzz.sources.typed.relations import Table, read_tables
-from fuzz.sources.typed.scope import Scope
+from fuzz.sources.typed.relations import ChangeableTable, read_tables
+from fuzz.sources.typed.scope import TypedScope
 from oracles.model.case import Case, Kind, Step
 
 _TYPES: Final = (
@@ -96,6 +96,9 @@ _TRIES: Final = 5  # scenes to try until one has tables
 _DRAWN: Final = 4  # statements generated per statement of a case
 _LARGEST: Final = 12_000  # upper bound of a statement's length, in characters
 _MOST_ROWS: Final = 2_000
+# The planner's estimate of a query that takes minutes may be low. Such a query meets statement_timeout in each run of
+# the case; here the limit is twelve times as long, so that a slow machine drops no useful statement.
+_TIMEOUT: Final = "60s"
 _REFUSED: Final = 3  # percentage of failing statements that are kept
 _STEPS: Final = Weighted((80, "query"), (15, "change"), (5, "index"))
 
@@ -104,6 +107,7 @@ class Typed(Source):
     """Statements composed from the arm's own catalogs."""
 
     name: ClassVar[str] = "typed"
+    cpu_seconds: ClassVar[float] = 1.7
 
     @classmethod
     def lacks(cls, given: UserInput) -> str:
@@ -128,13 +132,14 @@ class Typed(Source):
 
     def _steps(self, rng: random.Random, connection: psycopg.Connection[Any], count: int) -> tuple[Step, ...]:
         catalog = catalog_of(self.target).in_scene(connection)
-        relations, tables = read_tables(connection, catalog.types)
-        if not relations:
+        connection.execute(f"SET statement_timeout = '{_TIMEOUT}'")
+        sources, tables = read_tables(connection, catalog.types)
+        if not sources:
             return ()
         indexes = Indexes(connection)
         steps: list[Step] = []
         for _ in range(count * _DRAWN):
-            scope = Scope(catalog, relations, collation=pick(rng, ('"default"', *catalog.collations)))
+            scope = TypedScope(sources, catalog=catalog, collation=pick(rng, ('"default"', *catalog.collations)))
             step = _random_step(rng, scope, tables, indexes)
             if (done := _executed(connection, step)) or (done is False and chance(rng, _REFUSED)):
                 steps.append(step)
@@ -143,12 +148,12 @@ class Typed(Source):
         return tuple(steps)
 
 
-def _random_step(rng: random.Random, scope: Scope, tables: tuple[Table, ...], indexes: Indexes) -> Step:
+def _random_step(rng: random.Random, scope: TypedScope, tables: tuple[ChangeableTable, ...], indexes: Indexes) -> Step:
     kind = _STEPS.pick(rng)
     if kind == "change" and tables:
         sql, tag = change(rng, scope, pick(rng, tables))
         return Step(sql, may_fail=True, tags=(tag,))
-    if kind == "index" and (made := indexes.draw(rng, scope, pick(rng, scope.relations))):
+    if kind == "index" and (made := indexes.draw(rng, scope, pick(rng, scope.sources))):
         return Step(made, may_fail=True, tags=("index",))
     sql, ordered, tags = query(rng, scope)
     return Step(sql, Kind.QUERY, ordered=ordered, may_fail=True, tags=tags)
@@ -160,6 +165,8 @@ def _executed(connection: psycopg.Connection[Any], step: Step) -> bool | None:
         return None
     try:
         done = connection.execute(step.sql.encode())
+    except psycopg.errors.QueryCanceled:
+        return None
     except psycopg.Error:
         if connection.broken:
             raise

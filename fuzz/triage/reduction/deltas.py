@@ -24,7 +24,10 @@ def shortest(items: Sequence[T], is_interesting: Callable[[tuple[T, ...]], bool]
 
 
 def _minimized(items: list[T], is_interesting: Callable[[tuple[T, ...]], bool]) -> list[T]:
-    """Return a part of `items`, which are interesting, of which no single item can be left out. Tries nothing twice."""
+    """Return an interesting part of the interesting `items` from which no single item can be dropped.
+
+    No part is tried twice.
+    """
     kept, tried = list(range(len(items))), set[tuple[int, ...]]()
     parts, start = _split(kept, 2), 0
     while len(kept) > 1:

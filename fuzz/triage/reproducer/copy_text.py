@@ -28,16 +28,16 @@ WRITE_NO_NEWLINE = "\\qecho -n "
 WIDTH = 76  # characters of base64
 LINES = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")  # with any line end that COPY accepts
 
-_ASKS_FOR_DATA = re.compile(r"\s*COPY\b.*\bFROM\s+STDIN\b", re.IGNORECASE | re.DOTALL)
+_COPY_FROM_STDIN = re.compile(r"\s*COPY\b.*\bFROM\s+STDIN\b", re.IGNORECASE | re.DOTALL)
 _ONE_LINE = re.compile(r"COPY ([^\n]*?) FROM STDIN([^\n]*)")
 _SLASH_COPY = re.compile(r"""\\copy ([^\n]*?) FROM PROGRAM 'cat "\$PGDUEL_DATA"'([^\n]*)""")
 _SERVER_FILE = f" FROM :'{SPOOL_VARIABLE}'"
 _STOPS_PSQL = re.compile(rb"^\\\.\r?$|\0", re.MULTILINE)
 
 
-def asks_for_data(sql: str) -> bool:
+def reads_data(sql: str) -> bool:
     """Return whether psql would read data from the script after this statement."""
-    return _ASKS_FOR_DATA.match(sql) is not None
+    return _COPY_FROM_STDIN.match(sql) is not None
 
 
 def statement_text(sql: str) -> str:
@@ -63,7 +63,7 @@ def _fits_inline(step: Step, data: bytes) -> bool:
     return (
         step.kind is Kind.COPY_IN
         and not step.may_fail
-        and asks_for_data(step.sql)
+        and reads_data(step.sql)
         and not _is_binary(step.sql)
         and statement_text(step.sql) == f"{step.sql};"
         and text[-1:] in ("", "\n")
@@ -91,7 +91,7 @@ def _statement_on_spool(sql: str, data: bytes) -> str:
 
 def without_data(sql: str) -> str:
     """Return a statement without data, even if it reads some."""
-    if not asks_for_data(sql):
+    if not reads_data(sql):
         return statement_text(sql)
     return f"SELECT {sql_literal(sql)} \\gexec\n{END_OF_DATA}"
 

@@ -4,11 +4,11 @@
 -- mode {"name": "prepared_generic", "protocol": "prepared"}
 -- scene 1: command
 -- step 2: query ordered prepared {"tags": ["hash join"]}
--- beside 2: query prepared
+-- evidence 2: query prepared
 -- step 3: copy_in may_fail
 -- end
 
-Statements marked `beside` are evidence, and no part of the case: users compare their results.
+Statements marked `evidence` are no part of the case: users compare their results.
 """
 
 import json
@@ -22,7 +22,7 @@ from oracles.model.case import Kind
 
 _MARKER = re.compile(
     r"^-- (?:(?P<of_case>mode|sample)|(?P<end>end)"
-    r"|(?P<place>scene|step|beside) (?P<number>\d+):(?P<words>(?: [a-z_]+)+))(?P<more> \{.*\})?$",
+    r"|(?P<part>scene|step|evidence) (?P<number>\d+):(?P<words>(?: [a-z_]+)+))(?P<more> \{.*\})?$",
     re.MULTILINE,
 )
 END = "-- end"
@@ -33,7 +33,7 @@ FLAGS = ("ordered", "may_fail")
 class Section:
     """A marker, and the start and stop positions of the text below it."""
 
-    place: str  # sample, mode, scene, step, beside or end
+    part: str  # sample, mode, scene, step, evidence or end
     words: tuple[str, ...]
     more: dict[str, Any] = field(hash=False)
     line: int
@@ -41,9 +41,9 @@ class Section:
     stop: int
 
 
-def marker(place: str, number: int, words: tuple[str, ...], more: dict[str, Any]) -> str:
+def marker(part: str, number: int, words: tuple[str, ...], more: dict[str, Any]) -> str:
     """Return the marker line before a statement. `number` is the position among scene and steps."""
-    return f"-- {place} {number}: {' '.join(words)}" + (f" {json.dumps(more)}" if more else "")
+    return f"-- {part} {number}: {' '.join(words)}" + (f" {json.dumps(more)}" if more else "")
 
 
 def sample_marker(name: str) -> str:
@@ -72,10 +72,10 @@ def sections(script: str) -> Iterator[Section]:
     stops = [match.start() for match in found] + [len(script)]
     for match, stop in zip(found, stops[1:], strict=True):
         line = script.count("\n", 0, match.start()) + 1
-        place = match["of_case"] or match["place"] or match["end"]
+        part = match["of_case"] or match["part"] or match["end"]
         words = tuple((match["words"] or "").split())
         _require_known(words, line)
-        yield Section(place, words, _more(match["more"], line), line, min(match.end() + 1, stop), stop)
+        yield Section(part, words, _more(match["more"], line), line, min(match.end() + 1, stop), stop)
 
 
 def _require_known(words: tuple[str, ...], line: int) -> None:

@@ -12,9 +12,9 @@ from fuzz.sources.scripts.psql import BLANK, Token, depth_after, tokens
 from fuzz.triage.reproducer.copy_text import (
     CLOSE_SPOOL,
     Spool,
-    asks_for_data,
     original_of_server_file,
     original_of_slash_copy,
+    reads_data,
 )
 from fuzz.triage.reproducer.quoting import read_sql_literal
 
@@ -78,7 +78,7 @@ class _Reader:
     def _semicolon(self, token: Token) -> int:
         sql = self._text
         at = self._next_line(token.start + 1)
-        if self._spool is not None or not (self._inline_data and asks_for_data(sql)):
+        if self._spool is not None or not (self._inline_data and reads_data(sql)):
             self._finish(original_of_server_file(sql), None)
             return at
         end = _END_OF_DATA.search(self._script, at, self._stop)

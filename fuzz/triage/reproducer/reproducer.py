@@ -18,7 +18,8 @@ from fuzz.output import visible_line
 from fuzz.sources.scripts.roles import role_made
 from fuzz.triage.reproducer.copy_text import SPOOL_VARIABLE
 from fuzz.triage.reproducer.quoting import sql_literal
-from fuzz.triage.reproducer.script import read_case, write_beside, write_modes, write_steps
+from fuzz.triage.reproducer.script import read_case, write_evidence, write_modes, write_steps
+from oracles.framework.comparison import Aspect
 from oracles.model.case import Case
 from oracles.model.finding import Finding
 from oracles.model.mode import Protocol, protocol_of
@@ -38,6 +39,7 @@ SELECT format('DROP OWNED BY %1$I CASCADE; DROP ROLE %1$I', rolname) FROM pg_rol
 \\gexec"""
 _CURSOR_PLANS = "SET cursor_tuple_fraction = 1;  -- pgduel fetched by protocol, which plans for all rows"
 _TIMEOUT = "SET statement_timeout = '30s';  -- a statement below does not end"
+_ALL_FIELDS = "\\set VERBOSITY verbose"
 _EXTENSION = "CREATE EXTENSION IF NOT EXISTS {0} SCHEMA public;"
 _LOOPBACK = f"""\
 {_EXTENSION.format("postgres_fdw")}
@@ -75,8 +77,8 @@ GROUP BY name ORDER BY sum(total_bytes) DESC, name LIMIT 10;"""
 def body(case: Case, finding: Finding) -> Sequence[str]:
     """Return the blocks of a psql script, for a session with an empty schema `duel`. The script drops it at the end."""
     blocks = list(write_steps(case))
-    if finding.step is not None and finding.beside:
-        blocks.insert(finding.step + 1, write_beside(case, finding.step, finding.beside))
+    if finding.step is not None and finding.evidence:
+        blocks.insert(finding.step + 1, write_evidence(case, finding.step, finding.evidence))
     steps = "\n\n".join(blocks)
     mentioned = [each for each in _SURROUNDINGS if each[0].search(steps)]
     spool = _USES_SPOOL in steps
@@ -87,6 +89,7 @@ def body(case: Case, finding: Finding) -> Sequence[str]:
         _MAKE_SPOOL if spool else "",
         _CURSOR_PLANS if protocol_of(case.modes) is Protocol.CLOSED_EARLY else "",
         _TIMEOUT if finding.oracle == "hang" else "",
+        _ALL_FIELDS if finding.origin.startswith(Aspect.FIELDS) else "",
         *write_modes(case),
         steps,
         "ROLLBACK;" if any(_OPENS_BLOCK.match(step.sql) for step in case.all_steps) else "",
@@ -172,7 +175,7 @@ def noted(script: str, notes: Mapping[str, str]) -> str:
     for name in notes:
         head = re.sub(rf"^--   {name:9} .*\n(?:--             .*\n)*", "", head, flags=re.MULTILINE)
     lines = [
-        line for name, told in notes.items() for line in wrap(f"{name:9} {told}", _WIDTH, subsequent_indent=" " * 10)
+        line for name, text in notes.items() for line in wrap(f"{name:9} {text}", _WIDTH, subsequent_indent=" " * 10)
     ]
     added = "".join(f"{_comment(line)}\n" for line in lines)
     return (

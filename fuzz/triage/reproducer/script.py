@@ -136,19 +136,19 @@ def write_steps(case: Case) -> Iterator[str]:
     yield END
 
 
-def write_beside(case: Case, position: int, beside: Sequence[Evidence]) -> str:
+def write_evidence(case: Case, position: int, evidence: Sequence[Evidence]) -> str:
     """Return the evidence after the step at this position, as blocks of a script, which are no part of the case."""
     modes = settings_of(case.modes)
     blocks = []
-    for number, each in enumerate(beside, start=len(case.all_steps)):  # unique numbers
+    for number, each in enumerate(evidence, start=len(case.all_steps)):  # unique numbers
         there = [f"SET {name} = {sql_literal(value)};" for name, value in each.settings]
         back = [
             f"SET {name} = {sql_literal(modes[name])};" if name in modes else f"RESET {name};"
             for name, _ in each.settings
         ]
         query = replace(case.all_steps[position], sql=each.sql, tags=(), same_rows=None)
-        protocol = Protocol.SIMPLE if each.plainly else protocol_of(case.modes)
-        head, _, body = _write_step(query, "beside", number, protocol).partition("\n")
+        protocol = Protocol.SIMPLE if each.simple_protocol else protocol_of(case.modes)
+        head, _, body = _write_step(query, "evidence", number, protocol).partition("\n")
         explain = EXPLAIN_AS_TEXT if each.explained else PLAN_AS_TEXT if each.planned else ""
         blocks.append(
             "\n".join([head, *there, _explained(query, number, explain, protocol) if explain else body, *back])
@@ -165,9 +165,9 @@ def _explained(step: Step, number: int, explain: str, protocol: Protocol) -> str
     return f"{prepare}\n{explain}EXECUTE {execute}"
 
 
-def _write_step(step: Step, place: str, number: int, protocol: Protocol) -> str:
+def _write_step(step: Step, part: str, number: int, protocol: Protocol) -> str:
     if "\0" in step.sql or any("\0" in (value or "") for value in step.params):
-        raise CaseError(f"{place} {number} has a zero character, which neither a script nor any client can send")
+        raise CaseError(f"{part} {number} has a zero character, which neither a script nor any client can send")
     wrapping = wrapping_of(step, protocol)
     words = (step.kind.value, *(flag for flag in FLAGS if getattr(step, flag)), *([wrapping] if wrapping else []))
     more: dict[str, Any] = {"tags": step.tags} if step.tags else {}
@@ -175,7 +175,7 @@ def _write_step(step: Step, place: str, number: int, protocol: Protocol) -> str:
         more["same_rows"] = step.same_rows
     if step.params and wrapping not in ("prepared", "executed"):
         more["params"] = step.params
-    return f"{marker(place, number, words, more)}\n{_write_statement(step, number, wrapping)}"
+    return f"{marker(part, number, words, more)}\n{_write_statement(step, number, wrapping)}"
 
 
 def _write_statement(step: Step, number: int, wrapping: str | None) -> str:
@@ -190,10 +190,10 @@ def read_case(script: str, generator: str) -> Case:
     found = list(sections(script))
     if not found:
         return Case(generator, (), tuple(_guessed(message) for message in read_messages(script)))
-    scene = [step for section in found if section.place == "scene" for step in _read_steps(script, section)]
-    steps = [step for section in found if section.place == "step" for step in _read_steps(script, section)]
-    modes = [_read_mode(script, section) for section in found if section.place == "mode"]
-    samples = tuple(str(section.more.get("name", "")) for section in found if section.place == "sample")
+    scene = [step for section in found if section.part == "scene" for step in _read_steps(script, section)]
+    steps = [step for section in found if section.part == "step" for step in _read_steps(script, section)]
+    modes = [_read_mode(script, section) for section in found if section.part == "mode"]
+    samples = tuple(str(section.more.get("name", "")) for section in found if section.part == "sample")
     return current(Case(generator, tuple(scene), tuple(steps), tuple(modes), samples=samples))
 
 

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for cases far nastier than any generator's."""
+"""Hypothesis strategies for cases with more unusual text than any generator's."""
 
 from hypothesis import strategies as st
 

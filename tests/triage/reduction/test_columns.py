@@ -1,4 +1,4 @@
-"""Columns of tables go in all statements that list them, and fields of COPY data get shorter."""
+"""Tests of passes on columns: a column is dropped in all statements that list it, and fields of data are shortened."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -49,17 +49,17 @@ def reduced(case: Case, is_interesting: Callable[[Case], bool], a_pass: Pass) ->
         (Step("not SQL"), Step("not SQL")),
     ],
 )
-def test_a_column_goes_wherever_it_is_listed(step: Step, left: Step | None) -> None:
+def test_a_column_is_dropped_from_all_lists(step: Step, left: Step | None) -> None:
     case = Case("g", (TABLE,), (step,))
     assert without(case, lambda table, name: (table, name) == ("t", "k")).steps == (() if left is None else (left,))
 
 
-def test_what_a_query_or_a_partition_key_names_is_mentioned() -> None:
+def test_columns_of_queries_and_partition_keys_are_mentioned() -> None:
     queries = (Step("SELECT a FROM t WHERE b = 1"), Step("INSERT INTO t (e) SELECT c FROM t"))
     assert mentioned(Case("g", (TABLE,), queries)) == {"id", "a", "b", "c"}
 
 
-def test_columns_that_do_not_matter_go() -> None:
+def test_unnecessary_columns_are_dropped() -> None:
     scene = (
         Step("CREATE TABLE t (a int4, b int4, c int4)"),
         Step("ALTER TABLE t ADD COLUMN d int4, ADD COLUMN e int4"),
@@ -75,7 +75,7 @@ def test_columns_that_do_not_matter_go() -> None:
     assert left.scene == (Step("CREATE TABLE t (c int4)"), replace(scene[2], copy_data=b"3\n8\n"))
 
 
-def test_fields_that_need_not_be_long_get_shorter() -> None:
+def test_unnecessarily_long_fields_are_shortened() -> None:
     step = Step("COPY t FROM STDIN (FORMAT csv)", Kind.COPY_IN, b"12,abcdef,x\n345,ab,\nbad\n")
     left = reduced(Case("g", (), (step,)), lambda case: b"abc" in (case.steps[0].copy_data or b""), shorten_fields)
     assert left.steps[0].copy_data == b",abc,\n,ab,\n\n"

@@ -1,4 +1,4 @@
-"""Reduction keeps what is interesting, whatever that is, and ends where nothing can be left out."""
+"""Tests of reduction: the result passes the interestingness test, and no pass makes it smaller."""
 
 from collections import Counter
 from dataclasses import replace
@@ -34,12 +34,12 @@ def reduced(case: Case, is_interesting: CaseTest, *passes: Pass) -> Case:
     return reduce(case, is_interesting, seconds=60, replay="./pgduel replay 1/g/2", passes=passes or PASSES).case
 
 
-def some_question(case: Case) -> bool:
+def any_test(case: Case) -> bool:
     raise NotImplementedError
 
 
-@given(cases, st.functions(like=some_question, returns=st.booleans(), pure=True))
-def test_whatever_is_interesting_the_result_is_and_is_no_larger(case: Case, is_interesting: CaseTest) -> None:
+@given(cases, st.functions(like=any_test, returns=st.booleans(), pure=True))
+def test_the_result_of_any_test_is_interesting_and_no_larger(case: Case, is_interesting: CaseTest) -> None:
     if not is_interesting(case):
         return
     better: list[Case] = []
@@ -51,11 +51,11 @@ def test_whatever_is_interesting_the_result_is_and_is_no_larger(case: Case, is_i
 
 @given(
     cases,
-    st.functions(like=some_question, returns=st.booleans(), pure=True),
-    st.functions(like=some_question, returns=st.booleans(), pure=True),
+    st.functions(like=any_test, returns=st.booleans(), pure=True),
+    st.functions(like=any_test, returns=st.booleans(), pure=True),
 )
-def test_what_only_seems_to_be_interesting_is_taken_back(
-    case: Case, is_interesting: CaseTest, deceives: CaseTest
+def test_provisional_results_that_are_refuted_are_taken_back(
+    case: Case, is_interesting: CaseTest, misleads: CaseTest
 ) -> None:
     if not is_interesting(case):
         return
@@ -65,29 +65,29 @@ def test_what_only_seems_to_be_interesting_is_taken_back(
         is_interesting,
         seconds=60,
         replay="",
-        fast_test=lambda tried: is_interesting(tried) or deceives(tried),
+        fast_test=lambda tried: is_interesting(tried) or misleads(tried),
         on_better=better.append,
     ).case
     assert all(map(is_interesting, [result, *better]))
     assert [case, *better][-1] == result
 
 
-def test_what_seems_to_be_interesting_is_looked_at_closely_now_and_then() -> None:
+def test_provisional_results_are_confirmed_at_intervals() -> None:
     steps = tuple(Step(f"SELECT {number}") for number in range(100))
-    closely: list[Case] = []
+    confirmed: list[Case] = []
 
     def shows(case: Case) -> bool:
-        closely.append(case)
+        confirmed.append(case)
         return steps[70] in case.steps
 
     left = reduce(
         replace(CASE, steps=steps), shows, seconds=60, replay="", fast_test=lambda case: steps[70] in case.steps
     ).case
     assert (left.scene, len(left.steps)) == ((), 1)
-    assert len(closely) < 12
+    assert len(confirmed) < 12
 
 
-def test_a_pass_that_was_deceived_is_done_again_closely() -> None:
+def test_a_pass_with_refuted_results_is_repeated_with_the_full_test() -> None:
     steps = tuple(Step(f"SELECT {number}") for number in range(30))
     needed = {steps[3], steps[17]}
     left = reduce(
@@ -102,7 +102,7 @@ def test_a_pass_that_was_deceived_is_done_again_closely() -> None:
 
 
 @given(cases, st.data())
-def test_steps_that_matter_are_all_that_stays(case: Case, data: st.DataObject) -> None:
+def test_only_necessary_steps_stay(case: Case, data: st.DataObject) -> None:
     numbered = replace(
         case,
         scene=tuple(replace(step, tags=(f"scene {at}",)) for at, step in enumerate(case.scene)),
@@ -114,37 +114,37 @@ def test_steps_that_matter_are_all_that_stays(case: Case, data: st.DataObject) -
     assert {step.tags[0].split()[0] for step in result.scene} <= {"scene"}
 
 
-def test_that_one_query_shows_it_without_the_others_is_guessed_at_once() -> None:
+def test_a_single_query_is_tried_first() -> None:
     queries = tuple(Step(f"SELECT {number}", Kind.QUERY) for number in range(64))
-    asked: list[Case] = []
+    tried: list[Case] = []
 
     def shows(case: Case) -> bool:
-        asked.append(case)
+        tried.append(case)
         return queries[40] in case.steps
 
     problem = Problem(replace(CASE, steps=queries), lambda case, _: shows(case))
     drop_other_queries(problem)
     assert problem.best.all_steps == (*CASE.scene, queries[40])
-    assert len(asked) <= 8
+    assert len(tried) <= 8
 
 
-def test_all_series_are_cut_to_the_rows_that_matter_by_few_questions() -> None:
+def test_all_series_are_shortened_to_the_necessary_rows_in_few_tests() -> None:
     def filled(rows: int) -> tuple[Step, ...]:
         return tuple(Step(f"INSERT INTO t{n} SELECT * FROM generate_series(3, {rows + 2})") for n in range(9))
 
-    asked: list[Case] = []
+    tried: list[Case] = []
 
     def shows(case: Case) -> bool:
-        asked.append(case)
+        tried.append(case)
         return all(int(step.sql.rpartition(" ")[2][:-1]) >= 12 for step in case.scene)
 
     problem = Problem(replace(CASE, scene=filled(1000)), lambda case, _: shows(case))
     shorten_all_series(problem)
     assert problem.best.scene == filled(10)
-    assert len(asked) <= 11
+    assert len(tried) <= 11
 
 
-def test_loops_go_around_as_often_as_it_takes() -> None:
+def test_loops_are_shortened_to_the_necessary_iterations() -> None:
     def made(*ends: int) -> tuple[Step, ...]:
         return tuple(
             Step(
@@ -163,12 +163,12 @@ def test_loops_go_around_as_often_as_it_takes() -> None:
     assert problem.best.scene == made(3, 127)
 
 
-def test_a_case_that_shows_nothing_is_refused_with_the_command_to_look() -> None:
+def test_a_case_without_the_finding_is_refused_with_the_replay_command() -> None:
     with pytest.raises(Uninteresting, match=r"replay it: \./pgduel replay 1/g/2"):
         reduced(CASE, lambda case: False)
 
 
-def test_the_best_so_far_stands_when_the_time_is_up() -> None:
+def test_the_smallest_case_is_returned_at_the_time_limit() -> None:
     tried: list[Case] = []
 
     def slow(case: Case) -> bool:
@@ -180,7 +180,7 @@ def test_the_best_so_far_stands_when_the_time_is_up() -> None:
     assert set(tried) == {CASE}
 
 
-def test_the_same_question_is_asked_once() -> None:
+def test_equal_cases_are_tested_once() -> None:
     tried: list[Case] = []
 
     def is_interesting(case: Case) -> bool:
@@ -188,32 +188,32 @@ def test_the_same_question_is_asked_once() -> None:
         return CASE.steps[1] in case.steps
 
     assert reduced(CASE, is_interesting).all_steps == (CASE.steps[1],)
-    assert len(tried) == 2 * CERTAIN_TRIES + len(set(tried) - {CASE})  # the result is measured again
+    assert len(tried) == 2 * CERTAIN_TRIES + len(set(tried) - {CASE})  # with the measurement of the result
 
 
-def test_what_shows_now_and_then_is_reduced_too() -> None:
-    asked: Counter[Case] = Counter()
+def test_an_occasional_finding_is_reduced() -> None:
+    tried: Counter[Case] = Counter()
 
     def now_and_then(case: Case) -> bool:
-        asked[case] += 1
-        return CASE.steps[1] in case.steps and asked[case] % 3 == 0
+        tried[case] += 1
+        return CASE.steps[1] in case.steps and tried[case] % 3 == 0
 
     assert reduced(CASE, now_and_then).all_steps == (CASE.steps[1],)
 
 
-def test_what_never_shows_again_is_refused_after_some_tries() -> None:
-    asked: list[Case] = []
+def test_a_finding_that_never_occurs_is_refused_after_some_tries() -> None:
+    tried: list[Case] = []
 
     def never(case: Case) -> bool:
-        asked.append(case)
+        tried.append(case)
         return False
 
     with pytest.raises(Uninteresting):
         reduced(CASE, never)
-    assert asked == [CASE] * VAIN_TRIES
+    assert tried == [CASE] * VAIN_TRIES
 
 
-def test_modes_protocol_and_settings_that_do_not_matter_go() -> None:
+def test_unnecessary_modes_protocols_and_settings_are_dropped() -> None:
     modes = (
         Mode("prepared", (("plan_cache_mode", "force_generic_plan"),), Protocol.PREPARED),
         Mode("spilling", (("work_mem", "64kB"), ("enable_mergejoin", "off"), ("enable_nestloop", "off"))),
@@ -228,7 +228,7 @@ def test_modes_protocol_and_settings_that_do_not_matter_go() -> None:
     assert plain.modes == ()
 
 
-def test_tags_go() -> None:
+def test_tags_are_dropped() -> None:
     case = Case("g", (Step("SELECT 1", tags=("a",)),), (Step("SELECT 2", tags=("b", "c")),))
     left = reduced(case, lambda tried: len(tried.all_steps) == 2, drop_tags)
     assert left.all_steps == (Step("SELECT 1"), Step("SELECT 2"))
@@ -252,7 +252,7 @@ BINARY_ROW = b"\0\x02\0\0\0\x04\0\0\0\x07\xff\xff\xff\xff"
         (SIGNATURE + bytes(8) + BINARY_ROW[:5], b"\0", SIGNATURE + bytes(8) + BINARY_ROW[:5]),
     ],
 )
-def test_rows_of_copy_data_that_do_not_matter_go(data: bytes, needed: bytes, left: bytes) -> None:
+def test_unnecessary_rows_of_copy_data_are_dropped(data: bytes, needed: bytes, left: bytes) -> None:
     case = Case("g", (), (Step("COPY t FROM STDIN", Kind.COPY_IN, data), Step("SELECT 1")))
     result = reduced(case, lambda tried: needed in (tried.steps[0].copy_data or b""), shorten_copy_data)
     assert result.steps == (replace(case.steps[0], copy_data=left), case.steps[1])
@@ -271,21 +271,21 @@ def test_rows_of_copy_data_that_do_not_matter_go(data: bytes, needed: bytes, lef
         ("SELECT 'values (1), (2)'", "1", "SELECT 'values (1), (2)'"),
     ],
 )
-def test_rows_of_values_that_do_not_matter_go(sql: str, needed: str, left: str) -> None:
+def test_unnecessary_rows_of_values_are_dropped(sql: str, needed: str, left: str) -> None:
     case = Case("g", (), (Step(sql),))
     assert reduced(case, lambda tried: needed in tried.steps[0].sql, shorten_values).steps == (Step(left),)
 
 
-def test_a_row_count_that_matters_stays() -> None:
+def test_a_necessary_number_of_rows_stays() -> None:
     data = b"".join(b"%d\n" % number for number in range(300))
     case = Case("g", (), (Step("COPY t FROM STDIN", Kind.COPY_IN, data),))
-    asked = 0
+    tests = 0
 
     def is_interesting(tried: Case) -> bool:
-        nonlocal asked
-        asked += 1
+        nonlocal tests
+        tests += 1
         return (tried.steps[0].copy_data or b"").count(b"\n") > 63
 
     result = reduced(case, is_interesting, shorten_copy_data)
     assert (result.steps[0].copy_data or b"").count(b"\n") == 64
-    assert asked < 200
+    assert tests < 200

@@ -1,4 +1,4 @@
-"""What can be replayed, and what is said of what cannot."""
+"""Tests of `load`: reproducers, scripts and identities of cases, and errors about others."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from oracles.model.case import Step
 from tests.triage.reduction.test_reproducer import CASE, script
 
 
-def test_a_reproducer_is_its_case_and_knows_its_finding(tmp_path: Path) -> None:
+def test_a_reproducer_has_its_case_and_its_finding(tmp_path: Path) -> None:
     path = tmp_path / "x.sql"
     path.write_text(script(), encoding="utf-8")
     replay = load(str(path))
@@ -33,26 +33,26 @@ def test_a_seed_is_a_case() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"SELECT 'x", "x.sql, line 1: the quotation or comment that ' opens"),
         (b"\xff", "x.sql cannot be read .*UTF-8"),
         (b"-- nothing", "x.sql has no statement"),
     ],
 )
-def test_an_unreadable_file_is_named(tmp_path: Path, content: bytes, told: str) -> None:
+def test_an_unreadable_file_is_named(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "x.sql"
     path.write_bytes(content)
-    with pytest.raises(CaseError, match=told):
+    with pytest.raises(CaseError, match=message):
         load(str(path))
 
 
 @pytest.mark.parametrize("what", ["nowhere.sql", "1/2", "", "1/no such/2"])
-def test_what_is_neither_file_nor_case_is_refused(what: str) -> None:
+def test_names_of_neither_files_nor_cases_are_refused(what: str) -> None:
     with pytest.raises(CaseError, match="SEED/GENERATOR/INDEX"):
         load(what)
 
 
-def test_an_unknown_generator_is_refused_with_those_there_are() -> None:
+def test_the_error_about_an_unknown_generator_lists_all_generators() -> None:
     with pytest.raises(CaseError, match=r"no generator is called 'nosuch'; give one of .*partitioned_joins"):
         load("1/nosuch/2")

@@ -1,4 +1,4 @@
-"""A reproducer holds exactly its case, whatever is in it, and an edited one holds the edit."""
+"""Tests of reproducers: a script has exactly its case, with arbitrary text, and edits change the case."""
 
 from dataclasses import replace
 
@@ -34,63 +34,65 @@ def script(case: Case = CASE, finding: Finding = FINDING) -> str:
 
 @given(cases)
 @example(CASE)
-def test_a_script_holds_exactly_its_case(case: Case) -> None:
+def test_a_script_has_exactly_its_case(case: Case) -> None:
     assert parse(script(case)) == case
 
 
 @given(st.text(characters), st.text(characters), st.text(characters))
 @example("step 1: query", "-- end\n-- step 2: command", "\r\\q 'never closed")
-def test_what_is_told_of_the_finding_changes_nothing(summary: str, expected: str, actual: str) -> None:
-    told = Finding("result", ("master", "patched"), "rows", None, summary, expected, actual)
-    assert parse(script(finding=told)) == CASE
+def test_text_about_the_finding_does_not_change_the_case(summary: str, expected: str, actual: str) -> None:
+    finding = Finding("result", ("master", "patched"), "rows", None, summary, expected, actual)
+    assert parse(script(finding=finding)) == CASE
 
 
-def test_it_says_what_and_where_and_how_to_replay() -> None:
+def test_the_header_has_the_finding_its_origin_and_the_replay_command() -> None:
     text = script()
     head = text[: text.index("-- pgduel: ")]
-    told = ("rows differ", "0001.patch", "42/copy_batches/7", "./pgduel replay x.sql", FINDING.fingerprint)
-    assert all(each in head for each in told)
+    parts = ("rows differ", "0001.patch", "42/copy_batches/7", "./pgduel replay x.sql", FINDING.fingerprint)
+    assert all(each in head for each in parts)
     assert read_about(text) == About("copy_batches", "42/copy_batches/7", "result", FINDING.fingerprint, FINDING.arms)
 
 
 @given(case=cases, sql=st.text(characters), step=st.integers(0, 9), explained=st.booleans())
 @example(case=CASE, sql="SELECT '\n-- step 9: command\n'", step=4, explained=False)
 @example(case=CASE, sql="SELECT b FROM t WHERE a = $1", step=4, explained=True)
-def test_what_stands_beside_a_step_is_no_part_of_the_case(case: Case, sql: str, step: int, *, explained: bool) -> None:
-    beside = (Evidence(sql, (("work_mem", "'"),), explained), Evidence("SELECT 2"))
-    told = replace(FINDING, step=step, beside=beside)
+def test_evidence_is_no_part_of_the_case(case: Case, sql: str, step: int, *, explained: bool) -> None:
+    evidence = (Evidence(sql, (("work_mem", "'"),), explained), Evidence("SELECT 2"))
+    finding = replace(FINDING, step=step, evidence=evidence)
     if step < len(case.all_steps) and case.all_steps[step].kind is Kind.QUERY:
-        assert parse(script(case, told)) == case
+        assert parse(script(case, finding)) == case
 
 
-def test_what_stands_beside_a_step_runs_as_the_step_does() -> None:
-    beside = (Evidence("SELECT b FROM t", (("enable_hashjoin", "off"), ("work_mem", "1MB"))),)
-    text = script(finding=replace(FINDING, step=4, beside=beside))
-    block = text[text.index("-- beside") : text.index("-- end")].split("\n")
-    assert block[:3] == ["-- beside 5: query executed", "SET enable_hashjoin = 'off';", "SET work_mem = '1MB';"]
+def test_evidence_runs_in_the_protocol_of_its_step() -> None:
+    evidence = (Evidence("SELECT b FROM t", (("enable_hashjoin", "off"), ("work_mem", "1MB"))),)
+    text = script(finding=replace(FINDING, step=4, evidence=evidence))
+    block = text[text.index("-- evidence") : text.index("-- end")].split("\n")
+    assert block[:3] == ["-- evidence 5: query executed", "SET enable_hashjoin = 'off';", "SET work_mem = '1MB';"]
     assert block[3:5] == ["PREPARE duel_statement_5 AS SELECT b FROM t;", "EXECUTE duel_statement_5('one');"]
     assert block[5:7] == ["RESET enable_hashjoin;", "SET work_mem = '64kB';"]
-    explained = script(finding=replace(FINDING, step=4, beside=(Evidence("SELECT b FROM t", explained=True),)))
+    explained = script(finding=replace(FINDING, step=4, evidence=(Evidence("SELECT b FROM t", explained=True),)))
     assert "\nEXPLAIN (ANALYZE, BUFFERS, SETTINGS, TIMING OFF) EXECUTE duel_statement_5('one');" in explained
-    planned = script(finding=replace(FINDING, step=4, beside=(Evidence("SELECT b FROM t", planned=True),)))
+    planned = script(finding=replace(FINDING, step=4, evidence=(Evidence("SELECT b FROM t", planned=True),)))
     assert "\nEXPLAIN (VERBOSE, SETTINGS, SUMMARY, MEMORY) EXECUTE duel_statement_5('one');" in planned
 
 
-def test_what_was_asked_plainly_stands_there_plainly() -> None:
+def test_evidence_of_the_simple_protocol_is_plain() -> None:
     cursor = replace(CASE, modes=(Mode("cursor", protocol=Protocol.CURSOR),))
     changed = "BEGIN;DELETE FROM t;ROLLBACK"
-    text = script(cursor, replace(FINDING, step=3, beside=(Evidence(changed, plainly=True), Evidence("SELECT 2"))))
-    first, second = text[text.index("-- beside") : text.index("-- step 4")].split("\n\n")[:2]
+    text = script(
+        cursor, replace(FINDING, step=3, evidence=(Evidence(changed, simple_protocol=True), Evidence("SELECT 2")))
+    )
+    first, second = text[text.index("-- evidence") : text.index("-- step 4")].split("\n\n")[:2]
     assert "DECLARE" not in first
     assert "DECLARE" in second
     assert parse(text) == cursor
 
 
-def test_data_that_should_load_stand_inline() -> None:
+def test_data_without_errors_are_inline() -> None:
     assert "COPY t FROM STDIN;\n1\tone\n2\t\\N\n\\.\n" in script()
 
 
-def test_an_edit_is_replayed() -> None:
+def test_an_edited_script_has_the_edited_case() -> None:
     edited = script().replace("ORDER BY a", "ORDER BY a DESC").replace("2\t\\N\n", "3\tthree\n4\tfour\n")
     edited = edited.replace("EXECUTE duel_statement_4('one')", "EXECUTE duel_statement_4('two')")
     steps = parse(edited).steps
@@ -121,7 +123,7 @@ def test_any_psql_script_is_a_case() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("SELECT 1;\nSELECT 'a;\n", "line 2: the quotation or comment that ' opens is never closed"),
         ("SELECT 1;\n\\i other.sql\n", "line 2: .i cannot be replayed"),
@@ -136,8 +138,8 @@ def test_any_psql_script_is_a_case() -> None:
         ("-- pgduel: {}\nSELECT 1;", "line 1: .* is damaged"),
     ],
 )
-def test_what_cannot_be_read_is_said_with_its_line(text: str, told: str) -> None:
-    with pytest.raises(CaseError, match=told):
+def test_the_error_about_an_unreadable_script_has_its_line(text: str, message: str) -> None:
+    with pytest.raises(CaseError, match=message):
         parse(text)
 
 
@@ -146,7 +148,7 @@ def test_a_zero_character_is_refused() -> None:
         script(Case("g", (), (Step("SELECT '\0'"),)))
 
 
-def test_protocols_are_said_in_sql() -> None:
+def test_protocols_are_written_in_sql() -> None:
     query = Step("SELECT 1", Kind.QUERY)
     written = {
         protocol: script(Case("g", (), (query,), (Mode("m", protocol=protocol),)))
@@ -157,7 +159,7 @@ def test_protocols_are_said_in_sql() -> None:
     assert "FETCH 5 FROM duel_cursor\\;\nCLOSE duel_cursor;" in written[Protocol.CLOSED_EARLY]
 
 
-def test_where_all_arms_have_the_fault_none_is_said_to_have_done_as_expected() -> None:
+def test_a_fault_of_all_arms_has_no_arm_with_the_expected_behaviour() -> None:
     crash = Finding("crash", ("a", "a"), "assertion", 3, "a crashes (as all arms do)", "the server stays up", "TRAP")
     head = script(finding=crash).partition("\n-- pgduel: ")[0]
     assert "--   expected:\n--     the server stays up\n" in head

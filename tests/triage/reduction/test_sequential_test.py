@@ -1,4 +1,4 @@
-"""What shows now and then is neither lost nor taken for something else, and what always shows costs nothing more."""
+"""Tests of the sequential test: occasional findings are neither lost nor replaced, and others need no more runs."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,7 +13,7 @@ from oracles.model.case import Case, Step
 
 CASE = Case("g", (), tuple(Step(f"SELECT {number}") for number in range(40)))
 NEEDED = {CASE.steps[number] for number in (3, 17, 31)}
-TRIALS = 1000
+TRIES = 1000
 FINDINGS = 20
 
 
@@ -24,7 +24,7 @@ def at_a_rate(rates: Callable[[Case], float], seed: int) -> Callable[[Case], boo
 
 
 @pytest.mark.parametrize("rate", [0.2, 0.5, 0.9])
-def test_a_step_is_lost_or_taken_in_error_as_seldom_as_promised(rate: float) -> None:
+def test_wrong_decisions_are_as_rare_as_stated(rate: float) -> None:
     same, too_low = replace(CASE, generator="same"), replace(CASE, generator="too_low")
     rates = {CASE: rate, same: rate, too_low: rate / RATE_FACTOR / 2}
     test = SequentialTest(at_a_rate(rates.__getitem__, 1))
@@ -33,12 +33,12 @@ def test_a_step_is_lost_or_taken_in_error_as_seldom_as_promised(rate: float) -> 
     assert measured.shown >= ENOUGH_SHOWN
     test = SequentialTest(at_a_rate(rates.__getitem__, 2))
     test._rate = rate  # the measured rate varies, too
-    assert sum(test.shows(same) for _ in range(TRIALS)) >= TRIALS * (1 - 1.2 * RISK)
-    assert sum(test.shows(too_low) for _ in range(TRIALS)) <= TRIALS * RISK
+    assert sum(test.shows(same) for _ in range(TRIES)) >= TRIES * (1 - 1.2 * RISK)
+    assert sum(test.shows(too_low) for _ in range(TRIES)) <= TRIES * RISK
 
 
 @pytest.mark.parametrize("seed", range(FINDINGS))
-def test_what_shows_in_half_of_the_tries_is_reduced_and_not_lost(seed: int) -> None:
+def test_a_finding_that_occurs_in_half_of_the_tries_is_reduced(seed: int) -> None:
     left = reduce(
         CASE,
         at_a_rate(lambda case: 0.5 * (set(case.steps) >= NEEDED), seed),
@@ -52,8 +52,8 @@ def test_what_shows_in_half_of_the_tries_is_reduced_and_not_lost(seed: int) -> N
 
 
 @pytest.mark.parametrize("seed", range(FINDINGS))
-def test_it_is_not_given_away_for_what_hardly_ever_shows(seed: int) -> None:
-    """Without one of the needed statements it still shows, in one of fifty tries."""
+def test_an_occasional_finding_is_not_replaced_by_a_rare_one(seed: int) -> None:
+    """Without one of the needed statements, the finding occurs in one of fifty tries."""
 
     def rate(case: Case) -> float:
         needed = len(NEEDED & set(case.steps))
@@ -63,19 +63,19 @@ def test_it_is_not_given_away_for_what_hardly_ever_shows(seed: int) -> None:
     assert set(left.case.steps) >= NEEDED
 
 
-def test_what_always_showed_at_first_may_turn_out_to_waver() -> None:
-    asked: list[Case] = []
+def test_a_finding_that_always_occurred_at_first_may_become_occasional() -> None:
+    tried: list[Case] = []
 
-    def wavers_when_small(case: Case) -> bool:
-        asked.append(case)
-        return set(case.steps) >= NEEDED and (len(case.steps) > 10 or len(asked) % 3 > 0)
+    def varies_when_small(case: Case) -> bool:
+        tried.append(case)
+        return set(case.steps) >= NEEDED and (len(case.steps) > 10 or len(tried) % 3 > 0)
 
-    left = reduce(CASE, wavers_when_small, seconds=60, replay="", passes=[drop_steps])
+    left = reduce(CASE, varies_when_small, seconds=60, replay="", passes=[drop_steps])
     assert set(left.case.steps) >= NEEDED
     assert 0 < left.occurrence.shown < left.occurrence.runs
 
 
-def test_what_showed_once_and_never_again_is_taken_back() -> None:
+def test_a_case_that_shows_the_finding_only_once_is_taken_back() -> None:
     lucky: list[Case] = []
 
     def once_when_small(case: Case) -> bool:
@@ -89,22 +89,22 @@ def test_what_showed_once_and_never_again_is_taken_back() -> None:
     assert left.occurrence.always
 
 
-def test_what_always_shows_is_asked_about_once() -> None:
-    asked: list[Case] = []
+def test_cases_that_always_show_the_finding_are_tested_once() -> None:
+    tried: list[Case] = []
 
     def always(case: Case) -> bool:
-        asked.append(case)
+        tried.append(case)
         return set(case.steps) >= NEEDED
 
     reduce(CASE, always, seconds=60, replay="", passes=[drop_steps])
-    assert len(asked) == len(set(asked)) + 2 * (CERTAIN_TRIES - 1) + 1
+    assert len(tried) == len(set(tried)) + 2 * (CERTAIN_TRIES - 1) + 1
 
 
-def test_looking_ends_with_its_time_but_loses_nothing() -> None:
-    """What shows once in ten tries is counted no longer than the time allows, though never given up as lost."""
-    answers = iter([*9 * [False], True, *99 * [False]])
-    test = SequentialTest(lambda case: next(answers))
-    assert test.measure(CASE, seconds=0).runs == CERTAIN_TRIES  # the first case may not show it at all
+def test_measurement_ends_at_its_time_limit_and_loses_nothing() -> None:
+    """A finding that occurs once in ten tries is counted within the time limit, and is not lost."""
+    results = iter([*9 * [False], True, *99 * [False]])
+    test = SequentialTest(lambda case: next(results))
+    assert test.measure(CASE, seconds=0).runs == CERTAIN_TRIES  # the first case may lack the finding
     test._rate = 0.1
     measured = test.measure(CASE, seconds=0)
     assert (measured.shown, measured.runs) == (1, 10 - CERTAIN_TRIES)

@@ -1,4 +1,4 @@
-"""Statements are cut down to the parts of their syntax trees that matter, and never beyond."""
+"""Tests of passes on syntax trees: statements are reduced to their necessary parts."""
 
 from collections.abc import Callable
 
@@ -52,7 +52,7 @@ FROM (
 
 
 def pruned(sql: str, is_interesting: Callable[[str], bool], *passes: Pass, kind: Kind = Kind.QUERY) -> str:
-    """Return the statement that is left, whose predicate never sees what was not there."""
+    """Return the statement after reduction, which keeps it a single step."""
     case = Case("g", (), (Step(sql, kind),))
     left = reduce(
         case,
@@ -65,22 +65,22 @@ def pruned(sql: str, is_interesting: Callable[[str], bool], *passes: Pass, kind:
 
 
 def joins_in_full(sql: str) -> bool:
-    """Tell whether rows of a full join of r2 and r3 are counted."""
+    """Return whether the statement counts the rows of a full join of r2 and r3."""
     tree = tree_of(sql)
     joins = [each for each in nodes(tree) if isinstance(each, ast.JoinExpr) and each.jointype is JoinType.JOIN_FULL]
     tables = [{node.relname for node in nodes(join) if isinstance(node, ast.RangeVar)} for join in joins]
     return "SELECT count(*)" in sql and any({"r2", "r3"} <= each for each in tables)
 
 
-def test_a_long_query_becomes_what_matters_of_it() -> None:
-    asked: list[str] = []
+def test_a_long_query_is_reduced_to_its_necessary_parts() -> None:
+    tried: list[str] = []
 
     def is_interesting(sql: str) -> bool:
-        asked.append(sql)
+        tried.append(sql)
         return joins_in_full(sql)
 
     assert pruned(JOINS, is_interesting) == "SELECT count(*) FROM r2 FULL JOIN r3 ON TRUE"
-    assert len(asked) < 150
+    assert len(tried) < 150
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_long_query_becomes_what_matters_of_it() -> None:
         ("SELECT DISTINCT a::numeric(10, 2) FROM t", ("numeric", "a"), "SELECT CAST(a AS numeric)"),
     ],
 )
-def test_parts_of_queries_that_do_not_matter_go(sql: str, needed: tuple[str, ...], left: str) -> None:
+def test_unnecessary_parts_of_queries_are_dropped(sql: str, needed: tuple[str, ...], left: str) -> None:
     assert pruned(sql, lambda tried: all(word in tried for word in needed)) == left
 
 
@@ -120,17 +120,17 @@ def test_parts_of_queries_that_do_not_matter_go(sql: str, needed: tuple[str, ...
         ("CREATE UNIQUE INDEX ON t (a, b DESC) WHERE a > 1", ("b",), "CREATE INDEX ON t (b)"),
     ],
 )
-def test_parts_of_commands_that_do_not_matter_go(sql: str, needed: tuple[str, ...], left: str) -> None:
+def test_unnecessary_parts_of_commands_are_dropped(sql: str, needed: tuple[str, ...], left: str) -> None:
     assert pruned(sql, lambda tried: all(word in tried for word in needed), kind=Kind.COMMAND) == left
 
 
 @pytest.mark.parametrize("sql", ["SELECT 1 FROM WHERE", "SELECT 1; SELECT 2", "", "BEGIN ATOMIC"])
-def test_what_cannot_be_parsed_stays(sql: str) -> None:
+def test_unparsable_statements_stay(sql: str) -> None:
     assert pruned(sql, lambda tried: True) == sql
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "asked"),
+    ("before", "after", "kept"),
     [
         ("SELECT a, b FROM t ORDER BY a, b LIMIT 2", "SELECT a FROM t ORDER BY a LIMIT 2", True),
         ("SELECT a, b FROM t ORDER BY a, b LIMIT 2", "SELECT a, b FROM t ORDER BY a LIMIT 2", False),
@@ -142,11 +142,11 @@ def test_what_cannot_be_parsed_stays(sql: str) -> None:
         ),
     ],
 )
-def test_no_rows_become_those_that_come_first(before: str, after: str, *, asked: bool) -> None:
-    assert (restated(Step(before), after) is not None) == asked
+def test_limits_stay_under_a_total_order(before: str, after: str, *, kept: bool) -> None:
+    assert (restated(Step(before), after) is not None) == kept
 
 
-def test_rows_are_compared_in_order_while_the_query_tells_it() -> None:
+def test_rows_are_compared_in_order_if_the_query_determines_it() -> None:
     step = Step("SELECT a, b FROM t ORDER BY a, b", Kind.QUERY, ordered=True)
     for sql, ordered in (("SELECT b FROM t ORDER BY b", True), ("SELECT a, b FROM t ORDER BY a", False)):
         assert restated(step, sql) == Step(sql, Kind.QUERY, ordered=ordered)
@@ -177,13 +177,13 @@ def test_rows_are_compared_in_order_while_the_query_tells_it() -> None:
         "WINDOW w AS (PARTITION BY a ORDER BY b ROWS 1 PRECEDING) ORDER BY 1 FETCH FIRST 2 ROWS WITH TIES",
     ],
 )
-def test_whatever_the_statement_something_can_be_asked_about_it(sql: str) -> None:
+def test_reduction_handles_each_kind_of_statement(sql: str) -> None:
     start = Case("g", (Step("CREATE TABLE t (a int, b int)"),), (Step(sql, Kind.QUERY), Step(sql)))
     assert tree_of(sql) is not None
     assert reduce(start, lambda case: case == start, seconds=60, replay="").case == start
 
 
-def test_series_end_where_they_may() -> None:
+def test_series_are_shortened() -> None:
     sql = "INSERT INTO t SELECT g FROM generate_series(10, 5000) AS g"
 
     def is_interesting(tried: str) -> bool:
@@ -192,7 +192,7 @@ def test_series_end_where_they_may() -> None:
     assert "generate_series(42, 42)" in pruned(sql, is_interesting, shorten_series)
 
 
-def test_series_begin_where_they_did_if_their_last_row_needs_others() -> None:
+def test_series_keep_their_start_if_the_last_row_needs_others() -> None:
     sql = "INSERT INTO t SELECT g FROM generate_series(10, 5000) AS g"
     assert "generate_series(10, 42)" in pruned(
         sql, lambda tried: "(10," in tried and int(tried.partition(", ")[2].partition(")")[0]) >= 42, shorten_series
@@ -207,13 +207,13 @@ def test_literals_get_shorter() -> None:
     assert left == "SELECT * FROM t WHERE a = 0 AND b = 'abc' AND c = 1 AND d = ''"
 
 
-def some_question(sql: str) -> bool:
+def any_test(sql: str) -> bool:
     raise NotImplementedError
 
 
 @settings(max_examples=30)
-@given(st.functions(like=some_question, returns=st.booleans(), pure=True))
-def test_nothing_is_kept_that_is_not_interesting(is_interesting: Callable[[str], bool]) -> None:
+@given(st.functions(like=any_test, returns=st.booleans(), pure=True))
+def test_only_interesting_statements_are_kept(is_interesting: Callable[[str], bool]) -> None:
     sql = "SELECT a, count(*) FROM t JOIN u ON t.a = u.a WHERE b = 'xyz' GROUP BY 1 ORDER BY 2, 1 LIMIT 3"
     if is_interesting(sql):
         assert is_interesting(pruned(sql, is_interesting, prune_queries, shorten_literals))

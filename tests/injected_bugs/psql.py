@@ -1,4 +1,4 @@
-"""A reproducer as its reader runs it: by psql, on a server without and on one with the bug."""
+"""The output of psql for a reproducer, on a server with the bug and on one without it."""
 
 import re
 import subprocess
@@ -15,25 +15,25 @@ from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.recovery import await_connections
 
 _DATABASE = "plain"
-_STEADY = 3  # runs, in all of which a line comes that is no matter of time or chance
-_RUNS = 20  # with the bug, before it is said not to show
+_STEADY = 3  # runs; a line that all of them print depends neither on time nor on chance
+_RUNS = 20  # maximal number of runs with the bug
 _CLEANING_UP = "DROP SCHEMA duel CASCADE;"
 _TABLES = "SELECT oid::regclass::text FROM pg_class WHERE relnamespace = 'duel'::regnamespace AND relkind IN ('r', 'm')"
 
 
-Printed = Counter[tuple[str, str]]  # lines, each with that of the script that it came of
+Printed = Counter[tuple[str, str]]  # lines, each with the line of the script that caused it
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """Whether the server with the bug prints something else, and how many rows the sound one's tables hold."""
+class PsqlResult:
+    """Whether the outputs of the two servers differ, and the number of rows in the sound server's tables."""
 
     differs: bool
     rows: int
 
 
-def seen_by_psql(reproducer: Path, arms: Sequence[str]) -> Seen:
-    """Run a reproducer on two arms, given as --arm has them, the sound one first. Raises PgduelError."""
+def run_in_psql(reproducer: Path, arms: Sequence[str]) -> PsqlResult:
+    """Run a reproducer on two arms in the form of --arm, the sound one first. Raises PgduelError."""
     specs = ArmOptions.given(None, None, None, None, arms, "assert").specs(print)
     with open_arms(specs, print) as (sound, bugged):
         right = [_printed(sound, reproducer) for _ in range(_STEADY)]
@@ -42,7 +42,7 @@ def seen_by_psql(reproducer: Path, arms: Sequence[str]) -> Seen:
         while len(wrong) < _RUNS and not (wrong and always - wrong[-1]):
             wrong.append(_printed(bugged, reproducer))
         differs = bool(always - wrong[-1]) or bool(_in_all(wrong) - right[0])
-        return Seen(differs, _rows_left(sound, reproducer))
+        return PsqlResult(differs, _rows_left(sound, reproducer))
 
 
 def _in_all(runs: Sequence[Printed]) -> Printed:
@@ -54,24 +54,24 @@ def _in_all(runs: Sequence[Printed]) -> Printed:
 
 
 def _printed(arm: Arm, reproducer: Path) -> Printed:
-    """Return the lines that psql prints; of complaints, without the numbers, which tell files and processes."""
+    """Return the lines that psql prints. Error messages lack numbers, which depend on files and processes."""
     script = reproducer.read_text(encoding="utf-8")
     done = _psql(arm, script)
-    complaints = re.sub(r"\d+", "N", done.stderr).splitlines()
-    return Counter((*_below(script, done.stdout), *(("", line) for line in complaints)))
+    messages = re.sub(r"\d+", "N", done.stderr).splitlines()
+    return Counter((*_with_causes(script, done.stdout), *(("", line) for line in messages)))
 
 
-def _below(script: str, printed: str) -> Iterator[tuple[str, str]]:
-    """Yield each line with the one of the script, as psql repeats them, that it stands below."""
-    asked = set(script.splitlines())
+def _with_causes(script: str, printed: str) -> Iterator[tuple[str, str]]:
+    """Yield each line with the line of the script above it, which psql repeats."""
+    echoed = set(script.splitlines())
     last = ""
     for line in printed.splitlines():
-        last = line if line in asked else last
+        last = line if line in echoed else last
         yield last, line
 
 
 def _psql(arm: Arm, script: str) -> subprocess.CompletedProcess[str]:
-    """Run a script in a database of its own."""
+    """Run a script in a new database."""
     await_connections(arm.cluster)
     with psycopg.connect(**_where(arm, "postgres"), autocommit=True) as connection:
         connection.execute(f"DROP DATABASE IF EXISTS {_DATABASE} WITH (FORCE)")
@@ -81,7 +81,7 @@ def _psql(arm: Arm, script: str) -> subprocess.CompletedProcess[str]:
 
 
 def _rows_left(arm: Arm, reproducer: Path) -> int:
-    """Return how many rows the tables of a script hold in the end."""
+    """Return the number of rows in the script's tables at its end."""
     _psql(arm, reproducer.read_text(encoding="utf-8").replace(_CLEANING_UP, ""))
     with psycopg.connect(**_where(arm, _DATABASE), autocommit=True) as connection:
         tables = [name for (name,) in connection.execute(_TABLES)]

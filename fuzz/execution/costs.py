@@ -1,6 +1,6 @@
-"""CPU times of planning and execution, from messages of the server.
+"""Costs of planning and execution, from messages of the server.
 
-EXPLAIN reports elapsed time, which includes waits for other processes of the machine.
+EXPLAIN reports elapsed time, which includes waits for other processes of the machine, and no memory of the executor.
 """
 
 import re
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from oracles.explain.nodes import EXECUTOR_CPU, PLANNER_CPU
+from oracles.explain.nodes import EXECUTOR_CPU, EXECUTOR_MEMORY, PLANNER_CPU
 
 # Settings of sessions that plan. The server sends one message per planned query, so the last one belongs to the
 # explained query.
@@ -17,12 +17,12 @@ OF_PLANNING: Final[Mapping[str, str]] = MappingProxyType({"log_planner_stats": "
 OF_EXECUTION: Final[Mapping[str, str]] = MappingProxyType({"pgduel_probe.cost": "on"})
 
 _PLANNING = re.compile(r"PLANNER STATISTICS\b.*?([0-9.]+) s user, ([0-9.]+) s system", re.DOTALL)
-_EXECUTION = re.compile(r"pgduel_probe: executor used ([0-9.]+) ms of CPU time")
+_EXECUTION = re.compile(r"pgduel_probe: executor used ([0-9.]+) ms of CPU time and ([0-9.]+) kB of memory")
 
 
-def cpu_time(message: str) -> tuple[str, float] | None:
-    """Return name and milliseconds of the CPU time in a message with its detail, or None for other messages."""
+def costs_in(message: str) -> Mapping[str, float]:
+    """Return the costs in a message with its detail, by name: milliseconds or kB. Other messages have none."""
     if planned := _PLANNING.match(message):
-        return PLANNER_CPU, 1000 * (float(planned[1]) + float(planned[2]))
+        return {PLANNER_CPU: 1000 * (float(planned[1]) + float(planned[2]))}
     executed = _EXECUTION.match(message)
-    return (EXECUTOR_CPU, float(executed[1])) if executed else None
+    return {EXECUTOR_CPU: float(executed[1]), EXECUTOR_MEMORY: float(executed[2])} if executed else {}

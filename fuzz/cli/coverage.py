@@ -1,0 +1,137 @@
+"""`pgduel coverage`: the lines, branches and functions of PostgreSQL that a campaign reaches."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from fuzz.campaign.pool import processors
+from fuzz.cli import options
+from fuzz.cli.app import app, console, write_json
+from fuzz.cli.fuzz import new_plan
+from fuzz.cli.run_campaign import run_campaign
+from fuzz.errors import CanaryMissed
+from fuzz.report.coverage_table import file_json, patch_json, print_files, print_patches
+from fuzz.report.summary import print_summary
+from fuzz.servers.arm import Arm
+from fuzz.servers.arm_options import ArmOptions
+from fuzz.servers.coverage import FileCoverage, file_coverage, paths_named, require_tools, write_html
+from fuzz.servers.flavor import COVERAGE
+from fuzz.servers.patch_coverage import PatchCoverage, patch_coverage
+
+# What the mails' patches change, and the code in which injected bugs were found late.
+_FILES: Final = (
+    "src/backend/partitioning/partbounds.c",
+    "src/backend/partitioning/partprune.c",
+    "src/backend/partitioning/partdesc.c",
+    "src/backend/executor/execPartition.c",
+    "src/backend/executor/nodeAppend.c",
+    "src/backend/executor/nodeMergeAppend.c",
+    "src/backend/executor/nodeHash.c",
+    "src/backend/executor/nodeHashjoin.c",
+    "src/backend/executor/nodeModifyTable.c",
+    "src/backend/commands/copyfrom.c",
+    "src/backend/commands/copyfromparse.c",
+    "src/backend/commands/copyto.c",
+    "src/backend/utils/resowner/resowner.c",
+    "src/backend/optimizer/path/equivclass.c",
+    "src/backend/optimizer/path/joinrels.c",
+    "src/backend/optimizer/path/joinpath.c",
+    "src/backend/optimizer/path/pathkeys.c",
+    "src/backend/commands/analyze.c",
+    "contrib/postgres_fdw/postgres_fdw.c",
+    "contrib/postgres_fdw/deparse.c",
+)
+_ARM: Final = "patched"
+_PANEL: Final = "What is measured"
+
+
+@dataclass
+class _Measurement:
+    """The coverage of the last arm of a campaign."""
+
+    wanted: Sequence[str]  # names of files
+    with_series: bool
+    html: Path | None
+    files: Mapping[str, FileCoverage] = field(default_factory=dict)
+    patches: Sequence[PatchCoverage] = ()
+
+    @contextmanager
+    def counting(self, arms: Sequence[Arm]) -> Iterator[None]:
+        """Read the counts at the end, while the servers still exist. Raises PgduelError."""
+        build, profiles = arms[-1].build, arms[-1].cluster.coverage
+        paths = paths_named(build, self.wanted)  # a mistake ends the command before its campaign
+        yield
+        self.files = file_coverage(build, profiles, paths)
+        if self.with_series:
+            self.patches = patch_coverage(build, profiles, arms[-1].trees)
+        if self.html is not None:
+            write_html(build, profiles, list(self.files), self.html)
+
+
+@app.command()
+def coverage(
+    *,
+    minutes: options.Minutes = None,
+    cases: options.Cases = None,
+    seed: options.Seed = None,
+    generator: options.GeneratorOption = None,
+    sql: options.Sql = None,
+    file: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="File of PostgreSQL's source: a name or the end of a path (repeat the option). Default: files of "
+            "partitions, joins, COPY, ANALYZE, resource owners and postgres_fdw.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None,
+    series: Annotated[
+        bool,
+        typer.Option(
+            "--series",
+            help="Print also the lines that each patch of the arm's series adds or changes.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write annotated source to DIR.", rich_help_panel=_PANEL, show_default=False),
+    ] = None,
+    base: options.Base = None,
+    repo: options.Repo = None,
+    arm: options.ArmOption = None,
+    manifest: options.Manifest = None,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Run a campaign on servers that count, and print the reached lines, branches and functions of the last arm.
+
+    The arm is `patched` unless --arm names others. Canaries and repeated runs count too; reduction has other servers.
+    """
+    arms = ArmOptions.given(base, None, repo, None, arm or [_ARM], COVERAGE, manifest)
+    plan = new_plan(seed, generator or (), minutes, cases, arms, options.given(sql), None, stop_at_first=False)
+    require_tools()
+    measured = _Measurement(file or _FILES, series, html)
+    summary = run_campaign(None, plan, processors(), console, new_seed=seed is None, while_open=measured.counting)
+    names = list(summary.arms.values())[-1]["series"]
+    patches = list(zip(names, measured.patches, strict=series))
+    print_summary(console, summary)
+    print_files(console, measured.files)
+    if series:
+        print_patches(console, patches)
+    write_json(
+        json_file,
+        {
+            "arms": summary.arms,
+            "seed": summary.seed,
+            "cases": summary.counters.cases.total(),
+            "files": {name: file_json(each) for name, each in measured.files.items()},
+            "patches": [{"patch": name, **patch_json(each)} for name, each in patches],
+        },
+    )
+    if summary.missed:
+        raise CanaryMissed(summary.missed)
+    raise typer.Exit(summary.exit_code)

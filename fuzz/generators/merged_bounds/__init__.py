@@ -1,0 +1,1 @@
+"""The generator `merged_bounds` and its parts."""

@@ -1,0 +1,1 @@
+"""The generator `pruned_partitions` and its parts."""

@@ -1,0 +1,343 @@
+"""Conditions on partition keys: each form that pruning matches, and others close to it.
+
+Operands are constants near bounds, parameters, stable functions, subqueries and columns of an outer query, so that
+pruning happens in the planner, at the start of the executor, or at each rescan.
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from fuzz.generators.choices import Weighted, between, chance, first_made, pick
+from fuzz.generators.pruned_partitions.keys import IDENTITIES, Key
+from fuzz.generators.pruned_partitions.scene import DRIVER, ROWS, Scene, Tree
+
+STEADY, UNSTEADY = IDENTITIES
+
+
+@dataclass
+class Drawing:
+    """A query while it is drawn: its parameters so far, and the outer relation that conditions may reference."""
+
+    rng: random.Random
+    scene: Scene
+    most: int = 0  # upper bound of the parameters
+    outer: str = ""  # alias of rows with key columns; "" if there are none
+    kept: str = ""  # the only kind of operand; "" if all are suitable
+    params: list[str | None] = field(default_factory=list)
+    types: list[str] = field(default_factory=list)  # of the parameters
+
+    def parameter(self, type_name: str, text: str | None) -> str:
+        """Return a new parameter."""
+        self.params.append(text)
+        self.types.append(type_name)
+        return f"${len(self.params)}::{type_name}"
+
+
+Operand = Callable[[Drawing, Key], "str | None"]
+Maker = Callable[[Drawing, Tree, str], "str | None"]
+
+
+def operand(drawing: Drawing, key: Key) -> str:
+    """Return a value to compare the key with."""
+    if drawing.kept:
+        return OPERANDS[drawing.kept](drawing, key) or _constant(drawing, key)
+    if drawing.outer and chance(drawing.rng, 45):
+        return _outer(drawing, key) or _constant(drawing, key)
+    return OPERANDS[_KINDS.pick(drawing.rng)](drawing, key) or _constant(drawing, key)
+
+
+def _constant(drawing: Drawing, key: Key) -> str:
+    return key.kind.type.literal(key.near(drawing.rng))
+
+
+def _other_type(drawing: Drawing, key: Key) -> str | None:
+    if not key.kind.others:
+        return None
+    return pick(drawing.rng, key.kind.others).literal(key.near(drawing.rng))
+
+
+def _parameter(drawing: Drawing, key: Key) -> str | None:
+    if len(drawing.params) >= drawing.most:
+        return None
+    type_ = pick(drawing.rng, key.kind.others) if key.kind.others and chance(drawing.rng, 20) else key.kind.type
+    return drawing.parameter(type_.name, None if chance(drawing.rng, 4) else type_.text(key.near(drawing.rng)))
+
+
+def _stable(drawing: Drawing, key: Key) -> str:
+    return f"{STEADY}({_constant(drawing, key)})"
+
+
+def _volatile(drawing: Drawing, key: Key) -> str:
+    return f"{UNSTEADY}({_constant(drawing, key)})"
+
+
+def _initplan(drawing: Drawing, key: Key) -> str:
+    """Return a value of the small table, or NULL if it has no such row."""
+    row = between(drawing.rng, 1, drawing.scene.driving + 1)
+    return f"(SELECT {key.of('i.')} FROM {DRIVER} AS i WHERE i.id = {row})"
+
+
+def _outer(drawing: Drawing, key: Key) -> str | None:
+    return key.of(f"{drawing.outer}.") if drawing.outer else None
+
+
+def _mixed(drawing: Drawing, key: Key) -> str:
+    """Return a stable function of a value that is constant only during a scan."""
+    return f"{STEADY}({_outer(drawing, key) or _initplan(drawing, key)})"
+
+
+def _null(drawing: Drawing, key: Key) -> str:
+    return f"NULL::{key.kind.type.name}"
+
+
+OPERANDS: dict[str, Operand] = {
+    "constant": _constant,
+    "other_type": _other_type,
+    "parameter": _parameter,
+    "stable": _stable,
+    "initplan": _initplan,
+    "outer": _outer,
+    "mixed": _mixed,
+    "volatile": _volatile,
+    "null": _null,
+}
+_KINDS = Weighted(
+    (44, "constant"), (10, "other_type"), (16, "parameter"), (10, "stable"), (12, "initplan"), (4, "mixed"),
+    (1, "volatile"), (2, "null"),
+)  # fmt: skip
+
+
+def conditions(drawing: Drawing, tree: Tree, alias: str) -> str:
+    """Return a condition over the tree's keys."""
+    rng = drawing.rng
+    joined = [condition(drawing, tree, alias) for _ in range(_COUNTS.pick(rng))]
+    return " AND ".join(joined)
+
+
+_COUNTS = Weighted((50, 1), (35, 2), (15, 3))
+
+
+def condition(drawing: Drawing, tree: Tree, alias: str) -> str:
+    """Return a condition, usable as an operand of AND and NOT."""
+    return first_made(drawing.rng, CONDITIONS, drawing, tree, alias) or _compared(drawing, tree, alias)
+
+
+def _of(drawing: Drawing, key: Key, alias: str) -> str:
+    """Return the key as an operand, mostly with the collation of the partition key."""
+    sql = key.of(f"{alias}.")
+    return f"{sql} COLLATE {key.collation}" if key.collation and chance(drawing.rng, 70) else sql
+
+
+def comparison(drawing: Drawing, key: Key, alias: str, operator: str) -> str:
+    """Return a comparison of the key, with the key on either side."""
+    left, right = _of(drawing, key, alias), operand(drawing, key)
+    if chance(drawing.rng, 25):
+        return f"{right} {_COMMUTED.get(operator, operator)} {left}"
+    return f"{left} {operator} {right}"
+
+
+_COMMUTED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+_OPERATORS = Weighted((34, "="), (14, "<"), (14, "<="), (14, ">"), (14, ">="), (10, "<>"))
+
+
+def _compared(drawing: Drawing, tree: Tree, alias: str) -> str:
+    return comparison(drawing, pick(drawing.rng, tree.keys), alias, _OPERATORS.pick(drawing.rng))
+
+
+def _within(drawing: Drawing, tree: Tree, alias: str) -> str:
+    key = pick(drawing.rng, tree.keys)
+    values = sorted(key.near(drawing.rng) for _ in range(2))
+    low, high = (key.kind.type.literal(value) for value in values)
+    if chance(drawing.rng, 40):
+        low = operand(drawing, key)
+    return f"{_of(drawing, key, alias)} {pick(drawing.rng, ('', '', 'NOT '))}BETWEEN {low} AND {high}"
+
+
+def _listed(drawing: Drawing, tree: Tree, alias: str) -> str:
+    rng = drawing.rng
+    key = pick(rng, tree.keys)
+    values = [_constant(drawing, key) for _ in range(between(rng, 1, 4))]
+    if chance(rng, 35):
+        values.append(operand(drawing, key))
+    if chance(rng, 8):
+        values.append("NULL")
+    listed = ", ".join(values)
+    return f"{_of(drawing, key, alias)} {pick(rng, ('IN', 'IN', 'NOT IN'))} ({listed})"
+
+
+def _array(drawing: Drawing, tree: Tree, alias: str) -> str | None:
+    rng = drawing.rng
+    key = pick(rng, tree.keys)
+    if not key.kind.arrays:
+        return None
+    type_ = key.kind.type
+    integers = [key.near(rng) for _ in range(between(rng, 0, 4))]
+    texts = ['"' + type_.text(n).replace("\\", "\\\\") + '"' for n in integers]
+    if chance(rng, 10):
+        texts.append("NULL")
+    text = f"{{{','.join(texts)}}}" if not texts or chance(rng, 85) else f"{{{{{','.join(texts)}}}}}"
+    if len(drawing.params) < drawing.most and chance(rng, 40):
+        made = drawing.parameter(f"{type_.name}[]", text)
+    elif chance(rng, 50):
+        made = f"ARRAY[{', '.join([*map(type_.literal, integers), operand(drawing, key)])}]"
+        made = f"ARRAY[{made}, {made}]" if chance(rng, 10) else made
+    elif chance(rng, 5):
+        made = f"NULL::{type_.name}[]"
+    else:
+        inner = f"ARRAY(SELECT {key.of('i.')} FROM {DRIVER} AS i WHERE i.id < {between(rng, 1, 5)})"
+        made = pick(rng, (f"'{text}'::{type_.name}[]", f"'{text}'::{type_.name}[]", inner))
+    operator = pick(rng, ("= ANY", "= ANY", "= ANY", "<> ALL", "< ANY", ">= ALL", "= ALL", "> ALL"))
+    return f"{_of(drawing, key, alias)} {operator} ({made})"
+
+
+def _nullness(drawing: Drawing, tree: Tree, alias: str) -> str:
+    key = pick(drawing.rng, tree.keys)
+    return f"{key.of(f'{alias}.')} IS {pick(drawing.rng, ('NULL', 'NOT NULL'))}"
+
+
+def _boolean(drawing: Drawing, tree: Tree, alias: str) -> str | None:
+    keys = [key for key in tree.keys if key.kind.type.family == "bool"]
+    if not keys:
+        return None
+    sql = pick(drawing.rng, keys).of(f"{alias}.")
+    return pick(drawing.rng, _BOOLEAN).format(sql)
+
+
+_TESTS = [f"{{}} IS {negation}{value}" for value in ("TRUE", "FALSE", "UNKNOWN") for negation in ("", "NOT ")]
+_BOOLEAN = ("{}", "NOT {}", *_TESTS, "(NOT {}) IS NOT TRUE", "{} = true", "{} <> true", "{} IS NOT DISTINCT FROM true")
+
+
+def _rows(drawing: Drawing, tree: Tree, alias: str) -> str | None:
+    """Return a comparison of rows, over the keys of one level or over columns in another order."""
+    rng = drawing.rng
+    levels = [level for level in tree.level.levels if len(level.keys) > 1]
+    if not levels:
+        return None
+    keys = pick(rng, levels).keys
+    keys = keys[: between(rng, 2, len(keys))]
+    if chance(rng, 15):
+        keys = keys[::-1]
+    left = ", ".join(_of(drawing, key, alias) for key in keys)
+    right = ", ".join(operand(drawing, key) for key in keys)
+    return f"({left}) {pick(rng, ('<', '<=', '>', '>=', '=', '<>'))} ({right})"
+
+
+def _prefixes(drawing: Drawing, tree: Tree, alias: str) -> str:
+    """Return conditions on a level's keys in turn, with one or two for each, and on a prefix or without the first."""
+    rng = drawing.rng
+    keys = pick(rng, list(tree.level.levels)).keys
+    keys = keys[1:] if len(keys) > 1 and chance(rng, 15) else keys[: between(rng, 1, len(keys))]
+    drawn = []
+    for number, key in enumerate(keys, 1):
+        last = number == len(keys)
+        drawn.append(comparison(drawing, key, alias, (_ANY if last else _INCLUSIVE).pick(rng)))
+        if chance(rng, 30):
+            drawn.append(comparison(drawing, key, alias, _INCLUSIVE.pick(rng)))
+        elif chance(rng, 8):
+            drawn.append(f"{key.of(f'{alias}.')} IS NULL")
+    return f"({' AND '.join(drawn)})"
+
+
+_INCLUSIVE = Weighted((60, "="), (20, ">="), (20, "<="))
+_ANY = Weighted((40, "="), (15, ">="), (15, "<="), (15, ">"), (15, "<"))
+
+
+def _all_equal(drawing: Drawing, tree: Tree, alias: str) -> str:
+    """Return equalities on all keys of a level, which hash partitions need; some are IS NULL."""
+    rng = drawing.rng
+    level = pick(rng, list(tree.level.levels))
+    equal = [
+        f"{key.of(f'{alias}.')} IS NULL" if chance(rng, 15) else comparison(drawing, key, alias, "=")
+        for key in level.keys
+    ]
+    return f"({' AND '.join(equal)})"
+
+
+def _staged(drawing: Drawing, tree: Tree, alias: str) -> str:
+    """Return a condition for each level, each with another kind of operand."""
+    rng = drawing.rng
+    kinds = ["constant", "stable", "initplan", "parameter", *(["outer", "mixed"] if drawing.outer else [])]
+    drawn = []
+    for level in list(tree.level.levels)[:4]:
+        drawing.kept = kinds.pop(rng.randrange(len(kinds)))
+        operator = "=" if level.method == "HASH" else pick(rng, ("=", "=", "<", ">="))
+        drawn += [comparison(drawing, key, alias, operator) for key in dict.fromkeys(level.keys)]
+    drawing.kept = ""
+    return f"({pick(rng, (' AND ', ' AND ', ' OR ')).join(drawn)})"
+
+
+def _contradicting(drawing: Drawing, tree: Tree, alias: str) -> str:
+    """Return conditions on one key that contradict or imply each other."""
+    rng = drawing.rng
+    key = pick(rng, tree.keys)
+    sql = key.of(f"{alias}.")
+    first, second = (key.kind.type.literal(key.near(rng)) for _ in range(2))
+    return pick(rng, _PAIRS).format(sql, first, second)
+
+
+_PAIRS = (
+    "({0} = {1} AND {0} = {2})", "({0} < {1} AND {0} > {2})", "({0} <= {1} AND {0} >= {1})",
+    "({0} <> {1} AND {0} <> {2})", "({0} = {1} AND {0} IS NULL)", "({0} IS NULL AND {0} IS NOT NULL)",
+    "({0} IS NULL OR {0} = {1})", "({0} = {1} AND {0} >= {2})", "({0} = {1} OR ({0} IS NULL AND {0} > {2}))",
+    "({0} <= {1} OR {0} > {1})", "({0} IS NULL AND {0} < {1})", "({0} = {1} AND false)", "({0} = {1} OR NULL::bool)",
+)  # fmt: skip
+
+
+def _either(drawing: Drawing, tree: Tree, alias: str) -> str:
+    arms = [condition(drawing, tree, alias) for _ in range(between(drawing.rng, 2, 3))]
+    if chance(drawing.rng, 15):
+        arms.append(_unrelated(drawing, tree, alias))
+    return f"({' OR '.join(arms)})"
+
+
+def _both(drawing: Drawing, tree: Tree, alias: str) -> str:
+    return f"({condition(drawing, tree, alias)} AND {condition(drawing, tree, alias)})"
+
+
+def _negated(drawing: Drawing, tree: Tree, alias: str) -> str:
+    return f"NOT ({condition(drawing, tree, alias)})"
+
+
+def _prefix(drawing: Drawing, tree: Tree, alias: str) -> str | None:
+    keys = [key for key in tree.keys if key.kind.prefixes]
+    if not keys:
+        return None
+    key = pick(drawing.rng, keys)
+    text = key.kind.type.text(key.near(drawing.rng))
+    cut = text[: between(drawing.rng, 2, len(text))]
+    form = pick(
+        drawing.rng, ("{} LIKE '{}%'", "{} LIKE '{}%'", "{} ^@ '{}'", "{} ~<~ '{}'", "{} ~>=~ '{}'", "'{1}' ^@ {0}")
+    )
+    return form.format(key.of(f"{alias}."), cut)
+
+
+def _unrelated(drawing: Drawing, tree: Tree, alias: str) -> str:
+    """Return a condition that matches no key."""
+    key = pick(drawing.rng, tree.keys)
+    sql = key.of(f"{alias}.")
+    number = between(drawing.rng, 0, 9)
+    forms = (
+        f"{alias}.v < {number}", f"{alias}.id > {number}", f"{sql}::text > '1'", f"{sql} = {sql}",
+        f"{sql} IS NOT DISTINCT FROM {_constant(drawing, key)}", f"{sql} IS DISTINCT FROM {_constant(drawing, key)}",
+        f"coalesce({sql} = {_constant(drawing, key)}, false)",
+    )  # fmt: skip
+    return pick(drawing.rng, forms)
+
+
+def _subquery(drawing: Drawing, tree: Tree, alias: str) -> str | None:
+    """Return a condition on rows of the plain or the small table."""
+    if drawing.outer:  # two levels suffice
+        return None
+    key = pick(drawing.rng, tree.keys)
+    other, number = pick(drawing.rng, (DRIVER, DRIVER, ROWS)), between(drawing.rng, 0, 12)
+    inner = f"(SELECT {key.of('s.')} FROM {other} AS s WHERE s.id <= {number})"
+    equal = f"EXISTS (SELECT FROM {other} AS s WHERE {key.of('s.')} = {key.of(f'{alias}.')} AND s.id <= {number})"
+    return pick(drawing.rng, (f"{key.of(f'{alias}.')} IN {inner}", equal, f"NOT {equal}"))
+
+
+CONDITIONS: Weighted[Maker] = Weighted(
+    (22, _compared), (7, _within), (9, _listed), (7, _array), (5, _nullness), (6, _boolean), (9, _rows),
+    (14, _prefixes), (8, _all_equal), (9, _staged), (5, _contradicting), (6, _either), (3, _both), (4, _negated),
+    (3, _prefix), (2, _unrelated), (2, _subquery),
+)  # fmt: skip

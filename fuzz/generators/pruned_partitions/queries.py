@@ -1,0 +1,200 @@
+"""Queries of partition trees: scans, joins, subqueries that are rescanned, and their orders."""
+
+import random
+from collections.abc import Callable
+
+from fuzz.generators.choices import Weighted, between, chance, pick, shuffled, some
+from fuzz.generators.pruned_partitions.conditions import Drawing, comparison, condition, conditions
+from fuzz.generators.pruned_partitions.scene import DRIVER, ROWS, Scene, Tree
+from fuzz.generators.sql.queries import Select, ended
+from oracles.model.case import Kind, Step
+
+Shape = Callable[[Drawing], Select]
+_PARAMS = 4
+
+
+def query(rng: random.Random, scene: Scene) -> Step:
+    """Return a query step."""
+    drawing = Drawing(rng, scene, most=_PARAMS if chance(rng, 55) else 0)
+    name, shape = SHAPES.pick(rng)
+    select = shape(drawing)
+    sql, ordered = in_order(rng, select, scene) if "id" in select.columns else ended(rng, select)
+    return Step(sql, Kind.QUERY, params=tuple(drawing.params), ordered=ordered, tags=(name,))
+
+
+def in_order(rng: random.Random, select: Select, scene: Scene) -> tuple[str, bool]:
+    """Return the query of single rows, often in a total order, which an index or the bounds may supply."""
+    if not chance(rng, 60):
+        return ended(rng, select)
+    if chance(rng, 20):  # without LIMIT, the order of equal keys does not matter
+        keys = scene.trees[0].level.keys
+        return f"{select.sql} ORDER BY {', '.join(key.of('a.') for key in keys)}", False
+    return total(rng, select, scene), True
+
+
+def total(rng: random.Random, select: Select, scene: Scene) -> str:
+    """Return the query of single rows in a total order."""
+    names = some(rng, [column.name for column in scene.columns], between(rng, 0, 3))
+    if chance(rng, 50):  # as the bounds are ordered
+        names = tuple(dict.fromkeys(key.column.name for key in scene.trees[0].level.keys if key.form == "{}"))
+    direction = pick(rng, ("", "", " DESC"))
+    order = ", ".join(f"{name}{direction}" for name in (*names, "id"))
+    limit = f" LIMIT {between(rng, 1, 25)}" if chance(rng, 50) else ""
+    offset = f" OFFSET {between(rng, 1, 9)}" if limit and chance(rng, 20) else ""
+    return f"{select.sql} ORDER BY {order}{limit}{offset}"
+
+
+def tree_of(drawing: Drawing) -> Tree:
+    """Return a tree, mostly the first one."""
+    return drawing.scene.trees[1 if chance(drawing.rng, 25) else 0]
+
+
+def _outputs(drawing: Drawing, alias: str) -> tuple[str, ...]:
+    names = [column.name for column in drawing.scene.columns]
+    shown = shuffled(drawing.rng, [*names, "v"])[: between(drawing.rng, 1, len(names) + 1)]
+    return ("id", *(f"{alias}.{name}" for name in shown), *_partition(drawing, alias))
+
+
+def _partition(drawing: Drawing, alias: str) -> tuple[str, ...]:
+    return (f"{alias}.tableoid::regclass::text",) if chance(drawing.rng, 40) else ()
+
+
+def rows(drawing: Drawing) -> Select:
+    """Return a query of single rows with their column id."""
+    tree = tree_of(drawing)
+    rest = f" FROM {tree.name} AS a WHERE {conditions(drawing, tree, 'a')}"
+    return Select(_outputs(drawing, "a"), rest)
+
+
+def _total(drawing: Drawing) -> Select:
+    tree = tree_of(drawing)
+    rest = f" FROM {tree.name} AS a WHERE {conditions(drawing, tree, 'a')}"
+    return Select(("count(*)", "sum(a.id)", "min(a.v)"), rest, 1)
+
+
+def _grouped(drawing: Drawing) -> Select:
+    tree = tree_of(drawing)
+    rest = f" FROM {tree.name} AS a WHERE {conditions(drawing, tree, 'a')} GROUP BY 1"
+    return Select(("a.tableoid::regclass::text", "count(*)", "sum(a.id)", "max(a.v)"), rest, 60)
+
+
+def _joined(drawing: Drawing) -> Select:
+    """Return a join of the small table with a tree, which a nested loop rescans for each row."""
+    rng, tree = drawing.rng, tree_of(drawing)
+    on = _matched(drawing, tree)
+    kind = pick(rng, ("JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN"))
+    where = f" WHERE {condition(drawing, tree, 'a')}" if chance(rng, 50) else ""
+    rest = f" FROM {DRIVER} AS o {kind} {tree.name} AS a ON {on}{where}"
+    return Select(("o.id AS o", "a.id", "a.v", *_partition(drawing, "a")), rest)
+
+
+def _matched(drawing: Drawing, tree: Tree) -> str:
+    """Return a join condition of the small table's row `o` with the tree's row `a`."""
+    rng = drawing.rng
+    level = pick(rng, list(tree.level.levels))
+    count = len(level.keys) if level.method == "HASH" or chance(rng, 50) else between(rng, 1, len(level.keys))
+    drawing.outer, drawing.kept = "o", "outer"
+    equal = [comparison(drawing, key, "a", "=") for key in level.keys[:count]]
+    if chance(rng, 30):
+        equal[-1] = comparison(drawing, level.keys[count - 1], "a", pick(rng, ("<", ">=", "<=", ">")))
+    drawing.outer = drawing.kept = ""
+    return " AND ".join(equal)
+
+
+def _inner(drawing: Drawing, outer: str, alias: str) -> str:
+    """Return FROM and WHERE of a subquery over a tree, whose condition references the outer row."""
+    tree = tree_of(drawing)
+    before, drawing.outer = drawing.outer, outer
+    where = conditions(drawing, tree, alias)
+    drawing.outer = before
+    return f"FROM {tree.name} AS {alias} WHERE {where}"
+
+
+def _lateral(drawing: Drawing) -> Select:
+    """Return LATERAL subqueries that are not pulled up; a second one depends on either row before."""
+    rng = drawing.rng
+    if chance(rng, 50):
+        counted = f"SELECT count(*) AS id, sum(a.id) AS v {_inner(drawing, 'o', 'a')}"
+        return Select(("o.id AS o", "l.id", "l.v"), f" FROM {DRIVER} AS o, LATERAL ({counted}) AS l")
+    limited = f"SELECT a.id, a.v, {_columns(drawing)} {_inner(drawing, 'o', 'a')}"
+    limited += f" ORDER BY a.id LIMIT {between(rng, 1, 9)}"
+    join = pick(rng, ("CROSS JOIN LATERAL ({}) AS l", "LEFT JOIN LATERAL ({}) AS l ON true")).format(limited)
+    outputs = ["o.id AS o", "l.id", "l.v"]
+    if chance(rng, 40):
+        second = f"SELECT count(*) AS n {_inner(drawing, pick(rng, ('l', 'o')), 'b')}"
+        join += f" CROSS JOIN LATERAL ({second}) AS m"
+        outputs.append("m.n")
+    return Select(tuple(outputs), f" FROM {DRIVER} AS o {join}")
+
+
+def _columns(drawing: Drawing) -> str:
+    return ", ".join(f"a.{column.name}" for column in drawing.scene.columns)
+
+
+def _correlated(drawing: Drawing) -> Select:
+    """Return subqueries with parameters of one or two outer rows, of which some change more rarely than others."""
+    rng = drawing.rng
+    if chance(rng, 50):
+        value = pick(rng, ("count(*)", "sum(b.id)", "max(b.v)"))
+        return Select(("o.id", f"(SELECT {value} {_inner(drawing, 'o', 'b')})"), f" FROM {DRIVER} AS o")
+    tree, inside = tree_of(drawing), tree_of(drawing)
+    compared = []
+    for drawing.outer in ("a", "o"):
+        compared.append(condition(drawing, inside, "b"))
+    drawing.outer = ""
+    nested = f"(SELECT count(*) FROM {inside.name} AS b WHERE {' AND '.join(compared)})"
+    rest = f" FROM {DRIVER} AS o JOIN {tree.name} AS a ON {_matched(drawing, tree)} WHERE a.id <= {between(rng, 5, 20)}"
+    return Select(("o.id AS o", "a.id", nested), rest)
+
+
+def _exists(drawing: Drawing) -> Select:
+    """Return a query with EXISTS over a tree, as a join or below OR."""
+    rng = drawing.rng
+    exists = f"{pick(rng, ('', 'NOT '))}EXISTS (SELECT {_inner(drawing, 'o', 'b')})"
+    if chance(rng, 35):
+        return Select(("o.id", "o.v"), f" FROM {DRIVER} AS o WHERE {exists} OR o.v = 3")
+    return Select(("o.id", "o.v"), f" FROM {ROWS} AS o WHERE o.id <= {between(rng, 10, 40)} AND {exists}")
+
+
+def _united(drawing: Drawing) -> Select:
+    """Return UNION ALL of both trees, and sometimes of the plain table, below a condition on all."""
+    rng = drawing.rng
+    shown = ", ".join(("id", *(column.name for column in drawing.scene.columns), "v"))
+    arms = [f"SELECT {shown} FROM {tree.name}" for tree in drawing.scene.trees]
+    if chance(rng, 40):
+        arms.append(f"SELECT {shown} FROM {DRIVER}")
+    united = f"({' UNION ALL '.join(shuffled(rng, arms))}) AS a"
+    if chance(rng, 40):
+        rest = f" FROM {DRIVER} AS o JOIN {united} ON {_matched(drawing, pick(rng, drawing.scene.trees))}"
+        return Select(("o.id AS o", "a.id", "a.v"), rest)
+    tree = tree_of(drawing)
+    return Select(("a.id", "a.v"), f" FROM {united} WHERE {conditions(drawing, tree, 'a')}")
+
+
+def _trees(drawing: Drawing) -> Select:
+    """Return a join of both trees, or of one with itself, on all keys of the first level, whose bounds are merged."""
+    rng = drawing.rng
+    left, right = pick(rng, ((0, 1), (1, 0), (0, 1), (0, 0)))
+    first, second = drawing.scene.trees[left], drawing.scene.trees[right]
+    on = " AND ".join(f"{key.of('a.')} = {key.of('b.')}" for key in first.level.keys)
+    if chance(rng, 25):
+        where = f" WHERE {condition(drawing, first, 'a')} AND {pick(rng, ('', 'NOT '))}EXISTS"
+        return Select(("a.id", "a.v"), f" FROM {first.name} AS a{where} (SELECT FROM {second.name} AS b WHERE {on})")
+    where = f" WHERE {condition(drawing, first, 'a')}" if chance(rng, 60) else ""
+    kind = pick(rng, ("JOIN", "LEFT JOIN", "FULL JOIN", "RIGHT JOIN"))
+    rest = f" FROM {first.name} AS a {kind} {second.name} AS b ON {on}{where}"
+    return Select(("count(*)", "sum(a.id)", "sum(b.id)", "count(b.id)"), rest, 1)
+
+
+def _locked(drawing: Drawing) -> Select:
+    select = rows(drawing)
+    strength = pick(drawing.rng, ("UPDATE", "SHARE"))
+    outputs = tuple(f"{name} AS c{number}" if "." in name else name for number, name in enumerate(select.columns))
+    return Select(("l.*",), f" FROM (SELECT {', '.join(outputs)}{select.rest} FOR {strength}) AS l")
+
+
+SHAPES: Weighted[tuple[str, Shape]] = Weighted(
+    (34, ("rows", rows)), (10, ("total", _total)), (8, ("grouped", _grouped)), (14, ("joined", _joined)),
+    (12, ("lateral", _lateral)), (10, ("correlated", _correlated)), (5, ("exists", _exists)),
+    (7, ("united", _united)), (9, ("trees", _trees)), (2, ("locked", _locked)),
+)  # fmt: skip

@@ -1,0 +1,42 @@
+"""Test of `pgduel coverage` on real servers: known functions are entered, and each patch's lines are named."""
+
+from pathlib import Path
+
+import pytest
+
+from fuzz import workdir
+from fuzz.servers.series import series_from_directory
+from tests.cli.command import Command, json_of
+
+pytestmark = [pytest.mark.servers, pytest.mark.long(group="coverage"), pytest.mark.timeout(2400)]
+
+SERIES = workdir.PROJECT / "patches" / "pg17"
+WHAT = ("--generator", "hash_growth", "--generator", "foreign_analyze", "--cases", "10", "--seed", "1")
+
+
+def test_files_and_patches_have_their_lines(pgduel: Command, tmp_path: Path) -> None:
+    file, pages = tmp_path / "coverage.json", tmp_path / "pages"
+    ended = pgduel("coverage", *WHAT, "--series", "--html", pages, "--json", file)
+    found = json_of(ended, file, 0)
+    joins = found["files"]["src/backend/executor/nodeHashjoin.c"]
+    assert "ExecHashJoin" not in joins["functions_not_entered"]
+    assert "ClosePipeToProgram" in found["files"]["src/backend/commands/copyto.c"]["functions_not_entered"]
+    assert 0 < joins["lines_reached"] < joins["lines"]
+    assert 0 < joins["branches_reached"] < joins["branches"]
+    remote = found["files"]["contrib/postgres_fdw/postgres_fdw.c"]
+    assert "postgresAcquireSampleRowsFunc" not in remote["functions_not_entered"]
+    shipped = [series_from_directory(SERIES / part) for part in ("baseline", "optimizations")]
+    assert [patch["patch"] for patch in found["patches"]] == [
+        patch.name for series in shipped for patch in series.patches
+    ]
+    without_lines = {patch["patch"][:11] for patch in found["patches"] if not patch["lines"]}
+    assert without_lines == {"0002-Revert"}  # 0007 writes again what it removed
+    assert all(patch["lines_reached"] for patch in found["patches"] if patch["lines"])
+    assert any(page.name == "nodeHashjoin.c.html" for page in pages.rglob("*"))
+    assert "nodeHashjoin.c" in ended.out
+
+
+def test_a_file_that_the_tree_lacks_is_refused(pgduel: Command) -> None:
+    ended = pgduel("coverage", *WHAT, "--file", "nowhere.c")
+    assert ended.status == 2
+    assert ended.err == "pgduel: the measured arm has no file nowhere.c; give --file a name such as nodeHash.c\n"

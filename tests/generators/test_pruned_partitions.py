@@ -1,0 +1,105 @@
+"""Tests of the generator `pruned_partitions` without servers: bounds, keys, conditions and changes."""
+
+import random
+import re
+
+import pytest
+from hypothesis import given, settings
+
+from fuzz.engines.property_based import cases
+from fuzz.generators.generator import Scale
+from fuzz.generators.pruned_partitions.generator import PrunedPartitions
+from fuzz.generators.pruned_partitions.keys import KINDS
+from oracles.model.case import Case
+
+
+def drawn(count: int, scale: Scale | None = None) -> list[Case]:
+    return [PrunedPartitions().generate(random.Random(f"unit/{n}"), scale or Scale()) for n in range(count)]
+
+
+@pytest.fixture(scope="module")
+def scenes() -> str:
+    return "\n".join(step.sql for case in drawn(300) for step in case.scene)
+
+
+@pytest.fixture(scope="module")
+def statements() -> str:
+    return "\n".join(step.sql for case in drawn(200) for step in case.steps)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"PARTITION BY RANGE \(k\d, k\d, k\d, k\d\)",
+        r"PARTITION BY HASH \(k\d, k\d\)",
+        r"PARTITION BY \w+ \(.*\(k\d IS NULL\)",
+        r"PARTITION BY \w+ \(k\d (own_ops|text_pattern_ops)\)",
+        r'PARTITION BY \w+ \(k\d COLLATE "POSIX"\)',
+        r"FROM \(MINVALUE, MINVALUE\) TO",
+        r"FROM \([^M]+, MINVALUE\) TO \([^M]+, MAXVALUE\)",
+        r"TO \([^M]+, MAXVALUE, MAXVALUE\)",
+        r"FOR VALUES IN \(NULL\)",
+        r"FOR VALUES IN \([^)]+, NULL\)",
+        r"PARTITION OF p DEFAULT PARTITION BY",
+        r"PARTITION OF p_\d+_\d+_\d+ ",
+        r"MODULUS (6|10|12|20), REMAINDER",
+        r"satisfies_hash_partition\('p'",
+        r"DROP COLUMN gone",
+        r"ATTACH PARTITION",
+        r"CREATE INDEX ON p_\d",
+        r"DETERMINISTIC = false",
+        "CREATE DOMAIN whole",
+        "CREATE TYPE shade AS ENUM",
+    ],
+)
+def test_scenes_have(scenes: str, pattern: str) -> None:
+    assert re.search(pattern, scenes)
+
+
+def test_each_kind_of_key_partitions_a_table(scenes: str) -> None:
+    for kind in KINDS.options:
+        assert re.search(rf"CREATE TABLE p \(.*\bk\d {re.escape(kind.type.declaration)}[,)]", scenes), kind.type
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *("IS NOT TRUE", "IS UNKNOWN", r"NOT IN \(", "NOT BETWEEN", "<> ALL", "= ANY", "IS NOT DISTINCT FROM", "LIKE"),
+        *(r"\(a\.k\d, a\.k\d\) <=? \(", r"steady\(", r"= \(SELECT i\.k\d FROM d", r"\$1::\w+", r"\$1::\w+\[\]"),
+        *("LATERAL", "UNION ALL", "NOT EXISTS", "FULL JOIN", "FOR UPDATE", "AND false", r"a\.k\d = o\.k\d"),
+        *("RETURNING", "MERGE INTO", "SCROLL CURSOR", "FETCH BACKWARD", "FETCH ABSOLUTE -", "EXECUTE kept"),
+        *(r"DETACH PARTITION p_\d+ CONCURRENTLY", r"p_\d+_half2", r"_default PARTITION OF", r"ORDER BY k\d DESC, "),
+    ],
+)  # fmt: skip
+def test_statements_have(statements: str, pattern: str) -> None:
+    assert re.search(pattern, statements)
+
+
+def test_ranges_are_not_empty(scenes: str) -> None:
+    ranges = re.findall(r"FOR VALUES FROM \((.*?)\) TO \((.*?)\)", scenes)
+    assert len(ranges) > 500
+    assert not [low for low, high in ranges if low == high]
+
+
+def test_infinite_bounds_end_a_row() -> None:
+    for case in drawn(150):
+        for step in case.scene:
+            for row in re.findall(r"(?:FROM|TO) \(([^()]*(?:MIN|MAX)VALUE[^()]*)\)", step.sql):
+                values = row.split(", ")
+                infinite = values[next(n for n, value in enumerate(values) if value in ("MINVALUE", "MAXVALUE")) :]
+                assert len(set(infinite)) == 1, row
+
+
+def test_detached_partitions_are_attached_again() -> None:
+    for case in drawn(150):
+        sql = [step.sql for step in case.steps]
+        detached = [found[1] for each in sql if (found := re.search(r"DETACH PARTITION (\w+)", each))]
+        attached = [found[1] for each in sql if (found := re.search(r"ATTACH PARTITION (\w+) ", each))]
+        assert sorted(detached) == sorted(name for name in attached if "DETACH" not in name and name in detached)
+
+
+@settings(max_examples=20, derandomize=True)
+@given(cases(PrunedPartitions()))
+def test_it_works_as_a_property(case: Case) -> None:
+    assert case.steps
+    assert all(step.sql for step in case.all_steps)

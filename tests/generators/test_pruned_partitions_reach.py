@@ -1,0 +1,106 @@
+"""Tests of the reach of `pruned_partitions` on a real server: successful statements, and pruning at each stage."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from fuzz.campaign.reach import EXPLAINED
+from fuzz.engines.seeded import case_of
+from fuzz.execution.executor import Executor
+from fuzz.generators.generator import Scale
+from oracles.model.case import CaseId
+from oracles.model.observation import Run
+from tests.generators.census import SEED, Census
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
+
+CASES = 120
+
+
+class PruningCensus(Census):
+    """A census that also counts the stages and nodes of pruning."""
+
+    def count_pruning(self, plan: Mapping[str, Any]) -> None:
+        self.counters.update(set(_pruning(plan.get("Plan", plan), "")))
+
+
+def _pruning(node: Mapping[str, Any], above: str) -> Iterator[str]:
+    """Yield the stage of pruning at each node that appends partitions, and the node above that rescans it."""
+    children = node.get("Plans", ())
+    kind = node["Node Type"]
+    if kind in ("Append", "Merge Append"):
+        members = [child for child in children if child["Parent Relationship"] == "Member"]
+        if node.get("Subplans Removed", 0) > 0:
+            yield f"at start: {kind}"
+        if node.get("Actual Loops", 0) and any(not member.get("Actual Loops", 0) for member in members):
+            yield f"at scan: {kind}"
+            yield f"below {above}: {kind}"
+        if node.get("Parallel Aware"):
+            yield f"parallel: {kind}"
+    for child in children:
+        yield from _pruning(child, kind)
+
+
+@pytest.fixture(scope="module")
+def census(executor: Executor) -> PruningCensus:
+    census = PruningCensus()
+    for index in range(CASES):
+        case = case_of(CaseId(SEED, "pruned_partitions", index), Scale())
+        run = Run("only", case.modes, explain=True)
+        observation = executor.observe(case, [run])[run]
+        for step, seen in zip(case.all_steps, observation.steps, strict=True):
+            census.count(index, step, seen, {})
+            if step.may_fail:
+                census.counters[f"{step.tags[0]} {seen.sqlstate or 'succeeds'}"] += 1
+            if seen.plan is not None:
+                census.count_pruning(seen.plan)
+    return census
+
+
+def test_steps_succeed(census: Census) -> None:
+    assert len(census.failed) <= census.steps / 1000, census.failed
+
+
+def test_every_query_that_succeeded_is_counted(census: Census) -> None:
+    assert census.counters[EXPLAINED] >= census.queries - len(census.failed)
+    assert census.queries >= CASES * 12
+
+
+@pytest.mark.parametrize(
+    ("counter", "least"),
+    [
+        ("rows", 0.7),
+        ("append.live>=2", 0.5),
+        ("runtime_pruning", 0.1),
+        ("at start: Append", 0.03),
+        ("at scan: Append", 0.06),
+        ("nested_loop", 0.15),
+        ("index_scan", 0.1),
+        ("initplan", 0.15),
+        ("subplan", 0.03),
+        ("memoize.hits", 0.02),
+    ],
+)
+def test_enough_statements_take_the_path(census: Census, counter: str, least: float) -> None:
+    assert census.share(counter) >= least, census.counters.most_common()
+
+
+@pytest.mark.parametrize(
+    "counter",
+    [
+        *("at start: Merge Append", "at scan: Merge Append", "below Nested Loop: Append", "below Memoize: Append"),
+        *("parallel: Append", "merge_append", "partitionwise_join", "incremental_sort", "row_locks", "bitmap_scan"),
+        *(
+            "moved succeeds",
+            "moved 23514",
+            "constraint 23514",
+            "fits succeeds",
+            "fits 23514",
+            "added 42P17",
+            "attached 42P17",
+        ),
+    ],
+)
+def test_each_path_is_taken(census: Census, counter: str) -> None:
+    assert census.counters[counter] > 0, census.counters.most_common()

@@ -1,0 +1,99 @@
+"""Tests of coverage: counts of a program that clang compiled, and the owners of a series' lines."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fuzz.report.coverage_table import ranges
+from fuzz.servers import git
+from fuzz.servers.coverage import Covered, FileCoverage, read_tracefile
+from fuzz.servers.flavor import COVERAGE, FLAVORS, PROFILE_FILE
+from fuzz.servers.patch_coverage import PatchCoverage, changed_files, line_owners
+
+PROGRAM = """\
+#define BOTH(n) ((n) > 1 || (n) < -5)
+static int
+idle(int n)
+{
+	return n;
+}
+static int
+small(int n)
+{
+	if (BOTH(n))
+		return 2;
+	return 3;
+}
+int
+main(int n, char **v)
+{
+	int (*f)(int) = n > 9 ? idle : small;
+
+	return f(n);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory: pytest.TempPathFactory) -> FileCoverage:
+    """Return the coverage of PROGRAM after one run without arguments."""
+    flavor, directory = FLAVORS[COVERAGE], tmp_path_factory.mktemp("program")
+    if not shutil.which(flavor.compiler):
+        pytest.skip(f"{flavor.compiler} is not installed")
+    (directory / "it.c").write_text(PROGRAM)
+    compiling = [flavor.compiler, *flavor.compiler_flags.split(), "-o", "it", "it.c"]
+    merging = ["llvm-profdata-19", "merge", "-o", "merged", "it.profraw"]
+    exporting = ["llvm-cov-19", "export", "--format=lcov", "--instr-profile=merged", "it"]
+    subprocess.run(compiling, cwd=directory, check=True)
+    subprocess.run([directory / "it"], cwd=directory, env={PROFILE_FILE: "it.profraw"}, check=False)
+    subprocess.run(merging, cwd=directory, check=True)
+    exported = subprocess.run(exporting, cwd=directory, check=True, capture_output=True, text=True).stdout
+    ((name, found),) = read_tracefile(exported.splitlines())
+    assert Path(name) == directory / "it.c"
+    return found
+
+
+def test_functions_lines_and_branches_are_read(counted: FileCoverage) -> None:
+    assert counted.functions == {"idle": 0, "small": 1, "main": 1}
+    assert counted.not_entered == ["idle"]
+    assert counted.lines_not_reached(counted.lines) == [4, 5, 6, 11]
+    assert counted.branches_not_reached(counted.branches) == [10, 17]
+    assert counted.covered == Covered(lines=13, lines_reached=9, branches=6, branches_reached=3)
+
+
+def test_some_lines_have_their_own_figures(counted: FileCoverage) -> None:
+    assert counted.covered_at([1, 2, 10, 11, 99]) == Covered(3, 2, 4, 2)
+
+
+def _tree(directory: Path, **files: str) -> str:
+    for name, text in files.items():
+        (directory / f"{name}.c").write_text(text)
+    return git.import_directory(directory)
+
+
+def test_each_line_belongs_to_the_patch_that_wrote_it_last(tmp_path: Path) -> None:
+    base = _tree(tmp_path, one="a\nb\nc\n", two="x\n", same="s\n")
+    first = _tree(tmp_path, one="new\na\nb\nc\nend\n")
+    second = _tree(tmp_path, one="new\na\nB\nc\nend\n", two="y\nx\n")
+    third = _tree(tmp_path, one="new\na\nB\nc\n")  # adds no line
+    assert changed_files(base, third) == ["one.c", "two.c"]
+    assert line_owners((base, first, second, third), ["one.c", "two.c"]) == [
+        {"one.c": {1}},
+        {"one.c": {3}, "two.c": {1}},
+        {},
+    ]
+
+
+def test_a_patch_has_the_figures_of_its_lines(counted: FileCoverage) -> None:
+    patch = PatchCoverage(
+        {"it.c": frozenset((10, 11)), "again.c": frozenset((17,))}, {"it.c": counted, "again.c": counted}
+    )
+    assert patch.covered == Covered(3, 2, 6, 3)
+    assert PatchCoverage({}, {}).covered == Covered(0, 0, 0, 0)
+
+
+def test_consecutive_lines_are_a_range() -> None:
+    assert ranges([7, 3, 5, 6]) == "3, 5-7"
+    assert ranges([]) == ""
