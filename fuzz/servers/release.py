@@ -25,6 +25,8 @@ _POSTGRESQL = "https://ftp.postgresql.org/pub/source"
 _KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 _APT_HELPER = Path("/usr/lib/apt/apt-helper")
 _TIMEOUT = 60  # seconds without any data
+# Hooks act on the system. Docker images have one that deletes downloaded packages, which another apt may be installing.
+_NO_HOOKS = "".join(f"#clear APT::Update::{hook};\n" for hook in ("Pre-Invoke", "Post-Invoke", "Post-Invoke-Success"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +88,13 @@ def _from_debian(release: Release, directory: Path, report: Report) -> tuple[Pat
         "Dir::Etc::SourceParts": "/dev/null",
         "Dir::State::Lists": directory / "lists",
         "Dir::Cache": directory / "cache",
-        "APT::Update::Post-Invoke-Success": "",
         "Acquire::Check-Valid-Until": "false",
         "Acquire::Languages": "none",
     }
+    no_hooks = directory / "apt.conf"
+    no_hooks.write_text(_NO_HOOKS)
     for command in (["update"], ["source", "--download-only", "--tar-only", release.package]):
-        _apt(["apt-get", *command, "-qq"], directory, options)
+        _apt(["apt-get", *command, "-qq", "-c", str(no_hooks)], directory, options)
     archives = sorted(directory.glob(f"{release.package}_*.orig.tar.*"))
     if not archives:
         raise _Unreachable(f"no {release.package} in {mirror} {release.suite}")
