@@ -12,7 +12,7 @@ from fuzz.servers import release
 def test_the_private_update_runs_no_hooks_of_the_system(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Such a hook of Docker images deletes packages that another apt is about to install."""
     ran, system = tmp_path / "ran", tmp_path / "system.conf"
-    system.write_text(f'APT::Update::Post-Invoke {{ "touch {ran}"; }};\nAPT::Update::Pre-Invoke {{ "touch {ran}"; }};\n')
+    system.write_text("".join(f'APT::Update::{hook}-Invoke {{ "touch {ran}"; }};\n' for hook in ("Pre", "Post")))
     monkeypatch.setenv("APT_CONFIG", str(system))
     monkeypatch.setattr(release, "_mirror", lambda: f"file:{tmp_path}/none")
     with pytest.raises(release._Unreachable):
