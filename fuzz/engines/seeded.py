@@ -3,16 +3,22 @@
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from fuzz.execution.modes import composed
+from fuzz.execution.modes.roles import ORDINARY, may_be_ordinary
 from fuzz.generators.choices import chance, pick
 from fuzz.generators.generator import Generator, Scale
+from fuzz.generators.row_security import with_row_security
 from fuzz.sources.context import SourceContext
 from fuzz.sources.source import Source
 from fuzz.sources.workloads import workload_named
 from oracles.model.case import Case, CaseId
 from oracles.model.feature import Feature
 from oracles.model.mode import Mode
+
+ORDINARY_CHANCE: Final = 75  # percent; superusers bypass checks
+ROW_SECURITY_CHANCE: Final = 20  # percent of these cases
 
 
 def case_of(
@@ -46,9 +52,13 @@ def _turn(source: Source, case_id: CaseId) -> tuple[str, str] | None:
 
 
 def draw_case(rng: random.Random, generator: Generator, scale: Scale, features: Sequence[Feature] = ()) -> Case:
-    """Draw modes, and return a case that runs under them."""
+    """Draw modes, and return a case that runs under them, most often as an ordinary role if it can."""
     modes = draw_modes(rng, generator, features)
-    return replace(generator.generate(rng, scale), modes=modes)
+    case = generator.generate(rng, scale)
+    if not isinstance(generator, Source) and may_be_ordinary(case) and chance(rng, ORDINARY_CHANCE):
+        modes += (ORDINARY,)
+        case = with_row_security(rng, case) if chance(rng, ROW_SECURITY_CHANCE) else case
+    return replace(case, modes=modes)
 
 
 def draw_modes(rng: random.Random, generator: Generator, features: Sequence[Feature] = ()) -> tuple[Mode, ...]:

@@ -19,7 +19,7 @@ from fuzz.generators.loopback import LED_BY
 from fuzz.servers.processes import sleeps
 from oracles.model.observation import Residue, Resources
 
-TIDY: Final = "RESET SESSION AUTHORIZATION; RESET ALL; CLOSE ALL; DEALLOCATE ALL"
+TIDY: Final = "RESET SESSION AUTHORIZATION; SET ROLE NONE; RESET ALL; CLOSE ALL; DEALLOCATE ALL"
 LEFT_INSIDE: Final = (
     "SELECT 'cursor', name FROM pg_cursors UNION ALL SELECT 'prepared', name FROM pg_prepared_statements ORDER BY 1, 2"
 )

@@ -2,6 +2,7 @@
 -- that leads back to the same database. Its address is set in each database.
 
 CREATE SCHEMA pgduel_tools;
+GRANT USAGE ON SCHEMA pgduel_tools TO PUBLIC;
 
 CREATE SERVER loopback FOREIGN DATA WRAPPER postgres_fdw OPTIONS (
     host '', port '', dbname '',
@@ -123,8 +124,10 @@ ORDER BY name COLLATE "C";
 -- For a foreign table, these are the rows of its remote relation. It must be in this database, and is read directly.
 -- Arrays are in the order in which a scan returns the rows. `blocks` numbers the blocks of all tables of the relation,
 -- `members` these tables, and `ranks` the values of a column in ascending order (0: NULL).
+-- It reads pg_statistic, which ordinary roles may not.
 CREATE FUNCTION pgduel_tools.analyzed(relation regclass) RETURNS TABLE (facts json, seen json)
 LANGUAGE plpgsql
+SECURITY DEFINER
 SET max_parallel_workers_per_gather = 0
 SET client_min_messages = error
 AS $$

@@ -14,6 +14,7 @@ from psycopg import sql
 from fuzz.errors import ServerError, first_line
 from fuzz.execution import messages
 from fuzz.execution.exchanges import Exchange
+from fuzz.execution.modes.roles import ROLE, ROLE_MADE
 from fuzz.execution.serverlog import ServerLog
 from fuzz.execution.wire import Wire
 from fuzz.servers.account import server_account
@@ -107,6 +108,7 @@ class WorkerDatabase:
             with self._psycopg(ADMIN_DATABASE) as admin:
                 admin.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
                 admin.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(name, sql.Identifier(TEMPLATE)))
+                admin.execute(sql.SQL("GRANT CREATE ON DATABASE {} TO {}").format(name, sql.Identifier(ROLE)))
                 row = admin.execute("SELECT oid FROM pg_database WHERE datname = %s", (self.database,)).fetchone()
             assert row is not None
             self.database_oid = row[0]
@@ -200,6 +202,7 @@ class WorkerDatabase:
     def _make_template(self, admin: psycopg.Connection[Any], digest: str) -> None:
         name = sql.Identifier(TEMPLATE)
         admin.execute(sql.SQL("CREATE EXTENSION IF NOT EXISTS {}").format(sql.Identifier(ADMIN_EXTENSION)))
+        admin.execute(ROLE_MADE)
         admin.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
         admin.execute(sql.SQL("CREATE DATABASE {}").format(name))
         with self._psycopg(TEMPLATE) as connection:

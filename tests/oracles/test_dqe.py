@@ -1,5 +1,7 @@
 """Tests of the oracle `dqe`: a query's condition in UPDATE and DELETE."""
 
+from dataclasses import replace
+
 import pytest
 
 from oracles.dqe import CHANGED, Dqe, changes
@@ -73,6 +75,11 @@ def test_a_query_for_triggers_that_fails_is_inconclusive() -> None:
     doubt, *_ = judged(Dqe(), CASE, respond, ("master",))
     assert isinstance(doubt, Inconclusive)
     assert (doubt.reason, doubt.step) == ("the query for triggers and rules fails", 0)
+
+
+def test_a_query_with_parameters_is_not_judged() -> None:
+    given = case(replace(query("SELECT x FROM t WHERE x > $1 AND y > 0"), params=("3",)), samples=(CHANGED,))
+    assert judged(Dqe(), given, lambda run: answer(run, undisturbed=True, deleted="6")) == (NotApplicable(),)
 
 
 def test_an_open_transaction_is_not_judged() -> None:

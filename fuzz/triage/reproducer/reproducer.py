@@ -13,6 +13,7 @@ from typing import Any
 from fuzz import __version__, documents
 from fuzz.documents import DocumentError
 from fuzz.errors import CaseError
+from fuzz.execution.modes.roles import ORDINARY, ROLE, ROLE_MADE
 from fuzz.execution.session import SEARCH_PATH
 from fuzz.output import visible_line
 from fuzz.sources.scripts.roles import role_made
@@ -37,6 +38,10 @@ _BE_ONESELF = "RESET SESSION AUTHORIZATION;\nRESET ROLE;"
 _REMOVE_ROLES = """\
 SELECT format('DROP OWNED BY %1$I CASCADE; DROP ROLE %1$I', rolname) FROM pg_roles WHERE rolname IN ({0})
 \\gexec"""
+_GIVE_SCHEMA = f"{ROLE_MADE};\nALTER SCHEMA duel OWNER TO {ROLE};"
+_REMOVE_ORDINARY = f"""\
+DISCARD TEMP;
+DO $$ BEGIN DROP ROLE {ROLE}; EXCEPTION WHEN dependent_objects_still_exist THEN NULL; END $$;"""
 _CURSOR_PLANS = "SET cursor_tuple_fraction = 1;  -- pgduel fetched by protocol, which plans for all rows"
 _TIMEOUT = "SET statement_timeout = '30s';  -- a statement below does not end"
 _ALL_FIELDS = "\\set VERBOSITY verbose"
@@ -83,6 +88,7 @@ def body(case: Case, finding: Finding) -> Sequence[str]:
     mentioned = [each for each in _SURROUNDINGS if each[0].search(steps)]
     spool = _USES_SPOOL in steps
     roles = ", ".join(sorted({sql_literal(role) for step in case.all_steps if (role := role_made(step.sql))}))
+    ordinary = ORDINARY.name in {mode.name for mode in case.modes}
     parts = (
         *(make for _, make, _ in mentioned),
         _SEARCH_PATH,
@@ -90,14 +96,16 @@ def body(case: Case, finding: Finding) -> Sequence[str]:
         _CURSOR_PLANS if protocol_of(case.modes) is Protocol.CLOSED_EARLY else "",
         _TIMEOUT if finding.oracle == "hang" else "",
         _ALL_FIELDS if finding.origin.startswith(Aspect.FIELDS) else "",
+        _GIVE_SCHEMA if ordinary else "",
         *write_modes(case),
         steps,
         "ROLLBACK;" if any(_OPENS_BLOCK.match(step.sql) for step in case.all_steps) else "",
-        _BE_ONESELF if roles else "",
+        _BE_ONESELF if roles or ordinary else "",
         _WHAT_IS_LEFT if finding.step is None and finding.oracle != "leak" else "",
         _WHAT_IS_HELD if finding.oracle == "leak" else "",
         _CLEAN_UP,
         _REMOVE_ROLES.format(roles) if roles else "",
+        _REMOVE_ORDINARY if ordinary else "",
         *(remove for _, _, remove in mentioned),
         _REMOVE_SPOOL if spool else "",
     )
