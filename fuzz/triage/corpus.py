@@ -7,16 +7,17 @@ from pathlib import Path
 
 from fuzz.errors import CaseError
 from fuzz.execution.executor import Executor
-from fuzz.execution.judging import assignments, judge_case
+from fuzz.execution.judging import JudgedCase, assignments, judge_case
 from fuzz.servers.arm import Arm
 from fuzz.servers.known_good import newer_than_known
 from fuzz.triage.reduction.problem import sort_key
 from fuzz.triage.reproducer.load import load
+from fuzz.triage.reproducer.reproducer import read_about
 from fuzz.triage.sequential_test import CERTAIN_TRIES
 from oracles.framework.metamorphic import Metamorphic
 from oracles.model.case import Case
 from oracles.model.finding import Finding
-from oracles.model.oracle import all_oracles
+from oracles.model.oracle import NotApplicable, all_oracles
 
 _CLAIMING = frozenset(oracle.name for oracle in all_oracles() if isinstance(oracle, Metamorphic))
 
@@ -37,6 +38,7 @@ class Entry:
     case: Case
     findings: tuple[Finding, ...]
     newer: str = ""  # the arms' version if it is newer than the known-good one, else ""
+    idle_oracle: str = ""  # the reproducer's oracle if it judged nothing, else ""
 
     @property
     def fixed_upstream(self) -> bool:
@@ -60,6 +62,8 @@ class Entry:
             return f"all arms show it: {self.findings[0].summary}"
         if not self.findings and self.place is Folder.UPSTREAM and not self.fixed_upstream:
             return f"no arm shows it any more: move it to {Folder.FIXED}/"
+        if self.idle_oracle and self.place is Folder.FIXED:
+            return f"{self.idle_oracle} judges nothing of it, so it proves nothing: reduce the finding again"
         return ""
 
 
@@ -69,7 +73,8 @@ def entries(corpus: Path, executor: Executor, arms: Sequence[Arm]) -> Iterator[E
     for place in Folder:
         for path in sorted((corpus / place).glob("*.sql")):
             case = load(str(path)).case
-            yield Entry(path, place, case, shown(executor, arms, case), newer)
+            judged = _judged(executor, arms, case)
+            yield Entry(path, place, case, judged.findings, newer, _idle_oracle(path, judged))
 
 
 def newer_version(versions: Sequence[str]) -> str:
@@ -79,8 +84,24 @@ def newer_version(versions: Sequence[str]) -> str:
 
 def shown(executor: Executor, arms: Sequence[Arm], case: Case) -> tuple[Finding, ...]:
     """Return the findings of all oracles in the first execution that has any."""
+    return _judged(executor, arms, case).findings
+
+
+def _judged(executor: Executor, arms: Sequence[Arm], case: Case) -> JudgedCase:
+    """Return the first judged execution that has findings, or else the last one."""
     judging = assignments(all_oracles(), arms)
-    return next((found for _ in range(CERTAIN_TRIES) if (found := judge_case(executor, judging, case).findings)), ())
+    for _ in range(CERTAIN_TRIES):
+        judged = judge_case(executor, judging, case)
+        if judged.findings:
+            break
+    return judged
+
+
+def _idle_oracle(path: Path, judged: JudgedCase) -> str:
+    """Return the oracle that the reproducer names if it has compared nothing, else ""."""
+    about = read_about(path.read_text())
+    at_work = {name for name, verdict in judged.verdicts if not isinstance(verdict, NotApplicable)}
+    return about.oracle if about and about.oracle not in at_work else ""
 
 
 def place_for(fingerprint: str, findings: Sequence[Finding]) -> Folder:

@@ -1,6 +1,5 @@
 """Tests of a worker's stop within a case: it ends at once and keeps findings. Doubts are tried again."""
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -70,9 +69,7 @@ def test_a_running_case_is_abandoned_and_not_counted(
     monkeypatch.setattr(worker, "REPORTED", 600.0)
     slow = cases(monkeypatch, queries("SELECT 1"), queries(*20 * ["SELECT pg_sleep(4)"]))
     Timer(10, stop.set).start()
-    started = time.monotonic()
     result = run(arms, tmp_path, stop, slow)
-    assert time.monotonic() - started < 20
     assert (result.done, result.counters.cases["test"], result.found) == (1, 1, [])
 
 

@@ -44,6 +44,18 @@ def test_a_fixed_bug_is_kept_and_detected_when_it_returns(
     assert "1 reproducers, 1 not as expected" in again.out
 
 
+def test_a_reproducer_of_which_its_oracle_judges_nothing_is_not_as_expected(
+    pgduel: Command, reproducer: Path, tmp_path: Path
+) -> None:
+    fixed = tmp_path / "corpus" / "fixed"
+    fixed.mkdir(parents=True)
+    (fixed / "one.sql").write_text(reproducer.read_text().replace('"oracle": "result"', '"oracle": "buckets"'))
+    sound = ("--arm", "a=upstream", "--arm", "b=upstream")
+    ended = pgduel("corpus", "run", "--corpus", tmp_path / "corpus", *sound)
+    assert ended.status == 1, ended.out + ended.err
+    assert "buckets judges nothing of it" in ended.out
+
+
 def test_the_smaller_of_two_reproducers_of_a_bug_stays_and_is_reduced(
     pgduel: Command, bugged: tuple[str, ...], reproducer: Path, tmp_path: Path
 ) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
-from fuzz.engines.property_based import cases, load_profile
+from fuzz.engines.property_based import cases, profile
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import judge_case
 from fuzz.generators.generator import Generator, all_generators
@@ -23,8 +23,6 @@ GENERATORS = all_generators()
 ORACLES: tuple[Oracle, ...] = all_oracles()
 ARMS = ("master", "patched")
 
-load_profile()
-
 
 @pytest.fixture(scope="module")
 def executor(base: Base) -> Iterator[Executor]:
@@ -34,6 +32,7 @@ def executor(base: Base) -> Iterator[Executor]:
 
 
 @pytest.mark.parametrize("generator", GENERATORS.values(), ids=list(GENERATORS))
+@profile()
 @given(data=st.data())
 def test_arms_agree(generator: Generator, executor: Executor, data: st.DataObject) -> None:
     case = data.draw(cases(generator, features=SHIPPED))

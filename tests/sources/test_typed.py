@@ -12,7 +12,7 @@ from pglast import ast
 from pglast.enums import LimitOption
 from pglast.visitors import Visitor
 
-from fuzz.engines.property_based import load_profile
+from fuzz.engines.property_based import profile
 from fuzz.generators.sql.scope import Column, Relation, RowSource
 from fuzz.generators.sql.signatures import Signature, syntax
 from fuzz.sources.typed.catalog import Aggregate, ServerCatalog
@@ -23,8 +23,6 @@ from fuzz.sources.typed.queries import query
 from fuzz.sources.typed.relations import ChangeableTable
 from fuzz.sources.typed.scope import TypedScope
 from fuzz.sources.typed.signatures import call
-
-load_profile()
 
 
 def data_type(key: str, kind: str, category: str, value: str, *parts: str, exact: bool = True) -> DataType:
@@ -95,6 +93,7 @@ def drawn(rng: random.Random) -> str:
     return query(rng, SCOPE)[0] if rng.randrange(3) else change(rng, SCOPE, TABLE)[0]
 
 
+@profile()
 @given(rng=randoms)
 def test_a_statement_parses_as_one(rng: random.Random) -> None:
     assert len(pglast.parse_sql(drawn(rng))) == 1
@@ -105,6 +104,7 @@ def test_merge_may_return_expressions_with_a_returning_clause() -> None:
         pglast.parse_sql(change(random.Random(seed), SCOPE, TABLE)[0])
 
 
+@profile()
 @given(rng=randoms, type_=st.sampled_from(TYPES))
 def test_an_expression_parses_as_an_operand(rng: random.Random, type_: DataType) -> None:
     assert len(pglast.parse_sql(f"SELECT {expression(rng, OVER, type_)}::text")) == 1
@@ -140,6 +140,7 @@ def _bare(key: Any) -> Any:
     return key
 
 
+@profile()
 @given(rng=randoms)
 def test_limited_rows_are_in_a_total_order(rng: random.Random) -> None:
     _Orders()(pglast.parse_sql(drawn(rng)))

@@ -1,6 +1,5 @@
 """Tests of reduction on a real server: the large case of a bug becomes a few statements, which replay."""
 
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -64,7 +63,6 @@ def test_a_large_case_is_reduced_to_what_matters(executor: Executor) -> None:
     first = found_in(executor, case)
     assert first is not None
     better: list[Case] = []
-    started = time.monotonic()
 
     def shows_it(tried: Case) -> bool:
         found = found_in(executor, tried)
@@ -77,7 +75,6 @@ def test_a_large_case_is_reduced_to_what_matters(executor: Executor) -> None:
     assert "), (" not in "".join(step.sql for step in small.all_steps)
     assert all((step.copy_data or b"").count(b"\n") <= 1 for step in small.all_steps)
     assert better[-1] == small
-    assert time.monotonic() - started < SECONDS
 
     finding = found_in(executor, small)
     assert finding is not None
