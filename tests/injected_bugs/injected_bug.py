@@ -8,7 +8,6 @@ A bug is a patch on top of a sound series. Its header has these lines; all but t
 - `# Workload: GENERATOR`: the only generator of the campaign, for bugs that others rarely reach; by default all
   generators, but no source.
 - `# Arms: bugged`: the campaign has no sound arm.
-- `# Campaign: each run`: the campaign is part of each run of all tests. Other campaigns are `long`.
 - `# Quick: GENERATOR`: the quick tests find the bug within a few cases of this generator, without reduction.
 - `# Blame: may be absent, REASON`: blame need not find the patch.
 - `# Psql: may not show it, REASON`: psql need not show the reproducer.
@@ -40,7 +39,7 @@ SEEDS = (1, 2, 3)  # the next campaign runs if no finding of the one before repl
 
 PG17 = workdir.PROJECT / "patches" / "pg17"
 _GROUPS = {"metamorphic": tuple(oracle.name for oracle in all_oracles() if isinstance(oracle, Metamorphic))}
-_HEADER = re.compile(r"# (Oracle|Series|Workload|Arms|Quick|Campaign|Blame|Psql|Missed): (.+)")
+_HEADER = re.compile(r"# (Oracle|Series|Workload|Arms|Quick|Blame|Psql|Missed): (.+)")
 _EXCEPTIONS = {"Blame": "may be absent, ", "Psql": "may not show it, "}
 
 
@@ -54,7 +53,6 @@ class Bug:
     workload: str | None
     alone: bool
     quick: str | None
-    takes_long: bool
     may_lack_blame: bool
     may_not_show_in_psql: bool
     missed: str | None
@@ -77,7 +75,6 @@ def bug_of(patch: Path) -> Bug:
         header.get("Workload"),
         alone="Arms" in header,
         quick=header.get("Quick"),
-        takes_long="Campaign" not in header,
         may_lack_blame="Blame" in header,
         may_not_show_in_psql="Psql" in header,
         missed=header.get("Missed"),

@@ -25,13 +25,11 @@ LOGIC = (
 
 
 def _marks(bug: Bug) -> list[pytest.MarkDecorator]:
-    """Return the markers of a bug that is missed or has a long campaign.
+    """Return the markers of a bug: each campaign is long, and a missed bug is expected to fail.
 
     Bugs on top of a variant share builds with its suites. `--runxfail` runs the tests of missed bugs, too.
     """
     missed = [pytest.mark.xfail(reason=bug.missed, run=False)] if bug.missed else []
-    if not bug.takes_long:
-        return missed
     variant = {"group": Path(bug.series).name} if bug.series else {}
     return [*missed, pytest.mark.long(**variant)]
 
