@@ -1,6 +1,7 @@
 """Fixtures for tests on real servers: one build, upstream with assertions, shared through the cache."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from fuzz.servers.base import Base, resolve_base
 from fuzz.servers.build import Build, ensure_build
 from fuzz.servers.cluster import Cluster
 from fuzz.servers.flavor import FLAVORS
+from tests.servers.rights import open_to_all
 
 
 @pytest.fixture(scope="session")
@@ -39,3 +41,10 @@ def arms(build: Build) -> Iterator[tuple[Arm, ...]]:
 def executor(arms: tuple[Arm, ...]) -> Iterator[Executor]:
     with Executor(arms) as executor:
         yield executor
+
+
+@pytest.fixture
+def open_directory() -> Iterator[Path]:
+    """Yield an empty directory that all users may enter, servers' account included."""
+    with open_to_all() as directory:
+        yield directory

@@ -14,7 +14,6 @@ from fuzz.servers.base import Base
 from fuzz.servers.coverage import PROFILES, Covered, covered
 from fuzz.servers.flavor import FLAVORS, PROFILE_FILE
 from fuzz.servers.series import Series
-from tests.servers.rights import let_all_enter
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(600)]
 
@@ -91,21 +90,22 @@ def test_sqlsmith_is_counted(base: Base) -> None:
     assert found.shapes > 2
 
 
-def test_lines_and_branches_are_counted_by_directory(tmp_path: Path) -> None:
+def test_lines_and_branches_are_counted_by_directory(open_directory: Path) -> None:
     flavor = FLAVORS["coverage"]
     if not shutil.which(flavor.compiler):
         pytest.skip(f"{flavor.compiler} is not installed")
-    let_all_enter(tmp_path)
     bodies = {"reached": "return n > 1 ? 5 : 6;", "idle": "return n;"}
     for name, body in bodies.items():
-        (tmp_path / name).mkdir()
-        (tmp_path / name / f"{name}.c").write_text(f"int {name}(int n)\n{{\n\t{body}\n}}\n")
-    (tmp_path / "main.c").write_text("int reached(int n);\nint main(int n, char **v)\n{\n\treturn reached(n);\n}\n")
+        (open_directory / name).mkdir()
+        (open_directory / name / f"{name}.c").write_text(f"int {name}(int n)\n{{\n\t{body}\n}}\n")
+    (open_directory / "main.c").write_text(
+        "int reached(int n);\nint main(int n, char **v)\n{\n\treturn reached(n);\n}\n"
+    )
     sources = ["main.c", "reached/reached.c", "idle/idle.c"]
     command = [flavor.compiler, *flavor.compiler_flags.split(), "-o", "program", *sources]
-    subprocess.run(command, cwd=tmp_path, check=True)
-    counting = {PROFILE_FILE: str(tmp_path / "profiles" / PROFILES)}
+    subprocess.run(command, cwd=open_directory, check=True)
+    counting = {PROFILE_FILE: str(open_directory / "profiles" / PROFILES)}
     for arguments in ([], ["more"]):
-        subprocess.run([tmp_path / "program", *arguments], env=counting, check=False)
-    found = covered(tmp_path / "program", tmp_path / "profiles", ["reached", "idle"])
+        subprocess.run([open_directory / "program", *arguments], env=counting, check=False)
+    found = covered(open_directory / "program", open_directory / "profiles", ["reached", "idle"])
     assert found == {"reached": Covered(3, 3, 2, 2), "idle": Covered(3, 0, 0, 0)}

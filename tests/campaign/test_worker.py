@@ -6,7 +6,6 @@ from dataclasses import replace
 from multiprocessing import get_context
 from multiprocessing.synchronize import Event
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Timer
 
 import pytest
@@ -106,20 +105,18 @@ def test_a_doubt_is_stored_with_its_case_and_tried_again(
 
 
 def test_a_doubt_that_cannot_be_tried_again_makes_room_for_the_next(
-    arms: tuple[Arm, ...], tmp_path: Path, stop: Event
+    arms: tuple[Arm, ...], tmp_path: Path, open_directory: Path, stop: Event
 ) -> None:
     """The servers of retries do not start, because initdb fails."""
     doubt = doubt_of("result", Unstable("rows"), "1/test/0", queries("SELECT 1"))
     with opened(tmp_path) as store:
         store.add_doubt(doubt)
-    with TemporaryDirectory() as directory:
-        Path(directory).chmod(0o755)
-        prefix = Path(directory) / "install"
-        (prefix / "bin").mkdir(parents=True)
-        (prefix / "bin" / "initdb").symlink_to("/bin/false")
-        failing = tuple(replace(arm, build=replace(arm.build, prefix=prefix)) for arm in arms)
-        with CaseWork(attached(failing), tmp_path, 1, "", {})(0, stop) as do:
-            result = do(Retry(doubt.name))
+    prefix = open_directory / "install"
+    (prefix / "bin").mkdir(parents=True)
+    (prefix / "bin" / "initdb").symlink_to("/bin/false")
+    failing = tuple(replace(arm, build=replace(arm.build, prefix=prefix)) for arm in arms)
+    with CaseWork(attached(failing), tmp_path, 1, "", {})(0, stop) as do:
+        result = do(Retry(doubt.name))
     assert isinstance(result, RetryResult)
     with opened(tmp_path) as store:
         (tried,) = store.doubts()

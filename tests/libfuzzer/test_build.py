@@ -1,8 +1,6 @@
 """Tests of the cache of compiled harnesses, which all checkouts of the project share."""
 
 import shutil
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,21 +13,13 @@ from tests.libfuzzer.harnesses import TOP, Harness, assert_clean
 pytestmark = pytest.mark.servers
 
 
-@pytest.fixture
-def directory() -> Iterator[Path]:
-    """Return a directory that the compiling account may enter."""
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as made:
-        Path(made).chmod(0o755)
-        yield Path(made)
-
-
 def test_a_harness_works_without_the_checkout_that_compiled_it(
-    harness: Harness, directory: Path, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, open_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    checkout = directory / "checkout"
+    checkout = open_directory / "checkout"
     shutil.copytree(TOP / "fuzz" / "engines" / "libfuzzer", checkout)
     monkeypatch.setattr(building, "_HERE", checkout)
-    monkeypatch.setattr(workdir, "harnesses", lambda: directory)
+    monkeypatch.setattr(workdir, "harnesses", lambda: open_directory)
     compiled = harness("blockbloom")
     shutil.rmtree(checkout)
     run = run_harness(compiled, 0, TOP / "corpus" / "libfuzzer" / "blockbloom")

@@ -1,11 +1,24 @@
-"""Rights to the directories of tests. pytest grants them to the caller only, but servers run as another user."""
+"""Directories that the account of servers may enter. Those of pytest are closed, at the latest by its next start."""
 
-import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from fuzz.servers.account import server_account
 
 
-def let_all_enter(directory: Path) -> None:
-    """Let all users enter a directory of pytest and the directories above it."""
-    for path in (directory, *directory.parents):
-        if path.stat().st_uid == os.geteuid() and not path.stat().st_mode & 0o001:
-            path.chmod(0o755)
+@contextmanager
+def open_to_all() -> Iterator[Path]:
+    """Create a directory that all users may enter. The caller's home may be closed to others."""
+    with TemporaryDirectory(prefix="open-", dir="/var/tmp") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@contextmanager
+def open_to_account() -> Iterator[Path]:
+    """Create a directory of the servers' account that all users may enter."""
+    with open_to_all() as directory:
+        server_account().give(directory)
+        yield directory

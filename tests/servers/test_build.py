@@ -25,7 +25,6 @@ from fuzz.servers.cluster import Cluster
 from fuzz.servers.flavor import FLAVORS
 from fuzz.servers.modules import ensure_module
 from fuzz.servers.series import Patch, Series, apply_series
-from tests.servers.rights import let_all_enter
 
 pytestmark = pytest.mark.servers
 
@@ -42,21 +41,20 @@ def prefixed(base: Base, file: str, line: str) -> str:
 
 
 @pytest.fixture
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def elsewhere(open_directory: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return an empty cache of builds. Trees and the compiler's cache are those of the machine."""
-    let_all_enter(tmp_path)
-    monkeypatch.setattr(workdir, "builds", lambda: tmp_path)
-    return tmp_path
+    monkeypatch.setattr(workdir, "builds", lambda: open_directory)
+    return open_directory
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Path]:
-    disk = tmp_path / "small"
+def small_disk(open_directory: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Path]:
+    disk = open_directory / "small"
     disk.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={request.param}", "tmpfs", disk])
     if mounted.returncode:
         pytest.skip("may not mount a small disk here")
-    let_all_enter(disk)
+    disk.chmod(0o755)
     monkeypatch.setattr(workdir, "builds", lambda: disk)
     yield disk
     subprocess.run(["umount", "--lazy", disk], check=True)

@@ -182,11 +182,8 @@ def test_the_server_user_must_be_able_to_enter(build: Build, tmp_path: Path, mon
         Cluster(build, "locked-out")
 
 
-def test_a_long_path_still_has_a_socket(build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for directory in (tmp_path, *tmp_path.parents):
-        if directory.name.startswith(("pytest-", "popen-", "test_")):
-            directory.chmod(0o755)
-    monkeypatch.setenv("PGDUEL_HOME", str(tmp_path / ("long" * 25)))
+def test_a_long_path_still_has_a_socket(build: Build, open_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGDUEL_HOME", str(open_directory / ("long" * 25)))
     with Cluster(build, "long") as cluster:
         assert query(cluster, "SELECT 1") == "1"
         socket_dir = cluster.socket_dir

@@ -9,19 +9,17 @@ import pytest
 
 from fuzz.servers import git, objects
 from fuzz.servers.objects import workplace
-from tests.servers.rights import let_all_enter
 
 Import = Callable[..., str]
 
 
 @pytest.fixture
-def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Import:
+def tree(open_directory: Path, monkeypatch: pytest.MonkeyPatch) -> Import:
     """Return a function that stores a tree: one file that never changes, and the given files with their text."""
-    let_all_enter(tmp_path)
-    monkeypatch.setenv("PGDUEL_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PGDUEL_HOME", str(open_directory / "home"))
 
     def imported(**files: str) -> str:
-        directory = tmp_path / "tree"
+        directory = open_directory / "tree"
         shutil.rmtree(directory, ignore_errors=True)
         for name, text in {"src/same.c": "int same;\n", **files}.items():
             (directory / name).parent.mkdir(parents=True, exist_ok=True)

@@ -7,10 +7,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from difflib import unified_diff
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import psycopg
 import pytest
@@ -25,7 +23,7 @@ from fuzz.servers.cluster import Cluster
 from fuzz.servers.flavor import FLAVORS
 from fuzz.servers.processes import processes_in
 from fuzz.servers.series import Patch, Series, apply_series
-from tests.servers.rights import let_all_enter
+from tests.servers.rights import open_to_account
 
 pytestmark = [pytest.mark.servers, pytest.mark.quick]
 
@@ -53,10 +51,9 @@ def stranger() -> Stranger:
 
 
 @pytest.fixture
-def closed(tmp_path: Path) -> Path:
-    """Create a file that only the caller may read and write, below directories that all may enter."""
-    let_all_enter(tmp_path)
-    file = tmp_path / "closed"
+def closed(open_directory: Path) -> Path:
+    """Create a file that only the caller may read and write, in a directory that all may enter."""
+    file = open_directory / "closed"
     file.write_text("secret\n")
     file.chmod(0o600)
     return file
@@ -67,18 +64,9 @@ def test_strangers_cannot_connect(cluster: Cluster, stranger: Stranger) -> None:
     assert "Permission denied" in stranger("perl", "-e", _CONNECT, socket).stderr
 
 
-@contextmanager
-def _open_directory() -> Iterator[Path]:
-    """Create a directory of the servers' account that all may enter. The caller's home may be closed to others."""
-    with TemporaryDirectory(prefix="open-", dir="/tmp") as name:
-        server_account().give(Path(name))
-        Path(name).chmod(0o755)
-        yield Path(name)
-
-
 def test_strangers_are_no_role_even_if_they_reach_the_socket(build: Build, stranger: Stranger) -> None:
     with (
-        _open_directory() as directory,
+        open_to_account() as directory,
         Cluster(build, "open", settings={"unix_socket_permissions": "0777"}, socket_dir=directory) as cluster,
     ):
         socket = directory / f".s.PGSQL.{cluster.port}"

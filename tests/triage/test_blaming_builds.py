@@ -1,8 +1,6 @@
 """Tests of blame from end to end: bisection of a checkout's commits, which it compiles when it tries them."""
 
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -12,6 +10,7 @@ from fuzz import workdir
 from fuzz.servers import git
 from fuzz.servers.base import Base
 from tests.cli.command import Command, json_of
+from tests.servers.rights import open_to_all
 
 pytestmark = [pytest.mark.servers, pytest.mark.long, pytest.mark.timeout(7200)]
 
@@ -59,12 +58,10 @@ class Checkout:
 @pytest.fixture(scope="module")
 def home() -> Iterator[Path]:
     """Yield an empty cache, in which nothing is built. The compiler's cache is that of the machine."""
-    directory = Path(tempfile.mkdtemp(dir="/var/tmp"))
-    directory.chmod(0o755)  # servers run as another user
-    for kept in (workdir.compiler_cache(), workdir.downloads()):
-        (directory / kept.name).symlink_to(kept)
-    yield directory
-    shutil.rmtree(directory)
+    with open_to_all() as directory:
+        for kept in (workdir.compiler_cache(), workdir.downloads()):
+            (directory / kept.name).symlink_to(kept)
+        yield directory
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """Tests of a full disk during reduction: an error, no finding, and a reduction that continues later."""
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -30,11 +29,9 @@ CASE = Case("by_hand", (Step("CREATE TABLE t (n int, b text)"), FILLED, *NEEDLES
 
 
 @pytest.fixture
-def disk() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as made:  # the servers' user may enter it
-        Path(made).chmod(0o755)
-        with of_limited_size(Path(made, "disk"), 1500) as directory:
-            yield directory
+def disk(open_directory: Path) -> Iterator[Path]:
+    with of_limited_size(open_directory / "disk", 1500) as directory:
+        yield directory
 
 
 class FillingStore(Store):
