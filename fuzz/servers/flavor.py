@@ -8,6 +8,12 @@ DEFAULT_FLAVOR = "assert"
 COVERAGE = "coverage"
 _CHECKED = ("-Dbuildtype=debugoptimized", "-Dcassert=true")
 PROFILE_FILE = "LLVM_PROFILE_FILE"  # file in which a program counts its coverage
+# In the planner and executor, patches fail first where a cache entry goes as soon as it may, memory is never zero by
+# chance, and each parse and plan tree is copied, and written and read. Release 18 has settings for the latter.
+_BUILDFARM = (
+    "-DRELCACHE_FORCE_RELEASE -DCATCACHE_FORCE_RELEASE -DRANDOMIZE_ALLOCATED_MEMORY -DCOPY_PARSE_PLAN_TREES "
+    "-DWRITE_READ_PARSE_PLAN_TREES -DRAW_EXPRESSION_COVERAGE_TEST"
+)
 _SANITIZERS = "-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -fno-var-tracking"
 
 
@@ -48,6 +54,12 @@ FLAVORS = {
                 "UBSAN_OPTIONS": "print_stacktrace=1:abort_on_error=1",
             },
             space=3 << 30,
+        ),
+        Flavor(
+            "buildfarm",
+            "with assertions, and the debugging options of some members of the buildfarm",
+            _CHECKED,
+            _BUILDFARM,
         ),
         Flavor(
             COVERAGE,
