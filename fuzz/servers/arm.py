@@ -87,25 +87,33 @@ def shipped_series(name: str, base: Base) -> Series:
 def parse_series(text: str, base: Base, repo: Path | None = None) -> Series:
     """Return the series that `text` names.
 
-    That is nothing (the base itself), a shipped arm, a directory with a file `series`, a patch file, several patch
-    files separated by commas, or a git range A..B in `repo`. Raises SourceError.
+    That is nothing (the base itself), or parts separated by commas, in order. A part is a shipped arm, a directory with
+    a file `series`, a patch file, or a git range A..B in `repo`. Raises SourceError.
     """
     if not text:
         return Series("base")
+    if Path(text).expanduser().exists():
+        return _part(text, base, repo)
+    parts = [_part(part, base, repo) for part in text.split(",")]
+    return parts[0] if len(parts) == 1 else replace(sum(parts, start=Series(text)), name=text)
+
+
+def _part(text: str, base: Base, repo: Path | None) -> Series:
+    """Return the series of one part. Raises SourceError."""
     if text in SHIPPED:
         return shipped_series(text, base)
     path = Path(text).expanduser()
     if path.is_dir():
         return series_from_directory(path)
-    if ".." in text and not path.exists():
-        if repo is None:
-            raise SourceError(f"{text!r} looks like a git range; give its repository with --repo")
-        return series_from_range(repo, text)
-    if path.is_file() or "," in text:
-        return series_from_files([Path(part).expanduser() for part in text.split(",")], name=text)
-    raise SourceError(
-        f"no series found for {text!r}; give {', '.join(SHIPPED)}, a directory, patch files, a git range, or nothing"
-    )
+    if path.is_file():
+        return series_from_files([path], name=text)
+    if ".." not in text:
+        raise SourceError(
+            f"no series found for {text!r}; give {', '.join(SHIPPED)}, a directory, patch files, a git range, or nothing"
+        )
+    if repo is None:
+        raise SourceError(f"{text!r} looks like a git range; give its repository with --repo")
+    return series_from_range(repo, text)
 
 
 def split_arm(text: str) -> tuple[str, str, str]:

@@ -1,4 +1,4 @@
-"""A check that Hypothesis shrinks cases of generators of joins."""
+"""A check that Hypothesis shrinks cases of generators."""
 
 import random
 
@@ -14,11 +14,11 @@ class _SmallEnough(BaseException):
     """The end of shrinking, when the case is as small as required."""
 
 
-def assert_shrinks(generator: Generator, *, scene: int, characters: int) -> None:
-    """Require that a case with a full join shrinks to a scene of `scene` steps and one step below `characters`."""
+def assert_shrinks(generator: Generator, *, scene: int, characters: int, construct: str = "FULL JOIN") -> None:
+    """Require that a case with a construct shrinks to a scene of `scene` steps and one step below `characters`."""
 
     def fails(case: Case) -> bool:
-        failing = any("FULL JOIN" in step.sql for step in case.steps)
+        failing = any(construct in step.sql for step in case.steps)
         if failing and len(case.scene) <= scene and len(case.steps) == 1 and len(case.steps[0].sql) < characters:
             raise _SmallEnough
         return failing

@@ -37,6 +37,12 @@ def test_directory_and_files(tmp_path: Path) -> None:
     assert [patch.name for patch in parse_arm(f"x={tmp_path}", BASE, ASSERT, print).series.patches] == ["b.patch"]
     files = f"{tmp_path}/a.patch,{tmp_path}/b.patch"
     assert [patch.name for patch in parse_series(files, BASE).patches] == ["a.patch", "b.patch"]
+    mixed = parse_series(f"master,{tmp_path},{tmp_path}/a.patch", BASE).patches
+    assert [patch.name for patch in mixed] == [
+        *(patch.name for patch in parse_series("master", BASE).patches),
+        "b.patch",
+        "a.patch",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -48,6 +54,7 @@ def test_directory_and_files(tmp_path: Path) -> None:
         ("x@=master", "has no base after @"),
         ("x@/nowhere=master", "no source found for '/nowhere'"),
         ("x=/nowhere", "no series found for '/nowhere'"),
+        ("x=master,/nowhere", "no series found for '/nowhere'"),
         ("x=master..topic", "give its repository with --repo"),
     ],
 )
