@@ -86,9 +86,9 @@ ArmOption = Annotated[
     typer.Option(
         "--arm",
         metavar="NAME[@BASE]=SERIES",
-        help="An arm (repeat the option; the first is the reference for the others, and a single one is compared with "
-        "itself). SERIES is a directory, patch files (a,b), a git range of --repo, a shipped arm (master, "
-        "patched, upstream), or nothing for the unchanged base. @BASE is a base for this arm alone. "
+        help="An arm (repeat the option; the first is the reference for the others, and a single one is judged alone). "
+        "SERIES is nothing for the unchanged base, or parts separated by commas: shipped arms (master, patched, "
+        "upstream), directories, patch files, git ranges of --repo. @BASE is a base for this arm alone. "
         "The same SERIES twice compares a build with itself. Default: master and patched; for fuzz also upstream, "
         "if memory allows.",
         rich_help_panel=_PANEL,

@@ -108,8 +108,9 @@ def _part(text: str, base: Base, repo: Path | None) -> Series:
     if path.is_file():
         return series_from_files([path], name=text)
     if ".." not in text:
+        shipped = ", ".join(SHIPPED)
         raise SourceError(
-            f"no series found for {text!r}; give {', '.join(SHIPPED)}, a directory, patch files, a git range, or nothing"
+            f"no series found for {text!r}; give {shipped}, a directory, patch files, a git range, or nothing"
         )
     if repo is None:
         raise SourceError(f"{text!r} looks like a git range; give its repository with --repo")

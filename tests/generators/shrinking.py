@@ -17,12 +17,18 @@ class _SmallEnough(BaseException):
 def assert_shrinks(generator: Generator, *, scene: int, characters: int, construct: str = "FULL JOIN") -> None:
     """Require that a case with a construct shrinks to a scene of `scene` steps and one step below `characters`."""
 
+    smallest: list[Case] = []
+
     def fails(case: Case) -> bool:
         failing = any(construct in step.sql for step in case.steps)
+        smallest[:] = [case] if failing else smallest
         if failing and len(case.scene) <= scene and len(case.steps) == 1 and len(case.steps[0].sql) < characters:
             raise _SmallEnough
         return failing
 
     tiny = Scale(rows=20, relations=2, partitions=2, queries=1)
-    with pytest.raises(_SmallEnough):
+    try:
         find(cases(generator, tiny), fails, settings=settings(database=None), random=random.Random(1))
+    except _SmallEnough:
+        return
+    pytest.fail(f"the smallest case: {[step.sql for step in smallest[0].all_steps]}")

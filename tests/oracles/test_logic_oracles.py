@@ -187,13 +187,13 @@ def test_both_sides_read_all_rows_although_the_protocol_cuts_rows(oracle: Metamo
     assert set(protocols) == {Protocol.SIMPLE}
 
 
-def test_variants_that_lack_parameters_are_not_executed() -> None:
+@each_oracle
+def test_variants_that_lack_parameters_are_not_executed(oracle: Metamorphic) -> None:
     given = replace(query("SELECT a.x FROM a WHERE a.x > $1::int AND a.y > 0"), params=("1",))
-    for oracle in ORACLES:
-        executor = StubExecutor(lambda run: seen(ok("1")))
-        judge_case(executor, assigned((oracle,), ("a", "b")), case(given, samples=oracle.samples))
-        executed = [dict(run.instead)[0] for run in executor.requested if 0 in dict(run.instead)]
-        assert all("$1" in sql and not sql.startswith("SET ") for sql in executed)
+    executor = StubExecutor(lambda run: seen(ok("1")))
+    judge_case(executor, assigned((oracle,), ("a", "b")), case(given, samples=oracle.samples))
+    executed = [dict(run.instead)[0] for run in executor.requested if 0 in dict(run.instead)]
+    assert [sql for sql in executed if "$1" not in sql or sql.startswith("SET ")] == []
 
 
 def test_settings_hold_for_the_query_alone() -> None:
