@@ -27,7 +27,7 @@ from oracles.model.observation import Observation, Outcome
 from oracles.model.oracle import Canary
 from oracles.model.sampling import Sample
 from oracles.sql.building import expression, printed, text_of
-from oracles.sql.determinism import has_parameters, known_select
+from oracles.sql.determinism import deterministic_select, has_parameters
 from oracles.sql.names import names_in
 
 CACHED: Final = 4096  # statements
@@ -56,14 +56,14 @@ def subquery_values(sql: str) -> str:
 
     Its rows are a subquery's number and one of its values as an SQL literal.
     """
-    queries = enumerate(each for _, each in _foldable(known_select(sql)))
+    queries = enumerate(each for _, each in _foldable(deterministic_select(sql)))
     return " UNION ALL ".join(f"SELECT {number}, v FROM ({each}) AS a (v)" for number, each in queries)
 
 
 @lru_cache(CACHED)
 def folded(sql: str, rows: tuple[tuple[int, str], ...]) -> str:
     """Return the query with subqueries folded by `rows`, the result of `subquery_values(sql)`; "" if none can be."""
-    statement = known_select(sql)
+    statement = deterministic_select(sql)
     values = defaultdict(list)
     for number, value in rows:
         values[number].append(value)
@@ -81,7 +81,7 @@ def folded(sql: str, rows: tuple[tuple[int, str], ...]) -> str:
 @lru_cache(CACHED)
 def unfolded(sql: str) -> str:
     """Return the query with subqueries in place of constants in its conditions; "" if there are none."""
-    statement = known_select(sql)
+    statement = deterministic_select(sql)
     if statement is None:
         return ""
     unfolding = _Unfolding()

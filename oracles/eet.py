@@ -23,7 +23,7 @@ from oracles.model.oracle import Canary
 from oracles.model.sampling import Sample
 from oracles.sql.building import all_of, columns_in, conjuncts, expression, has_subquery, printed, text_of
 from oracles.sql.core import groups
-from oracles.sql.determinism import SET_RETURNING, calls, known_select
+from oracles.sql.determinism import SET_RETURNING, calls, deterministic_select
 from oracles.sql.total_order import is_star
 
 CACHED: Final = 4096  # statements
@@ -51,7 +51,7 @@ _VALUES: Final = (
 @lru_cache(CACHED)
 def transformed(sql: str) -> str:
     """Return the query with its conditions and returned values transformed; "" if there is nothing to transform."""
-    statement = known_select(sql)
+    statement = deterministic_select(sql)
     if statement is None:
         return ""
     transformer = _Transformer(sql)

@@ -25,7 +25,7 @@ from oracles.model.oracle import Canary
 from oracles.model.sampling import Sample
 from oracles.sql.building import printed, snippet
 from oracles.sql.core import groups
-from oracles.sql.determinism import known_select
+from oracles.sql.determinism import deterministic_select
 from oracles.sql.parsing import fresh_select
 from oracles.sql.total_order import is_star
 
@@ -40,7 +40,7 @@ def fenced(sql: str, *, keeps_grouped: bool = False) -> str:
 
     Queries that group rows keep their tables if `keeps_grouped`.
     """
-    statement = known_select(sql)
+    statement = deterministic_select(sql)
     if statement is None:
         return ""
     parts = _Parts()

@@ -24,7 +24,7 @@ from oracles.framework.relations import ArmRuns, MetamorphicRelation
 from oracles.model.oracle import Canary
 from oracles.model.sampling import Sample
 from oracles.sql.building import all_of, digest, expression, is_null, negated, printed, snippet, union_all
-from oracles.sql.core import groups, known_core, restrictions, top_join
+from oracles.sql.core import deterministic_core, groups, restrictions, top_join
 from oracles.sql.determinism import AGGREGATES, SET_RETURNING, calls, name_of
 from oracles.sql.names import aggregates
 from oracles.sql.total_order import is_star
@@ -68,7 +68,7 @@ class Partitioning:
 @lru_cache(CACHED)
 def partitioned(sql: str) -> Partitioning | None:
     """Return the partitioned form of this query; None if there is none."""
-    select = known_core(sql)
+    select = deterministic_core(sql)
     shape = None if select is None else _shape(select)
     if shape is None:
         return None
@@ -98,13 +98,13 @@ def _combines(value: Any) -> bool:
 
 def _without_condition(sql: str) -> Any:
     """Return the core without the partitioning condition."""
-    select = known_core(sql)
+    select = deterministic_core(sql)
     _, others = _condition(sql, select)
     return _restricted(select, all_of(*others))
 
 
 def _part(sql: str, condition: Callable[[Any], Any]) -> Any:
-    select = known_core(sql)
+    select = deterministic_core(sql)
     chosen, others = _condition(sql, select)
     return None if chosen is None else _restricted(select, all_of(condition(chosen), *others))
 
@@ -128,7 +128,7 @@ def _condition(sql: str, select: Any) -> tuple[Any, list[Any]]:
 
 def _made_for(sql: str, select: Any) -> Any:
     """Return the condition of the outermost join, if that is an outer join, else a condition on a value, else None."""
-    again = known_core(sql)
+    again = deterministic_core(sql)
     join = None if groups(select) else top_join(again)
     if join is not None and join.jointype != JoinType.JOIN_INNER:
         return join.quals

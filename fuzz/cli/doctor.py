@@ -13,7 +13,7 @@ from fuzz.servers.doctor import describe, examine, exit_code
 def doctor(json_file: options.JsonFile = None) -> None:
     """Check all requirements: packages, compiler, cache, shared memory, builds. Change nothing.
 
-    Exit status 2 if something is missing. A remedy stands below each missing item.
+    Exit status 2 if something is missing. Each missing item has a remedy in the line below it.
     """
     checks = examine()
     for check in checks:

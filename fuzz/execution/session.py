@@ -48,7 +48,7 @@ class Frames:
 
 
 def lacking(run: Run, known: AbstractSet[str]) -> tuple[str, ...]:
-    """Return the settings of the run's optional modes that the arm does not have. `known` has lower-case names."""
+    """Return those settings of the run's optional modes that the arm lacks. `known` has lower-case names."""
     optional = settings_of(mode for mode in run.modes if mode.optional)
     return tuple(name for name in optional if name.lower() not in known)
 

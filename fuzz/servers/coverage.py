@@ -81,7 +81,10 @@ def require_tools() -> None:
 
 
 def paths_named(build: Build, names: Sequence[str]) -> list[str]:
-    """Return the paths in a build's tree that are a name or end with it. Raises ServerError if there is none."""
+    """Return the files of a build's tree that names mean: a name is a path or its end.
+
+    Raises ServerError if there is none.
+    """
     listing = ("--git-dir", git.repository(), "ls-tree", "-r", "-z", "--name-only", build.tree)
     listed = git.output(*listing, failing=f"no tree {build.tree}").decode(errors="surrogateescape").split("\0")
     found: dict[str, None] = {}

@@ -21,7 +21,7 @@ from pglast.stream import RawStream
 from pglast.visitors import Skip, Visitor
 
 from oracles.sql.building import all_of, columns_in, conjuncts, has_null_test, has_subquery, text_of
-from oracles.sql.core import known_core
+from oracles.sql.core import deterministic_core
 from oracles.sql.total_order import is_star
 
 CACHED: Final = 4096  # statements
@@ -43,7 +43,7 @@ class Restriction:
 @lru_cache(CACHED)
 def restrictions(sql: str) -> tuple[Restriction, ...]:
     """Return the pairs made from a query: from itself if it is simple, else from each joined table."""
-    select = known_core(sql)
+    select = deterministic_core(sql)
     if select is None or select.withClause is not None:
         return ()
     targets: Any = select.targetList or ()

@@ -6,7 +6,7 @@ ones, which changes no data.
 
 A difference must occur again, and each run must agree with its own repetition. That excludes volatile functions behind
 views. An error that no part of a query can raise is a finding, too, and must occur again. Any other error of one
-variant is inconclusive. So is that of a query whose result other queries are made from.
+variant is inconclusive. So is an error of a helper query, from whose result a variant is built.
 
 A share of the cases is judged; all of them if there is a single arm, which few other oracles can judge.
 """

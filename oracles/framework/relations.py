@@ -62,7 +62,7 @@ class MetamorphicRelation:
 
     @property
     def is_helper(self) -> bool:
-        """Return whether there is a single variant, whose failures alone are judged."""
+        """Return whether this is no comparison: it has one variant, and only errors of its queries are judged."""
         return self.left == self.right
 
 

@@ -34,7 +34,7 @@ def core(sql: str) -> Any:
     return select
 
 
-def known_core(sql: str) -> Any:
+def deterministic_core(sql: str) -> Any:
     """Return the core if it is known to be deterministic, else None."""
     select = core(sql)
     return select if select is not None and is_deterministic(select) else None

@@ -60,7 +60,7 @@ def is_known(sql: str) -> bool:
     return len(statements) == 1 and is_deterministic(statements[0].stmt)
 
 
-def known_select(sql: str) -> Any:
+def deterministic_select(sql: str) -> Any:
     """Return a new tree of a single SELECT that is known to be deterministic, else None."""
     return fresh_select(sql) if is_known(sql) else None
 
