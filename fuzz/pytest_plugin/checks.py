@@ -1,7 +1,8 @@
 """Assertions of the plugin: statements of a test become a case, and oracles judge it.
 
-An assertion fails with a finding. It also fails if it would prove nothing: if a statement of the test fails on every
-arm, or if an oracle cannot decide. Generated cases have intended errors, and oracles may leave a few undecided.
+An assertion fails with a finding, whose reproducer is written; the case of a generator is reduced first. It also fails
+if it would prove nothing: if a statement of the test fails on every arm, or if an oracle cannot decide. Generated cases
+have intended errors, and oracles may leave a few undecided.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,16 +14,18 @@ from typing import Any, Final
 
 from fuzz import workdir
 from fuzz.engines.seeded import draw_case
-from fuzz.errors import CaseError
+from fuzz.errors import CaseError, ServerError
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import Assignment, JudgedCase, assignments, judge_case
 from fuzz.execution.modes import composed
 from fuzz.generators.generator import all_generators
 from fuzz.servers.arm import Arm, features_of
+from fuzz.triage.blame import Blame
 from fuzz.triage.executed_case import as_executed
-from fuzz.triage.reproducer.reproducer import render
+from fuzz.triage.reduced_case import ReducedCase
 from fuzz.triage.reproducer.script import read_case
-from fuzz.triage.triage import replay_command
+from fuzz.triage.stored_finding import StoredFinding
+from fuzz.triage.triage import Triage, replay_command
 from oracles.framework.difference_text import ended, row_values
 from oracles.framework.planned import PLANNED
 from oracles.framework.repetition import REPEATED
@@ -36,10 +39,34 @@ GENERATOR: Final = "pytest"  # in place of a generator's name, for statements of
 _SAME: Final = ("crash", "hang", "internal_error", "lost_connection", "result")
 _LEAK: Final = ("crash", "leak")
 _PLAN: Final = "plan"
+_SHOWN_LINES: Final = 40  # of a case
 
 
 class Failed(Exception):
     """An assertion that failed. The message has several lines."""
+
+
+class Reduced(Failed):
+    """An assertion that failed on a generated case, with the text of the reduced one."""
+
+
+class _Unrecorded:
+    """A log of triage that keeps nothing but the directory: a run of pytest has no store."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def record_reproducer(self, fingerprint: str, reproducer: Path) -> None:
+        """Do nothing."""
+
+    def record_progress(self, fingerprint: str, smallest: ReducedCase) -> None:
+        """Do nothing."""
+
+    def record_reduction(self, fingerprint: str, smallest: ReducedCase, seconds: float) -> None:
+        """Do nothing."""
+
+    def record_blame(self, fingerprint: str, blame: Blame) -> None:
+        """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,9 +105,7 @@ class Checks:
         self._features = features_of(arms)
         self._oracles = {oracle.name: oracle.of(self._features) for oracle in all_oracles()}
         self._executor = executor
-        self._options = options
-        self._records = records
-        self._directory = directory
+        self._triage = Triage(options, records, _Unrecorded(directory))
         self._numbers = count()
         self.begin("")
 
@@ -175,7 +200,7 @@ class Checks:
         judged = judge_case(self._executor, judges, case, known)
         self._ran[replace(case, samples=())] = judged.observations
         for finding in judged.findings:
-            raise Failed(self._report(case, finding, judged))
+            raise self._failure(case, finding, judged)
         self._require_settings(case, given, judged)
         if case.generator == GENERATOR:
             if not given.may_fail:
@@ -189,18 +214,38 @@ class Checks:
             if lacking and all(name in each for each in lacking):
                 raise CaseError(f"no arm has the setting {name!r}; correct its name")
 
-    def _report(self, case: Case, finding: Finding, judged: JudgedCase) -> str:
-        """Write the reproducer of a finding, and return the text of the failure. Raises StorageError."""
-        executed, found = as_executed(case, finding, judged.observations)
-        path = self._directory / f"{found.fingerprint}.sql"
-        command = replay_command(path, self._options)
+    def _failure(self, case: Case, finding: Finding, judged: JudgedCase) -> Failed:
+        """Write the reproducer of a finding, reduced if a generator made the case, and return the failure.
+
+        Raises StorageError.
+        """
+        generated = case.generator != GENERATOR
+        executed, finding = as_executed(case, finding, judged.observations)
+        whole = StoredFinding(finding, self._test, executed, 1, None, reduced=False)
+        path = self._triage.path(whole)
         with workdir.writing(path.parent):
             path.parent.mkdir(parents=True, exist_ok=True)
-        workdir.write(path, render(executed, found, self._records, self._test, command))
-        step = None if found.step is None else executed.all_steps[found.step]
+        self._triage.write(whole)
+        least = self._reduced(whole) if generated else whole.least
+        return (Reduced if generated else Failed)(self._report(least, path))
+
+    def _reduced(self, whole: StoredFinding) -> ReducedCase:
+        """Return the smallest case that shows the finding, or the whole one if a server fails."""
+        try:
+            return self._triage.reduce(whole, self._arms)
+        except ServerError:
+            return whole.least
+
+    def _report(self, least: ReducedCase, path: Path) -> str:
+        """Return the text of a finding."""
+        case, found = least.case, least.finding
+        step = None if found.step is None else case.all_steps[found.step]
+        statements = [] if case.generator == GENERATOR else [("case", _shortened(_text_of(case)))]
+        rate = [("rate", least.how_often)] if least.runs and not least.always else []
         vote = [("suspect", str(found.vote))] if found.vote else []
-        notes = [("reproducer", f"{path}"), ("to judge it again", command)]
-        return _text(f"{found.oracle}: {found.summary}", step, [*found.sides(), *vote, *notes])
+        notes = [("reproducer", str(path)), ("to judge it again", replay_command(path, self._triage.options))]
+        parts = [*statements, *found.sides(), *vote, *rate, *notes]
+        return _text(f"{found.oracle}: {found.summary}", None if statements else step, parts)
 
 
 def _require_success(case: Case, seen: Sequence[Observation]) -> None:
@@ -233,3 +278,9 @@ def _text_of(case: Case) -> str:
     """Return a case as SQL, without data of COPY."""
     modes = "+".join(mode.name for mode in case.modes) or "plain"
     return "\n".join((f"-- {case.generator}, mode {modes}", *(f"{step.sql};" for step in case.all_steps)))
+
+
+def _shortened(text: str) -> str:
+    lines = text.splitlines()
+    more = [f"... {len(lines) - _SHOWN_LINES} more lines"] if len(lines) > _SHOWN_LINES else []
+    return "\n".join([*lines[:_SHOWN_LINES], *more])

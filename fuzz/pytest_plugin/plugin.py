@@ -2,8 +2,8 @@
 
 This file runs in pytest's process, which belongs to the user's tests: they may import their own packages `fuzz` and
 `oracles`, raise errors for warnings, or replace the clock. So it imports the standard library and pytest only, and
-pgduel runs in a process of its own (service.py), which the first test with one of the fixtures starts. A wheel has a
-copy of this file, `pgduel.pytest_plugin`.
+pgduel runs in a process of its own (service.py), which the first test with one of the fixtures starts. In a wheel,
+this file is `pgduel.pytest_plugin`.
 """
 
 import os
@@ -34,6 +34,14 @@ _OPTIONS: Final = {  # name -> metavar, action, help
     "flavor": ("NAME", "store", "flavor of the builds; default: assert"),
     "timeout": ("SECONDS", "store", "time limit of a statement; default: 30"),
 }
+
+
+class Found(BaseException):
+    """A finding on a generated case, which was reduced.
+
+    It is no Exception, so that Hypothesis ends at once and does not shrink the case. Reduction of SQL takes a minute at
+    most, and gives smaller cases than thousands of examples on real servers.
+    """
 
 
 class Service:
@@ -70,6 +78,8 @@ class Service:
         """
         __tracebackhide__ = True
         kind, value = self._answer(method, arguments, draw)
+        if kind == "reduced":
+            raise Found(value)
         if kind != "result":
             pytest.fail(value, pytrace=method != "open")  # no line of the user's starts the arms
         return value
@@ -300,6 +310,7 @@ class _Session:
 
     def begin_example(self, generator: str, draw: Callable[[int], int]) -> GeneratedCase:
         """Return a case, of which nothing has run, and restore the scene."""
+        __tracebackhide__ = True
         assert self.service is not None
         self.scene.begin_example()
         return GeneratedCase(*self.service.ask("draw", generator=generator, draw=draw))
@@ -380,12 +391,16 @@ def given_cases(generator: str, **settings: Any) -> Callable[[Callable[..., None
             from hypothesis import strategies as st
         except ImportError:
             return _failing(test)
-        random = st.randoms(use_true_random=False)
-        cases = random.map(lambda rng: _sessions[-1].begin_example(generator, rng.randrange))
+
+        @st.composite
+        def cases(draw: Callable[[Any], Any]) -> GeneratedCase:
+            __tracebackhide__ = True
+            return _sessions[-1].begin_example(generator, draw(st.randoms(use_true_random=False)).randrange)
+
         slow = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
         unchecked = [*slow, HealthCheck.function_scoped_fixture]
         ours = {"max_examples": _EXAMPLES, "derandomize": True, "deadline": None, "suppress_health_check": unchecked}
-        applied: Callable[..., None] = settings_of(**ours | settings)(given(case=cases)(test))
+        applied: Callable[..., None] = settings_of(**ours | settings)(given(case=cases())(test))
         with_duel: Callable[..., None] = pytest.mark.usefixtures("duel")(applied)
         return with_duel
 

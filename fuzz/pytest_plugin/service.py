@@ -4,6 +4,7 @@ A request has a number, the name of a method, and its arguments. A reply has the
 
 - `result`: what the method returned;
 - `failed`: the text of an assertion that failed;
+- `reduced`: the same, about a generated case, which was reduced;
 - `error`: the message of an error of pgduel;
 - `progress`: a line; the result is still to come;
 - `draw`: a bound; pytest's process sends a random number below it, or None to abandon the request.
@@ -23,7 +24,7 @@ from fuzz.cli.options import arms_json
 from fuzz.errors import CaseError, PgduelError
 from fuzz.execution.executor import Executor
 from fuzz.output import visible
-from fuzz.pytest_plugin.checks import Checks, Failed
+from fuzz.pytest_plugin.checks import Checks, Failed, Reduced
 from fuzz.pytest_plugin.timing import Timing
 from fuzz.servers.arm import open_arms
 from fuzz.servers.arm_options import ArmOptions
@@ -77,6 +78,8 @@ class Service:
     def _answer(self, method: Callable[..., Any], arguments: Mapping[str, Any]) -> tuple[str, Any]:
         try:
             return "result", method(**arguments)
+        except Reduced as failure:
+            return "reduced", visible(str(failure))
         except Failed as failure:
             return "failed", visible(str(failure))
         except (PgduelError, _Abandoned) as error:
