@@ -22,7 +22,7 @@ TREE: Final = _BESIDE if _BESIDE.is_dir() else Path(__file__).parents[2]
 _SERVICE: Final = "fuzz.pytest_plugin.service"
 _SHOWN_AFTER: Final = 3  # seconds after which a line of progress is printed
 _END_SECONDS: Final = 60
-_NO_HYPOTHESIS: Final = "given_cases needs Hypothesis; install it: pip install 'pgduel[pytest]'"
+_NO_HYPOTHESIS: Final = "given_cases needs Hypothesis; install it: pip install hypothesis"
 _EXAMPLES: Final = 40
 _OPTIONS: Final = {  # name -> metavar, action, help
     "base": ("BASE", "store", "PostgreSQL source: pg17, pg18, a directory, a tarball, or CHECKOUT@REVISION"),

@@ -11,6 +11,7 @@ A request has a number, the name of a method, and its arguments. A reply has the
 """
 
 import random
+import re
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -31,6 +32,7 @@ from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import DEFAULT_FLAVOR
 
 _TIMEOUT = 30  # seconds; the user's queries may take longer than generated ones
+_OPTION = re.compile(r"--(?=(?:arm|base|flavor|manifest|range|repo|series)\b)")  # of the command line, in messages
 
 
 class _Abandoned(Exception):
@@ -106,6 +108,12 @@ class Service:
 
     def open(self, options: Mapping[str, Any], directory: str) -> list[tuple[str, str, str]]:
         """Start the arms, and return their names, versions and addresses. Raises PgduelError."""
+        try:
+            return self._open(options, directory)
+        except PgduelError as error:
+            raise PgduelError(_OPTION.sub("--pgduel-", str(error))) from error
+
+    def _open(self, options: Mapping[str, Any], directory: str) -> list[tuple[str, str, str]]:
         if not workdir.IS_CHECKOUT:  # in a checkout, the launcher installs programs
             packages.require_programs()
         wanted = _arm_options(options).with_referee()
