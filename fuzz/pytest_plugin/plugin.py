@@ -288,21 +288,21 @@ class _Session:
     """The state of a run of pytest: the service, if a test needed it, and the scene of the current test."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self._config = config
+        self.config = config
         self.service: Service | None = None
         self.arms: list[tuple[str, str, str]] = []  # names, versions and addresses
         self.scene = Scene()
 
     def open(self, directory: Path) -> Service:
         """Start the service and its servers; reproducers go to the directory. Fails with one line."""
-        self.service = Service(self._config.invocation_params.dir, self._show)
-        options = {name: self._config.getoption(f"pgduel_{name}") for name in _OPTIONS}
+        self.service = Service(self.config.invocation_params.dir, self._show)
+        options = {name: self.config.getoption(f"pgduel_{name}") for name in _OPTIONS}
         self.arms = self.service.ask("open", options=options, directory=str(directory))
         return self.service
 
     def _show(self, line: str) -> None:
-        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
-        capture = self._config.pluginmanager.get_plugin("capturemanager")
+        reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+        capture = self.config.pluginmanager.get_plugin("capturemanager")
         if reporter is not None and capture is not None:  # there are none in a process of pytest-xdist
             with capture.global_and_fixture_disabled():
                 reporter.ensure_newline()
@@ -337,9 +337,10 @@ def pytest_configure(config: pytest.Config) -> None:
     _sessions.append(_Session(config))
 
 
-def pytest_unconfigure() -> None:
-    """End the run, and its servers."""
-    _sessions.pop().close()
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End the run, and its servers. It may not have begun, if another plugin refused an option."""
+    if _sessions and _sessions[-1].config is config:
+        _sessions.pop().close()
 
 
 @pytest.fixture(scope="session")
