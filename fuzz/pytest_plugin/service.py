@@ -26,7 +26,6 @@ from fuzz.errors import CaseError, PgduelError
 from fuzz.execution.executor import Executor
 from fuzz.output import visible
 from fuzz.pytest_plugin.checks import Checks, Failed, Reduced
-from fuzz.pytest_plugin.timing import Timing
 from fuzz.servers.arm import open_arms
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import DEFAULT_FLAVOR
@@ -65,7 +64,7 @@ class Service:
         self._stack = stack
         self._number = 0
         self._checks: Checks | None = None
-        self._timing: Timing | None = None
+        self._compare_times: Callable[..., tuple[float, float, float]] | None = None
 
     def serve(self) -> None:
         """Answer requests until the connection ends."""
@@ -125,7 +124,7 @@ class Service:
         self._stack.enter_context(executor)
         records = arms_json(specs, [arm.build.key for arm in arms])
         self._checks = Checks(arms, executor, wanted.command_line(), records, Path(directory))
-        self._timing = Timing(wanted, self._stack, self._report)
+        self._options = wanted
         addresses = [f"host={arm.cluster.socket_dir} port={arm.cluster.port} user=postgres" for arm in arms]
         return [
             (arm.name, spec.base.version, f"{address} dbname=postgres")
@@ -146,8 +145,11 @@ class Service:
 
     def faster(self, **arguments: Any) -> tuple[float, float, float]:
         """Return the median ratio of times and its interval. Raises Failed, PgduelError."""
-        assert self._timing is not None
-        return self._timing.faster(**arguments)
+        if self._compare_times is None:
+            from fuzz.pytest_plugin.timing import Timing  # not at the top: SciPy takes a second to import
+
+            self._compare_times = Timing(self._options, self._stack, self._report).faster
+        return self._compare_times(**arguments)
 
 
 def _arm_options(options: Mapping[str, Any]) -> ArmOptions:

@@ -132,6 +132,16 @@ def test_a_missing_base_is_one_line_of_pytest(installed: Path, users_tree: Path)
     assert "Traceback" not in done.stdout
 
 
+def test_missing_system_packages_are_one_line_of_pytest(installed: Path, users_tree: Path) -> None:
+    (users_tree / "test_own.py").write_text("def test_arms(duel) -> None:\n    duel.same('SELECT 1')\n")
+    (users_tree / "dpkg-query").write_text("#!/bin/sh\nexit 1\n")
+    (users_tree / "dpkg-query").chmod(0o755)
+    done = run(installed, users_tree, str(installed / "bin" / "python"), *_PYTEST[1:], PATH=str(users_tree))
+    assert done.returncode == 1
+    assert "\nsystem packages are missing; as root, run: apt-get update && apt-get install" in done.stdout
+    assert "Traceback" not in done.stdout
+
+
 @pytest.mark.servers
 @pytest.mark.timeout(900)
 def test_the_plugin_of_pytest_runs_in_the_users_tree(installed: Path, users_tree: Path) -> None:

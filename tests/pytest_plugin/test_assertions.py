@@ -159,6 +159,16 @@ def test_a_leak_is_found(run: Run) -> None:
     assert "Failed: leak: bugged leaks: warning: " in text
 
 
+def test_a_patch_that_does_not_apply_is_one_line(run: Run, tmp_path: Path) -> None:
+    patch = "--- a/meson.build\n+++ b/meson.build\n@@ -1,1 +1,1 @@\n-nothing of the kind\n+anything\n"
+    (tmp_path / "v3.patch").write_text(patch)
+    result = run("def test_one(duel):\n    duel.same('SELECT 1')\n", "--pgduel-series", str(tmp_path / "v3.patch"))
+    result.assert_outcomes(errors=1)
+    error = result.stdout.str().partition("ERROR at setup of test_one")[2].splitlines()
+    assert "v3.patch" in error[1]
+    assert error[2].startswith("====")
+
+
 def test_times_are_compared(run: Run) -> None:
     result = run(_FASTER, *SHIPPED)
     result.assert_outcomes(passed=1, failed=1)
