@@ -129,7 +129,8 @@ class Service:
         try:
             self._process.wait(_END_SECONDS)
         except subprocess.TimeoutExpired:
-            self._process.terminate()
+            self._process.kill()  # pgduel's watchdog stops the servers
+            self._process.wait()
         self._output.close()
 
 
@@ -151,15 +152,15 @@ class Scene:
         del self.texts[self._own :]
 
 
-@dataclass(frozen=True)
 class GeneratedCase:
-    """A case of a generator. Its text is SQL."""
+    """A case of a generator. Its text is SQL. It is no dataclass, whose fields Hypothesis would print."""
 
-    number: int
-    text: str
+    def __init__(self, number: int, text: str) -> None:
+        self.number = number
+        self._text = text
 
     def __repr__(self) -> str:
-        return self.text
+        return self._text
 
 
 class Ratio(NamedTuple):
@@ -201,7 +202,7 @@ class Duel:
 
     def same_plan(
         self,
-        *queries: str,
+        *queries: str | GeneratedCase,
         mode: str = "plain",
         settings: Mapping[str, str] | None = None,
         params: Sequence[str | None] = (),

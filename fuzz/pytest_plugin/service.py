@@ -63,6 +63,7 @@ class Service:
         self._connection = connection
         self._stack = stack
         self._number = 0
+        self._options = ArmOptions()
         self._checks: Checks | None = None
         self._compare_times: Callable[..., tuple[float, float, float]] | None = None
 
