@@ -22,6 +22,7 @@ TREE: Final = _BESIDE if _BESIDE.is_dir() else Path(__file__).parents[2]
 _SERVICE: Final = "fuzz.pytest_plugin.service"
 _SHOWN_AFTER: Final = 3  # seconds after which a line of progress is printed
 _END_SECONDS: Final = 60
+_OF_TESTS: Final = ("PYTHONWARNINGS", "COV_CORE_", "COVERAGE_PROCESS_")  # beginnings of variables that concern tests
 _NO_HYPOTHESIS: Final = "given_cases needs Hypothesis; install it: pip install hypothesis"
 _EXAMPLES: Final = 40
 _OPTIONS: Final = {  # name -> metavar, action, help
@@ -58,11 +59,12 @@ class Service:
         self._number = 0
         self._connection, other = Pipe()
         self._output = tempfile.TemporaryFile()  # noqa: SIM115  # closed by `close`
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(_OF_TESTS)}
         path = os.pathsep.join(filter(None, (str(TREE), os.environ.get("PYTHONPATH"))))
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", _SERVICE, str(other.fileno())],
             cwd=directory,
-            env=os.environ | {"PYTHONPATH": path, "PYTHONSAFEPATH": "1"},
+            env=inherited | {"PYTHONPATH": path, "PYTHONSAFEPATH": "1"},
             pass_fds=(other.fileno(),),
             stdin=subprocess.DEVNULL,
             stdout=self._output,
