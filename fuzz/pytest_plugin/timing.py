@@ -20,7 +20,7 @@ from fuzz.bench.run import CONFIDENCE, measure_interleaved, median_ratio
 from fuzz.errors import CaseError, first_line
 from fuzz.pytest_plugin.checks import Failed, steps_of
 from fuzz.servers import Report
-from fuzz.servers.arm import Arm, open_arms
+from fuzz.servers.arm import Arm, ArmSpec, open_arms
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import flavor_named
 from oracles.model.case import Kind, Step
@@ -31,14 +31,15 @@ _LEAST_ROUNDS: Final = 6  # fewer have no 95 % confidence interval of a median
 
 
 class Timing:
-    """The servers of comparisons of times, by flavor."""
+    """The servers of comparisons of times: two for each compared pair of arms and flavor."""
 
     def __init__(self, options: ArmOptions, stack: ExitStack, report: Report) -> None:
         """Servers are stopped at the end of the stack."""
         self._options = options
         self._stack = stack
         self._report = report
-        self._opened: dict[str, dict[str, Arm]] = {}
+        self._specs: dict[str, dict[str, ArmSpec]] = {}  # flavor -> name of an arm -> arm
+        self._opened: dict[tuple[str, ...], dict[str, Arm]] = {}  # flavor and sorted names -> servers by name
 
     def faster(
         self,
@@ -61,7 +62,7 @@ class Timing:
         statements = steps_of([query])
         if len(statements) != 1 or statements[0].kind is not Kind.QUERY:
             raise CaseError("duel.faster needs one query: SELECT, VALUES, TABLE or WITH")
-        than, arm = self._two(self._arms(flavor), arms)
+        than, arm = self._two(flavor, arms)
         steps = steps_of(scene)
         with ExitStack() as stack:
             sessions = {each.name: stack.enter_context(_session(each, settings)) for each in (than, arm)}
@@ -84,31 +85,37 @@ class Timing:
             )
         return ratio.ratio, ratio.low, ratio.high
 
-    def _arms(self, flavor: str) -> dict[str, Arm]:
-        """Return the arms of a flavor by name, which are started on first use. Raises PgduelError."""
-        if flavor not in self._opened:
+    def _two(self, flavor: str, names: tuple[str | None, str | None]) -> tuple[Arm, ...]:
+        """Return the servers of two arms, which are started on first use. Raises PgduelError."""
+        if flavor not in self._specs:
             options = replace(self._options, flavor=flavor_named(flavor).name)
+            self._specs[flavor] = {spec.name: spec for spec in options.specs(self._report)}
+        specs = self._specs[flavor]
+        than, arm = _names(tuple(specs), names)
+        pair = (flavor, *sorted((than, arm)))
+        if pair not in self._opened:
             opening = open_arms(
-                options.specs(self._report),
+                [specs[than], specs[arm]],
                 self._report,
-                allow_same_build=options.same_build_wanted,
+                allow_same_build=self._options.same_build_wanted,
                 settings=dict(UNDISTURBED),
                 directory=workdir.clusters_on_disk(),
             )
-            self._opened[flavor] = {arm.name: arm for arm in self._stack.enter_context(opening)}
-        return self._opened[flavor]
+            self._opened[pair] = {each.name: each for each in self._stack.enter_context(opening)}
+        return self._opened[pair][than], self._opened[pair][arm]
 
-    def _two(self, arms: Mapping[str, Arm], names: tuple[str | None, str | None]) -> tuple[Arm, Arm]:
-        if len(arms) < 2:
-            raise CaseError("duel.faster compares two arms, but there is only one; name another")
-        for name in names:
-            if name is not None and name not in arms:
-                raise CaseError(f"no arm is called {name!r}; give one of {', '.join(arms)}")
-        first, second, *_ = arms
-        than, arm = names[0] or first, names[1] or second
-        if than == arm:
-            raise CaseError(f"duel.faster compares {arm} with itself; name two arms")
-        return arms[than], arms[arm]
+
+def _names(arms: Sequence[str], wanted: tuple[str | None, str | None]) -> tuple[str, str]:
+    """Return the names of two arms, by default the first two. Raises CaseError."""
+    if len(arms) < 2:
+        raise CaseError(f"duel.faster compares arms, but {arms[0]} is the only one; name another")
+    for name in wanted:
+        if name is not None and name not in arms:
+            raise CaseError(f"no arm is called {name!r}; give one of {', '.join(arms)}")
+    than, arm = wanted[0] or arms[0], wanted[1] or arms[1]
+    if than == arm:
+        raise CaseError(f"duel.faster compares {arm} with itself; name two arms")
+    return than, arm
 
 
 @contextmanager
