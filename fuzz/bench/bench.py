@@ -91,10 +91,11 @@ class Bench(ABC):
 
 
 @contextmanager
-def connected(arm: Arm) -> Iterator[Connection]:
+def connected(arm: Arm, database: str = "postgres") -> Iterator[Connection]:
     """Open a session on an arm. Raises BenchError for all its errors."""
     try:
-        with psycopg.connect(**arm.cluster.connect_kwargs, autocommit=True) as connection:  # type: ignore[arg-type]  # host is a str
+        address = arm.cluster.connect_kwargs | {"dbname": database}
+        with psycopg.connect(**address, autocommit=True) as connection:  # type: ignore[arg-type]  # host is a str
             yield connection
     except psycopg.Error as error:
         raise BenchError(f"cannot measure arm {arm.name}: {first_line(str(error))}") from error

@@ -9,7 +9,7 @@ from fuzz.bench.bench import BenchError, Connection
 Node = Mapping[str, Any]
 
 
-def milliseconds(connection: Connection, query: str, seconds: int) -> float:
+def milliseconds(connection: Connection, query: str, seconds: float) -> float:
     """Return milliseconds per query: the mean of all runs within the time, at least one."""
     start, number = time.perf_counter(), 0
     while not number or time.perf_counter() - start < seconds:

@@ -26,6 +26,24 @@ def test_own_packages_are_imported_and_pgduel_runs() -> None:
     done = subprocess.run(["pgduel", "list", "generators"], capture_output=True, text=True)
     assert "partitioned_joins" in done.stdout, done.stderr
 """
+_DUELS_OF_THE_USER = """\
+import fuzz
+import pgduel
+
+
+def test_arms_return_the_same_rows(duel, scene) -> None:
+    scene("CREATE TABLE t AS SELECT g FROM generate_series(1, 9) AS g")
+    duel.same("SELECT sum(g) FROM t")
+    import oracles
+
+    assert fuzz.OWNER == oracles.OWNER == "the user"
+
+
+@pgduel.given_cases("outer_joins", max_examples=2)
+def test_arms_agree_on_generated_cases(duel, case) -> None:
+    duel.same(case)
+"""
+_PYTEST = ("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly")
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +89,10 @@ def test_the_wheel_has_one_package_and_all_files_of_the_checkout(wheel: Path) ->
         names = set(archive.namelist())
     assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"pgduel"}
     listed = git.run("ls-files", "fuzz", "oracles", "patches", "corpus/fixed", "corpus/upstream", cwd=workdir.PROJECT)
-    expected = {name for name in listed.stdout.decode().split() if not name.startswith("fuzz/wheel/")}
+    elsewhere = ("fuzz/wheel/", "fuzz/pytest_plugin/plugin.py")
+    expected = {name for name in listed.stdout.decode().split() if not name.startswith(elsewhere)}
     assert {f"pgduel/tree/{name}" for name in expected} <= names
+    assert "pgduel/pytest_plugin.py" in names
 
 
 def test_all_commands_are_installed(installed: Path, users_tree: Path) -> None:
@@ -89,8 +109,46 @@ def test_lists_are_read_from_the_installation(installed: Path, users_tree: Path,
 
 
 def test_pytest_imports_the_users_own_packages(installed: Path, users_tree: Path) -> None:
-    done = run(installed, users_tree, "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly")
+    done = run(installed, users_tree, *_PYTEST)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_run_of_pytest_without_the_fixtures_imports_nothing_of_pgduel(installed: Path, users_tree: Path) -> None:
+    names = "{name.partition('.')[0] for name in sys.modules} & {'fuzz', 'oracles', 'pglast', 'psycopg', 'scipy'}"
+    (users_tree / "test_own.py").write_text(
+        "import sys\n\n\ndef test_modules(request) -> None:\n"
+        "    assert request.config.pluginmanager.hasplugin('pgduel')\n"
+        f"    assert not {names}\n    assert 'multiprocessing.connection' not in sys.modules\n"
+    )
+    done = run(installed, users_tree, *_PYTEST)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_missing_base_is_one_line_of_pytest(installed: Path, users_tree: Path) -> None:
+    (users_tree / "test_own.py").write_text("def test_arms(duel) -> None:\n    duel.same('SELECT 1')\n")
+    done = run(installed, users_tree, *_PYTEST, "--pgduel-base", "nowhere")
+    assert done.returncode == 1
+    assert "\nno source found for 'nowhere'; give pg17, pg18, a directory" in done.stdout
+    assert "Traceback" not in done.stdout
+
+
+def test_missing_system_packages_are_one_line_of_pytest(installed: Path, users_tree: Path) -> None:
+    (users_tree / "test_own.py").write_text("def test_arms(duel) -> None:\n    duel.same('SELECT 1')\n")
+    (users_tree / "dpkg-query").write_text("#!/bin/sh\nexit 1\n")
+    (users_tree / "dpkg-query").chmod(0o755)
+    done = run(installed, users_tree, str(installed / "bin" / "python"), *_PYTEST[1:], PATH=str(users_tree))
+    assert done.returncode == 1
+    assert "\nsystem packages are missing; as root, run: apt-get update && apt-get install" in done.stdout
+    assert "Traceback" not in done.stdout
+
+
+@pytest.mark.servers
+@pytest.mark.timeout(900)
+def test_the_plugin_of_pytest_runs_in_the_users_tree(installed: Path, users_tree: Path) -> None:
+    (users_tree / "test_own.py").write_text(_DUELS_OF_THE_USER)
+    done = run(installed, users_tree, *_PYTEST, "--pgduel-arm", "master", "--pgduel-arm", "patched")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 passed" in done.stdout
 
 
 def test_missing_system_packages_are_one_line(installed: Path, users_tree: Path) -> None:

@@ -1,0 +1,1 @@
+"""Plugin of pytest: assertions about the arms in the tests of a patch author."""

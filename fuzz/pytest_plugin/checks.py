@@ -1,0 +1,286 @@
+"""Assertions of the plugin: statements of a test become a case, and oracles judge it.
+
+An assertion fails with a finding, whose reproducer is written; the case of a generator is reduced first. It also fails
+if it would prove nothing: if a statement of the test fails on every arm, or if an oracle cannot decide. Generated cases
+have intended errors, and oracles may leave a few undecided.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from textwrap import indent
+from typing import Any, Final
+
+from fuzz import workdir
+from fuzz.engines.seeded import draw_case
+from fuzz.errors import CaseError, ServerError
+from fuzz.execution.executor import Executor
+from fuzz.execution.judging import Assignment, JudgedCase, assignments, judge_case
+from fuzz.execution.modes import composed
+from fuzz.generators.generator import all_generators
+from fuzz.servers.arm import Arm, features_of
+from fuzz.triage.blame import Blame
+from fuzz.triage.executed_case import as_executed
+from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.reproducer.script import read_case
+from fuzz.triage.stored_finding import StoredFinding
+from fuzz.triage.triage import Triage, replay_command
+from oracles.framework.difference_text import ended, row_values
+from oracles.framework.planned import PLANNED
+from oracles.framework.repetition import REPEATED
+from oracles.model.case import Case, Kind, Step
+from oracles.model.finding import Finding
+from oracles.model.mode import Mode
+from oracles.model.observation import Observation, Outcome, Run
+from oracles.model.oracle import Inconclusive, Observations, Unstable, all_oracles
+
+GENERATOR: Final = "pytest"  # in place of a generator's name, for statements of a test
+_SAME: Final = ("crash", "hang", "internal_error", "lost_connection", "result")
+_LEAK: Final = ("crash", "leak")
+_PLAN: Final = "plan"
+_SHOWN_LINES: Final = 40  # of a case
+
+
+class Failed(Exception):
+    """An assertion that failed. The message has several lines."""
+
+
+class Reduced(Failed):
+    """An assertion that failed on a generated case, with the text of the reduced one."""
+
+
+class _Unrecorded:
+    """A log of triage that keeps nothing but the directory: a run of pytest has no store."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def record_reproducer(self, fingerprint: str, reproducer: Path) -> None:
+        """Do nothing."""
+
+    def record_progress(self, fingerprint: str, smallest: ReducedCase) -> None:
+        """Do nothing."""
+
+    def record_reduction(self, fingerprint: str, smallest: ReducedCase, seconds: float) -> None:
+        """Do nothing."""
+
+    def record_blame(self, fingerprint: str, blame: Blame) -> None:
+        """Do nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statements:
+    """What a test passes to an assertion: its scene and statements, or the number of a generated case."""
+
+    scene: tuple[str, ...]
+    sql: tuple[str, ...] = ()
+    case: int | None = None
+    mode: str = "plain"
+    settings: Mapping[str, str] = field(default_factory=dict)
+    params: tuple[str | None, ...] = ()
+    ordered: bool = False
+    may_fail: bool = False
+
+
+def steps_of(texts: Sequence[str]) -> tuple[Step, ...]:
+    """Return the statements of scripts for psql. Raises CaseError."""
+    return tuple(step for text in texts for step in read_case(text, GENERATOR).all_steps)
+
+
+class Checks:
+    """The assertions on running arms, and what the current test has run so far."""
+
+    def __init__(
+        self,
+        arms: Sequence[Arm],
+        executor: Executor,
+        options: str,
+        records: Mapping[str, Any],
+        directory: Path,
+    ) -> None:
+        """`options` open the same arms on the command line. Reproducers are written to the directory."""
+        self._arms = arms
+        self._names = tuple(arm.name for arm in arms)
+        self._features = features_of(arms)
+        self._oracles = {oracle.name: oracle.of(self._features) for oracle in all_oracles()}
+        self._executor = executor
+        self._triage = Triage(options, records, _Unrecorded(directory))
+        self._numbers = count()
+        self.begin("")
+
+    def begin(self, test: str) -> None:
+        """Begin a test."""
+        self._test = test
+        self._drawn: dict[int, Case] = {}
+        self._ran: dict[Case, Observations] = {}  # observations of all that no_leak has to judge
+
+    def draw(self, generator: str, rng: Any) -> tuple[int, str]:
+        """Return number and text of a new case of a generator, of which nothing has run. Raises CaseError."""
+        from fuzz.engines.property_based import SMALL  # not at the top: Hypothesis may not be installed
+
+        found = all_generators().get(generator)
+        if found is None:
+            raise CaseError(f"no generator is called {generator!r}; give one of {', '.join(all_generators())}")
+        case = draw_case(rng, found, SMALL, self._features)
+        self._ran.clear()
+        number = next(self._numbers)
+        self._drawn[number] = case
+        return number, _text_of(case)
+
+    def same(self, **given: Any) -> None:
+        """Require that arms behave alike. Raises Failed, CaseError, ServerError."""
+        self._require_two("same")
+        statements = Statements(**given)
+        case = self._case(statements)
+        self._judge(case, assignments([self._oracles[name] for name in _SAME], self._arms), statements)
+
+    def same_plan(self, **given: Any) -> None:
+        """Require equal plans and costs of all queries. Raises Failed, CaseError, ServerError."""
+        self._require_two("same_plan")
+        statements = Statements(**given)
+        case = replace(self._case(statements), samples=(PLANNED.name,))
+        if not any(step.kind is Kind.QUERY for step in case.steps):
+            raise CaseError("duel.same_plan needs a query: SELECT, VALUES, TABLE or WITH")
+        self._judge(case, [Assignment(self._oracles[_PLAN], self._names)], statements)
+
+    def no_leak(self, **given: Any) -> None:
+        """Require that nothing remains after the statements, or after all that ran. Raises Failed, CaseError."""
+        statements = Statements(**given)
+        cases = dict(self._ran)
+        if statements.sql or statements.case is not None:
+            cases = {self._case(statements): {}}
+        elif cases:
+            statements = replace(statements, may_fail=True)  # an earlier assertion judged that
+        else:
+            raise CaseError("duel.no_leak has nothing to judge; give it statements, or call it after another assertion")
+        judges = assignments([self._oracles[name] for name in _LEAK], self._arms)
+        for case, known in cases.items():
+            self._judge(replace(case, samples=(*case.samples, REPEATED.name)), judges, statements, known)
+
+    def query(self, *, arm: str, **given: Any) -> list[tuple[str | None, ...]]:
+        """Return the rows of the last statement on one arm. Raises Failed, CaseError, ServerError."""
+        case = self._case(Statements(**given))
+        run = Run(arm, case.modes)
+        seen = self._executor.observe(case, [run])[run]
+        for step, observed in zip(case.all_steps, seen.steps, strict=True):
+            if observed.outcome is not Outcome.OK:
+                raise Failed(_text(f"a statement fails on {arm}", step, [("outcome", ended(observed))]))
+        values = (row_values(row) or [] for row in seen.steps[-1].rows)
+        return [tuple(None if value is None else value.decode() for value in row) for row in values]
+
+    def _require_two(self, assertion: str) -> None:
+        if len(self._arms) < 2:
+            raise CaseError(f"duel.{assertion} compares arms, but {self._names[0]} is the only one; name another")
+
+    def _case(self, given: Statements) -> Case:
+        """Return the case of a test's statements. Raises CaseError."""
+        scene = steps_of(given.scene)
+        modes = composed(given.mode, self._features)
+        if given.settings:
+            modes += (Mode("settings", tuple(given.settings.items()), optional=True),)
+        if given.case is not None:
+            drawn = self._drawn[given.case]
+            return replace(drawn, scene=scene + drawn.scene, modes=drawn.modes + modes)
+        steps = tuple(
+            replace(step, ordered=given.ordered, params=given.params if step.kind is Kind.QUERY else ())
+            for step in steps_of(given.sql)
+        )
+        if not steps:
+            raise CaseError("an assertion needs a statement; give it one")
+        return Case(GENERATOR, scene, steps, modes)
+
+    def _judge(
+        self,
+        case: Case,
+        judges: Sequence[Assignment],
+        given: Statements,
+        known: Observations | None = None,
+    ) -> None:
+        judged = judge_case(self._executor, judges, case, known)
+        self._ran[replace(case, samples=())] = judged.observations
+        for finding in judged.findings:
+            raise self._failure(case, finding, judged)
+        self._require_settings(case, given, judged)
+        if case.generator == GENERATOR:
+            if not given.may_fail:
+                _require_success(case, judged.observations[Run(self._names[0], case.modes)].steps)
+            _require_verdict(case, judged)
+
+    def _require_settings(self, case: Case, given: Statements, judged: JudgedCase) -> None:
+        """Require that each setting is one of some arm."""
+        lacking = [set(judged.observations[run].lacking) for run in judged.observations if run.modes == case.modes]
+        for name in given.settings:
+            if lacking and all(name in each for each in lacking):
+                raise CaseError(f"no arm has the setting {name!r}; correct its name")
+
+    def _failure(self, case: Case, finding: Finding, judged: JudgedCase) -> Failed:
+        """Write the reproducer of a finding, reduced if a generator made the case, and return the failure.
+
+        Raises StorageError.
+        """
+        generated = case.generator != GENERATOR
+        executed, finding = as_executed(case, finding, judged.observations)
+        whole = StoredFinding(finding, self._test, executed, 1, None, reduced=False)
+        path = self._triage.path(whole)
+        with workdir.writing(path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        self._triage.write(whole)
+        least = self._reduced(whole) if generated else whole.least
+        return (Reduced if generated else Failed)(self._report(least, path))
+
+    def _reduced(self, whole: StoredFinding) -> ReducedCase:
+        """Return the smallest case that shows the finding, or the whole one if a server fails."""
+        try:
+            return self._triage.reduce(whole, self._arms)
+        except ServerError:
+            return whole.least
+
+    def _report(self, least: ReducedCase, path: Path) -> str:
+        """Return the text of a finding."""
+        case, found = least.case, least.finding
+        step = None if found.step is None else case.all_steps[found.step]
+        statements = [] if case.generator == GENERATOR else [("case", _shortened(_text_of(case)))]
+        rate = [("rate", least.how_often)] if least.runs and not least.always else []
+        vote = [("suspect", str(found.vote))] if found.vote else []
+        notes = [("reproducer", str(path)), ("to judge it again", replay_command(path, self._triage.options))]
+        parts = [*statements, *found.sides(), *vote, *rate, *notes]
+        return _text(f"{found.oracle}: {found.summary}", None if statements else step, parts)
+
+
+def _require_success(case: Case, seen: Sequence[Observation]) -> None:
+    """Require that the reference executed each statement. Arms with other outcomes differ, which is a finding."""
+    for step, observed in zip(case.all_steps, seen, strict=True):
+        if observed.outcome is Outcome.ERROR:
+            advice = "correct it, or give may_fail=True"
+            raise Failed(_text(f"a statement fails on every arm; {advice}", step, [("outcome", ended(observed))]))
+
+
+def _require_verdict(case: Case, judged: JudgedCase) -> None:
+    """Require that each oracle decided."""
+    for oracle, verdict in judged.verdicts:
+        if isinstance(verdict, Unstable | Inconclusive):
+            step = None if verdict.step is None else case.all_steps[verdict.step]
+            sides = [each for each in zip(("expected", "actual"), verdict.sides, strict=True) if each[1]]
+            raise Failed(_text(f"{oracle}: the arms cannot be compared: {verdict.reason}", step, sides))
+
+
+def _text(title: str, step: Step | None, parts: Sequence[tuple[str, str]]) -> str:
+    """Return a title, the statement in question, and named parts. One line stands beside its name, several below."""
+    statement = [] if step is None else [("statement", step.sql)]
+    lines = [title]
+    for name, text in (*statement, *parts):
+        lines.append(f"{name}:\n{indent(text, '    ')}" if "\n" in text else f"{name}: {text}")
+    return "\n".join(lines)
+
+
+def _text_of(case: Case) -> str:
+    """Return a case as SQL, without data of COPY."""
+    modes = "+".join(mode.name for mode in case.modes) or "plain"
+    return "\n".join((f"-- {case.generator}, mode {modes}", *(f"{step.sql};" for step in case.all_steps)))
+
+
+def _shortened(text: str) -> str:
+    lines = text.splitlines()
+    more = [f"... {len(lines) - _SHOWN_LINES} more lines"] if len(lines) > _SHOWN_LINES else []
+    return "\n".join([*lines[:_SHOWN_LINES], *more])
