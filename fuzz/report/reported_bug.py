@@ -1,6 +1,6 @@
 """A bug as reports have it: its findings, status, blame, evidence and reproducer."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -12,9 +12,10 @@ from fuzz.errors import CaseError
 from fuzz.report.forms.form import title_of
 from fuzz.report.plan_tree import PlanLine, side_by_side
 from fuzz.triage.bugs import Bug
+from fuzz.triage.reproducer.markers import unmarked
 from fuzz.triage.reproducer.reproducer import body
+from fuzz.triage.reproducer.script import write_modes, write_steps
 from fuzz.triage.stored_finding import StoredFinding
-from oracles.model.case import Case
 from oracles.model.finding import Evidence, Finding
 
 _PLAN: Final = "plan: "  # begins the line of a finding's text that has the plan's shape
@@ -61,7 +62,8 @@ class ReportedBug:
     patches: tuple[str, ...]  # to blame
     sides: tuple[Side, Side]
     evidence: tuple[Evidence, ...]
-    script: str
+    statements: str  # of the case, with the settings of its modes, for readers
+    script: str  # the reproducer, for psql
     file: Path | None  # of the script
     replay: str  # the command
 
@@ -95,7 +97,8 @@ def reported_bug(bug: Bug, known: Sequence[KnownFault], replay: Callable[[Stored
         patches=found.blame.patches if found.blame else (),
         sides=_sides(finding),
         evidence=finding.evidence,
-        script=_text(found.reproducer) or _statements(case, finding),
+        statements=_joined(lambda: map(unmarked, (*write_modes(case), *write_steps(case)))),
+        script=_text(found.reproducer) or _joined(lambda: body(case, finding)),
         file=found.reproducer,
         replay=replay(found),
     )
@@ -124,6 +127,7 @@ def reported_spec(found: SpecFinding, known: Sequence[KnownFault], replay: str) 
         patches=(),
         sides=_sides(finding),
         evidence=(),
+        statements="",
         script=_text(found.spec),
         file=found.spec,
         replay=replay,
@@ -156,10 +160,10 @@ def _without_plan(text: str) -> tuple[str, str]:
     return "\n".join(line for line in lines if line not in plans), plans[0].removeprefix(_PLAN)
 
 
-def _statements(case: Case, finding: Finding) -> str:
-    """Return the script's statements, or a comment with the reason why no script can have them."""
+def _joined(blocks: Callable[[], Iterable[str]]) -> str:
+    """Return blocks of a script as one text, or a comment with the reason why no script can have them."""
     try:
-        return "\n\n".join(body(case, finding))
+        return "\n".join(text for block in blocks() if (text := block.strip("\n")))
     except CaseError as error:
         return f"-- {error}"
 

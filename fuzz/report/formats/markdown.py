@@ -12,7 +12,7 @@ from fuzz.report.reported_bug import ReportedBug
 from fuzz.report.summary import numbered
 from fuzz.report.terminal import clock
 
-_LONGEST_SCRIPT: Final = 8_000  # characters; longer ones are only named
+_LONGEST_SCRIPT: Final = 8_000  # characters of a case's statements; longer ones are left out
 _LONGEST_BUGS: Final = 50_000  # characters of all bugs, because comments of pull requests are limited
 _TICKS: Final = re.compile("`+")
 
@@ -109,12 +109,10 @@ def _bug(bug: ReportedBug) -> Iterator[str]:
         plan = [f"{'  ' * line.depth}{line.node}" for line in side.plan]
         yield fenced("\n".join([side.text, *(["plan:", *plan] if plan else [])]))
     yield ""
-    if len(bug.script) > _LONGEST_SCRIPT:
-        yield f"The reproducer has {len(bug.script.splitlines())} lines: {code(str(bug.file or 'not written'))}"
-    else:
-        yield "Reproducer:"
+    if bug.statements and len(bug.statements) <= _LONGEST_SCRIPT:
+        yield fenced(bug.statements, "sql")
         yield ""
-        yield fenced(bug.script, "sql")
+    yield f"Reproducer: {code(str(bug.file)) if bug.file else 'not written'}, {len(bug.script.splitlines())} lines"
     yield ""
 
 

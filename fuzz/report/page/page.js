@@ -67,7 +67,7 @@ for (const button of document.querySelectorAll("button.copy")) {
 addEventListener("hashchange", openTarget);
 openTarget();
 addEventListener("beforeprint", () => {
-  for (const each of document.querySelectorAll("details")) each.open = true;
+  for (const each of document.querySelectorAll("details.bug, .trust details")) each.open = true;
 });
 
 // `ast`: Vega interprets expressions, because the page's policy forbids the evaluation of text.
