@@ -21,7 +21,7 @@ from fuzz.triage.bugs import bugs
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class OracleVerdicts:
     """An oracle's statements judged, and its verdicts by kind."""
 
     oracle: str
@@ -61,7 +61,7 @@ class CampaignReport:
     summary: Summary
     bugs: tuple[ReportedBug, ...]  # new ones first
     doubts: tuple[Doubts, ...]  # the most frequent ones first
-    judges: tuple[Judge, ...]
+    oracles: tuple[OracleVerdicts, ...]
     workloads: tuple[Workload, ...]
     features: tuple[FeatureReach, ...]
     reach: tuple[tuple[str, int], ...]  # counters of no feature
@@ -142,7 +142,7 @@ def report_of(directory: Path, benches: Sequence[BenchResult] = ()) -> CampaignR
             summary=summary,
             bugs=_bugs(store, summary),
             doubts=_doubts(store, summary.counters),
-            judges=tuple(_judges(summary.counters)),
+            oracles=tuple(_oracles(summary.counters)),
             workloads=tuple(_workloads(summary.counters)),
             features=features,
             reach=_reach_besides(summary.counters, [each.feature.name for each in features]),
@@ -177,7 +177,7 @@ def _doubts(store: Store, counters: Counters) -> tuple[Doubts, ...]:
     )
 
 
-def _judges(counters: Counters) -> Sequence[Judge]:
+def _oracles(counters: Counters) -> Sequence[OracleVerdicts]:
     judged: Counter[str] = Counter()
     for (oracle, _), count in counters.judged_by.items():
         judged[oracle] += count
@@ -185,7 +185,7 @@ def _judges(counters: Counters) -> Sequence[Judge]:
     for (oracle, _, kind), count in counters.verdicts.items():
         verdicts[oracle, kind] += count
     names = sorted({oracle for oracle, _ in verdicts} - {HARNESS})
-    return [Judge(name, judged[name], tuple(verdicts[name, kind] for kind in KINDS)) for name in names]
+    return [OracleVerdicts(name, judged[name], tuple(verdicts[name, kind] for kind in KINDS)) for name in names]
 
 
 def _workloads(counters: Counters) -> Sequence[Workload]:

@@ -41,8 +41,8 @@ def test_bugs_have_status_blame_and_plans(old: CampaignReport) -> None:
 def test_a_store_without_samples_and_features_is_reported(old: CampaignReport) -> None:
     assert (old.samples, old.features, old.began) == ((), (), None)
     assert (old.counters.statements_judged, old.problems) == (4816, ())
-    assert {judge.oracle for judge in old.judges} >= {"result", "crash"}
-    assert sum(judge.verdicts[1] for judge in old.judges) == 2
+    assert {each.oracle for each in old.oracles} >= {"result", "crash"}
+    assert sum(each.verdicts[1] for each in old.oracles) == 2
     assert sum(each.cases for each in old.workloads) == 60
     assert dict(old.reach)["hash_join"] > 0
 

@@ -64,9 +64,9 @@ def _trust(report: CampaignReport) -> Element:
 def _oracles(report: CampaignReport) -> Iterator[Element]:
     """Yield a passed test for each oracle that judged statements and reports no bug."""
     with_bug = {bug.oracle for bug in report.bugs}
-    for judge in report.judges:
-        if judge.statements and judge.oracle not in with_bug:
-            yield _case(judge.oracle, "no bug")
+    for each in report.oracles:
+        if each.statements and each.oracle not in with_bug:
+            yield _case(each.oracle, "no bug")
 
 
 def _bug(bug: ReportedBug) -> Element:
