@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from fuzz import __version__, packages, workdir
-from fuzz.environment import ensure_environment, environment_directory, is_complete
+from fuzz.environment import ensure_environment, ensure_extra, environment_directory, is_complete
 from fuzz.errors import PgduelError
 from fuzz.output import guard, note, tell
 from fuzz.servers import doctor
@@ -17,7 +17,8 @@ usage: ./pgduel COMMAND [ARGUMENTS]
   fuzz      compare the patched server with master, after set-up of everything needed
   test      run pgduel's own tests
   doctor    list the requirements that are met and missing, with a remedy for each
-  others:   bench, blame, build, corpus, coverage, isolation, list, replay, shell, show, sqlancer, sqlsmith
+  others:   bench, blame, build, corpus, coverage, isolation, list, replay, report,
+            shell, show, sqlancer, sqlsmith
 
 The full help of a command needs Python packages, which need this first:
 """
@@ -31,6 +32,8 @@ def main(arguments: list[str]) -> int:
     try:
         if not _only_prints(arguments):
             python = set_up(packages.missing_packages(for_tests=arguments[0] == "test"), arguments)
+            if wants_page(arguments):
+                ensure_extra("report")
         elif not is_complete(environment_directory()) and (answered := _print_without_packages(arguments)) is not None:
             return answered
         else:
@@ -77,11 +80,22 @@ def source_wanted(arguments: list[str]) -> str | None:
     """Return the release that the command compiles, or None if its arguments name another base."""
     from fuzz.servers.release import DEFAULT, RELEASES
 
-    words = [word for argument in arguments for word in argument.split("=", 1)]
+    words = _words(arguments)
     if words[0] not in _BUILDING or {"--repo", "--resume"} & set(words):
         return None
     base = words[words.index("--base") + 1] if "--base" in words[:-1] else DEFAULT
     return base if base in RELEASES else None
+
+
+def wants_page(arguments: list[str]) -> bool:
+    """Return whether the command writes the page of a report, which needs the extra `report`."""
+    words = _words(arguments)
+    return words[0] == "report" and ("--as" not in words or "html" in words)
+
+
+def _words(arguments: list[str]) -> list[str]:
+    """Return the arguments, with --option=value as two words."""
+    return [word for argument in arguments for word in argument.split("=", 1)]
 
 
 def fetch(source: str) -> None:

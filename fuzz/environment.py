@@ -6,6 +6,7 @@ import shutil
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 from fuzz import packages, workdir
 from fuzz.errors import PgduelError
@@ -16,10 +17,15 @@ _COMPLETE = "complete"
 _LOCKED_PIP = re.compile(r"^pip==.*\n(?: +--hash=.*\n)*", re.MULTILINE)
 
 
+def _project() -> dict[str, Any]:
+    with (workdir.PROJECT / "pyproject.toml").open("rb") as file:
+        project: dict[str, Any] = tomllib.load(file)["project"]
+    return project
+
+
 def dependencies() -> list[str]:
     """Return the Python packages that pyproject.toml lists for pgduel and its launcher."""
-    with (workdir.PROJECT / "pyproject.toml").open("rb") as file:
-        project = tomllib.load(file)["project"]
+    project = _project()
     return [*project["dependencies"], *project["optional-dependencies"]["launcher"]]
 
 
@@ -33,9 +39,13 @@ def environment_directory() -> Path:
     return workdir.environments() / key
 
 
-def is_complete(environment: Path) -> bool:
-    """Return whether set-up of an environment ran to its end."""
-    return (environment / _COMPLETE).exists()
+def is_complete(environment: Path, extra: str = "") -> bool:
+    """Return whether set-up of an environment, or of an extra in it, ran to its end."""
+    return _mark(environment, extra).exists()
+
+
+def _mark(environment: Path, extra: str = "") -> Path:
+    return environment / (f"{_COMPLETE}-{extra}" if extra else _COMPLETE)
 
 
 def ensure_environment() -> Path:
@@ -50,6 +60,23 @@ def ensure_environment() -> Path:
     return python
 
 
+def ensure_extra(name: str) -> None:
+    """Install an extra of pyproject.toml into the environment on first use. Raises PgduelError.
+
+    Extras are large, and few commands need them.
+    """
+    python = ensure_environment()
+    environment = environment_directory()
+    if is_complete(environment, name):
+        return
+    with workdir.locked(environment):
+        if not is_complete(environment, name):
+            note(f"installing Python packages of {name} into the cache")
+            log = workdir.logs() / f"environment-{name}.log"
+            _pip_install(python, ["--constraint", str(LOCK), *_project()["optional-dependencies"][name]], log)
+            _mark(environment, name).touch()
+
+
 def _make(environment: Path, python: Path) -> None:
     """Create an environment in its place, because it cannot be moved. A file written last marks it as complete."""
     if shutil.disk_usage(environment.parent).free < 1 << 30:
@@ -60,7 +87,7 @@ def _make(environment: Path, python: Path) -> None:
     if packages.run_logged([sys.executable, "-m", "venv", str(environment)], log):
         raise PgduelError(f"cannot create a virtual environment: {packages.last_line(log)}; see {log}")
     _install_locked(environment, python, log)
-    (environment / _COMPLETE).touch()
+    _mark(environment).touch()
 
 
 def _install_locked(environment: Path, python: Path, log: Path) -> None:
@@ -72,16 +99,11 @@ def _install_locked(environment: Path, python: Path, log: Path) -> None:
     locked_pip = environment / "pip.txt"
     found = _LOCKED_PIP.search(LOCK.read_text())
     locked_pip.write_text(found.group() if found else "")
-    pip = [
-        str(python),
-        "-m",
-        "pip",
-        "install",
-        "--disable-pip-version-check",
-        "--no-input",
-        "--no-compile",
-        "--require-hashes",
-    ]
-    for wanted in (["--requirement", str(locked_pip)], ["--constraint", str(LOCK), *dependencies()]):
-        if packages.run_logged([*pip, *wanted], log):
-            raise PgduelError(f"cannot install Python packages: {packages.last_line(log)}; see {log}")
+    _pip_install(python, ["--requirement", str(locked_pip)], log)
+    _pip_install(python, ["--constraint", str(LOCK), *dependencies()], log)
+
+
+def _pip_install(python: Path, wanted: list[str], log: Path) -> None:
+    options = ("--disable-pip-version-check", "--no-input", "--no-compile", "--require-hashes")
+    if packages.run_logged([str(python), "-m", "pip", "install", *options, *wanted], log):
+        raise PgduelError(f"cannot install Python packages: {packages.last_line(log)}; see {log}")

@@ -13,6 +13,7 @@ from fuzz.campaign.counters import Counters
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result, Retry, RetryResult
 from fuzz.campaign.known import known_fault
 from fuzz.campaign.pool import Done, LostJob, Pool
+from fuzz.campaign.sample import is_due, sample_of
 from fuzz.campaign.schedule import Range, Schedule
 from fuzz.campaign.stop import INTERRUPTED, Interrupt, Limits
 from fuzz.campaign.store import Store
@@ -62,6 +63,7 @@ class Campaign:
         self._findings = store.findings()
         self._before = store.counters
         self._counted = Counters()
+        self._sampled = -1  # cases at the last sample of this run
         self._tries: Counter[Job] = Counter()
         self._outages = 0
         self._cases_since_retry = 0
@@ -77,12 +79,14 @@ class Campaign:
     def run(self, interrupt: Interrupt) -> str:
         """Run until a limit, the end of the schedule or an interrupt; return the reason for the end in a few words."""
         why = None
+        self._record({})
         while why is None:
             self._fill()
             why = self._step(interrupt) if self._pool.jobs else "all cases done"
         self._pool.stop()
         while any(isinstance(job, Range) for job in self._pool.jobs):
             self._step(interrupt)
+        self._sampled = -1
         self._record({})
         self._ended = self._read_clocks()
         if self._to_reduce:
@@ -177,10 +181,10 @@ class Campaign:
             if kind not in self._failures:
                 self._failures.add(kind)
                 self._environment.say(line)
-        self._record({job.number: self._done.get(job.number, 0) + result.done})
         if result.found:
             self._findings = self._store.findings()
-            self._queue(result.found)
+        self._record({job.number: self._done.get(job.number, 0) + result.done})
+        self._queue(result.found)
         if result.outage is not None:
             self._revive(result.outage)
 
@@ -211,8 +215,14 @@ class Campaign:
             self._environment.say(line)
 
     def _record(self, done: dict[int, int]) -> None:
+        """Record ranges and counters, with a sample at the start and the end of a run and after each EVERY cases."""
         self._done.update(done)
-        self._store.progress(self._counters(), done)
+        counters = self._counters()
+        sample = None
+        if is_due(self._sampled, counters.cases.total()):
+            sample = sample_of(counters, len(self._findings), time.time())
+            self._sampled = sample.cases
+        self._store.progress(counters, done, sample)
 
     def _counters(self) -> Counters:
         now = self._ended or self._read_clocks()

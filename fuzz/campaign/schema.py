@@ -19,6 +19,7 @@ from fuzz.errors import StorageError
 from fuzz.triage.blame import Blame
 from fuzz.triage.reduced_case import ReducedCase
 from oracles.model.case import Case
+from oracles.model.feature import Feature
 from oracles.model.finding import Finding
 
 
@@ -27,12 +28,12 @@ class StoreError(StorageError):
 
 
 class _Document(TypeDecorator[Any]):
-    """A document of one class, as JSON."""
+    """A document of one class, or several in a tuple, as JSON."""
 
     impl = Text
     cache_ok = True
 
-    def __init__(self, kind: type) -> None:
+    def __init__(self, kind: Any) -> None:
         super().__init__()
         self.kind = kind
 
@@ -69,6 +70,21 @@ CAMPAIGN = Table(
     Column("arms", JSON, nullable=False, comment="arm -> build, base and series"),
     Column("canaries", JSON, comment="planted and caught, when last tried"),
     Column("counters", _Document(Counters), nullable=False),
+    Column("ended", String, comment="reason for the end; null while it runs, or if it was killed"),
+    Column("features", _Document(tuple[Feature, ...]), comment="of the arms"),
+    Column("not_compared", JSON, comment="lines about oracles that do not judge an arm"),
+)
+SAMPLE = Table(
+    "sample",
+    METADATA,
+    Column("cases", Integer, primary_key=True, autoincrement=False),
+    Column("at", Float, nullable=False, comment="seconds since the epoch; displayed only"),
+    Column("seconds", Float, nullable=False, comment="elapsed in all parts of the campaign"),
+    Column("statements", Integer, nullable=False, comment="compared"),
+    Column("shapes", Integer, nullable=False, comment="distinct plan shapes"),
+    Column("findings", Integer, nullable=False, comment="distinct fingerprints"),
+    Column("unstable", Integer, nullable=False, comment="verdicts"),
+    Column("inconclusive", Integer, nullable=False, comment="verdicts"),
 )
 RANGE = Table(
     "range",
@@ -203,7 +219,21 @@ _TO_4 = (
         SET smallest = json_set(smallest, '$.finding', {_RENAMED.format("json_extract(smallest, '$.finding')")})
         WHERE json_extract(smallest, '$.finding.beside') IS NOT NULL""",
 )
-_MIGRATIONS = (_TO_1, _TO_2, _TO_3, _TO_4)  # to version 1, 2 ...
+_TO_5 = (
+    "ALTER TABLE campaign ADD COLUMN ended VARCHAR",
+    "ALTER TABLE campaign ADD COLUMN features TEXT",
+    "ALTER TABLE campaign ADD COLUMN not_compared JSON",
+    """CREATE TABLE sample (
+        cases INTEGER NOT NULL PRIMARY KEY,
+        at FLOAT NOT NULL,
+        seconds FLOAT NOT NULL,
+        statements INTEGER NOT NULL,
+        shapes INTEGER NOT NULL,
+        findings INTEGER NOT NULL,
+        unstable INTEGER NOT NULL,
+        inconclusive INTEGER NOT NULL)""",
+)
+_MIGRATIONS = (_TO_1, _TO_2, _TO_3, _TO_4, _TO_5)  # to version 1, 2 ...
 VERSION = len(_MIGRATIONS)
 _LOCK_TIMEOUT = 2000  # ms, in which another process may end its own migration
 

@@ -5,9 +5,9 @@ waits for locks. No result is kept in memory only.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,25 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from fuzz.campaign.counters import KINDS, Counters
 from fuzz.campaign.plan import Plan
-from fuzz.campaign.schema import CAMPAIGN, DOUBT, FINDING, OCCURRENCE, RANGE, SPEC_FINDING, StoreError, prepare
+from fuzz.campaign.sample import Sample
+from fuzz.campaign.schema import (
+    CAMPAIGN,
+    DOUBT,
+    FINDING,
+    OCCURRENCE,
+    RANGE,
+    SAMPLE,
+    SPEC_FINDING,
+    StoreError,
+    prepare,
+)
 from fuzz.documents import DocumentError
 from fuzz.errors import CaseError, first_line
 from fuzz.triage.blame import Blame
 from fuzz.triage.reduced_case import ReducedCase
 from fuzz.triage.stored_finding import StoredFinding
 from oracles.model.case import Case
+from oracles.model.feature import Feature
 from oracles.model.finding import Finding
 from oracles.model.oracle import Inconclusive, Unstable
 
@@ -151,10 +163,44 @@ class Store:
         counters: Counters | None = self._field("counters")
         return counters or Counters()
 
-    def progress(self, counters: Counters, done: Mapping[int, int]) -> None:
-        """Record the campaign's counters together with its ranges (number -> total of executed cases)."""
+    def record_start(self, features: Sequence[Feature], not_compared: Sequence[str]) -> None:
+        """Record the arms' features, and the lines about oracles that do not judge an arm; forget an earlier end."""
+        values = {"features": tuple(features), "not_compared": list(not_compared), "ended": None}
+        with self.transaction() as connection:
+            connection.execute(update(CAMPAIGN).values(values))
+
+    def record_end(self, why: str) -> None:
+        """Record the reason for the campaign's end."""
+        with self.transaction() as connection:
+            connection.execute(update(CAMPAIGN).values(ended=why))
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """Return the arms' features, as far as recorded."""
+        return self._field("features") or ()
+
+    @property
+    def not_compared(self) -> tuple[str, ...]:
+        """Return a line for each arm that an oracle does not judge, as far as recorded."""
+        return tuple(self._field("not_compared") or ())
+
+    @property
+    def ended(self) -> str:
+        """Return the reason for the campaign's end; "" while it runs, or if it was killed."""
+        return self._field("ended") or ""
+
+    def samples(self) -> tuple[Sample, ...]:
+        """Return the samples of progress, by number of cases."""
+        with self.transaction() as connection:
+            rows = connection.execute(select(SAMPLE).order_by(SAMPLE.c.cases)).mappings()
+            return tuple(Sample(**row) for row in rows)
+
+    def progress(self, counters: Counters, done: Mapping[int, int], sample: Sample | None = None) -> None:
+        """Record counters, ranges (number -> total of executed cases) and a sample, if one is due, together."""
         with self.transaction() as connection:
             connection.execute(update(CAMPAIGN).values(counters=counters))
+            if sample is not None:
+                connection.execute(insert(SAMPLE).values(asdict(sample)).on_conflict_do_nothing())
             for number, cases in done.items():
                 row = insert(RANGE).values(number=number, done=cases)
                 connection.execute(row.on_conflict_do_update(["number"], set_={"done": cases}))

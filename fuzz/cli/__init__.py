@@ -14,6 +14,7 @@ COMMANDS = {  # name -> module, in the order that --help has them
     "sqlancer": "sqlancer",
     "isolation": "isolation",
     "coverage": "coverage",
+    "report": "report",
     "replay": "replay",
     "show": "show",
     "blame": "blame",
@@ -27,7 +28,7 @@ COMMANDS = {  # name -> module, in the order that --help has them
 }
 
 
-_WITHOUT_SERVERS = ("doctor", "list", "test")
+_WITHOUT_SERVERS = ("doctor", "list", "report", "test")
 
 
 def main() -> None:

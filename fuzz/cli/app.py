@@ -1,6 +1,7 @@
 """The Typer application of all commands, and functions that several commands need."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -54,3 +55,15 @@ def write_json(file: Path | None, data: Any) -> None:
         file.write_text(json.dumps(data, indent=2).replace("\x7f", "\\u007f") + "\n")
     except OSError as error:
         raise PgduelError(f"cannot write {file} ({error.strerror}); give --json a writable file") from error
+
+
+def write_files(directory: Path, files: Mapping[str, str]) -> None:
+    """Write texts by relative path to files below a directory, and print their paths. Raises PgduelError."""
+    for name, text in files.items():
+        path = directory / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise PgduelError(f"cannot write {path} ({error.strerror}); give --into a writable directory") from error
+        say(str(path))

@@ -13,7 +13,6 @@ from fuzz.campaign.attached import attached
 from fuzz.campaign.campaign import Campaign, Environment
 from fuzz.campaign.canaries import counts, plant_all, require_caught
 from fuzz.campaign.catalog import last_seed, new_campaign, opened
-from fuzz.campaign.health import complaints
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import Pool
 from fuzz.campaign.schedule import Schedule
@@ -26,7 +25,7 @@ from fuzz.execution.executor import Executor
 from fuzz.execution.judging import absences, assignments
 from fuzz.execution.source_database import SourceDatabase
 from fuzz.report.console import Console
-from fuzz.report.summary import Summary
+from fuzz.report.summary import Summary, summary_of
 from fuzz.report.terminal import Display, display
 from fuzz.servers import owners
 from fuzz.servers.arm import Arm, features_of, missing_features, newer_bases, open_arms
@@ -88,26 +87,9 @@ def _run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Dis
             plant_canaries(store, executor, arms, shown)
         except CanaryMissed as error:
             missed = str(error)
-    parts = _parts(plan, arms[0])
-    features = features_of(arms)
-    why = "a canary was missed" if missed else run(store, plan, arms, workers, shown)
-    counters = store.counters
-    return Summary(
-        campaign=store.directory.name,
-        why=why,
-        seed=plan.seed,
-        arms=store.arms,
-        canaries=store.canaries,
-        missed=missed,
-        counters=counters,
-        findings=store.findings(),
-        unreached=[branch for feature in features for branch in feature.expected if not counters.reach[branch]],
-        not_compared=tuple(absences(all_oracles(), arms)),
-        complaints=complaints(counters, store.canaries),
-        parts=parts,
-        known=plan.known,
-        left_out=plan.left_out,
-    )
+    store.record_start(features_of(arms), tuple(absences(all_oracles(), arms)))
+    store.record_end("a canary was missed" if missed else run(store, plan, arms, workers, shown))
+    return summary_of(store, missed, _parts(plan, arms[0]))
 
 
 def _parts(plan: Plan, arm: Arm) -> dict[str, int]:

@@ -9,10 +9,10 @@ import typer
 
 from fuzz.campaign.catalog import find_spec_finding
 from fuzz.cli import options
-from fuzz.cli.app import app, say
+from fuzz.cli.app import app, write_files
 from fuzz.cli.reported_finding import Named, progress, reported_finding
 from fuzz.engines.isolation import read_spec
-from fuzz.errors import CaseError, PgduelError
+from fuzz.errors import CaseError
 from fuzz.output import write_exactly
 from fuzz.report.forms.form import all_forms
 from fuzz.report.terminal import display
@@ -62,15 +62,4 @@ def show(
     if into is None:
         write_exactly(*files.values())
     else:
-        _write(into, files)
-
-
-def _write(directory: Path, files: Mapping[str, str]) -> None:
-    for name, text in files.items():
-        path = directory / name
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise PgduelError(f"cannot write {path} ({error.strerror}); give --into a writable directory") from error
-        say(str(path))
+        write_files(into, files)

@@ -10,8 +10,10 @@ from rich.table import Table
 from fuzz import documents, workdir
 from fuzz.campaign.campaign import REDUCTIONS
 from fuzz.campaign.counters import Counters, nested
+from fuzz.campaign.health import complaints
 from fuzz.campaign.known import KnownFault, known_fault
 from fuzz.campaign.stop import INTERRUPTED
+from fuzz.campaign.store import Store
 from fuzz.report.console import Console, plain
 from fuzz.report.terminal import clock, plan_lines
 from fuzz.triage.blame import Blame
@@ -46,6 +48,19 @@ class Summary:
     def new_findings(self) -> list[StoredFinding]:
         """Return the findings that are no known faults."""
         return [found for found in self.findings if known_fault(found.finding, self.known) is None]
+
+    @property
+    def conclusion(self) -> str:
+        """Return the result in one sentence."""
+        findings = self.new_findings
+        if not findings:
+            trust = "but this run proves little" if self.complaints else "and all health checks passed"
+            return f"No {'new ' if self.findings else ''}finding, {trust}."
+        shared = sum(found.finding.shown_by_all for found in findings)
+        distinct = len(bugs(findings))
+        of_bugs = f" of {numbered(distinct, 'distinct bug')}" if distinct < len(findings) else ""
+        alike = f", {shared} of them shown by all arms alike" if shared else ""
+        return f"{numbered(len(findings), 'finding')}{of_bugs}{alike}."
 
     @property
     def exit_code(self) -> int:
@@ -116,6 +131,27 @@ class Summary:
         return f"{workdir.COMMAND} replay {named}"
 
 
+def summary_of(store: Store, missed: str = "", parts: Mapping[str, int] | None = None) -> Summary:
+    """Return the summary of a campaign's store. `missed` and `parts` are known only while the arms run."""
+    plan, counters, canaries = store.plan, store.counters, store.canaries
+    return Summary(
+        campaign=store.directory.name,
+        why=store.ended,
+        seed=plan.seed,
+        arms=store.arms,
+        canaries=canaries,
+        missed=missed,
+        counters=counters,
+        findings=store.findings(),
+        unreached=[branch for feature in store.features for branch in feature.expected if not counters.reach[branch]],
+        not_compared=store.not_compared,
+        complaints=complaints(counters, canaries),
+        parts=parts or {},
+        known=plan.known,
+        left_out=plan.left_out,
+    )
+
+
 def blame_json(blame: Blame) -> dict[str, Any]:
     """Return the data of a blame for `--json`: its document, the patches, and both in words."""
     return {**documents.to_data(blame), "patches": list(blame.patches), "says": str(blame)}
@@ -158,13 +194,13 @@ def print_summary(console: Console, summary: Summary, *, verbose: bool = False) 
 def _known_line(fault: KnownFault, cases: int) -> str:
     if not cases:
         return f"stale: known fault {fault} did not occur"
-    return f"known fault {fault} in {_numbered(cases, 'case')}"
+    return f"known fault {fault} in {numbered(cases, 'case')}"
 
 
 def _print_verdict(console: Console, summary: Summary) -> None:
     """Print the conclusion, the failed health checks, and the numbers of cases, statements and planted bugs."""
     style = "bold red" if summary.new_findings else "bold yellow" if summary.complaints else "bold green"
-    console.say(_conclusion(summary), style)
+    console.say(summary.conclusion, style)
     for complaint in summary.complaints:
         console.say(f"health check failed: {complaint}", "bold yellow")
     for line in summary.newer_bases:
@@ -198,7 +234,7 @@ def _hints(summary: Summary, *, verbose: bool) -> Iterator[str]:
     """Yield useful next commands, one per line."""
     if unreduced := len(untriaged(summary.new_findings)):
         resume = f"{workdir.COMMAND} fuzz --resume {summary.campaign}"
-        yield f"{_numbered(unreduced, 'finding')} not reduced; {resume} reduces up to {REDUCTIONS} of them"
+        yield f"{numbered(unreduced, 'finding')} not reduced; {resume} reduces up to {REDUCTIONS} of them"
     if summary.why == INTERRUPTED:
         yield f"Everything is kept; continue with: {workdir.COMMAND} fuzz --resume {summary.campaign}"
     if not verbose:
@@ -284,17 +320,6 @@ def _parts_replayed(counters: Counters, name: str) -> Counter[str]:
     return Counter(modes for generator, modes, _, what in counters.parts if (generator, what) == (name, "cases"))
 
 
-def _conclusion(summary: Summary) -> str:
-    findings = summary.new_findings
-    if not findings:
-        trust = "but this run proves little" if summary.complaints else "and all health checks passed"
-        return f"No {'new ' if summary.findings else ''}finding, {trust}."
-    shared = sum(found.finding.shown_by_all for found in findings)
-    distinct = len(bugs(findings))
-    of_bugs = f" of {distinct} distinct bugs" if distinct < len(findings) else ""
-    alike = f", {shared} of them shown by all arms alike" if shared else ""
-    return f"{_numbered(len(findings), 'finding')}{of_bugs}{alike}."
-
-
-def _numbered(count: int, noun: str) -> str:
+def numbered(count: int, noun: str) -> str:
+    """Return a number and its noun: 1 finding, 2 findings."""
     return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -15,8 +15,9 @@ from rich.table import Table
 from fuzz.campaign.counters import Counters
 from fuzz.output import guard
 from fuzz.report.console import Console, plain
+from fuzz.report.feature_reach import feature_reach
 from fuzz.triage.stored_finding import StoredFinding
-from oracles.model.feature import Feature, snake
+from oracles.model.feature import Feature
 
 INTERVAL = 15.0  # seconds between two lines without a terminal
 REFRESH = 4  # redraws of a terminal per second
@@ -174,12 +175,10 @@ def branch_tables(counts: Mapping[str, int], features: Sequence[Feature]) -> Ite
     """Yield a table for each reached feature: join types by branches. Impossible combinations have no number."""
     for feature in features:
         if feature.name in counts and feature.branches:
-            branches = [branch.name for branch in feature.branches if branch.expected]
-            table = Table(feature.name, *branches, box=None)
-            for join in feature.joins or ("",):
-                prefix = f"{feature.name}.{snake(join)}" if join else feature.name
-                cells = [f"{prefix}.{branch}" for branch in branches]
-                table.add_row(snake(join), *(str(counts.get(c, 0)) if c in feature.expected else "" for c in cells))
+            found = feature_reach(counts, feature)
+            table = Table(feature.name, *found.branches, box=None)
+            for join, cells in found.rows:
+                table.add_row(join, *("" if count is None else str(count) for count in cells))
             yield table
 
 

@@ -17,6 +17,7 @@ from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Res
 from fuzz.campaign.known import KnownFault
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import Pool
+from fuzz.campaign.sample import EVERY
 from fuzz.campaign.schedule import Schedule
 from fuzz.campaign.stop import Interrupt, Limits
 from fuzz.campaign.store import Store, doubt_of
@@ -127,6 +128,7 @@ class _Run:
             self.cases = store.counters.cases.total()
             self.failed = store.counters.of_kind("inconclusive")
             self.findings = store.findings()
+            self.samples = store.samples()
         return why
 
 
@@ -190,6 +192,16 @@ def test_an_interrupted_campaign_is_resumed_without_loss(run: _Run) -> None:
     assert 0 < run.cases < 60
     assert run(_SimulatedWork(run.directory), 60, Limits()) == "all cases done"
     assert run.cases == 60
+    cases = [sample.cases for sample in run.samples]
+    assert (cases[0], cases[-1], sorted(cases)) == (0, 60, cases)
+
+
+def test_progress_is_sampled_at_numbers_of_cases(run: _Run) -> None:
+    run(_SimulatedWork(run.directory, bad=9), 200, Limits())
+    assert (run.samples[0].cases, run.samples[-1].cases) == (0, 200)
+    assert 3 < len(run.samples) <= 200 / EVERY + 2
+    assert (run.samples[0].findings, run.samples[-1].findings) == (0, 1)
+    assert run.samples[-1].seconds >= run.samples[0].seconds >= 0
 
 
 def test_the_second_interrupt_ends_at_once() -> None:

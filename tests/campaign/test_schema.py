@@ -1,50 +1,32 @@
-"""Tests of migrations: stores of older versions are read completely, and those of newer versions are refused.
-
-`store_0.sql` is the dump of a store that version 0 wrote: 60 cases of seed 5 on `master`, `patched` and `bugged`, which
-has `join_drops_row_at_partition_bound.patch`. An unreduced finding and one of a spec were added by hand.
-"""
+"""Tests of migrations: stores of older versions are read completely, and those of newer versions are refused."""
 
 import json
-import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from fuzz.campaign.catalog import find_finding, find_spec_finding, opened
+from fuzz.campaign.sample import sample_of
 from fuzz.campaign.schema import VERSION, StoreError
-from fuzz.campaign.store import FILE, SpecFinding, Store, spec_findings
+from fuzz.campaign.store import SpecFinding, Store, spec_findings
 from fuzz.report.summary import Summary
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.sources.context import UserInput
 from oracles.model.case import Kind, Step
+from oracles.model.feature import Feature
 from oracles.model.finding import Evidence, Finding, Vote
 from oracles.model.mode import Mode, Protocol
+from tests.campaign.old_store import BUG, database, old_campaign
 from tests.cli.command import Command
 
-DUMP = Path(__file__).with_name("store_0.sql")
-BUG = "join_drops_row_at_partition_bound.patch"
 FIRST, SECOND, UNREDUCED, OF_SPEC = "6654c15e963b", "d9c314b8b6b0", "a71363b971b7", "9ec2069dfedf"
-
-
-@contextmanager
-def database(directory: Path) -> Iterator[sqlite3.Connection]:
-    with closing(sqlite3.connect(directory / FILE, timeout=0)) as connection:
-        yield connection
-        connection.commit()
 
 
 @pytest.fixture
 def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the directory of a campaign with a store of version 0."""
-    directory = tmp_path / "campaigns" / "1"
-    directory.mkdir(parents=True)
-    with database(directory) as connection:
-        connection.executescript(DUMP.read_text().replace("/campaigns/1", str(directory)))
-        connection.execute("PRAGMA journal_mode = WAL")
-    monkeypatch.setenv("PGDUEL_CAMPAIGNS", str(directory.parent))
-    return directory
+    monkeypatch.setenv("PGDUEL_CAMPAIGNS", str(tmp_path / "campaigns"))
+    return old_campaign(tmp_path / "campaigns")
 
 
 def test_a_migrated_store_has_the_tables_of_a_new_one(old: Path, tmp_path: Path) -> None:
@@ -112,6 +94,13 @@ def test_a_campaign_resumes_after_a_migration(old: Path) -> None:
         store.progress(store.counters, {0: 11})
         assert not store.add_finding(store.finding(FIRST).finding, "5/copy_batches/30", store.finding(FIRST).case)
         assert store.finding(FIRST).count == 2
+        assert (store.samples(), store.features, store.not_compared, store.ended) == ((), (), (), "")
+        store.record_start((Feature("bloom", "Bloom filter"),), ["plan: not used"])
+        store.record_end("time is up")
+        sample = sample_of(store.counters, 3, at=1.5)
+        store.progress(store.counters, {}, sample)
+        assert (store.samples(), store.ended) == ((sample,), "time is up")
+        assert (store.features, store.not_compared) == ((Feature("bloom", "Bloom filter"),), ("plan: not used",))
 
 
 @pytest.mark.parametrize("name", [FIRST, f"1/{FIRST}"])

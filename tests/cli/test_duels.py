@@ -102,6 +102,13 @@ def test_a_bug_is_found_reduced_and_replayed(pgduel: Command, bugged: tuple[str,
     assert found["fingerprint"] in pgduel("list", "findings").out
     again = tmp_path / "blame.json"
     assert json_of(pgduel("blame", found["fingerprint"], "--json", again), again, 0)["patches"] == [BUG.name]
+    text = pgduel("report", "--as", "markdown").out
+    assert "# 1 distinct bug\n" in text
+    assert f"- to blame: `{BUG.name}, number " in text
+    page = Path(pgduel("report").out.strip())
+    assert page == tmp_path / "campaigns" / "1" / "pgduel-1.html"
+    assert f'<td class="text">{BUG.name}</td>' in page.read_text()
+    assert "Bloom filter" in page.read_text()  # its reach: the arms have the feature
     handed_on = pgduel("show", found["fingerprint"], "--as", "sql")
     assert parse(handed_on.out) == parse(reproducer.read_text())
 

@@ -152,6 +152,35 @@ def test_a_library_that_needs_the_compiler_is_installed_after_it(monkeypatch: py
     assert tried[1] == ["gcc"]
 
 
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("report", True),
+        ("report 3 --into .", True),
+        ("report --as junit --as html", True),
+        ("report --as=html", True),
+        ("report --as junit", False),
+        ("list report", False),
+        ("fuzz", False),
+    ],
+)
+def test_only_the_page_of_a_report_needs_its_packages(line: str, *, wanted: bool) -> None:
+    assert bootstrap.wants_page(line.split()) == wanted
+
+
+def test_packages_of_an_extra_are_installed_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    installed: list[list[str]] = []
+    monkeypatch.setenv("PGDUEL_HOME", str(tmp_path))
+    monkeypatch.setattr(environment, "ensure_environment", lambda: Path("python"))
+    monkeypatch.setattr(environment, "_pip_install", lambda _, wanted, __: installed.append(wanted))
+    environment.environment_directory().mkdir(parents=True)
+    for _ in range(2):
+        environment.ensure_extra("report")
+    (wanted,) = installed
+    assert any(package.startswith("altair") for package in wanted)
+    assert wanted[:2] == ["--constraint", str(environment.LOCK)]
+
+
 def test_environment_depends_on_the_dependencies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PGDUEL_HOME", str(tmp_path))
     before = environment.environment_directory()

@@ -1,4 +1,4 @@
-"""Tests of documents: each generator, source, oracle, mode, bench and form has its entry; links and commands exist."""
+"""Tests of documents: each generator, source, oracle, mode, bench, form and format has its entry; links exist."""
 
 import random
 import re
@@ -15,6 +15,7 @@ from fuzz.cli import COMMANDS
 from fuzz.cli.bench import benches
 from fuzz.execution.modes import MODES
 from fuzz.generators.generator import Generator, Scale, all_generators
+from fuzz.report.formats.format import all_formats
 from fuzz.report.forms.form import all_forms
 from fuzz.sources.source import all_sources
 from oracles.framework.other_plans import OTHER_PLANS
@@ -52,6 +53,7 @@ def test_each_has_a_section(page: str, names: set[str]) -> None:
         pytest.param("modes", {mode.name for mode in OTHER_PLANS}, id="plan types"),
         pytest.param("modes", {each.name for oracle in all_oracles() for each in oracle.samples}, id="samples"),
         pytest.param("findings", all_forms().keys(), id="forms"),
+        pytest.param("report", all_formats().keys(), id="formats"),
     ],
 )
 def test_each_has_a_line(page: str, names: set[str]) -> None:

@@ -1,0 +1,57 @@
+"""`pgduel report`: a campaign's result as a page, or in a format for other programs."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fuzz.campaign.catalog import campaign_named
+from fuzz.cli.app import app, write_files
+from fuzz.output import write_exactly
+from fuzz.report.bench_result import read_bench
+from fuzz.report.campaign_report import report_of
+from fuzz.report.formats.format import all_formats
+
+FormatName = StrEnum("FormatName", list(all_formats()))  # type: ignore[misc]  # its members are the formats
+
+_HTML = FormatName("html")
+
+
+@app.command()
+def report(
+    campaign: Annotated[str, typer.Argument(help="Number of the campaign, or 'last'.")] = "last",
+    formats: Annotated[
+        list[FormatName] | None,
+        typer.Option("--as", help="Format of the report (repeat the option). Default: html.", show_default=False),
+    ] = None,
+    bench: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Result of pgduel bench --json FILE, as a section of the page (repeat the option).",
+            show_default=False,
+        ),
+    ] = None,
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Directory of the files. Default: print a single format, or write into the campaign's directory.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Report a campaign: bugs, doubts, plots over time, reach and builds.
+
+    The page is one file that needs no network. The other formats have the same data. A running campaign may be
+    reported, too. No servers are started.
+    """
+    directory = campaign_named(campaign)
+    chosen = [all_formats()[name] for name in dict.fromkeys(formats or [_HTML])]
+    found = report_of(directory, [result for file in bench or () for result in read_bench(file)])
+    files = {f"pgduel-{found.name}.{each.suffix}": each.text(found) for each in chosen}
+    if into is None and len(chosen) == 1 and chosen[0].printed:
+        write_exactly(*files.values())
+    else:
+        write_files(into or directory, files)

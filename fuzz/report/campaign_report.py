@@ -1,0 +1,211 @@
+"""The report of a campaign: all facts of its store that a report has. Each format shows this data."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from fuzz import workdir
+from fuzz.campaign.catalog import opened
+from fuzz.campaign.counters import HARNESS, Counters, Plans
+from fuzz.campaign.reach import EXPLAINED
+from fuzz.campaign.sample import Sample
+from fuzz.campaign.store import Store, spec_findings
+from fuzz.report.bench_result import BenchResult
+from fuzz.report.feature_reach import FeatureReach, feature_reach
+from fuzz.report.reported_bug import ReportedBug, Status, reported_bug, reported_spec
+from fuzz.report.summary import KINDS, Summary, numbered, summary_of
+from fuzz.triage.bugs import bugs
+
+
+@dataclass(frozen=True, slots=True)
+class OracleVerdicts:
+    """An oracle's statements judged, and its verdicts by kind."""
+
+    oracle: str
+    statements: int
+    verdicts: tuple[int, ...]  # in the order of KINDS
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A generator or source, and what its cases came to."""
+
+    name: str
+    cases: int
+    statements: int  # compared
+    valid_share: float
+    plans: Plans
+
+
+@dataclass(frozen=True, slots=True)
+class Doubts:
+    """Verdicts that are unstable or inconclusive for one reason. `stored` are the names of those in the store."""
+
+    oracle: str
+    generator: str
+    kind: str
+    reason: str
+    count: int
+    stored: tuple[str, ...]
+    retried: int  # of those stored
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignReport:
+    """A campaign's data."""
+
+    directory: Path
+    summary: Summary
+    bugs: tuple[ReportedBug, ...]  # new ones first
+    doubts: tuple[Doubts, ...]  # the most frequent ones first
+    oracles: tuple[OracleVerdicts, ...]
+    workloads: tuple[Workload, ...]
+    features: tuple[FeatureReach, ...]
+    reach: tuple[tuple[str, int], ...]  # counters of no feature
+    samples: tuple[Sample, ...]
+    of_cases: bool  # False: only isolation specs ran, for which nothing else is counted
+    benches: tuple[BenchResult, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Return the campaign's number."""
+        return self.summary.campaign
+
+    @property
+    def counters(self) -> Counters:
+        """Return the campaign's counters."""
+        return self.summary.counters
+
+    @property
+    def arms(self) -> Mapping[str, Any]:
+        """Return the arms' facts by name."""
+        return self.summary.arms
+
+    @property
+    def new_bugs(self) -> list[ReportedBug]:
+        """Return the bugs that are no known faults."""
+        return [bug for bug in self.bugs if bug.status is not Status.KNOWN]
+
+    @property
+    def headline(self) -> str:
+        """Return the result in one sentence."""
+        if self.new_bugs:
+            shared = sum(bug.shown_by_all for bug in self.new_bugs)
+            alike = f", {shared} of them in all arms" if shared else ""
+            return f"{numbered(len(self.new_bugs), 'distinct bug')}{alike}"
+        return "No new bug" if self.bugs else "No bug"
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Return the reasons not to trust the result, one line each; empty if it can be trusted."""
+        planted, caught = self.summary.canaries["planted"], self.summary.canaries["caught"]
+        found = [] if planted else ["no bug was planted to test the oracles"]
+        if caught < planted:
+            found.append(f"{planted - caught} of {planted} planted bugs were not found")
+        if self.of_cases:
+            found += self.summary.complaints
+        return tuple(found)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Return the limits of the result, one line each."""
+        left_out = (f"{name} did not run: {why}" for name, why in self.summary.left_out.items())
+        return (*self.summary.not_compared, *left_out)
+
+    @property
+    def began(self) -> datetime | None:
+        """Return the time of the first sample."""
+        return _time(self.samples[0]) if self.samples else None
+
+    @property
+    def until(self) -> datetime | None:
+        """Return the time of the last sample."""
+        return _time(self.samples[-1]) if self.samples else None
+
+    @property
+    def plans(self) -> Plans:
+        """Return the diversity of plans of all generators."""
+        counts = list(self.counters.shapes.values())
+        return Plans(sum(counts), len(counts), counts.count(1))
+
+
+def report_of(directory: Path, benches: Sequence[BenchResult] = ()) -> CampaignReport:
+    """Return the report of the campaign in a directory, with results of benches. Raises StoreError, CaseError."""
+    with opened(directory) as store:
+        summary = summary_of(store)
+        features = tuple(feature_reach(summary.counters.reach, feature) for feature in store.features)
+        return CampaignReport(
+            directory=directory,
+            summary=summary,
+            bugs=_bugs(store, summary),
+            doubts=_doubts(store, summary.counters),
+            oracles=tuple(_oracles(summary.counters)),
+            workloads=tuple(_workloads(summary.counters)),
+            features=features,
+            reach=_reach_besides(summary.counters, [each.feature.name for each in features]),
+            samples=store.samples(),
+            of_cases=set(store.plan.generators) != {"isolation"},
+            benches=tuple(benches),
+        )
+
+
+def _bugs(store: Store, summary: Summary) -> tuple[ReportedBug, ...]:
+    found = [reported_bug(bug, summary.known, summary.replay_command) for bug in bugs(summary.findings)]
+    found += [
+        reported_spec(each, summary.known, f"{workdir.COMMAND} isolation {each.spec}") for each in spec_findings(store)
+    ]
+    return tuple(sorted(found, key=lambda bug: bug.status is Status.KNOWN))
+
+
+def _doubts(store: Store, counters: Counters) -> tuple[Doubts, ...]:
+    stored: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    for doubt in store.doubts():
+        generator = doubt.case_id.split("/")[1] if doubt.case_id.count("/") == 2 else ""
+        alike = stored.setdefault((doubt.oracle, generator, doubt.kind, doubt.reason), [])
+        alike.append((doubt.name, doubt.outcome))
+    return tuple(
+        Doubts(
+            *key,
+            count=count,
+            stored=tuple(name for name, _ in stored.get(key, ())),
+            retried=sum(bool(outcome) for _, outcome in stored.get(key, ())),
+        )
+        for key, count in counters.reasons.most_common()
+    )
+
+
+def _oracles(counters: Counters) -> Sequence[OracleVerdicts]:
+    judged: Counter[str] = Counter()
+    for (oracle, _), count in counters.judged_by.items():
+        judged[oracle] += count
+    verdicts: Counter[tuple[str, str]] = Counter()
+    for (oracle, _, kind), count in counters.verdicts.items():
+        verdicts[oracle, kind] += count
+    names = sorted({oracle for oracle, _ in verdicts} - {HARNESS})
+    return [OracleVerdicts(name, judged[name], tuple(verdicts[name, kind] for kind in KINDS)) for name in names]
+
+
+def _workloads(counters: Counters) -> Sequence[Workload]:
+    return [
+        Workload(
+            name,
+            counters.cases[name],
+            counters.judged[name],
+            counters.valid[name] / counters.steps[name] if counters.steps[name] else 1.0,
+            counters.plans(name),
+        )
+        for name in sorted(counters.cases)
+    ]
+
+
+def _reach_besides(counters: Counters, features: Sequence[str]) -> tuple[tuple[str, int], ...]:
+    """Return the counters of no feature, without the number of explained statements."""
+    left_out = {*features, EXPLAINED}
+    return tuple(sorted((name, n) for name, n in counters.reach.items() if name.partition(".")[0] not in left_out))
+
+
+def _time(sample: Sample) -> datetime:
+    return datetime.fromtimestamp(sample.at, UTC)

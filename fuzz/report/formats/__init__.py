@@ -1,0 +1,1 @@
+"""Formats of a campaign's report, one file per format."""

@@ -1,0 +1,1 @@
+"""The page of a campaign's report: template, style, script and plots."""

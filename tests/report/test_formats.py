@@ -1,0 +1,137 @@
+"""Tests of the formats for other programs: structure, figures, and foreign text that stays text."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from fuzz.campaign.catalog import opened
+from fuzz.errors import PgduelError
+from fuzz.report.campaign_report import CampaignReport, report_of
+from fuzz.report.formats import html
+from fuzz.report.formats.format import all_formats
+from fuzz.report.formats.markdown import code, fenced
+from tests.campaign.old_store import BUG, old_campaign
+from tests.report.hostile import BUGS, MARKUP, PATCH, hostile_campaign
+
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]")
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> CampaignReport:
+    return report_of(hostile_campaign(tmp_path_factory.mktemp("campaigns") / "3"))
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> CampaignReport:
+    return report_of(old_campaign(tmp_path_factory.mktemp("campaigns")))
+
+
+@pytest.mark.parametrize("name", all_formats())
+def test_no_format_has_control_characters(hostile: CampaignReport, name: str) -> None:
+    text = all_formats()[name].text(hostile)
+    assert CONTROLS.search(text) is None
+    text.encode()
+
+
+def test_junit_has_a_failed_test_for_each_bug(hostile: CampaignReport) -> None:
+    top = ElementTree.fromstring(all_formats()["junit"].text(hostile))
+    (suite,) = top
+    cases = suite.findall("testcase")
+    assert (top.tag, suite.tag) == ("testsuites", "testsuite")
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped"), suite.get("errors")) == (
+        str(len(cases)),
+        str(BUGS - 1),
+        "1",
+        "0",
+    )
+    assert suite.get("timestamp") == "2023-11-14T22:13:20"
+    failed = [case for case in cases if case.find("failure") is not None]
+    assert {case.get("classname") for case in failed} == {"pgduel.result"}
+    assert len({case.get("name") for case in cases}) == len(cases)
+    failure = failed[0].find("failure")
+    assert failure is not None
+    assert MARKUP in (failure.text or "")
+    assert ("pgduel.tlp", "no bug") in {(case.get("classname"), case.get("name")) for case in cases}
+
+
+def test_junit_has_an_error_if_the_result_cannot_be_trusted(tmp_path: Path) -> None:
+    directory = hostile_campaign(tmp_path / "4")
+    with opened(directory) as store:
+        store.record_canaries({"planted": 0, "caught": 0})
+    top = ElementTree.fromstring(all_formats()["junit"].text(report_of(directory)))
+    (error,) = top.iter("error")
+    assert error.get("message") == "no bug was planted to test the oracles"
+
+
+def test_sarif_has_a_result_for_each_bug(hostile: CampaignReport) -> None:
+    log = json.loads(all_formats()["sarif"].text(hostile))
+    (run,) = log["runs"]
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert (log["version"], rules) == ("2.1.0", ["crash", "result"])
+    first, last = run["results"][0], run["results"][-1]
+    assert all(rules[each["ruleIndex"]] == each["ruleId"] for each in run["results"])
+    assert len({each["partialFingerprints"]["pgduelBug/v1"] for each in run["results"]}) == BUGS
+    place = first["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert re.fullmatch(r"[\w%./-]+", place)
+    assert first["relatedLocations"][0]["physicalLocation"]["artifactLocation"]["uri"].startswith("file:///")
+    assert MARKUP in first["message"]["text"]
+    assert (first["level"], last["level"]) == ("error", "note")
+    assert last["suppressions"][0]["kind"] == "external"
+    assert run["invocations"][0]["executionSuccessful"] is True
+
+
+def test_markdown_has_bugs_blame_and_reproducers(old: CampaignReport) -> None:
+    text = all_formats()["markdown"].text(old)
+    assert text.startswith("# 4 distinct bugs\n\n4816 statements judged in 60 cases and ")
+    assert "The result can be trusted: 49 of 49 planted bugs found" in text
+    assert f"| `1 row missing, 0 surplus, of 1` | result | 1 | confirmed | `{BUG}` |" in text
+    assert "Expected, as master did:\n\n```\nthese rows, which are missing:\n  1\nplan:\nSeq Scan\n```" in text
+    assert "SELECT 1 FROM t0 WHERE k = 9" in text
+
+
+def test_foreign_text_in_markdown_is_code(hostile: CampaignReport) -> None:
+    """Outside of blocks and spans of code, no character of the foreign text is left."""
+    text = all_formats()["markdown"].text(hostile)
+    blocks = re.sub(r"^(`{3,})\w*\n.*?\n\1$", "", text, flags=re.MULTILINE | re.DOTALL)
+    spans = re.sub(r"(?<!`)(`+)(?!`)(.*?)(?<!`)\1(?!`)", "", blocks)
+    assert not set("<>@[`") & set(spans)
+    rows = [line for line in blocks.splitlines() if line.startswith("| `")]
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {6, 7}  # of the arms, and of the bugs
+
+
+@pytest.mark.parametrize(
+    ("text", "span"),
+    [("a", "`a`"), ("a`b", "``a`b``"), ("`", "`` ` ``"), ("a\nb", r"`a\x0ab`"), ("", "")],
+)
+def test_code_in_markdown_has_a_longer_fence(text: str, span: str) -> None:
+    assert code(text) == span
+
+
+def test_a_block_of_code_has_a_longer_fence() -> None:
+    assert fenced("````\nx\n", "sql") == "`````sql\n````\nx\n`````"
+
+
+def test_long_cases_are_left_out(hostile: CampaignReport) -> None:
+    long = replace(hostile, bugs=(replace(hostile.bugs[0], statements="SELECT 17;\n" * 1000),))
+    text = all_formats()["markdown"].text(long)
+    assert "SELECT 17" not in text
+    assert "\nReproducer: `" in text
+    assert len(text) < 10_000
+
+
+def test_a_page_without_its_packages_is_refused_in_one_line(
+    hostile: CampaignReport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(html, "find_spec", lambda name: None if name == "vl_convert" else name)
+    with pytest.raises(PgduelError, match=r"not installed: vl-convert-python; install pgduel\[report\]"):
+        all_formats()["html"].text(hostile)
+
+
+def test_the_patch_to_blame_is_in_each_format(hostile: CampaignReport) -> None:
+    assert PATCH.startswith("0001-")
+    for each in all_formats().values():
+        assert "0001-" in each.text(hostile)
