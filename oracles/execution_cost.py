@@ -4,7 +4,8 @@ The probe measures the CPU time of the executor and its parallel workers, and th
 in all contexts (fuzz/servers/modules). That memory is freed with the query, so the oracle `leak` cannot see it. Queries
 with other plans are not compared: which of two plans is better depends on estimates. Nor are those with other numbers
 of batches in a hash table: a server that counts the array of buckets may need more, and must then build the table again
-in each rescan. The oracle `memory` judges the number of batches.
+in each rescan. The oracle `memory` judges the number of batches. But a table that was built once and had far fewer rows
+than expected needed none of its batches, so their cost is compared.
 
 The margin of CPU time is a factor of 1.5 and a millisecond, because each change of code moves other code: builds of
 shipped patches differ from master by up to a quarter in statements of some milliseconds, without any fault. The margin
@@ -15,11 +16,12 @@ from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from oracles.buckets import BATCHES
-from oracles.explain.nodes import EXECUTOR_CPU, EXECUTOR_MEMORY, EXPLAINED, Node, explained_runs, places, plans
+from oracles.explain.nodes import EXECUTOR_CPU, EXECUTOR_MEMORY, EXPLAINED, Node, explained_runs, loops, places, plans
 from oracles.explain.shape import plan_shape
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.cost import Cost, CostOracle, CostPair
 from oracles.framework.doubts import lost_session
+from oracles.memory.batches import ORIGINAL_BATCHES
 from oracles.model.case import Case
 from oracles.model.finding import Evidence
 from oracles.model.observation import Run
@@ -27,6 +29,7 @@ from oracles.model.oracle import Canary, Inconclusive
 from oracles.model.sampling import Sample
 
 _EXECUTIONS: Final = 5  # in a round
+_OVERESTIMATE: Final = 100  # times the rows of a hash table
 _BUFFERS: Final = ("Shared Hit Blocks", "Shared Read Blocks", "Local Hit Blocks", "Local Read Blocks")
 
 _CANARY: Final = canary_case(query("SELECT n, name FROM canary"), samples=(EXPLAINED,))
@@ -55,8 +58,17 @@ def _is_parallel(plan: Node) -> bool:
 
 
 def _form(plan: Node) -> tuple[str, tuple[int, ...]]:
-    """Return the shape of a plan, and the numbers of batches of its hash tables."""
-    return plan_shape(plan), tuple(place.node.get(BATCHES, 0) for place in places(plan))
+    """Return the shape of a plan, and the numbers of batches that its hash tables may have needed."""
+    return plan_shape(plan), tuple(_batches(place.node) for place in places(plan))
+
+
+def _batches(node: Node) -> int:
+    """Return the number of batches of a hash table; 0 if it was built once, and its rows were overestimated."""
+    if BATCHES not in node:
+        return 0
+    overestimated = node["Plan Rows"] > _OVERESTIMATE * node["Actual Rows"]
+    needless = overestimated and loops(node) == 1 and node[BATCHES] == node[ORIGINAL_BATCHES]
+    return 0 if needless else int(node[BATCHES])
 
 
 COSTS: Final = (

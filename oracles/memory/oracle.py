@@ -13,6 +13,10 @@ for each participant if it has a single batch (ExecChooseHashTableSize). There a
   (at least 8 kB) may exceed the limit, depending on its position in the table. An excess must therefore occur again
   with a somewhat larger limit, unless the plan is another one there.
 
+**Planned batches.** Each batch of a hash join has two pointers to files (hashjoin.h), and more in a Parallel Hash. They
+are not part of the figures of EXPLAIN. Before a row is read, they must not exceed the limit, unless the reference plans
+as many. ExecChooseHashTableSize has such a limit (max_pointers) for immense estimates.
+
 **Temporary files.** Blocks are counted when they are written (BufFileDumpBuffer), the last one of a file as a whole
 block. A hash join has two files per batch. They are flushed once, when they are first read. That number of blocks is
 tolerated. A Parallel Hash has these files for each participant, and writes chunks of STS_CHUNK_PAGES blocks
@@ -42,6 +46,7 @@ from oracles.framework.canaries import AS_HASH_JOIN, canary_case, query
 from oracles.framework.doubts import lost_session
 from oracles.framework.pairwise import REPETITIONS, Pair, SampledPairwise
 from oracles.memory.batches import (
+    ORIGINAL_BATCHES,
     WRITTEN,
     Path,
     has_uneven_batches,
@@ -205,7 +210,7 @@ class _MemoryPair(Pair):
 
 
 class Memory(SampledPairwise):
-    """Memory beyond the limit, or more temporary files than on the reference."""
+    """Memory beyond the limit, or more batches or temporary files than on the reference."""
 
     name: ClassVar[str] = "memory"
     samples: ClassVar[tuple[Sample, ...]] = (EXPLAINED,)
@@ -251,8 +256,9 @@ def excesses(reference: CaseObservation, suspect: CaseObservation) -> Excesses:
     ours, theirs = dict(plans(reference)), dict(plans(suspect))
     found = {}
     for step in sorted(comparable_steps(reference, suspect)[0]):
-        for path, figure, expected, actual in (*_peaks(ours[step], theirs[step]), *_written(ours[step], theirs[step])):
-            found[Excess(step, path, figure)] = (expected, actual)
+        for figures in (_peaks, _planned_batches, _written):
+            for path, figure, expected, actual in figures(ours[step], theirs[step]):
+                found[Excess(step, path, figure)] = (expected, actual)
     return found
 
 
@@ -266,6 +272,15 @@ def _peaks(ours: Node, theirs: Node) -> Iterator[_FigureTexts]:
         if after.node.get(PEAK, 0) > bound:
             expected = f"at most {bound:g} kB (allowed: {allowed:g} kB, reference: {before.node.get(PEAK, 0)} kB)"
             yield after.path, f"{PEAK} of {after.node['Node Type']}", expected, f"{after.node[PEAK]} kB"
+
+
+def _planned_batches(ours: Node, theirs: Node) -> Iterator[_FigureTexts]:
+    allowed = allowance(theirs.get("Settings", {}))
+    for before, after in zip(places(ours), places(theirs), strict=True):
+        expected, actual = (place.node.get(ORIGINAL_BATCHES, 0) for place in (before, after))
+        if actual > max(expected, allowed * 1024 // (2 * POINTER)):
+            limit = f"at most {allowed:g} kB for pointers to their files (reference: {expected})"
+            yield after.path, f"{ORIGINAL_BATCHES} of {after.node['Node Type']}", limit, f"{actual}"
 
 
 def _written(ours: Node, theirs: Node, left_out: Set[Path] = frozenset()) -> Iterator[_FigureTexts]:

@@ -65,6 +65,8 @@ def test_enough_statements_take_the_path(census: Census, counter: str, least: fl
                 "many",
                 "excluded",
                 "groups",
+                "claimed",
+                "multiplied",
                 "parameter",
             )
         ),

@@ -95,11 +95,23 @@ def test_buffers_and_memory_of_parallel_plans_are_not_compared() -> None:
     assert verdicts == (Agree(2),)
 
 
-def test_other_numbers_of_batches_are_not_compared() -> None:
-    def with_batches(batches: int, milliseconds: float) -> Observation:
-        table = {"Node Type": "Hash", "Hash Batches": batches}
-        plan = {"Plan": {"Node Type": "Hash Join", "Plans": [table]}, EXECUTOR_CPU: milliseconds}
-        return replace(ok(), plan=plan)
+def with_batches(batches: int, milliseconds: float, original: int = 0, **more: int) -> Observation:
+    """Return a join whose table had the rows that were expected, unless `more` has other rows."""
+    table = {"Node Type": "Hash", "Plan Rows": 1000, "Actual Rows": 1000, "Actual Loops": 1, "Hash Batches": batches}
+    fields = {name.replace("_", " "): value for name, value in more.items()}
+    table |= {"Original Hash Batches": original or batches} | fields
+    plan = {"Plan": {"Node Type": "Hash Join", "Plans": [table]}, EXECUTOR_CPU: milliseconds}
+    return replace(ok(), plan=plan)
 
+
+def test_other_numbers_of_batches_are_not_compared() -> None:
     assert judged(by_arm(with_batches(1, 1.0), with_batches(2, 99.0)))[0] == (Agree(1),)
     assert finding(judged(by_arm(with_batches(2, 1.0), with_batches(2, 99.0)))[0])
+
+
+def test_batches_that_no_row_needed_are_compared() -> None:
+    few = with_batches(2, 1.0, Actual_Rows=9)
+    assert finding(judged(by_arm(few, with_batches(99, 99.0, Actual_Rows=9)))[0])
+    assert judged(by_arm(few, with_batches(99, 99.0, Actual_Rows=10)))[0] == (Agree(1),)
+    assert judged(by_arm(few, with_batches(99, 99.0, Actual_Rows=9, Actual_Loops=2)))[0] == (Agree(1),)
+    assert judged(by_arm(few, with_batches(99, 99.0, original=2, Actual_Rows=9)))[0] == (Agree(1),)

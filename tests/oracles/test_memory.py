@@ -25,6 +25,12 @@ def join(peak: int = 40, written: int = 100, *, batches: int = 4, **more: Any) -
     return hash_join("Inner", 10, 10, 5, table=table, **more) | {WRITTEN: written}
 
 
+def planned(batches: int, **more: Any) -> Node:
+    """Return a join that had to plan so many batches, and wrote nothing."""
+    table = {"Peak Memory Usage": 1, "Hash Batches": batches, "Original Hash Batches": batches}
+    return hash_join("Inner", 10, 10, 5, table=table, **more) | {WRITTEN: 0}
+
+
 def gathered(below: Node, workers: int = 2) -> Node:
     return node("Gather", 10, below, Workers_Planned=workers, **{WRITTEN: below[WRITTEN]})
 
@@ -59,10 +65,20 @@ def test_writes_of_one_arm_only_are_a_finding() -> None:
     assert finding(duel(single, single | {WRITTEN: 1}))
 
 
+def test_more_planned_batches_than_memory_for_their_files_are_a_finding() -> None:
+    found = finding(duel(planned(1024), planned(8192)))
+    assert found.origin == "Original Hash Batches of Hash under plan Hash Join, Seq Scan"
+    assert found.summary.endswith("8192, at most 64 kB for pointers to their files (reference: 1024)")
+    assert finding(duel(gathered(planned(8192, shared=True)), gathered(planned(8192 * 2, shared=True))))
+
+
 @pytest.mark.parametrize(
     ("master", "patched"),
     [
         (join(), join(peak=64)),
+        (planned(1024), planned(4096)),  # 16 bytes each
+        (planned(8192), planned(8192)),  # the reference plans as many
+        (planned(8192), planned(1024)),
         (join(peak=20), join(peak=60)),  # more, within the allowance
         (join(peak=900), join(peak=900)),  # one key's tuples cannot be split
         (join(), join(written=108)),  # the last block of each file

@@ -9,6 +9,7 @@ from fuzz.generators.choices import chance
 from fuzz.generators.generator import Generator, Scale
 from fuzz.generators.hash_growth.scene import PARAMETER, Grown, Growth, draw_growth
 from fuzz.generators.outer_joins.actions import ACTIONS, joined
+from oracles.explain.nodes import EXPLAINED
 from oracles.model.case import Case, Step
 
 
@@ -42,7 +43,9 @@ class HashGrowth(Generator):
         while len(actions) < max(1, scale.queries // 6) and rng.randrange(100):  # a shrinking rng ends the loop
             actions.append(_action(rng, growth, most))
         grown = (*growth.grown, growth.generic)
-        return Case(self.name, growth.scene.steps, tuple(_tagged(step, grown) for steps in actions for step in steps))
+        steps = tuple(_tagged(step, grown) for steps in actions for step in steps)
+        samples = (EXPLAINED.name,) if growth.immense else ()  # needless batches are only in the output of EXPLAIN
+        return Case(self.name, growth.scene.steps, steps, samples=samples)
 
 
 def _action(rng: random.Random, growth: Growth, most: int) -> tuple[Step, ...]:

@@ -9,6 +9,9 @@ a number of rows.
 
 A `_Misestimate` selects a chosen number of rows, while the planner expects fewer, more or as many. It is a FROM item
 without alias. It selects by the row number i1, so the number of rows does not depend on keys.
+
+In scenes with immense estimates, the planner expects 10^5 to 10^10 rows of each selection, or more. So it must hash one
+of them, in as many batches as the memory allows.
 """
 
 import random
@@ -56,6 +59,7 @@ class _Misestimate:
     item: str
     needs: str = ""
     rows: tuple[int, ...] = (0,)  # ROWS clauses of a function
+    series: tuple[str, ...] = ("",)  # FROM items that multiply the estimate
 
 
 _OF_TABLE = "(SELECT * FROM {table} WHERE {condition})"
@@ -80,6 +84,16 @@ _ALWAYS = (
     (10, _Misestimate("excluded", "more", _where("(i1 - 1) / {rest} <> 0"))),
     (8, _Misestimate("many", "more", "{name}()", _FUNCTION, (20_000, 200_000))),
 )
+# The planner expects 1000 rows of each generate_series whose bounds are not constant. A scan of a function cannot be
+# parallel, but that of a table which is joined to series can.
+_SERIES = (", generate_series(i1, i1) AS s1", ", generate_series(i1, i1) AS s1, generate_series(i1, i1) AS s2")
+_OF_SERIES = "(SELECT {columns} FROM {table}{series} WHERE i1 <= {size})"
+_IMMENSE = Weighted(
+    (50, _Misestimate("claimed", "more", "{name}()", _FUNCTION, tuple(10**power for power in range(5, 11)))),
+    (50, _Misestimate("multiplied", "more", _OF_SERIES, series=_SERIES)),
+)
+# Otherwise the planner joins the tables first, and the series to that.
+_SYNTACTIC_ORDER = tuple(Step(f"SET {kind}_collapse_limit = 1") for kind in ("from", "join"))
 _BEYOND = _Misestimate("beyond", "fewer", _where("i1 > {seen} AND i1 <= {seen} + {size}"))
 _MISESTIMATES = Weighted(*_ALWAYS)
 # for tables whose statistics end with the rows that ANALYZE read
@@ -87,11 +101,10 @@ _MISESTIMATES_OF_STALE = Weighted(*_ALWAYS, (30, _BEYOND))
 _GENERIC = _Misestimate("parameter", "right", _where(f"i1 <= {PARAMETER}::int4"))
 
 
-def grown(rng: random.Random, filled: Filled, size: int, number: int) -> Grown:
+def grown(rng: random.Random, filled: Filled, size: int, number: int, *, immense: bool) -> Grown:
     """Return a misestimated source of `size` rows, or of all rows of the table if there are fewer."""
-    return _made(
-        rng, filled, size, f"grown{number}", (_MISESTIMATES_OF_STALE if filled.seen else _MISESTIMATES).pick(rng)
-    )
+    usual = _MISESTIMATES_OF_STALE if filled.seen else _MISESTIMATES
+    return _made(rng, filled, size, f"grown{number}", (_IMMENSE if immense else usual).pick(rng))
 
 
 def parameterized(rng: random.Random, filled: Filled, size: int) -> Grown:
@@ -105,6 +118,8 @@ def _made(rng: random.Random, filled: Filled, size: int, name: str, cause: _Mise
     claimed = pick(rng, cause.rows)
     places = {
         "name": name,
+        "columns": ", ".join(content.column.name for content in table.contents),
+        "series": pick(rng, cause.series),
         "table": table.name,
         "size": size,
         "divisor": max(1, size),
@@ -152,6 +167,7 @@ _MEMORIES = Weighted(
     (34, Memory(4096, 2)), (24, Memory(1024)), (12, Memory(64)), (8, Memory(64, 2)), (12, Memory(256)),
     (10, Memory(128, 3)),
 )  # fmt: skip
+_IMMENSE_SCENES = 20  # percent
 # upper bound of rows in pooled scenes, where slow scans make parallel processes take turns
 _POOLED = 4200
 _SOURCES = 5  # sources in addition to the tables
@@ -165,24 +181,28 @@ class Growth:
     grown: tuple[Grown, ...]
     generic: Grown
     parameterized: Scene
+    immense: bool  # the planner expects 10^5 rows of each source, or many more
 
 
 def draw_growth(rng: random.Random, scale: Scale) -> Growth:
     """Return the scene of a case, with misestimated sources."""
     most = scale.rows * _TIMES.pick(rng)
     rows = draw_size(rng, most)
-    axes = _axes(rng, rows)
+    immense = chance(rng, _IMMENSE_SCENES)
+    axes = _axes(rng, rows, immense=immense)
     hashed = Table("r1", contents(rng, axes, 0, rows, _keys(rng, axes, rows), axes.nulls), rows, None)
     steps, filled = _filled(rng, hashed)
     counts = _larger(rng, scale, rows), max(scale.rows // 2, rows // 3)
     others = tuple(_other(rng, axes, number, count) for number, count in enumerate(counts, 1))
-    made = tuple(grown(rng, filled, draw_size(rng, rows), number) for number in range(_SOURCES))
+    sizes = [draw_size(rng, rows) for _ in range(_SOURCES)]
+    made = tuple(grown(rng, filled, size, number, immense=immense) for number, size in enumerate(sizes))
     generic = parameterized(rng, filled, draw_size(rng, rows))
     all_steps = (
         *map(Step, (ALONE, *axes.key.needs)),
         *steps,
         *(step for table in others for step in _table_steps(rng, table)),
         *(step for each in made for step in each.steps),
+        *(_SYNTACTIC_ORDER if immense else ()),
         *settings_of(rng, axes),
     )
     stored = tuple(table.source for table in (hashed, *others))
@@ -191,16 +211,18 @@ def draw_growth(rng: random.Random, scale: Scale) -> Growth:
         made,
         generic,
         Scene(axes, all_steps, (generic.source, *stored[1:])),
+        immense,
     )
 
 
-def _axes(rng: random.Random, rows: int) -> Axes:
+def _axes(rng: random.Random, rows: int, *, immense: bool) -> Axes:
+    memory = snug(rng, rows) if chance(rng, 35) else _MEMORIES.pick(rng)
     return Axes(
         key=KEYS.pick(rng),
         nulls=NULLS.pick(rng),
         skew=_SKEWS.pick(rng),
         matching=_MATCHING.pick(rng),
-        memory=snug(rng, rows) if chance(rng, 35) else _MEMORIES.pick(rng),
+        memory=Memory(_LEAST_WORK_MEM) if immense and chance(rng, 60) else memory,
         partitioned=False,
         pooled=rows <= _POOLED and chance(rng, 30),
         sized=True,
