@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from fuzz.campaign.schedule import RANGE_SIZE
 from fuzz.generators.generator import all_generators
 from fuzz.triage.reproducer.reproducer import parse
 from tests.cli.bug import BUG, JOIN_AT_BOUNDS
@@ -12,14 +13,15 @@ from tests.cli.command import EQUALS, Command, json_of
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
+ENOUGH = RANGE_SIZE * len(all_generators())  # cases: each generator has a range
 SEED = "8"  # one of its first cases shows the bug; tests/injected_bugs measure any seed
 
 
 def test_equal_arms_do_not_differ(pgduel: Command, tmp_path: Path) -> None:
     file = tmp_path / "summary.json"
-    summary = json_of(pgduel("fuzz", *EQUALS, "--cases", "44", "--seed", "5", "--json", file), file, 0)
+    summary = json_of(pgduel("fuzz", *EQUALS, "--cases", str(ENOUGH), "--seed", "5", "--json", file), file, 0)
     assert (summary["findings"], summary["complaints"]) == ([], [])
-    assert summary["cases"] == 44  # more than five ranges, so each generator has cases
+    assert summary["cases"] == ENOUGH
     assert summary["seed"] == 5
     assert summary["statements_judged"] > 200
     assert summary["valid_share"] >= 0.97

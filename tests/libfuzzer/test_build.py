@@ -28,15 +28,15 @@ def test_a_harness_works_without_the_checkout_that_compiled_it(
 
 
 def test_a_harness_reuses_object_files_of_another(
-    harness: Harness, directory: Path, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, open_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workdir, "harnesses", lambda: directory)
+    monkeypatch.setattr(workdir, "harnesses", lambda: open_directory)
     bugs = TOP / "tests" / "libfuzzer" / "bugs"
     sound = harness("blockbloom")
-    made = set(directory.glob("objects/*.o"))
+    made = set(open_directory.glob("objects/*.o"))
     shutil.rmtree(sound.parent)
     bugged = harness("blockbloom", bug=bugs / "blockbloom_size_beyond_the_limit.patch")
-    (changed,) = set(directory.glob("objects/*.o")) - made  # blockbloom.c
+    (changed,) = set(open_directory.glob("objects/*.o")) - made  # blockbloom.c
     assert changed.stat().st_size
     run = run_harness(bugged, 0, TOP / "corpus" / "libfuzzer" / "blockbloom")
     assert (
