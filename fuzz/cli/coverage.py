@@ -79,6 +79,7 @@ def coverage(
     cases: options.Cases = None,
     seed: options.Seed = None,
     generator: options.GeneratorOption = None,
+    oracle: options.OracleOption = None,
     sql: options.Sql = None,
     file: Annotated[
         list[str] | None,
@@ -112,7 +113,8 @@ def coverage(
     The arm is `patched` unless --arm names others. Canaries and repeated runs count too; reduction has other servers.
     """
     arms = ArmOptions.given(base, None, repo, None, arm or [_ARM], COVERAGE, manifest)
-    plan = new_plan(seed, generator or (), minutes, cases, arms, options.given(sql), None, stop_at_first=False)
+    given = options.given(sql)
+    plan = new_plan(seed, generator or (), minutes, cases, arms, given, None, oracle or (), stop_at_first=False)
     require_tools()
     measured = _Measurement(file or _FILES, series, html)
     summary = run_campaign(None, plan, processors(), console, new_seed=seed is None, while_open=measured.counting)

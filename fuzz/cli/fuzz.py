@@ -10,8 +10,9 @@ from fuzz.campaign.catalog import campaign_named, opened
 from fuzz.campaign.known import read_known
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import processors
+from fuzz.campaign.user_files import SUFFIX, FileKind, load, load_recorded, read_and_load, read_file
 from fuzz.cli import options
-from fuzz.cli.app import app, console, write_json
+from fuzz.cli.app import app, console, say, write_json
 from fuzz.cli.run_campaign import run_campaign
 from fuzz.errors import CanaryMissed, CaseError
 from fuzz.report.summary import print_summary
@@ -32,6 +33,7 @@ def fuzz(
     cases: options.Cases = None,
     seed: options.Seed = None,
     generator: options.GeneratorOption = None,
+    oracle: options.OracleOption = None,
     sql: options.Sql = None,
     stop_at_first: Annotated[
         bool, typer.Option("--stop-at-first", help="End with the first finding.", rich_help_panel=_PANEL)
@@ -81,14 +83,18 @@ def fuzz(
         given = options.given(sql)
         directory, plan = (
             None,
-            new_plan(seed, generator or (), minutes, cases, arms, given, known, stop_at_first=stop_at_first),
+            new_plan(
+                seed, generator or (), minutes, cases, arms, given, known, oracle or (), stop_at_first=stop_at_first
+            ),
         )
-    elif seed is not None or generator or sql or stop_at_first or known or arms != ArmOptions():
+    elif seed is not None or generator or oracle or sql or stop_at_first or known or arms != ArmOptions():
         raise CaseError("a resumed campaign keeps its options; give only --minutes or --cases")
     else:
         directory = campaign_named(resume)
         with opened(directory) as store:
             plan = store.plan.extended(minutes, cases)
+        for line in load_recorded(plan.files):
+            say(line)
         for name in plan.generators:
             require_workload(name, plan.given)
     summary = run_campaign(directory, plan, workers, console, new_seed=resume is None and seed is None)
@@ -107,15 +113,29 @@ def new_plan(
     arms: ArmOptions,
     given: UserInput,
     known: Path | None,
+    oracles: Sequence[str] = (),
     *,
     stop_at_first: bool,
 ) -> Plan:
-    """Return the plan of the options and defaults. Raises CaseError."""
-    names = [require_workload(name, given) for name in generators]
+    """Return the plan of the options and defaults, with the user's files loaded. Raises CaseError."""
+    files = {each: read_file(FileKind.GENERATOR, each) for each in generators if each.endswith(SUFFIX)}
+    judges = read_and_load(FileKind.ORACLE, oracles)
+    chosen = (name for each in generators for name in (load(files[each]) if each in files else (each,)))
+    names = [require_workload(name, given) for name in chosen]
     if len(set(names)) < len(names):
         raise CaseError("a generator is named twice; give each --generator once")
     if minutes is None and cases is None:
         minutes = DEFAULT_MINUTES
     seed = FIRST_SEED if seed is None else seed
     faults = () if known is None else read_known(known)
-    return Plan(seed, dict.fromkeys(names, 1), minutes, cases, stop_at_first, arms.with_referee(), given, faults)
+    return Plan(
+        seed,
+        dict.fromkeys(names, 1),
+        minutes,
+        cases,
+        stop_at_first,
+        arms.with_referee(),
+        given,
+        faults,
+        files=(*files.values(), *judges),
+    )

@@ -120,8 +120,8 @@ def run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Disp
         show=partial(shown.show, features=features_of(arms)),
     )
     schedule = Schedule(plan.generators, plan.cases, store.done())
-    options = plan.arms.command_line()
-    work = CaseWork(attached(arms), store.directory, plan.seed, options, store.arms, plan.given)
+    options = plan.replay_options()
+    work = CaseWork(attached(arms), store.directory, plan.seed, options, store.arms, plan.given, plan.files)
     try:
         with interruptible() as interrupt, Pool(work, workers) as pool:
             shown.say(f"campaign {number}: {_who(arms)}, seed {plan.seed}")
