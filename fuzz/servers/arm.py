@@ -54,6 +54,11 @@ class ArmSpec:
     series: Series
     flavor: Flavor
 
+    @property
+    def label(self) -> str:
+        """Return its name, with that of its series if that is another."""
+        return self.name if self.name == self.series.name else f"{self.name}: {self.series.name}"
+
 
 @dataclass(frozen=True, slots=True)
 class Arm:
@@ -154,7 +159,7 @@ def build_arms(specs: Sequence[ArmSpec], report: Report) -> tuple[tuple[Build, t
     """Return build and trees (after each prefix) of each arm. Raises SourceError, BuildError."""
     trees = [apply_series(spec.base.tree, spec.series) for spec in specs]  # all, before anything is compiled
     return tuple(
-        (ensure_build(prefixes[-1], spec.flavor, report, label=spec.name), prefixes)
+        (ensure_build(prefixes[-1], spec.flavor, report, label=spec.label), prefixes)
         for spec, prefixes in zip(specs, trees, strict=True)
     )
 
