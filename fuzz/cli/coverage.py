@@ -112,7 +112,9 @@ def coverage(
     The arm is `patched` unless --arm names others. Canaries and repeated runs count too; reduction has other servers.
     """
     arms = ArmOptions.given(base, None, repo, None, arm or [_ARM], COVERAGE, manifest)
-    plan = new_plan(seed, generator or (), minutes, cases, arms, options.given(sql), None, stop_at_first=False)
+    plan = new_plan(
+        seed, generator or (), minutes, cases, arms, options.given(sql), None, stop_at_first=False, even=True
+    )
     require_tools()
     measured = _Measurement(file or _FILES, series, html)
     summary = run_campaign(None, plan, processors(), console, new_seed=seed is None, while_open=measured.counting)

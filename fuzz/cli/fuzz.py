@@ -36,6 +36,15 @@ def fuzz(
     stop_at_first: Annotated[
         bool, typer.Option("--stop-at-first", help="End with the first finding.", rich_help_panel=_PANEL)
     ] = False,
+    even: Annotated[
+        bool,
+        typer.Option(
+            "--even",
+            help="Give all generators equally many cases. Without this option and --generator, most of the time is for "
+            "those that enter the functions which the patches change.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = False,
     known: Annotated[
         Path | None,
         typer.Option(
@@ -81,9 +90,9 @@ def fuzz(
         given = options.given(sql)
         directory, plan = (
             None,
-            new_plan(seed, generator or (), minutes, cases, arms, given, known, stop_at_first=stop_at_first),
+            new_plan(seed, generator or (), minutes, cases, arms, given, known, stop_at_first=stop_at_first, even=even),
         )
-    elif seed is not None or generator or sql or stop_at_first or known or arms != ArmOptions():
+    elif seed is not None or generator or sql or stop_at_first or even or known or arms != ArmOptions():
         raise CaseError("a resumed campaign keeps its options; give only --minutes or --cases")
     else:
         directory = campaign_named(resume)
@@ -109,6 +118,7 @@ def new_plan(
     known: Path | None,
     *,
     stop_at_first: bool,
+    even: bool,
 ) -> Plan:
     """Return the plan of the options and defaults. Raises CaseError."""
     names = [require_workload(name, given) for name in generators]
@@ -118,4 +128,5 @@ def new_plan(
         minutes = DEFAULT_MINUTES
     seed = FIRST_SEED if seed is None else seed
     faults = () if known is None else read_known(known)
-    return Plan(seed, dict.fromkeys(names, 1), minutes, cases, stop_at_first, arms.with_referee(), given, faults)
+    weights = dict.fromkeys(names, 1)
+    return Plan(seed, weights, minutes, cases, stop_at_first, arms.with_referee(), given, faults, even=even)
