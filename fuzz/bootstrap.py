@@ -17,13 +17,13 @@ usage: ./pgduel COMMAND [ARGUMENTS]
   fuzz      compare the patched server with master, after set-up of everything needed
   test      run pgduel's own tests
   doctor    list the requirements that are met and missing, with a remedy for each
-  others:   bench, blame, build, corpus, coverage, isolation, list, replay, report,
-            shell, show, sqlancer, sqlsmith
+  others:   bench, blame, build, campaign, corpus, coverage, isolation, list, replay,
+            report, shell, show, sqlancer, sqlsmith
 
 The full help of a command needs Python packages, which need this first:
 """
 # Commands that compile servers.
-_BUILDING = ("bench", "build", "coverage", "fuzz", "isolation", "sqlancer", "sqlsmith", "test")
+_BUILDING = ("bench", "build", "campaign", "coverage", "fuzz", "isolation", "sqlancer", "sqlsmith", "test")
 
 
 def main(arguments: list[str]) -> int:

@@ -10,6 +10,7 @@ from fuzz.output import guard, note
 
 COMMANDS = {  # name -> module, in the order that --help has them
     "fuzz": "fuzz",
+    "campaign": "campaign",
     "sqlsmith": "sqlsmith",
     "sqlancer": "sqlancer",
     "isolation": "isolation",
