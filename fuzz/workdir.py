@@ -159,6 +159,11 @@ def harnesses() -> Path:
     return _made("harnesses")
 
 
+def mutants() -> Path:
+    """Return the directory of mutants' results, one directory per series and choice of cases."""
+    return _made("mutants")
+
+
 def tests() -> Path:
     """Return the directory of the output of PostgreSQL's own tests."""
     return _made("tests")

@@ -2,9 +2,11 @@
 
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Timer
 
 from fuzz import workdir
 from fuzz.errors import ServerError, last_line
@@ -37,26 +39,29 @@ class SuiteResult:
         return f"all {len(self.passed)} passed"
 
 
-def run_regress(build: Build, tests: Sequence[str] = ()) -> SuiteResult:
-    """Run src/test/regress: some tests, or the parallel schedule (about a minute). Raises ServerError."""
+def run_regress(build: Build, tests: Sequence[str] = (), seconds: float | None = None) -> SuiteResult:
+    """Run src/test/regress: some tests, or the parallel schedule (about a minute). Raises ServerError.
+
+    After `seconds`, the server is killed, so tests that have not ended fail.
+    """
     chosen = list(tests) or ["--schedule={source}/parallel_schedule", f"--max-concurrent-tests={_CONCURRENT}"]
-    return _run(build, "src/test/regress", "pg_regress", chosen)
+    return _run(build, "src/test/regress", "pg_regress", chosen, seconds)
 
 
-def run_isolation(build: Build, tests: Sequence[str] = ()) -> SuiteResult:
+def run_isolation(build: Build, tests: Sequence[str] = (), seconds: float | None = None) -> SuiteResult:
     """Run src/test/isolation: some tests, or its schedule (some minutes). Raises ServerError."""
     chosen = list(tests) or ["--schedule={source}/isolation_schedule"]
-    return _run(build, "src/test/isolation", "pg_isolation_regress", chosen)
+    return _run(build, "src/test/isolation", "pg_isolation_regress", chosen, seconds)
 
 
-def run_module(build: Build, path: str) -> SuiteResult:
+def run_module(build: Build, path: str, seconds: float | None = None) -> SuiteResult:
     """Run all SQL tests of a directory such as contrib/postgres_fdw or src/test/modules/NAME. Raises ServerError."""
     listed = git.output(
         "--git-dir", git.repository(), "ls-tree", "--name-only", f"{build.tree}:{path}/sql",
         failing=f"{build.tree[:12]} has no SQL tests in {path}",
     )  # fmt: skip
     tests = [Path(line).stem for line in listed.decode().splitlines() if line.endswith(".sql")]
-    return _run(build, path, "pg_regress", tests)
+    return _run(build, path, "pg_regress", tests, seconds)
 
 
 def run_script(build: Build, name: str, script: str) -> str:
@@ -75,10 +80,16 @@ def run_script(build: Build, name: str, script: str) -> str:
         return (output / "results" / f"{name}.out").read_text(encoding="utf-8", errors="backslashreplace")
 
 
-def _run(build: Build, path: str, driver: str, chosen: Sequence[str]) -> SuiteResult:
+def discard_results(build: Build) -> None:
+    """Delete the directories of all suites that ran against a build."""
+    for top in workdir.tests().glob(f"{build.key}-*"):
+        shutil.rmtree(top, ignore_errors=True)
+
+
+def _run(build: Build, path: str, driver: str, chosen: Sequence[str], seconds: float | None) -> SuiteResult:
     top, output = _directories(build, Path(path).name)
     git.extract(build.tree, top, path)
-    return _result(_drive(build, driver, top / path, output, chosen), output / "regression.diffs")
+    return _result(_drive(build, driver, top / path, output, chosen, seconds), output / "regression.diffs")
 
 
 def _directories(build: Build, name: str) -> tuple[Path, Path]:
@@ -92,8 +103,10 @@ def _directories(build: Build, name: str) -> tuple[Path, Path]:
     return top, output
 
 
-def _drive(build: Build, driver: str, source: Path, output: Path, chosen: Sequence[str]) -> str:
-    with Cluster(build, source.name, settings=SUITES) as cluster:
+def _drive(
+    build: Build, driver: str, source: Path, output: Path, chosen: Sequence[str], seconds: float | None = None
+) -> str:
+    with Cluster(build, source.name, settings=SUITES) as cluster, _killed_after(cluster, seconds):
         done = cluster.run(
             _driver(build, driver),
             f"--host={cluster.socket_dir}",
@@ -108,6 +121,21 @@ def _drive(build: Build, driver: str, source: Path, output: Path, chosen: Sequen
             variables=build.library_path,
         )
     return done.stdout + done.stderr
+
+
+@contextmanager
+def _killed_after(cluster: Cluster, seconds: float | None) -> Iterator[None]:
+    """Kill the server if this context lasts longer: the drivers wait for their tests without limit."""
+    if seconds is None:
+        yield
+        return
+    timer = Timer(seconds, cluster.kill9)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
 
 
 def _driver(build: Build, name: str) -> Path:
