@@ -154,14 +154,14 @@ def campaigns() -> Path:
     return path
 
 
+def mutants() -> Path:
+    """Return the directory of mutants' results, beside the campaigns."""
+    return _ready(campaigns() / "mutants", _PRIVATE)
+
+
 def harnesses() -> Path:
     """Return the directory of libFuzzer harnesses."""
     return _made("harnesses")
-
-
-def mutants() -> Path:
-    """Return the directory of mutants' results, one directory per series and choice of cases."""
-    return _made("mutants")
 
 
 def tests() -> Path:

@@ -3,7 +3,7 @@
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -32,7 +32,7 @@ from fuzz.sources.workloads import default_workloads
 from oracles.model.oracle import all_oracles
 
 MUTANT: Final = "mutant"  # name of an arm
-_SHARE: Final = 3  # at most one of so many judged mutants comes from one patch, if there are so many patches
+_SHARE: Final = 3  # at most one of so many judged mutants is of the same patch
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,20 @@ def subject_of(specs: Sequence[ArmSpec]) -> Subject:
     return Subject(spec, trees[own:], spec.series.patches[own:])
 
 
+def limited(mutants: Iterable[Mutant], patches: int, wanted: int, results: Sequence[MutantResult]) -> Iterator[Mutant]:
+    """Yield mutants until `wanted` are judged in `results`, which grow meanwhile; at most a third of one patch.
+
+    With one or two `patches`, it is all, or half.
+    """
+    most = math.ceil(wanted / min(_SHARE, patches))
+    for mutant in mutants:
+        judged = Counter(result.mutant.patch for result in results if result.judged)
+        if judged.total() >= wanted:
+            return
+        if judged[mutant.patch] < most:
+            yield mutant
+
+
 class MutationRun:
     """A run over the mutants of a subject."""
 
@@ -106,7 +120,9 @@ class MutationRun:
         until = time.monotonic() + self._wanted.seconds
         try:
             control = self._store.control or self._control()
-            for mutant in self._drawn():
+            lines = self._subject.lines
+            mutants = drawn(lines, self._subject.trees[-1], self._wanted.seed)
+            for mutant in limited(mutants, len({line.patch for line in lines}), self._wanted.mutants, self.results):
                 result = self._store.results.get(mutant.key)
                 if result is None:
                     if time.monotonic() > until:
@@ -121,17 +137,6 @@ class MutationRun:
         except Abandoned:
             return INTERRUPTED
         return "all mutants done"
-
-    def _drawn(self) -> Iterator[Mutant]:
-        """Yield the mutants of the draw until enough are judged."""
-        lines = self._subject.lines
-        parts = min(_SHARE, len({line.patch for line in lines}))
-        for mutant in drawn(lines, self._subject.trees[-1], self._wanted.seed):
-            judged = Counter(result.mutant.patch for result in self.results if result.judged)
-            if judged.total() >= self._wanted.mutants:
-                return
-            if judged[mutant.patch] < math.ceil(self._wanted.mutants / parts):
-                yield mutant
 
     def _control(self) -> Control:
         """Plant canaries, and hold the series against itself and its own tests. Raises CanaryMissed."""
