@@ -51,7 +51,7 @@ def test_mutants_are_killed_or_equivalent_and_a_second_run_continues(
     assert second["mutants"][:3] == first["mutants"]
     assert changes(second)[3:] == ["INT32(result - 0);", "INT32(result + (0+1));"]
     assert second["mutants"][3]["outcome"] == Outcome.EQUIVALENT
-    assert all(second["mutants"][number]["failed_tests"] == ["regress/int4"] for number in (2, 4))
+    assert all("regress/int4" in second["mutants"][number]["failed_tests"] for number in (2, 4))
     assert (pages / f"{FILE}.txt").read_text().count(" + \tPG_RETURN_INT32(") == 2
     assert second["ended"] == "all mutants done"
     assert ended.out.count("int.c:830: ") == 2  # the mutants that the first run lacks
