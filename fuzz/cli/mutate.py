@@ -5,6 +5,7 @@ from typing import Annotated, Final
 
 import typer
 
+from fuzz import __version__
 from fuzz.campaign.stop import interruptible
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_files, write_json
@@ -13,7 +14,14 @@ from fuzz.mutation.mutants import mutator_version
 from fuzz.mutation.result import Outcome
 from fuzz.mutation.run import MutationRun, Subject, Wanted, subject_of
 from fuzz.mutation.store import opened
-from fuzz.report.mutants_table import annotated, mutants_json, print_control, print_mutants, print_survivors
+from fuzz.report.mutants_table import (
+    annotated,
+    mutants_json,
+    print_control,
+    print_mutants,
+    print_survivors,
+    print_unconfirmed,
+)
 from fuzz.report.terminal import display
 from fuzz.servers import git
 from fuzz.servers.arm_options import ArmOptions
@@ -76,21 +84,22 @@ def mutate(
     The lines are those of the last arm's patches that the first arm lacks. Each mutant is compiled, then compared with
     the build without the mutation, and tested. Exit status 1 if a mutant survives.
     """
-    version = mutator_version()
     given = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
     names = tuple(require_workload(name, UserInput()) for name in generator or ())
+    mutator = mutator_version()
     wanted = Wanted(seed, mutants, cases, minutes * 60, names)
     with display(console, None) as shown:
         subject = subject_of(given.specs(shown.progress))
         shown.progress("finding the mutants of the series' lines")
         if not subject.lines:
             raise PgduelError("no patch adds a line of the server's C that can be mutated; give others with --series")
-        identity = (*subject.trees, flavor, version, str(seed), str(cases), *names)
+        identity = (*subject.identity, __version__, mutator, str(seed), str(cases), *names)
         with opened(identity) as store, interruptible() as interrupt:
             run = MutationRun(subject, wanted, store, shown.progress, shown.say, lambda: bool(interrupt))
             ended = run.run()
     if store.control is not None:
         print_control(console, store.control)
+    print_unconfirmed(console, run.results)
     print_survivors(console, run.results, store.patch)
     print_mutants(console, [patch.name for patch in subject.patches], run.results)
     say(f"{ended}; seed {seed}, at most {cases} cases each; results are kept in {store.directory}")

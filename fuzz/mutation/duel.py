@@ -42,19 +42,29 @@ class Duel:
             self._target.close()
         self._executor = None
 
-    def findings(self, case_id: CaseId) -> tuple[Finding, ...]:
-        """Return the findings of a case on the second arm. Raises Abandoned, or ServerError if a server stays down."""
+    def findings(self, case_id: CaseId) -> tuple[Finding, ...] | None:
+        """Return the findings of a case on the second arm, or None if pgduel itself failed.
+
+        Raises Abandoned, StorageError, or ServerError if a server stays down or goes away each time.
+        """
         for left in reversed(range(TRIES)):
             try:
                 return self._findings(case_id)
+            except (Abandoned, StorageError):
+                raise
             except ServerError:
-                self.close()
-                for arm in self._arms:
-                    if not arm.cluster.alive():
-                        arm.cluster.restart()
+                self._revive()
                 if not left:
                     raise
+            except Exception:  # a mutant may send what no oracle expects
+                return None
         raise AssertionError
+
+    def _revive(self) -> None:
+        self.close()
+        for arm in self._arms:
+            if not arm.cluster.alive():
+                arm.cluster.restart()
 
     def _findings(self, case_id: CaseId) -> tuple[Finding, ...]:
         case = case_of(case_id, Scale.of_arms(len(self._arms)), self._target, self._features)
@@ -81,31 +91,24 @@ def duel(
     judged = failures = 0
     with closing(Duel(arms, stop)) as both:
         for case_id in cases:
-            try:
-                found = [each for each in both.findings(case_id) if each.fingerprint not in false_alarms]
-            except (ServerError, StorageError, Abandoned):
-                raise
-            except Exception:  # of pgduel itself: a mutant may send what no oracle expects
-                failures += 1
-                continue
-            judged += 1
-            if found:
-                again = _occurs_again(both, case_id, found[0])
-                return DuelResult(judged, failures, Kill(found[0].oracle, found[0].summary, str(case_id), again))
+            findings = both.findings(case_id)
+            failures += findings is None
+            judged += findings is not None
+            found = next((each for each in findings or () if each.fingerprint not in false_alarms), None)
+            if found is not None:
+                kill = Kill(found.oracle, found.summary, str(case_id), _occurs_again(both, case_id, found))
+                return DuelResult(judged, failures, kill)
     return DuelResult(judged, failures)
 
 
 def _occurs_again(both: Duel, case_id: CaseId, found: Finding) -> bool:
-    for _ in range(TRIES):
-        try:
-            if any(each.oracle == found.oracle for each in both.findings(case_id)):
-                return True
-        except ServerError:
-            return True
-    return False
+    try:
+        return any(each.oracle == found.oracle for _ in range(TRIES) for each in both.findings(case_id) or ())
+    except ServerError:
+        return True
 
 
 def false_alarms(arms: Sequence[Arm], cases: Iterator[CaseId], stop: Callable[[], bool]) -> dict[str, str]:
     """Return the summaries of all findings of a build against itself, by fingerprint. Raises ServerError, Abandoned."""
     with closing(Duel(arms, stop)) as both:
-        return {found.fingerprint: found.summary for case_id in cases for found in both.findings(case_id)}
+        return {found.fingerprint: found.summary for case_id in cases for found in both.findings(case_id) or ()}

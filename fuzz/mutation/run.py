@@ -54,6 +54,12 @@ class Subject:
     trees: tuple[str, ...]  # after each prefix of that part, first the one without it
     patches: tuple[Patch, ...]
 
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """Return all of the subject that results depend on, as text."""
+        neutral = ",".join(patch.name for patch in self.patches if patch.plan_neutral)
+        return (*self.trees, self.spec.flavor.name, neutral, repr(self.spec.series.features))
+
     @cached_property
     def lines(self) -> tuple[MutableLine, ...]:
         """Return the lines of all patches that have mutants. Raises SourceError."""
@@ -127,7 +133,8 @@ class MutationRun:
                 if result is None:
                     if time.monotonic() > until:
                         return "time is up"
-                    self._report(f"mutant {len(self.results) + 1}: {mutant.file}:{mutant.line}")
+                    judged = sum(each.judged for each in self.results)
+                    self._report(f"{judged} of {self._wanted.mutants} mutants judged, next {mutant.file}:{mutant.line}")
                     result = self._judged(mutant, control)
                     if self._stop():
                         return INTERRUPTED

@@ -59,6 +59,16 @@ def print_control(console: Console, control: Control) -> None:
         console.say(f"no kill, because the test fails without a mutation, too: {test}")
 
 
+def print_unconfirmed(console: Console, results: Sequence[MutantResult]) -> None:
+    """Print each kill by the duel that did not occur again on the same case."""
+    for each in results:
+        if each.duel is not None and (kill := each.duel.kill) is not None and not kill.again:
+            where = f"{each.mutant.file}:{each.mutant.line}"
+            console.say(
+                f"killed once, but not when case {kill.case} ran again: {where}, by {kill.oracle}: {kill.summary}"
+            )
+
+
 def mutants_json(results: Sequence[MutantResult], lines: Sequence[MutableLine]) -> dict[str, Any]:
     """Return the results for `--json`: counts by patch, and all mutants."""
     patches = dict.fromkeys(line.patch for line in lines)

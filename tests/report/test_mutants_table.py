@@ -8,7 +8,14 @@ from fuzz.mutation.own_tests import SoundTests
 from fuzz.mutation.result import DuelResult, Kill, MutantResult
 from fuzz.mutation.store import Control
 from fuzz.report.console import Console
-from fuzz.report.mutants_table import annotated, mutants_json, print_control, print_mutants, print_survivors
+from fuzz.report.mutants_table import (
+    annotated,
+    mutants_json,
+    print_control,
+    print_mutants,
+    print_survivors,
+    print_unconfirmed,
+)
 
 PATCHES = ("0001-One.patch", "0002-Two.patch")
 
@@ -52,6 +59,15 @@ def test_what_is_no_kill_is_printed() -> None:
     assert printed(print_control, control).splitlines() == [
         "no kill, because the series against itself shows it, too: 1 row missing",
         "no kill, because the test fails without a mutation, too: regress/b",
+    ]
+
+
+def test_a_kill_that_did_not_occur_again_is_printed() -> None:
+    once = MutantResult(
+        mutant(0, 1, "line(0);"), duel=DuelResult(3, 0, Kill("hang", "no answer", "1/a/3", again=False))
+    )
+    assert printed(print_unconfirmed, (*RESULTS, once)).splitlines() == [
+        "killed once, but not when case 1/a/3 ran again: a.c:1, by hang: no answer"
     ]
 
 
