@@ -8,18 +8,18 @@ from functools import partial
 from typing import Final
 
 from fuzz.errors import ServerError
+from fuzz.mutation.result import seconds_allowed
 from fuzz.servers import git
 from fuzz.servers.build import Build
 from fuzz.servers.regress import SuiteResult, discard_results, run_isolation, run_module, run_regress
+from fuzz.servers.time_limit import time_limit
 
 _REGRESS: Final = re.compile(r"^src/test/regress/(?:sql|expected)/(\w+?)(?:_\d+)?\.(?:sql|out)$")
 _ISOLATION: Final = re.compile(r"^src/test/isolation/(?:specs|expected)/([\w-]+?)(?:_\d+)?\.(?:spec|out)$")
 _MODULE: Final = re.compile(r"^((?:contrib|src/test/modules|src/pl)/[\w/]+?)/(?:sql|expected)/[\w-]+\.(?:sql|out)$")
 _FIRST: Final = "test_setup"  # makes the tables of the other tests in src/test/regress
-_SLOWER: Final = 10  # times as long as without the mutation, and _LEAST seconds more, until tests count as hanging
-_LEAST: Final = 300.0
 
-Suite = Callable[[Build, float | None], SuiteResult]
+Suite = Callable[[Build], SuiteResult]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +42,16 @@ def suites_of(before: str, after: str) -> dict[str, Suite]:
     suites: dict[str, Suite] = {}
     if regress := _matching(_REGRESS, paths):
         tests = [_FIRST, *(test for test in regress if test != _FIRST)]
-        suites["regress"] = lambda build, seconds: run_regress(build, tests, seconds)
+        suites["regress"] = lambda build: run_regress(build, tests)
     if specs := _matching(_ISOLATION, paths):
-        suites["isolation"] = lambda build, seconds: run_isolation(build, specs, seconds)
+        suites["isolation"] = lambda build: run_isolation(build, specs)
     for module in _matching(_MODULE, paths):
         suites[module] = partial(_module, module)
     return suites
 
 
-def _module(path: str, build: Build, seconds: float | None) -> SuiteResult:
-    return run_module(build, path, seconds)
+def _module(path: str, build: Build) -> SuiteResult:
+    return run_module(build, path)
 
 
 def _matching(pattern: re.Pattern[str], paths: Sequence[str]) -> list[str]:
@@ -65,7 +65,7 @@ def run_sound(build: Build, suites: Mapping[str, Suite]) -> SoundTests:
     seconds = {}
     for name, suite in suites.items():
         began = time.monotonic()
-        result = suite(build, None)
+        result = suite(build)
         seconds[name] = time.monotonic() - began
         passed += (f"{name}/{test}" for test in result.passed)
         failed += (f"{name}/{test}" for test in result.failed)
@@ -75,12 +75,13 @@ def run_sound(build: Build, suites: Mapping[str, Suite]) -> SoundTests:
 def failed_tests(build: Build, suites: Mapping[str, Suite], sound: SoundTests) -> Iterator[str]:
     """Yield the tests that fail on a mutant's build and pass without the mutation, or the error that prevents a suite.
 
-    A suite that hangs is ended by the death of its server.
+    A suite that hangs ends, because its servers are killed.
     """
     try:
         for name, suite in suites.items():
             try:
-                result = suite(build, _LEAST + _SLOWER * sound.seconds[name])
+                with time_limit(build, seconds_allowed(sound.seconds[name])):
+                    result = suite(build)
             except ServerError as error:
                 yield f"{name}: {error}"
                 continue

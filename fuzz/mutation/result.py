@@ -2,10 +2,18 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from fuzz.mutation.mutants import Mutant
 
-SERVER = "server"  # in place of an oracle, if a mutant's server does not start, or goes away again and again
+SERVER: Final = "server"  # in place of an oracle, if a mutant's server does not start, or goes away again and again
+_SLOWER: Final = 10  # times as long as without the mutation, and _LEAST seconds more, until a mutant counts as hanging
+_LEAST: Final = 300.0
+
+
+def seconds_allowed(sound: float) -> float:
+    """Return the time limit of a mutant for what takes `sound` seconds without the mutation."""
+    return _LEAST + _SLOWER * sound
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from fuzz.execution.source_database import SourceDatabase
 from fuzz.mutation.duel import case_ids, duel, false_alarms
 from fuzz.mutation.mutants import MutableLine, Mutant, drawn, mutable_lines
 from fuzz.mutation.own_tests import failed_tests, run_sound, suites_of
-from fuzz.mutation.result import SERVER, DuelResult, Kill, MutantResult
+from fuzz.mutation.result import SERVER, DuelResult, Kill, MutantResult, seconds_allowed
 from fuzz.mutation.store import Control, MutantStore
 from fuzz.servers import Report
 from fuzz.servers.arm import ArmSpec, build_arms, open_arms
@@ -27,6 +27,7 @@ from fuzz.servers.build import Build, discard_build, ensure_build
 from fuzz.servers.cluster import Cluster
 from fuzz.servers.equal_programs import have_equal_programs
 from fuzz.servers.series import Patch, Series, apply_series
+from fuzz.servers.time_limit import time_limit
 from fuzz.sources.context import UserInput
 from fuzz.sources.workloads import default_workloads
 from oracles.model.oracle import all_oracles
@@ -157,10 +158,12 @@ class MutationRun:
                 with closing(SourceDatabase(arms[0], "default", UserInput())) as target:
                     workloads, _ = default_workloads(target)
             self._report(f"{spec.name} against itself")
+            began = time.monotonic()
             alarms = false_alarms(arms, case_ids(self._wanted.seed, workloads, self._wanted.cases), self._stop)
+            seconds = time.monotonic() - began
         self._report(f"the series' own tests: {', '.join(self._suites) or 'none'}")
         sound = run_sound(self._sound, self._suites)
-        control = Control(workloads, alarms, sound)
+        control = Control(workloads, alarms, seconds, sound)
         self._store.set_control(control)
         return control
 
@@ -172,20 +175,26 @@ class MutationRun:
             build = ensure_build(tree, spec.flavor, self._report, label=MUTANT)
             if have_equal_programs(build, self._sound):
                 return MutantResult(mutant)
-            return MutantResult(mutant, duel=self._duel(spec, control), failed_tests=self._failed_tests(build, control))
+            with time_limit(build, seconds_allowed(control.seconds)):
+                duel = self._duel(spec, control)
+            return MutantResult(mutant, duel=duel, failed_tests=self._failed_tests(build, control))
         except CompileError as error:
             return MutantResult(mutant, invalid=str(error).partition("; see ")[0])
         finally:
             discard_build(tree, spec.flavor)
 
     def _duel(self, spec: ArmSpec, control: Control) -> DuelResult:
-        cases = case_ids(self._wanted.seed, control.workloads, self._wanted.cases)
-        try:
-            with open_arms([self._subject.spec, spec], self._report) as arms:
-                return duel(arms, cases, frozenset(control.false_alarms), self._stop)
-        except ServerError as error:
-            self._require_sound_server()
-            return DuelResult(0, kill=Kill(SERVER, str(error), "", again=True))
+        """Return the result of the duel. A server that stays down in a second try, too, is a finding."""
+        for left in (1, 0):
+            cases = case_ids(self._wanted.seed, control.workloads, self._wanted.cases)
+            try:
+                with open_arms([self._subject.spec, spec], self._report) as arms:
+                    return duel(arms, cases, frozenset(control.false_alarms), self._stop)
+            except ServerError as error:
+                self._require_sound_server()
+                if not left:
+                    return DuelResult(0, kill=Kill(SERVER, str(error), "", again=True))
+        raise AssertionError
 
     def _failed_tests(self, build: Build, control: Control) -> tuple[str, ...]:
         failed = tuple(failed_tests(build, self._suites, control.tests))

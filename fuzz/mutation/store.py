@@ -27,6 +27,7 @@ class Control:
 
     workloads: Mapping[str, int]  # weights of generators and sources
     false_alarms: Mapping[str, str]  # summaries by fingerprint: findings of a build against itself
+    seconds: float  # of all cases
     tests: SoundTests
 
 

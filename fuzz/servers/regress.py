@@ -2,11 +2,9 @@
 
 import re
 import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Timer
 
 from filelock import FileLock
 
@@ -41,29 +39,26 @@ class SuiteResult:
         return f"all {len(self.passed)} passed"
 
 
-def run_regress(build: Build, tests: Sequence[str] = (), seconds: float | None = None) -> SuiteResult:
-    """Run src/test/regress: some tests, or the parallel schedule (about a minute). Raises ServerError.
-
-    After `seconds`, the server is killed, so tests that have not ended fail.
-    """
+def run_regress(build: Build, tests: Sequence[str] = ()) -> SuiteResult:
+    """Run src/test/regress: some tests, or the parallel schedule (about a minute). Raises ServerError."""
     chosen = list(tests) or ["--schedule={source}/parallel_schedule", f"--max-concurrent-tests={_CONCURRENT}"]
-    return _run(build, "src/test/regress", "pg_regress", chosen, seconds)
+    return _run(build, "src/test/regress", "pg_regress", chosen)
 
 
-def run_isolation(build: Build, tests: Sequence[str] = (), seconds: float | None = None) -> SuiteResult:
+def run_isolation(build: Build, tests: Sequence[str] = ()) -> SuiteResult:
     """Run src/test/isolation: some tests, or its schedule (some minutes). Raises ServerError."""
     chosen = list(tests) or ["--schedule={source}/isolation_schedule"]
-    return _run(build, "src/test/isolation", "pg_isolation_regress", chosen, seconds)
+    return _run(build, "src/test/isolation", "pg_isolation_regress", chosen)
 
 
-def run_module(build: Build, path: str, seconds: float | None = None) -> SuiteResult:
+def run_module(build: Build, path: str) -> SuiteResult:
     """Run all SQL tests of a directory such as contrib/postgres_fdw or src/test/modules/NAME. Raises ServerError."""
     listed = git.output(
         "--git-dir", git.repository(), "ls-tree", "--name-only", f"{build.tree}:{path}/sql",
         failing=f"{build.tree[:12]} has no SQL tests in {path}",
     )  # fmt: skip
     tests = [Path(line).stem for line in listed.decode().splitlines() if line.endswith(".sql")]
-    return _run(build, path, "pg_regress", tests, seconds)
+    return _run(build, path, "pg_regress", tests)
 
 
 def run_script(build: Build, name: str, script: str) -> str:
@@ -91,12 +86,12 @@ def discard_results(build: Build) -> None:
             path.unlink()
 
 
-def _run(build: Build, path: str, driver: str, chosen: Sequence[str], seconds: float | None) -> SuiteResult:
+def _run(build: Build, path: str, driver: str, chosen: Sequence[str]) -> SuiteResult:
     name = Path(path).name
     with FileLock(f"{_top(build, name)}.lock"):  # another process may test the same build
         top, output = _directories(build, name)
         git.extract(build.tree, top, path)
-        return _result(_drive(build, driver, top / path, output, chosen, seconds), output / "regression.diffs")
+        return _result(_drive(build, driver, top / path, output, chosen), output / "regression.diffs")
 
 
 def _top(build: Build, name: str) -> Path:
@@ -114,10 +109,8 @@ def _directories(build: Build, name: str) -> tuple[Path, Path]:
     return top, output
 
 
-def _drive(
-    build: Build, driver: str, source: Path, output: Path, chosen: Sequence[str], seconds: float | None = None
-) -> str:
-    with Cluster(build, source.name, settings=SUITES) as cluster, _killed_after(cluster, seconds):
+def _drive(build: Build, driver: str, source: Path, output: Path, chosen: Sequence[str]) -> str:
+    with Cluster(build, source.name, settings=SUITES) as cluster:
         done = cluster.run(
             _driver(build, driver),
             f"--host={cluster.socket_dir}",
@@ -132,21 +125,6 @@ def _drive(
             variables=build.library_path,
         )
     return done.stdout + done.stderr
-
-
-@contextmanager
-def _killed_after(cluster: Cluster, seconds: float | None) -> Iterator[None]:
-    """Kill the server if this context lasts longer: the drivers wait for their tests without limit."""
-    if seconds is None:
-        yield
-        return
-    timer = Timer(seconds, cluster.kill9)
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        timer.join()
 
 
 def _driver(build: Build, name: str) -> Path:

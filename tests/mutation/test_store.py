@@ -11,7 +11,7 @@ from fuzz.mutation.result import DuelResult, Kill, MutantResult, Outcome
 from fuzz.mutation.store import Control, MutantStore, opened
 
 CONTROL = Control(
-    {"outer_joins": 1}, {"0123456789ab": "a row too many"}, SoundTests(("regress/a",), (), {"regress": 1.5})
+    {"outer_joins": 1}, {"0123456789ab": "a row too many"}, 2.5, SoundTests(("regress/a",), (), {"regress": 1.5})
 )
 KILL = Kill("result", "1 row missing", "1/outer_joins/3", again=True)
 

@@ -55,7 +55,7 @@ def test_survivors_have_their_line_and_patch() -> None:
 
 
 def test_what_is_no_kill_is_printed() -> None:
-    control = Control({}, {"0123456789ab": "1 row missing"}, SoundTests((), ("regress/b",), {}))
+    control = Control({}, {"0123456789ab": "1 row missing"}, 2.5, SoundTests((), ("regress/b",), {}))
     assert printed(print_control, control).splitlines() == [
         "no kill, because the series against itself shows it, too: 1 row missing",
         "no kill, because the test fails without a mutation, too: regress/b",
