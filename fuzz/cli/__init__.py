@@ -15,6 +15,7 @@ COMMANDS = {  # name -> module, in the order that --help has them
     "sqlancer": "sqlancer",
     "isolation": "isolation",
     "coverage": "coverage",
+    "mutate": "mutate",
     "report": "report",
     "replay": "replay",
     "show": "show",

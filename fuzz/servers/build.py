@@ -14,7 +14,7 @@ from fuzz import documents, workdir
 from fuzz.documents import DocumentError
 from fuzz.errors import BuildError
 from fuzz.servers import Report
-from fuzz.servers.compile import compiled_files, compiler_version, meson_build
+from fuzz.servers.compile import build_log, compiled_files, compiler_version, meson_build
 from fuzz.servers.flavor import FLAVORS, Flavor
 from fuzz.servers.objects import workplace, workplace_home
 from fuzz.servers.processes import runs_from
@@ -150,6 +150,14 @@ def _compile(home: Path, tree: str, flavor: Flavor, configure: tuple[str, ...], 
     draft = home / f"{_NOTE}.new"
     draft.write_text(documents.dumps(note))
     os.replace(draft, home / _NOTE)
+
+
+def discard_build(tree: str, flavor: Flavor) -> None:
+    """Delete the build of a tree and its log, also after a failure. No program of it may run."""
+    home = _home(tree, _configure(flavor))
+    with FileLock(f"{home}.lock"):
+        shutil.rmtree(home, ignore_errors=True)
+    build_log(home.name).unlink(missing_ok=True)
 
 
 def list_builds() -> tuple[Build, ...]:

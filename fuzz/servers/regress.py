@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from filelock import FileLock
+
 from fuzz import workdir
 from fuzz.errors import ServerError, last_line
 from fuzz.servers import git
@@ -75,16 +77,31 @@ def run_script(build: Build, name: str, script: str) -> str:
         return (output / "results" / f"{name}.out").read_text(encoding="utf-8", errors="backslashreplace")
 
 
+def discard_results(build: Build) -> None:
+    """Delete the directories and locks of all suites that ran against a build. None may run."""
+    for path in workdir.tests().glob(f"{build.key}-*"):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink()
+
+
 def _run(build: Build, path: str, driver: str, chosen: Sequence[str]) -> SuiteResult:
-    top, output = _directories(build, Path(path).name)
-    git.extract(build.tree, top, path)
-    return _result(_drive(build, driver, top / path, output, chosen), output / "regression.diffs")
+    name = Path(path).name
+    with FileLock(f"{_top(build, name)}.lock"):  # another process may test the same build
+        top, output = _directories(build, name)
+        git.extract(build.tree, top, path)
+        return _result(_drive(build, driver, top / path, output, chosen), output / "regression.diffs")
+
+
+def _top(build: Build, name: str) -> Path:
+    return workdir.tests() / f"{build.key}-{name}"
 
 
 def _directories(build: Build, name: str) -> tuple[Path, Path]:
     """Return a new directory for a suite, and a directory in it that the driver can write to."""
     account = server_account()
-    top = workdir.tests() / f"{build.key}-{name}"
+    top = _top(build, name)
     shutil.rmtree(top, ignore_errors=True)
     top.mkdir()
     output = account.make_private(top / "output")

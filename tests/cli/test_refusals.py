@@ -7,7 +7,7 @@ import pytest
 from tests.cli.command import Command
 
 COMMANDS = (
-    *("fuzz", "sqlsmith", "sqlancer", "isolation", "coverage"),
+    *("fuzz", "sqlsmith", "sqlancer", "isolation", "coverage", "mutate"),
     *("replay", "show", "blame", "corpus", "list", "build", "shell", "bench", "doctor", "test"),
 )
 
@@ -64,6 +64,7 @@ def test_the_help_names_every_command(pgduel: Command) -> None:
         (("show", "0123456789ab"), "no finding is called '0123456789ab'"),
         (("show", "0123456789ab", "--as", "regress"), "regress has several files; give their directory with --into"),
         (("show", "fuzz/execution/tools.sql"), "tools.sql lacks the header of a reproducer"),
+        (("mutate", "--generator", "nonsense"), "no generator is called 'nonsense'"),
         (("bench", "copy", "--rows", "ten"), "cannot read --rows ten; give whole numbers, separated by commas"),
         (("bench", "buckets", "--size", "9"), "a hash table of 9 kB is out of range; give a size from 70 to 703125"),
         (("bench", "planning", "--partitions", "0"), "each of partitions must be at least 1"),
