@@ -1,10 +1,12 @@
 """Plan: the user's options of a campaign, stored with it, so that resuming needs no options."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from fuzz.campaign.known import KnownFault
 from fuzz.campaign.stop import Limits
+from fuzz.campaign.user_files import FileKind, UserFile
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.sources.context import UserInput
 
@@ -24,11 +26,21 @@ class Plan:
     left_out: Mapping[str, str] = field(default_factory=dict)  # sources that a run without options lacks → reason
     name: str = ""  # of the continuous campaign of which it is a run
     even: bool = False  # whether a run without options ignores which functions the patches change
+    files: tuple[UserFile, ...] = ()  # the user's generators and oracles
 
     @property
     def limits(self) -> Limits:
         """Return the limits of the campaign."""
         return Limits(None if self.minutes is None else self.minutes * 60, at_first=self.stop_at_first)
+
+    @property
+    def judging(self) -> tuple[UserFile, ...]:
+        """Return the files with oracles, which each replay of a finding needs."""
+        return tuple(file for file in self.files if file.kind is FileKind.ORACLE)
+
+    def replay_options(self) -> str:
+        """Return the options with which `pgduel replay` judges a script again, each after a space."""
+        return self.arms.command_line() + "".join(f" --oracle {shlex.quote(file.path)}" for file in self.judging)
 
     def extended(self, minutes: float | None, cases: int | None) -> "Plan":
         """Return the plan with other limits; None keeps a limit."""

@@ -19,6 +19,7 @@ from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Res
 from fuzz.campaign.reach import reach
 from fuzz.campaign.schedule import Range
 from fuzz.campaign.store import Store, StoredDoubt, doubt_of
+from fuzz.campaign.user_files import UserFile, error_in_file, load
 from fuzz.engines.seeded import case_of
 from fuzz.errors import PgduelError, ServerError, StorageError
 from fuzz.execution.exchanges import Abandoned
@@ -60,11 +61,14 @@ class CaseWork:
     options: str  # command-line options with which `pgduel replay` opens the same arms
     records: Mapping[str, Any]  # arm → its build, base and series
     given: UserInput = field(default_factory=UserInput)
+    files: tuple[UserFile, ...] = ()
 
     @contextmanager
     def __call__(self, number: int, stop: Event) -> Iterator[Callable[[Job], Result]]:
         """Set up worker `number`; its first job creates its executor."""
         gc.set_threshold(_YOUNG)
+        for file in self.files:
+            load(file)
         worker = _Worker(self, f"w{number}", stop)
         try:
             yield worker.do
@@ -86,7 +90,7 @@ class _Worker:
         self._features = features_of(work.arms)
         self._explained = explained_arm(work.arms).name
         self._executor: Executor | None = None
-        self._target = SourceDatabase(work.arms[0], name, work.given)
+        self._target = SourceDatabase(work.arms[0], name, work.given, work.arms[1:])
 
     def close(self) -> None:
         self._leave_executor()
@@ -140,7 +144,9 @@ class _Worker:
             with workdir.writing(log), log.open("a") as lines:
                 lines.write(f"case {case_id}\n{traceback.format_exc()}\n")
             kind = type(error).__name__
-            line = f"pgduel failed on case {case_id}: {error!r} (see {log}, also for others of its kind)"
+            own = error_in_file(error)
+            what = f"case {case_id}: {own}" if own else f"pgduel failed on case {case_id}: {error!r}"
+            line = f"{what} (see {log}, also for others of its kind)"
             result.failures[f"{case_id.generator}: {kind}"] = line
             result.counters.failed(case_id.generator, kind)
 

@@ -62,6 +62,12 @@ def _require_programs() -> None:
         sys.exit(error.exit_code)
 
 
+def _error_in_file(error: Exception) -> str:
+    """Return file, line and text of an error in a file of the user; "" for others."""
+    module = sys.modules.get("fuzz.campaign.user_files")  # only commands that read such files import it
+    return "" if module is None else str(module.error_in_file(error))
+
+
 def _exit_code(app: Any) -> int:
     """Run the command and return its exit code. Print errors of pgduel and of Typer as one line."""
     try:
@@ -72,6 +78,9 @@ def _exit_code(app: Any) -> int:
     except Exception as error:
         message_of = getattr(error, "format_message", None)  # click's errors; Typer does not export their class
         if message_of is None:
+            if line := _error_in_file(error):
+                note(line)
+                return PgduelError.exit_code
             raise
         context: Any = getattr(error, "ctx", None)
         if message := message_of():  # if there is none, the help was printed

@@ -18,6 +18,7 @@ from fuzz.triage.triage import note
 def blame(
     *,
     named: Named,
+    oracle: options.OracleOption = None,
     base: options.Base = None,
     series: options.SeriesOption = None,
     repo: options.Repo = None,
@@ -34,7 +35,7 @@ def blame(
     """
     given = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
     with display(progress, None) as shown:
-        reported = reported_finding(named, given, shown.progress)
+        reported = reported_finding(named, given, shown.progress, oracle)
         with reported.opened() as there:
             for name in reported.arms:
                 reported.arm(there, name)

@@ -30,6 +30,7 @@ from fuzz.campaign.continuous import (
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import processors
 from fuzz.campaign.stop import INTERRUPTED
+from fuzz.campaign.user_files import load_recorded
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_json
 from fuzz.cli.fuzz import new_plan
@@ -80,6 +81,7 @@ def start(
         typer.Option(min=0.01, metavar="N", help="Minutes of each run. A run has servers and a store of its own."),
     ] = RUN_MINUTES,
     generator: options.GeneratorOption = None,
+    oracle: options.OracleOption = None,
     sql: options.Sql = None,
     known: Annotated[
         Path | None, typer.Option(metavar="FILE", help="TOML file of known faults.", show_default=False)
@@ -99,12 +101,14 @@ def start(
     """
     arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
     with claimed(require_name(name)):
-        if name not in names() or generator or sql or known or arms != ArmOptions():
-            plan = new_plan(
-                None, generator or (), None, None, arms, options.given(sql), known, stop_at_first=False, even=False
-            )
+        if name not in names() or generator or oracle or sql or known or arms != ArmOptions():
+            given = options.given(sql)
+            plan = new_plan(arms, given, generators=generator, oracles=oracle, known=known)
             keep_plan(replace(plan, name=name))
-        raise typer.Exit(_run_until_stopped(kept_plan(name), minutes, run_minutes))
+        plan = kept_plan(name)
+        for line in load_recorded(plan.files):
+            say(line)
+        raise typer.Exit(_run_until_stopped(plan, minutes, run_minutes))
 
 
 def _run_until_stopped(plan: Plan, minutes: float | None, run_minutes: float) -> int:

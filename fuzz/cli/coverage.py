@@ -79,6 +79,7 @@ def coverage(
     cases: options.Cases = None,
     seed: options.Seed = None,
     generator: options.GeneratorOption = None,
+    oracle: options.OracleOption = None,
     sql: options.Sql = None,
     file: Annotated[
         list[str] | None,
@@ -113,7 +114,14 @@ def coverage(
     """
     arms = ArmOptions.given(base, None, repo, None, arm or [_ARM], COVERAGE, manifest)
     plan = new_plan(
-        seed, generator or (), minutes, cases, arms, options.given(sql), None, stop_at_first=False, even=True
+        arms,
+        options.given(sql),
+        seed=seed,
+        generators=generator,
+        oracles=oracle,
+        minutes=minutes,
+        cases=cases,
+        even=True,
     )
     require_tools()
     measured = _Measurement(file or _FILES, series, html)

@@ -10,8 +10,9 @@ from fuzz.campaign.catalog import campaign_named, opened
 from fuzz.campaign.known import read_known
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import processors
+from fuzz.campaign.user_files import SUFFIX, FileKind, load, load_recorded, read_and_load, read_file
 from fuzz.cli import options
-from fuzz.cli.app import app, console, write_json
+from fuzz.cli.app import app, console, say, write_json
 from fuzz.cli.run_campaign import run_campaign
 from fuzz.errors import CanaryMissed, CaseError
 from fuzz.report.summary import print_summary
@@ -32,6 +33,7 @@ def fuzz(
     cases: options.Cases = None,
     seed: options.Seed = None,
     generator: options.GeneratorOption = None,
+    oracle: options.OracleOption = None,
     sql: options.Sql = None,
     stop_at_first: Annotated[
         bool, typer.Option("--stop-at-first", help="End with the first finding.", rich_help_panel=_PANEL)
@@ -88,16 +90,27 @@ def fuzz(
     arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
     if resume is None:
         given = options.given(sql)
-        directory, plan = (
-            None,
-            new_plan(seed, generator or (), minutes, cases, arms, given, known, stop_at_first=stop_at_first, even=even),
+        directory = None
+        plan = new_plan(
+            arms,
+            given,
+            seed=seed,
+            generators=generator,
+            oracles=oracle,
+            minutes=minutes,
+            cases=cases,
+            known=known,
+            stop_at_first=stop_at_first,
+            even=even,
         )
-    elif seed is not None or generator or sql or stop_at_first or even or known or arms != ArmOptions():
+    elif seed is not None or generator or oracle or sql or stop_at_first or even or known or arms != ArmOptions():
         raise CaseError("a resumed campaign keeps its options; give only --minutes or --cases")
     else:
         directory = campaign_named(resume)
         with opened(directory) as store:
             plan = store.plan.extended(minutes, cases)
+        for line in load_recorded(plan.files):
+            say(line)
         for name in plan.generators:
             require_workload(name, plan.given)
     summary = run_campaign(directory, plan, workers, console, new_seed=resume is None and seed is None)
@@ -109,24 +122,39 @@ def fuzz(
 
 
 def new_plan(
-    seed: int | None,
-    generators: Sequence[str],
-    minutes: float | None,
-    cases: int | None,
     arms: ArmOptions,
     given: UserInput,
-    known: Path | None,
     *,
-    stop_at_first: bool,
-    even: bool,
+    seed: int | None = None,
+    generators: Sequence[str] | None = None,
+    oracles: Sequence[str] | None = None,
+    minutes: float | None = None,
+    cases: int | None = None,
+    known: Path | None = None,
+    stop_at_first: bool = False,
+    even: bool = False,
 ) -> Plan:
-    """Return the plan of the options and defaults. Raises CaseError."""
-    names = [require_workload(name, given) for name in generators]
+    """Return the plan of the options and defaults, with the user's files loaded. Raises CaseError."""
+    generators = generators or ()
+    files = {each: read_file(FileKind.GENERATOR, each) for each in generators if each.endswith(SUFFIX)}
+    judges = read_and_load(FileKind.ORACLE, oracles or ())
+    chosen = (name for each in generators for name in (load(files[each]) if each in files else (each,)))
+    names = [require_workload(name, given) for name in chosen]
     if len(set(names)) < len(names):
         raise CaseError("a generator is named twice; give each --generator once")
     if minutes is None and cases is None:
         minutes = DEFAULT_MINUTES
     seed = FIRST_SEED if seed is None else seed
     faults = () if known is None else read_known(known)
-    weights = dict.fromkeys(names, 1)
-    return Plan(seed, weights, minutes, cases, stop_at_first, arms.with_referee(), given, faults, even=even)
+    return Plan(
+        seed,
+        dict.fromkeys(names, 1),
+        minutes,
+        cases,
+        stop_at_first,
+        arms.with_referee(),
+        given,
+        faults,
+        files=(*files.values(), *judges),
+        even=even,
+    )

@@ -41,9 +41,23 @@ Seed = Annotated[
 GeneratorOption = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="NAME",
-        help="Generator or source to run (repeat the option); each runs equally many cases. Default: all "
-        "generators, and all sources that can run for a part of the time; with --sql, user_sql alone.",
+        metavar="NAME|FILE.py",
+        help="Generator or source to run, or a file with your own (docs/generators.md); repeat the option for more. "
+        "Each runs equally many cases. Default: all generators, and all sources that can run for a part of the time; "
+        "with --sql, user_sql alone.",
+        rich_help_panel=_RUN_PANEL,
+    ),
+]
+GeneratorFile = Annotated[
+    list[str] | None,
+    typer.Option("--generator", metavar="FILE.py", help="File with the generator of yours that made the case."),
+]
+OracleOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FILE.py",
+        help="File with an oracle of your own (docs/oracles.md), which judges beside those of pgduel; repeat the "
+        "option for more.",
         rich_help_panel=_RUN_PANEL,
     ),
 ]

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from fuzz.campaign.catalog import find_doubt, find_finding, opened
+from fuzz.campaign.plan import Plan
+from fuzz.campaign.user_files import FileKind, load_recorded, read_and_load
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_json
 from fuzz.errors import CaseError
@@ -37,6 +39,7 @@ class _Replay:
     case: Case | None  # None: the arms are needed to make it
     fingerprint: str | None  # of the finding that the case showed, if any
     arms: ArmOptions
+    plan: Plan | None = None  # of the campaign that has it, if any
 
 
 @app.command()
@@ -52,6 +55,8 @@ def replay(
     ],
     times: Annotated[int, typer.Option(min=1, help="Maximum number of runs, if the arms agree in each.")] = 5,
     sql: options.Sql = None,
+    generator: options.GeneratorFile = None,
+    oracle: options.OracleOption = None,
     base: options.Base = None,
     series: options.SeriesOption = None,
     repo: options.Repo = None,
@@ -63,10 +68,15 @@ def replay(
 ) -> None:
     """Run one case on the arms again: exit status 1 if they differ, else 0.
 
-    A finding or doubt has its own arms. A script or case needs --arm unless its arms were the default.
+    A finding or doubt has its own arms, and the oracles of its campaign's files unless --oracle names others. A script
+    or case needs --arm unless its arms were the default.
     """
     given = options.given(sql)
+    read_and_load(FileKind.GENERATOR, generator or ())
+    judges = read_and_load(FileKind.ORACLE, oracle or ())
     requested = _replay_of(what, ArmOptions.given(base, series, repo, commits, arm, flavor, manifest), given)
+    for line in () if judges or requested.plan is None else load_recorded(requested.plan.judging):
+        say(line)
     with display(console, None) as shown:
         specs = requested.arms.specs(shown.progress)
         same = requested.arms.same_build_wanted
@@ -91,7 +101,7 @@ def _tried(executor: Executor, judging: Sequence[Assignment], case: Case, times:
 
 
 def _made(what: str, arms: Sequence[Arm], given: UserInput) -> Case:
-    with closing(SourceDatabase(arms[0], "replay", given)) as target:
+    with closing(SourceDatabase(arms[0], "replay", given, arms[1:])) as target:
         return load(what, Scale.of_arms(len(arms)), target, features_of(arms)).case
 
 
@@ -104,12 +114,12 @@ def _replay_of(what: str, arms: ArmOptions, given: UserInput) -> _Replay:
     if is_file:
         loaded = load(what)
         return _Replay(loaded.case, None if loaded.about is None else loaded.about.fingerprint, arms)
-    case, fingerprint, own = _stored(what)
-    return _Replay(case, fingerprint, own if arms == ArmOptions() else arms)
+    case, fingerprint, plan = _stored(what)
+    return _Replay(case, fingerprint, plan.arms if arms == ArmOptions() else arms, plan)
 
 
-def _stored(what: str) -> tuple[Case, str | None, ArmOptions]:
-    """Return the case of a doubt or finding, its fingerprint if it has one, and its campaign's arms."""
+def _stored(what: str) -> tuple[Case, str | None, Plan]:
+    """Return the case of a doubt or finding, its fingerprint if it has one, and its campaign's plan."""
     if doubted := find_doubt(what):
         directory, doubt = doubted
         case, fingerprint = doubt.case, None
@@ -117,7 +127,7 @@ def _stored(what: str) -> tuple[Case, str | None, ArmOptions]:
         directory, found = find_finding(what)
         case, fingerprint = found.case, found.finding.fingerprint
     with opened(directory) as store:
-        return case, fingerprint, store.plan.arms
+        return case, fingerprint, store.plan
 
 
 def _require_syntax(what: str, case: Case, judged: JudgedCase, arms: tuple[str, ...]) -> None:

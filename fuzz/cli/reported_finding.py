@@ -1,6 +1,6 @@
 """The finding of a command's argument: a fingerprint, or a reproducer."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -11,6 +11,7 @@ import typer
 
 from fuzz import workdir
 from fuzz.campaign.catalog import find_finding, opened
+from fuzz.campaign.user_files import FileKind, load_recorded, read_and_load
 from fuzz.cli.options import arms_json
 from fuzz.errors import CaseError
 from fuzz.report.console import Console
@@ -28,15 +29,23 @@ Named = Annotated[
 progress = Console(stderr=True)  # progress is no part of a command's result
 
 
-def reported_finding(named: str, given: ArmOptions, report: Report) -> ReportedFinding:
-    """Return the finding. One of a campaign has its own arms. Raises CaseError."""
+def reported_finding(
+    named: str, given: ArmOptions, report: Report, oracle_files: Sequence[str] | None = None
+) -> ReportedFinding:
+    """Return the finding, with the oracles of files loaded. Raises CaseError.
+
+    One of a campaign has its own arms, and the campaign's own oracles unless files are given.
+    """
+    judges = read_and_load(FileKind.ORACLE, oracle_files or ())
     if Path(named).is_file():
         return _in_script(Path(named), given, report)
     directory, found = find_finding(named)
     with opened(directory) as store:
         facts = store.arms
-        own = store.plan.arms
-    options = own if given == ArmOptions() else given
+        plan = store.plan
+    for line in () if judges else load_recorded(plan.judging):
+        progress.say(line)
+    options = plan.arms if given == ArmOptions() else given
     reproducer = found.reproducer if found.reproducer is not None and found.reproducer.is_file() else None
     known = replace(_stored(found, facts, options, report), campaign=directory, reproducer=reproducer)
     if found.smallest is not None or reproducer is None:

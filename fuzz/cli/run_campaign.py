@@ -95,14 +95,15 @@ def _run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Dis
             missed = str(error)
     store.record_start(features_of(arms), tuple(absences(all_oracles(), arms)))
     store.record_end("a canary was missed" if missed else run(store, plan, arms, workers, shown))
-    return summary_of(store, missed, _parts(plan, arms[0]))
+    return summary_of(store, missed, _parts(plan, arms))
 
 
-def _parts(plan: Plan, arm: Arm) -> dict[str, int]:
+def _parts(plan: Plan, arms: Sequence[Arm]) -> dict[str, int]:
     """Return the number of parts of each source that replays whole items."""
-    with closing(SourceDatabase(arm, "parts", plan.given)) as target:
+    with closing(SourceDatabase(arms[0], "parts", plan.given, arms[1:])) as target:
         named = (workload_named(name, target) for name in plan.generators)
-        return {each.name: len(each.parts()) for each in named if isinstance(each, Source) and each.rounds}
+        replaying = [each for each in named if isinstance(each, Source) and each.rounds]
+        return {each.name: len(each.first_parts()) + len(each.parts()) for each in replaying}
 
 
 def plant_canaries(store: Store, executor: Executor, arms: Sequence[Arm], shown: Display) -> None:
@@ -126,8 +127,8 @@ def run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Disp
         show=partial(shown.show, features=features_of(arms)),
     )
     schedule = Schedule(plan.generators, plan.cases, store.done())
-    options = plan.arms.command_line()
-    work = CaseWork(attached(arms), store.directory, plan.seed, options, store.arms, plan.given)
+    options = plan.replay_options()
+    work = CaseWork(attached(arms), store.directory, plan.seed, options, store.arms, plan.given, plan.files)
     try:
         with interruptible() as interrupt, Pool(work, workers) as pool:
             shown.say(f"campaign {number}: {_who(arms)}, seed {plan.seed}")

@@ -37,6 +37,7 @@ def show(
             show_default=False,
         ),
     ] = None,
+    oracle: options.OracleOption = None,
     base: options.Base = None,
     series: options.SeriesOption = None,
     repo: options.Repo = None,
@@ -58,7 +59,7 @@ def show(
         files: Mapping[str, str] = {found.spec.name: read_spec(found.spec).text}
     else:
         with display(progress, None) as shown:
-            files = chosen.files(reported_finding(named, given, shown.progress))
+            files = chosen.files(reported_finding(named, given, shown.progress, oracle))
     if into is None:
         write_exactly(*files.values())
     else:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, groupby
 from pathlib import Path
 
 import psycopg
@@ -99,8 +99,21 @@ def parse_series(text: str, base: Base, repo: Path | None = None) -> Series:
         return Series("base")
     if Path(text).expanduser().exists():
         return _part(text, base, repo)
-    parts = [_part(part, base, repo) for part in text.split(",")]
+    parts = list(_parts(text, base, repo))
     return parts[0] if len(parts) == 1 else replace(sum(parts, start=Series(text)), name=text)
+
+
+def _parts(text: str, base: Base, repo: Path | None) -> Iterator[Series]:
+    """Yield the series of all parts. Neighbouring patch files are one, so that manifests beside them are read once."""
+    for are_files, group in groupby(text.split(","), _is_patch_file):
+        if are_files:
+            yield series_from_files([Path(part).expanduser() for part in group], name=text)
+        else:
+            yield from (_part(part, base, repo) for part in group)
+
+
+def _is_patch_file(part: str) -> bool:
+    return part not in SHIPPED and Path(part).expanduser().is_file()
 
 
 def _part(text: str, base: Base, repo: Path | None) -> Series:

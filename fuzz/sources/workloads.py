@@ -7,15 +7,21 @@ from fuzz.errors import CaseError
 from fuzz.generators.generator import Generator, all_generators
 from fuzz.sources.context import SourceContext, UserInput
 from fuzz.sources.source import Source, all_sources
+from oracles.model.discovery import instances_below
 
+GENERATOR_FILES: Final = "pgduel_generator_files"  # prefix of modules that are the user's files
 USER_SQL: Final = "user_sql"  # the source of --sql
 SOURCES_SHARE: Final = 0.3  # of the CPU time of a run without options; the rest is for generators
 HOUR: Final = 3600  # seconds
 
 
 def all_workloads() -> dict[str, Generator]:
-    """Return all generators, then all sources (without a source context), by name."""
-    return {**all_generators(), **all_sources()}
+    """Return all generators, then all sources (without a source context), then those of the user's files, by name.
+
+    The latter run only if they are named. They lend no scenes and queries to others, so they change no other case.
+    """
+    own = instances_below(Generator, GENERATOR_FILES)  # type: ignore[type-abstract]  # never instantiated itself
+    return {**all_generators(), **all_sources(), **{each.name: each for each in own}}
 
 
 def workload_named(name: str, target: SourceContext | None = None) -> Generator:

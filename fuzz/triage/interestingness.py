@@ -73,7 +73,7 @@ def oracle_of(finding: Finding) -> Oracle:
     if found is None:
         raise CaseError(
             f"finding {finding.fingerprint} needs the oracle {finding.oracle}, which this pgduel lacks; "
-            "use the pgduel that found it"
+            "give its file with --oracle, or use the pgduel that found it"
         )
     return found
 

@@ -19,8 +19,12 @@ T = TypeVar("T", bound=_Named)
 def instances(base: type[T], package: ModuleType) -> tuple[T, ...]:
     """Return an instance of each concrete subclass of `base` defined in the package, sorted by name."""
     _modules(package)
-    kinds = (kind for kind in _concrete(base) if kind.__module__.startswith(package.__name__))
-    return _sorted(kind() for kind in kinds)
+    return instances_below(base, package.__name__)
+
+
+def instances_below(base: type[T], prefix: str) -> tuple[T, ...]:
+    """Return an instance of each concrete subclass of `base` in imported modules of this prefix, sorted by name."""
+    return _sorted(kind() for kind in _concrete(base) if kind.__module__.startswith(prefix))
 
 
 def constants(kind: type[T], package: ModuleType) -> tuple[T, ...]:

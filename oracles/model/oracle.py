@@ -4,15 +4,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from typing import ClassVar, Final, Self
 
 import oracles
 from oracles.model.case import Case
-from oracles.model.discovery import instances
+from oracles.model.discovery import instances, instances_below
 from oracles.model.feature import Feature
 from oracles.model.finding import Finding
 from oracles.model.observation import CaseObservation, Run
 from oracles.model.sampling import Sample
+
+ORACLE_FILES: Final = "pgduel_oracle_files"  # prefix of modules that are the user's files
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,5 +138,6 @@ def judge_each(
 
 
 def all_oracles() -> tuple[Oracle, ...]:
-    """Return an instance of each oracle in this package, sorted by name."""
-    return instances(Oracle, oracles)  # type: ignore[type-abstract]  # never instantiated itself
+    """Return an instance of each oracle: those of this package, then those of the user's files; each sorted by name."""
+    own = instances_below(Oracle, ORACLE_FILES)  # type: ignore[type-abstract]  # never instantiated itself
+    return instances(Oracle, oracles) + own  # type: ignore[type-abstract]

@@ -65,4 +65,5 @@ def ended(process: subprocess.Popen[str]) -> Ended:
 def json_of(ended: Ended, file: Path, status: int) -> Any:
     """Return the document that a command wrote to its --json FILE. Require this exit status."""
     assert ended.status == status, ended.out + ended.err
+    assert file.exists(), ended.out + ended.err
     return json.loads(file.read_text())

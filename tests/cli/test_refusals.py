@@ -40,6 +40,9 @@ def test_the_help_names_every_command(pgduel: Command) -> None:
     [
         (("fuzz", "--generator", "nonsense"), "no generator is called 'nonsense'; give one of copy_batches, "),
         (("fuzz", "--generator", "copy_batches", "--generator", "copy_batches"), "a generator is named twice"),
+        (("fuzz", "--generator", "/nowhere.py"), "cannot read /nowhere.py (No such file or directory); give --gen"),
+        (("fuzz", "--oracle", "crash"), "--oracle crash: give a file NAME.py with your own oracle; pgduel's own need"),
+        (("replay", "1/pairs/0", "--generator", "typed"), "--generator typed: give a file NAME.py with your own gen"),
         (
             ("fuzz", "--generator", "user_sql"),
             "cannot take statements from user_sql: give your SQL with --sql",

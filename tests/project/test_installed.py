@@ -12,6 +12,7 @@ import pytest
 from fuzz import workdir
 from fuzz.cli import COMMANDS
 from fuzz.servers import git
+from tests.user_files import written_examples
 
 _USERS_PACKAGE = 'OWNER = "the user"\n'
 _USERS_TEST = """\
@@ -124,6 +125,14 @@ def test_a_run_of_pytest_without_the_fixtures_imports_nothing_of_pgduel(installe
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_files_of_the_user_import_the_packages_of_the_installation(installed: Path, users_tree: Path) -> None:
+    generator, oracle = written_examples(users_tree)
+    files = ("--generator", str(generator), "--oracle", str(oracle))
+    done = run(installed, users_tree, "pgduel", "fuzz", *files, "--base", "nowhere", PYTHONPATH=str(users_tree))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("pgduel: no source found for 'nowhere'")  # the files are read before
+
+
 def test_a_missing_base_is_one_line_of_pytest(installed: Path, users_tree: Path) -> None:
     (users_tree / "test_own.py").write_text("def test_arms(duel) -> None:\n    duel.same('SELECT 1')\n")
     done = run(installed, users_tree, *_PYTEST, "--pgduel-base", "nowhere")
@@ -166,7 +175,10 @@ def test_missing_system_packages_are_one_line(installed: Path, users_tree: Path)
 @pytest.mark.timeout(900)
 def test_a_campaign_runs_in_the_users_tree(installed: Path, users_tree: Path) -> None:
     before = sorted(installed.rglob("*.sql"))
-    done = run(installed, users_tree, "pgduel", "fuzz", "--cases", "20", PGDUEL_CAMPAIGNS=str(users_tree / "campaigns"))
+    generator, oracle = written_examples(users_tree)
+    files = ("--generator", str(generator), "--generator", "outer_joins", "--oracle", str(oracle))
+    campaigns = str(users_tree / "campaigns")
+    done = run(installed, users_tree, "pgduel", "fuzz", *files, "--cases", "20", PGDUEL_CAMPAIGNS=campaigns)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "No finding" in done.stdout
     assert sorted(installed.rglob("*.sql")) == before

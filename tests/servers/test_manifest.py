@@ -12,7 +12,9 @@ from fuzz.campaign.reach import reach
 from fuzz.documents import from_data, to_data
 from fuzz.errors import SourceError
 from fuzz.execution.modes import composed
+from fuzz.servers.arm import parse_series
 from fuzz.servers.arm_options import ArmOptions
+from fuzz.servers.base import Base
 from fuzz.servers.manifest import Manifest, read_manifest
 from fuzz.servers.series import series_from_directory, series_from_files
 from oracles.counters import Counters
@@ -159,6 +161,24 @@ def test_a_manifest_applies_to_the_patches_of_its_directory_in_each_series(tmp_p
     mixed = series_from_files([own / "0002-b.patch", other])
     assert ([patch.plan_neutral for patch in mixed.patches], mixed.features) == ([True, False], whole.features)
     assert series_from_files([other]).features == ()
+
+
+def test_a_manifest_is_read_once_for_all_patches_of_its_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = plant(tmp_path / "own", "0001-a.patch", "0002-b.patch", manifest=f'plan_neutral = ["-b"]\n{SORT}')
+    paths: list[Path] = []
+
+    def counted(path: Path) -> Manifest:
+        paths.append(path)
+        return read_manifest(path)
+
+    monkeypatch.setattr("fuzz.servers.series.read_manifest", counted)
+    base = Base("pg17", "17.11", "", "0" * 40)
+    parsed = parse_series(f"master,{own}/0001-a.patch,{own}/0002-b.patch", base)
+    assert [patch.plan_neutral for patch in parsed.patches[-2:]] == [False, True]
+    assert [feature.name for feature in parsed.features] == ["runs"]
+    assert paths == [own / "manifest.toml"]
 
 
 @pytest.mark.parametrize(
