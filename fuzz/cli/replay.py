@@ -59,6 +59,7 @@ def replay(
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
     manifest: options.Manifest = None,
+    setting: options.SetOption = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Run one case on the arms again: exit status 1 if they differ, else 0.
@@ -66,7 +67,7 @@ def replay(
     A finding or doubt has its own arms. A script or case needs --arm unless its arms were the default.
     """
     given = options.given(sql)
-    requested = _replay_of(what, ArmOptions.given(base, series, repo, commits, arm, flavor, manifest), given)
+    requested = _replay_of(what, ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting), given)
     with display(console, None) as shown:
         specs = requested.arms.specs(shown.progress)
         same = requested.arms.same_build_wanted

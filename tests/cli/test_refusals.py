@@ -52,6 +52,9 @@ def test_the_help_names_every_command(pgduel: Command) -> None:
         (("fuzz", "--arm", "a=", "--series", "b"), "not both"),
         (("fuzz", "--manifest", "x.toml"), "--manifest needs patches; give --series, --range or --arm"),
         (("build", "--arm", "a=", "--manifest", "/nowhere.toml"), "/nowhere.toml: cannot be read (No such file"),
+        (("fuzz", "--set", "jit"), "cannot read --set 'jit'; give NAME=VALUE or ARM:NAME=VALUE"),
+        (("bench", "copy", "--set", "mine:jit=on"), "no arm is called 'mine'; give one of master, patched"),
+        (("fuzz", "--resume", "7", "--set", "jit=on"), "keeps its options; give only --minutes or --cases"),
         (("fuzz", "--resume", "7"), "there is no campaign yet"),
         (("fuzz", "--resume", "7", "--seed", "3"), "keeps its options; give only --minutes or --cases"),
         (
