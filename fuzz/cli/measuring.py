@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from fuzz import workdir
-from fuzz.bench.bench import Bench, BenchError, Point
+from fuzz.bench.bench import NO_MAIL, Bench, BenchError, Point
 from fuzz.bench.run import Row, run_bench
 from fuzz.cli import options
 from fuzz.cli.app import console, say, write_json
@@ -104,7 +104,8 @@ def _conclude(
     say(bench.name)
     print_rows(console, measured, bench.unit)
     say(f"{rounds} rounds of {seconds} s on {processors} processors; a ratio is the median of the rounds' ratios")
-    say(f"mail: {bench.mail.subject} <{bench.mail.message_id}>")
+    if bench.mail is not NO_MAIL:
+        say(f"mail: {bench.mail.subject} <{bench.mail.message_id}>")
     say("settings: " + ", ".join(f"{name} = {value!r}" for name, value in bench.settings.items()))
     for name, each in facts.items():
         if given := (*each.get("settings", ()), *each.get("server_settings", ())):
@@ -114,7 +115,7 @@ def _conclude(
     return {
         "bench": bench.name,
         "unit": bench.unit,
-        "mail": {"subject": bench.mail.subject, "message_id": bench.mail.message_id},
+        "mail": None if bench.mail is NO_MAIL else {"subject": bench.mail.subject, "message_id": bench.mail.message_id},
         "rounds": rounds,
         "seconds": seconds,
         "processors": processors,
