@@ -93,13 +93,14 @@ def start(
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
     manifest: options.Manifest = None,
+    setting: options.SetOption = None,
 ) -> None:
     """Start a campaign, or continue it, until Ctrl-C, `stop` or --minutes. Without options, it keeps its own.
 
     It runs in the foreground. Each run is an ordinary campaign, which list, report, show and replay know by its number.
     Exit status 1 if this command found a bug that no earlier run had found.
     """
-    arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
+    arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
     with claimed(require_name(name)):
         if name not in names() or generator or oracle or sql or known or arms != ArmOptions():
             given = options.given(sql)

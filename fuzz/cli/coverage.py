@@ -106,13 +106,14 @@ def coverage(
     repo: options.Repo = None,
     arm: options.ArmOption = None,
     manifest: options.Manifest = None,
+    setting: options.SetOption = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Run a campaign on servers that count, and print the reached lines, branches and functions of the last arm.
 
     The arm is `patched` unless --arm names others. Canaries and repeated runs count too; reduction has other servers.
     """
-    arms = ArmOptions.given(base, None, repo, None, arm or [_ARM], COVERAGE, manifest)
+    arms = ArmOptions.given(base, None, repo, None, arm or [_ARM], COVERAGE, manifest, setting)
     plan = new_plan(
         arms,
         options.given(sql),

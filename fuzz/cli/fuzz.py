@@ -76,6 +76,7 @@ def fuzz(
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
     manifest: options.Manifest = None,
+    setting: options.SetOption = None,
     json_file: options.JsonFile = None,
     verbose: Annotated[
         bool,
@@ -87,7 +88,7 @@ def fuzz(
     Without options, compare the patched server with master for 5 minutes, after set-up. Each finding is stored at once,
     then reduced to a script that shows it with psql alone. Ctrl-C ends the campaign and loses nothing.
     """
-    arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
+    arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
     if resume is None:
         given = options.given(sql)
         directory = None

@@ -77,6 +77,7 @@ def mutate(
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
     manifest: options.Manifest = None,
+    setting: options.SetOption = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Change lines that a series adds, one at a time, and count who notices: the duel, or the series' own tests.
@@ -84,7 +85,7 @@ def mutate(
     The lines are those of the last arm's patches that the first arm lacks. Each mutant is compiled, then compared with
     the build without the mutation, and tested. Exit status 1 if a mutant survives.
     """
-    given = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
+    given = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
     names = tuple(require_workload(name, UserInput()) for name in generator or ())
     mutator = mutator_version()
     wanted = Wanted(seed, mutants, cases, minutes * 60, names)

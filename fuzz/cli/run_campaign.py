@@ -20,7 +20,7 @@ from fuzz.campaign.schedule import Schedule
 from fuzz.campaign.stop import interruptible
 from fuzz.campaign.store import Store
 from fuzz.campaign.worker import CaseWork
-from fuzz.cli.options import arms_json
+from fuzz.cli.options import facts_of
 from fuzz.errors import CanaryMissed, PgduelError
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import absences, assignments
@@ -54,7 +54,7 @@ def run_campaign(
     with display(console, limit) as shown:
         specs = options.specs(shown.progress)
         with open_arms(specs, shown.progress, allow_same_build=options.same_build_wanted) as arms:
-            facts = arms_json(specs, [arm.build.key for arm in arms])
+            facts = facts_of(specs, arms)
             if new_seed:
                 plan = replace(plan, seed=max(plan.seed, last_seed(facts) + 1))
             if directory is None:

@@ -12,6 +12,7 @@ from fuzz import workdir
 from fuzz.errors import ServerError, last_line
 from fuzz.servers import git
 from fuzz.servers.account import server_account
+from fuzz.servers.arm_settings import Settings, configuration
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
 from fuzz.servers.settings import SUITES
@@ -61,17 +62,18 @@ def run_module(build: Build, path: str) -> SuiteResult:
     return _run(build, path, "pg_regress", tests)
 
 
-def run_script(build: Build, name: str, script: str) -> str:
-    """Run one script on a new server as a test of pg_regress; return its output. Raises ServerError.
+def run_script(build: Build, name: str, script: str, settings: Settings = ()) -> str:
+    """Run one script on a new server, with an arm's settings, as a test of pg_regress; return its output.
 
-    That is the test's expected output, if it is right. If the server crashes, the output ends there.
+    That is the test's expected output, if it is right. If the server crashes, the output ends there. Raises
+    ServerError.
     """
     top, output = _directories(build, name)
     (top / "sql").mkdir()
     (top / "expected").mkdir()
     (top / "sql" / f"{name}.sql").write_text(script, encoding="utf-8")
     (top / "expected" / f"{name}.out").touch()
-    printed = _drive(build, "pg_regress", top, output, [name])
+    printed = _drive(build, "pg_regress", top, output, [name], settings)
     _result(printed, output / "regression.diffs")
     with server_account().file_access():
         return (output / "results" / f"{name}.out").read_text(encoding="utf-8", errors="backslashreplace")
@@ -109,8 +111,10 @@ def _directories(build: Build, name: str) -> tuple[Path, Path]:
     return top, output
 
 
-def _drive(build: Build, driver: str, source: Path, output: Path, chosen: Sequence[str]) -> str:
-    with Cluster(build, source.name, settings=SUITES) as cluster:
+def _drive(
+    build: Build, driver: str, source: Path, output: Path, chosen: Sequence[str], settings: Settings = ()
+) -> str:
+    with Cluster(build, source.name, settings=configuration(settings, SUITES)) as cluster:
         done = cluster.run(
             _driver(build, driver),
             f"--host={cluster.socket_dir}",
