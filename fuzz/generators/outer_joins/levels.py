@@ -151,10 +151,7 @@ def level(rng: random.Random, scene: Scene, scope: Scope, kind: str, most: int, 
     `parameter` is SQL of an integer of an outer level. Some condition uses it, so that each value needs a rescan.
     """
     inside = kind in ("semi", "anti", "not_in") and not (kind == "anti" and chance(rng, 25))
-    if parameter and chance(rng, 40):
-        left, right = _reused(rng, scene, scope, inside=inside)
-    else:
-        left, right = _sides(rng, scene, scope, min(most, _NESTED.pick(rng)), inside=inside)
+    left, right = _sides(rng, scene, scope, min(most, _NESTED.pick(rng)), inside=inside)
     if inside:
         return _filtered(rng, scene.axes, scope, kind, (left, right), parameter)
     side, missing = _attached(rng, scene.axes, left, right, kind, parameter)
@@ -191,15 +188,6 @@ def _sides(rng: random.Random, scene: Scene, scope: Scope, count: int, *, inside
     below = scope.inner() if inside else scope
     single = side_of(rng, scene.axes, alone.relation(below.alias(0 if inside else len(drawn))))
     return (tree, single) if inside or chance(rng, 50) else (single, tree)
-
-
-def _reused(rng: random.Random, scene: Scene, scope: Scope, *, inside: bool) -> tuple[Side, Side]:
-    """Return a small table and a larger one. A rescan may reuse the hash table of the small one, which fits memory."""
-    small, *_, large = sorted(scene.sources, key=lambda source: source.rows)
-    below = scope.inner() if inside else scope
-    sides = small.relation(scope.alias(0)), large.relation(below.alias(0 if inside else 1))
-    left, right = (Side(each.sql, (each,), each.rows, fan=key_of(each.columns).fan) for each in sides)
-    return (left, right) if inside or chance(rng, 50) else (right, left)
 
 
 def _nested(rng: random.Random, axes: Axes, left: Side, right: Side) -> Side:
@@ -284,7 +272,7 @@ def _condition(
         sql += f" AND {_beyond(rng, left, right)}"
     if parameter and chance(rng, 60):
         column = pick(rng, _integers(pick(rng, (left, right, right))))
-        sql += f" AND {column.sql} {pick(rng, ('<>', '>=', '='))} {parameter}"
+        sql += f" AND {column.sql} {pick(rng, ('<>', '>='))} {parameter}"
     return sql, b
 
 
