@@ -17,13 +17,13 @@ usage: ./pgduel COMMAND [ARGUMENTS]
   fuzz      compare the patched server with master, after set-up of everything needed
   test      run pgduel's own tests
   doctor    list the requirements that are met and missing, with a remedy for each
-  others:   bench, blame, build, corpus, coverage, isolation, list, replay, report,
-            shell, show, sqlancer, sqlsmith
+  others:   bench, blame, build, campaign, corpus, coverage, isolation, list, mutate,
+            replay, report, shell, show, sqlancer, sqlsmith
 
 The full help of a command needs Python packages, which need this first:
 """
 # Commands that compile servers.
-_BUILDING = ("bench", "build", "coverage", "fuzz", "isolation", "sqlancer", "sqlsmith", "test")
+_BUILDING = ("bench", "build", "campaign", "coverage", "fuzz", "isolation", "mutate", "sqlancer", "sqlsmith", "test")
 
 
 def main(arguments: list[str]) -> int:
@@ -32,8 +32,8 @@ def main(arguments: list[str]) -> int:
     try:
         if not _only_prints(arguments):
             python = set_up(packages.missing_packages(for_tests=arguments[0] == "test"), arguments)
-            if wants_page(arguments):
-                ensure_extra("report")
+            if extra := extra_wanted(arguments):
+                ensure_extra(extra)
         elif not is_complete(environment_directory()) and (answered := _print_without_packages(arguments)) is not None:
             return answered
         else:
@@ -87,10 +87,12 @@ def source_wanted(arguments: list[str]) -> str | None:
     return base if base in RELEASES else None
 
 
-def wants_page(arguments: list[str]) -> bool:
-    """Return whether the command writes the page of a report, which needs the extra `report`."""
+def extra_wanted(arguments: list[str]) -> str | None:
+    """Return the extra of pyproject.toml that the command needs: for the page of a report, or for mutants."""
     words = _words(arguments)
-    return words[0] == "report" and ("--as" not in words or "html" in words)
+    if words[0] == "mutate":
+        return "mutate"
+    return "report" if words[0] == "report" and ("--as" not in words or "html" in words) else None
 
 
 def _words(arguments: list[str]) -> list[str]:

@@ -15,6 +15,10 @@ class BuildError(PgduelError):
     """A tree that does not compile, or a missing requirement of compilation."""
 
 
+class CompileError(BuildError):
+    """A tree whose source does not compile, or not to a server that runs."""
+
+
 class ServerError(PgduelError):
     """A cluster that cannot be created, started or reached."""
 

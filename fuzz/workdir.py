@@ -154,6 +154,11 @@ def campaigns() -> Path:
     return path
 
 
+def mutants() -> Path:
+    """Return the directory of mutants' results, beside the campaigns."""
+    return _ready(campaigns() / "mutants", _PRIVATE)
+
+
 def harnesses() -> Path:
     """Return the directory of libFuzzer harnesses."""
     return _made("harnesses")

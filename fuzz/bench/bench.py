@@ -53,14 +53,17 @@ class Mail:
         return self.variants.get(arm, self.ratios).get(point)
 
 
+NO_MAIL = Mail("", "", MappingProxyType({}))
+
+
 class Bench(ABC):
-    """A measurement at each point of a grid, in `unit`."""
+    """A measurement at each point of a grid, in `unit`. It may repeat no mail's table."""
 
     name: ClassVar[str]
     unit: ClassVar[str]
     axes: ClassVar[Mapping[str, Sequence[int]]]  # name of an axis -> the mail's values
     settings: ClassVar[Mapping[str, str]]  # of the servers
-    mail: ClassVar[Mail]
+    mail: ClassVar[Mail] = NO_MAIL
 
     @abstractmethod
     def label(self, point: Point) -> str:

@@ -4,21 +4,22 @@ import os
 import re
 
 from fuzz.bench.bench import BenchError
+from fuzz.errors import last_line
 from fuzz.servers.arm import Arm
 
-_TPS = re.compile(r"^tps = ([0-9.]+)", re.MULTILINE)
+_ERROR = re.compile(r"^pgbench: error: (.*)", re.MULTILINE)
+TPS = re.compile(r"^tps = ([0-9.]+)", re.MULTILINE)
 
 
 def run_pgbench(arm: Arm, *arguments: str, database: str = "postgres", stdin: str = "") -> str:
-    """Return pgbench's output. Raises BenchError with the last line of its errors."""
+    """Return pgbench's output. Raises BenchError with its first error."""
     cluster = arm.cluster
     server = ["-h", str(cluster.socket_dir), "-p", str(cluster.port), "-U", "postgres", database]
     done = cluster.run(arm.build.bindir / "pgbench", *arguments, *server, stdin=stdin)
     if done.returncode:
-        lines = done.stderr.strip().splitlines()
-        raise BenchError(
-            f"pgbench failed on arm {arm.name}: {lines[-1] if lines else f'exit status {done.returncode}'}"
-        )
+        found = _ERROR.search(done.stderr)
+        why = found[1] if found else last_line(done.stderr, f"exit status {done.returncode}")
+        raise BenchError(f"pgbench failed on arm {arm.name}: {why}")
     return done.stdout
 
 
@@ -31,7 +32,7 @@ def transactions_a_second(
     """
     threads = min(clients, len(os.sched_getaffinity(0)))
     options = ("-T", str(seconds), "-c", str(clients), "-j", str(threads))
-    found = _TPS.search(run_pgbench(arm, *script, *options, database=database, stdin=stdin))
+    found = TPS.search(run_pgbench(arm, *script, *options, database=database, stdin=stdin))
     if found is None:
         raise BenchError(f"pgbench finished no transaction on arm {arm.name}; give more seconds")
     return float(found[1])

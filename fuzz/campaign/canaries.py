@@ -6,9 +6,10 @@ from typing import Final
 
 from fuzz.errors import CanaryMissed
 from fuzz.execution.judging import Assignment, JudgedCase, Observer, judge_case
-from fuzz.servers.arm import Arm
+from fuzz.servers.arm import Arm, session_defaults
 from fuzz.servers.modules import FAULT_INJECTOR, ensure_module
 from oracles.model.case import Case
+from oracles.model.mode import Mode
 from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Canary, Oracle
 
@@ -54,16 +55,22 @@ class PlantedBug:
 
 
 def plant_all(assigned: Sequence[Assignment], executor: Observer, arms: Sequence[Arm]) -> Iterator[PlantedBug]:
-    """Plant each canary, several times if it is missed, and yield the results."""
+    """Plant each canary, several times if it is missed, and yield the results.
+
+    Sessions undo the arms' own settings, because some keep an oracle from judging: `coddtest` needs exact output.
+    """
+    defaults = {name: value for arm in arms for name, value in session_defaults(arm).items()}
+    undone = (Mode("settings_undone", tuple(defaults.items()), optional=True),) if defaults else ()
     for assignment in assigned:
         judged_arms = [arm for arm in arms if arm.name in assignment.arms]
-        for canary in assignment.oracle.canaries:
+        for each in assignment.oracle.canaries:
+            canary = replace(each, case=replace(each.case, modes=(*undone, *each.case.modes)))
             if canary.needs_another_arm and len(judged_arms) == 1:
                 continue
             tries = range(1, TRIES + 1)
             caught_in = (
-                each
-                for each in tries
+                number
+                for number in tries
                 if is_caught(plant(assignment.oracle, canary, executor, judged_arms), judged_arms)
             )
             yield PlantedBug(assignment.oracle.name, canary.fault, next(caught_in, None))

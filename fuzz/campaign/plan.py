@@ -24,6 +24,8 @@ class Plan:
     given: UserInput = field(default_factory=UserInput)
     known: tuple[KnownFault, ...] = ()  # faults that are expected, and do not count as new findings
     left_out: Mapping[str, str] = field(default_factory=dict)  # sources that a run without options lacks → reason
+    name: str = ""  # of the continuous campaign of which it is a run
+    even: bool = False  # whether a run without options ignores which functions the patches change
     files: tuple[UserFile, ...] = ()  # the user's generators and oracles
 
     @property

@@ -117,6 +117,10 @@ _APPEND: tuple[_Test, ...] = (
     ("partitionwise_aggregate", _by_partition("Aggregate")),
     *((f"children>={number}", _with_children(number)) for number in (32, 256)),
 )
+_INDEX_SCAN: tuple[_Test, ...] = (
+    ("index_scan", _ran),
+    ("index_scan.backward", lambda node: _ran(node) and node["Scan Direction"] == "Backward"),
+)
 OF_NODE: dict[str, tuple[_Test, ...]] = {
     "Append": _APPEND,
     "Merge Append": (*_APPEND, ("merge_append", _ran)),
@@ -138,8 +142,12 @@ OF_NODE: dict[str, tuple[_Test, ...]] = {
     "Gather": (("parallel", _positive("Workers Launched")),),
     "Gather Merge": (("parallel", _positive("Workers Launched")), ("gather_merge", _ran)),
     "Incremental Sort": (("incremental_sort", _ran),),
-    "Index Scan": (("index_scan", _ran),),
-    "Index Only Scan": (("index_scan", _ran),),
+    "Index Scan": _INDEX_SCAN,
+    "Index Only Scan": (
+        *_INDEX_SCAN,
+        ("index_only_scan", _ran),
+        ("index_only_scan.heap_fetches", _positive("Heap Fetches")),
+    ),
     "Bitmap Heap Scan": (("bitmap_scan", _ran),),
     "Foreign Scan": (("foreign_scan", _ran),),
     "LockRows": (("row_locks", _ran),),

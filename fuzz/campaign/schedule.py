@@ -41,14 +41,14 @@ class Range:
         return self.first >= self.end
 
 
-def _ranges(weights: Mapping[str, int]) -> Iterator[Range]:
+def _ranges(weights: Mapping[str, int], size: int) -> Iterator[Range]:
     """Yield ranges without end. Those of a smaller weight have fewer cases, so that no generator waits long."""
     most = max(weights.values())
     assigned = dict.fromkeys(weights, 0)
     for number in count():
         name = min(weights, key=lambda each: Fraction(assigned[each], weights[each]))
         first = assigned[name]
-        assigned[name] += max(1, RANGE_SIZE * weights[name] // most)
+        assigned[name] += max(1, size * weights[name] // most)
         yield Range(number, name, first, assigned[name])
 
 
@@ -63,12 +63,15 @@ def _limited(ranges: Iterator[Range], cases: int) -> Iterator[Range]:
 class Schedule:
     """The sequence of ranges to execute: returned ones first, then the next that is not done."""
 
-    def __init__(self, weights: Mapping[str, int], cases: int | None, done: Mapping[int, int]) -> None:
+    def __init__(
+        self, weights: Mapping[str, int], cases: int | None, done: Mapping[int, int], size: int = RANGE_SIZE
+    ) -> None:
         """`weights` has relative numbers of cases by generator, `cases` is the total number of cases.
 
-        `done` has the number of executed cases by range number.
+        `done` has the number of executed cases by range number. `size` is that of the largest ranges.
         """
-        self._ranges = _ranges(weights) if cases is None else _limited(_ranges(weights), cases)
+        ranges = _ranges(weights, size)
+        self._ranges = ranges if cases is None else _limited(ranges, cases)
         self._done = done
         self._returned: deque[Range] = deque()
 

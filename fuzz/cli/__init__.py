@@ -10,10 +10,12 @@ from fuzz.output import guard, note
 
 COMMANDS = {  # name -> module, in the order that --help has them
     "fuzz": "fuzz",
+    "campaign": "campaign",
     "sqlsmith": "sqlsmith",
     "sqlancer": "sqlancer",
     "isolation": "isolation",
     "coverage": "coverage",
+    "mutate": "mutate",
     "report": "report",
     "replay": "replay",
     "show": "show",

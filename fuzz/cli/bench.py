@@ -1,4 +1,4 @@
-"""`pgduel bench`: repeated measurements of a mail's tables, with arms interleaved in one run."""
+"""`pgduel bench`: measurements of a mail's tables, or of the user's SQL, with arms interleaved in one run."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -17,13 +17,17 @@ from fuzz.bench.fdw_sampling import PERCENTS, FdwSamplingBench
 from fuzz.bench.join_order import JoinOrderBench
 from fuzz.bench.joins_by_one_key import RELATIONS, QueryABench, QueryBBench
 from fuzz.bench.oltp import OltpBench
+from fuzz.bench.own_sql import SqlBench
 from fuzz.bench.planning import SIZES
 from fuzz.cli.app import app
 from fuzz.cli.compare_reducers import reduction
 from fuzz.cli.fuzzers import fuzzers
 from fuzz.cli.measuring import Chosen, measuring, numbers
 
-benches = typer.Typer(help="Repeat the measurements of a mail's table: arms interleaved in one run, medians of ratios.")
+benches = typer.Typer(
+    help="Measure your own SQL, or repeat the measurements of a mail's table: arms interleaved in one run, medians of "
+    "ratios."
+)
 app.add_typer(benches, name="bench")
 benches.command()(fuzzers)
 benches.command()(reduction)
@@ -154,6 +158,29 @@ def fdw(
         FdwTest.SAMPLING: (FdwSamplingBench(), {"rows": size, "percent": numbers(percent, "--percent")}),
     }
     return [made[each] for each in dict.fromkeys(test or FdwTest)]
+
+
+@benches.command()
+@measuring(rounds=16)
+def sql(
+    *,
+    file: Annotated[list[Path], typer.Argument(metavar="FILE", help="Files of SQL, or scripts for pgbench.")],
+    setup: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="SQL that psql runs once on each arm, before all tables are analyzed.",
+            show_default=False,
+        ),
+    ] = None,
+) -> list[Chosen]:
+    r"""Time your own SQL: milliseconds of each file on each arm, and the ratio to the first arm.
+
+    pgbench executes the files, so they may have its commands, such as \set, but no COPY from or to the client. The
+    first round takes --seconds per file; all others execute it as often. A second reference shows the noise: --arm
+    master --arm again=master --arm patched.
+    """
+    return [(SqlBench(file, setup), {})]
 
 
 @benches.command()

@@ -26,6 +26,7 @@ def blame(
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
     manifest: options.Manifest = None,
+    setting: options.SetOption = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Find the first patch, or commit of a range, that shows a finding, by bisection over builds.
@@ -33,7 +34,7 @@ def blame(
     A finding of a campaign has its own arms, and its result is stored. For a reproducer, give the arms of its campaign
     unless they are the default. Missing builds are compiled, one per step.
     """
-    given = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
+    given = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
     with display(progress, None) as shown:
         reported = reported_finding(named, given, shown.progress, oracle)
         with reported.opened() as there:

@@ -13,7 +13,7 @@ from fuzz import workdir
 from fuzz.campaign.catalog import opened
 from fuzz.cli import options
 from fuzz.cli.app import app, say, write_json
-from fuzz.cli.options import arms_json
+from fuzz.cli.options import facts_of
 from fuzz.cli.reported_finding import Named, progress, reported_finding
 from fuzz.errors import PgduelError
 from fuzz.execution.executor import Executor
@@ -54,7 +54,7 @@ def _opened(given: ArmOptions) -> Iterator[_Arms]:
             open_arms(specs, shown_there.progress, allow_same_build=True) as arms,
             Executor(arms, "corpus") as executor,
         ):
-            records = arms_json(specs, [arm.build.key for arm in arms])
+            records = facts_of(specs, arms)
             yield _Arms(given.command_line(), arms, executor, records)
 
 
@@ -69,13 +69,14 @@ def run(
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
     manifest: options.Manifest = None,
+    setting: options.SetOption = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Run each reproducer on the arms: those in `fixed` must show nothing, those in `upstream` must show on all arms.
 
     Exit status 1 if one does otherwise. Faults that a release newer than the known-good one fixed are reported as such.
     """
-    with _opened(ArmOptions.given(base, series, repo, commits, arm, flavor, manifest).with_referee()) as there:
+    with _opened(ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting).with_referee()) as there:
         found = []
         for entry in entries(corpus, there.executor, there.arms):
             say(f"{entry.path}: {entry.remark}")
@@ -99,13 +100,14 @@ def add(
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
     manifest: options.Manifest = None,
+    setting: options.SetOption = None,
 ) -> None:
     """Keep a finding's reproducer, in the directory that fits the arms' present behaviour.
 
     It goes to `fixed` if no arm shows the finding, and to `upstream` if all do. If only some do, fix it first.
     """
     _require_own(corpus)
-    given = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
+    given = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
     reported = reported_finding(named, given, lambda line: None)
     with _opened(given) as there:
         place = place_for(reported.fingerprint, shown(there.executor, there.arms, reported.case))
@@ -125,13 +127,14 @@ def minimize(
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
     manifest: options.Manifest = None,
+    setting: options.SetOption = None,
 ) -> None:
     """Reduce reproducers that show on the arms again, and delete those that a smaller one makes redundant.
 
     Fixed faults can be reduced only on arms that have them.
     """
     _require_own(corpus)
-    with _opened(ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)) as there:
+    with _opened(ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)) as there:
         found = [_smaller(there, entry) for entry in entries(corpus, there.executor, there.arms)]
     for entry in needless(found):
         entry.path.unlink()

@@ -106,15 +106,24 @@ def coverage(
     repo: options.Repo = None,
     arm: options.ArmOption = None,
     manifest: options.Manifest = None,
+    setting: options.SetOption = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Run a campaign on servers that count, and print the reached lines, branches and functions of the last arm.
 
     The arm is `patched` unless --arm names others. Canaries and repeated runs count too; reduction has other servers.
     """
-    arms = ArmOptions.given(base, None, repo, None, arm or [_ARM], COVERAGE, manifest)
-    given = options.given(sql)
-    plan = new_plan(seed, generator or (), minutes, cases, arms, given, None, oracle or (), stop_at_first=False)
+    arms = ArmOptions.given(base, None, repo, None, arm or [_ARM], COVERAGE, manifest, setting)
+    plan = new_plan(
+        arms,
+        options.given(sql),
+        seed=seed,
+        generators=generator,
+        oracles=oracle,
+        minutes=minutes,
+        cases=cases,
+        even=True,
+    )
     require_tools()
     measured = _Measurement(file or _FILES, series, html)
     summary = run_campaign(None, plan, processors(), console, new_seed=seed is None, while_open=measured.counting)

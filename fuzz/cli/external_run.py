@@ -20,7 +20,7 @@ from fuzz.campaign.plan import Plan
 from fuzz.campaign.stop import Interrupt, interruptible
 from fuzz.campaign.store import Store
 from fuzz.cli.app import console, say
-from fuzz.cli.options import arms_json
+from fuzz.cli.options import facts_of
 from fuzz.cli.run_campaign import plant_canaries
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import assignments, judge_case
@@ -114,7 +114,7 @@ def external_run(plan: Plan) -> Iterator[ExternalRun]:
     with display(console, plan.limits.seconds) as shown:
         specs = options.specs(shown.progress)
         with open_arms(specs, shown.progress, allow_same_build=options.same_build_wanted) as arms:
-            facts = arms_json(specs, [arm.build.key for arm in arms])
+            facts = facts_of(specs, arms)
             with opened(new_campaign()) as store, interruptible() as interrupt, Executor(arms, "external") as executor:
                 store.begin(plan, facts)
                 plant_canaries(store, executor, arms, shown)

@@ -38,6 +38,15 @@ def fuzz(
     stop_at_first: Annotated[
         bool, typer.Option("--stop-at-first", help="End with the first finding.", rich_help_panel=_PANEL)
     ] = False,
+    even: Annotated[
+        bool,
+        typer.Option(
+            "--even",
+            help="Give all generators equally many cases. Without this option and --generator, most of the time is for "
+            "those that enter the functions which the patches change.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = False,
     known: Annotated[
         Path | None,
         typer.Option(
@@ -67,6 +76,7 @@ def fuzz(
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
     manifest: options.Manifest = None,
+    setting: options.SetOption = None,
     json_file: options.JsonFile = None,
     verbose: Annotated[
         bool,
@@ -78,16 +88,23 @@ def fuzz(
     Without options, compare the patched server with master for 5 minutes, after set-up. Each finding is stored at once,
     then reduced to a script that shows it with psql alone. Ctrl-C ends the campaign and loses nothing.
     """
-    arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
+    arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
     if resume is None:
         given = options.given(sql)
-        directory, plan = (
-            None,
-            new_plan(
-                seed, generator or (), minutes, cases, arms, given, known, oracle or (), stop_at_first=stop_at_first
-            ),
+        directory = None
+        plan = new_plan(
+            arms,
+            given,
+            seed=seed,
+            generators=generator,
+            oracles=oracle,
+            minutes=minutes,
+            cases=cases,
+            known=known,
+            stop_at_first=stop_at_first,
+            even=even,
         )
-    elif seed is not None or generator or oracle or sql or stop_at_first or known or arms != ArmOptions():
+    elif seed is not None or generator or oracle or sql or stop_at_first or even or known or arms != ArmOptions():
         raise CaseError("a resumed campaign keeps its options; give only --minutes or --cases")
     else:
         directory = campaign_named(resume)
@@ -106,20 +123,22 @@ def fuzz(
 
 
 def new_plan(
-    seed: int | None,
-    generators: Sequence[str],
-    minutes: float | None,
-    cases: int | None,
     arms: ArmOptions,
     given: UserInput,
-    known: Path | None,
-    oracles: Sequence[str] = (),
     *,
-    stop_at_first: bool,
+    seed: int | None = None,
+    generators: Sequence[str] | None = None,
+    oracles: Sequence[str] | None = None,
+    minutes: float | None = None,
+    cases: int | None = None,
+    known: Path | None = None,
+    stop_at_first: bool = False,
+    even: bool = False,
 ) -> Plan:
     """Return the plan of the options and defaults, with the user's files loaded. Raises CaseError."""
+    generators = generators or ()
     files = {each: read_file(FileKind.GENERATOR, each) for each in generators if each.endswith(SUFFIX)}
-    judges = read_and_load(FileKind.ORACLE, oracles)
+    judges = read_and_load(FileKind.ORACLE, oracles or ())
     chosen = (name for each in generators for name in (load(files[each]) if each in files else (each,)))
     names = [require_workload(name, given) for name in chosen]
     if len(set(names)) < len(names):
@@ -138,4 +157,5 @@ def new_plan(
         given,
         faults,
         files=(*files.values(), *judges),
+        even=even,
     )

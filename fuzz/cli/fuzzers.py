@@ -53,6 +53,7 @@ def fuzzers(
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = COVERAGE,
     manifest: options.Manifest = None,
+    setting: options.SetOption = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Run each fuzzer alone on a new server of the last arm, for the same time, and compare the results.
@@ -60,7 +61,7 @@ def fuzzers(
     The server counts for all fuzzers alike: statements over tables that succeed and fail, and shapes of plans. The
     flavor coverage adds the reached code of executor and planner, but makes all fuzzers slower.
     """
-    wanted = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
+    wanted = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
     given = options.given(jar=jar)
     chosen = _chosen(fuzzer, given)
     with display(console, None) as shown:
@@ -96,7 +97,7 @@ def _fuzzer(each: Entrant, plan: Plan, given: UserInput, specs: Sequence[ArmSpec
 
     def campaign(arm: Arm) -> int:
         with opened(new_campaign()) as store:
-            store.begin(plan, options.arms_json(specs, [arm.build.key]))
+            store.begin(plan, options.facts_of(specs, [arm]))
             run(store, plan, (arm,), workers, shown)
             return store.counters.compared.total()
 

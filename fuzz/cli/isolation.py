@@ -62,6 +62,7 @@ def isolation(
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
     manifest: options.Manifest = None,
+    setting: options.SetOption = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Run PostgreSQL's isolation specs on all arms, under their own and under perturbed settings, and compare.
@@ -70,7 +71,7 @@ def isolation(
     different output runs again, several times. Each difference becomes a spec file that names its settings: `pgduel
     isolation FILE` runs it again with these.
     """
-    arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
+    arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
     plan = Plan(seed, {NAME: 1}, minutes, None, stop_at_first=False, arms=arms)
     files = [read_spec(Path(name)) for name in specs or () if Path(name).is_file()]
     names = [name for name in specs or () if not Path(name).is_file()]
@@ -83,7 +84,7 @@ def isolation(
             specs_drawn = [*files, *_drawn(_built(named, testers, shown), seed)]
             drawn = [replace(spec, features=features_of(running)) for spec in specs_drawn]
             with opened(new_campaign()) as store:
-                store.begin(plan, options.arms_json(wanted, [each.build.key for each in running]))
+                store.begin(plan, options.facts_of(wanted, running))
                 run = _Run(testers, shown, arms.command_line(), store)
                 with ThreadPoolExecutor(len(testers)) as pool:
                     planted = run.plant(pool)

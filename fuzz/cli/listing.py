@@ -143,7 +143,13 @@ def _modes() -> Rows:
 
 def _builds() -> Rows:
     return [
-        {"build": build.key, "version": build.version, "flavor": build.flavor.name, "tree": build.tree[:12]}
+        {
+            "build": build.key,
+            "version": build.version,
+            "flavor": build.flavor.name,
+            "compiled for": build.label,
+            "tree": build.tree[:12],
+        }
         for build in list_builds()
     ]
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from fuzz import workdir
-from fuzz.bench.bench import Bench, BenchError, Point
+from fuzz.bench.bench import NO_MAIL, Bench, BenchError, Point
 from fuzz.bench.run import Row, run_bench
 from fuzz.cli import options
 from fuzz.cli.app import console, say, write_json
@@ -69,9 +69,10 @@ def _measure(
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = _RELEASE,
     manifest: options.Manifest = None,
+    setting: options.SetOption = None,
     json_file: options.JsonFile = None,
 ) -> None:
-    wanted = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
+    wanted = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
     planned = [(bench, bench.points(values)) for bench, values in chosen]  # errors of all benches first
     results = [_result(bench, points, wanted, rounds, seconds) for bench, points in planned]
     write_json(json_file, results[0] if len(results) == 1 else results)
@@ -86,14 +87,14 @@ def _result(bench: Bench, points: Sequence[Point], wanted: ArmOptions, rounds: i
         settings, disk = dict(bench.settings), workdir.clusters_on_disk()
         with open_arms(specs, shown.progress, allow_same_build=same, settings=settings, directory=disk) as arms:
             measured = run_bench(bench, arms, points, rounds=rounds, seconds=seconds, report=shown.progress)
-            facts = options.arms_json(specs, [arm.build.key for arm in arms])
+            facts = options.facts_of(specs, arms)
     return _conclude(bench, measured, facts, specs[0].flavor.environment, rounds, seconds)
 
 
 def _conclude(
     bench: Bench,
     measured: Sequence[Row],
-    facts: Mapping[str, object],
+    facts: Mapping[str, Mapping[str, Any]],
     environment: Mapping[str, str],
     rounds: int,
     seconds: int,
@@ -103,14 +104,18 @@ def _conclude(
     say(bench.name)
     print_rows(console, measured, bench.unit)
     say(f"{rounds} rounds of {seconds} s on {processors} processors; a ratio is the median of the rounds' ratios")
-    say(f"mail: {bench.mail.subject} <{bench.mail.message_id}>")
+    if bench.mail is not NO_MAIL:
+        say(f"mail: {bench.mail.subject} <{bench.mail.message_id}>")
     say("settings: " + ", ".join(f"{name} = {value!r}" for name, value in bench.settings.items()))
+    for name, each in facts.items():
+        if given := (*each.get("settings", ()), *each.get("server_settings", ())):
+            say(f"settings of {name}: {', '.join(given)}")
     if environment:
         say("environment: " + ", ".join(f"{name}={value}" for name, value in environment.items()))
     return {
         "bench": bench.name,
         "unit": bench.unit,
-        "mail": {"subject": bench.mail.subject, "message_id": bench.mail.message_id},
+        "mail": None if bench.mail is NO_MAIL else {"subject": bench.mail.subject, "message_id": bench.mail.message_id},
         "rounds": rounds,
         "seconds": seconds,
         "processors": processors,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from fuzz.errors import CaseError
-from fuzz.servers.arm import ArmSpec
+from fuzz.servers.arm import Arm, ArmSpec, settings_json
 from fuzz.servers.flavor import FLAVORS
 from fuzz.servers.release import DEFAULT as DEFAULT_BASE
 from fuzz.sources.context import UserInput
@@ -119,6 +119,16 @@ Manifest = Annotated[
         show_default=False,
     ),
 ]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="[ARM:]NAME=VALUE",
+        help="Setting of the servers of all arms, or of one (repeat the option). Arms of one build may differ in it: "
+        "--arm off=patched --arm on=patched --set off:enable_x=off.",
+        rich_help_panel=_PANEL,
+    ),
+]
 FlavorOption = Annotated[
     str,
     typer.Option(
@@ -175,3 +185,9 @@ def arms_json(specs: Sequence[ArmSpec], builds: Sequence[str]) -> dict[str, Any]
         }
         for spec, build in zip(specs, builds, strict=True)
     }
+
+
+def facts_of(specs: Sequence[ArmSpec], arms: Sequence[Arm]) -> dict[str, Any]:
+    """Return the record of running arms: as `arms_json`, and their settings."""
+    facts = arms_json(specs, [arm.build.key for arm in arms])
+    return {arm.name: settings_json(arm) | facts[arm.name] for arm in arms}

@@ -64,6 +64,7 @@ def replay(
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
     manifest: options.Manifest = None,
+    setting: options.SetOption = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Run one case on the arms again: exit status 1 if they differ, else 0.
@@ -74,7 +75,7 @@ def replay(
     given = options.given(sql)
     read_and_load(FileKind.GENERATOR, generator or ())
     judges = read_and_load(FileKind.ORACLE, oracle or ())
-    requested = _replay_of(what, ArmOptions.given(base, series, repo, commits, arm, flavor, manifest), given)
+    requested = _replay_of(what, ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting), given)
     for line in () if judges or requested.plan is None else load_recorded(requested.plan.judging):
         say(line)
     with display(console, None) as shown:

@@ -12,7 +12,7 @@ import typer
 from fuzz import workdir
 from fuzz.campaign.catalog import find_finding, opened
 from fuzz.campaign.user_files import FileKind, load_recorded, read_and_load
-from fuzz.cli.options import arms_json
+from fuzz.cli.options import facts_of
 from fuzz.errors import CaseError
 from fuzz.report.console import Console
 from fuzz.report.forms.form import Opened, ReportedFinding
@@ -90,4 +90,4 @@ def _stored(found: StoredFinding, facts: Mapping[str, Any], options: ArmOptions,
 def _opened(options: ArmOptions, report: Report) -> Iterator[Opened]:
     specs = options.specs(report)
     with open_arms(specs, report, allow_same_build=True) as arms:
-        yield Opened(arms, arms_json(specs, [arm.build.key for arm in arms]))
+        yield Opened(arms, facts_of(specs, arms))

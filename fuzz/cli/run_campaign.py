@@ -13,13 +13,14 @@ from fuzz.campaign.attached import attached
 from fuzz.campaign.campaign import Campaign, Environment
 from fuzz.campaign.canaries import counts, plant_all, require_caught
 from fuzz.campaign.catalog import last_seed, new_campaign, opened
+from fuzz.campaign.direction.direction import direct
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import Pool
 from fuzz.campaign.schedule import Schedule
 from fuzz.campaign.stop import interruptible
 from fuzz.campaign.store import Store
 from fuzz.campaign.worker import CaseWork
-from fuzz.cli.options import arms_json
+from fuzz.cli.options import facts_of
 from fuzz.errors import CanaryMissed, PgduelError
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import absences, assignments
@@ -53,11 +54,11 @@ def run_campaign(
     with display(console, limit) as shown:
         specs = options.specs(shown.progress)
         with open_arms(specs, shown.progress, allow_same_build=options.same_build_wanted) as arms:
-            facts = arms_json(specs, [arm.build.key for arm in arms])
+            facts = facts_of(specs, arms)
             if new_seed:
                 plan = replace(plan, seed=max(plan.seed, last_seed(facts) + 1))
             if directory is None:
-                plan = _completed(plan, specs[0].base.version, arms[0])
+                plan = _completed(plan, specs[0].base.version, arms, shown)
                 directory = new_campaign()
             with opened(directory) as store:
                 store.begin(plan, facts)
@@ -70,14 +71,19 @@ def run_campaign(
                 return replace(summary, newer_bases=newer_bases(specs))
 
 
-def _completed(plan: Plan, version: str, arm: Arm) -> Plan:
+def _completed(plan: Plan, version: str, arms: Sequence[Arm], shown: Display) -> Plan:
     """Return the plan of a new campaign with the faults of this version, and the default workloads if it has none."""
     plan = replace(plan, known=tuple(fault for fault in plan.known if fault.is_expected(version, date.today())))
     if plan.generators:
         return plan
-    with closing(SourceDatabase(arm, "default", plan.given)) as target:
+    with closing(SourceDatabase(arms[0], "default", plan.given)) as target:
         generators, left_out = default_workloads(target)
-    return replace(plan, generators=generators, left_out=left_out)
+    plan = replace(plan, generators=generators, left_out=left_out)
+    direction = None if plan.even else direct(generators, arms)
+    if direction is None:
+        return plan
+    shown.say(direction.reason)
+    return replace(plan, generators=direction.cases)
 
 
 def _run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Display) -> Summary:

@@ -30,12 +30,13 @@ def shell(
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
     manifest: options.Manifest = None,
+    setting: options.SetOption = None,
 ) -> None:
     """Compile and start one arm, run psql on it, and stop it. Further arguments are psql's.
 
     The server is new and empty: `pgduel shell patched -f reproducer.sql`.
     """
-    wanted = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
+    wanted = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
     if not wanted.arms and not wanted.series and wanted.range is None and name not in ("master", "patched"):
         wanted = replace(wanted, arms=(name,))  # another shipped arm
     with ExitStack() as stack:

@@ -45,6 +45,7 @@ def show(
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
     manifest: options.Manifest = None,
+    setting: options.SetOption = None,
 ) -> None:
     """Write a finding as a psql script, a test of pg_regress or pytest, or a mail.
 
@@ -54,7 +55,7 @@ def show(
     chosen = all_forms()[form]
     if into is None and not chosen.one_file:
         raise CaseError(f"{form} has several files; give their directory with --into")
-    given = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
+    given = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
     if form is _SQL and not Path(named).is_file() and (found := find_spec_finding(named)):
         files: Mapping[str, str] = {found.spec.name: read_spec(found.spec).text}
     else:

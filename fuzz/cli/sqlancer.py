@@ -36,6 +36,7 @@ def sqlancer(
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
     manifest: options.Manifest = None,
+    setting: options.SetOption = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Run SQLancer's oracles on the last arm. Its reports run on all arms and are judged again.
@@ -43,7 +44,7 @@ def sqlancer(
     A report that pgduel does not confirm is no finding. With `pgduel fuzz --generator sqlancer`, pgduel's own oracles
     judge SQLancer's statements.
     """
-    arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
+    arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
     given = options.given(jar=jar)
     if given.sqlancer_jar is None:
         fetch()

@@ -32,6 +32,7 @@ def sqlsmith(
     arm: options.ArmOption = None,
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
     manifest: options.Manifest = None,
+    setting: options.SetOption = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Run SQLsmith on the last arm, over scenes of the generators, to find crashes and internal errors.
@@ -39,7 +40,7 @@ def sqlsmith(
     The statements before a crash, and those that end in an internal error, run again on all arms. With `pgduel fuzz
     --generator sqlsmith`, all oracles judge SQLsmith's statements.
     """
-    arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest)
+    arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
     given = options.given()
     require_workload("sqlsmith", given)
     plan = Plan(seed, {"sqlsmith": 1}, minutes, None, stop_at_first=False, arms=arms, given=given)

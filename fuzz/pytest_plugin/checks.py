@@ -71,7 +71,7 @@ class _Unrecorded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statements:
-    """What a test passes to an assertion: its scene and statements, or the number of a generated case."""
+    """Arguments of an assertion: a scene and statements, or the number of a generated case."""
 
     scene: tuple[str, ...]
     sql: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ def steps_of(texts: Sequence[str]) -> tuple[Step, ...]:
 
 
 class Checks:
-    """The assertions on running arms, and what the current test has run so far."""
+    """Assertions on running arms, and the observations of the current test."""
 
     def __init__(
         self,

@@ -33,6 +33,7 @@ _OPTIONS: Final = {  # name -> metavar, action, help
     "arm": ("NAME=SERIES", "append", "an arm (repeat the option; the first is the reference)"),
     "manifest": ("FILE", "store", "TOML file that describes the patches"),
     "flavor": ("NAME", "store", "flavor of the builds; default: assert"),
+    "set": ("[ARM:]NAME=VALUE", "append", "a setting of all servers, or of one arm's (repeat the option)"),
     "timeout": ("SECONDS", "store", "time limit of a statement; default: 30"),
 }
 

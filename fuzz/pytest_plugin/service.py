@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzz import packages, workdir
-from fuzz.cli.options import arms_json
+from fuzz.cli.options import facts_of
 from fuzz.errors import CaseError, PgduelError
 from fuzz.execution.executor import Executor
 from fuzz.output import visible
@@ -31,7 +31,7 @@ from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import DEFAULT_FLAVOR
 
 _TIMEOUT = 30  # seconds; the user's queries may take longer than generated ones
-_OPTION = re.compile(r"--(?=(?:arm|base|flavor|manifest|range|repo|series)\b)")  # of the command line, in messages
+_OPTION = re.compile(r"--(?=(?:arm|base|flavor|manifest|range|repo|series|set)\b)")  # of the command line, in messages
 
 
 class _Abandoned(Exception):
@@ -123,7 +123,7 @@ class Service:
         arms = self._stack.enter_context(open_arms(specs, self._report, allow_same_build=same))
         executor = Executor(arms, "pytest", timeout * 1000, self._connection.poll)
         self._stack.enter_context(executor)
-        records = arms_json(specs, [arm.build.key for arm in arms])
+        records = facts_of(specs, arms)
         self._checks = Checks(arms, executor, wanted.command_line(), records, Path(directory))
         self._options = wanted
         addresses = [f"host={arm.cluster.socket_dir} port={arm.cluster.port} user=postgres" for arm in arms]
@@ -164,6 +164,7 @@ def _arm_options(options: Mapping[str, Any]) -> ArmOptions:
         options["arm"],
         options["flavor"] or DEFAULT_FLAVOR,
         paths["manifest"],
+        options["set"],
     )
 
 

@@ -37,7 +37,7 @@ class BenchResult:
 
     bench: str
     unit: str
-    mail: BenchMail
+    mail: BenchMail | None
     rounds: int
     seconds: int
     processors: int

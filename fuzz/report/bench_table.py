@@ -1,4 +1,4 @@
-"""A bench's rows as a table beside the mail's figures, and as JSON."""
+"""A bench's rows as a table beside the mail's figures, if there are some, and as JSON."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,18 +15,20 @@ def print_rows(console: Console, rows: Sequence[Row], unit: str) -> None:
         table = Table()
         table.add_column("case", no_wrap=True)
         extras = tuple(dict.fromkeys(name for row in rows for name in row.extras))
-        for title in (f"{arm}\n{unit}", f"{against}\n{unit}", "ratio", f"{CONFIDENCE:.0%}\ninterval", "mail", *extras):
+        mails = ("mail",) if any(row.mail is not None for row in rows) else ()
+        titles = (f"{arm}\n{unit}", f"{against}\n{unit}", "ratio", f"{CONFIDENCE:.0%}\ninterval", *mails, *extras)
+        for title in titles:
             table.add_column(title.replace(" ", "\n"), justify="right")
         for row in rows:
             if row.arm == arm:
-                table.add_row(*_cells(row), *(_short(row.extras.get(name)) for name in extras))
+                mail = ("" if row.mail is None else f"{row.mail:.2f}" for _ in mails)
+                table.add_row(*_cells(row), *mail, *(_short(row.extras.get(name)) for name in extras))
         console.print_whole(table)
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    mail = "" if row.mail is None else f"{row.mail:.2f}"
     interval = f"{row.low:.3f}-{row.high:.3f}"
-    return row.case, _four_digits(row.median), _four_digits(row.median_against), f"{row.ratio:.3f}", interval, mail
+    return row.case, _four_digits(row.median), _four_digits(row.median_against), f"{row.ratio:.3f}", interval
 
 
 def _four_digits(figure: float) -> str:

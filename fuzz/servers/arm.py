@@ -11,6 +11,7 @@ import psycopg
 from fuzz import workdir
 from fuzz.errors import BuildError, ServerError, SourceError
 from fuzz.servers import Report
+from fuzz.servers.arm_settings import Settings, configuration, require_accepted, texts
 from fuzz.servers.base import Base, resolve_base
 from fuzz.servers.build import Build, ensure_build
 from fuzz.servers.cluster import Cluster
@@ -25,6 +26,7 @@ from fuzz.servers.series import (
     series_from_files,
     series_from_range,
 )
+from fuzz.servers.settings import FUZZING
 from oracles.model.feature import Feature
 
 SHIPPED = {  # name -> directories of patches/pgNN that form its series
@@ -53,14 +55,20 @@ class ArmSpec:
     base: Base
     series: Series
     flavor: Flavor
+    settings: Settings = ()
+
+    @property
+    def label(self) -> str:
+        """Return its name, with that of its series if that is another."""
+        return self.name if self.name == self.series.name else f"{self.name}: {self.series.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
     """A running arm. `trees` are the trees after each prefix of its series, from the base to its own.
 
-    `planner` is the last of them that is not the work of a plan-neutral patch; it determines plans and costs.
-    `features` are those of its series whose settings it has.
+    `planner` has the last of them that is not the work of a plan-neutral patch, and the settings; it determines plans
+    and costs. `features` are those of its series whose settings it has. `settings` are the user's.
     """
 
     name: str
@@ -69,6 +77,7 @@ class Arm:
     trees: tuple[str, ...]
     planner: str = ""
     features: tuple[Feature, ...] = ()
+    settings: Settings = ()
 
 
 def shipped_series(name: str, base: Base) -> Series:
@@ -167,7 +176,7 @@ def build_arms(specs: Sequence[ArmSpec], report: Report) -> tuple[tuple[Build, t
     """Return build and trees (after each prefix) of each arm. Raises SourceError, BuildError."""
     trees = [apply_series(spec.base.tree, spec.series) for spec in specs]  # all, before anything is compiled
     return tuple(
-        (ensure_build(prefixes[-1], spec.flavor, report, label=spec.name), prefixes)
+        (ensure_build(prefixes[-1], spec.flavor, report, label=spec.label), prefixes)
         for spec, prefixes in zip(specs, trees, strict=True)
     )
 
@@ -197,7 +206,8 @@ def open_arms(
     """Build and start all arms, in workdir.clusters() or another directory, and stop them at the end.
 
     The first arm is the reference. Raises SourceError, BuildError, ServerError; the last also if arms are not
-    comparable: the same build twice (unless allowed), different configure flags, or different initdb settings.
+    comparable: the same build twice (unless allowed, or with different settings), different configure flags, or
+    different initdb settings. The arms' own settings override `settings`.
     """
     if len({spec.name for spec in specs}) < len(specs):
         raise SourceError(
@@ -205,14 +215,20 @@ def open_arms(
         )
     built = build_arms(specs, report)
     builds = {spec.name: build for spec, (build, _) in zip(specs, built, strict=True)}
-    require_comparable(builds, allow_same_build=allow_same_build)
+    differing = len({spec.settings for spec in specs}) > 1
+    require_comparable(builds, allow_same_build=allow_same_build or differing)
+    for spec in specs:
+        require_accepted(builds[spec.name], spec.name, spec.settings)
+    given = frozenset(name.lower() for spec in specs for name, _ in spec.settings)
     with ExitStack() as stack:
         arms = []
         for spec, (build, trees) in zip(specs, built, strict=True):
             report(f"starting {spec.name}")
-            cluster = stack.enter_context(Cluster(build, spec.name, settings=settings, directory=directory))
-            planner = trees[spec.series.deciding]
-            arms.append(Arm(spec.name, build, cluster, trees, planner, _features_of(spec, cluster)))
+            own = configuration(spec.settings, settings)
+            cluster = stack.enter_context(Cluster(build, spec.name, settings=own, directory=directory))
+            planner = " ".join((trees[spec.series.deciding], *texts(spec.settings)))
+            features = tuple(_unforced(feature, given) for feature in _features_of(spec, cluster))
+            arms.append(Arm(spec.name, build, cluster, trees, planner, features, spec.settings))
         require_same_initdb(arms)
         yield tuple(arms)
 
@@ -237,6 +253,39 @@ def _features_of(spec: ArmSpec, cluster: Cluster) -> tuple[Feature, ...]:
     return features
 
 
+def _unforced(feature: Feature, given: frozenset[str]) -> Feature:
+    """Return the feature without forced settings that the user gave to an arm, which the mode would override."""
+    return replace(feature, force=tuple(each for each in feature.force if each[0].lower() not in given))
+
+
+def settings_json(arm: Arm) -> dict[str, list[str]]:
+    """Return the arm's settings as NAME=VALUE: those that a session may set, and those of the server alone."""
+    if not arm.settings:
+        return {}
+    with psycopg.connect(**arm.cluster.connect_kwargs) as connection:  # type: ignore[arg-type]  # host is a str
+        query = "SELECT lower(name) FROM pg_settings WHERE context IN ('postmaster', 'sighup')"
+        fixed = {name for (name,) in connection.execute(query)}
+    parts = {
+        "settings": tuple(each for each in arm.settings if each[0].lower() not in fixed),
+        "server_settings": tuple(each for each in arm.settings if each[0].lower() in fixed),
+    }
+    return {key: texts(part) for key, part in parts.items() if part}
+
+
+def session_defaults(arm: Arm) -> dict[str, str]:
+    """Return the values that the arm's settings would have without `--set`, of those that a session may set."""
+    if not arm.settings:
+        return {}
+    with psycopg.connect(**arm.cluster.connect_kwargs) as connection:  # type: ignore[arg-type]  # host is a str
+        query = (
+            "SELECT lower(name), coalesce(boot_val, '') FROM pg_settings"
+            " WHERE context NOT IN ('internal', 'postmaster', 'sighup')"
+        )
+        defaults: dict[str, str] = dict(connection.execute(query).fetchall())
+    names = (name.lower() for name, _ in arm.settings)
+    return {name: FUZZING.get(name, defaults[name]) for name in names if name in defaults}
+
+
 def features_of(arms: Iterable[Arm]) -> tuple[Feature, ...]:
     """Return the features of all arms."""
     return tuple(dict.fromkeys(feature for arm in arms for feature in arm.features))
@@ -253,7 +302,13 @@ def missing_features(specs: Sequence[ArmSpec], arms: Sequence[Arm]) -> Iterator[
 def fresh_servers(arms: Sequence[Arm]) -> Iterator[tuple[Arm, ...]]:
     """Start a new server of each arm's build, and stop it at the end. Raises ServerError."""
     with ExitStack() as stack:
-        yield tuple(replace(arm, cluster=stack.enter_context(Cluster(arm.build, arm.name))) for arm in arms)
+        yield tuple(
+            replace(
+                arm,
+                cluster=stack.enter_context(Cluster(arm.build, arm.name, settings=configuration(arm.settings))),
+            )
+            for arm in arms
+        )
 
 
 def require_comparable(builds: Mapping[str, Build], *, allow_same_build: bool) -> None:

@@ -10,6 +10,7 @@ import psutil
 from fuzz.errors import SourceError
 from fuzz.servers import Report, git
 from fuzz.servers.arm import SHIPPED, ArmSpec, described, parse_arm, parse_series, shipped_series, split_arm
+from fuzz.servers.arm_settings import ArmSetting, settings_by_arm
 from fuzz.servers.base import resolve_base
 from fuzz.servers.flavor import DEFAULT_FLAVOR, flavor_named
 from fuzz.servers.manifest import read_manifest
@@ -17,6 +18,7 @@ from fuzz.servers.release import DEFAULT as DEFAULT_BASE
 from fuzz.servers.release import RELEASES
 from fuzz.servers.series import Series
 
+_OPTIONS = {"arms": "--arm", "settings": "--set"}  # field → option, unless it has the field's name
 _ROOM = 6 << 30  # bytes of memory that three servers and their load need
 
 
@@ -31,6 +33,7 @@ class ArmOptions:
     arms: tuple[str, ...] = ()
     flavor: str = DEFAULT_FLAVOR
     manifest: str | None = None
+    settings: tuple[str, ...] = ()
 
     @classmethod
     def given(
@@ -42,6 +45,7 @@ class ArmOptions:
         arms: Sequence[str] | None,
         flavor: str,
         manifest: Path | None = None,
+        settings: Sequence[str] | None = None,
     ) -> "ArmOptions":
         """Return the options of the command line, with absolute paths. Raises SourceError."""
         if commits is not None and repo is None:
@@ -52,6 +56,8 @@ class ArmOptions:
             )
         if manifest is not None and not (arms or series or commits):
             raise SourceError("--manifest needs patches; give --series, --range or --arm")
+        for text in settings or ():
+            ArmSetting.parse(text)
         return cls(
             base=None if base is None else _absolute(base),
             series=tuple(_absolute(part) for each in series or () for part in each.split(",")),
@@ -60,6 +66,7 @@ class ArmOptions:
             arms=tuple(_absolute_arm(arm) for arm in arms or ()),
             flavor=flavor_named(flavor).name,
             manifest=None if manifest is None else _absolute(str(manifest)),
+            settings=tuple(settings or ()),
         )
 
     def command_line(self) -> str:
@@ -68,7 +75,7 @@ class ArmOptions:
         for each in fields(self):
             value = getattr(self, each.name)
             if value != each.default:
-                option = "--arm" if each.name == "arms" else f"--{each.name}"
+                option = _OPTIONS.get(each.name, f"--{each.name}")
                 words += [word for text in ([value] if isinstance(value, str) else value) for word in (option, text)]
         return "".join(f" {shlex.quote(word)}" for word in words)
 
@@ -86,8 +93,10 @@ class ArmOptions:
 
     def specs(self, report: Report) -> tuple[ArmSpec, ...]:
         """Return the arms. Raises SourceError, BuildError."""
+        names = [split_arm(arm)[0] for arm in self.arms] or ["master", "patched"]
+        settings = settings_by_arm(self.settings, names)
         manifest = None if self.manifest is None else read_manifest(Path(self.manifest))
-        specs = self._specs(report)
+        specs = tuple(replace(spec, settings=settings[spec.name]) for spec in self._specs(report))
         return specs if manifest is None else described(specs, manifest)
 
     def _specs(self, report: Report) -> tuple[ArmSpec, ...]:

@@ -5,7 +5,7 @@ import os
 import shutil
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -14,7 +14,7 @@ from fuzz import documents, workdir
 from fuzz.documents import DocumentError
 from fuzz.errors import BuildError
 from fuzz.servers import Report
-from fuzz.servers.compile import compiled_files, compiler_version, meson_build
+from fuzz.servers.compile import build_log, compiled_files, compiler_version, meson_build
 from fuzz.servers.flavor import FLAVORS, Flavor
 from fuzz.servers.objects import workplace, workplace_home
 from fuzz.servers.processes import runs_from
@@ -41,6 +41,7 @@ class Build:
     flavor: Flavor
     configure: tuple[str, ...]  # options of meson, compiler flags and the compiler
     version: str
+    label: str = field(default="", compare=False)  # of the arm for which it was compiled; others may share it
 
     @property
     def bindir(self) -> Path:
@@ -67,6 +68,7 @@ class _Note:
     flavor: str
     configure: tuple[str, ...]
     prefix: str  # its original place: a copy elsewhere is no build
+    label: str = ""  # notes of earlier versions have none
     seconds: int = 0  # duration of the compilation
     cached: int = 0  # files from the compiler's cache
     compiled: int = 0  # other files
@@ -75,7 +77,8 @@ class _Note:
 def ensure_build(tree: str, flavor: Flavor, report: Report, *, label: str = "") -> Build:
     """Return the build of a tree, from the cache or by compiling it (minutes). Raises BuildError.
 
-    A build that was killed starts again. Object files of a similar tree and ccache make that fast.
+    `label` names the arm that needs it. A build that was killed starts again. Object files of a similar tree and ccache
+    make that fast.
     """
     configure = _configure(flavor)
     home = _home(tree, configure)
@@ -86,7 +89,7 @@ def ensure_build(tree: str, flavor: Flavor, report: Report, *, label: str = "") 
             return found
         _clear(home)
         report(f"compiling {name}")
-        _compile(home, tree, flavor, configure, lambda line: report(f"compiling {name}: {line}"))
+        _compile(home, tree, flavor, configure, label, lambda line: report(f"compiling {name}: {line}"))
         made = _load(home)
     if made is None:
         raise BuildError(f"the build in {home} disappeared during the compilation; run the command again")
@@ -126,10 +129,11 @@ def _load(home: Path) -> Build | None:
         return None
     if note.prefix != str(home / "install") or note.flavor not in FLAVORS:
         return None
-    return Build(home.name, Path(note.prefix), note.tree, FLAVORS[note.flavor], note.configure, note.version)
+    flavor = FLAVORS[note.flavor]
+    return Build(home.name, Path(note.prefix), note.tree, flavor, note.configure, note.version, note.label)
 
 
-def _compile(home: Path, tree: str, flavor: Flavor, configure: tuple[str, ...], report: Report) -> None:
+def _compile(home: Path, tree: str, flavor: Flavor, configure: tuple[str, ...], label: str, report: Report) -> None:
     free = shutil.disk_usage(workdir.builds()).free
     if free < flavor.space:
         raise BuildError(
@@ -142,10 +146,18 @@ def _compile(home: Path, tree: str, flavor: Flavor, configure: tuple[str, ...], 
         version = meson_build(place, home, (*_OPTIONS, *flavor.options), flavor, report)
         cached, compiled = compiled_files(place)
     seconds = round(time.monotonic() - started)
-    note = _Note(version, tree, flavor.name, configure, str(home / "install"), seconds, cached, compiled)
+    note = _Note(version, tree, flavor.name, configure, str(home / "install"), label, seconds, cached, compiled)
     draft = home / f"{_NOTE}.new"
     draft.write_text(documents.dumps(note))
     os.replace(draft, home / _NOTE)
+
+
+def discard_build(tree: str, flavor: Flavor) -> None:
+    """Delete the build of a tree and its log, also after a failure. No program of it may run."""
+    home = _home(tree, _configure(flavor))
+    with FileLock(f"{home}.lock"):
+        shutil.rmtree(home, ignore_errors=True)
+    build_log(home.name).unlink(missing_ok=True)
 
 
 def list_builds() -> tuple[Build, ...]:

@@ -25,7 +25,7 @@ from fuzz.servers.shared_memory import remove_segment_of
 from fuzz.servers.starting import fixed_addresses, why
 from fuzz.servers.template import copy_template
 
-_PROBE = "pgduel_probe"
+PROBE = "pgduel_probe"
 _SOCKET_LIMIT = 107 - len("/.s.PGSQL.65535")
 _START_SECONDS = 120  # recovery of a sanitized server is slow
 _STOPS = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}
@@ -103,10 +103,10 @@ class Cluster:
         copy_template(self.build, self._account, self.data)
         self._write("pg_hba.conf", HBA)
         self._write("pg_ident.conf", ident(self._account.system_users()))
-        modules.ensure_module(self.build, _PROBE)
+        modules.ensure_module(self.build, PROBE)
         library_path = f"$libdir:{modules.modules_directory(self.build)}"
         paths = {"unix_socket_directories": str(self.socket_dir), "dynamic_library_path": library_path}
-        paths["shared_preload_libraries"] = _PROBE
+        paths["shared_preload_libraries"] = PROBE
         self.append_conf(FUZZING | paths | {"port": str(self.port)} | self._settings)
 
     def append_conf(self, settings: dict[str, str]) -> None:

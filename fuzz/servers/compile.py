@@ -16,7 +16,7 @@ from typing import IO
 from filelock import FileLock
 
 from fuzz import workdir
-from fuzz.errors import BuildError, first_line
+from fuzz.errors import BuildError, CompileError, first_line
 from fuzz.servers import Report
 from fuzz.servers.account import Account, server_account
 from fuzz.servers.flavor import Flavor
@@ -45,7 +45,9 @@ def compiler_version(compiler: str) -> str:
 
 
 def meson_build(place: Workplace, home: Path, options: Sequence[str], flavor: Flavor, report: Report) -> str:
-    """Compile a workplace's source and install it into home/install; return PostgreSQL's version. Raises BuildError.
+    """Compile a workplace's source and install it into home/install; return PostgreSQL's version.
+
+    Raises CompileError if the source is the reason, else BuildError.
 
     All paths in compiler commands are relative to the build directory, so that ccache finds equal files anywhere.
     Installed files contain no path of `home`: programs find each other by relative paths.
@@ -54,7 +56,7 @@ def meson_build(place: Workplace, home: Path, options: Sequence[str], flavor: Fl
     account.require_entry(home)
     (home / "install").mkdir()
     account.give(home / "install")
-    log = workdir.logs() / f"build-{home.name}.log"
+    log = build_log(home.name)
     log.unlink(missing_ok=True)
 
     def run(*command: str) -> None:
@@ -75,8 +77,13 @@ def meson_build(place: Workplace, home: Path, options: Sequence[str], flavor: Fl
         **account.options(),
     )
     if shown.returncode:
-        raise BuildError(f"the new server does not run: {first_line(shown.stderr)}")
+        raise CompileError(f"the new server does not run: {first_line(shown.stderr)}")
     return shown.stdout.split()[-1]
+
+
+def build_log(key: str) -> Path:
+    """Return the file with the compilers' output of a build."""
+    return workdir.logs() / f"build-{key}.log"
 
 
 def compile_file(command: list[str], product: Path) -> subprocess.CompletedProcess[str]:
@@ -163,7 +170,7 @@ def _run(command: Sequence[str], place: Path, environment: Mapping[str, str], lo
             process.terminate()
             raise
     if process.returncode:
-        raise BuildError(_why(command[0], log))
+        raise _failure(command[0], log)
 
 
 def _follow(lines: Iterable[str], output: IO[str], report: Report) -> None:
@@ -177,11 +184,12 @@ def _follow(lines: Iterable[str], output: IO[str], report: Report) -> None:
             report(f"{share}%")
 
 
-def _why(tool: str, log: Path) -> str:
+def _failure(tool: str, log: Path) -> BuildError:
     text = log.read_text(errors="replace")
     if _NO_SPACE in text:
-        return f"no space left on the disk of {workdir.builds()} during a build; make room or set PGDUEL_HOME"
+        room = "make room or set PGDUEL_HOME"
+        return BuildError(f"no space left on the disk of {workdir.builds()} during a build; {room}")
     lines = [line for line in text.splitlines() if not line.startswith(_MESON_FAILED)]
     errors = (line for sign in _ERRORS for line in lines if sign in line)
     first = next(errors, f"{tool} failed")
-    return f"the source does not compile: {first.strip()}; see {log}"
+    return CompileError(f"the source does not compile: {first.strip()}; see {log}")

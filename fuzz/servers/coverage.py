@@ -101,11 +101,26 @@ def file_coverage(build: Build, profiles: Path, files: Sequence[str]) -> dict[st
 
     `profiles` is the directory with the counts of its processes, which may still run. Raises ServerError.
     """
-    with _merged(profiles) as merged:
-        exported = _output(_EXPORT, "export", "--format=lcov", f"--instr-profile={merged}", *_objects(build))
-    found = dict(read_tracefile(exported.splitlines()))
+    found = dict(_tracefile(build, profiles))
     places = {file: str(build.source / file) for file in files}
     return {file: found[place] for file, place in places.items() if place in found}
+
+
+def function_calls(build: Build, profiles: Path) -> dict[tuple[str, str], int]:
+    """Return the calls of each function, by the file's path in the build's tree and by name. Raises ServerError."""
+    tree = f"{build.source}/"
+    return {
+        (place.removeprefix(tree), name): calls
+        for place, found in _tracefile(build, profiles)
+        if place.startswith(tree)
+        for name, calls in found.functions.items()
+    }
+
+
+def _tracefile(build: Build, profiles: Path) -> Iterator[tuple[str, FileCoverage]]:
+    with _merged(profiles) as merged:
+        exported = _output(_EXPORT, "export", "--format=lcov", f"--instr-profile={merged}", *_objects(build))
+    return read_tracefile(exported.splitlines())
 
 
 def write_html(build: Build, profiles: Path, files: Sequence[str], directory: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from fuzz.errors import BuildError
+from fuzz.errors import BuildError, CompileError
 from fuzz.servers.account import server_account
 from fuzz.servers.build import Build
 from fuzz.servers.compile import compile_file
@@ -59,7 +59,7 @@ def _compile(build: Build, source: Path, library: Path) -> None:
         done = _compiled(build, copied / source.name, library)
     if done.returncode:
         first = next((line for line in done.stderr.splitlines() if "error" in line), f"{build.flavor.compiler} failed")
-        raise BuildError(f"server module {source.name} does not compile against build {build.key}: {first.strip()}")
+        raise CompileError(f"server module {source.name} does not compile against build {build.key}: {first.strip()}")
 
 
 def _compiled(build: Build, source: Path, library: Path, *options: str) -> subprocess.CompletedProcess[str]:

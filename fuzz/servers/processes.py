@@ -40,6 +40,16 @@ def runs_from(directory: Path) -> bool:
     return False
 
 
+def kill_all_of(program: Path) -> None:
+    """Kill all processes of a program."""
+    for process in psutil.process_iter():
+        try:
+            if process.exe() == str(program):
+                process.kill()
+        except psutil.Error:
+            continue  # ended meanwhile, or another user's
+
+
 def kill_all_in(directory: Path, seconds: float = 10) -> None:
     """Kill all processes of the directory, and wait for their end for at most `seconds`."""
     deadline = time.monotonic() + seconds

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from filelock import FileLock
+
 from fuzz import workdir
 from fuzz.errors import ServerError, last_line
 from fuzz.servers import git
 from fuzz.servers.account import server_account
+from fuzz.servers.arm_settings import Settings, configuration
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
 from fuzz.servers.settings import SUITES
@@ -59,32 +62,48 @@ def run_module(build: Build, path: str) -> SuiteResult:
     return _run(build, path, "pg_regress", tests)
 
 
-def run_script(build: Build, name: str, script: str) -> str:
-    """Run one script on a new server as a test of pg_regress; return its output. Raises ServerError.
+def run_script(build: Build, name: str, script: str, settings: Settings = ()) -> str:
+    """Run one script on a new server, with an arm's settings, as a test of pg_regress; return its output.
 
-    That is the test's expected output, if it is right. If the server crashes, the output ends there.
+    That is the test's expected output, if it is right. If the server crashes, the output ends there. Raises
+    ServerError.
     """
     top, output = _directories(build, name)
     (top / "sql").mkdir()
     (top / "expected").mkdir()
     (top / "sql" / f"{name}.sql").write_text(script, encoding="utf-8")
     (top / "expected" / f"{name}.out").touch()
-    printed = _drive(build, "pg_regress", top, output, [name])
+    printed = _drive(build, "pg_regress", top, output, [name], settings)
     _result(printed, output / "regression.diffs")
     with server_account().file_access():
         return (output / "results" / f"{name}.out").read_text(encoding="utf-8", errors="backslashreplace")
 
 
+def discard_results(build: Build) -> None:
+    """Delete the directories and locks of all suites that ran against a build. None may run."""
+    for path in workdir.tests().glob(f"{build.key}-*"):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink()
+
+
 def _run(build: Build, path: str, driver: str, chosen: Sequence[str]) -> SuiteResult:
-    top, output = _directories(build, Path(path).name)
-    git.extract(build.tree, top, path)
-    return _result(_drive(build, driver, top / path, output, chosen), output / "regression.diffs")
+    name = Path(path).name
+    with FileLock(f"{_top(build, name)}.lock"):  # another process may test the same build
+        top, output = _directories(build, name)
+        git.extract(build.tree, top, path)
+        return _result(_drive(build, driver, top / path, output, chosen), output / "regression.diffs")
+
+
+def _top(build: Build, name: str) -> Path:
+    return workdir.tests() / f"{build.key}-{name}"
 
 
 def _directories(build: Build, name: str) -> tuple[Path, Path]:
     """Return a new directory for a suite, and a directory in it that the driver can write to."""
     account = server_account()
-    top = workdir.tests() / f"{build.key}-{name}"
+    top = _top(build, name)
     shutil.rmtree(top, ignore_errors=True)
     top.mkdir()
     output = account.make_private(top / "output")
@@ -92,8 +111,10 @@ def _directories(build: Build, name: str) -> tuple[Path, Path]:
     return top, output
 
 
-def _drive(build: Build, driver: str, source: Path, output: Path, chosen: Sequence[str]) -> str:
-    with Cluster(build, source.name, settings=SUITES) as cluster:
+def _drive(
+    build: Build, driver: str, source: Path, output: Path, chosen: Sequence[str], settings: Settings = ()
+) -> str:
+    with Cluster(build, source.name, settings=configuration(settings, SUITES)) as cluster:
         done = cluster.run(
             _driver(build, driver),
             f"--host={cluster.socket_dir}",

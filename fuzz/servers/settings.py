@@ -87,7 +87,7 @@ def lines(settings: dict[str, str]) -> str:
 
 
 def _quoted(value: str) -> str:
-    return value.replace("\\", "\\\\").replace("'", "''")
+    return value.replace("\\", "\\\\").replace("'", "''").replace("\n", "\\n")
 
 
 def start_options(settings: Mapping[str, str]) -> str:

@@ -10,12 +10,13 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from fuzz.errors import ServerError, first_line
-from fuzz.servers.account import Account
+from fuzz.errors import ServerError, first_line, last_line
+from fuzz.servers.account import Account, server_account
 from fuzz.servers.build import Build
 from fuzz.servers.known_good import major_of
 from fuzz.servers.settings import INITDB, INITDB_SINCE, RELAY_ROLES
 
+_SAID = re.compile(r"\b(?:FATAL|DETAIL|HINT):  (.*)")
 _REASON = re.compile(r"^TRAP|FATAL|PANIC|error|terminated by signal", re.IGNORECASE)  # reasons for a failure of initdb
 
 # Roles that HBA names, created before any server listens, in single-user mode. By default it continues after errors.
@@ -31,6 +32,15 @@ def copy_template(build: Build, account: Account, data: Path) -> None:
     done = subprocess.run(copy, capture_output=True, text=True, **account.options())
     if done.returncode:
         raise ServerError(f"cannot copy a data directory to {data}: {first_line(done.stderr)}")
+
+
+def refusal(build: Build, name: str, value: str) -> str:
+    """Return the server's words about a setting that its configuration may not have; "" if it may."""
+    account = server_account()
+    command = ("postgres", "-D", "data", "-C", name, "-c", f"{name}={value}")  # prints the value, and starts nothing
+    done = _execute(build, account, _template(build, account).parent, command)
+    said = "; ".join(line.rstrip(".") for line in _SAID.findall(done.stderr))
+    return (said or last_line(done.stderr)) if done.returncode else ""
 
 
 def _template(build: Build, account: Account) -> Path:
@@ -58,8 +68,18 @@ def _options(build: Build) -> tuple[str, ...]:
 
 def _run(build: Build, account: Account, home: Path, command: Sequence[str], sql: str = "") -> None:
     """Run one of the build's programs in the template's directory. Raises ServerError."""
+    done = _execute(build, account, home, command, sql)
+    if done.returncode:
+        lines = (done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}").splitlines()
+        reason = next(filter(_REASON.search, lines), lines[-1])
+        raise ServerError(f"{command[0]} of build {build.key} failed, so its servers cannot start: {reason}")
+
+
+def _execute(
+    build: Build, account: Account, home: Path, command: Sequence[str], sql: str = ""
+) -> subprocess.CompletedProcess[str]:
     program, *arguments = command
-    done = subprocess.run(
+    return subprocess.run(
         [build.bindir / program, *arguments],
         input=sql,
         capture_output=True,
@@ -69,7 +89,3 @@ def _run(build: Build, account: Account, home: Path, command: Sequence[str], sql
         env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"} | build.flavor.environment,
         **account.options(),
     )
-    if done.returncode:
-        lines = (done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}").splitlines()
-        reason = next(filter(_REASON.search, lines), lines[-1])
-        raise ServerError(f"{program} of build {build.key} failed, so its servers cannot start: {reason}")

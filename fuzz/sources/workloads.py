@@ -12,7 +12,7 @@ from oracles.model.discovery import instances_below
 GENERATOR_FILES: Final = "pgduel_generator_files"  # prefix of modules that are the user's files
 USER_SQL: Final = "user_sql"  # the source of --sql
 SOURCES_SHARE: Final = 0.3  # of the CPU time of a run without options; the rest is for generators
-_HOUR: Final = 3600  # seconds
+HOUR: Final = 3600  # seconds
 
 
 def all_workloads() -> dict[str, Generator]:
@@ -62,11 +62,11 @@ def cases_per_hour(generators: Iterable[Generator], sources: Iterable[Source]) -
     weights.
     """
     generators, sources = tuple(generators), tuple(sources)
-    equal = _HOUR * (1 - SOURCES_SHARE) / sum(each.cpu_seconds for each in generators)
+    equal = HOUR * (1 - SOURCES_SHARE) / sum(each.cpu_seconds for each in generators)
     weights = sum(each.default_weight for each in sources)
     cases = {each.name: equal for each in generators}
     for each in sources:
-        cases[each.name] = _HOUR * SOURCES_SHARE * each.default_weight / weights / each.cpu_seconds
+        cases[each.name] = HOUR * SOURCES_SHARE * each.default_weight / weights / each.cpu_seconds
     return {name: max(1, round(number)) for name, number in cases.items()}
 
 

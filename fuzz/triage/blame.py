@@ -13,24 +13,28 @@ from typing import Any
 from fuzz.execution.executor import Executor
 from fuzz.servers import Report
 from fuzz.servers.arm import Arm
+from fuzz.servers.arm_settings import configuration, known_settings, texts
 from fuzz.servers.build import ensure_build, find_build
 from fuzz.servers.cluster import Cluster
 from fuzz.triage.interestingness import FindingCheck
 from fuzz.triage.reduced_case import ReducedCase
 
 UPSTREAM = "upstream"  # instead of a patch's name
+SETTINGS = "settings"  # instead of a patch's name
 
 
 @dataclass(frozen=True, slots=True)
 class Blame:
     """The tried prefixes of an arm's series, and whether they showed the finding.
 
-    The arm is the suspect, or the reference if the suspect shows the finding without any patch.
+    The arm is the suspect, or the reference if the suspect shows the finding without any patch. If the two differ in
+    settings, `settings` has those of both as text. No prefix is tried if nothing else differs.
     """
 
     arm: str
     series: tuple[str, ...]  # names of its patches
     tried: tuple[tuple[int, bool], ...]  # (number of patches, whether they showed the finding), ascending
+    settings: str = ""
 
     @property
     def first(self) -> int | None:
@@ -57,15 +61,20 @@ class Blame:
     @property
     def key(self) -> str:
         """Return a key that is equal for findings with the same cause to blame."""
+        if self.settings and not self.patches:
+            return SETTINGS
         return UPSTREAM if self.first == 0 else ", ".join(self.patches)
 
     def __str__(self) -> str:
         """Return the patch to blame as text, with doubts."""
+        if self.settings and not self.tried:
+            return f"no patch, both arms are one build and differ only in settings ({self.settings})"
         if self.first is None:
             return "unknown, the finding did not occur again"
         doubt = f"; but it also occurs with only the first {_listed(self.exceptions)}" if self.exceptions else ""
         if self.first == 0:
-            return f"{UPSTREAM}, {self.arm} shows it without any patch{doubt}"
+            cause = f"{UPSTREAM} or the settings ({self.settings})" if self.settings else UPSTREAM
+            return f"{cause}, {self.arm} shows it without any patch{doubt}"
         number = self.first - len(self.patches) + 1
         if len(self.patches) == 1:
             return f"{self.patches[0]}, number {number} of the {len(self.series)} patches of {self.arm}{doubt}"
@@ -145,13 +154,23 @@ class BlameSearch:
 
         Raises BuildError, ServerError.
         """
+        differing = self._differing_settings()
+        if differing and self.reference.build.key == self.suspect.build.key:
+            return Blame(self.suspect.name, tuple(facts[self.suspect.name]["series"]), (), differing)
         alone = self.reference.name == self.suspect.name
         blamed, tried = series_to_blame(
             partial(self._tried, self.suspect, self._on_suspect),
             None if alone else partial(self._tried, self.reference, self._on_other),
         )
         arm = (self.suspect, self.reference)[blamed]
-        return Blame(arm.name, tuple(facts[arm.name]["series"]), tuple(tried.items()))
+        return Blame(arm.name, tuple(facts[arm.name]["series"]), tuple(tried.items()), differing)
+
+    def _differing_settings(self) -> str:
+        """Return the settings of both arms as text; "" if they are equal."""
+        if self.reference.settings == self.suspect.settings:
+            return ""
+        both = (self.reference, self.suspect)
+        return "; ".join(f"{arm.name}: {', '.join(texts(arm.settings)) or 'none'}" for arm in both)
 
     def _tried(self, arm: Arm, shows: Callable[[int], bool]) -> dict[int, bool]:
         lengths = [length for length in range(len(arm.trees)) if self._may_try(arm, length)]
@@ -178,8 +197,9 @@ class BlameSearch:
         """
         self.report(f"trying {arm.name} with {length} of its {len(arm.trees) - 1} patches")
         build = ensure_build(arm.trees[length], arm.build.flavor, self.report, label=f"{arm.name}, {length} patches")
-        with Cluster(build, arm.name) as cluster:
-            yield replace(arm, build=build, cluster=cluster, trees=arm.trees[: length + 1])
+        settings = known_settings(build, arm.settings)
+        with Cluster(build, arm.name, settings=configuration(settings)) as cluster:
+            yield replace(arm, build=build, cluster=cluster, trees=arm.trees[: length + 1], settings=settings)
 
     def _shows(self, arms: Sequence[Arm]) -> bool:
         with Executor(arms, "blame") as executor:

@@ -137,7 +137,7 @@ class Triage:
         whole = replace(smallest, case=found.case, finding=found.finding)
         for known in dict.fromkeys((smallest, whole)):
             blame = blame_search(known, arms, lambda line: None, built_only=True).blame(self.records)
-            if blame.first is not None:
+            if blame.first is not None or not blame.tried:
                 break
         if found.reproducer is not None:
             note(found.reproducer, {"shows": smallest.how_often, "blame": str(blame)})

@@ -116,14 +116,18 @@ class ArmRuns:
         These return no floating-point numbers, and none of several equal but distinguishable values, such as 1.0 and
         1.00.
         """
-        steps, queries = self.observation(QueryVariant()).steps, self.queries()
-        inexact = inexact_types(self.case.all_steps)
-        shown = {position: {column.type for column in steps[position].columns} for position in queries}
+        queries, inexact = self.queries(), inexact_types(self.case.all_steps)
+        shown = self.shown_types(queries)
         return {
             position: sql
             for position, sql in queries.items()
             if _FLOATS.isdisjoint(shown[position]) and is_exact(sql, shown[position], inexact)
         }
+
+    def shown_types(self, positions: Iterable[int]) -> dict[int, frozenset[str]]:
+        """Return the types of the columns that the case's own queries return, as in `ResultColumn.type`."""
+        steps = self.observation(QueryVariant()).steps
+        return {position: frozenset(column.type for column in steps[position].columns) for position in positions}
 
     def with_exact_results(self, items: Mapping[int, T], query: Callable[[T], str]) -> dict[int, T]:
         """Return the entries of `items` whose query result does not depend on the choice among distinguishable values.

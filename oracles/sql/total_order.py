@@ -13,7 +13,7 @@ def is_cut(select: Any) -> bool:
 
 def is_total(select: Any) -> bool:
     """Return whether ORDER BY names all values that the query returns, so that rows with equal keys are equal."""
-    shown = _shown(select)
+    shown = shown_targets(select)
     if shown is None or not select.sortClause:
         return False
     keys = [key.node for key in select.sortClause]
@@ -24,22 +24,27 @@ def is_total(select: Any) -> bool:
     )
 
 
-def _shown(select: Any) -> list[Any] | None:
+def shown_targets(select: Any) -> list[Any] | None:
     """Return the targets of the query, including those behind a star; None if they are unknown."""
     if select.op != SetOperation.SETOP_NONE:
-        return _shown(select.larg)
-    if select.valuesLists:
-        return None
+        return shown_targets(select.larg)
     targets: Any = select.targetList or ()
+    if select.valuesLists or any(_is_fields(target.val) for target in targets):
+        return None
     if not any(is_star(target.val) for target in targets):
         return list(targets)
     only: Any = select.fromClause[0] if len(targets) == len(select.fromClause or ()) == 1 else None
-    return _shown(only.subquery) if isinstance(only, ast.RangeSubselect) else None
+    return shown_targets(only.subquery) if isinstance(only, ast.RangeSubselect) else None
 
 
 def is_star(value: Any) -> bool:
     """Return whether the expression is a star, with or without a relation."""
     return isinstance(value, ast.ColumnRef) and isinstance((value.fields or (None,))[-1], ast.A_Star)
+
+
+def _is_fields(value: Any) -> bool:
+    """Return whether the expression is all fields of a composite value: `(value).*`."""
+    return isinstance(value, ast.A_Indirection) and isinstance((value.indirection or (None,))[-1], ast.A_Star)
 
 
 def _names(key: Any, target: Any) -> bool:

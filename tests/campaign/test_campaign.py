@@ -50,10 +50,11 @@ class _SimulatedWork:
     failing: bool = False
 
     def _first_time(self) -> bool:
-        marker = self.directory / "happened"
-        happened = marker.exists()
-        marker.touch()
-        return not (self.once and happened)
+        try:
+            (self.directory / "happened").touch(exist_ok=not self.once)  # at once: two workers may get here together
+        except FileExistsError:
+            return False
+        return True
 
     def _reduced(self, job: Reduction, store: Store) -> ReductionResult:
         if self.dies_reducing and self._first_time():

@@ -70,7 +70,7 @@ def _load(kind: FileKind, file: Path, text: str) -> UserFile:
 
 
 def _plan(generators: tuple[str, ...], oracles: tuple[str, ...]) -> Plan:
-    return new_plan(1, generators, None, 8, ArmOptions(), UserInput(), None, oracles, stop_at_first=False)
+    return new_plan(ArmOptions(), UserInput(), seed=1, generators=generators, oracles=oracles, cases=8)
 
 
 def test_the_examples_of_the_documents_are_loaded(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.cli.command import Command
 
 COMMANDS = (
-    *("fuzz", "sqlsmith", "sqlancer", "isolation", "coverage"),
+    *("fuzz", "sqlsmith", "sqlancer", "isolation", "coverage", "mutate"),
     *("replay", "show", "blame", "corpus", "list", "build", "shell", "bench", "doctor", "test"),
 )
 
@@ -20,6 +20,7 @@ COMMANDS = (
         ("bench", "copy"),
         ("bench", "buckets"),
         ("bench", "planning"),
+        ("bench", "sql"),
         ("corpus", "add"),
     ],
     ids=" ".join,
@@ -55,6 +56,9 @@ def test_the_help_names_every_command(pgduel: Command) -> None:
         (("fuzz", "--arm", "a=", "--series", "b"), "not both"),
         (("fuzz", "--manifest", "x.toml"), "--manifest needs patches; give --series, --range or --arm"),
         (("build", "--arm", "a=", "--manifest", "/nowhere.toml"), "/nowhere.toml: cannot be read (No such file"),
+        (("fuzz", "--set", "jit"), "cannot read --set 'jit'; give NAME=VALUE or ARM:NAME=VALUE"),
+        (("bench", "copy", "--set", "mine:jit=on"), "no arm is called 'mine'; give one of master, patched"),
+        (("fuzz", "--resume", "7", "--set", "jit=on"), "keeps its options; give only --minutes or --cases"),
         (("fuzz", "--resume", "7"), "there is no campaign yet"),
         (("fuzz", "--resume", "7", "--seed", "3"), "keeps its options; give only --minutes or --cases"),
         (
@@ -67,6 +71,8 @@ def test_the_help_names_every_command(pgduel: Command) -> None:
         (("show", "0123456789ab"), "no finding is called '0123456789ab'"),
         (("show", "0123456789ab", "--as", "regress"), "regress has several files; give their directory with --into"),
         (("show", "fuzz/execution/tools.sql"), "tools.sql lacks the header of a reproducer"),
+        (("mutate", "--generator", "nonsense"), "no generator is called 'nonsense'"),
+        (("bench", "sql", "/nowhere.sql"), "cannot read /nowhere.sql (No such file or directory)"),
         (("bench", "copy", "--rows", "ten"), "cannot read --rows ten; give whole numbers, separated by commas"),
         (("bench", "buckets", "--size", "9"), "a hash table of 9 kB is out of range; give a size from 70 to 703125"),
         (("bench", "planning", "--partitions", "0"), "each of partitions must be at least 1"),

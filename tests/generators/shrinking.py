@@ -31,4 +31,9 @@ def assert_shrinks(generator: Generator, *, scene: int, characters: int, constru
         find(cases(generator, tiny), fails, settings=settings(database=None), random=random.Random(1))
     except _SmallEnough:
         return
-    pytest.fail(f"the smallest case: {[step.sql for step in smallest[0].all_steps]}")
+    found = smallest[0]
+    pytest.fail(
+        f"the smallest case has a scene of {len(found.scene)} steps and {len(found.steps)} others, the first of "
+        f"{len(found.steps[0].sql)} characters; allow that, or draw simpler alternatives first: "
+        f"{[step.sql for step in found.all_steps]}"
+    )

@@ -2,7 +2,7 @@
 
 import random
 import re
-from itertools import pairwise
+from itertools import pairwise, product
 
 import pytest
 
@@ -58,6 +58,7 @@ def test_scenes_have(scenes: str, pattern: str) -> None:
         ),
         *("EXISTS", "NOT EXISTS", r"IN \(SELECT", "UNION ALL", "GROUP BY", "ROLLUP", "GROUPING SETS", "HAVING"),
         *("DISTINCT", r"\$1::", "tableoid::regclass", r"a\d::text", r"\ba5\b", r"FROM r\d AS a1, ", "WHERE false"),
+        r"NOT EXISTS \(SELECT FROM r\d AS b\d WHERE b\d\.k1 = b\d\.k1 AND b\d\.k2 = b\d\.k2 AND b\d\.k2 (<|>|=)",
         *(r"UPDATE r1 .* FROM ", r"UPDATE r1 .* EXISTS", "DELETE FROM r1 AS t USING", "MERGE INTO r1"),
     ],
 )
@@ -80,6 +81,24 @@ def test_partitions_do_not_overlap(seed: int) -> None:
     assert len(values) == len(set(values))
     assert all(bound.values for bound in parts if isinstance(bound, Values))
     assert [isinstance(bound, Rest) for bound in parts].count(True) <= 1
+
+
+def test_disjoint_ranges_may_overlap_one_range_of_a_third_table() -> None:
+    found = 0
+    for seed in range(100):
+        rng = random.Random(seed)
+        layout = draw_layout(rng, 1, 3, 12)
+        drawn = [draw_bounds(rng, layout, table) for table in range(3)]
+        first, second, third = (
+            [part.bound for part in bounds.parts if isinstance(part.bound, Span)] for bounds in drawn
+        )
+        triples = product(first, second, third)
+        found += any(_overlap(a, c) and _overlap(b, c) and not _overlap(a, b) for a, b, c in triples)
+    assert found >= 5
+
+
+def _overlap(one: Span, other: Span) -> bool:
+    return one.low < other.high and other.low < one.high
 
 
 def test_rows_fit_a_partition_and_points_are_near_the_bounds() -> None:

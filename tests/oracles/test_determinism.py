@@ -32,6 +32,7 @@ def test_deterministic_queries(sql: str) -> None:
         "SELECT JSON_ARRAY(SELECT x FROM t)",
         "SELECT x FROM (VALUES (1, 2), (1, 3) ORDER BY 1 LIMIT 1) AS v (x, y)",
         "SELECT x FROM t ORDER BY y LIMIT 3",
+        "SELECT (t.pair).* FROM t ORDER BY 1 LIMIT 3",
         """SELECT x FROM t ORDER BY x::text COLLATE "de-x-icu" LIMIT 3""",
         """SELECT x FROM t ORDER BY x::int COLLATE "C" LIMIT 3""",
         "SELECT array_agg(x), string_agg(y, ',') FROM t",

@@ -16,6 +16,7 @@ from oracles.model.observation import CaseObservation, Observation, ResultColumn
 from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Unstable, Verdict
 from oracles.norec import Norec
 from oracles.optimization_fence import OptimizationFence
+from oracles.pagination import Pagination
 from oracles.tlp import Tlp
 from tests.oracles.observed import (
     StubExecutor,
@@ -33,7 +34,7 @@ from tests.oracles.observed import (
 )
 
 SQL = "SELECT a.x FROM a WHERE a.x > 1"
-ORACLES = (Tlp(), Norec(), Dqp(), Eet(), Coddtest(), OptimizationFence())
+ORACLES = (Tlp(), Norec(), Dqp(), Eet(), Coddtest(), OptimizationFence(), Pagination())
 BROKEN = {  # oracle → text in the queries of one side only
     "tlp": "IS NULL",
     "norec": "CASE WHEN",
@@ -41,6 +42,7 @@ BROKEN = {  # oracle → text in the queries of one side only
     "eet": "NULL",
     "coddtest": "(SELECT 1)",
     "optimization_fence": "OFFSET 0",
+    "pagination": "AS page",
 }
 CLOSED_EARLY = Mode("closed_early", protocol=Protocol.CLOSED_EARLY, changes_results=True)
 

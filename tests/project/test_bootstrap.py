@@ -153,19 +153,20 @@ def test_a_library_that_needs_the_compiler_is_installed_after_it(monkeypatch: py
 
 
 @pytest.mark.parametrize(
-    ("line", "wanted"),
+    ("line", "extra"),
     [
-        ("report", True),
-        ("report 3 --into .", True),
-        ("report --as junit --as html", True),
-        ("report --as=html", True),
-        ("report --as junit", False),
-        ("list report", False),
-        ("fuzz", False),
+        ("report", "report"),
+        ("report 3 --into .", "report"),
+        ("report --as junit --as html", "report"),
+        ("report --as=html", "report"),
+        ("report --as junit", None),
+        ("mutate --mutants 3", "mutate"),
+        ("list report", None),
+        ("fuzz", None),
     ],
 )
-def test_only_the_page_of_a_report_needs_its_packages(line: str, *, wanted: bool) -> None:
-    assert bootstrap.wants_page(line.split()) == wanted
+def test_few_commands_need_an_extra(line: str, extra: str | None) -> None:
+    assert bootstrap.extra_wanted(line.split()) == extra
 
 
 def test_packages_of_an_extra_are_installed_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def hostile_campaign(directory: Path) -> Path:
     known = (KnownFault(oracle="crash", origin="signal 11", link="https://example.org/bug"),)
     plan = Plan(7, {"joins": 1}, 1.0, None, stop_at_first=False, arms=ArmOptions(), known=known)
     facts = {"build": "abc", "flavor": "assert", "base": {"name": HOSTILE, "version": "17.11"}, "tree": "def"}
-    arms = {"master": facts | {"series": []}, "patched": facts | {"series": [PATCH]}}
+    arms = {"master": facts | {"series": []}, "patched": facts | {"series": [PATCH], "settings": [f"x.y={HOSTILE}"]}}
     with opened(directory) as store:
         store.begin(plan, arms)
         store.record_start([_BLOOM], [f"plan: not used, {HOSTILE}"])

@@ -25,6 +25,7 @@ from fuzz.servers.cluster import Cluster
 from fuzz.servers.flavor import FLAVORS
 from fuzz.servers.modules import ensure_module
 from fuzz.servers.series import Patch, Series, apply_series
+from tests.servers.disk import of_limited_size
 
 pytestmark = pytest.mark.servers
 
@@ -49,15 +50,10 @@ def elsewhere(open_directory: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def small_disk(open_directory: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Path]:
-    disk = open_directory / "small"
-    disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={request.param}", "tmpfs", disk])
-    if mounted.returncode:
-        pytest.skip("may not mount a small disk here")
-    disk.chmod(0o755)
-    monkeypatch.setattr(workdir, "builds", lambda: disk)
-    yield disk
-    subprocess.run(["umount", "--lazy", disk], check=True)
+    with of_limited_size(open_directory / "small", request.param) as disk:
+        disk.chmod(0o755)
+        monkeypatch.setattr(workdir, "builds", lambda: disk)
+        yield disk
 
 
 def test_a_build_is_made_once(base: Base, build: Build) -> None:
@@ -111,8 +107,9 @@ def test_the_second_arm_compiles_changed_files_only_and_a_killed_build_is_harmle
     assert compiled(first) > 1000
     kill_while_it_compiles(another, elsewhere)
     assert list_builds() == (first,)
-    second = ensure_build(another, ASSERT, print)
+    second = ensure_build(another, ASSERT, print, label="another: x.patch")
     assert compiled(second) == 1
+    assert [each.label for each in list_builds()] == ["", "another: x.patch"]
     third = ensure_build(patched, ASSERT, print)
     assert compiled(third) < 0.5 * compiled(first)
     incremental = contents(third)
@@ -141,14 +138,14 @@ def test_a_compile_error_is_shown_with_its_log(base: Base, elsewhere: Path) -> N
     assert list_builds() == ()
 
 
-@pytest.mark.parametrize("small_disk", ["48m", "190m"], indirect=True)
+@pytest.mark.parametrize("small_disk", [48, 190], indirect=True)
 def test_a_full_disk_is_reported(base: Base, small_disk: Path) -> None:
     hopeful = dataclasses.replace(ASSERT, space=0)
     with pytest.raises(BuildError, match=r"no space left on the disk of .*/small.*; make room or set PGDUEL_HOME"):
         ensure_build(base.tree, hopeful, print)
 
 
-@pytest.mark.parametrize("small_disk", ["48m"], indirect=True)
+@pytest.mark.parametrize("small_disk", [48], indirect=True)
 def test_a_small_disk_is_refused_before_compilation(base: Base, small_disk: Path) -> None:
     with pytest.raises(BuildError, match=r"needs 1024 MB in .*/small, where 4\d MB are free"):
         ensure_build(base.tree, ASSERT, print)

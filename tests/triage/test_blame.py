@@ -1,6 +1,7 @@
 """Tests of blame: the prefixes that are tried, and the patch that follows from them."""
 
 from collections.abc import Set
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -65,10 +66,25 @@ def test_a_finding_that_does_not_occur_again_has_no_patch_to_blame() -> None:
         (blame({3, 4, 5}, among={0, 5}), "one of the patches 1 to 5 of patched, pgduel blame narrows it down"),
         (blame({3, 4, 5}, among={2, 5}), "one of the patches 3 to 5 of patched, pgduel blame narrows it down"),
         (blame({5}, among={4, 5}, likely_good=4), "0005.patch, number 5 of the 5 patches of patched"),
+        (
+            Blame("on", ("0001.patch",), (), "off: x=off; on: none"),
+            "no patch, both arms are one build and differ only in settings (off: x=off; on: none)",
+        ),
+        (
+            Blame("on", ("0001.patch",), ((0, True), (1, True)), "off: x=off; on: none"),
+            "upstream or the settings (off: x=off; on: none), on shows it without any patch",
+        ),
     ],
 )
 def test_the_text_has_exceptions_and_untried_prefixes(found: Blame, text: str) -> None:
     assert text in str(found)
+
+
+def test_settings_are_no_patch_and_no_fault_of_upstream() -> None:
+    found = Blame("on", ("0001.patch",), (), "off: x=off; on: none")
+    assert (found.first, found.patches, found.key) == (None, (), "settings")
+    assert replace(found, tried=((0, True), (1, True))).key == "settings"
+    assert replace(found, tried=((0, False), (1, True))).key == "0001.patch"
 
 
 def test_the_reference_arms_own_tree_is_tried_first() -> None:

@@ -36,7 +36,8 @@ class Layout:
     """What the bounds of the tables of a case have in common.
 
     `owner` is the only table with a default partition; `ALL` and `NOBODY` are no tables. The zone `absorbed` is missing
-    where there is a default partition. `missing`, `moved` and `freed` are percentages of zones, edges and tables.
+    where there is a default partition. `missing`, `cut`, `moved` and `freed` are percentages of zones, ranges, edges
+    and tables. A cut range is one part of its zone, so it may overlap some ranges of the zone, but not all.
     `remaps`: smaller values than the common ones may be in any table. Otherwise the table `early` has one in each list.
     """
 
@@ -47,6 +48,7 @@ class Layout:
     absorbed: int = 0
     nulls: int = 0  # number of the zone with NULL, or of zones: then a partition of its own
     missing: int = 0
+    cut: int = 0
     moved: int = 0
     freed: int = 0
     remaps: bool = False
@@ -72,8 +74,9 @@ def draw_layout(rng: random.Random, columns: int, tables: int, limit: int) -> La
     layout = _level(rng, method, tuple(range(width)), tables, zones)
     if not nested:
         return layout
-    sub = _level(rng, _METHODS.pick(rng), rest[:1] or (0,), tables, between(rng, 2, min(3, limit // zones)))
-    with_subs = tuple(replace(zone, sub=sub) if chance(rng, 70) else zone for zone in layout.zones)
+    width = between(rng, 2, min(3, limit // zones))
+    subs = [_level(rng, _METHODS.pick(rng), rest[:1] or (0,), tables, width) for _ in range(between(rng, 1, 2))]
+    with_subs = tuple(replace(zone, sub=pick(rng, subs)) if chance(rng, 70) else zone for zone in layout.zones)
     return replace(layout, zones=with_subs)
 
 
@@ -96,6 +99,7 @@ def _level(rng: random.Random, method: str, columns: tuple[int, ...], tables: in
         absorbed=rng.randrange(zones),
         nulls=rng.randrange(zones + 1),
         missing=pick(rng, (0, 15, 0, 30)),
+        cut=pick(rng, (0, 20, 0, 45)),
         moved=pick(rng, (50, 25, 0)),
         freed=pick(rng, (0, 10, 30)),
         remaps=remaps,
@@ -172,7 +176,7 @@ def _parts(rng: random.Random, layout: Layout, table: int, *, default: bool) -> 
     for n in kept:
         zone = layout.zones[n]
         bound = (
-            _span(rng, zone, 0 if exact else layout.moved)
+            (_span(rng, zone, 0, 0) if exact else _span(rng, zone, layout.moved, layout.cut))
             if layout.method == "RANGE"
             else _values(rng, zone, exact=exact, null=n == nulls, least=exact or layout.early == table)
         )
@@ -192,10 +196,19 @@ def _sub(rng: random.Random, zone: Zone, table: int) -> Bounds | None:
     return draw_bounds(rng, zone.sub, table) if zone.sub and chance(rng, 92) else None
 
 
-def _span(rng: random.Random, zone: Zone, moved: int) -> Span:
+def _span(rng: random.Random, zone: Zone, moved: int, cut: int) -> Span:
     low = pick(rng, _after(zone.low)) if chance(rng, moved) else zone.low
     high = pick(rng, _before(zone.high)) if chance(rng, moved) else zone.high
+    if chance(rng, cut):
+        low, high = pick(rng, ((low, _middle(zone)), (_middle(zone), high)))
     return Span(low, high) if low < high else Span(zone.low, zone.high)
+
+
+def _middle(zone: Zone) -> Edge:
+    """Return an edge between the moved edges of a zone, which is not infinite on both sides."""
+    edge, by = (zone.high, -_STEP // 2) if zone.low[0] == LOW else (zone.low, _STEP // 2)
+    start = _start(edge)
+    return _filled((*start[:-1], start[-1] + by), len(edge))
 
 
 def _after(edge: Edge) -> tuple[Edge, ...]:

@@ -153,13 +153,22 @@ def matched(drawing: Drawing, outer: Keys, number: int) -> str:
     inside = drawing.table().source.relation(_inner(drawing, number))
     keys = _keys(drawing, inside.alias)
     extra = []
-    if chance(rng, 30):
+    if drawing.allowed.keys and chance(rng, 40):
+        extra.append(_at_bound(rng, inside))
+    elif chance(rng, 30):
         extra.append(drawing.predicate((inside,), drawing.scope.inner()))
     if chance(rng, 25):
         whole = f"({', '.join(outer)}) IN (SELECT {', '.join(keys)} FROM {inside.sql}{where(extra)})"
         return whole if len(outer) > 1 else whole.replace(f"({outer[0]}) IN", f"{outer[0]} IN", 1)
     negation = pick(rng, ("NOT ", ""))
     return f"{negation}EXISTS (SELECT FROM {inside.sql}{where([*_equalities(outer, keys), *extra])})"
+
+
+def _at_bound(rng: random.Random, relation: Relation) -> str:
+    """Return a comparison of a key with a value at a bound or near it, which proves some partitions empty."""
+    key = pick(rng, relation.keys)
+    value = max(0, pick(rng, key.hints or (1,)) + pick(rng, (0, 1, -1)))
+    return f"{key.sql} {pick(rng, ('=', '<', '>=', '>', '<='))} {key.type.literal(value)}"
 
 
 def _equalities(left: Keys, right: Keys) -> list[str]:

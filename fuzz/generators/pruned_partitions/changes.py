@@ -1,9 +1,9 @@
 """Changes of rows by conditions on keys, rows at bounds, and scrolled cursors."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from fuzz.generators.choices import Weighted, between, chance, pick
+from fuzz.generators.choices import Weighted, between, chance, pick, some
 from fuzz.generators.pruned_partitions.conditions import Drawing, conditions
 from fuzz.generators.pruned_partitions.keys import Key
 from fuzz.generators.pruned_partitions.levels import Level
@@ -19,12 +19,42 @@ def _step(sql: str, tag: str, *, ordered: bool = False, may_fail: bool = False) 
 
 
 def changed(rng: random.Random, scene: Scene) -> tuple[Step, ...]:
-    """Return one change, rolled back in most cases."""
+    """Return one change, rolled back in most cases. Some have triggers with transition tables, others no RETURNING."""
     drawing = Drawing(rng, scene)
     tree = tree_of(drawing)
     name, change = _CHANGES.pick(rng)
-    step = _step(change(drawing, tree), name)
-    return (step,) if chance(rng, 20) else (Step("BEGIN"), step, Step("ROLLBACK"))
+    sql = change(drawing, tree)
+    watched, silent = chance(rng, 30), chance(rng, 35)
+    if silent:  # so that the executor keeps its target from row to row
+        sql = sql.partition(" RETURNING ")[0]
+    steps = (
+        *(map(Step, _triggers(tree)) if watched else ()),
+        _step(sql, name),
+        *((_step(_TRANSITIONS, "transitions"),) if watched else ()),
+        *((_step(_CONTENTS.format(tree.name), "contents"),) if silent else ()),
+    )
+    return steps if not watched and chance(rng, 20) else (Step("BEGIN"), *steps, Step("ROLLBACK"))
+
+
+_CONTENTS = "SELECT tableoid::regclass::text, count(*), sum(hashtextextended(a::text, 0)) FROM {} AS a GROUP BY 1"
+
+
+def _triggers(tree: Tree) -> Iterator[str]:
+    """Yield statements that create triggers, which store the rows of their transition tables."""
+    yield "CREATE TABLE seen (event text, version text, content text)"
+    yield (
+        "CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        " IF TG_OP <> 'INSERT' THEN INSERT INTO seen SELECT TG_OP, 'old', r::text FROM old_rows AS r; END IF;"
+        " IF TG_OP <> 'DELETE' THEN INSERT INTO seen SELECT TG_OP, 'new', r::text FROM new_rows AS r; END IF;"
+        " RETURN NULL; END $$"
+    )
+    old, new = "OLD TABLE AS old_rows", "NEW TABLE AS new_rows"
+    for event, tables in (("INSERT", new), ("UPDATE", f"{old} {new}"), ("DELETE", old)):
+        clause = f"AFTER {event} ON {tree.name} REFERENCING {tables} FOR EACH STATEMENT"
+        yield f"CREATE TRIGGER see_{event.lower()} {clause} EXECUTE FUNCTION see()"
+
+
+_TRANSITIONS = "SELECT event, version, count(*), sum(hashtextextended(content, 0)) FROM seen GROUP BY 1, 2"
 
 
 def _update(drawing: Drawing, tree: Tree) -> str:
@@ -33,12 +63,20 @@ def _update(drawing: Drawing, tree: Tree) -> str:
 
 
 def _rekeyed(drawing: Drawing, tree: Tree) -> str:
-    """Return an UPDATE that moves rows to other partitions, where all rows fit one."""
-    if tree.level.accepts:
-        return _update(drawing, tree)
-    keys = _assigned(drawing.rng, pick(drawing.rng, tree.keys))
+    """Return an UPDATE that moves rows to other partitions."""
+    rng = drawing.rng
+    one_key = not tree.level.accepts and chance(rng, 40)  # where all rows fit
+    keys = _assigned(rng, pick(rng, tree.keys)) if one_key else _other_keys(drawing, tree)
     where = conditions(drawing, tree, "a")
-    return f"UPDATE {tree.name} AS a SET {keys} WHERE {where} RETURNING a.id, a.tableoid::regclass::text"
+    return f"UPDATE {tree.name} AS a SET {keys} WHERE {where} RETURNING a.id, a.v, a.tableoid::regclass::text"
+
+
+def _other_keys(drawing: Drawing, tree: Tree) -> str:
+    """Return the assignments of the keys of another row, which fits. Some rows may keep their keys."""
+    rng, number = drawing.rng, between(drawing.rng, 1, 9)
+    wanted = pick(rng, (f"a.id + {number}", f"a.id - a.id % {number}", str(number)))
+    keys = ", ".join(column.name for column in drawing.scene.columns)
+    return f"({keys}) = (SELECT {keys} FROM {ROWS} AS r WHERE {tree.rows} ORDER BY r.id < {wanted}, r.id LIMIT 1)"
 
 
 def _assigned(rng: random.Random, key: Key) -> str:
@@ -76,6 +114,33 @@ def _merge(drawing: Drawing, tree: Tree) -> str:
     return f"MERGE INTO {tree.name} AS a USING {source} ON {on} {matched} {rest}"
 
 
+def _merge_rows(drawing: Drawing, tree: Tree) -> str:
+    """Return a MERGE with other rows of the plain table that fit: it moves, adds and removes rows."""
+    rng = drawing.rng
+    names = [column.name for column in drawing.scene.columns]
+    keys, theirs = ", ".join(names), ", ".join(f"s.{name}" for name in names)
+    rows = f"{tree.rows} AND id % {between(rng, 1, 4)} = 0"
+    source = f"(SELECT id + {between(rng, 1, 9)} AS id, {keys} FROM {ROWS} WHERE {rows}) AS s"
+    on = " AND ".join(["a.id = s.id", *([conditions(drawing, tree, "a")] if chance(rng, 40) else [])])
+    moved = f"UPDATE SET ({keys}) = ROW({theirs})"
+    clauses = [
+        *_actions(rng, "MATCHED", [moved, "UPDATE SET v = a.v + 1", "DELETE", "DO NOTHING"]),
+        *_actions(rng, "NOT MATCHED BY SOURCE", [f"UPDATE SET {_other_keys(drawing, tree)}", "DELETE", "DO NOTHING"]),
+    ]
+    if not clauses or chance(rng, 50):
+        clauses.append(f"WHEN NOT MATCHED BY TARGET THEN INSERT (id, {keys}) VALUES (s.id, {theirs})")
+    returned = "RETURNING merge_action(), a.id, a.v, a.tableoid::regclass::text"
+    return f"MERGE INTO {tree.name} AS a USING {source} ON {on} {' '.join(clauses)} {returned}"
+
+
+def _actions(rng: random.Random, matched: str, actions: list[str]) -> list[str]:
+    """Return up to two clauses of a MERGE for rows of the tree, the first of them mostly with a condition."""
+    count = between(rng, 0, 2)
+    conditions = [f" AND a.v < {between(rng, 2, 9)}" if count == 2 or chance(rng, 50) else "", ""]
+    drawn = zip(conditions, some(rng, actions, count), strict=False)
+    return [f"WHEN {matched}{condition} THEN {action}" for condition, action in drawn]
+
+
 def _routed(drawing: Drawing, tree: Tree) -> str:
     """Return an INSERT of rows that fit, in an order that repeats or changes the partition."""
     names = drawing.scene.names
@@ -85,9 +150,9 @@ def _routed(drawing: Drawing, tree: Tree) -> str:
 
 
 _CHANGES = Weighted(
-    (20, ("update", _update)), (15, ("rekeyed", _rekeyed)), (15, ("delete", _delete)),
-    (12, ("update_from", _update_from)), (10, ("delete_using", _delete_using)), (13, ("merge", _merge)),
-    (15, ("routed", _routed)),
+    (15, ("update", _update)), (20, ("rekeyed", _rekeyed)), (10, ("delete", _delete)),
+    (10, ("update_from", _update_from)), (8, ("delete_using", _delete_using)), (8, ("merge", _merge)),
+    (22, ("merge_rows", _merge_rows)), (12, ("routed", _routed)),
 )  # fmt: skip
 
 

@@ -8,8 +8,9 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from fuzz.generators.choices import Weighted, between, chance, first_made, pick
+from fuzz.generators.choices import Weighted, between, chance, first_made, pick, shuffled, some
 from fuzz.generators.pruned_partitions.keys import IDENTITIES, Key
+from fuzz.generators.pruned_partitions.levels import Level
 from fuzz.generators.pruned_partitions.scene import DRIVER, ROWS, Scene, Tree
 
 STEADY, UNSTEADY = IDENTITIES
@@ -17,12 +18,12 @@ STEADY, UNSTEADY = IDENTITIES
 
 @dataclass
 class Drawing:
-    """A query while it is drawn: its parameters so far, and the outer relation that conditions may reference."""
+    """A query while it is drawn: its parameters so far, and the outer rows that conditions may reference."""
 
     rng: random.Random
     scene: Scene
     most: int = 0  # upper bound of the parameters
-    outer: str = ""  # alias of rows with key columns; "" if there are none
+    outers: tuple[str, ...] = ()  # aliases of rows with key columns, of one query level or of several
     kept: str = ""  # the only kind of operand; "" if all are suitable
     params: list[str | None] = field(default_factory=list)
     types: list[str] = field(default_factory=list)  # of the parameters
@@ -42,8 +43,8 @@ def operand(drawing: Drawing, key: Key) -> str:
     """Return a value to compare the key with."""
     if drawing.kept:
         return OPERANDS[drawing.kept](drawing, key) or _constant(drawing, key)
-    if drawing.outer and chance(drawing.rng, 45):
-        return _outer(drawing, key) or _constant(drawing, key)
+    if drawing.outers and chance(drawing.rng, 30 + 20 * len(drawing.outers)):
+        return (_several if chance(drawing.rng, 20) else _during_scan)(drawing, key)
     return OPERANDS[_KINDS.pick(drawing.rng)](drawing, key) or _constant(drawing, key)
 
 
@@ -79,12 +80,23 @@ def _initplan(drawing: Drawing, key: Key) -> str:
 
 
 def _outer(drawing: Drawing, key: Key) -> str | None:
-    return key.of(f"{drawing.outer}.") if drawing.outer else None
+    return key.of(f"{pick(drawing.rng, drawing.outers)}.") if drawing.outers else None
+
+
+def _during_scan(drawing: Drawing, key: Key) -> str:
+    """Return a value that is constant only during a scan."""
+    return _outer(drawing, key) or _initplan(drawing, key)
 
 
 def _mixed(drawing: Drawing, key: Key) -> str:
-    """Return a stable function of a value that is constant only during a scan."""
-    return f"{STEADY}({_outer(drawing, key) or _initplan(drawing, key)})"
+    return f"{STEADY}({_during_scan(drawing, key)})"
+
+
+def _several(drawing: Drawing, key: Key) -> str:
+    """Return an expression over two values, of which at least one is constant only during a scan."""
+    second = OPERANDS[pick(drawing.rng, ("initplan", "outer", "parameter"))](drawing, key)
+    values = shuffled(drawing.rng, (_during_scan(drawing, key), second or _constant(drawing, key)))
+    return f"{pick(drawing.rng, ('greatest', 'least', 'coalesce'))}({', '.join(values)})"
 
 
 def _null(drawing: Drawing, key: Key) -> str:
@@ -99,12 +111,13 @@ OPERANDS: dict[str, Operand] = {
     "initplan": _initplan,
     "outer": _outer,
     "mixed": _mixed,
+    "several": _several,
     "volatile": _volatile,
     "null": _null,
 }
 _KINDS = Weighted(
     (44, "constant"), (10, "other_type"), (16, "parameter"), (10, "stable"), (12, "initplan"), (4, "mixed"),
-    (1, "volatile"), (2, "null"),
+    (5, "several"), (1, "volatile"), (2, "null"),
 )  # fmt: skip
 
 
@@ -115,7 +128,7 @@ def conditions(drawing: Drawing, tree: Tree, alias: str) -> str:
     return " AND ".join(joined)
 
 
-_COUNTS = Weighted((50, 1), (35, 2), (15, 3))
+_COUNTS = Weighted((60, 1), (30, 2), (10, 3))
 
 
 def condition(drawing: Drawing, tree: Tree, alias: str) -> str:
@@ -157,11 +170,14 @@ def _within(drawing: Drawing, tree: Tree, alias: str) -> str:
 def _listed(drawing: Drawing, tree: Tree, alias: str) -> str:
     rng = drawing.rng
     key = pick(rng, tree.keys)
-    values = [_constant(drawing, key) for _ in range(between(rng, 1, 4))]
-    if chance(rng, 35):
-        values.append(operand(drawing, key))
-    if chance(rng, 8):
-        values.append("NULL")
+    if key.hints and chance(rng, 45):  # without others, which the default partition may have
+        values = [key.kind.type.literal(n) for n in some(rng, key.hints, between(rng, 2, 6))]
+    else:
+        values = [_constant(drawing, key) for _ in range(between(rng, 1, 4))]
+        if chance(rng, 35):
+            values.append(operand(drawing, key))
+        if chance(rng, 8):
+            values.append("NULL")
     listed = ", ".join(values)
     return f"{_of(drawing, key, alias)} {pick(rng, ('IN', 'IN', 'NOT IN'))} ({listed})"
 
@@ -232,14 +248,14 @@ def _prefixes(drawing: Drawing, tree: Tree, alias: str) -> str:
     for number, key in enumerate(keys, 1):
         last = number == len(keys)
         drawn.append(comparison(drawing, key, alias, (_ANY if last else _INCLUSIVE).pick(rng)))
-        if chance(rng, 30):
+        if chance(rng, 20):
             drawn.append(comparison(drawing, key, alias, _INCLUSIVE.pick(rng)))
         elif chance(rng, 8):
             drawn.append(f"{key.of(f'{alias}.')} IS NULL")
     return f"({' AND '.join(drawn)})"
 
 
-_INCLUSIVE = Weighted((60, "="), (20, ">="), (20, "<="))
+_INCLUSIVE = Weighted((44, "="), (28, ">="), (28, "<="))
 _ANY = Weighted((40, "="), (15, ">="), (15, "<="), (15, ">"), (15, "<"))
 
 
@@ -254,17 +270,36 @@ def _all_equal(drawing: Drawing, tree: Tree, alias: str) -> str:
     return f"({' AND '.join(equal)})"
 
 
-def _staged(drawing: Drawing, tree: Tree, alias: str) -> str:
-    """Return a condition for each level, each with another kind of operand."""
-    rng = drawing.rng
-    kinds = ["constant", "stable", "initplan", "parameter", *(["outer", "mixed"] if drawing.outer else [])]
+def staged(drawing: Drawing, tree: Tree, alias: str) -> str:
+    """Return conditions for the levels above a partition, each with another kind of operand, or of another outer row.
+
+    Some levels have two, for different stages of pruning, and some have none.
+    """
+    rng, outers = drawing.rng, drawing.outers
+    kinds = ("constant", "stable", "initplan", "parameter", *(("outer", "outer", "mixed", "several") if outers else ()))
     drawn = []
-    for level in list(tree.level.levels)[:4]:
-        drawing.kept = kinds.pop(rng.randrange(len(kinds)))
-        operator = "=" if level.method == "HASH" else pick(rng, ("=", "=", "<", ">="))
-        drawn += [comparison(drawing, key, alias, operator) for key in dict.fromkeys(level.keys)]
-    drawing.kept = ""
-    return f"({pick(rng, (' AND ', ' AND ', ' OR ')).join(drawn)})"
+    for level in _path(rng, tree.level):
+        for _ in range(_STAGES.pick(rng)):
+            drawing.kept = pick(rng, kinds)
+            drawing.outers = outers if drawing.kept == "several" else outers and (pick(rng, outers),)
+            if level.method == "HASH":
+                drawn += [comparison(drawing, key, alias, "=") for key in level.keys]
+            else:
+                count = between(rng, 1, len(level.keys))
+                drawn += [comparison(drawing, key, alias, _ANY.pick(rng)) for key in level.keys[:count]]
+    drawing.kept, drawing.outers = "", outers
+    return f"({pick(rng, (' AND ', ' AND ', ' OR ')).join(drawn)})" if drawn else _compared(drawing, tree, alias)
+
+
+_STAGES = Weighted((60, 1), (28, 2), (12, 0))
+
+
+def _path(rng: random.Random, level: Level) -> list[Level]:
+    """Return the levels from this one down to one above leaves only."""
+    path = [level]
+    while below := [part.level for part in path[-1].parts if part.level]:
+        path.append(pick(rng, below))
+    return path
 
 
 def _contradicting(drawing: Drawing, tree: Tree, alias: str) -> str:
@@ -327,7 +362,7 @@ def _unrelated(drawing: Drawing, tree: Tree, alias: str) -> str:
 
 def _subquery(drawing: Drawing, tree: Tree, alias: str) -> str | None:
     """Return a condition on rows of the plain or the small table."""
-    if drawing.outer:  # two levels suffice
+    if drawing.outers:  # two levels suffice
         return None
     key = pick(drawing.rng, tree.keys)
     other, number = pick(drawing.rng, (DRIVER, DRIVER, ROWS)), between(drawing.rng, 0, 12)
@@ -337,7 +372,7 @@ def _subquery(drawing: Drawing, tree: Tree, alias: str) -> str | None:
 
 
 CONDITIONS: Weighted[Maker] = Weighted(
-    (22, _compared), (7, _within), (9, _listed), (7, _array), (5, _nullness), (6, _boolean), (9, _rows),
-    (14, _prefixes), (8, _all_equal), (9, _staged), (5, _contradicting), (6, _either), (3, _both), (4, _negated),
+    (22, _compared), (7, _within), (13, _listed), (7, _array), (5, _nullness), (6, _boolean), (9, _rows),
+    (22, _prefixes), (8, _all_equal), (9, staged), (5, _contradicting), (6, _either), (3, _both), (4, _negated),
     (3, _prefix), (2, _unrelated), (2, _subquery),
 )  # fmt: skip

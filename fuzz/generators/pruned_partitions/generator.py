@@ -50,4 +50,4 @@ def _queried(rng: random.Random, scene: Scene) -> tuple[Step, ...]:
     return (query(rng, scene),)
 
 
-ACTIONS: Weighted[Action] = Weighted((86, _queried), (10, lambda rng, scene: CHANGES.pick(rng)(rng, scene)), (4, kept))
+ACTIONS: Weighted[Action] = Weighted((81, _queried), (15, lambda rng, scene: CHANGES.pick(rng)(rng, scene)), (4, kept))

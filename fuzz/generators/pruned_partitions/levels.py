@@ -258,7 +258,7 @@ def _list(rng: random.Random, name: str, columns: tuple[KeyColumn, ...], width: 
         return None
     key, default = keys[0], chance(rng, 45)
     integers = key.integers
-    count = len(integers) if chance(rng, 40) else between(rng, 1, len(integers))
+    count = pick(rng, (len(integers), width + between(rng, 0, 2), between(rng, 1, len(integers))))
     values: list[int | None] = [*some(rng, integers, count)]
     alone = chance(rng, 25)
     if not alone and chance(rng, 30):

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 
 from fuzz.generators.choices import Weighted, between, chance, pick, shuffled, some
-from fuzz.generators.pruned_partitions.conditions import Drawing, comparison, condition, conditions
+from fuzz.generators.pruned_partitions.conditions import Drawing, comparison, condition, conditions, staged
 from fuzz.generators.pruned_partitions.scene import DRIVER, ROWS, Scene, Tree
 from fuzz.generators.sql.queries import Select, ended
 from oracles.model.case import Kind, Step
@@ -35,10 +35,13 @@ def in_order(rng: random.Random, select: Select, scene: Scene) -> tuple[str, boo
 def total(rng: random.Random, select: Select, scene: Scene) -> str:
     """Return the query of single rows in a total order."""
     names = some(rng, [column.name for column in scene.columns], between(rng, 0, 3))
-    if chance(rng, 50):  # as the bounds are ordered
+    orders = [order for tree in scene.trees for order in tree.orders]
+    if orders and chance(rng, 35):
+        names = pick(rng, orders)
+    elif chance(rng, 50):  # as the bounds are ordered
         names = tuple(dict.fromkeys(key.column.name for key in scene.trees[0].level.keys if key.form == "{}"))
     direction = pick(rng, ("", "", " DESC"))
-    order = ", ".join(f"{name}{direction}" for name in (*names, "id"))
+    order = ", ".join(f"{name}{direction}" for name in dict.fromkeys((*names, "id")))
     limit = f" LIMIT {between(rng, 1, 25)}" if chance(rng, 50) else ""
     offset = f" OFFSET {between(rng, 1, 9)}" if limit and chance(rng, 20) else ""
     return f"{select.sql} ORDER BY {order}{limit}{offset}"
@@ -93,35 +96,43 @@ def _matched(drawing: Drawing, tree: Tree) -> str:
     rng = drawing.rng
     level = pick(rng, list(tree.level.levels))
     count = len(level.keys) if level.method == "HASH" or chance(rng, 50) else between(rng, 1, len(level.keys))
-    drawing.outer, drawing.kept = "o", "outer"
+    drawing.outers, drawing.kept = ("o",), "outer"
     equal = [comparison(drawing, key, "a", "=") for key in level.keys[:count]]
     if chance(rng, 30):
         equal[-1] = comparison(drawing, level.keys[count - 1], "a", pick(rng, ("<", ">=", "<=", ">")))
-    drawing.outer = drawing.kept = ""
+    drawing.outers, drawing.kept = (), ""
     return " AND ".join(equal)
 
 
-def _inner(drawing: Drawing, outer: str, alias: str) -> str:
-    """Return FROM and WHERE of a subquery over a tree, whose condition references the outer row."""
+def _inner(drawing: Drawing, outers: tuple[str, ...], alias: str, *, first: bool = False) -> str:
+    """Return FROM and WHERE of a subquery over a tree, whose condition references outer rows; of its `first` rows."""
     tree = tree_of(drawing)
-    before, drawing.outer = drawing.outer, outer
-    where = conditions(drawing, tree, alias)
-    drawing.outer = before
-    return f"FROM {tree.name} AS {alias} WHERE {where}"
+    drawing.outers = outers
+    where = (staged if chance(drawing.rng, 35) else conditions)(drawing, tree, alias)
+    drawing.outers = ()
+    return f"FROM {tree.name} AS {alias} WHERE {where}{_first(drawing, tree, alias) if first else ''}"
+
+
+def _first(drawing: Drawing, tree: Tree, alias: str) -> str:
+    """Return the end of a query of the first rows in a total order, which an index may supply."""
+    rng = drawing.rng
+    names = dict.fromkeys((*pick(rng, ((), *tree.orders)), "id"))
+    direction = pick(rng, ("", "", " DESC"))
+    order = ", ".join(f"{alias}.{name}{direction}" for name in names)
+    return f" ORDER BY {order} LIMIT {between(rng, 1, 9)}"
 
 
 def _lateral(drawing: Drawing) -> Select:
     """Return LATERAL subqueries that are not pulled up; a second one depends on either row before."""
     rng = drawing.rng
     if chance(rng, 50):
-        counted = f"SELECT count(*) AS id, sum(a.id) AS v {_inner(drawing, 'o', 'a')}"
+        counted = f"SELECT count(*) AS id, sum(a.id) AS v {_inner(drawing, ('o',), 'a')}"
         return Select(("o.id AS o", "l.id", "l.v"), f" FROM {DRIVER} AS o, LATERAL ({counted}) AS l")
-    limited = f"SELECT a.id, a.v, {_columns(drawing)} {_inner(drawing, 'o', 'a')}"
-    limited += f" ORDER BY a.id LIMIT {between(rng, 1, 9)}"
+    limited = f"SELECT a.id, a.v, {_columns(drawing)} {_inner(drawing, ('o',), 'a', first=True)}"
     join = pick(rng, ("CROSS JOIN LATERAL ({}) AS l", "LEFT JOIN LATERAL ({}) AS l ON true")).format(limited)
     outputs = ["o.id AS o", "l.id", "l.v"]
     if chance(rng, 40):
-        second = f"SELECT count(*) AS n {_inner(drawing, pick(rng, ('l', 'o')), 'b')}"
+        second = f"SELECT count(*) AS n {_inner(drawing, pick(rng, (('l',), ('o',), ('o', 'l'))), 'b')}"
         join += f" CROSS JOIN LATERAL ({second}) AS m"
         outputs.append("m.n")
     return Select(tuple(outputs), f" FROM {DRIVER} AS o {join}")
@@ -132,25 +143,42 @@ def _columns(drawing: Drawing) -> str:
 
 
 def _correlated(drawing: Drawing) -> Select:
-    """Return subqueries with parameters of one or two outer rows, of which some change more rarely than others."""
+    """Return subqueries with parameters of one or two outer rows."""
     rng = drawing.rng
     if chance(rng, 50):
-        value = pick(rng, ("count(*)", "sum(b.id)", "max(b.v)"))
-        return Select(("o.id", f"(SELECT {value} {_inner(drawing, 'o', 'b')})"), f" FROM {DRIVER} AS o")
+        return Select(("o.id", _value(drawing, ("o",))), f" FROM {DRIVER} AS o")
     tree, inside = tree_of(drawing), tree_of(drawing)
     compared = []
-    for drawing.outer in ("a", "o"):
+    for drawing.outers in (("a",), ("o",)):
         compared.append(condition(drawing, inside, "b"))
-    drawing.outer = ""
+    drawing.outers = ()
     nested = f"(SELECT count(*) FROM {inside.name} AS b WHERE {' AND '.join(compared)})"
     rest = f" FROM {DRIVER} AS o JOIN {tree.name} AS a ON {_matched(drawing, tree)} WHERE a.id <= {between(rng, 5, 20)}"
     return Select(("o.id AS o", "a.id", nested), rest)
 
 
+def _value(drawing: Drawing, outers: tuple[str, ...]) -> str:
+    """Return an aggregate over rows of a tree, or over the first ones in an order, as a scalar subquery."""
+    if chance(drawing.rng, 45):
+        return f"(SELECT sum(s.id) FROM (SELECT b.id {_inner(drawing, outers, 'b', first=True)}) AS s)"
+    return f"(SELECT {pick(drawing.rng, ('count(*)', 'sum(b.id)', 'max(b.v)'))} {_inner(drawing, outers, 'b')})"
+
+
+def _nested(drawing: Drawing) -> Select:
+    """Return a subquery in a subquery. It has parameters of two query levels, so a rescan changes some or all."""
+    rng = drawing.rng
+    value = _value(drawing, ("o", "i"))
+    each = f"SELECT {value} AS n FROM {DRIVER} AS i WHERE i.id <= {between(rng, 2, 6)}"
+    total = f"(SELECT sum(s.n) FROM ({each}) AS s)"
+    if chance(rng, 50):
+        return Select(("o.id", total), f" FROM {DRIVER} AS o")
+    return Select(("o.id AS o", "l.n"), f" FROM {DRIVER} AS o CROSS JOIN LATERAL {total} AS l (n)")
+
+
 def _exists(drawing: Drawing) -> Select:
     """Return a query with EXISTS over a tree, as a join or below OR."""
     rng = drawing.rng
-    exists = f"{pick(rng, ('', 'NOT '))}EXISTS (SELECT {_inner(drawing, 'o', 'b')})"
+    exists = f"{pick(rng, ('', 'NOT '))}EXISTS (SELECT {_inner(drawing, ('o',), 'b')})"
     if chance(rng, 35):
         return Select(("o.id", "o.v"), f" FROM {DRIVER} AS o WHERE {exists} OR o.v = 3")
     return Select(("o.id", "o.v"), f" FROM {ROWS} AS o WHERE o.id <= {between(rng, 10, 40)} AND {exists}")
@@ -195,6 +223,6 @@ def _locked(drawing: Drawing) -> Select:
 
 SHAPES: Weighted[tuple[str, Shape]] = Weighted(
     (34, ("rows", rows)), (10, ("total", _total)), (8, ("grouped", _grouped)), (14, ("joined", _joined)),
-    (12, ("lateral", _lateral)), (10, ("correlated", _correlated)), (5, ("exists", _exists)),
+    (12, ("lateral", _lateral)), (10, ("correlated", _correlated)), (14, ("nested", _nested)), (5, ("exists", _exists)),
     (7, ("united", _united)), (9, ("trees", _trees)), (2, ("locked", _locked)),
 )  # fmt: skip

@@ -24,6 +24,7 @@ class Tree:
     name: str
     level: Level
     indexes: tuple[Step, ...]
+    orders: tuple[tuple[str, ...], ...] = ()  # columns by which indexes of the whole tree are sorted
 
     @cached_property
     def keys(self) -> tuple[Key, ...]:
@@ -58,7 +59,7 @@ def draw_scene(rng: random.Random, scale: Scale) -> Scene:
     columns = draw_columns(rng, between(rng, 2, 4))
     first = draw_level(rng, "p", columns, scale.partitions * 2)
     second = varied(rng, first, "q") if chance(rng, 65) else draw_level(rng, "q", columns, scale.partitions)
-    trees = tuple(Tree(level.name, level, _indexes(rng, level, columns)) for level in (first, second))
+    trees = tuple(_tree(rng, level, columns) for level in (first, second))
     rows = between(rng, scale.rows // 3, scale.rows)
     driving = min(_DRIVING, max(3, rows // 8))
     steps = (*_setup(columns), *_plain(rng, columns, rows, driving), *_filled(rng, columns, trees))
@@ -135,15 +136,18 @@ def _partition(rng: random.Random, parent: str, part: Part, columns: tuple[KeyCo
     yield from map(Step, attached(create, part.name, parent, bound))
 
 
-def _indexes(rng: random.Random, level: Level, columns: tuple[KeyColumn, ...]) -> tuple[Step, ...]:
-    """Return indexes of the whole tree, and of single leaves."""
-    steps = [Step(f"CREATE INDEX ON {level.name} ({_indexed(rng, level, columns)})") for _ in range(between(rng, 0, 2))]
-    leaves = some(rng, list(level.leaves), between(rng, 0, 2))
-    steps += [Step(f"CREATE INDEX ON {leaf.name} ({_indexed(rng, level, columns)})") for leaf in leaves]
-    return tuple(steps)
+def _tree(rng: random.Random, level: Level, columns: tuple[KeyColumn, ...]) -> Tree:
+    """Return the tree with indexes of the whole table and of single leaves."""
+    whole = [_indexed(rng, level, columns) for _ in range(between(rng, 0, 2))]
+    single = [(leaf.name, _indexed(rng, level, columns)) for leaf in some(rng, list(level.leaves), between(rng, 0, 2))]
+    indexes = [(level.name, items) for items in whole] + single
+    steps = tuple(Step(f"CREATE INDEX ON {table} ({', '.join(items)})") for table, items in indexes)
+    orders = tuple(items for items in whole if all(item.isidentifier() for item in items))
+    return Tree(level.name, level, steps, orders)
 
 
-def _indexed(rng: random.Random, level: Level, columns: tuple[KeyColumn, ...]) -> str:
-    keys = ", ".join(key.clause for key in level.keys)
+def _indexed(rng: random.Random, level: Level, columns: tuple[KeyColumn, ...]) -> tuple[str, ...]:
+    """Return the items of an index: the keys or another column, often with the column id."""
+    keys = tuple(key.clause for key in level.keys)
     single = pick(rng, columns).name
-    return pick(rng, (f"{keys}, id", keys, f"{single}, id", "id", single))
+    return pick(rng, ((*keys, "id"), keys, (*keys, "id"), (single, "id"), ("id",), (single,)))

@@ -61,8 +61,9 @@ def _arms(report: CampaignReport) -> Iterator[str]:
     yield "| arm | PostgreSQL | flavor | patches | build |"
     yield "|---|---|---|--:|---|"
     for name, facts in report.arms.items():
+        settings = (*facts.get("settings", ()), *facts.get("server_settings", ()))
         cells = (
-            code(name),
+            " ".join((code(name, in_table=True), *(code(each, in_table=True) for each in settings))),
             code(facts["base"]["version"]),
             facts["flavor"],
             len(facts["series"]),

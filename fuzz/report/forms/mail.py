@@ -100,6 +100,8 @@ def _server(name: str, facts: Mapping[str, Any]) -> Iterator[str]:
     yield from wrap(f"{server}, {'with' if series else 'without patches'}", WIDTH, initial_indent="  ")
     for patch in series:
         yield f"    {visible(patch)}"
+    for setting in (*facts.get("settings", ()), *facts.get("server_settings", ())):
+        yield f"    with {visible(setting)}"
 
 
 def _sides(finding: Finding) -> Iterator[str]:

@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from textwrap import wrap
 from typing import ClassVar
 
 from fuzz.errors import CaseError
 from fuzz.execution.executor import Executor
+from fuzz.output import visible_line
 from fuzz.report.forms.form import Form, ReportedFinding, title_of
+from fuzz.servers.arm_settings import Settings, texts
 from fuzz.servers.regress import run_script
 from fuzz.triage.blame import tries_for
 from fuzz.triage.reproducer.markers import unmarked
@@ -31,26 +34,32 @@ class Regress(Form):
             raise CaseError(f"finding {reported.fingerprint} shows on all arms; add one without it by --arm")
         name = f"duel_{reported.fingerprint}"
         with reported.opened() as opened, Executor(opened.arms, "show") as executor:
-            builds = {arm: reported.arm(opened, arm).build for arm in reported.arms}
+            arms = [reported.arm(opened, arm) for arm in reported.arms]
             smallest = reported.measured_case(executor, opened.arms)
         if not smallest.shown:
             raise CaseError(f"finding {reported.fingerprint} {smallest.how_often} on these arms")
-        script = regress_script(smallest.case, smallest.finding)
-        expected = run_script(builds[sound], name, script)
-        if run_script(builds[sound], name, script) != expected:
+        script = regress_script(smallest.case, smallest.finding, arms[1].settings)
+        of_sound, of_suspect = (partial(run_script, arm.build, name, script, arm.settings) for arm in arms)
+        expected = of_sound()
+        if of_sound() != expected:
             raise CaseError(f"the output of {sound} differs from run to run; use --as sql")
-        if all(run_script(builds[suspect], name, script) == expected for _ in range(tries_for(smallest))):
+        if all(of_suspect() == expected for _ in range(tries_for(smallest))):
             raise CaseError(
                 f"psql shows no difference of {suspect} from {sound}, only {reported.oracle} does; use --as pytest"
             )
         return {f"sql/{name}.sql": script, f"expected/{name}.out": expected}
 
 
-def regress_script(case: Case, finding: Finding) -> str:
-    """Return the script without comments for pgduel, and without EXPLAIN, whose output is not stable."""
+def regress_script(case: Case, finding: Finding, settings: Settings = ()) -> str:
+    """Return the script without comments for pgduel, and without EXPLAIN, whose output is not stable.
+
+    Its comment names the settings of the server on which it fails.
+    """
     evidence = tuple(each for each in finding.evidence if not each.explained and not each.planned)
     # The resources that a session still holds, in scripts about leaks, are left out: they differ from run to run.
     shown = replace(finding, oracle="result", evidence=evidence)
-    comment = ["--", *(f"-- {line}" for line in wrap(title_of(finding), _WIDTH)), "--"]
+    needed = f"It needs in postgresql.conf: {', '.join(texts(settings))}" if settings else ""
+    lines = (*wrap(title_of(finding), _WIDTH), *wrap(visible_line(needed), _WIDTH))
+    comment = ["--", *(f"-- {line}" for line in lines), "--"]
     blocks = ["\n".join(comment), "CREATE SCHEMA duel;", *map(unmarked, body(case, shown))]
     return "\n\n".join(block.strip("\n") for block in blocks if block.strip()) + "\n"

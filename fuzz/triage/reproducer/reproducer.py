@@ -7,6 +7,7 @@ cleans up.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from shlex import quote
 from textwrap import wrap
 from typing import Any
 
@@ -16,6 +17,7 @@ from fuzz.errors import CaseError
 from fuzz.execution.modes.roles import ORDINARY, ROLE, ROLE_MADE
 from fuzz.execution.session import SEARCH_PATH
 from fuzz.output import visible_line
+from fuzz.servers.settings import start_options
 from fuzz.sources.scripts.roles import role_made
 from fuzz.triage.reproducer.copy_text import SPOOL_VARIABLE
 from fuzz.triage.reproducer.quoting import sql_literal
@@ -173,8 +175,21 @@ def _explain(
         yield from _block(title, text)
     yield ""
     yield "See it:   psql -X -f THIS_FILE   as a superuser on a server of each arm, and compare what they print"
+    yield from _on_one_server([{**arms[name], "name": name} for name in dict.fromkeys(finding.arms) if name in arms])
     yield f"Judge it: {replay}"
     yield f"Written by pgduel {__version__}."
+
+
+def _on_one_server(arms: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the commands of two arms that are one build, and differ only in settings that a session may set."""
+    if len({tuple(each.get("settings", ())) for each in arms}) < 2:
+        return
+    if len({(each["build"], *each.get("server_settings", ())) for each in arms}) > 1:
+        return
+    yield "          or on one server, because these arms are one build and differ in settings of a session:"
+    for each in arms:
+        options = start_options(dict(text.split("=", 1) for text in each.get("settings", ())))
+        yield f"          {each['name']}: {f'PGOPTIONS={quote(options)} ' if options else ''}psql -X -f THIS_FILE"
 
 
 def noted(script: str, notes: Mapping[str, str]) -> str:
@@ -194,7 +209,8 @@ def noted(script: str, notes: Mapping[str, str]) -> str:
 
 
 def _facts(facts: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key} {_words(value)}" for key, value in facts.items() if value not in (None, "", [], ()))
+    shown = ((key.replace("_", " "), value) for key, value in facts.items() if value not in (None, "", [], ()))
+    return ", ".join(f"{key} {_words(value)}" for key, value in shown)
 
 
 def _words(value: Any) -> str:

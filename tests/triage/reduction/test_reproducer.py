@@ -53,6 +53,20 @@ def test_the_header_has_the_finding_its_origin_and_the_replay_command() -> None:
     assert read_about(text) == About("copy_batches", "42/copy_batches/7", "result", FINDING.fingerprint, FINDING.arms)
 
 
+def test_the_header_has_the_settings_of_arms_and_commands_for_one_server() -> None:
+    arms = {name: {"build": "abc", "settings": ["datestyle=German, DMY"]} for name in ("master", "patched")}
+    arms["master"] = {"build": "abc"}
+    text = render(CASE, FINDING, arms, "1/g/2", "./pgduel replay x.sql")
+    assert "\n--   arm       patched: build abc, settings datestyle=German, DMY\n" in text
+    assert "\n--             master: psql -X -f THIS_FILE\n" in text
+    assert "\n--             patched: PGOPTIONS='-c datestyle=German,\\ DMY' psql -X -f THIS_FILE\n" in text
+    assert parse(text) == CASE
+    arms["patched"] |= {"server_settings": ["wal_level=logical"]}
+    text = render(CASE, FINDING, arms, "1/g/2", "./pgduel replay x.sql")
+    assert "server settings wal_level=logical" in text
+    assert "PGOPTIONS" not in text
+
+
 @given(case=cases, sql=st.text(characters), step=st.integers(0, 9), explained=st.booleans())
 @example(case=CASE, sql="SELECT '\n-- step 9: command\n'", step=4, explained=False)
 @example(case=CASE, sql="SELECT b FROM t WHERE a = $1", step=4, explained=True)

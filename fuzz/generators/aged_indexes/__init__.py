@@ -1,0 +1,1 @@
+"""The generator `aged_indexes` and its parts."""

@@ -1,0 +1,121 @@
+"""The table `t` and its indexes, and the statements that create them."""
+
+import random
+from dataclasses import dataclass
+
+from fuzz.generators.choices import Weighted, between, chance, pick
+from fuzz.generators.generator import Scale
+from oracles.model.case import Step
+
+_COLUMNS = 'id int, k int, t text COLLATE "C", d date, r int4range, a int[], p text'
+_ROW = (
+    "g, nullif(g % {repeat}, 3), 'v' || lpad((g % {repeat})::text, {width}, '0'), date '2024-01-01' + g / 3, "
+    "int4range(g % {repeat}, g % {repeat} + g % 5), ARRAY[g % 7, g % {repeat}], repeat('x', {pad})"
+)
+_WIDTHS = Weighted((60, 3), (25, 40), (15, 400))  # a btree page has room for 20 values of 400 characters
+_PADS = Weighted((40, 1), (35, 100), (25, 1500))  # few rows in a page, so that whole pages become empty
+_CREATE = Weighted((80, "CREATE TABLE"), (10, "CREATE UNLOGGED TABLE"), (10, "CREATE TEMPORARY TABLE"))
+_FILL = Weighted((60, ""), (40, " WITH (fillfactor = 30)"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Method:
+    """An index method, and keys and options that it accepts. The first word of a key is its first column."""
+
+    name: str
+    keys: tuple[str, ...]
+    options: tuple[str, ...] = ("", " WITH (fillfactor = 10)")
+
+
+_BTREE = _Method(
+    "btree",
+    ("k", "k, id", "k DESC NULLS LAST, t", "t, k", "d, id", "id, k", "(k % 10), id", "r, k", "a"),
+    (
+        *("", " WITH (fillfactor = 10)", " WITH (deduplicate_items = off)", " INCLUDE (id, d)"),
+        *(" WHERE k > 5", " WHERE id % 3 <> 0"),
+    ),
+)
+_BRIN = _Method(
+    "brin",
+    ("id", "d", "k", "t", "k int4_minmax_multi_ops", "t text_bloom_ops", "r"),
+    (" WITH (pages_per_range = 1)", " WITH (pages_per_range = 3)"),
+)
+_METHODS = Weighted(
+    (46, _BTREE),
+    (15, _BRIN),
+    (12, _Method("gin", ("a",), ("", " WITH (fastupdate = off)", " WITH (gin_pending_list_limit = 64)"))),
+    (12, _Method("gist", ("r",), ("", " WITH (fillfactor = 10)", " INCLUDE (id)"))),
+    (10, _Method("spgist", ("t", "r"), ("", " WITH (fillfactor = 10)", " INCLUDE (id)"))),
+    (5, _Method("hash", ("k", "t", "d"))),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An index of the table."""
+
+    name: str
+    method: str
+    key: str
+    options: str
+
+    @property
+    def column(self) -> str:
+        """Return the first column."""
+        return self.key.lstrip("(").split()[0].rstrip(",")
+
+    @property
+    def columns(self) -> list[str]:
+        """Return the first column and `id`, which index-only scans of many indexes return; no two rows are equal."""
+        return sorted({self.column, "id"})
+
+    @property
+    def sql(self) -> str:
+        """Return the statement that creates the index."""
+        return f"CREATE INDEX {self.name} ON t USING {self.method} ({self.key}){self.options}"
+
+
+@dataclass(slots=True)
+class Table:
+    """The table while its statements are made."""
+
+    indexes: tuple[Index, ...]
+    unique: bool  # whether the index t_id makes `id` unique
+    repeat: int  # number of different values
+    width: int  # of texts
+    pad: int  # length of the padding
+    added: int  # greatest number of rows that an INSERT adds
+    next_id: int = 1  # greater than each `id` of the statements so far, so that no row repeats one
+
+    def insert(self, first: int, last: int) -> str:
+        """Return the statement that inserts the rows of these numbers."""
+        row = _ROW.format(repeat=self.repeat, width=self.width, pad=self.pad)
+        return f"INSERT INTO t SELECT {row} FROM generate_series({first}, {last}) AS g"
+
+    def text(self, rng: random.Random) -> str:
+        """Return a constant expression for a value of the column `t`."""
+        return f"('v' || lpad('{rng.randrange(self.repeat)}', {self.width}, '0'))"
+
+
+def make_table(rng: random.Random, scale: Scale) -> Table:
+    """Return a table with one to four indexes besides that of `id`."""
+    indexes = tuple(_index(rng, number) for number in range(1, between(rng, 1, 4) + 1))
+    repeat = between(rng, 4, max(4, scale.rows if chance(rng, 50) else scale.rows // 20))
+    return Table(indexes, chance(rng, 50), repeat, _WIDTHS.pick(rng), _PADS.pick(rng), max(1, scale.rows // 3))
+
+
+def _index(rng: random.Random, number: int) -> Index:
+    method = _METHODS.pick(rng)
+    return Index(f"i{number}", method.name, pick(rng, method.keys), pick(rng, method.options))
+
+
+def create(rng: random.Random, table: Table, scale: Scale) -> list[Step]:
+    """Return the steps that create the table, and fill it before or after they create its indexes."""
+    rows = between(rng, 1, scale.rows)
+    table.next_id = rows + 1
+    filled = [Step(table.insert(1, rows))]
+    indexed = [Step(index.sql) for index in table.indexes]
+    if table.unique:
+        indexed.append(Step("CREATE UNIQUE INDEX t_id ON t (id)"))
+    steps = indexed + filled if chance(rng, 40) else filled + indexed
+    return [Step(f"{_CREATE.pick(rng)} t ({_COLUMNS}){_FILL.pick(rng)}"), *steps]

@@ -1,0 +1,102 @@
+"""The result of a run over mutants: a table by patch, the survivors, annotated source, and JSON."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from rich.table import Table
+
+from fuzz import documents
+from fuzz.mutation.mutants import MutableLine
+from fuzz.mutation.result import JUDGED, MutantResult, Outcome
+from fuzz.mutation.store import Control
+from fuzz.report.console import Console
+
+_HEADINGS: Final = {
+    Outcome.INVALID: "invalid",
+    Outcome.EQUIVALENT: "equivalent",
+    Outcome.DUEL: "duel only",
+    Outcome.TESTS: "tests only",
+    Outcome.BOTH: "both",
+    Outcome.NOBODY: "nobody",
+}
+
+
+def print_mutants(console: Console, patches: Sequence[str], results: Sequence[MutantResult]) -> None:
+    """Print a line for each patch, and one for all: the mutants drawn, and those of each outcome."""
+    table = Table()
+    table.add_column("patch", no_wrap=True)
+    for title in ("mutants", *_HEADINGS.values()):
+        table.add_column(title, justify="right", no_wrap=True)
+    for patch in patches:
+        table.add_row(patch, *_cells([each for each in results if each.mutant.patch == patch]))
+    table.add_section()
+    table.add_row("all", *_cells(results))
+    console.print_whole(table)
+
+
+def _cells(results: Sequence[MutantResult]) -> list[str]:
+    counted = Counter(each.outcome for each in results)
+    return [str(len(results)), *(str(counted[outcome]) for outcome in _HEADINGS)]
+
+
+def print_survivors(console: Console, results: Sequence[MutantResult], patch_of: Callable[[str], Path]) -> None:
+    """Print each mutant that nobody killed: its line before and after, and the file of its diff."""
+    for each in results:
+        if each.outcome is Outcome.NOBODY:
+            mutant = each.mutant
+            console.say(f"survived: {mutant.file}:{mutant.line}, of {mutant.patch}; {patch_of(mutant.key)}")
+            console.say(f"  - {mutant.before.strip()}")
+            console.say(f"  + {mutant.after.strip()}")
+
+
+def print_control(console: Console, control: Control) -> None:
+    """Print what the series against itself showed, as far as it limits the result."""
+    for summary in control.false_alarms.values():
+        console.say(f"no kill, because the series against itself shows it, too: {summary}")
+    for test in control.tests.failed:
+        console.say(f"no kill, because the test fails without a mutation, too: {test}")
+
+
+def print_unconfirmed(console: Console, results: Sequence[MutantResult]) -> None:
+    """Print each kill by the duel that did not occur again on the same case."""
+    for each in results:
+        if each.duel is not None and (kill := each.duel.kill) is not None and not kill.again:
+            where = f"{each.mutant.file}:{each.mutant.line}"
+            console.say(
+                f"killed once, but not when case {kill.case} ran again: {where}, by {kill.oracle}: {kill.summary}"
+            )
+
+
+def mutants_json(results: Sequence[MutantResult], lines: Sequence[MutableLine]) -> dict[str, Any]:
+    """Return the results for `--json`: counts by patch, and all mutants."""
+    patches = dict.fromkeys(line.patch for line in lines)
+    return {
+        "patches": [
+            {"patch": patch, "lines": sum(line.patch == patch for line in lines)} | _counts(results, patch)
+            for patch in patches
+        ],
+        "mutants": [{"key": each.mutant.key, "outcome": each.outcome} | documents.to_data(each) for each in results],
+    }
+
+
+def _counts(results: Sequence[MutantResult], patch: str) -> dict[str, int]:
+    counted = Counter(each.outcome for each in results if each.mutant.patch == patch)
+    return {title.replace(" ", "_"): counted[outcome] for outcome, title in _HEADINGS.items()}
+
+
+def annotated(results: Sequence[MutantResult], texts: Mapping[str, str]) -> dict[str, str]:
+    """Return files of source by path, with each judged mutant below the line that it changes. `texts` are the files."""
+    judged = [each for each in results if each.outcome in JUDGED]
+    width = max(map(len, JUDGED))
+    files = {}
+    for file in sorted({each.mutant.file for each in judged}):
+        lines = []
+        for number, text in enumerate(texts[file].splitlines(), 1):
+            lines.append(f"{number:>{width}} | {text}")
+            for each in judged:
+                if (each.mutant.file, each.mutant.line) == (file, number):
+                    lines.append(f"{each.outcome:>{width}} + {each.mutant.after}")
+        files[f"{file}.txt"] = "\n".join((*lines, ""))
+    return files

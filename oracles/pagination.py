@@ -1,0 +1,127 @@
+"""Pagination: the rows of a query are those of its pages, which LIMIT and OFFSET cut from one total order.
+
+For the first pages, the planner prefers paths that return few rows early, and the executor bounds sorts, also below
+Append and Gather Merge. The last page has OFFSET only, and the query itself neither. Each page has the query's ORDER BY
+and then all output columns, so rows with equal keys are equal.
+
+If a query returns aggregates of a subquery only, then the subquery is divided into pages. A query with LIMIT is divided
+if its numbers are literals.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, ClassVar, Final, NamedTuple
+
+from pglast import ast
+from pglast.enums import LimitOption
+
+from oracles.framework.canaries import canary_case, query
+from oracles.framework.metamorphic import Metamorphic
+from oracles.framework.relations import ArmRuns, MetamorphicRelation
+from oracles.model.oracle import Canary
+from oracles.model.sampling import Sample
+from oracles.sql.building import printed, snippet
+from oracles.sql.determinism import AGGREGATES, deterministic_select, name_of
+from oracles.sql.distinguishable_values import inexact_types, is_exact
+from oracles.sql.total_order import integer, shown_targets
+
+CACHED: Final = 4096  # statements
+PAGED: Final = Sample("paged", 32)
+_STARTS: Final = (0, 1, 10)  # the rows before each page
+_ANY_ROW: Final = frozenset({"2249"})  # OID of record, whose fields may have any type
+
+
+class Paged(NamedTuple):
+    """A query over pages, and whether they are those of a subquery, whose columns the result does not show."""
+
+    sql: str
+    is_within: bool
+
+
+@lru_cache(CACHED)
+def paged(sql: str) -> Paged | None:
+    """Return the query over the pages of its rows, or of its subquery's rows; None if they cannot be divided."""
+    statement = deterministic_select(sql)
+    around, select = None, statement
+    while select is not None and _aggregates_all(select):
+        around, select = select, _only_subquery(select)
+    pages = None if select is None else _pages(select)
+    if pages is None:
+        return None
+    if around is not None:
+        around.fromClause[0].subquery = pages
+    text = printed(pages if around is None else statement)
+    return Paged(text, around is not None) if text else None
+
+
+def _aggregates_all(select: Any) -> bool:
+    """Return whether the query returns one row of aggregates."""
+    targets: Any = select.targetList or ()
+    return bool(targets) and not select.groupClause and all(_is_aggregate(target.val) for target in targets)
+
+
+def _is_aggregate(value: Any) -> bool:
+    return isinstance(value, ast.FuncCall) and name_of(value) in AGGREGATES
+
+
+def _only_subquery(select: Any) -> Any:
+    only = select.fromClause[0] if len(select.fromClause or ()) == 1 else None
+    return only.subquery if isinstance(only, ast.RangeSubselect) else None
+
+
+def _pages(select: Any) -> Any:
+    """Return the union of two or three pages of a query, which is changed; None if it cannot be divided."""
+    targets, limits = shown_targets(select), _limits(select)
+    if not targets or not limits:
+        return None
+    common, select.withClause = select.withClause, None
+    select.limitCount = select.limitOffset = None
+    select.limitOption = LimitOption.LIMIT_OPTION_DEFAULT
+    keys = tuple(select.sortClause or ())
+    others = sorted({*range(1, len(targets) + 1)} - {integer(key.node) for key in keys})
+    more = snippet(f"SELECT ORDER BY {', '.join(map(str, others))}").sortClause if others else ()
+    select.sortClause = (*keys, *more)
+    text = printed(select)
+    if not text:
+        return None
+    pages = snippet(" UNION ALL ".join(f"SELECT * FROM ({text}{limit}) AS page" for limit in limits))
+    pages.withClause = common
+    return pages
+
+
+def _limits(select: Any) -> list[str]:
+    """Return LIMIT and OFFSET of each page of a query; none if its own are unknown, or keep one row at most."""
+    skipped = 0 if select.limitOffset is None else integer(select.limitOffset)
+    kept = None if select.limitCount is None else integer(select.limitCount)
+    if skipped is None or (kept is None and select.limitCount is not None) or (kept is not None and kept < 2):
+        return []
+    if select.limitOption == LimitOption.LIMIT_OPTION_WITH_TIES:
+        return []
+    starts = [start for start in _STARTS if kept is None or start < kept]
+    limits = []
+    for start, end in zip(starts, [*starts[1:], kept], strict=True):
+        limit = "" if end is None else f" LIMIT {end - start}"
+        limits.append(f"{limit} OFFSET {skipped + start}" if skipped + start else limit)
+    return limits
+
+
+class Pagination(Metamorphic):
+    """Queries whose rows are not those of their pages."""
+
+    name: ClassVar[str] = "pagination"
+    samples: ClassVar[tuple[Sample, ...]] = (PAGED,)
+    canaries: ClassVar[tuple[Canary, ...]] = (
+        # the pages are the only branches of an Append
+        Canary("lose_appended", canary_case(query("SELECT n FROM canary"), samples=(PAGED,))),
+    )
+
+    def relations(self, arm_runs: ArmRuns) -> Iterator[MetamorphicRelation]:
+        """Yield the relation between the case and its queries over pages."""
+        made = {step: pages for step, sql in arm_runs.exact_queries().items() if (pages := paged(sql))}
+        types, stored = arm_runs.shown_types(made), inexact_types(arm_runs.case.all_steps)
+        changed = {
+            step: sql
+            for step, (sql, is_within) in made.items()
+            if is_exact(sql, _ANY_ROW if is_within else types[step], stored)
+        }
+        yield from arm_runs.relation_to_case("rows are not those of the pages", changed)

@@ -1,0 +1,77 @@
+"""The direction of a campaign's time by the functions that patches change."""
+
+import pytest
+
+from fuzz.campaign.direction.direction import EVEN, Direction, Entered, directed, read_entered
+from fuzz.campaign.direction.table import entered
+from fuzz.generators.generator import all_generators
+from fuzz.sources.typed.source import Typed
+from fuzz.sources.workloads import cases_per_hour, workload_named
+
+CASES = cases_per_hour(all_generators().values(), [Typed()])
+HASH_JOIN = ("nodeHashjoin.c", "ExecHashJoin")
+PRUNING = ("partprune.c", "get_matching_partitions")
+CALLS = {
+    "copy_batches": {HASH_JOIN: 0.0},
+    "outer_joins": {HASH_JOIN: 900.0, PRUNING: 1.0},
+    "pruned_partitions": {HASH_JOIN: 9.0, PRUNING: 10_000.0},
+    "typed": {},
+}
+TABLE = entered(CALLS)
+
+
+def share(direction: Direction | None, name: str) -> float:
+    assert direction is not None
+    seconds = {each: cases * workload_named(each).cpu_seconds for each, cases in direction.cases.items()}
+    return seconds[name] / sum(seconds.values())
+
+
+@pytest.mark.parametrize(("function", "workload"), [(HASH_JOIN, "outer_joins"), (PRUNING, "pruned_partitions")])
+def test_most_of_the_time_is_for_what_enters_the_changed_function(function: tuple[str, str], workload: str) -> None:
+    direction = directed(CASES, [[function, ("new.c", "unknown")]], TABLE)
+    assert direction is not None
+    assert share(direction, workload) == max(share(direction, name) for name in CASES)
+    assert direction.reason.startswith(f"directed by 2 changed functions: {workload} ")
+
+
+def test_a_workload_that_does_not_enter_it_keeps_a_part_of_its_time() -> None:
+    even = share(Direction(CASES, ""), "copy_batches")
+    assert share(directed(CASES, [[HASH_JOIN]], TABLE), "copy_batches") == pytest.approx(EVEN * even, rel=0.1)
+
+
+def test_a_workload_that_is_not_measured_has_the_mean_share() -> None:
+    direction = directed(CASES, [[HASH_JOIN]], TABLE)
+    assert share(direction, "typed") < share(direction, "hash_growth") < share(direction, "outer_joins")
+
+
+def test_patches_have_equal_time() -> None:
+    table = Entered(("outer_joins", "typed"), {"a.c": {"one": (100, 0), "two": (0, 100), "three": (0, 100)}})
+    cases = {name: CASES[name] for name in table.workloads}
+    direction = directed(cases, [[("a.c", "one")], [("a.c", "two"), ("a.c", "three")]], table)
+    even = sum(CASES[name] * workload_named(name).cpu_seconds for name in cases) / 3600
+    expected = (EVEN * share(Direction(cases, ""), "typed") * even + (1 - EVEN) / 2) / (EVEN * even + 1 - EVEN)
+    assert share(direction, "typed") == pytest.approx(expected, rel=0.05)
+
+
+def test_unknown_functions_direct_nothing() -> None:
+    assert directed(CASES, [[("new.c", "unknown")]], TABLE) is None
+    assert directed(CASES, [], TABLE) is None
+    assert directed({"user_sql": 1}, [[HASH_JOIN]], TABLE) is None
+    assert directed({"copy_batches": 1}, [[HASH_JOIN]], TABLE) is None
+
+
+def test_functions_that_all_call_alike_are_not_in_the_table() -> None:
+    table = entered({name: {HASH_JOIN: 7.0, PRUNING: 7.0 * (name == "typed")} for name in CALLS})
+    assert table == Entered(tuple(sorted(CALLS)), {"partprune.c": {"get_matching_partitions": (0, 0, 0, 100)}})
+
+
+def test_the_shipped_table_has_the_workload_made_for_each_part_of_postgresql() -> None:
+    table = read_entered()
+    for file, name, workload in (
+        ("src/backend/partitioning/partbounds.c", "merge_list_bounds", "merged_bounds"),
+        ("src/backend/executor/nodeHash.c", "ExecParallelHashIncreaseNumBatches", "outer_joins"),
+        ("src/backend/commands/copyfrom.c", "CopyMultiInsertBufferFlush", "copy_batches"),
+        ("contrib/postgres_fdw/postgres_fdw.c", "postgresAcquireSampleRowsFunc", "foreign_analyze"),
+    ):
+        shares = dict(zip(table.workloads, table.shares[file][name], strict=True))
+        assert max(shares, key=lambda each: shares[each]) == workload, (name, shares)

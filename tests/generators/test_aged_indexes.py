@@ -1,0 +1,54 @@
+"""Tests of the generator `aged_indexes` without servers: its constructs, orders, and shrinking."""
+
+import random
+import re
+
+import pglast
+import pytest
+from pglast.ast import SelectStmt
+
+from fuzz.generators.aged_indexes.generator import AgedIndexes
+from fuzz.generators.generator import Scale
+from oracles.model.case import Case, Kind
+from tests.generators.shrinking import assert_shrinks
+
+
+@pytest.fixture(scope="module")
+def cases() -> list[Case]:
+    return [AgedIndexes().generate(random.Random(f"unit/{n}"), Scale()) for n in range(60)]
+
+
+@pytest.mark.parametrize("method", ["btree", "brin", "gin", "gist", "spgist", "hash"])
+def test_each_method_has_an_index(cases: list[Case], method: str) -> None:
+    assert sum(f"USING {method} (" in step.sql for case in cases for step in case.scene) >= 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("DELETE FROM t", "UPDATE t SET p", "ON CONFLICT", "ROLLBACK TO s", "FETCH BACKWARD", "VACUUM t"),
+        *("VACUUM (FULL)", "INDEX_CLEANUP off", "REINDEX", "CLUSTER", "brin_desummarize_range", "gin_clean_pending"),
+        *("(k, id) >", "^@", "-|-", "LATERAL", "GROUP BY", " OR "),
+    ],
+)
+def test_steps_have(cases: list[Case], text: str) -> None:
+    assert any(text in step.sql for case in cases for step in case.all_steps)
+
+
+def test_rows_are_limited_only_under_a_total_order(cases: list[Case]) -> None:
+    for step in (step for case in cases for step in case.steps if step.kind is Kind.QUERY):
+        (statement,) = pglast.parse_sql(step.sql)
+        top = statement.stmt
+        assert isinstance(top, SelectStmt)
+        assert step.ordered == (top.sortClause is not None) == (top.limitCount is not None), step.sql
+
+
+def test_a_query_has_no_array_beside_a_row_comparison(cases: list[Case]) -> None:
+    """A fault of PostgreSQL, corpus/upstream/30bd832d13bb.sql."""
+    compared = [step.sql for case in cases for step in case.steps if "(k, id) >" in step.sql]
+    assert compared
+    assert not any(re.search(r"\b(k|id) (IN \(\d|= ANY)", sql) for sql in compared)
+
+
+def test_a_failing_case_shrinks() -> None:
+    assert_shrinks(AgedIndexes(), scene=4, characters=220, construct="LATERAL")

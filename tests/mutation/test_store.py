@@ -1,0 +1,82 @@
+"""Tests of the store of mutants: results survive a kill, and one process at a time adds to them."""
+
+from pathlib import Path
+
+import pytest
+
+from fuzz.errors import StorageError
+from fuzz.mutation.mutants import Mutant
+from fuzz.mutation.own_tests import SoundTests
+from fuzz.mutation.result import DuelResult, Kill, MutantResult, Outcome
+from fuzz.mutation.store import Control, MutantStore, opened
+
+CONTROL = Control(
+    {"outer_joins": 1}, {"0123456789ab": "a row too many"}, 2.5, SoundTests(("regress/a",), (), {"regress": 1.5})
+)
+KILL = Kill("result", "1 row missing", "1/outer_joins/3", again=True)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGDUEL_HOME", str(tmp_path / "home"))
+
+
+def mutant(line: int) -> Mutant:
+    return Mutant("0001.patch", "a.c", line, "before", "after", "x ==> y", f"diff of {line}")
+
+
+RESULTS = {
+    Outcome.INVALID: MutantResult(mutant(1), invalid="the source does not compile"),
+    Outcome.EQUIVALENT: MutantResult(mutant(2)),
+    Outcome.DUEL: MutantResult(mutant(3), duel=DuelResult(4, 0, KILL)),
+    Outcome.TESTS: MutantResult(mutant(4), duel=DuelResult(100), failed_tests=("regress/a",)),
+    Outcome.BOTH: MutantResult(mutant(5), duel=DuelResult(4, 0, KILL), failed_tests=("regress/a",)),
+    Outcome.NOBODY: MutantResult(mutant(6), duel=DuelResult(100, failures=1)),
+}
+
+
+def test_outcomes() -> None:
+    assert {result.outcome: result for result in RESULTS.values()} == RESULTS
+
+
+def test_another_run_has_the_results() -> None:
+    with opened(("tree", "1")) as store:
+        assert (store.control, store.results) == (None, {})
+        store.set_control(CONTROL)
+        for result in RESULTS.values():
+            store.add(result)
+    with opened(("tree", "1")) as store:
+        assert store.control == CONTROL
+        assert list(store.results.values()) == list(RESULTS.values())
+        assert [store.patch(mutant(line).key).exists() for line in (2, 3)] == [False, True]
+    with opened(("tree", "2")) as store:
+        assert store.results == {}
+
+
+def test_a_line_that_a_kill_left_unfinished_is_cut_off() -> None:
+    with opened(("tree",)) as store:
+        store.add(RESULTS[Outcome.INVALID])
+        path = store.directory / "mutants.jsonl"
+    whole = path.read_text()
+    path.write_text(whole + whole[:40])
+    again = MutantStore(path.parent)
+    assert list(again.results.values()) == [RESULTS[Outcome.INVALID]]
+    again.add(RESULTS[Outcome.DUEL])
+    assert len(MutantStore(path.parent).results) == 2
+
+
+def test_a_second_process_is_refused() -> None:
+    with (
+        opened(("tree",)),
+        pytest.raises(StorageError, match="another process judges these mutants"),
+        opened(("tree",)),
+    ):
+        pass
+
+
+def test_a_damaged_line_is_named() -> None:
+    with opened(("tree",)) as store:
+        path = store.directory / "mutants.jsonl"
+    path.write_text("{}\n")
+    with pytest.raises(StorageError, match=f"cannot read {path}"):
+        MutantStore(path.parent)

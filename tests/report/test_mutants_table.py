@@ -1,0 +1,93 @@
+"""Tests of the report of mutants: a table by patch, survivors, annotated source, JSON."""
+
+from io import StringIO
+from pathlib import Path
+
+from fuzz.mutation.mutants import MutableLine, Mutant
+from fuzz.mutation.own_tests import SoundTests
+from fuzz.mutation.result import DuelResult, Kill, MutantResult
+from fuzz.mutation.store import Control
+from fuzz.report.console import Console
+from fuzz.report.mutants_table import (
+    annotated,
+    mutants_json,
+    print_control,
+    print_mutants,
+    print_survivors,
+    print_unconfirmed,
+)
+
+PATCHES = ("0001-One.patch", "0002-Two.patch")
+
+
+def mutant(patch: int, line: int, after: str) -> Mutant:
+    return Mutant(PATCHES[patch], "a.c", line, f"\tline({line});", f"\t{after}", "x ==> y", f"{line} {after}")
+
+
+KILLED = DuelResult(3, 0, Kill("result", "1 row missing", "1/outer_joins/3", again=True))
+RESULTS = (
+    MutantResult(mutant(0, 1, "line(0);"), duel=KILLED, failed_tests=("regress/a",)),
+    MutantResult(mutant(1, 2, "line(\x1b[31m3);"), duel=DuelResult(100)),
+    MutantResult(mutant(1, 2, "line(02);")),
+)
+
+
+def printed(print_it: object, *arguments: object) -> str:
+    file = StringIO()
+    print_it(Console(file=file, width=200), *arguments)  # type: ignore[operator]
+    return file.getvalue()
+
+
+def test_a_patch_has_a_line_with_the_numbers_of_each_outcome() -> None:
+    rows = [line.replace("│", " ").split() for line in printed(print_mutants, PATCHES, RESULTS).splitlines()]
+    assert ["0001-One.patch", "1", "0", "0", "0", "0", "1", "0"] in rows
+    assert ["0002-Two.patch", "2", "0", "1", "0", "0", "0", "1"] in rows
+    assert ["all", "3", "0", "1", "0", "0", "1", "1"] in rows
+
+
+def test_survivors_have_their_line_and_patch() -> None:
+    key = RESULTS[1].mutant.key
+    assert printed(print_survivors, RESULTS, lambda key: Path(f"{key}.patch")).splitlines() == [
+        f"survived: a.c:2, of 0002-Two.patch; {key}.patch",
+        "  - line(2);",
+        "  + line(\\x1b[31m3);",
+    ]
+
+
+def test_what_is_no_kill_is_printed() -> None:
+    control = Control({}, {"0123456789ab": "1 row missing"}, 2.5, SoundTests((), ("regress/b",), {}))
+    assert printed(print_control, control).splitlines() == [
+        "no kill, because the series against itself shows it, too: 1 row missing",
+        "no kill, because the test fails without a mutation, too: regress/b",
+    ]
+
+
+def test_a_kill_that_did_not_occur_again_is_printed() -> None:
+    once = MutantResult(
+        mutant(0, 1, "line(0);"), duel=DuelResult(3, 0, Kill("hang", "no answer", "1/a/3", again=False))
+    )
+    assert printed(print_unconfirmed, (*RESULTS, once)).splitlines() == [
+        "killed once, but not when case 1/a/3 ran again: a.c:1, by hang: no answer"
+    ]
+
+
+def test_judged_mutants_stand_below_their_lines() -> None:
+    files = annotated(RESULTS, {"a.c": "\tline(1);\n\tline(2);\n", "b.c": "\n"})
+    assert list(files) == ["a.c.txt"]
+    assert [line.split() for line in files["a.c.txt"].splitlines()] == [
+        ["1", "|", "line(1);"],
+        ["killed", "by", "both", "+", "line(0);"],
+        ["2", "|", "line(2);"],
+        ["killed", "by", "nobody", "+", "line(\x1b[31m3);"],
+    ]
+
+
+def test_json_has_counts_and_mutants() -> None:
+    lines = [MutableLine(patch, "a.c", number, "", ()) for number, patch in enumerate(PATCHES, 1)]
+    data = mutants_json(RESULTS, lines)
+    assert [(each["patch"], each["lines"], each["both"], each["nobody"]) for each in data["patches"]] == [
+        (PATCHES[0], 1, 1, 0),
+        (PATCHES[1], 1, 0, 1),
+    ]
+    assert data["mutants"][0]["key"] == RESULTS[0].mutant.key
+    assert data["mutants"][0]["duel"]["kill"]["case"] == "1/outer_joins/3"
