@@ -90,7 +90,7 @@ class _Worker:
         self._features = features_of(work.arms)
         self._explained = explained_arm(work.arms).name
         self._executor: Executor | None = None
-        self._target = SourceDatabase(work.arms[0], name, work.given, work.arms[1:])
+        self._target = SourceDatabase(work.arms[0], name, work.given)
 
     def close(self) -> None:
         self._leave_executor()

@@ -102,7 +102,7 @@ def _tried(executor: Executor, judging: Sequence[Assignment], case: Case, times:
 
 
 def _made(what: str, arms: Sequence[Arm], given: UserInput) -> Case:
-    with closing(SourceDatabase(arms[0], "replay", given, arms[1:])) as target:
+    with closing(SourceDatabase(arms[0], "replay", given)) as target:
         return load(what, Scale.of_arms(len(arms)), target, features_of(arms)).case
 
 

@@ -95,15 +95,14 @@ def _run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Dis
             missed = str(error)
     store.record_start(features_of(arms), tuple(absences(all_oracles(), arms)))
     store.record_end("a canary was missed" if missed else run(store, plan, arms, workers, shown))
-    return summary_of(store, missed, _parts(plan, arms))
+    return summary_of(store, missed, _parts(plan, arms[0]))
 
 
-def _parts(plan: Plan, arms: Sequence[Arm]) -> dict[str, int]:
+def _parts(plan: Plan, arm: Arm) -> dict[str, int]:
     """Return the number of parts of each source that replays whole items."""
-    with closing(SourceDatabase(arms[0], "parts", plan.given, arms[1:])) as target:
+    with closing(SourceDatabase(arm, "parts", plan.given)) as target:
         named = (workload_named(name, target) for name in plan.generators)
-        replaying = [each for each in named if isinstance(each, Source) and each.rounds]
-        return {each.name: len(each.first_parts()) + len(each.parts()) for each in replaying}
+        return {each.name: len(each.parts()) for each in named if isinstance(each, Source) and each.rounds}
 
 
 def plant_canaries(store: Store, executor: Executor, arms: Sequence[Arm], shown: Display) -> None:

@@ -1,6 +1,6 @@
 """Source database: the reference arm as the context of a source, with a database of the source's own."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
@@ -8,27 +8,20 @@ from typing import Any
 import psycopg
 
 from fuzz.errors import CaseError, ServerError
-from fuzz.execution.executor import Executor
 from fuzz.execution.session import SEARCH_PATH
 from fuzz.execution.worker_database import WorkerDatabase
 from fuzz.servers.arm import Arm
-from fuzz.sources.context import Ended, PatchedTree, UserInput
-from oracles.model.case import Case, Step
-from oracles.model.observation import Observation, Outcome, Run
+from fuzz.sources.context import UserInput
+from oracles.model.case import Step
 
 
 class SourceDatabase:
     """The context of a source. Each use gets a new database."""
 
-    def __init__(self, arm: Arm, worker: str, given: UserInput, others: Sequence[Arm] = ()) -> None:
-        """Store the reference, the user's input and the other arms.
-
-        `worker` (letters and digits) distinguishes databases on one arm.
-        """
+    def __init__(self, arm: Arm, worker: str, given: UserInput) -> None:
+        """Store the arm and the user's input. `worker` (letters and digits) distinguishes databases on one arm."""
         self.given = given
         self._arm = arm
-        self._others = others
-        self._executors: dict[str, Executor] = {}  # by suspect
         self._worker = f"source_{worker}"
         self._worker_db: WorkerDatabase | None = None
 
@@ -36,26 +29,6 @@ class SourceDatabase:
     def tree(self) -> str:
         """Return the git tree of the arm's base."""
         return self._arm.trees[0]
-
-    @property
-    def patched_trees(self) -> Mapping[str, PatchedTree]:
-        """Return the trees of all arms but the reference, or of the only arm, by name."""
-        if not self._others:
-            return {self._arm.name: PatchedTree(self._arm.trees[-1], self._arm.trees[:1])}
-        own = self._arm.trees[-1]
-        return {arm.name: PatchedTree(arm.trees[-1], (arm.trees[0], own)) for arm in self._others}
-
-    def tried(self, case: Case, suspect: str) -> Sequence[Ended]:
-        """Execute a case once on the reference and on another arm; return how each step ended. Raises ServerError."""
-        arms = [self._arm, *(arm for arm in self._others if arm.name == suspect)]
-        if len(arms) == 1:  # it ends each step as it does
-            return [Ended("", "")] * len(case.all_steps)
-        if suspect not in self._executors:
-            self._executors[suspect] = Executor(arms, f"{self._worker}_tried")
-        runs = [Run(arm.name, ()) for arm in arms]
-        observed = self._executors[suspect].observe(case, runs)
-        first, last = observed[runs[0]].steps, observed[runs[-1]].steps
-        return [Ended(_sqlstate(ours), _sqlstate(theirs)) for ours, theirs in zip(first, last, strict=True)]
 
     @cached_property
     def extensions(self) -> frozenset[str]:
@@ -92,20 +65,10 @@ class SourceDatabase:
         )
 
     def close(self) -> None:
-        """Drop the databases."""
-        for executor in self._executors.values():
-            executor.close()
-        self._executors.clear()
+        """Drop the database."""
         if self._worker_db is not None:
             self._worker_db.close()
         self._worker_db = None
-
-
-def _sqlstate(seen: Observation) -> str | None:
-    """Return the SQLSTATE of a step, "" for success; None if it did not end."""
-    if seen.outcome is Outcome.ERROR:
-        return seen.sqlstate
-    return "" if seen.outcome is Outcome.OK else None
 
 
 def _execute(connection: psycopg.Connection[Any], step: Step) -> None:

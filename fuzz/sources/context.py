@@ -1,6 +1,6 @@
 """The context of a source: the arm whose catalogs it reads, and the input of the user."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import psycopg
 
-from oracles.model.case import Case, Step
+from oracles.model.case import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,35 +24,12 @@ class UserInput:
         return None if self.sql is None else Path(self.sql)
 
 
-@dataclass(frozen=True, slots=True)
-class PatchedTree:
-    """The git tree of an arm with all its patches, and the trees without them: its base, and the reference's tree."""
-
-    tree: str
-    others: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How a step ended on the reference and on a suspect: its SQLSTATE, "" for success; None if it did not end."""
-
-    reference: str | None
-    suspect: str | None
-
-
 class SourceContext(Protocol):
     """The reference arm, as sources use it."""
 
     @property
     def tree(self) -> str:
         """Return the git tree of the arm's base, in the repository of trees."""
-
-    @property
-    def patched_trees(self) -> Mapping[str, PatchedTree]:
-        """Return the trees of all arms but the reference, or of the only arm, by name."""
-
-    def tried(self, case: Case, suspect: str) -> Sequence[Ended]:
-        """Execute a case once on the reference and on another arm; return how each step ended. Raises ServerError."""
 
     @property
     def given(self) -> UserInput:

@@ -62,10 +62,6 @@ class Source(Generator):
         """Return the names of items that are replayed as a whole, or (). Raises CaseError, ServerError."""
         return ()
 
-    def first_parts(self) -> tuple[str, ...]:
-        """Return the names of items that run once under each mode before all others. Raises CaseError, ServerError."""
-        return ()
-
     def replay(self, part: str, rng: random.Random, scale: Scale) -> Case:
         """Return the case of a part. Raises CaseError, ServerError."""
         raise NotImplementedError

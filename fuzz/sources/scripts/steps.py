@@ -126,7 +126,7 @@ class Stager:
         if tree.intoClause is not None:
             return Step(sql, may_fail=True)
         if facts.identities or any(self._unfit(call.name, call.arguments) for call in facts.calls):
-            return Step(f"DO {quoted(f'BEGIN EXECUTE {quoted(sql)}; END')}", may_fail=True)
+            return Step(f"DO {_quoted(f'BEGIN EXECUTE {_quoted(sql)}; END')}", may_fail=True)
         own = any(call.name not in self.catalog.names for call in facts.calls)  # unknown functions
         return Step(sql, Kind.COMMAND if own else Kind.QUERY, may_fail=True)
 
@@ -169,6 +169,5 @@ def left_out(tree: Any, roles: frozenset[str]) -> bool:
     return of_roles and not about_roles(tree, roles)
 
 
-def quoted(text: str) -> str:
-    """Return a string as a literal of SQL."""
+def _quoted(text: str) -> str:
     return "E'" + text.replace("\\", "\\\\").replace("'", "''") + "'"

@@ -44,7 +44,6 @@ _SETUP: Final = "test_setup"
 _INDEXES: Final = "create_index"  # according to the schedule, "many of the tests in later groups depend on" it
 _DEPENDS: Final = re.compile(r"^# ([\w, ]+?) depends? on ([\w, ]+)", re.MULTILINE)
 _MESON_TESTS: Final = re.compile(r"'regress': \{\s*'sql': \[(.*?)\]", re.DOTALL)
-_TREES: Final = 8  # in the cache
 _PARSED: Final = 64  # parsed scripts in the cache
 _SOURCE: Final = "@source@"  # replaces the directory of a suite
 
@@ -70,7 +69,7 @@ class Parsed:
     trees: Sequence[Any]
 
 
-@lru_cache(maxsize=_TREES)
+@lru_cache(maxsize=4)
 def suites(tree: str) -> tuple[Suite, ...]:
     """Return the suites of a source tree: src/test/regress first, then contrib modules.
 
@@ -85,24 +84,6 @@ def suites(tree: str) -> tuple[Suite, ...]:
             tests = re.findall(r"'(\w+)'", named[1])
             found.append(Suite(f"{CONTRIB}/{module}", {test: tuple(tests[:n]) for n, test in enumerate(tests)}))
     return tuple(found)
-
-
-@lru_cache(maxsize=_TREES)
-def changed_tests(tree: str, others: tuple[str, ...]) -> tuple[tuple[Suite, str], ...]:
-    """Return the scheduled tests of a tree whose scripts none of the other trees has, each with its suite."""
-    changed = set.intersection(*(_changed_files(tree, other) for other in others))
-    return tuple(
-        (suite, test)
-        for suite in suites(tree)
-        for test in suite.tests
-        if f"{suite.directory}/sql/{test}.sql" in changed
-    )
-
-
-def _changed_files(tree: str, other: str) -> set[str]:
-    compare = ("diff-tree", "-r", "--name-only", "--diff-filter=AM", other, tree, "--", REGRESS, CONTRIB)
-    names = git.output("--git-dir", git.repository(), *compare, failing="cannot compare the tests of two trees")
-    return set(names.decode().split("\n"))
 
 
 def _scheduled(schedule: str) -> dict[str, tuple[str, ...]]:
