@@ -144,6 +144,7 @@ def test_the_summary_of_an_old_campaign_has_all_keys(old: Path) -> None:
             "arm": "bugged",
             "series": [BUG],
             "tried": [[0, False], [1, True]],
+            "settings": "",
             "patches": [BUG],
             "says": f"{BUG}, number 1 of the 1 patches of bugged",
         },

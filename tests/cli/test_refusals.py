@@ -39,7 +39,7 @@ def test_the_help_names_every_command(pgduel: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("fuzz", "--generator", "nonsense"), "no generator is called 'nonsense'; give one of copy_batches, "),
+        (("fuzz", "--generator", "nonsense"), "no generator is called 'nonsense'; give one of aged_indexes, "),
         (("fuzz", "--generator", "copy_batches", "--generator", "copy_batches"), "a generator is named twice"),
         (("fuzz", "--generator", "/nowhere.py"), "cannot read /nowhere.py (No such file or directory); give --gen"),
         (("fuzz", "--oracle", "crash"), "--oracle crash: give a file NAME.py with your own oracle; pgduel's own need"),

@@ -150,5 +150,5 @@ def test_scale_is_respected(source: Source, generated: Generated) -> None:
 
 
 def test_unknown_names_are_refused() -> None:
-    with pytest.raises(CaseError, match=r"give one of copy_batches, .*qpg, regress, .*, typed, user_sql"):
+    with pytest.raises(CaseError, match=r"give one of aged_indexes, .*qpg, regress, .*, typed, user_sql"):
         workload_named("absent")
