@@ -1,46 +1,78 @@
-"""Known faults: findings that the user expects, read from a TOML file.
+"""Known faults: findings that are expected, read from TOML files: the user's, and one in the corpus (SHIPPED).
 
 [[known]]
-fingerprint = "9fd45e560f0b"       # of the finding; or its oracle and origin, which do not depend on names of arms
+fingerprint = "9fd45e560f0b"       # of the finding; or its oracle and origin, which do not depend on names of arms; or:
+statement = "SELECT 1 FROM t"      # on which all arms have the fault, whatever its literals and the oracle
 link = "https://example.org/bug"   # optional: where the fault is discussed
 until = "17.12"                    # optional: version or date from which it is no longer expected
+reproducer = "9fd45e560f0b"        # optional: its script in corpus/upstream, which all arms must show
 """
 
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
+from fuzz import workdir
 from fuzz.errors import CaseError
+from oracles.model.case import Case
 from oracles.model.finding import Finding
 from oracles.model.oracle import all_oracles
+from oracles.sql.parsing import fingerprint_of
 
+SHIPPED: Final = workdir.PROJECT / "corpus" / "upstream" / "known.toml"
 _VERSION: Final = re.compile(r"\d+(\.\d+)*")
-_FORM: Final = 'fingerprint = "...", or oracle = "..." and origin = "..."'
+_FORM: Final = 'fingerprint = "...", or oracle = "..." and origin = "...", or statement = "..."'
 
 
 @dataclass(frozen=True, slots=True)
 class KnownFault:
-    """An expected fault: the fingerprint of its finding, or oracle and origin."""
+    """An expected fault: the fingerprint of its finding, or oracle and origin, or a statement."""
 
     fingerprint: str = ""
     oracle: str = ""
     origin: str = ""  # without the plan, as in the first lines of a reproducer
     link: str = ""
     until: str = ""  # version of PostgreSQL, or date (YYYY-MM-DD)
+    statement: str = ""
+    reproducer: str = ""  # the name of a script in corpus/upstream
 
     def __str__(self) -> str:
-        what = self.fingerprint or f"{self.oracle}: {self.origin}"
+        what = self.reproducer or self.fingerprint or self.statement or f"{self.oracle}: {self.origin}"
         return f"{what} ({self.link})" if self.link else what
 
+    @property
+    def identities(self) -> int:
+        """Return the number of ways in which its findings are identified."""
+        return sum(map(bool, (self.fingerprint, self.oracle or self.origin, self.statement)))
+
     def matches(self, finding: Finding) -> bool:
-        """Return whether a finding is this fault."""
+        """Return whether a finding is this fault: `marked` if of a statement, shown by all arms if of the corpus."""
+        if self.reproducer and not finding.shown_by_all:
+            return False
+        if self.statement:
+            return finding.symptom == self._mark
         if self.fingerprint:
             return finding.fingerprint == self.fingerprint
         return (finding.oracle, finding.symptom) == (self.oracle, self.origin)
+
+    def marks(self, finding: Finding, case: Case) -> bool:
+        """Return whether all arms have the finding at this fault's statement."""
+        if not self.statement or finding.step is None or not finding.shown_by_all:
+            return False
+        ours = fingerprint_of(self.statement)
+        return ours is not None and ours == fingerprint_of(case.all_steps[finding.step].sql)
+
+    def marked(self, finding: Finding) -> Finding:
+        """Return the finding with an origin of its own, so that it has the fingerprint of no other finding."""
+        return replace(finding, origin=self._mark)
+
+    @property
+    def _mark(self) -> str:
+        return f"known fault {self}"
 
     def is_expected(self, version: str, today: date) -> bool:
         """Return whether the fault is still expected in this version of PostgreSQL, on this day."""
@@ -58,6 +90,12 @@ def known_fault(finding: Finding, known: Iterable[KnownFault]) -> KnownFault | N
     return next((fault for fault in known if fault.matches(finding)), None)
 
 
+def marked(finding: Finding, case: Case, known: Iterable[KnownFault]) -> Finding:
+    """Return the finding, marked if its statement has a known fault."""
+    fault = next((fault for fault in known if fault.marks(finding, case)), None)
+    return fault.marked(finding) if fault else finding
+
+
 def read_known(file: Path) -> tuple[KnownFault, ...]:
     """Return the known faults of a file. Raises CaseError that names the file and what to change."""
     try:
@@ -73,12 +111,14 @@ def read_known(file: Path) -> tuple[KnownFault, ...]:
 def _fault(where: str, entry: Mapping[str, Any]) -> KnownFault:
     values = {key: value.isoformat() if isinstance(value, date) else value for key, value in entry.items()}
     if other := sorted(values.keys() - {field.name for field in fields(KnownFault)}):
-        raise CaseError(f"{where}: no key is called {other[0]!r}; write {_FORM}, link, until")
+        raise CaseError(f"{where}: no key is called {other[0]!r}; write {_FORM}, link, until, reproducer")
     if not all(isinstance(value, str) for value in values.values()):
         raise CaseError(f"{where}: all values are texts, and until may be a date")
     fault = KnownFault(**values)
-    if bool(fault.fingerprint) == bool(fault.oracle or fault.origin) or bool(fault.oracle) != bool(fault.origin):
+    if fault.identities != 1 or bool(fault.oracle) != bool(fault.origin):
         raise CaseError(f"{where}: write {_FORM}")
+    if fault.statement and fingerprint_of(fault.statement) is None:
+        raise CaseError(f"{where}: statement cannot be parsed; write one statement of PostgreSQL")
     if fault.oracle and fault.oracle not in {oracle.name for oracle in all_oracles()}:
         raise CaseError(f"{where}: no oracle is called {fault.oracle!r}; pgduel list oracles names them")
     if not _is_until(fault.until):

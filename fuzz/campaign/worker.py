@@ -16,6 +16,7 @@ from fuzz import workdir
 from fuzz.campaign.attached import running
 from fuzz.campaign.counters import Counters
 from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result, Retry, RetryResult
+from fuzz.campaign.known import marked
 from fuzz.campaign.reach import reach
 from fuzz.campaign.schedule import Range
 from fuzz.campaign.store import Store, StoredDoubt, doubt_of
@@ -178,7 +179,8 @@ class _Worker:
         """Commit the findings of a case, and return the fingerprints of those that the store did not know."""
         new = []
         for found in judged.findings:
-            played, finding = as_executed(case, found, judged.observations)
+            played, executed = as_executed(case, found, judged.observations)
+            finding = marked(executed, played, self._store.plan.known)
             if self._store.add_finding(finding, case_id, played):
                 self._triage.write(self._store.finding(finding.fingerprint))
                 new.append(finding.fingerprint)

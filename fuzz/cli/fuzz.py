@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from fuzz.campaign.catalog import campaign_named, opened
-from fuzz.campaign.known import read_known
+from fuzz.campaign.known import SHIPPED, read_known
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import processors
 from fuzz.campaign.user_files import SUFFIX, FileKind, load, load_recorded, read_and_load, read_file
@@ -146,7 +146,7 @@ def new_plan(
     if minutes is None and cases is None:
         minutes = DEFAULT_MINUTES
     seed = FIRST_SEED if seed is None else seed
-    faults = () if known is None else read_known(known)
+    faults = (*read_known(SHIPPED), *(() if known is None else read_known(known)))
     return Plan(
         seed,
         dict.fromkeys(names, 1),

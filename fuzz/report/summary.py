@@ -183,7 +183,9 @@ def print_summary(console: Console, summary: Summary, *, verbose: bool = False) 
     for bug in bugs(summary.new_findings):
         _print_bug(console, summary, bug)
     for fault in summary.known:
-        console.say(_known_line(fault, summary.cases_of(fault)))
+        cases = summary.cases_of(fault)
+        if cases or not fault.reproducer:
+            console.say(_known_line(fault, cases))
     console.print(_oracles(summary.counters))
     if verbose:
         _print_counts_of_all(console, summary)

@@ -4,7 +4,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from pglast import ast, parse_sql
-from pglast.parser import ParseError
+from pglast.parser import ParseError, fingerprint
 
 KEPT: Final = 256  # the statements of a case, for all oracles; a tree may need megabytes
 
@@ -26,3 +26,9 @@ def fresh_select(sql: str) -> Any:
     known = trees(sql)
     is_select = len(known) == 1 and isinstance(known[0].stmt, ast.SelectStmt)
     return parse_sql(sql)[0].stmt if is_select else None
+
+
+@lru_cache(KEPT)
+def fingerprint_of(sql: str) -> str | None:
+    """Return libpg_query's fingerprint, which literals do not change, or None if the text is not one statement."""
+    return fingerprint(sql) if len(trees(sql)) == 1 else None

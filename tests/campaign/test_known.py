@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.campaign.known import KnownFault, known_fault, read_known
+from fuzz.campaign.known import SHIPPED, KnownFault, known_fault, marked, read_known
 from fuzz.errors import CaseError
+from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import UNDER_PLAN, Finding
 
 FINDING = Finding("result", ("master", "patched"), f"rows{UNDER_PLAN}Hash Join", 0, "rows differ", "", "")
@@ -39,6 +40,30 @@ def test_a_file_names_faults_by_fingerprint_or_by_oracle_and_origin(tmp_path: Pa
     assert known_fault(other, [by_fingerprint, by_origin]) is None
 
 
+def test_a_fault_of_a_statement_is_known_whatever_the_literals_and_the_oracle() -> None:
+    fault = KnownFault(statement="SELECT a FROM t WHERE b = 1", link="https://example.org/1")
+    other = KnownFault(statement="SELECT a FROM t WHERE c = 1")
+    case = Case("regress", (), (Step("SELECT a FROM t WHERE b = 2", Kind.QUERY),))
+    on_all = replace(FINDING, arms=("master", "master"))
+    seen = marked(on_all, case, [other, fault])
+    assert known_fault(seen, [other, fault]) is fault
+    assert seen.fingerprint != on_all.fingerprint  # so it does not stand for findings on other statements
+    assert known_fault(on_all, [other, fault]) is None
+    assert marked(FINDING, case, [fault]) is FINDING  # only some arms have it
+    assert marked(on_all, case, [other]) is on_all
+    assert marked(replace(on_all, step=None), case, [fault]).step is None
+
+
+def test_faults_of_the_corpus_are_known_if_all_arms_have_them() -> None:
+    shipped = read_known(SHIPPED)
+    for fault in shipped:
+        assert (SHIPPED.parent / f"{fault.reproducer}.sql").exists()
+    crash = next(fault for fault in shipped if fault.oracle == "crash")
+    found = replace(FINDING, oracle="crash", origin=crash.origin, arms=("master", "master"))
+    assert known_fault(found, shipped) is crash
+    assert known_fault(replace(found, arms=("master", "patched")), shipped) is None
+
+
 @pytest.mark.parametrize(
     ("until", "expected"),
     [
@@ -63,6 +88,8 @@ def test_a_fault_is_expected_until_a_version_or_a_date(until: str, *, expected: 
         ("[[known]]\noracle = 'result'", "fault 1: write fingerprint"),
         ("[[known]]\nfingerprint = 'a'\noracle = 'result'\norigin = 'rows'", "fault 1: write fingerprint"),
         ("[[known]]\noracle = 'absent'\norigin = 'x'", "no oracle is called 'absent'"),
+        ("[[known]]\nstatement = 'no SQL'", "statement cannot be parsed"),
+        ("[[known]]\nstatement = 'SELECT 1'\nfingerprint = 'a'", "fault 1: write fingerprint"),
         ("[[known]]\nfingerprnt = 'x'", "no key is called 'fingerprnt'"),
         ("[[known]]\nfingerprint = 1", "all values are texts"),
         ("[[known]]\nfingerprint = 'a'\nuntil = 'soon'", "until is a version such as 17.12 or a date"),
