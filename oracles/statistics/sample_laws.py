@@ -16,8 +16,7 @@ import numpy
 import numpy.typing
 from scipy import special  # scipy.stats takes as long to import as all else that a worker needs
 
-from oracles.statistics.analyze import Numbers
-from oracles.statistics.remote_sql import RequestedSample
+from oracles.statistics.analyze import Numbers, RequestedSample
 
 Mask = numpy.typing.NDArray[numpy.bool_]
 Floats = numpy.typing.NDArray[numpy.float64]

@@ -6,8 +6,7 @@ import numpy
 import pytest
 from scipy.stats import beta, binom, hypergeom
 
-from oracles.statistics.analyze import Numbers
-from oracles.statistics.remote_sql import RequestedSample
+from oracles.statistics.analyze import Numbers, RequestedSample
 from oracles.statistics.sample_laws import (
     Blockwise,
     Law,

@@ -1,6 +1,6 @@
 """Tests of `with_votes`: the arm that the majority outvotes."""
 
-from oracles.framework.majority import with_votes
+from fuzz.execution.judging import with_votes
 from oracles.model.finding import Finding, Vote
 from oracles.model.oracle import Agree, Unstable, Verdict
 
