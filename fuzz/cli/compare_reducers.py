@@ -14,7 +14,7 @@ from fuzz.campaign.catalog import campaign_named, find_finding, opened
 from fuzz.cli import options
 from fuzz.cli.app import console, write_json
 from fuzz.errors import CaseError
-from fuzz.report.reducers_table import comparisons_json, print_comparisons
+from fuzz.report.comparison_tables import comparisons_json, print_comparisons
 from fuzz.report.terminal import display
 from fuzz.servers import Report
 from fuzz.servers.arm import open_arms

@@ -15,7 +15,7 @@ from fuzz.cli.app import console, say, write_json
 from fuzz.cli.run_campaign import run
 from fuzz.errors import CaseError
 from fuzz.generators.partitioned_joins import PartitionedJoins
-from fuzz.report.fuzzers_table import figures_json, print_figures
+from fuzz.report.comparison_tables import figures_json, print_figures
 from fuzz.report.terminal import Display, display
 from fuzz.servers.arm import Arm, ArmSpec
 from fuzz.servers.arm_options import ArmOptions

@@ -1,5 +1,6 @@
 """Cluster: one running server of a build, deleted with its owner. Method names are those of PostgreSQL's TAP tests."""
 
+import functools
 import os
 import shutil
 import signal
@@ -19,11 +20,41 @@ from fuzz.servers.account import server_account
 from fuzz.servers.build import Build
 from fuzz.servers.coverage import PROFILES
 from fuzz.servers.flavor import PROFILE_FILE
+from fuzz.servers.owners import remove_segment_of
 from fuzz.servers.processes import cpu_seconds_in, kill_all_in, runs_in
 from fuzz.servers.settings import FUZZING, HBA, ident, lines
-from fuzz.servers.shared_memory import remove_segment_of
-from fuzz.servers.starting import fixed_addresses, why
 from fuzz.servers.template import copy_template
+
+_NO_SHARED_MEMORY = f"there is not enough shared memory; see {workdir.COMMAND} doctor"
+_CAUSES = (  # the server's message -> cause and remedy
+    ("Address already in use", "the socket or port is in use by another server; stop that server"),
+    ("lock file", "the socket or data directory is in use by another server; stop that server"),
+    ("could not map anonymous shared memory", _NO_SHARED_MEMORY),
+    ("could not create shared memory segment", _NO_SHARED_MEMORY),
+    ("could not resize shared memory segment", _NO_SHARED_MEMORY),
+    ("No space left on device", "the disk is full; make room there"),
+)
+
+
+@functools.cache
+def fixed_addresses() -> tuple[str, ...]:
+    """Return the command that starts a program without address space randomization, if the system allows it.
+
+    Servers hash pointers (resowner.c does). With random addresses, a bug may show after one start and not after the
+    next, and a finding would replay only sometimes.
+    """
+    command = ("setarch", "--addr-no-randomize")
+    tried = subprocess.run([*command, "true"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return command if tried.returncode == 0 else ()
+
+
+def why(log: str) -> str:
+    """Return the cause of a failed start from the server's log, and a remedy."""
+    for symptom, cause in _CAUSES:
+        if symptom in log:
+            return f"{cause} ({next(line for line in log.splitlines() if symptom in line)})"
+    return " / ".join(line for line in log.splitlines()[-3:]) or "its log is empty"
+
 
 PROBE = "pgduel_probe"
 _SOCKET_LIMIT = 107 - len("/.s.PGSQL.65535")

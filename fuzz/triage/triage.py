@@ -17,8 +17,7 @@ from fuzz.errors import PgduelError
 from fuzz.execution.executor import Executor
 from fuzz.servers.arm import Arm
 from fuzz.triage.blame import Blame, blame_search
-from fuzz.triage.interestingness import FindingCheck, InterestingnessTest, same_arms
-from fuzz.triage.question_timeout import QuestionTimeout
+from fuzz.triage.interestingness import FindingCheck, InterestingnessTest, QuestionTimeout, same_arms
 from fuzz.triage.reduced_case import ReducedCase
 from fuzz.triage.reduction.problem import SECONDS
 from fuzz.triage.reduction.reducer import Uninteresting, reduce

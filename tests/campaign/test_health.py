@@ -3,8 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from fuzz.campaign.counters import HARNESS, Counters
-from fuzz.campaign.health import complaints
+from fuzz.campaign.counters import HARNESS, Counters, complaints
 
 CANARIES = {"planted": 50, "caught": 50, "retried": 5}
 

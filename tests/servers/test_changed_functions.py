@@ -3,8 +3,8 @@
 from pathlib import Path
 from textwrap import dedent
 
+from fuzz.campaign.direction.direction import changed_functions, functions_at
 from fuzz.servers import git
-from fuzz.servers.changed_functions import changed_functions, functions_at
 
 BEFORE = dedent(
     """\

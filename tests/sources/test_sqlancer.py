@@ -9,11 +9,10 @@ from fuzz.errors import CaseError
 from fuzz.servers.relay import Login
 from fuzz.sources.determinism.catalog import Catalog, Function
 from fuzz.sources.sqlancer import jar
-from fuzz.sources.sqlancer.logs import Log, divided, read_log
+from fuzz.sources.sqlancer.logs import Log, divided, read_log, scene_of
 from fuzz.sources.sqlancer.options import Call, argument_file
 from fuzz.sources.sqlancer.reports import equal_queries, named
 from fuzz.sources.sqlancer.running import command_of
-from fuzz.sources.sqlancer.scene import scene_of
 
 HEAD = """\
 -- Time: 2026/11/21 16:08:52

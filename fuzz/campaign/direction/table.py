@@ -8,7 +8,7 @@ from contextlib import closing
 from math import ceil, sqrt
 from typing import Final
 
-from fuzz.campaign.direction.direction import Entered, write_entered
+from fuzz.campaign.direction.direction import Entered, Function, write_entered
 from fuzz.engines.seeded import case_of
 from fuzz.execution.executor import Executor
 from fuzz.execution.source_database import SourceDatabase
@@ -17,7 +17,6 @@ from fuzz.output import note
 from fuzz.servers.arm import Arm
 from fuzz.servers.base import resolve_base
 from fuzz.servers.build import Build, ensure_build
-from fuzz.servers.changed_functions import Function
 from fuzz.servers.cluster import Cluster
 from fuzz.servers.coverage import function_calls, require_tools
 from fuzz.servers.flavor import COVERAGE, FLAVORS
