@@ -1,4 +1,4 @@
-"""The result of a bench: as `pgduel bench --json` writes it, and as a table beside the mail's figures, if there are some."""
+"""The result of a bench, as `pgduel bench --json` writes it, and as a table beside the figures of the mail, if any."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ import pytest
 from pglast import parse_sql
 
 from fuzz.generators.copy_batches.batch import BUFFERED_BYTES, LARGEST, make_size, pad_to_bytes
-from fuzz.generators.copy_batches.copy_in import Requirements, make_copy
+from fuzz.generators.copy_batches.copy import Requirements, make_copy
 from fuzz.generators.copy_batches.formats import Absent, Batch, Format, Options, records, stream
 from fuzz.generators.copy_batches.generator import CopyBatches
 from fuzz.generators.copy_batches.mistakes import MISTAKES

@@ -13,8 +13,8 @@ from pglast.enums import LimitOption
 from pglast.visitors import Visitor
 
 from fuzz.engines.property_based import profile
+from fuzz.generators.sql.expressions import Signature, syntax
 from fuzz.generators.sql.scope import Column, Relation, RowSource
-from fuzz.generators.sql.signatures import Signature, syntax
 from fuzz.sources.typed.catalog import Aggregate, ServerCatalog
 from fuzz.sources.typed.changes import change
 from fuzz.sources.typed.datatypes import DataType

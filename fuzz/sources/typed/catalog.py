@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import psycopg
 
 from fuzz.generators.choices import chance, pick
-from fuzz.generators.sql.signatures import Signature, syntax
+from fuzz.generators.sql.expressions import Signature, syntax
 from fuzz.sources.context import SourceContext
 from fuzz.sources.determinism.catalog import Catalog
 from fuzz.sources.typed.datatypes import UNDERSTOOD, DataType, attempted, read_types

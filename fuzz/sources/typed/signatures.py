@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from fuzz.generators.sql.signatures import Signature
+from fuzz.generators.sql.expressions import Signature
 from fuzz.sources.typed.datatypes import DataType
 
 # The result type's key, and a template whose placeholders name the types of arguments. If an arm refuses one, it is not
