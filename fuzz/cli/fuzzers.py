@@ -22,7 +22,7 @@ from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import COVERAGE
 from fuzz.sources.context import UserInput
 from fuzz.sources.qpg import Qpg
-from fuzz.sources.sqlancer.jar import class_path
+from fuzz.sources.sqlancer.running import class_path
 from fuzz.sources.sqlancer.source import SqLancer
 from fuzz.sources.sqlsmith import SqlSmith
 from fuzz.sources.typed.source import Typed

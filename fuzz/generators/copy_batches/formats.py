@@ -1,4 +1,4 @@
-"""Options of COPY, random ones that preserve the values of a batch, and formatting of batches as text, CSV or binary data."""
+"""Options of COPY, random ones that preserve the values of a batch, and formatting as text, CSV or binary data."""
 
 import random
 from collections.abc import Sequence
