@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from fuzz.bench.bench import UNDISTURBED, Bench, BenchError, Point, connected
-from fuzz.bench.pgbench import TPS, run_pgbench
+from fuzz.bench.measurement import TPS, run_pgbench
 from fuzz.servers.arm import Arm
 
 _EXECUTED = re.compile(r"^number of transactions actually processed: ([1-9]\d*)", re.MULTILINE)

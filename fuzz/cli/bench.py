@@ -17,8 +17,7 @@ from fuzz.bench.oltp import OltpBench
 from fuzz.bench.own_sql import SqlBench
 from fuzz.bench.planning import RELATIONS, SIZES, QueryABench, QueryBBench
 from fuzz.cli.app import app
-from fuzz.cli.compare_reducers import reduction
-from fuzz.cli.fuzzers import fuzzers
+from fuzz.cli.comparisons import fuzzers, reduction
 from fuzz.cli.measuring import Chosen, measuring, numbers
 
 benches = typer.Typer(

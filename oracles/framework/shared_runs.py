@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from oracles.explain.nodes import plans
-from oracles.framework.doubts import lost_session, outcomes_doubt
+from oracles.framework.verdicts import lost_session, outcomes_doubt
 from oracles.model.case import Case, Kind
 from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Inconclusive

@@ -1,7 +1,7 @@
 """Statistics: the statistics that ANALYZE stores for a foreign table must be plausible for a sample of its rows.
 
 Samples and statistics differ between runs. So the statistics are compared with all rows, by tests whose error
-probability is bounded (`sample_tests`, `sample_laws`). The oracle has runs of its own, which read the statistics and
+probability is bounded (`sample_tests`). The oracle has runs of its own, which read the statistics and
 all rows after each ANALYZE. The remote server's log contains the SQL that ANALYZE sent there.
 
 Tested are the columns' statistics and the sample itself. ANALYZE of a foreign table must request the sample of its
@@ -26,16 +26,26 @@ from typing import ClassVar, Final
 import numpy
 
 from oracles.framework.canaries import query
-from oracles.framework.doubts import lost_session
 from oracles.framework.pairwise import REPETITIONS, Pair, SampledPairwise
+from oracles.framework.verdicts import lost_session
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Evidence, Finding
 from oracles.model.mode import Mode
 from oracles.model.observation import CaseObservation, Outcome, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
 from oracles.statistics.analyze import Analysis, RequestedSample, analysis, statements
-from oracles.statistics.sample_laws import Blockwise, Law, RowByRow, Tablewise, largest_key, received
-from oracles.statistics.sample_tests import LEVEL, NO_DEVIATION, Deviation, deviations
+from oracles.statistics.sample_tests import (
+    LEVEL,
+    NO_DEVIATION,
+    Blockwise,
+    Deviation,
+    Law,
+    RowByRow,
+    Tablewise,
+    deviations,
+    largest_key,
+    received,
+)
 
 _REPETITIONS: Final = REPETITIONS[:2]
 _LOGGED: Final = Mode("logged", (("log_statement", "all"), ("log_parameter_max_length", "0")))

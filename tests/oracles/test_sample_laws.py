@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import beta, binom, hypergeom
 
 from oracles.statistics.analyze import Numbers, RequestedSample
-from oracles.statistics.sample_laws import (
+from oracles.statistics.sample_tests import (
     Blockwise,
     Law,
     RowByRow,

@@ -13,9 +13,14 @@ from fuzz.generators.copy_batches.batch import (
     BUFFERED_BYTES,
     BUFFERED_TUPLES,
     LARGEST,
+    LINES,
     OWNER_LIMITS,
+    Mistake,
+    Target,
     make_batch,
     make_size,
+    misspell,
+    mistakes_for,
     pad_to_bytes,
     spill_size,
 )
@@ -29,7 +34,6 @@ from fuzz.generators.copy_batches.formats import (
     stream,
     with_defaults,
 )
-from fuzz.generators.copy_batches.mistakes import LINES, Mistake, Target, misspell, mistakes_for
 from fuzz.generators.copy_batches.partitions import MANY_PARTITIONS
 from fuzz.generators.copy_batches.table import CopyColumn, CopyState, CopyTable, Family, Role
 from oracles.model.case import Kind, Step
