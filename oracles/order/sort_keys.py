@@ -23,9 +23,8 @@ from pglast.enums import SetOperation, SortByDir, SortByNulls
 from pglast.visitors import Visitor
 
 from oracles.model.observation import ResultColumn
-from oracles.sql.building import has_subquery, snippet, text_of
+from oracles.sql.building import fresh_select, has_subquery, snippet, text_of, trees
 from oracles.sql.determinism import is_deterministic
-from oracles.sql.parsing import fresh_select, trees
 from oracles.sql.total_order import integer, is_star
 
 

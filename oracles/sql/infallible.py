@@ -25,9 +25,9 @@ from pglast.visitors import Skip, Visitor
 
 from oracles.model.case import Kind, Step
 from oracles.model.observation import Message, Observation, Outcome
+from oracles.sql.building import trees
 from oracles.sql.determinism import AGGREGATES, calls, name_of
 from oracles.sql.names import names_in
-from oracles.sql.parsing import trees
 from oracles.sql.total_order import integer
 
 CACHED: Final = 64  # cases
