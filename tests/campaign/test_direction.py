@@ -75,3 +75,10 @@ def test_the_shipped_table_has_the_workload_made_for_each_part_of_postgresql() -
     ):
         shares = dict(zip(table.workloads, table.shares[file][name], strict=True))
         assert max(shares, key=lambda each: shares[each]) == workload, (name, shares)
+
+
+def test_calls_of_processes_are_left_out() -> None:
+    loading = ("auth_delay.c", "_PG_init"), ("auth_delay.c", "Pg_magic_func")
+    table = entered({**CALLS, "regress": dict.fromkeys(loading, 900.0)})
+    assert table.shares.keys() == TABLE.shares.keys() == {"nodeHashjoin.c", "partprune.c"}
+    assert not {"_PG_init", "Pg_magic_func"} & {name for names in read_entered().shares.values() for name in names}

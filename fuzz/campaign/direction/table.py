@@ -27,6 +27,7 @@ from oracles.model.observation import Run
 
 _SEED: Final = 1
 _SECONDS: Final = 60  # of CPU time for each workload, according to its seconds per case
+_OF_PROCESSES: Final = frozenset({"Pg_magic_func", "_PG_init"})  # called when a library is loaded, by no statement
 _MARKED: Final = 2  # times the even share: functions without a larger share are left out
 
 
@@ -60,6 +61,8 @@ def entered(measured: Mapping[str, Mapping[Function, float]]) -> Entered:
     workloads = tuple(sorted(measured))
     shares: dict[str, dict[str, tuple[int, ...]]] = {}
     for file, name in sorted({function for each in measured.values() for function in each}):
+        if name in _OF_PROCESSES:
+            continue
         roots = [sqrt(measured[workload].get((file, name), 0)) for workload in workloads]
         percents = tuple(round(100 * root / sum(roots)) if root else 0 for root in roots)
         if max(percents) > _MARKED * 100 / len(workloads):
