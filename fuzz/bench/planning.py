@@ -174,7 +174,7 @@ class _Session:
 _KEYS = 1024  # rows of each relation, unless it has more partitions
 
 
-def create_relations(connection: Connection, number: int, partitions: int) -> None:
+def _create_relations(connection: Connection, number: int, partitions: int) -> None:
     """Create r1, r2, ... in the current schema, each with a row per key, and with `partitions` ranges of keys."""
     keys = max(_KEYS, partitions)
     bounds = [keys * place // partitions for place in range(partitions + 1)]
@@ -205,7 +205,7 @@ class QueryABench(PlanningBench):
 
     def create(self, connection: Connection, partitions: int) -> None:
         """Create the three relations."""
-        create_relations(connection, 3, partitions)
+        _create_relations(connection, 3, partitions)
 
 
 RELATIONS = 8
@@ -241,7 +241,7 @@ class QueryBBench(PlanningBench):
 
     def create(self, connection: Connection, partitions: int) -> None:
         """Create the relations."""
-        create_relations(connection, self._relations, partitions)
+        _create_relations(connection, self._relations, partitions)
 
     def extras(self, point: Point, arm: str, against: str, samples: Samples) -> dict[str, float]:
         """Return the mail's milliseconds of master, planner memory, and growth."""

@@ -39,8 +39,14 @@ from oracles.model.case import Case, CaseId
 from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Inconclusive, Unstable, all_oracles, duel
 
+EXPLAINED = 10  # one of so many cases has an additional explained run
+REPORTED = 1.0  # seconds after which a worker reports results within a range; it reports findings at once
+ERRORS = "errors.log"
+RETRIES = 20  # of a doubt
+_YOUNG = 50_000  # allocations that trigger garbage collection; syntax trees have many objects, but no cycles
 
-class AttachedCluster(Cluster):
+
+class _AttachedCluster(Cluster):
     """A cluster that another process owns. It pickles, and never starts or stops a server."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -75,7 +81,7 @@ class AttachedCluster(Cluster):
 
 def attached(arms: Sequence[Arm]) -> tuple[Arm, ...]:
     """Return the arms in the form for worker processes."""
-    return tuple(replace(arm, cluster=AttachedCluster(arm.cluster)) for arm in arms)
+    return tuple(replace(arm, cluster=_AttachedCluster(arm.cluster)) for arm in arms)
 
 
 def running(arm: Arm) -> int:
@@ -83,13 +89,6 @@ def running(arm: Arm) -> int:
     if not arm.cluster.alive():
         raise ServerError(f"the server of arm {arm.name} is down")
     return arm.cluster.pid
-
-
-EXPLAINED = 10  # one of so many cases has an additional explained run
-REPORTED = 1.0  # seconds after which a worker reports results within a range; it reports findings at once
-ERRORS = "errors.log"
-RETRIES = 20  # of a doubt
-_YOUNG = 50_000  # allocations that trigger garbage collection; syntax trees have many objects, but no cycles
 
 
 def explained_arm(arms: Sequence[Arm]) -> Arm:

@@ -135,7 +135,7 @@ class CaseRun:
         if not session.settled:
             self._silent = True
             if self._run.timeout_factor:
-                self._seen = replace(self._seen, hang=(yield from hang_report(self._worker_db, session.pid)))
+                self._seen = replace(self._seen, hang=(yield from _hang_report(self._worker_db, session.pid)))
             yield from self._end(session)
         if session.lost:
             if in_case:
@@ -270,7 +270,7 @@ _FRAMES: Final = 30  # maximum frames per stack
 _SECONDS: Final = 20  # timeout of gdb per process
 
 
-def hang_report(worker_db: WorkerDatabase, pid: int) -> Exchange[tuple[str, ...]]:
+def _hang_report(worker_db: WorkerDatabase, pid: int) -> Exchange[tuple[str, ...]]:
     """Return lines on the backend and its parallel workers, with stacks if gdb is installed. Raises ServerError."""
     rows = yield from worker_db.admin_query(_WAITS, (str(pid),))
     lines: list[str] = []

@@ -28,6 +28,8 @@ from oracles.model.observation import CaseObservation, Outcome, Run
 STATEMENT_TIMEOUT_MS: Final = 5000
 # seconds that a server may stay silent after statement_timeout
 _GRACE_SECONDS = 5.0
+_IDLE = "I"  # transaction status outside of transactions
+_CUT = (Outcome.LOST, Outcome.SKIPPED)
 
 
 class Executor:
@@ -104,10 +106,6 @@ class Executor:
         """Drop the databases."""
         for worker_db in self._databases.values():
             worker_db.close()
-
-
-_IDLE = "I"  # transaction status outside of transactions
-_CUT = (Outcome.LOST, Outcome.SKIPPED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,11 @@ from fuzz.servers.processes import cpu_seconds_in, kill_all_in, runs_in
 from fuzz.servers.settings import FUZZING, HBA, ident, lines
 from fuzz.servers.template import copy_template
 
+PROBE = "pgduel_probe"
+_SOCKET_LIMIT = 107 - len("/.s.PGSQL.65535")
+_START_SECONDS = 120  # recovery of a sanitized server is slow
+_STOPS = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}
+_STOP_SECONDS = 20
 _NO_SHARED_MEMORY = f"there is not enough shared memory; see {workdir.COMMAND} doctor"
 _CAUSES = (  # the server's message -> cause and remedy
     ("Address already in use", "the socket or port is in use by another server; stop that server"),
@@ -37,7 +42,7 @@ _CAUSES = (  # the server's message -> cause and remedy
 
 
 @functools.cache
-def fixed_addresses() -> tuple[str, ...]:
+def _fixed_addresses() -> tuple[str, ...]:
     """Return the command that starts a program without address space randomization, if the system allows it.
 
     Servers hash pointers (resowner.c does). With random addresses, a bug may show after one start and not after the
@@ -48,19 +53,12 @@ def fixed_addresses() -> tuple[str, ...]:
     return command if tried.returncode == 0 else ()
 
 
-def why(log: str) -> str:
+def _why_failed(log: str) -> str:
     """Return the cause of a failed start from the server's log, and a remedy."""
     for symptom, cause in _CAUSES:
         if symptom in log:
             return f"{cause} ({next(line for line in log.splitlines() if symptom in line)})"
     return " / ".join(line for line in log.splitlines()[-3:]) or "its log is empty"
-
-
-PROBE = "pgduel_probe"
-_SOCKET_LIMIT = 107 - len("/.s.PGSQL.65535")
-_START_SECONDS = 120  # recovery of a sanitized server is slow
-_STOPS = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}
-_STOP_SECONDS = 20
 
 
 class Cluster:
@@ -171,7 +169,7 @@ class Cluster:
         offset = self.log_size()
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*fixed_addresses(), self.build.bindir / "postgres", "-D", self.data],
+                [*_fixed_addresses(), self.build.bindir / "postgres", "-D", self.data],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -185,11 +183,11 @@ class Cluster:
         deadline = time.monotonic() + _START_SECONDS
         while not self._ready():
             if self._process is None or self._process.poll() is not None:
-                raise ServerError(f"server {self.name} did not start: {why(self.log_since(offset))}")
+                raise ServerError(f"server {self.name} did not start: {_why_failed(self.log_since(offset))}")
             if time.monotonic() > deadline:
                 self.kill9()
                 raise ServerError(
-                    f"server {self.name} did not start within {_START_SECONDS} s: {why(self.log_since(offset))}"
+                    f"server {self.name} did not start within {_START_SECONDS} s: {_why_failed(self.log_since(offset))}"
                 )
             time.sleep(0.02)
 

@@ -50,7 +50,7 @@ class CountedTest:
         self.tries += 1
         shows = self.interestingness.shows(case)
         if shows:
-            self._note(characters_of(case))
+            self._note(_characters_of(case))
         return shows
 
     def _note(self, characters: int) -> None:
@@ -118,13 +118,13 @@ def size_of(case: Case, step: int | None) -> Size:
     statements = _statements(case)
     return Size(
         len(statements),
-        characters_of(case),
+        _characters_of(case),
         sum(map(_nodes, statements)),
         0 if step is None else len(case.all_steps[step].sql),
     )
 
 
-def characters_of(case: Case) -> int:
+def _characters_of(case: Case) -> int:
     """Return the number of characters of a case's statements, with data and parameters."""
     data = sum(len(each.copy_data or b"") + sum(len(value or "") for value in each.params) for each in case.all_steps)
     return sum(map(len, _statements(case))) + data

@@ -67,11 +67,11 @@ _MAINTAINS: Final = (ast.ClusterStmt, ast.ReindexStmt, ast.VacuumStmt)
 def scene_of(statements: Iterable[str], catalog: Catalog) -> tuple[Step, ...]:
     """Return the statements that create a database, as steps. Any may fail, and many do."""
     stager = Stager(catalog, lambda _: None)
-    lasting = (Sent(sql, None, 0) for sql in statements if not depends_on_chance(sql, catalog))
+    lasting = (Sent(sql, None, 0) for sql in statements if not _depends_on_chance(sql, catalog))
     return tuple(step for sent in lasting if (step := stager.step(sent)) is not None)
 
 
-def depends_on_chance(sql: str, catalog: Catalog) -> bool:
+def _depends_on_chance(sql: str, catalog: Catalog) -> bool:
     """Return whether a statement calls a nondeterministic function, or prints times and counts (VERBOSE)."""
     try:
         trees = pglast.parse_sql(sql)
