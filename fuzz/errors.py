@@ -1,5 +1,7 @@
 """The tree of errors. Each message is one line: what failed, why, and what to do."""
 
+from pathlib import Path
+
 
 class PgduelError(Exception):
     """Base of all errors that end a command. The command line prints the message and exits with `exit_code`."""
@@ -45,3 +47,13 @@ def first_line(text: str, otherwise: str = "no message") -> str:
 def last_line(text: str, otherwise: str = "no message") -> str:
     """Return the last line of a program's output, which often has the reason for its end."""
     return (text.strip().splitlines() or [otherwise])[-1]
+
+
+def text_of(file: Path, error: type[PgduelError], remedy: str) -> str:
+    """Return the text of a file that the user names. Raises `error` with the remedy."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as reason:
+        raise error(f"cannot read {file} ({reason.strerror}); {remedy}") from reason
+    except UnicodeDecodeError as reason:
+        raise error(f"cannot read {file} (it is no text in UTF-8); {remedy}") from reason

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar, Final
 
 from oracles.framework.canaries import canary_case, query
-from oracles.framework.doubts import CONNECTION_LOST, lost_session
-from oracles.framework.faults import findings_of_runs
-from oracles.framework.repetition import REPEATED, repeated_runs
+from oracles.framework.shared_runs import REPEATED, repeated_runs
+from oracles.framework.verdicts import CONNECTION_LOST, findings_of_runs, lost_session
 from oracles.model.case import Case
 from oracles.model.finding import Finding, as_all_do
 from oracles.model.observation import CaseObservation, Outcome, Run

@@ -20,7 +20,7 @@ from oracles.explain.nodes import EXECUTOR_CPU, EXECUTOR_MEMORY, EXPLAINED, Node
 from oracles.explain.shape import plan_shape
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.cost import Cost, CostOracle, CostPair
-from oracles.framework.doubts import lost_session
+from oracles.framework.verdicts import lost_session
 from oracles.memory.batches import ORIGINAL_BATCHES
 from oracles.model.case import Case
 from oracles.model.finding import Evidence

@@ -10,8 +10,8 @@ from typing import ClassVar, Final
 
 from oracles.explain.shape import plan_kinds
 from oracles.framework.canaries import canary_case, query
-from oracles.framework.doubts import outcomes_doubt
 from oracles.framework.pairwise import Pair, Pairwise
+from oracles.framework.verdicts import outcomes_doubt
 from oracles.model.case import Kind
 from oracles.model.finding import UNDER_PLAN, Finding
 from oracles.model.mode import Mode

@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.difference_text import message_text
-from oracles.framework.faults import findings_of_runs
+from oracles.framework.verdicts import findings_of_runs
 from oracles.model.case import Case
 from oracles.model.finding import Finding, as_all_do
 from oracles.model.observation import CaseObservation, Message, Outcome, Run

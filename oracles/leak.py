@@ -18,8 +18,8 @@ from itertools import pairwise, permutations
 from typing import ClassVar, Final
 
 from oracles.framework.canaries import canary_case, query
-from oracles.framework.doubts import lost_session
-from oracles.framework.repetition import REPEATED, REPEATS, repeated_runs
+from oracles.framework.shared_runs import REPEATED, REPEATS, repeated_runs
+from oracles.framework.verdicts import lost_session
 from oracles.model.case import Case
 from oracles.model.finding import Finding, as_all_do, pairs_of
 from oracles.model.observation import CaseObservation, Outcome, Residue, Resources, Run

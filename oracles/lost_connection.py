@@ -10,8 +10,8 @@ from typing import ClassVar, Final
 
 from oracles.crash import crash_report
 from oracles.framework.canaries import canary_case, query
-from oracles.framework.doubts import outcomes_doubt
 from oracles.framework.pairwise import REPETITIONS, Pair, Pairwise
+from oracles.framework.verdicts import outcomes_doubt
 from oracles.model.finding import Finding
 from oracles.model.observation import CaseObservation, Outcome, Run
 from oracles.model.oracle import Agree, Canary, More, Verdict

@@ -26,10 +26,19 @@ from oracles.framework.relations import ArmRuns, MetamorphicRelation, QueryVaria
 from oracles.model.mode import Mode
 from oracles.model.oracle import Canary
 from oracles.model.sampling import Sample
-from oracles.sql.building import all_of, conjuncts, digest, expression, negated, printed, snippet, union_all
+from oracles.sql.building import (
+    all_of,
+    conjuncts,
+    digest,
+    expression,
+    fresh_select,
+    negated,
+    printed,
+    snippet,
+    union_all,
+)
 from oracles.sql.determinism import AGGREGATES, has_parameters, is_deterministic, is_known, name_of
 from oracles.sql.names import aggregates
-from oracles.sql.parsing import fresh_select
 
 _RESTRICTING: Final = (
     *("distinctClause", "intoClause", "groupClause", "havingClause", "windowClause", "valuesLists", "limitOffset"),

@@ -23,10 +23,9 @@ from oracles.framework.metamorphic import Metamorphic
 from oracles.framework.relations import ArmRuns, MetamorphicRelation
 from oracles.model.oracle import Canary
 from oracles.model.sampling import Sample
-from oracles.sql.building import printed, snippet
+from oracles.sql.building import fresh_select, printed, snippet
 from oracles.sql.core import groups
 from oracles.sql.determinism import deterministic_select
-from oracles.sql.parsing import fresh_select
 from oracles.sql.total_order import is_star
 
 CACHED: Final = 4096  # statements

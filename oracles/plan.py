@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Final
 from oracles.explain.nodes import Node, plans
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.pairwise import REPETITIONS, Pair, SampledPairwise
-from oracles.framework.planned import PLANNED, planned_run, planned_runs, planned_steps
+from oracles.framework.shared_runs import PLANNED, planned_run, planned_runs, planned_steps
 from oracles.model.case import Case
 from oracles.model.finding import UNDER_PLAN, Evidence, Finding
 from oracles.model.observation import CaseObservation, Run

@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 from oracles.explain.nodes import planning_time
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.cost import Cost, CostOracle, CostPair
-from oracles.framework.planned import PLANNED, planned_run, planned_runs, planned_steps
+from oracles.framework.shared_runs import PLANNED, planned_run, planned_runs, planned_steps
 from oracles.model.case import Case
 from oracles.model.finding import Evidence
 from oracles.model.observation import Run

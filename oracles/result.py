@@ -19,9 +19,9 @@ from oracles.explain.shape import plan_kinds, plan_shape
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.comparison import Aspect, Comparison, Location, compare, stored_count
 from oracles.framework.difference_text import difference_text, outcome_text
-from oracles.framework.doubts import CONNECTION_LOST, lost_session, outcomes_doubt
 from oracles.framework.other_plans import OTHER_PLANS
 from oracles.framework.pairwise import Pair, Pairwise
+from oracles.framework.verdicts import CONNECTION_LOST, lost_session, outcomes_doubt
 from oracles.model.case import Kind, Step
 from oracles.model.finding import UNDER_PLAN, Finding
 from oracles.model.observation import CaseObservation, Observation, Outcome, Run

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from fuzz import documents, workdir
 from fuzz.older_cases import current
-from fuzz.triage.reproducer.load import load
+from fuzz.triage.reproducer.reproducer import load
 from oracles.model.case import Case, Kind, SameRows, Step
 from oracles.model.mode import Mode, Protocol
 

@@ -53,6 +53,7 @@ class Mail:
         return self.variants.get(arm, self.ratios).get(point)
 
 
+SQL_FILE = "give a file of SQL in UTF-8"  # remedy for a file that cannot be read
 NO_MAIL = Mail("", "", MappingProxyType({}))
 
 

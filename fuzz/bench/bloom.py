@@ -14,7 +14,7 @@ from statistics import median
 from types import MappingProxyType
 
 from fuzz.bench.bench import UNDISTURBED, Bench, Connection, Mail, Point, Samples, connected
-from fuzz.bench.hash_joins import Node, explained_join, milliseconds
+from fuzz.bench.measurement import Node, explained_join, milliseconds
 from fuzz.servers.arm import Arm
 from fuzz.servers.memory_limit import memory_limited
 

@@ -16,7 +16,7 @@ from types import MappingProxyType
 import psutil
 
 from fuzz.bench.bench import UNDISTURBED, Bench, BenchError, Connection, Mail, Point, Samples, connected
-from fuzz.bench.hash_joins import explained_join, milliseconds
+from fuzz.bench.measurement import explained_join, milliseconds
 from fuzz.servers.arm import Arm
 
 _OUTER = 50_000_000  # rows, in the mail

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from fuzz.bench.bench import UNDISTURBED, Bench, Mail, Point, connected
-from fuzz.bench.pgbench import transactions_a_second
+from fuzz.bench.measurement import transactions_a_second
 from fuzz.servers.arm import Arm
 
 _ROWS = (10, 100, 1000, 10000, 100000)

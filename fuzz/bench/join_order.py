@@ -12,8 +12,9 @@ from types import MappingProxyType
 import pglast
 from psycopg.sql import SQL, Identifier
 
-from fuzz.bench.bench import BenchError, Connection
+from fuzz.bench.bench import SQL_FILE, BenchError, Connection
 from fuzz.bench.planning import VARIANTS, PlanningBench, planning_mail
+from fuzz.errors import text_of
 
 HOME = Path(__file__).with_suffix("")
 _SPEEDUP = MappingProxyType(  # in percent, by v5, v6, v7
@@ -79,9 +80,7 @@ def _selects(directory: Path) -> dict[str, str]:
 def _statements(file: Path) -> tuple[str, ...]:
     """Return a file's statements. Raises BenchError."""
     try:
-        return tuple(pglast.split(file.read_text()))
-    except OSError as error:
-        raise BenchError(f"cannot read {file} ({error.strerror})") from error
+        return tuple(pglast.split(text_of(file, BenchError, SQL_FILE)))
     except pglast.parser.ParseError as error:
         raise BenchError(f"cannot parse {file}: {error}") from error
 

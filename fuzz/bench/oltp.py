@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from fuzz.bench.bench import UNDISTURBED, Bench, Point, Samples, connected
-from fuzz.bench.pgbench import run_pgbench, transactions_a_second
+from fuzz.bench.measurement import run_pgbench, transactions_a_second
 from fuzz.bench.planning import planning_mail, ratios
 from fuzz.servers.arm import Arm
 

@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from fuzz.bench.bench import UNDISTURBED, Bench, BenchError, Point, connected
-from fuzz.bench.pgbench import TPS, run_pgbench
+from fuzz.bench.bench import SQL_FILE, UNDISTURBED, Bench, BenchError, Point, connected
+from fuzz.bench.measurement import TPS, run_pgbench
+from fuzz.errors import text_of
 from fuzz.servers.arm import Arm
 
 _EXECUTED = re.compile(r"^number of transactions actually processed: ([1-9]\d*)", re.MULTILINE)
@@ -30,8 +31,8 @@ class SqlBench(Bench):
 
     # Raises BenchError for files that cannot be read.
     def __init__(self, files: Sequence[Path] = (), setup: Path | None = None) -> None:
-        self._scripts = {str(file): _text(file) for file in files}
-        self._setup = None if setup is None else (setup, _text(setup))
+        self._scripts = {str(file): text_of(file, BenchError, SQL_FILE) for file in files}
+        self._setup = None if setup is None else (setup, text_of(setup, BenchError, SQL_FILE))
         self._executions: dict[Point, int] = {}
         self._measured: Counter[tuple[str, Point]] = Counter()
 
@@ -72,16 +73,6 @@ class SqlBench(Bench):
             return run_pgbench(arm, "-n", "-f", "-", f"--random-seed={seed}", *limit, stdin=self._scripts[name])
         except BenchError as error:
             raise BenchError(f"{name}: {error}") from error
-
-
-def _text(file: Path) -> str:
-    """Return a file's text. Raises BenchError."""
-    try:
-        return file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise BenchError(f"cannot read {file} ({error.strerror})") from error
-    except UnicodeDecodeError as error:
-        raise BenchError(f"cannot read {file} ({error}); give a file of SQL in UTF-8") from error
 
 
 def _run_psql(arm: Arm, file: Path, script: str) -> None:

@@ -10,11 +10,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from fuzz.campaign.counters import Counters
-from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result, Retry, RetryResult
 from fuzz.campaign.known import known_fault
 from fuzz.campaign.pool import Done, LostJob, Pool
 from fuzz.campaign.sample import is_due, sample_of
-from fuzz.campaign.schedule import Range, Schedule
+from fuzz.campaign.schedule import (
+    Job,
+    Range,
+    RangeResult,
+    Reduction,
+    ReductionResult,
+    Result,
+    Retry,
+    RetryResult,
+    Schedule,
+)
 from fuzz.campaign.stop import INTERRUPTED, Interrupt, Limits
 from fuzz.campaign.store import Store
 from fuzz.errors import ServerError, StorageError

@@ -21,7 +21,7 @@ from fuzz.errors import CaseError
 from oracles.model.case import Case
 from oracles.model.finding import Finding
 from oracles.model.oracle import all_oracles
-from oracles.sql.parsing import fingerprint_of
+from oracles.sql.building import fingerprint_of
 
 SHIPPED: Final = workdir.PROJECT / "corpus" / "upstream" / "known.toml"
 _VERSION: Final = re.compile(r"\d+(\.\d+)*")

@@ -4,14 +4,17 @@ Case indexes are assigned in ranges. Each range goes to the generator with the f
 weight, the first of equals. So generators of equal weight take turns with RANGE_SIZE cases each. The rest of an
 interrupted range is assigned again. So an interrupted and resumed campaign executes the same cases as an uninterrupted
 one.
+
+Ranges, reductions and retries are the jobs of workers, which return their results.
 """
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import count
 
+from fuzz.campaign.counters import Counters
 from oracles.model.case import CaseId
 
 # Cases of the largest ranges; small, so that a dying worker loses little, but large enough to keep messages rare.
@@ -86,3 +89,48 @@ class Schedule:
         """Return the rest of a range to the schedule."""
         if not left.empty:
             self._returned.append(left)
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """The job to reduce the stored finding of this fingerprint and write its reproducer."""
+
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Judge the case of the stored doubt of this name again, several times and alone."""
+
+    doubt: str
+
+
+@dataclass(slots=True)
+class RangeResult:
+    """Result of the first `done` cases of a range. Their findings are already in the store."""
+
+    done: int = 0
+    counters: Counters = field(default_factory=Counters)
+    found: list[str] = field(default_factory=list)  # fingerprints that are new in the store
+    failures: dict[str, str] = field(default_factory=dict)  # of pgduel: generator and kind of error → line about one
+    outage: str | None = None  # reason for an early end: a server is down
+    fatal: str | None = None  # reason why the campaign cannot continue: a finding could not be stored
+
+
+@dataclass(frozen=True, slots=True)
+class ReductionResult:
+    """Result of a reduction: a line for the user. The reproducer's path is already in the store."""
+
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class RetryResult:
+    """Result of a Retry: a line for the user, and fingerprints of new findings. The outcome is in the store."""
+
+    note: str
+    found: tuple[str, ...] = ()
+
+
+Job = Range | Reduction | Retry
+Result = RangeResult | ReductionResult | RetryResult

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, Final
 
-from fuzz.errors import CaseError
+from fuzz.errors import CaseError, text_of
 from fuzz.execution.modes import composed
 from fuzz.generators.generator import Generator
 from fuzz.sources.workloads import GENERATOR_FILES, all_workloads
@@ -59,12 +59,7 @@ def read_file(kind: FileKind, path: str) -> UserFile:
     if not path.endswith(SUFFIX):
         raise CaseError(f"--{kind} {path}: give a file NAME.py with your own {kind}; pgduel's own need no option")
     file = Path(path).expanduser().resolve()
-    try:
-        return UserFile(kind, str(file), file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise CaseError(f"cannot read {path} ({error.strerror}); give --{kind} a file of Python") from error
-    except UnicodeDecodeError as error:
-        raise CaseError(f"{path} is no text in UTF-8; give --{kind} a file of Python") from error
+    return UserFile(kind, str(file), text_of(file, CaseError, f"give --{kind} a file of Python"))
 
 
 def load(file: UserFile) -> tuple[str, ...]:
@@ -168,7 +163,7 @@ def _classes(file: UserFile) -> list[Any]:
 
 
 def _require_attributes(where: str, kind: type) -> None:
-    """Check what a class must have beside its name. Raises CaseError."""
+    """Check the modes or canaries of a class. Raises CaseError."""
     if issubclass(kind, Generator):
         try:
             for entry in getattr(kind, "modes", ()):

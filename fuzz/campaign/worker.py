@@ -1,4 +1,7 @@
-"""Worker process: executes the cases of ranges on its own executor, and reduces findings."""
+"""Worker process: executes the cases of ranges on its own executor, and reduces findings.
+
+It is attached to the servers of the arms, which only the parent process starts and stops.
+"""
 
 import gc
 import os
@@ -7,18 +10,16 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any
 
 from fuzz import workdir
-from fuzz.campaign.attached import running
 from fuzz.campaign.counters import Counters
-from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result, Retry, RetryResult
 from fuzz.campaign.known import marked
 from fuzz.campaign.reach import reach
-from fuzz.campaign.schedule import Range
+from fuzz.campaign.schedule import Job, Range, RangeResult, Reduction, ReductionResult, Result, Retry, RetryResult
 from fuzz.campaign.store import Store, StoredDoubt, doubt_of
 from fuzz.campaign.user_files import UserFile, error_in_file, load
 from fuzz.engines.seeded import case_of
@@ -28,10 +29,12 @@ from fuzz.execution.executor import Executor
 from fuzz.execution.judging import JudgedCase, assignments, judge_case
 from fuzz.execution.source_database import SourceDatabase
 from fuzz.generators.generator import Scale
+from fuzz.servers.account import server_account
 from fuzz.servers.arm import Arm, features_of, fresh_servers
+from fuzz.servers.cluster import Cluster
+from fuzz.servers.processes import runs_in
 from fuzz.sources.context import UserInput
-from fuzz.triage.executed_case import as_executed
-from fuzz.triage.triage import Triage
+from fuzz.triage.triage import Triage, as_executed
 from oracles.explain.shape import plan_shape
 from oracles.model.case import Case, CaseId
 from oracles.model.observation import CaseObservation, Run
@@ -42,6 +45,51 @@ REPORTED = 1.0  # seconds after which a worker reports results within a range; i
 ERRORS = "errors.log"
 RETRIES = 20  # of a doubt
 _YOUNG = 50_000  # allocations that trigger garbage collection; syntax trees have many objects, but no cycles
+
+
+class _AttachedCluster(Cluster):
+    """A cluster that another process owns. It pickles, and never starts or stops a server."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Copy the server's address and paths, without the owner's state."""
+        self.build = cluster.build
+        self.name = cluster.name
+        self.port = cluster.port
+        self.data = cluster.data
+        self.log = cluster.log
+        self.socket_dir = cluster.socket_dir
+
+    @property
+    def pid(self) -> int:
+        """Return the postmaster's process number, which its owner may have changed. Raises ServerError."""
+        try:
+            with server_account().file_access():
+                return int((self.data / "postmaster.pid").read_text().splitlines()[0])
+        except (OSError, ValueError, IndexError) as error:
+            raise ServerError(f"the server of arm {self.name} is down") from error
+
+    def alive(self) -> bool:
+        """Return whether the postmaster runs."""
+        try:
+            return runs_in(self.pid, self.data)
+        except ServerError:
+            return False
+
+    def restart(self, mode: str = "fast") -> None:
+        """Raise ServerError, because only the owner restarts the server."""
+        raise ServerError(f"the server of arm {self.name} is down")
+
+
+def attached(arms: Sequence[Arm]) -> tuple[Arm, ...]:
+    """Return the arms in the form for worker processes."""
+    return tuple(replace(arm, cluster=_AttachedCluster(arm.cluster)) for arm in arms)
+
+
+def running(arm: Arm) -> int:
+    """Return the process number of the arm's postmaster. Raises ServerError if it is down."""
+    if not arm.cluster.alive():
+        raise ServerError(f"the server of arm {arm.name} is down")
+    return arm.cluster.pid
 
 
 def explained_arm(arms: Sequence[Arm]) -> Arm:

@@ -11,17 +11,13 @@ from fuzz.bench.bench import Bench, BenchError
 from fuzz.bench.bloom import BloomBench, Join
 from fuzz.bench.buckets import LARGEST, BucketsBench, fitting
 from fuzz.bench.copying import CopyBench
-from fuzz.bench.fdw import ROWS
-from fuzz.bench.fdw_analyze import METHODS, TARGETS, FdwAnalyzeBench
-from fuzz.bench.fdw_sampling import PERCENTS, FdwSamplingBench
+from fuzz.bench.fdw import ANALYZE_METHODS, PERCENTS, ROWS, TARGETS, FdwAnalyzeBench, FdwSamplingBench
 from fuzz.bench.join_order import JoinOrderBench
-from fuzz.bench.joins_by_one_key import RELATIONS, QueryABench, QueryBBench
 from fuzz.bench.oltp import OltpBench
 from fuzz.bench.own_sql import SqlBench
-from fuzz.bench.planning import SIZES
+from fuzz.bench.planning import RELATIONS, SIZES, QueryABench, QueryBBench
 from fuzz.cli.app import app
-from fuzz.cli.compare_reducers import reduction
-from fuzz.cli.fuzzers import fuzzers
+from fuzz.cli.comparisons import fuzzers, reduction
 from fuzz.cli.measuring import Chosen, measuring, numbers
 
 benches = typer.Typer(
@@ -138,7 +134,7 @@ def fdw(
     ] = None,
     method: Annotated[
         str | None,
-        typer.Option(metavar="NAME,NAME...", help=f"For analyze: methods. Default: {','.join(METHODS)}."),
+        typer.Option(metavar="NAME,NAME...", help=f"For analyze: methods. Default: {','.join(ANALYZE_METHODS)}."),
     ] = None,
     percent: Annotated[
         str | None,
@@ -150,9 +146,12 @@ def fdw(
     Arms are master, which reads all remote rows, patched and upstream, unless others are named.
     """
     size = numbers(rows, "--rows")
-    methods = [METHODS.index(each) + 1 if each in METHODS else 0 for each in (method or ",".join(METHODS)).split(",")]
+    methods = [
+        ANALYZE_METHODS.index(each) + 1 if each in ANALYZE_METHODS else 0
+        for each in (method or ",".join(ANALYZE_METHODS)).split(",")
+    ]
     if 0 in methods:
-        raise BenchError(f"unknown method in --method {method}; give some of {', '.join(METHODS)}")
+        raise BenchError(f"unknown method in --method {method}; give some of {', '.join(ANALYZE_METHODS)}")
     made: dict[FdwTest, Chosen] = {
         FdwTest.ANALYZE: (FdwAnalyzeBench(), {"rows": size, "target": numbers(target, "--target"), "method": methods}),
         FdwTest.SAMPLING: (FdwSamplingBench(), {"rows": size, "percent": numbers(percent, "--percent")}),

@@ -23,7 +23,7 @@ from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import DEFAULT_FLAVOR
 from fuzz.triage.corpus import Entry, entries, needless, place_for, shown
 from fuzz.triage.reduction.problem import sort_key
-from fuzz.triage.reproducer.load import load
+from fuzz.triage.reproducer.reproducer import load
 from fuzz.triage.stored_finding import StoredFinding
 from fuzz.triage.triage import Triage, with_replay_command
 

@@ -13,7 +13,7 @@ from fuzz.bench.bench import NO_MAIL, Bench, BenchError, Point
 from fuzz.bench.run import Row, run_bench
 from fuzz.cli import options
 from fuzz.cli.app import console, say, write_json
-from fuzz.report.bench_table import print_rows, row_json
+from fuzz.report.bench_result import print_rows, row_json
 from fuzz.report.terminal import display
 from fuzz.servers.arm import open_arms
 from fuzz.servers.arm_options import ArmOptions

@@ -12,7 +12,7 @@ from fuzz.servers.arm import Arm, ArmSpec, settings_json
 from fuzz.servers.flavor import FLAVORS
 from fuzz.servers.release import DEFAULT as DEFAULT_BASE
 from fuzz.sources.context import UserInput
-from fuzz.sources.sqlancer.jar import VARIABLE
+from fuzz.sources.sqlancer.running import JAR_VARIABLE
 
 _PANEL = "Arms"
 _RUN_PANEL = "What runs"
@@ -154,7 +154,7 @@ Jar = Annotated[
     typer.Option(
         "--sqlancer-jar",
         metavar="PATH",
-        envvar=VARIABLE,
+        envvar=JAR_VARIABLE,
         help="SQLancer's jar, beside its libraries. Default: the one that pgduel sqlancer fetches by Maven.",
         show_default=False,
     ),
@@ -163,7 +163,7 @@ Jar = Annotated[
 
 def given(sql: Path | None = None, jar: Path | str | None = None) -> UserInput:
     """Return the input of sources from the command line and the environment. Raises CaseError."""
-    jar = jar or os.environ.get(VARIABLE)
+    jar = jar or os.environ.get(JAR_VARIABLE)
     if sql is not None and not sql.expanduser().exists():
         raise CaseError(f"{sql} does not exist; give --sql a file or a directory of SQL")
     return UserInput(None if sql is None else _resolved(sql), _resolved(Path(jar)) if jar else None)

@@ -24,7 +24,7 @@ from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import DEFAULT_FLAVOR
 from fuzz.sources.context import UserInput
 from fuzz.sources.workloads import require_workload
-from fuzz.triage.reproducer.load import case_id_of, load
+from fuzz.triage.reproducer.reproducer import case_id_of, load
 from oracles.model.case import Case
 from oracles.model.observation import Outcome
 from oracles.model.oracle import Agree, NotApplicable, all_oracles, duel

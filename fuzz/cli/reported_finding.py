@@ -19,8 +19,7 @@ from fuzz.report.forms.form import Opened, ReportedFinding
 from fuzz.servers import Report
 from fuzz.servers.arm import open_arms
 from fuzz.servers.arm_options import ArmOptions
-from fuzz.triage.reproducer.load import load
-from fuzz.triage.reproducer.reproducer import noted, render
+from fuzz.triage.reproducer.reproducer import load, noted, render
 from fuzz.triage.stored_finding import StoredFinding
 
 Named = Annotated[

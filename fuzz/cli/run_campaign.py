@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 
 from fuzz import workdir
-from fuzz.campaign.attached import attached
 from fuzz.campaign.campaign import Campaign, Environment
 from fuzz.campaign.canaries import counts, plant_all, require_caught
 from fuzz.campaign.catalog import last_seed, new_campaign, opened
@@ -19,7 +18,7 @@ from fuzz.campaign.pool import Pool
 from fuzz.campaign.schedule import Schedule
 from fuzz.campaign.stop import interruptible
 from fuzz.campaign.store import Store
-from fuzz.campaign.worker import CaseWork
+from fuzz.campaign.worker import CaseWork, attached
 from fuzz.cli.options import facts_of
 from fuzz.errors import CanaryMissed, PgduelError
 from fuzz.execution.executor import Executor

@@ -1,10 +1,15 @@
-"""One run: a case executed on one arm in its own session, from CREATE SCHEMA to the last log line of its backend."""
+"""One run: a case executed on one arm in its own session, from CREATE SCHEMA to the last log line of its backend.
+
+If the session does not answer, the waits and stacks of its backend and parallel workers are recorded.
+"""
 
 import errno
 import os
 import re
+import shutil
 import signal
-from collections.abc import Sequence
+import subprocess
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -12,7 +17,6 @@ from typing import Final
 from fuzz.errors import ServerError
 from fuzz.execution import messages, residue
 from fuzz.execution.exchanges import Exchange
-from fuzz.execution.hanging import hang_report
 from fuzz.execution.observing import Reader
 from fuzz.execution.serverlog import Entry, about, crash_of, deaths, remote
 from fuzz.execution.session import Frames, frames_of, lacking, reading_back, startup_parameters
@@ -131,7 +135,7 @@ class CaseRun:
         if not session.settled:
             self._silent = True
             if self._run.timeout_factor:
-                self._seen = replace(self._seen, hang=(yield from hang_report(self._worker_db, session.pid)))
+                self._seen = replace(self._seen, hang=(yield from _hang_report(self._worker_db, session.pid)))
             yield from self._end(session)
         if session.lost:
             if in_case:
@@ -257,3 +261,37 @@ def _complaint(reply: Reply) -> Message | None:
     """Return the error in a reply, or None."""
     errors = (payload for kind, payload in reply.others if kind == messages.ERROR_RESPONSE)
     return next(map(messages.message_of, errors), None)
+
+
+_WAITS: Final = """
+SELECT pid::text, backend_type, coalesce(state, 'no state'), coalesce(wait_event_type || ': ' || wait_event, 'no wait')
+FROM pg_stat_activity WHERE $1::int IN (pid, leader_pid) ORDER BY leader_pid IS NOT NULL, pid"""
+_FRAMES: Final = 30  # maximum frames per stack
+_SECONDS: Final = 20  # timeout of gdb per process
+
+
+def _hang_report(worker_db: WorkerDatabase, pid: int) -> Exchange[tuple[str, ...]]:
+    """Return lines on the backend and its parallel workers, with stacks if gdb is installed. Raises ServerError."""
+    rows = yield from worker_db.admin_query(_WAITS, (str(pid),))
+    lines: list[str] = []
+    for process, kind, state, wait in rows:
+        lines += [f"{kind}, {state}, {wait}", *_stack(int(process or 0))]
+    return tuple(lines)
+
+
+def _stack(pid: int) -> Iterator[str]:
+    """Yield the frames of a process, innermost first, without addresses and process numbers."""
+    gdb = shutil.which("gdb")
+    if gdb is None:
+        yield "  install gdb to see stacks of processes that hang"
+        return
+    command = [gdb, "--batch", "--nx", "-p", str(pid), "-ex", "bt"]
+    try:
+        output = subprocess.run(
+            command, capture_output=True, text=True, timeout=_SECONDS, stdin=subprocess.DEVNULL
+        ).stdout
+    except subprocess.TimeoutExpired:
+        yield "  gdb did not end"
+        return
+    frames = [line for line in output.splitlines() if line.startswith("#")]
+    yield from (f"  {frame}" for frame in frames[:_FRAMES])

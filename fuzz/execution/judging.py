@@ -1,17 +1,20 @@
 """Judging a case: the runs that oracles request are executed, once each, until no oracle requests more.
 
 An assignment lists the arms that an oracle judges. Some oracles need arms with equal plans.
+
+With three arms or more, the arms vote on the one that has the fault. Each arm is compared with the first one only. So a
+fault of the first arm appears as a fault of each other arm. If the others behave alike among themselves, they outvote
+the first.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from fuzz.execution.exchanges import Abandoned
 from fuzz.servers.arm import Arm, features_of
-from oracles.framework.majority import with_votes
 from oracles.model.case import Case
-from oracles.model.finding import Finding
+from oracles.model.finding import Finding, Vote
 from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Agree, More, NotApplicable, Observations, Oracle, Verdict
 
@@ -153,3 +156,26 @@ def _unobserved(
                 raise ValueError(f"oracle {assignment.oracle.name} requests runs that it already has")
             wanted |= dict.fromkeys(missing)
     return list(wanted)
+
+
+def with_votes(verdicts: Sequence[Verdict], arms: Sequence[str]) -> Iterator[Verdict]:
+    """Yield an oracle's verdicts on a case; findings have the vote of the judged arms.
+
+    An arm without a finding votes for the reference only if no verdict is unstable or inconclusive.
+    """
+    findings = [verdict for verdict in verdicts if isinstance(verdict, Finding)]
+    certain = all(isinstance(verdict, Agree | Finding) for verdict in verdicts)
+    for verdict in verdicts:
+        yield replace(verdict, vote=_vote(verdict, findings, arms, certain=certain)) if verdict in findings else verdict
+
+
+def _vote(finding: Finding, findings: Sequence[Finding], arms: Sequence[str], *, certain: bool) -> Vote | None:
+    reference, suspect = finding.arms
+    here = {other.arms[1]: other for other in findings if other.step == finding.step and other.arms[0] == reference}
+    like_reference = tuple(arm for arm in arms if arm == reference or (certain and arm not in here))
+    like_suspect = tuple(arm for arm in arms if arm in here and here[arm].actual == finding.actual)
+    if finding.shown_by_all or len(like_reference) == len(like_suspect):
+        return None
+    if len(like_reference) > len(like_suspect):
+        return Vote(suspect, like_reference)
+    return Vote(reference, like_suspect)

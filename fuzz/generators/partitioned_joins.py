@@ -9,8 +9,7 @@ from fuzz.generators.sql import tables
 from fuzz.generators.sql.columns import Word, vocabulary
 from fuzz.generators.sql.partitions import Scheme, draw_scheme, vary
 from fuzz.generators.sql.queries import query
-from fuzz.generators.sql.scenes import steps_of
-from fuzz.generators.sql.tables import Table
+from fuzz.generators.sql.tables import Table, steps_of
 from oracles.model.case import Case
 
 _TABLES = Weighted((35, 2), (30, 3), (25, 4), (10, 5))

@@ -15,7 +15,7 @@ from psycopg import sql
 
 from fuzz import workdir
 from fuzz.bench.bench import UNDISTURBED, Connection, connected
-from fuzz.bench.hash_joins import milliseconds
+from fuzz.bench.measurement import milliseconds
 from fuzz.bench.run import CONFIDENCE, measure_interleaved, median_ratio
 from fuzz.errors import CaseError, first_line
 from fuzz.pytest_plugin.checks import Failed, steps_of

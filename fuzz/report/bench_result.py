@@ -1,13 +1,17 @@
-"""The result of a bench, as `pgduel bench --json` writes it."""
+"""The result of a bench, as `pgduel bench --json` writes it, and as a table beside the figures of the mail, if any."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rich.table import Table
+
+from fuzz.bench.run import CONFIDENCE, Row
 from fuzz.documents import DocumentError, from_data
 from fuzz.errors import CaseError
+from fuzz.report.console import Console
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +63,50 @@ def read_bench(file: Path) -> tuple[BenchResult, ...]:
         return tuple(from_data(each, BenchResult) for each in (data if isinstance(data, list) else [data]))
     except (OSError, ValueError, DocumentError) as error:
         raise CaseError(f"{file} cannot be read ({error}); give --bench a file of pgduel bench --json") from error
+
+
+def print_rows(console: Console, rows: Sequence[Row], unit: str) -> None:
+    """Print a table for each arm compared with the first one, as wide as necessary, so that no figure is cut."""
+    for arm, against in dict.fromkeys((row.arm, row.against) for row in rows):
+        table = Table()
+        table.add_column("case", no_wrap=True)
+        extras = tuple(dict.fromkeys(name for row in rows for name in row.extras))
+        mails = ("mail",) if any(row.mail is not None for row in rows) else ()
+        titles = (f"{arm}\n{unit}", f"{against}\n{unit}", "ratio", f"{CONFIDENCE:.0%}\ninterval", *mails, *extras)
+        for title in titles:
+            table.add_column(title.replace(" ", "\n"), justify="right")
+        for row in rows:
+            if row.arm == arm:
+                mail = ("" if row.mail is None else f"{row.mail:.2f}" for _ in mails)
+                table.add_row(*_cells(row), *mail, *(_short(row.extras.get(name)) for name in extras))
+        console.print_whole(table)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    interval = f"{row.low:.3f}-{row.high:.3f}"
+    return row.case, _four_digits(row.median), _four_digits(row.median_against), f"{row.ratio:.3f}", interval
+
+
+def _four_digits(figure: float) -> str:
+    """Return a figure with four significant digits, or as a whole number if it has more."""
+    return f"{figure:.0f}" if figure >= 1000 else f"{figure:.4g}"
+
+
+def _short(figure: float | None) -> str:
+    """Return a count in full, anything else with three decimal places."""
+    return "" if figure is None else f"{figure:.0f}" if float(figure).is_integer() else f"{figure:.3f}"
+
+
+def row_json(row: Row) -> dict[str, Any]:
+    """Return the data of a row for `--json`. `low` and `high` are the ends of the interval of `ratio`."""
+    return {
+        "case": row.case,
+        "arms": [row.against, row.arm],
+        "ratio": round(row.ratio, 4),
+        "low": round(row.low, 4),
+        "high": round(row.high, 4),
+        "mail": row.mail,
+        "medians": {row.against: row.median_against, row.arm: row.median},
+        **{name.replace(" ", "_"): round(figure, 4) for name, figure in row.extras.items()},
+        "samples": {row.against: list(row.samples_against), row.arm: list(row.samples)},
+    }

@@ -52,7 +52,7 @@ def print_survivors(console: Console, results: Sequence[MutantResult], patch_of:
 
 
 def print_control(console: Console, control: Control) -> None:
-    """Print what the series against itself showed, as far as it limits the result."""
+    """Print the false alarms of the series against itself, and its failed tests, which limit the result."""
     for summary in control.false_alarms.values():
         console.say(f"no kill, because the series against itself shows it, too: {summary}")
     for test in control.tests.failed:

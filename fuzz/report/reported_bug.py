@@ -1,7 +1,12 @@
-"""A bug as reports have it: its findings, status, blame, evidence and reproducer."""
+"""A bug as reports have it: its findings, status, blame, evidence and reproducer.
 
-from collections.abc import Callable, Iterable, Sequence
+Evidence of two plans is shown side by side: shapes such as `Hash Join(Seq Scan, Hash(Seq Scan))` as indented lines.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -10,13 +15,50 @@ from fuzz.campaign.known import KnownFault, known_fault
 from fuzz.campaign.store import SpecFinding
 from fuzz.errors import CaseError
 from fuzz.report.forms.form import title_of
-from fuzz.report.plan_tree import PlanLine, side_by_side
 from fuzz.triage.bugs import Bug
 from fuzz.triage.reproducer.markers import unmarked
 from fuzz.triage.reproducer.reproducer import body
 from fuzz.triage.reproducer.script import write_modes, write_steps
 from fuzz.triage.stored_finding import StoredFinding
 from oracles.model.finding import Evidence, Finding
+
+_PART = re.compile(r"[(),]|[^(),]+")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanLine:
+    """A node of a plan, its depth, and whether the other arm's plan lacks it."""
+
+    depth: int
+    node: str
+    differs: bool = False
+
+
+def tree_lines(shape: str) -> Iterator[PlanLine]:
+    """Yield a line for each node of a plan's shape, from the top."""
+    depth = 0
+    for part in _PART.findall(shape):
+        if part == "(":
+            depth += 1
+        elif part == ")":
+            depth = max(0, depth - 1)
+        elif node := part.strip(", "):
+            yield PlanLine(depth, node)
+
+
+def side_by_side(left: str, right: str) -> tuple[tuple[PlanLine, ...], tuple[PlanLine, ...]]:
+    """Return the lines of two plans' shapes, marked where the plans differ."""
+    ours, theirs = tuple(tree_lines(left)), tuple(tree_lines(right))
+    same = SequenceMatcher(a=ours, b=theirs, autojunk=False).get_matching_blocks()
+    return (
+        _marked(ours, {block.a + at for block in same for at in range(block.size)}),
+        _marked(theirs, {block.b + at for block in same for at in range(block.size)}),
+    )
+
+
+def _marked(lines: Sequence[PlanLine], same: set[int]) -> tuple[PlanLine, ...]:
+    return tuple(PlanLine(line.depth, line.node, at not in same) for at, line in enumerate(lines))
+
 
 _PLAN: Final = "plan: "  # begins the line of a finding's text that has the plan's shape
 

@@ -9,8 +9,7 @@ from rich.table import Table
 
 from fuzz import documents, workdir
 from fuzz.campaign.campaign import REDUCTIONS
-from fuzz.campaign.counters import Counters, nested
-from fuzz.campaign.health import complaints
+from fuzz.campaign.counters import Counters, complaints, nested
 from fuzz.campaign.known import KnownFault, known_fault
 from fuzz.campaign.stop import INTERRUPTED
 from fuzz.campaign.store import Store

@@ -1,5 +1,6 @@
 """Cluster: one running server of a build, deleted with its owner. Method names are those of PostgreSQL's TAP tests."""
 
+import functools
 import os
 import shutil
 import signal
@@ -19,10 +20,9 @@ from fuzz.servers.account import server_account
 from fuzz.servers.build import Build
 from fuzz.servers.coverage import PROFILES
 from fuzz.servers.flavor import PROFILE_FILE
+from fuzz.servers.owners import remove_segment_of
 from fuzz.servers.processes import cpu_seconds_in, kill_all_in, runs_in
 from fuzz.servers.settings import FUZZING, HBA, ident, lines
-from fuzz.servers.shared_memory import remove_segment_of
-from fuzz.servers.starting import fixed_addresses, why
 from fuzz.servers.template import copy_template
 
 PROBE = "pgduel_probe"
@@ -30,6 +30,35 @@ _SOCKET_LIMIT = 107 - len("/.s.PGSQL.65535")
 _START_SECONDS = 120  # recovery of a sanitized server is slow
 _STOPS = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}
 _STOP_SECONDS = 20
+_NO_SHARED_MEMORY = f"there is not enough shared memory; see {workdir.COMMAND} doctor"
+_CAUSES = (  # the server's message -> cause and remedy
+    ("Address already in use", "the socket or port is in use by another server; stop that server"),
+    ("lock file", "the socket or data directory is in use by another server; stop that server"),
+    ("could not map anonymous shared memory", _NO_SHARED_MEMORY),
+    ("could not create shared memory segment", _NO_SHARED_MEMORY),
+    ("could not resize shared memory segment", _NO_SHARED_MEMORY),
+    ("No space left on device", "the disk is full; make room there"),
+)
+
+
+@functools.cache
+def _fixed_addresses() -> tuple[str, ...]:
+    """Return the command that starts a program without address space randomization, if the system allows it.
+
+    Servers hash pointers (resowner.c does). With random addresses, a bug may show after one start and not after the
+    next, and a finding would replay only sometimes.
+    """
+    command = ("setarch", "--addr-no-randomize")
+    tried = subprocess.run([*command, "true"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return command if tried.returncode == 0 else ()
+
+
+def _why_failed(log: str) -> str:
+    """Return the cause of a failed start from the server's log, and a remedy."""
+    for symptom, cause in _CAUSES:
+        if symptom in log:
+            return f"{cause} ({next(line for line in log.splitlines() if symptom in line)})"
+    return " / ".join(line for line in log.splitlines()[-3:]) or "its log is empty"
 
 
 class Cluster:
@@ -140,7 +169,7 @@ class Cluster:
         offset = self.log_size()
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*fixed_addresses(), self.build.bindir / "postgres", "-D", self.data],
+                [*_fixed_addresses(), self.build.bindir / "postgres", "-D", self.data],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -154,11 +183,11 @@ class Cluster:
         deadline = time.monotonic() + _START_SECONDS
         while not self._ready():
             if self._process is None or self._process.poll() is not None:
-                raise ServerError(f"server {self.name} did not start: {why(self.log_since(offset))}")
+                raise ServerError(f"server {self.name} did not start: {_why_failed(self.log_since(offset))}")
             if time.monotonic() > deadline:
                 self.kill9()
                 raise ServerError(
-                    f"server {self.name} did not start within {_START_SECONDS} s: {why(self.log_since(offset))}"
+                    f"server {self.name} did not start within {_START_SECONDS} s: {_why_failed(self.log_since(offset))}"
                 )
             time.sleep(0.02)
 

@@ -2,6 +2,9 @@
 
 A watchdog outlives an owner that is killed, and then stops its servers. It is a shell that waits for the end of a pipe,
 which the owner and its forked processes hold open. The shell then runs this file as a program.
+
+System V segments outlive a killed postmaster, so they are removed. Dynamic shared memory needs no care, because
+settings.FUZZING keeps it in the data directory.
 """
 
 import atexit
@@ -12,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
@@ -19,8 +23,8 @@ from typing import IO, Final
 from filelock import FileLock
 
 from fuzz import workdir
+from fuzz.servers.account import server_account
 from fuzz.servers.processes import kill_all_in
-from fuzz.servers.shared_memory import remove_segment_of
 
 _FILE = "owner"
 
@@ -121,3 +125,20 @@ def _destroy_all() -> None:
 
 if __name__ == "__main__":
     clean_up()
+
+
+_SEGMENT_LINE = (
+    6  # line of postmaster.pid, from 0, with key and ID (LOCK_FILE_LINE_SHMEM_KEY of utils/pidfile.h, minus one)
+)
+
+
+def remove_segment_of(data: Path) -> None:
+    """Remove the segment of a killed server. A server that ends by itself removes its own.
+
+    The account of servers does it, because it wrote the number: root could remove other users' segments.
+    """
+    account = server_account()
+    with suppress(OSError, ValueError, IndexError):
+        with account.file_access():
+            line = (data / "postmaster.pid").read_text().splitlines()[_SEGMENT_LINE]
+        subprocess.run(["ipcrm", "--shmem-id", line.split()[1]], capture_output=True, **account.options())

@@ -11,8 +11,7 @@ from fuzz.execution.judging import JudgedCase, assignments, judge_case
 from fuzz.servers.arm import Arm
 from fuzz.servers.known_good import newer_than_known
 from fuzz.triage.reduction.problem import sort_key
-from fuzz.triage.reproducer.load import load
-from fuzz.triage.reproducer.reproducer import read_about
+from fuzz.triage.reproducer.reproducer import load, read_about
 from fuzz.triage.sequential_test import CERTAIN_TRIES
 from oracles.framework.metamorphic import Metamorphic
 from oracles.model.case import Case

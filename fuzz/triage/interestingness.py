@@ -1,9 +1,12 @@
 """Interestingness tests: whether a case shows a finding on real servers, and how often.
 
-The test of a reduction also fails if a case needs much more time than the whole one.
+The test of a reduction also fails if a case needs much more time than the whole one. Without statistics, an index or a
+condition, a fast join may take minutes under some plans.
 """
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
@@ -11,12 +14,39 @@ from fuzz.errors import CaseError
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import Assignment, assignments, judge_case
 from fuzz.servers.arm import Arm
-from fuzz.triage.question_timeout import QuestionTimeout
 from fuzz.triage.reduced_case import ReducedCase
 from fuzz.triage.sequential_test import SequentialTest
 from oracles.model.case import Case
 from oracles.model.finding import Finding
 from oracles.model.oracle import Observations, Oracle, Unstable, all_oracles
+
+TIMEOUT_FACTOR = 2.0  # of the time of the whole case
+TIMEOUT_LEAST = 1.0  # additional seconds, because anything may take that long on a busy machine
+
+
+class QuestionTimeout:
+    """Timeout of a sequence of tests, relative to the time of the whole case. Executors call `passed`."""
+
+    def __init__(self) -> None:
+        self._whole = 0.0  # seconds of the slowest test of the whole case
+        self._until = float("inf")
+
+    def passed(self) -> bool:
+        """Return whether the current test has reached its timeout."""
+        return time.monotonic() > self._until
+
+    @contextmanager
+    def applied(self, *, whole: bool) -> Iterator[None]:
+        """Apply the timeout to the test in this context; tests of the whole case have none."""
+        began = time.monotonic()
+        self._until = float("inf") if whole else began + TIMEOUT_LEAST + TIMEOUT_FACTOR * self._whole
+        try:
+            yield
+        finally:
+            self._until = float("inf")
+        if whole:
+            self._whole = max(self._whole, time.monotonic() - began)
+
 
 Similarity = Callable[[Finding, Finding], bool]
 

@@ -20,7 +20,6 @@ from typing import Any, ClassVar, Final
 
 from oracles.cert.restrictions import Restriction, restrictions
 from oracles.framework.canaries import query
-from oracles.framework.errors import impossible_error, origin_of, raised
 from oracles.framework.metamorphic import verdicts_of_arms
 from oracles.framework.relations import SIMPLE_PROTOCOL, ArmRuns
 from oracles.model.case import Case, Step
@@ -41,6 +40,7 @@ from oracles.model.oracle import (
 )
 from oracles.model.sampling import Sample
 from oracles.sql.case_views import created_names, used_names
+from oracles.sql.infallible import impossible_error, origin_of, raised
 
 # Partitionwise joins have other estimates than joins of whole tables, and costs decide which of both is in the plan;
 # workers' shares are rounded.

@@ -18,9 +18,9 @@ from pglast.visitors import Visitor
 
 from oracles.model.case import Kind, Step
 from oracles.model.observation import Observation
+from oracles.sql.building import trees
 from oracles.sql.determinism import DETERMINED, is_known, name_of
 from oracles.sql.names import names_in
-from oracles.sql.parsing import trees
 
 CACHED: Final = 64  # cases
 _INDIRECT: Final = re.compile(

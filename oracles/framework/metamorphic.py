@@ -19,7 +19,6 @@ from typing import ClassVar, Final
 
 from oracles.framework.comparison import Aspect, Comparison, Location, compare
 from oracles.framework.difference_text import DifferenceText, difference_text, ended
-from oracles.framework.errors import impossible_error, origin_of
 from oracles.framework.relations import (
     SHORT_TIMEOUT,
     SIMPLE_PROTOCOL,
@@ -43,6 +42,7 @@ from oracles.model.oracle import (
     Verdict,
     judged_arms,
 )
+from oracles.sql.infallible import impossible_error, origin_of
 
 _ROWS: Final = (Aspect.ROWS, Aspect.ROW_COUNT)
 

@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
-from oracles.framework.errors import impossible_error
 from oracles.model.case import Case, Kind, Step
 from oracles.model.mode import Mode, Protocol
 from oracles.model.observation import CaseObservation, Observation, Outcome, Run
 from oracles.model.oracle import Observations
 from oracles.sql.case_views import opaque_names, used_names
 from oracles.sql.distinguishable_values import inexact_types, is_exact
+from oracles.sql.infallible import impossible_error
 
 # Search for matches without an index or hash table may take long.
 SHORT_TIMEOUT: Final = Mode("short timeout", (("statement_timeout", "1500ms"),))

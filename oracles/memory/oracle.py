@@ -43,8 +43,8 @@ from oracles.explain.hash_memory import DEFAULT_WORK_MEM, Variation, allowance, 
 from oracles.explain.nodes import EXPLAINED, Node, explained_runs, loops, places, plans
 from oracles.explain.shape import plan_kinds, plan_shape
 from oracles.framework.canaries import AS_HASH_JOIN, canary_case, query
-from oracles.framework.doubts import lost_session
 from oracles.framework.pairwise import REPETITIONS, Pair, SampledPairwise
+from oracles.framework.verdicts import lost_session
 from oracles.memory.batches import (
     ORIGINAL_BATCHES,
     WRITTEN,

@@ -2,7 +2,7 @@
 
 Other oracles compare rows in order under a total order only, and as multisets otherwise. This one judges the rows of
 the case's own execution. A second run sends them back as literals, and the arm compares each row with the one before
-it (check.py): by its operators, collations and rules for NULLs, but without a sort.
+it (sort_keys.py): by its operators, collations and rules for NULLs, but without a sort.
 
 Not judged: sort keys that are not in the rows, and all keys after one of these; keys of types that the server does not
 read back from text; rows after the first 2,000 different keys. Nor are cases that create operators, because these may
@@ -38,8 +38,7 @@ from oracles.model.oracle import (
     judged_arms,
 )
 from oracles.model.sampling import Sample
-from oracles.order.check import INEXACT, SortCheck
-from oracles.order.sort_keys import sort_keys
+from oracles.order.sort_keys import INEXACT, SortCheck, sort_keys
 
 ORDERED: Final = Sample("ordered", 16)  # one run of the case
 _MOST_ROWS: Final = 2000

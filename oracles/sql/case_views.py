@@ -12,8 +12,8 @@ from pglast.enums import ConstrType, ObjectType
 from pglast.visitors import Visitor
 
 from oracles.model.case import Step
+from oracles.sql.building import trees
 from oracles.sql.determinism import is_deterministic, name_of
-from oracles.sql.parsing import trees
 
 CACHED: Final = 4096  # statements
 _MAKING: Final = ("VIEW", "FUNCTION", "FOREIGN TABLE")

@@ -5,9 +5,8 @@ from typing import Any
 from pglast import ast
 from pglast.enums import LimitOption, SetOperation
 
-from oracles.sql.building import conjuncts
+from oracles.sql.building import conjuncts, fresh_select
 from oracles.sql.determinism import AGGREGATES, is_deterministic, name_of
-from oracles.sql.parsing import fresh_select
 from oracles.sql.total_order import is_star
 
 _ENDING = ("sortClause", "limitCount", "limitOffset")

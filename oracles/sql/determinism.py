@@ -20,7 +20,7 @@ from pglast import ast
 from pglast.enums import SubLinkType
 from pglast.visitors import Skip, Visitor
 
-from oracles.sql.parsing import fresh_select, trees
+from oracles.sql.building import fresh_select, trees
 from oracles.sql.total_order import is_cut, is_total
 
 CACHED: Final = 4096  # statements

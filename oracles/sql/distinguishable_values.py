@@ -20,8 +20,8 @@ from pglast.stream import RawStream
 from pglast.visitors import Visitor
 
 from oracles.model.case import Step
+from oracles.sql.building import trees
 from oracles.sql.determinism import ADDING, INEXACT_FUNCTIONS, PICKING, name_of
-from oracles.sql.parsing import trees
 from oracles.sql.total_order import is_cut
 
 CACHED: Final = 4096  # statements

@@ -1,12 +1,17 @@
-"""Infallible queries: their text rules out run-time errors for all data, plans and orders of evaluation.
+"""Errors that nothing in a query can raise, and infallible queries.
 
 Two equivalent queries may legally end differently if an expression in them may raise an error. The plan determines the
-rows for which it is evaluated. So each node of an infallible query is listed here: comparisons, boolean logic, joins,
-functions that accept all arguments, aggregates that do not overflow. Arithmetic, most casts, and scalar subqueries that
-may have several rows are not.
+rows for which it is evaluated. An infallible query has no such expression: its text rules out run-time errors for all
+data, plans and orders of evaluation. So each node of an infallible query is listed here: comparisons, boolean logic,
+joins, functions that accept all arguments, aggregates that do not overflow. Arithmetic, most casts, and scalar
+subqueries that may have several rows are not.
 
 Types decide which function an operator calls. So all relations are tables of the case, with columns of listed types, or
 views of these. Cases that may redefine operators, casts or the way a table is read have no infallible query.
+
+An error of an infallible query is legal only if a limit of a resource, a setting or the session may cause it. The
+SQLSTATE's class excludes these. The classes of syntax errors and of features that are not supported are legal, too: a
+rewritten query may have a form that PostgreSQL does not support.
 """
 
 import re
@@ -19,9 +24,10 @@ from pglast.enums import A_Expr_Kind, SetOperation, SubLinkType
 from pglast.visitors import Skip, Visitor
 
 from oracles.model.case import Kind, Step
+from oracles.model.observation import Message, Observation, Outcome
+from oracles.sql.building import trees
 from oracles.sql.determinism import AGGREGATES, calls, name_of
 from oracles.sql.names import names_in
-from oracles.sql.parsing import trees
 from oracles.sql.total_order import integer
 
 CACHED: Final = 64  # cases
@@ -276,3 +282,27 @@ class _Aggregates(Visitor):
     def visit_FuncCall(self, _ancestors: Any, node: Any) -> None:
         if name_of(node) in AGGREGATES:
             self.calls.append(node)
+
+
+# Connection, feature not supported, transaction state, rollback, syntax or access rule, resources, limits, object
+# state, operator intervention, system error, configuration, foreign data, and internal errors, which `internal_error`
+# judges (src/backend/utils/errcodes.txt).
+_LEGAL: Final = frozenset({"08", "0A", "25", "40", "42", "53", "54", "55", "57", "58", "F0", "HV", "XX"})
+
+
+def impossible_error(steps: Sequence[Step], sql: str, seen: Observation) -> Message | None:
+    """Return the error of a query of the case if nothing in the query can legally raise it, else None."""
+    if seen.outcome is not Outcome.ERROR or seen.sqlstate[:2] in _LEGAL or not is_infallible(sql, steps):
+        return None
+    return next((message for message in seen.messages if message.sqlstate == seen.sqlstate), None)
+
+
+def origin_of(error: Message) -> str:
+    """Return the identity of the error's cause: its SQLSTATE and the C function that raised it."""
+    return f"{error.sqlstate} in {error.routine or 'an unnamed function'}, which nothing in the query can raise"
+
+
+def raised(seen: Observation) -> str:
+    """Return the errors of a step as text, one per line."""
+    errors = (each for each in seen.messages if each.severity == "ERROR")
+    return "\n".join(f"{each.severity}: {each.sqlstate}: {each.text}" for each in errors)

@@ -10,7 +10,7 @@ from fuzz.bench.bench import BenchError, all_benches
 from fuzz.bench.bloom import FLOOR
 from fuzz.bench.copying import CopyBench
 from fuzz.bench.run import Row, measure_interleaved, median_ratio, turns
-from fuzz.report.bench_table import print_rows, row_json
+from fuzz.report.bench_result import print_rows, row_json
 from fuzz.report.console import Console
 
 ROW = Row("10 rows, 1 client", "patched", "master", 4.03, 3.9, 4.2, 4.0, 403.0, 100.0, (403.0,), (100.0,), {})

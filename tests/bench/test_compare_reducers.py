@@ -7,11 +7,10 @@ import pytest
 
 from fuzz.bench.reduction import comparison as module
 from fuzz.bench.reduction.comparison import WHOLE, Outcome, comparison
-from fuzz.bench.reduction.reducer import CountedTest, Reducer, Task
-from fuzz.bench.reduction.size import Size
+from fuzz.bench.reduction.reducer import CountedTest, Reducer, Size, Task
 from fuzz.errors import ServerError
+from fuzz.report.comparison_tables import comparisons_json, print_comparisons
 from fuzz.report.console import Console
-from fuzz.report.reducers_table import comparisons_json, print_comparisons
 from fuzz.triage.stored_finding import StoredFinding
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Finding

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fuzz.bench.fdw_analyze import METHODS, FdwAnalyzeBench
-from fuzz.bench.fdw_sampling import FdwSamplingBench
+from fuzz.bench.fdw import ANALYZE_METHODS, FdwAnalyzeBench, FdwSamplingBench
 from fuzz.bench.run import run_bench
 from fuzz.servers.arm import Arm, shipped_series
 from fuzz.servers.base import Base
@@ -32,7 +31,7 @@ def test_each_method_is_compared_with_reading_everything(arms: tuple[Arm, ...]) 
     bench = FdwAnalyzeBench()
     points = bench.points({"rows": [20_000], "target": [10], "method": []})
     rows = run_bench(bench, arms, points, rounds=2, seconds=0, report=lambda _: None)
-    assert [row.case for row in rows] == [f"20000 rows, target 10, {method}" for method in METHODS]
+    assert [row.case for row in rows] == [f"20000 rows, target 10, {method}" for method in ANALYZE_METHODS]
     off = next(row for row in rows if row.case.endswith("off"))
     assert off.extras["to off"] == 1
     assert all(row.extras["to off"] > 0 and row.extras["to local"] > 0 for row in rows)

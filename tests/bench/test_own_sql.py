@@ -70,7 +70,9 @@ def test_errors_name_the_file_and_have_the_servers_words(arms: tuple[Arm, ...], 
 
 
 def test_unreadable_files_are_named(tmp_path: Path) -> None:
-    with pytest.raises(BenchError, match=r"^cannot read .*absent.sql \(No such file or directory\)$"):
+    with pytest.raises(
+        BenchError, match=r"^cannot read .*absent.sql \(No such file or directory\); give a file of SQL"
+    ):
         SqlBench([tmp_path / "absent.sql"])
     (binary := tmp_path / "binary.sql").write_bytes(b"SELECT '\xff';")
     with pytest.raises(BenchError, match=r"^cannot read .*; give a file of SQL in UTF-8$"):

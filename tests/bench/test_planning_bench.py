@@ -8,8 +8,8 @@ import pytest
 
 from fuzz.bench.bench import Bench, BenchError
 from fuzz.bench.join_order import HOME, JoinOrderBench
-from fuzz.bench.joins_by_one_key import QueryABench, QueryBBench
 from fuzz.bench.oltp import OltpBench
+from fuzz.bench.planning import QueryABench, QueryBBench
 from fuzz.bench.run import Row, run_bench
 from fuzz.servers.arm import Arm
 from fuzz.servers.build import Build

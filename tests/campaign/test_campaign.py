@@ -13,12 +13,11 @@ import pytest
 from fuzz.campaign import campaign
 from fuzz.campaign.campaign import Campaign, Environment
 from fuzz.campaign.catalog import opened
-from fuzz.campaign.jobs import Job, RangeResult, Reduction, ReductionResult, Result, Retry, RetryResult
 from fuzz.campaign.known import KnownFault
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import Pool
 from fuzz.campaign.sample import EVERY
-from fuzz.campaign.schedule import Schedule
+from fuzz.campaign.schedule import Job, RangeResult, Reduction, ReductionResult, Result, Retry, RetryResult, Schedule
 from fuzz.campaign.stop import Interrupt, Limits
 from fuzz.campaign.store import Store, doubt_of
 from fuzz.errors import ServerError

@@ -1,10 +1,22 @@
-"""The direction of a campaign's time by the functions that patches change."""
+"""The direction of a campaign's time by the functions that patches change, and how these are found."""
+
+from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
-from fuzz.campaign.direction.direction import EVEN, Direction, Entered, directed, read_entered
+from fuzz.campaign.direction.direction import (
+    EVEN,
+    Direction,
+    Entered,
+    changed_functions,
+    directed,
+    functions_at,
+    read_entered,
+)
 from fuzz.campaign.direction.table import entered
 from fuzz.generators.generator import all_generators
+from fuzz.servers import git
 from fuzz.sources.typed.source import Typed
 from fuzz.sources.workloads import cases_per_hour, workload_named
 
@@ -75,3 +87,63 @@ def test_the_shipped_table_has_the_workload_made_for_each_part_of_postgresql() -
     ):
         shares = dict(zip(table.workloads, table.shares[file][name], strict=True))
         assert max(shares, key=lambda each: shares[each]) == workload, (name, shares)
+
+
+def test_calls_of_processes_are_left_out() -> None:
+    loading = ("auth_delay.c", "_PG_init"), ("auth_delay.c", "Pg_magic_func")
+    table = entered({**CALLS, "regress": dict.fromkeys(loading, 900.0)})
+    assert table.shares.keys() == TABLE.shares.keys() == {"nodeHashjoin.c", "partprune.c"}
+    assert not {"_PG_init", "Pg_magic_func"} & {name for names in read_entered().shares.values() for name in names}
+
+
+BEFORE = dedent(
+    """\
+    #include "postgres.h"
+
+    static int calls;
+
+    PG_FUNCTION_INFO_V1(first);
+
+    /* Return nothing. */
+    Datum
+    first(PG_FUNCTION_ARGS)
+    {
+      calls++;
+      PG_RETURN_VOID();
+    }
+
+    static bool
+    second(int a,
+    int b)
+    {
+    again:
+      return a < b;
+    }
+    """
+)
+
+
+def tree_of(directory: Path, **files: str) -> str:
+    directory.mkdir()
+    for name, text in files.items():
+        (directory / f"{name}.c").write_text(text)
+    return git.import_directory(directory)
+
+
+def test_a_line_belongs_to_the_definition_above_it() -> None:
+    lines = {text: number for number, text in enumerate(BEFORE.splitlines(), start=1)}
+    assert [*functions_at(BEFORE, [lines["static int calls;"]])] == []
+    assert [*functions_at(BEFORE, [lines["  calls++;"], lines["  return a < b;"]])] == ["first", "second"]
+
+
+def test_changed_added_and_removed_functions_are_found(tmp_path: Path) -> None:
+    before = tree_of(tmp_path / "before", kept=BEFORE, same=BEFORE, gone=BEFORE)
+    changed = BEFORE.replace("a < b", "a <= b") + "\nvoid\nthird(void)\n{\n}\n"
+    after = tree_of(tmp_path / "after", kept=changed, same=BEFORE)
+    assert changed_functions(before, after) == {
+        ("kept.c", "second"),
+        ("kept.c", "third"),
+        ("gone.c", "first"),
+        ("gone.c", "second"),
+    }
+    assert changed_functions(after, after) == frozenset()

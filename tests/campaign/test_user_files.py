@@ -132,7 +132,7 @@ def test_other_names_and_missing_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CaseError, match=r"cannot read \S+none.py \(No such file or directory\); give --generator"):
         read_file(FileKind.GENERATOR, str(tmp_path / "none.py"))
     (tmp_path / "bytes.py").write_bytes(b"\xff")
-    with pytest.raises(CaseError, match=r"bytes\.py is no text in UTF-8"):
+    with pytest.raises(CaseError, match=r"bytes\.py \(it is no text in UTF-8\); give --"):
         read_file(FileKind.GENERATOR, str(tmp_path / "bytes.py"))
 
 

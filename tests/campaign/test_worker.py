@@ -11,12 +11,10 @@ from threading import Timer
 import pytest
 
 from fuzz.campaign import worker
-from fuzz.campaign.attached import attached
 from fuzz.campaign.catalog import opened
-from fuzz.campaign.jobs import RangeResult, Retry, RetryResult
-from fuzz.campaign.schedule import Range
+from fuzz.campaign.schedule import Range, RangeResult, Retry, RetryResult
 from fuzz.campaign.store import doubt_of
-from fuzz.campaign.worker import CaseWork
+from fuzz.campaign.worker import CaseWork, attached
 from fuzz.generators.generator import Scale
 from fuzz.servers.arm import Arm
 from fuzz.servers.build import Build

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.triage.reproducer.load import load
-from fuzz.triage.reproducer.reproducer import parse, render
+from fuzz.triage.reproducer.reproducer import load, parse, render
 from oracles.model.finding import Finding
 from tests.cli.bug import JOIN_AT_BOUNDS
 from tests.cli.command import Command

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.sources.sqlancer.jar import VARIABLE
+from fuzz.sources.sqlancer.running import JAR_VARIABLE
 from tests.cli.command import EQUALS, Command, json_of
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
@@ -84,8 +84,8 @@ def test_a_spec_that_is_not_there_is_refused(pgduel: Command) -> None:
 
 
 def test_sqlancer_finds_nothing_on_a_sound_server(pgduel: Command, tmp_path: Path) -> None:
-    if VARIABLE not in os.environ:
-        pytest.skip(f"SQLancer's jar is not there: {VARIABLE} names it")
+    if JAR_VARIABLE not in os.environ:
+        pytest.skip(f"SQLancer's jar is not there: {JAR_VARIABLE} names it")
     arguments = ("--oracle", "FUZZER", "--minutes", "0.5", "--seed", "5", "--json", tmp_path / "it.json")
     ended = pgduel("sqlancer", "--arm", "upstream", *arguments)
     result = json_of(ended, tmp_path / "it.json", 0)

@@ -16,7 +16,7 @@ from fuzz.servers.base import Base
 from fuzz.servers.flavor import FLAVORS
 from fuzz.sources.context import UserInput
 from fuzz.sources.source import Source
-from fuzz.sources.sqlancer.jar import VARIABLE
+from fuzz.sources.sqlancer.running import JAR_VARIABLE
 from fuzz.sources.workloads import all_workloads
 from oracles.model.case import CaseId
 from oracles.model.oracle import all_oracles
@@ -37,7 +37,7 @@ def arms(base: Base) -> Iterator[tuple[Arm, ...]]:
 @pytest.fixture(scope="module")
 def given(tmp_path_factory: pytest.TempPathFactory) -> UserInput:
     """Return input for all sources that need it."""
-    return UserInput(str(write_application(tmp_path_factory.mktemp("application"))), os.environ.get(VARIABLE))
+    return UserInput(str(write_application(tmp_path_factory.mktemp("application"))), os.environ.get(JAR_VARIABLE))
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Tests of `judge_case`: runs, observations, verdicts, and further runs on request."""
+"""Tests of `judge_case`: runs, observations, verdicts, further runs on request, and the votes of arms."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,11 +8,12 @@ import pytest
 
 from fuzz.campaign.canaries import FaultyExecutor
 from fuzz.execution.exchanges import Abandoned
-from fuzz.execution.judging import JudgedCase, judge_case
+from fuzz.execution.judging import JudgedCase, judge_case, with_votes
 from oracles.model.case import Case
+from oracles.model.finding import Finding, Vote
 from oracles.model.mode import Mode
 from oracles.model.observation import CaseObservation, Run
-from oracles.model.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Verdict
+from oracles.model.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Unstable, Verdict
 from tests.oracles.observed import ARMS, StubExecutor, assigned, case, ok, query, seen
 
 CASE = case(query())
@@ -99,3 +100,46 @@ def test_oracles_do_not_see_the_planted_fault() -> None:
     observed = FaultyExecutor(stub, "patched", "drop_row").observe(CASE, runs)
     assert list(observed) == runs
     assert [run for run in stub.requested if run.fault] == [replace(run, fault="drop_row") for run in runs[2:]]
+
+
+THREE = ("master", "patched", "upstream")
+
+
+def finding(suspect: str, *, step: int = 3, actual: str = "1 row") -> Finding:
+    return Finding("result", ("master", suspect), "rows", step, "rows differ", "2 rows", actual)
+
+
+def votes(*verdicts: Verdict, arms: tuple[str, ...] = THREE) -> list[Vote | None]:
+    return [each.vote for each in with_votes(verdicts, arms) if isinstance(each, Finding)]
+
+
+def test_an_arm_that_alone_differs_is_the_suspect() -> None:
+    assert votes(finding("patched"), Agree(7)) == [Vote("patched", ("master", "upstream"))]
+
+
+def test_the_reference_is_the_suspect_if_all_others_agree() -> None:
+    expected = Vote("master", ("patched", "upstream"))
+    assert votes(finding("patched"), finding("upstream")) == [expected, expected]
+    assert str(expected) == "master, as patched and upstream agree"
+
+
+def test_there_is_no_majority_if_all_arms_differ() -> None:
+    assert votes(finding("patched"), finding("upstream", actual="3 rows")) == [None, None]
+
+
+def test_there_is_no_majority_of_two() -> None:
+    assert votes(finding("patched"), arms=("master", "patched")) == [None]
+
+
+def test_each_step_has_its_own_vote() -> None:
+    voted = votes(finding("patched"), finding("upstream", step=5))
+    assert voted == [Vote("patched", ("master", "upstream")), Vote("upstream", ("master", "patched"))]
+
+
+def test_an_arm_with_an_unstable_verdict_does_not_vote() -> None:
+    assert votes(finding("patched"), Unstable("plans")) == [None]
+
+
+def test_a_fault_of_all_arms_has_no_suspect() -> None:
+    shared = Finding("crash", ("master", "master"), "assert", 3, "crashed (as all arms do)", "", "")
+    assert votes(shared) == [None]

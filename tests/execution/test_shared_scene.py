@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from fuzz.execution.executor import Executor
+from fuzz.execution.executor import Executor, groups
 from fuzz.execution.messages import values_of
-from fuzz.execution.shared_scene import groups
 from oracles.model.case import Case, Step
 from oracles.model.mode import Mode, Protocol
 from oracles.model.observation import CaseObservation, Outcome, Run

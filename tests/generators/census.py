@@ -1,9 +1,12 @@
-"""A census of a generator's cases on a real server: successful statements, and executed plans."""
+"""A census of a generator's cases on a real server, successful statements and executed plans, and tests of it."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from typing import ClassVar
+
+import pytest
 
 from fuzz.campaign.reach import EXPLAINED, reach
 from fuzz.engines.seeded import case_of
@@ -55,3 +58,31 @@ def census_of(executor: Executor, generator: str, cases: int, families: Mapping[
         for step, seen in zip(case.all_steps, observation.steps, strict=True):
             census.count(index, step, seen, families)
     return census
+
+
+class Reach:
+    """Tests of the reach of a generator, by the fixture `census` of a subclass's file."""
+
+    queries: ClassVar[int]  # least number in all cases
+    failing: ClassVar[float] = 1 / 500  # of the steps that must succeed
+    shares: ClassVar[Mapping[str, float]]  # of the statements that take a path, at least
+    paths: ClassVar[Sequence[str]]  # that some statement takes
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        if "least" in metafunc.fixturenames:
+            metafunc.parametrize(("counter", "least"), self.shares.items())
+        elif "counter" in metafunc.fixturenames:
+            metafunc.parametrize("counter", self.paths)
+
+    def test_steps_succeed(self, census: Census) -> None:
+        assert len(census.failed) <= census.steps * self.failing, census.failed
+
+    def test_every_query_that_succeeded_is_counted(self, census: Census) -> None:
+        assert census.counters[EXPLAINED] >= census.queries - len(census.failed)
+        assert census.queries >= self.queries
+
+    def test_enough_statements_take_the_path(self, census: Census, counter: str, least: float) -> None:
+        assert census.share(counter) >= least, census.counters.most_common()
+
+    def test_each_path_is_taken(self, census: Census, counter: str) -> None:
+        assert census.counters[counter] > 0, census.counters.most_common()

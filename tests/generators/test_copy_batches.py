@@ -8,11 +8,10 @@ from collections import Counter
 import pytest
 from pglast import parse_sql
 
-from fuzz.generators.copy_batches.batch import BUFFERED_BYTES, LARGEST, make_size, pad_to_bytes
-from fuzz.generators.copy_batches.copy_in import Requirements, make_copy
+from fuzz.generators.copy_batches.batch import BUFFERED_BYTES, LARGEST, MISTAKES, make_size, pad_to_bytes
+from fuzz.generators.copy_batches.copy import Requirements, make_copy
 from fuzz.generators.copy_batches.formats import Absent, Batch, Format, Options, records, stream
 from fuzz.generators.copy_batches.generator import CopyBatches
-from fuzz.generators.copy_batches.mistakes import MISTAKES
 from fuzz.generators.copy_batches.table import CopyColumn, CopyState, CopyTable, Role
 from fuzz.generators.copy_batches.values import INT4, STRINGS, TEXT, int4, int4range, noise, numeric, text
 from fuzz.generators.generator import Scale

@@ -10,9 +10,8 @@ from fuzz.execution.executor import Executor
 from fuzz.generators.generator import Scale
 from oracles.model.case import CaseId
 from oracles.model.observation import Outcome
-from oracles.statistics.analysis_tests import law_of
-from oracles.statistics.oracle import Statistics, analyses
-from oracles.statistics.remote_sql import requested_samples, statements
+from oracles.statistics.analyze import requested_samples, statements
+from oracles.statistics.oracle import Statistics, analyses, law_of
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 

@@ -7,8 +7,7 @@ from collections import Counter
 import pytest
 
 from fuzz.generators.generator import Scale
-from fuzz.generators.hash_growth.generator import HashGrowth
-from fuzz.generators.hash_growth.scene import draw_size, snug
+from fuzz.generators.hash_growth import HashGrowth, draw_size, snug
 from oracles.model.case import Case, Kind, Step
 from tests.generators.shrinking import assert_shrinks
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzz import documents, workdir
-from fuzz.bench.reduction.size import size_of
+from fuzz.bench.reduction.reducer import size_of
 from fuzz.campaign.catalog import find_finding
 from fuzz.generators.generator import all_generators
 from fuzz.servers.arm import SHIPPED

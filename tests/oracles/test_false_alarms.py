@@ -18,8 +18,7 @@ from fuzz.servers.cluster import Cluster
 from fuzz.servers.flavor import FLAVORS
 from fuzz.servers.series import apply_series
 from oracles.model.case import Case, Kind, Step
-from oracles.statistics.analysis_tests import all_deviations
-from oracles.statistics.oracle import Statistics, analyses
+from oracles.statistics.oracle import Statistics, all_deviations, analyses
 from oracles.statistics.sample_tests import LEVEL
 
 pytestmark = [pytest.mark.servers, pytest.mark.long, pytest.mark.timeout(3600)]

@@ -6,8 +6,8 @@ from itertools import count
 
 import pytest
 
-from oracles.framework.repetition import REPEATED as SAMPLE
-from oracles.framework.repetition import REPEATS
+from oracles.framework.shared_runs import REPEATED as SAMPLE
+from oracles.framework.shared_runs import REPEATS
 from oracles.leak import CONFIRMING_REPEATS, Leak
 from oracles.model.case import Case
 from oracles.model.finding import Finding

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from oracles.framework.planned import PLANNED
+from oracles.framework.shared_runs import PLANNED
 from oracles.model.case import Case
 from oracles.model.observation import CaseObservation, Observation, Run
 from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict

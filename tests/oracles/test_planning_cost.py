@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from oracles.framework.planned import PLANNED
+from oracles.framework.shared_runs import PLANNED
 from oracles.model.observation import CaseObservation, Observation, Run
 from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Unstable, Verdict
 from oracles.planning_cost import PlanningCost

@@ -6,9 +6,8 @@ import numpy
 import pytest
 from scipy.stats import beta, binom, hypergeom
 
-from oracles.statistics.analyze import Numbers
-from oracles.statistics.remote_sql import RequestedSample
-from oracles.statistics.sample_laws import (
+from oracles.statistics.analyze import Numbers, RequestedSample
+from oracles.statistics.sample_tests import (
     Blockwise,
     Law,
     RowByRow,

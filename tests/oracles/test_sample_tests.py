@@ -7,8 +7,7 @@ import numpy
 import pytest
 
 from oracles.statistics.analyze import AnalyzedColumn, Numbers
-from oracles.statistics.sample_laws import RowByRow
-from oracles.statistics.sample_tests import LEVEL, deviations
+from oracles.statistics.sample_tests import LEVEL, RowByRow, deviations
 
 ROWS, KEPT, TARGET = 3000, 300, 10
 SHAPES: dict[str, Numbers] = {

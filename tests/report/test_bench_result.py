@@ -8,8 +8,7 @@ import pytest
 
 from fuzz.bench.run import Row
 from fuzz.errors import CaseError
-from fuzz.report.bench_result import read_bench
-from fuzz.report.bench_table import row_json
+from fuzz.report.bench_result import read_bench, row_json
 
 ROWS = [
     Row("10 rows", "patched", "master", 4.03, 3.9, 4.2, 4.0, 403.0, 100.0, (403.0,), (100.0,), {"blocks read": 3.0}),

@@ -6,8 +6,7 @@ import pytest
 
 from fuzz.campaign.catalog import opened
 from fuzz.report.campaign_report import CampaignReport, report_of
-from fuzz.report.plan_tree import PlanLine, side_by_side, tree_lines
-from fuzz.report.reported_bug import Status
+from fuzz.report.reported_bug import PlanLine, Status, side_by_side, tree_lines
 from tests.campaign.old_store import BUG, old_campaign
 from tests.report.hostile import BUGS, PATCH, hostile_campaign
 

@@ -14,7 +14,7 @@ from fuzz.servers.build import Build, ensure_build
 from fuzz.servers.cluster import Cluster
 from fuzz.servers.flavor import FLAVORS
 from fuzz.sources.context import UserInput
-from fuzz.sources.sqlancer.jar import VARIABLE
+from fuzz.sources.sqlancer.running import JAR_VARIABLE
 from tests.sources.application import write_application
 
 
@@ -26,7 +26,7 @@ def build() -> Build:
 @pytest.fixture(scope="session")
 def given(tmp_path_factory: pytest.TempPathFactory) -> UserInput:
     """Return input for all sources that need it."""
-    return UserInput(str(write_application(tmp_path_factory.mktemp("application"))), os.environ.get(VARIABLE))
+    return UserInput(str(write_application(tmp_path_factory.mktemp("application"))), os.environ.get(JAR_VARIABLE))
 
 
 @pytest.fixture(scope="session")

@@ -14,8 +14,7 @@ from fuzz.generators.generator import Scale
 from fuzz.servers.arm import Arm
 from fuzz.sources.context import UserInput
 from fuzz.sources.qpg import MUTATIONS
-from fuzz.sources.regress import Regress
-from fuzz.sources.scripts.suites import REGRESS, suites
+from fuzz.sources.regress import REGRESS, Regress, suites
 from fuzz.sources.sqlancer.source import SqLancer
 from oracles.model.case import Case, CaseId, Kind
 from oracles.model.observation import CaseObservation, Outcome, Run

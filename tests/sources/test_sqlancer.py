@@ -8,12 +8,10 @@ import pytest
 from fuzz.errors import CaseError
 from fuzz.servers.relay import Login
 from fuzz.sources.determinism.catalog import Catalog, Function
-from fuzz.sources.sqlancer import jar
-from fuzz.sources.sqlancer.logs import Log, divided, read_log
+from fuzz.sources.sqlancer.logs import Log, divided, read_log, scene_of
 from fuzz.sources.sqlancer.options import Call, argument_file
 from fuzz.sources.sqlancer.reports import equal_queries, named
-from fuzz.sources.sqlancer.running import command_of
-from fuzz.sources.sqlancer.scene import scene_of
+from fuzz.sources.sqlancer.running import class_path, command_of, lacking
 
 HEAD = """\
 -- Time: 2026/11/21 16:08:52
@@ -121,12 +119,12 @@ def test_nondeterministic_statements_are_no_part_of_a_scene() -> None:
 def test_a_missing_jar_is_reported_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGDUEL_HOME", str(tmp_path))
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
-    assert jar.lacking(None).startswith("its jar is not there: name it in PGDUEL_SQLANCER_JAR")
-    assert jar.lacking(str(tmp_path / "none.jar")).startswith(f"there is no jar {tmp_path}/none.jar")
+    assert lacking(None).startswith("its jar is not there: name it in PGDUEL_SQLANCER_JAR")
+    assert lacking(str(tmp_path / "none.jar")).startswith(f"there is no jar {tmp_path}/none.jar")
     with pytest.raises(CaseError, match="SQLancer cannot run: its jar is not there"):
-        jar.class_path(None)
+        class_path(None)
     (tmp_path / "it.jar").touch()
-    assert jar.class_path(str(tmp_path / "it.jar")) == str(tmp_path / "it.jar")
+    assert class_path(str(tmp_path / "it.jar")) == str(tmp_path / "it.jar")
 
 
 def test_the_arguments_have_the_seed_the_oracle_and_the_login() -> None:

@@ -13,16 +13,15 @@ from pglast.enums import LimitOption
 from pglast.visitors import Visitor
 
 from fuzz.engines.property_based import profile
+from fuzz.generators.sql.expressions import Signature, syntax
 from fuzz.generators.sql.scope import Column, Relation, RowSource
-from fuzz.generators.sql.signatures import Signature, syntax
-from fuzz.sources.typed.catalog import Aggregate, ServerCatalog
+from fuzz.sources.typed.catalog import Aggregate, ServerCatalog, call
 from fuzz.sources.typed.changes import change
 from fuzz.sources.typed.datatypes import DataType
 from fuzz.sources.typed.expressions import as_exact, expression, is_comparable, sort_key
 from fuzz.sources.typed.queries import query
 from fuzz.sources.typed.relations import ChangeableTable
 from fuzz.sources.typed.scope import TypedScope
-from fuzz.sources.typed.signatures import call
 
 
 def data_type(key: str, kind: str, category: str, value: str, *parts: str, exact: bool = True) -> DataType:

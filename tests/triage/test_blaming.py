@@ -18,8 +18,7 @@ from fuzz.servers.known_good import newer_than_known
 from fuzz.triage.blame import blame_search
 from fuzz.triage.interestingness import measured_case
 from fuzz.triage.reduced_case import ReducedCase
-from fuzz.triage.reproducer.load import load
-from fuzz.triage.reproducer.reproducer import parse
+from fuzz.triage.reproducer.reproducer import load, parse
 from fuzz.triage.stored_finding import StoredFinding
 from fuzz.triage.triage import Triage
 from oracles.model.case import Case

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from fuzz.triage.executed_case import as_executed
+from fuzz.triage.triage import as_executed
 from oracles.crash import Crash
 from oracles.model.case import Kind
 from oracles.model.finding import Finding

@@ -4,13 +4,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from fuzz.bench.reduction.reducer import CountedTest, Reducer, Task
-from fuzz.bench.reduction.size import Size, size_of
+from fuzz.bench.reduction.reducer import CountedTest, Reducer, Size, Task, size_of
 from fuzz.errors import PgduelError
 from fuzz.execution.executor import Executor
 from fuzz.servers import Report
-from fuzz.triage.interestingness import InterestingnessTest
-from fuzz.triage.question_timeout import QuestionTimeout
+from fuzz.triage.interestingness import InterestingnessTest, QuestionTimeout
 from fuzz.triage.sequential_test import CERTAIN_TRIES
 
 WHOLE = "the whole case"

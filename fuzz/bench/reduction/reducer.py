@@ -1,4 +1,7 @@
-"""Reducers of a finding's case. One file per reducer; `all_reducers` finds them."""
+"""Reducers of a finding's case, and the size of their results. One file per reducer; `all_reducers` finds them.
+
+A size has measures that suit all reducers and ignore a script's comments.
+"""
 
 import shutil
 import time
@@ -7,16 +10,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from pglast import ast
+
 from fuzz.bench import reduction
-from fuzz.bench.reduction.size import characters_of
 from fuzz.errors import CaseError
 from fuzz.servers.arm import Arm
 from fuzz.triage.interestingness import InterestingnessTest
 from fuzz.triage.reduction.problem import TimeUp
+from fuzz.triage.reduction.trees import parts_of
 from fuzz.triage.reproducer.reproducer import parse
 from fuzz.triage.stored_finding import StoredFinding
 from oracles.model.case import Case
 from oracles.model.discovery import instances
+from oracles.model.mode import settings_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +50,7 @@ class CountedTest:
         self.tries += 1
         shows = self.interestingness.shows(case)
         if shows:
-            self._note(characters_of(case))
+            self._note(_characters_of(case))
         return shows
 
     def _note(self, characters: int) -> None:
@@ -92,3 +98,43 @@ def all_reducers() -> dict[str, Reducer]:
     """Return name -> reducer, pgduel's own first."""
     found = {each.name: each for each in instances(Reducer, reduction)}  # type: ignore[type-abstract]
     return dict(sorted(found.items(), key=lambda item: (item[0] != "pgduel", item[0])))
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Statements, including settings; their characters, with data and parameters; nodes of their syntax trees.
+
+    `alone` is the number of characters of the statement that shows the finding.
+    """
+
+    statements: int
+    characters: int
+    nodes: int
+    alone: int
+
+
+def size_of(case: Case, step: int | None) -> Size:
+    """Return the size of a case. `step` is the step that shows the finding, if it is a single one."""
+    statements = _statements(case)
+    return Size(
+        len(statements),
+        _characters_of(case),
+        sum(map(_nodes, statements)),
+        0 if step is None else len(case.all_steps[step].sql),
+    )
+
+
+def _characters_of(case: Case) -> int:
+    """Return the number of characters of a case's statements, with data and parameters."""
+    data = sum(len(each.copy_data or b"") + sum(len(value or "") for value in each.params) for each in case.all_steps)
+    return sum(map(len, _statements(case))) + data
+
+
+def _statements(case: Case) -> list[str]:
+    settings = [f"SET {name} = '{value}'" for name, value in settings_of(case.modes).items()]
+    return [*settings, *(each.sql for each in case.all_steps)]
+
+
+def _nodes(sql: str) -> int:
+    """Count the nodes of a statement's syntax tree, plus one for the statement itself, even without a tree."""
+    return 1 + sum(isinstance(part, ast.Node) for _, part in parts_of(sql))

@@ -17,7 +17,7 @@ from fuzz.execution.session import SEARCH_PATH
 from fuzz.execution.worker_database import TEMPLATE
 from fuzz.servers.arm import Arm
 from fuzz.servers.settings import start_options
-from fuzz.triage.reduction.statement import with_step
+from fuzz.triage.reduction.problem import with_step
 from fuzz.triage.reproducer.script import write_steps
 from oracles.model.case import Case, Kind
 from oracles.model.mode import settings_of

@@ -1,23 +1,57 @@
 """Direction: CPU time of each workload, according to the functions that the arms' patches change.
 
-`entered.jsonl` has the shares of the workloads in the calls of each function of PostgreSQL. All patches get equal time.
-A workload gets a patch's time in proportion to its mean share of the functions that the patch changes. EVEN of the time
-stays as it is without a direction, because a patch may break what it does not change. The idea is that of directed
-fuzzing: Böhme, Pham, Nguyen, Roychoudhury, "Directed Greybox Fuzzing", CCS 2017.
+A function counts as changed if it differs between two trees, or if only one of them has it. `entered.jsonl` has the
+shares of the workloads in the calls of each function of PostgreSQL. All patches get equal time. A workload gets a
+patch's time in proportion to its mean share of the functions that the patch changes. EVEN of the time stays as it is
+without a direction, because a patch may break what it does not change. The idea is that of directed fuzzing: Böhme,
+Pham, Nguyen, Roychoudhury, "Directed Greybox Fuzzing", CCS 2017.
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+import re
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import Final
 
+from unidiff.patch import PatchSet
+
 from fuzz import documents
+from fuzz.servers import git
 from fuzz.servers.arm import Arm
-from fuzz.servers.changed_functions import Function, changed_functions
 from fuzz.sources.workloads import HOUR, workload_named
+
+Function = tuple[str, str]  # path of the file in the tree, name
+_DEFINITION: Final = re.compile(r"^(\w+)\(")  # PostgreSQL's style has the name of a function at the start of a line
+
+
+def changed_functions(before: str, after: str) -> frozenset[Function]:
+    """Return the functions that have a changed line, with their files. Raises SourceError."""
+    compared = ("diff-tree", "-r", "-p", "-U0", "--no-renames", before, after, "--", "*.c")
+    text = git.output("--git-dir", git.repository(), *compared, failing="cannot compare trees")
+    found: set[Function] = set()
+    for file in PatchSet(text.decode(errors="replace")):
+        removed = [line.source_line_no or 0 for hunk in file for line in hunk if line.is_removed]
+        added = [line.target_line_no or 0 for hunk in file for line in hunk if line.is_added]
+        for tree, lines in ((before, removed), (after, added)):
+            found.update((file.path, name) for name in functions_at(git.show(tree, file.path) or "", lines))
+    return frozenset(found)
+
+
+def functions_at(source: str, numbers: Iterable[int]) -> Iterator[str]:
+    """Yield for each line the name of the function whose definition is the last one at or above it."""
+    starts, names = [], []
+    for number, line in enumerate(source.splitlines(), start=1):
+        if (definition := _DEFINITION.match(line)) and not line.rstrip().endswith(";"):
+            starts.append(number)
+            names.append(definition[1])
+    for number in numbers:
+        if at := bisect_right(starts, number):
+            yield names[at - 1]
+
 
 ENTERED: Final = Path(__file__).with_name("entered.jsonl")
 EVEN: Final = 0.3  # of the CPU time

@@ -8,7 +8,7 @@ from contextlib import closing
 from math import ceil, sqrt
 from typing import Final
 
-from fuzz.campaign.direction.direction import Entered, write_entered
+from fuzz.campaign.direction.direction import Entered, Function, write_entered
 from fuzz.engines.seeded import case_of
 from fuzz.execution.executor import Executor
 from fuzz.execution.source_database import SourceDatabase
@@ -17,7 +17,6 @@ from fuzz.output import note
 from fuzz.servers.arm import Arm
 from fuzz.servers.base import resolve_base
 from fuzz.servers.build import Build, ensure_build
-from fuzz.servers.changed_functions import Function
 from fuzz.servers.cluster import Cluster
 from fuzz.servers.coverage import function_calls, require_tools
 from fuzz.servers.flavor import COVERAGE, FLAVORS
@@ -28,6 +27,7 @@ from oracles.model.observation import Run
 
 _SEED: Final = 1
 _SECONDS: Final = 60  # of CPU time for each workload, according to its seconds per case
+_OF_PROCESSES: Final = frozenset({"Pg_magic_func", "_PG_init"})  # called when a library is loaded, by no statement
 _MARKED: Final = 2  # times the even share: functions without a larger share are left out
 
 
@@ -61,6 +61,8 @@ def entered(measured: Mapping[str, Mapping[Function, float]]) -> Entered:
     workloads = tuple(sorted(measured))
     shares: dict[str, dict[str, tuple[int, ...]]] = {}
     for file, name in sorted({function for each in measured.values() for function in each}):
+        if name in _OF_PROCESSES:
+            continue
         roots = [sqrt(measured[workload].get((file, name), 0)) for workload in workloads]
         percents = tuple(round(100 * root / sum(roots)) if root else 0 for root in roots)
         if max(percents) > _MARKED * 100 / len(workloads):

@@ -10,17 +10,14 @@ from typing import ClassVar
 
 from fuzz.generators import loopback
 from fuzz.generators.choices import Weighted, between, chance, pick
-from fuzz.generators.copy_batches.changes import make_change
-from fuzz.generators.copy_batches.checks import make_check
-from fuzz.generators.copy_batches.copy_out import make_copy_out
+from fuzz.generators.copy_batches.changes import make_change, make_check
+from fuzz.generators.copy_batches.copy import make_copy_out
 from fuzz.generators.copy_batches.many_references import HELPERS, make_references
 from fuzz.generators.copy_batches.partitions import MANY_PARTITIONS
-from fuzz.generators.copy_batches.plans import PLANS
-from fuzz.generators.copy_batches.plpgsql import make_block
-from fuzz.generators.copy_batches.redefined import make_redefined
+from fuzz.generators.copy_batches.redefined import PLANS, make_redefined
 from fuzz.generators.copy_batches.table import REFERENCES, CopyState, CopyTable, Made
 from fuzz.generators.copy_batches.tables import DEFAULT_HELPERS, make_foreign, make_table
-from fuzz.generators.copy_batches.transactions import TRANSACTIONS
+from fuzz.generators.copy_batches.transactions import TRANSACTIONS, make_block
 from fuzz.generators.copy_batches.triggers import AUDIT, make_triggers, make_view
 from fuzz.generators.copy_batches.values import USER_TYPES
 from fuzz.generators.generator import Generator, Scale

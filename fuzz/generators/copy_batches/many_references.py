@@ -8,8 +8,8 @@ import random
 from collections.abc import Callable
 
 from fuzz.generators.choices import Weighted, between, chance, pick
-from fuzz.generators.copy_batches.checks import make_check
-from fuzz.generators.copy_batches.copy_in import Requirements, make_copy
+from fuzz.generators.copy_batches.changes import make_check
+from fuzz.generators.copy_batches.copy import Requirements, make_copy
 from fuzz.generators.copy_batches.table import CopyState, CopyTable, Family, Made
 from fuzz.generators.copy_batches.transactions import BEGINS, ENDS, doomed
 from oracles.model.case import Kind, Step

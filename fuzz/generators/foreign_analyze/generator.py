@@ -1,19 +1,219 @@
 """Generator `foreign_analyze`: ANALYZE of foreign tables with all sampling methods.
 
 Remote relations are of all kinds. Their catalog entries are correct, outdated or wrong. A DO block sets each option,
-and catches the error of a postgres_fdw that does not support it.
+and catches the error of a postgres_fdw that does not support it. Relations change between two ANALYZEs.
+
+A count of the remote relation follows each ANALYZE. Its result is equal on all arms, unlike the result of a sample.
+Error messages differ between arms, too, because they quote the remote query. So the session catches intended errors.
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import ClassVar
 
 from fuzz.generators import loopback
-from fuzz.generators.choices import Weighted, chance, pick
-from fuzz.generators.foreign_analyze.actions import ACTIONS, Far, analyzed, changed, method_chosen, stale, target
+from fuzz.generators.choices import Weighted, between, chance, pick
 from fuzz.generators.foreign_analyze.remote import METHODS, Remote, Sort, draw_remote, filled, made
 from fuzz.generators.generator import Generator, Scale
-from oracles.model.case import Case, Step
+from oracles.model.case import Case, Kind, Step
+
+
+@dataclass(frozen=True, slots=True)
+class Far:
+    """A foreign table, or a local table with a foreign child, and the remote relation behind it."""
+
+    name: str
+    remote: Remote
+    foreign: str  # name of the foreign table itself
+    is_tree: bool = False
+
+
+Action = Callable[[random.Random, Far], tuple[Step, ...]]
+
+
+def analyzed(far: Far, *tags: str) -> tuple[Step, ...]:
+    """Return ANALYZE, and a query that the oracle `statistics` replaces by its own.
+
+    The query reads no foreign table, because its plan would depend on the sample.
+    """
+    named = (f"remote.{far.remote.sort}", *tags)
+    counted = far.remote.table.name if far.remote.sort is Sort.FOREIGN else far.remote.name
+    return (
+        Step(f"ANALYZE {far.name}", tags=named),
+        Step(f"SELECT count(*) FROM {counted}", Kind.QUERY),
+    )
+
+
+def _analyze_again(rng: random.Random, far: Far) -> tuple[Step, ...]:
+    return analyzed(far)
+
+
+def method_chosen(rng: random.Random, far: Far) -> tuple[Step, ...]:
+    """Return a step that sets the option analyze_sampling of the foreign table."""
+    method = pick(rng, far.remote.methods)
+    tags = (f"method.{method}",)
+    return (Step(loopback.table_option(far.foreign, "analyze_sampling", method), tags=tags),)
+
+
+def _other_method(rng: random.Random, far: Far) -> tuple[Step, ...]:
+    return (*method_chosen(rng, far), *analyzed(far))
+
+
+def _other_target(rng: random.Random, far: Far) -> tuple[Step, ...]:
+    column = pick(rng, far.remote.table.contents).column.name
+    if chance(rng, 50):
+        return (*target(rng), *analyzed(far))
+    alter = f"ALTER FOREIGN TABLE {far.foreign} ALTER COLUMN {column} SET STATISTICS {pick(rng, (2, 1, 10, 0, 40))}"
+    return (Step(alter), *analyzed(far, "target.column"))
+
+
+def target(rng: random.Random) -> tuple[Step, ...]:
+    """Return a step that sets the statistics target, mostly so low that tables exceed their samples."""
+    return (Step(f"SET default_statistics_target = {_TARGETS.pick(rng)}"),)
+
+
+def changed(rng: random.Random, remote: Remote) -> tuple[Step, ...]:
+    """Return steps that change the rows of a remote relation: more rows, fewer rows, or dead rows."""
+    table = remote.table
+    more = between(rng, table.rows // 4, 2 * table.rows) if table.rows < 2000 else table.rows // 2
+    return pick(
+        rng,
+        (
+            tuple(filled(remote, table.rows + 1, table.rows + 1 + more)),
+            (Step(f"DELETE FROM {table.name} WHERE i1 % {pick(rng, (2, 3, 10))} <> 0", tags=("dead rows",)),),
+            (Step(f"UPDATE {table.name} SET {_same(remote)} WHERE i1 % 2 = 0", tags=("dead rows",)),),
+        ),
+    )
+
+
+def _same(remote: Remote) -> str:
+    """Return an assignment that creates a new row version in the same partition."""
+    column = remote.table.contents[-1].column.name
+    return f"{column} = {column}"
+
+
+def stale(rng: random.Random, remote: Remote) -> tuple[Step, ...]:
+    """Return a step that falsifies reltuples of the remote relation: ten times, a tenth, 0, unknown (-1) or 1e9.
+
+    Of a view it falsifies the table's. Views have none, and PostgreSQL 17 would use TABLESAMPLE on one that has, and
+    fail.
+    """
+    name = remote.table.name if remote.sort is Sort.VIEW else remote.name
+    wrong = pick(rng, ("reltuples * 10", "reltuples / 10", "0", "-1", "1e9"))
+    where = f"oid = '{name}'::regclass OR oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent ="
+    sql = f"UPDATE pg_class SET reltuples = {wrong} WHERE {where} '{name}'::regclass)"
+    return (Step(sql, tags=("remote.stale",)),)
+
+
+def _changed(rng: random.Random, far: Far) -> tuple[Step, ...]:
+    steps = changed(rng, far.remote)
+    if far.remote.sort is Sort.MATERIALIZED:
+        steps = (*steps, Step(f"REFRESH MATERIALIZED VIEW {far.remote.name}"))
+    known = (Step(f"ANALYZE {far.remote.table.name}"),) if chance(rng, 40) else ()
+    return (*steps, *known, *analyzed(far, "remote.changed"))
+
+
+def _stale(rng: random.Random, far: Far) -> tuple[Step, ...]:
+    return (*stale(rng, far.remote), *analyzed(far))
+
+
+def _in_transaction(rng: random.Random, far: Far) -> tuple[Step, ...]:
+    ended = pick(rng, ("COMMIT", "ROLLBACK"))
+    return (Step("BEGIN"), *analyzed(far, "in transaction"), *analyzed(far), Step(ended))
+
+
+def _failing_analyze(far: Far, condition: str, tag: str) -> Step:
+    """Return an ANALYZE that fails, in a subtransaction.
+
+    It names the foreign table. ANALYZE of a tree skips a child without pages, so it would raise no error.
+    """
+    return Step(
+        f"DO $$ BEGIN ANALYZE {far.foreign}; RAISE 'it went well';"
+        f" EXCEPTION WHEN {condition} THEN RAISE NOTICE '%', SQLSTATE; END $$",
+        tags=(tag,),
+    )
+
+
+def _refused(rng: random.Random, far: Far) -> tuple[Step, ...]:
+    name = far.remote.name
+    return (
+        Step(f"REVOKE SELECT ON {name} FROM {loopback.GUEST}"),
+        _failing_analyze(far, "insufficient_privilege", "error.privilege"),
+        Step(f"GRANT SELECT ON {name} TO {loopback.GUEST}"),
+        *analyzed(far),
+    )
+
+
+def _missing(rng: random.Random, far: Far) -> tuple[Step, ...]:
+    name, kind = far.remote.name, _KINDS[far.remote.sort]
+    return (
+        Step(f"ALTER {kind} {name} RENAME TO {name}_gone"),
+        _failing_analyze(far, "undefined_table", "error.missing"),
+        Step(f"ALTER {kind} {name}_gone RENAME TO {name}"),
+        *analyzed(far),
+    )
+
+
+def _view(far: Far, condition: str) -> tuple[Step, ...]:
+    """Return steps that replace the remote relation by a view whose condition fails or sleeps on any row."""
+    name = far.remote.name
+    return (
+        Step(f"CREATE VIEW {name}_bad AS SELECT * FROM {name} WHERE {condition}"),
+        Step(f"GRANT SELECT ON {name}_bad TO {loopback.GUEST}"),
+        Step(f"ALTER FOREIGN TABLE {far.foreign} OPTIONS (SET table_name '{name}_bad')"),
+    )
+
+
+def _restored(far: Far) -> tuple[Step, ...]:
+    name = far.remote.name
+    return (
+        Step(f"ALTER FOREIGN TABLE {far.foreign} OPTIONS (SET table_name '{name}')"),
+        Step(f"DROP VIEW {name}_bad"),
+        *analyzed(far),
+    )
+
+
+def _failing(rng: random.Random, far: Far) -> tuple[Step, ...]:
+    if not far.remote.surely_filled:
+        return _analyze_again(rng, far)
+    return (
+        *_view(far, "1 / (length(current_user) - length(current_user)) = 0"),
+        _failing_analyze(far, "division_by_zero", "error.row"),
+        *_restored(far),
+    )
+
+
+def _cancelled(rng: random.Random, far: Far) -> tuple[Step, ...]:
+    if not far.remote.surely_filled:
+        return _analyze_again(rng, far)
+    return (
+        *_view(far, "pg_sleep(60) IS NOT NULL"),
+        Step("SET statement_timeout = '150ms'"),
+        _failing_analyze(far, "query_canceled", "cancel"),
+        Step("RESET statement_timeout"),
+        *_restored(far),
+    )
+
+
+def _queried(rng: random.Random, far: Far) -> tuple[Step, ...]:
+    # No Kind.QUERY, because oracles compare the plans of queries.
+    return (Step(f"SELECT count(*), min(i1), max(i1) FROM {far.foreign}"),)
+
+
+ACTIONS: Weighted[Action] = Weighted(
+    (30, _other_method), (14, _other_target), (16, _changed), (8, _stale), (6, _in_transaction), (6, _analyze_again),
+    (6, _refused), (4, _missing), (4, _failing), (3, _cancelled), (3, _queried),
+)  # fmt: skip
+_TARGETS = Weighted((50, 1), (15, 2), (10, 5), (8, 10), (5, 37), (5, 100), (7, 10000))
+_KINDS = {
+    Sort.TABLE: "TABLE",
+    Sort.PARTITIONED: "TABLE",
+    Sort.INHERITED: "TABLE",
+    Sort.MATERIALIZED: "MATERIALIZED VIEW",
+    Sort.VIEW: "VIEW",
+    Sort.FOREIGN: "FOREIGN TABLE",
+}
 
 
 class ForeignAnalyze(Generator):

@@ -11,8 +11,7 @@ from typing import ClassVar
 
 from fuzz.generators.choices import Weighted, between, chance, pick, shuffled
 from fuzz.generators.generator import Generator, Scale
-from fuzz.generators.many_partitions.parents import INDEXED, Parent, children
-from fuzz.generators.many_partitions.scene import Scene, draw_scene
+from fuzz.generators.many_partitions.scene import INDEXED, Parent, Scene, children, draw_scene
 from fuzz.generators.many_partitions.trees import Tree, draw_tree
 from fuzz.generators.sql.queries import Select, ended
 from fuzz.generators.sql.scope import Column

@@ -5,9 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from fuzz.generators.choices import Weighted, between, chance, pick, shuffled
-from fuzz.generators.many_partitions.keys import VOLATILE, Key
-from fuzz.generators.many_partitions.parents import Parent
-from fuzz.generators.many_partitions.scene import Scene
+from fuzz.generators.many_partitions.scene import VOLATILE, Key, Parent, Scene
 from fuzz.generators.sql.joins import Joined
 from fuzz.generators.sql.predicates import where
 from fuzz.generators.sql.scope import Column, Relation

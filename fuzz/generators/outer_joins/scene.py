@@ -12,10 +12,9 @@ from fuzz.generators.generator import Scale
 from fuzz.generators.outer_joins.axes import Axes, draw_axes, settings_of
 from fuzz.generators.sql.columns import Content, Spread
 from fuzz.generators.sql.partitions import Scheme, draw_scheme, whole
-from fuzz.generators.sql.scenes import steps_of
 from fuzz.generators.sql.scope import Column, RowSource
 from fuzz.generators.sql.sqltypes import INT4, Type
-from fuzz.generators.sql.tables import Table
+from fuzz.generators.sql.tables import Table, steps_of
 from oracles.model.case import Step
 
 FEW = 4  # maximum number of rows per key in a table that is not heavy

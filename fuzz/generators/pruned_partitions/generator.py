@@ -1,16 +1,111 @@
-"""Generator `pruned_partitions`: conditions at the bounds of partition trees, pruned at each stage of a query."""
+"""Generator `pruned_partitions`: conditions at the bounds of partition trees, pruned at each stage of a query.
+
+Prepared statements are executed before, between and after changes of the partitions.
+"""
 
 import random
 from collections.abc import Callable
 from typing import ClassVar
 
-from fuzz.generators.choices import Weighted
+from fuzz.generators.choices import Weighted, between, chance, first_made, pick
 from fuzz.generators.generator import Generator, Scale
 from fuzz.generators.pruned_partitions.changes import CHANGES
-from fuzz.generators.pruned_partitions.kept import kept
+from fuzz.generators.pruned_partitions.conditions import Drawing, conditions
+from fuzz.generators.pruned_partitions.levels import Level, Part
 from fuzz.generators.pruned_partitions.queries import query
 from fuzz.generators.pruned_partitions.scene import Scene, draw_scene
 from oracles.model.case import Case, Step
+
+Ddl = tuple[tuple[Step, ...], tuple[Step, ...]]  # DDL, and statements that revert it
+
+_PARAMS = 3
+
+
+def kept(rng: random.Random, scene: Scene) -> tuple[Step, ...]:
+    """Return executions of one prepared statement around DDL on its table and the reversal."""
+    drawing = Drawing(rng, scene, most=_PARAMS)
+    tree = pick(rng, scene.trees)
+    head = "SELECT count(*), sum(a.id), min(a.tableoid::regclass::text), max(a.tableoid::regclass::text)"
+    sql = f"{head} FROM {tree.name} AS a WHERE {conditions(drawing, tree, 'a')}"
+    given = [f"{_quoted(text)}::{type_}" for text, type_ in zip(drawing.params, drawing.types, strict=True)]
+    types, values = (f" ({', '.join(each)})" if each else "" for each in (drawing.types, given))
+    execute = Step(f"EXECUTE kept{values}", tags=("executed",))
+    changed, undone = _ddl(rng, pick(rng, list(tree.level.levels)), scene)
+    generic = chance(rng, 75)
+    return (
+        *([Step("SET plan_cache_mode = force_generic_plan")] if generic else []),
+        Step(f"PREPARE kept{types} AS {sql}", tags=("kept",)),
+        execute, execute, *changed, execute, *undone, execute,
+        Step("DEALLOCATE kept"),
+        *([Step("RESET plan_cache_mode")] if generic else []),
+    )  # fmt: skip
+
+
+def _quoted(text: str | None) -> str:
+    return "NULL" if text is None else f"'{text}'"
+
+
+def _ddl(rng: random.Random, level: Level, scene: Scene) -> Ddl:
+    return first_made(rng, _CHANGES, rng, level, scene) or _detached(rng, level, scene)
+
+
+def _detach(level: Level, part: Part, how: str = "") -> Step:
+    return Step(f"ALTER TABLE {level.name} DETACH PARTITION {part.name}{how}", tags=(f"detach{how.lower()}",))
+
+
+def _attach(level: Level, part: Part) -> Step:
+    return Step(f"ALTER TABLE {level.name} ATTACH PARTITION {part.name} {part.piece.bound}", tags=("attach",))
+
+
+def _detached(rng: random.Random, level: Level, scene: Scene) -> Ddl:
+    part = pick(rng, level.parts)
+    concurrent = chance(rng, 50) and not any(part.is_default for part in level.parts)
+    how = " CONCURRENTLY" if concurrent else ""
+    return (_detach(level, part, how),), (_attach(level, part),)
+
+
+def _replaced(rng: random.Random, level: Level, scene: Scene) -> Ddl | None:
+    """Return the replacement of a partition by two others with the same rows."""
+    parts = [part for part in level.parts if part.piece.halves]
+    if not parts:
+        return None
+    part = pick(rng, parts)
+    assert part.piece.halves is not None
+    names = [f"{part.name}_half{number}" for number in (1, 2)]
+    made = [
+        Step(f"CREATE TABLE {name} PARTITION OF {level.name} {half.bound}")
+        for name, half in zip(names, part.piece.halves, strict=True)
+    ]
+    filled = Step(f"INSERT INTO {level.name} ({scene.names}) SELECT {scene.names} FROM {part.name}", tags=("replaced",))
+    return (_detach(level, part), *made, filled), (Step(f"DROP TABLE {', '.join(names)}"), _attach(level, part))
+
+
+def _defaulted(rng: random.Random, level: Level, scene: Scene) -> Ddl | None:
+    """Return an additional default partition with a few rows."""
+    if level.complete or level.method == "HASH":
+        return None
+    name = f"{level.name}_default"
+    made = Step(f"CREATE TABLE {name} PARTITION OF {level.name} DEFAULT", tags=("default",))
+    return (made,), (Step(f"DROP TABLE {name}"),)
+
+
+def _indexed(rng: random.Random, level: Level, scene: Scene) -> Ddl:
+    column = pick(rng, scene.columns).name
+    return (Step(f"CREATE INDEX passing ON {level.name} ({column}, id)"),), (Step("DROP INDEX passing"),)
+
+
+def _emptied(rng: random.Random, level: Level, scene: Scene) -> Ddl | None:
+    """Return the detachment of all partitions."""
+    if len(level.parts) > between(rng, 2, 6):
+        return None
+    parts = level.parts
+    return tuple(_detach(level, part) for part in parts), tuple(_attach(level, part) for part in reversed(parts))
+
+
+_CHANGES: Weighted[Callable[[random.Random, Level, Scene], Ddl | None]] = Weighted(
+    (40, _detached), (32, _replaced), (12, _defaulted), (8, _indexed), (8, _emptied)
+)
+
 
 Action = Callable[[random.Random, Scene], tuple[Step, ...]]
 

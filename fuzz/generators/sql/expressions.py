@@ -1,16 +1,44 @@
 """Typed scalar expressions, from weighted constructors with a depth limit and a leaf that always succeeds.
 
-No expression raises an error: integers stay below about 100,000, and divisors are constants other than zero. No result
-depends on the order of rows. A numeric always has one decimal digit, so equal values print equally.
+The signature of an expression is an SQL template with argument and result types. No expression raises an error:
+integers stay below about 100,000, and divisors are constants other than zero. No result depends on the order of rows. A
+numeric always has one decimal digit, so equal values print equally.
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from string import Formatter
 
 from fuzz.generators.choices import Weighted, between, chance, first_made, pick
 from fuzz.generators.sql.scope import Column, Scope
-from fuzz.generators.sql.signatures import syntax
 from fuzz.generators.sql.sqltypes import FAMILIES
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A template with a placeholder {} per argument.
+
+    Types are names: families of a generator's types, or keys of an arm's types, which may be polymorphic. `small`:
+    numbers determine the size of the result, so they must be small.
+    """
+
+    template: str
+    arguments: tuple[str, ...]
+    result: str
+    small: bool = False
+
+    def sql(self, arguments: Sequence[str], **options: str) -> str:
+        """Return the expression with these arguments, and values of the template's other placeholders."""
+        return self.template.format(*arguments, **options)
+
+
+def syntax(result: str, template: str, options: Collection[str] = ()) -> Signature:
+    """Return the signature for a template whose placeholders name types, such as {text}, or one of the options."""
+    parts = [(text, key or "") for text, key, _, _ in Formatter().parse(template)]
+    written = "".join(text + (f"{{{key if key in options else ''}}}" if key else "") for text, key in parts)
+    return Signature(written, tuple(key for _, key in parts if key and key not in options), result)
+
 
 Maker = Callable[[random.Random, Scope, int], str | None]
 

@@ -1,13 +1,18 @@
-"""Random tables over the vocabulary of a case, and the steps that create, fill and index them."""
+"""Random tables over the vocabulary of a case, and the steps that create, load, index, change and analyze them.
+
+The order of these steps may leave statistics stale.
+"""
 
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from fuzz.generators.choices import Weighted, between, chance, pick, shuffled, some
+from fuzz.generators.sql import tables
 from fuzz.generators.sql.columns import Content, Word, content
 from fuzz.generators.sql.partitions import Scheme, attached
-from fuzz.generators.sql.scope import Column, RowSource
+from fuzz.generators.sql.predicates import predicate
+from fuzz.generators.sql.scope import Column, RowSource, Scope
 from oracles.model.case import Step
 
 _EDGES = 6
@@ -189,3 +194,48 @@ _INDEXES = Weighted(
     (8, "CREATE INDEX ON {on} ({key} DESC NULLS LAST) INCLUDE (i2)"),
     (8, "CREATE STATISTICS ON i1, i2 FROM {on}"),
 )
+
+
+_ANALYZED = Weighted((45, "last"), (20, "early"), (20, "partly"), (15, "never"))
+# Updates that keep equal values equal.
+_SHIFTED = {"int": "{} + 1", "numeric": "{} + 0.5", "date": "{} + 1", "bool": "NOT {}"}
+
+
+def steps_of(rng: random.Random, table: Table, indexes: int = 2) -> Iterator[Step]:
+    """Yield the steps that create, fill, change and analyze a table with at most `indexes` indexes, in random order."""
+    analyzed = _ANALYZED.pick(rng)
+    yield from tables.create(rng, table)
+    wanted = [tables.index(rng, table) for _ in range(rng.randrange(indexes + 1))]
+    if chance(rng, 30):
+        yield from wanted
+        wanted = []
+    half = table.rows // 2 if analyzed == "early" or chance(rng, 20) else table.rows
+    yield tables.load(table, 1, half)
+    if analyzed == "early":
+        yield Step(f"ANALYZE {table.name}")
+    if half < table.rows:
+        yield tables.load(table, half + 1, table.rows)
+    if table.edges:
+        yield tables.load_edges(rng, table)
+    if chance(rng, 20):
+        yield _change(rng, table)
+    yield from wanted
+    if analyzed == "partly" and table.leaves:
+        yield Step(f"ANALYZE {pick(rng, table.leaves)}")
+    if analyzed == "last":
+        yield Step(f"ANALYZE {table.name}")
+
+
+def _change(rng: random.Random, table: Table) -> Step:
+    """Return a step that deletes or updates rows. An update may move rows to another partition."""
+    source = table.source
+    relation = source.relation("a1")
+    scope = Scope((source,)).over((relation,), 1)
+    condition = predicate(rng, scope)
+    fixed = {*table.primary, *(key.name for key in source.keys if table.scheme and table.scheme.accepts)}
+    free = [c.column for c in table.contents if c.column.family in _SHIFTED and c.column.name not in fixed]
+    if not free or any(not key.name for key in source.keys) or chance(rng, 50):
+        return Step(f"DELETE FROM {relation.sql} WHERE {condition}")
+    column = pick(rng, free)
+    value = _SHIFTED[column.family].format(column.name)
+    return Step(f"UPDATE {relation.sql} SET {column.name} = {value} WHERE {condition}")

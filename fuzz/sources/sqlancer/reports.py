@@ -15,8 +15,7 @@ from pglast import ast
 from fuzz.sources.context import SourceContext
 from fuzz.sources.determinism.analysis import Unanalysable, doubts
 from fuzz.sources.determinism.catalog import Catalog
-from fuzz.sources.sqlancer.logs import Log
-from fuzz.sources.sqlancer.scene import scene_of
+from fuzz.sources.sqlancer.logs import Log, scene_of
 from oracles.model.case import Case, Kind, SameRows, Step
 
 _COUNTS: Final = re.compile(r"the counts mismatch.*?\n-- (.*?);\n-- count: -?\d+\n-- (.*?);\n-- count:", re.DOTALL)

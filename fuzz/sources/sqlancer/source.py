@@ -21,11 +21,9 @@ from fuzz.sources.determinism.analysis import Unanalysable, doubts, is_quick
 from fuzz.sources.determinism.catalog import Catalog
 from fuzz.sources.determinism.repair import repair, sql_of
 from fuzz.sources.source import Source
-from fuzz.sources.sqlancer.jar import class_path, lacking
-from fuzz.sources.sqlancer.logs import Log, divided
+from fuzz.sources.sqlancer.logs import Log, divided, scene_of
 from fuzz.sources.sqlancer.options import SEEDS, Call
-from fuzz.sources.sqlancer.running import Server, run
-from fuzz.sources.sqlancer.scene import scene_of
+from fuzz.sources.sqlancer.running import Server, class_path, lacking, run
 from oracles.model.case import Case, Kind, Step
 
 _ORACLES: Final = ("NOREC", "QUERY_PARTITIONING", "HAVING", "PQS", "FUZZER")  # oracles of SQLancer that read rows

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from fuzz.generators.choices import Weighted, between, chance, pick
-from fuzz.generators.sql.signatures import Signature
+from fuzz.generators.sql.expressions import Signature
 from fuzz.sources.typed.catalog import Aggregate
 from fuzz.sources.typed.datatypes import DataType
 from fuzz.sources.typed.expressions import as_exact, expression, is_comparable, some_type, sort_key

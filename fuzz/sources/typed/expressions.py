@@ -9,9 +9,8 @@ from typing import Final
 
 from fuzz.generators.choices import Weighted, between, chance, first_made, pick
 from fuzz.generators.sql.scope import Relation
-from fuzz.sources.typed.datatypes import DataType
+from fuzz.sources.typed.datatypes import BOUNDED, DataType
 from fuzz.sources.typed.scope import TypedScope
-from fuzz.sources.typed.values import BOUNDED
 
 Maker = Callable[[random.Random, TypedScope, DataType, int], str | None]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fuzz.errors import CaseError
-from fuzz.triage.reproducer.load import load
+from fuzz.triage.reproducer.reproducer import load
 from oracles.model.case import Step
 from tests.triage.reduction.test_reproducer import CASE, script
 

@@ -10,8 +10,8 @@ from pglast.enums import JoinType
 
 from fuzz.triage.reduction.passes.prune import prune_commands, prune_queries
 from fuzz.triage.reduction.passes.shorten import shorten_literals, shorten_series
+from fuzz.triage.reduction.problem import restated
 from fuzz.triage.reduction.reducer import Pass, reduce
-from fuzz.triage.reduction.statement import restated
 from fuzz.triage.reduction.trees import nodes, tree_of
 from oracles.model.case import Case, Kind, Step
 

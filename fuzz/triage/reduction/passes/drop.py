@@ -6,8 +6,7 @@ from itertools import chain
 
 from fuzz.triage.reduction.columns import mentioned, tables_of, without
 from fuzz.triage.reduction.deltas import least, shortest
-from fuzz.triage.reduction.problem import Problem
-from fuzz.triage.reduction.statement import with_only
+from fuzz.triage.reduction.problem import Problem, with_only
 from oracles.model.case import Case, Kind
 from oracles.model.mode import Mode
 

@@ -12,10 +12,9 @@ from typing import Any, Final
 from pglast import ast
 from pglast.enums import CTEMaterialize, JoinType, LimitOption, SortByDir, SortByNulls
 
+from fuzz.triage.reduction.columns import RemovableItems, columns_at, width, with_columns
 from fuzz.triage.reduction.deltas import shortest, shortest_in_parts
-from fuzz.triage.reduction.problem import Problem
-from fuzz.triage.reduction.query_columns import RemovableItems, columns_at, width, with_columns
-from fuzz.triage.reduction.statement import Statement, statements
+from fuzz.triage.reduction.problem import Problem, Statement, statements
 from fuzz.triage.reduction.trees import Path, altered, constant, within
 from oracles.model.case import Kind
 from oracles.sql.determinism import AGGREGATES, calls

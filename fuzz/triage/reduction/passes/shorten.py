@@ -11,8 +11,7 @@ from pglast import ast
 from fuzz.sources.scripts.psql import BLANK, Token, depth_after, tokens
 from fuzz.triage.reduction.columns import Fields
 from fuzz.triage.reduction.deltas import least, least_from_below, shortest_in_parts
-from fuzz.triage.reduction.problem import Problem, series_in
-from fuzz.triage.reduction.statement import Statement, statements, with_step
+from fuzz.triage.reduction.problem import Problem, Statement, series_in, statements, with_step
 from fuzz.triage.reduction.trees import Path, changed, constant, tree_of
 from fuzz.triage.reproducer.copy_text import LINES
 from oracles.model.case import Case

@@ -3,7 +3,7 @@
 import pytest
 
 from oracles.model.observation import CaseObservation, Remote
-from oracles.statistics.remote_sql import STATEMENT, RequestedSample, requested_samples, statements
+from oracles.statistics.analyze import STATEMENT, RequestedSample, requested_samples, statements
 
 
 @pytest.mark.parametrize(

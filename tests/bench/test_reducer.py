@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from fuzz.bench.reduction.size import size_of
+from fuzz.bench.reduction.reducer import size_of
 from oracles.model.case import Case, Kind, Step
 from oracles.model.mode import Mode
 

@@ -3,7 +3,7 @@
 import pglast
 import pytest
 
-from fuzz.sources.scripts.suites import needed
+from fuzz.sources.regress import needed
 
 
 def chosen(earlier: str, later: str) -> list[str]:

@@ -1,7 +1,8 @@
-"""Scene of `hash_growth`: a table that is hashed, entirely or in part, and two tables joined to it.
+"""Generator `hash_growth`: hash tables of misestimated size, near the sizes where they grow or spill.
 
-Its statistics may cover only a tenth of its rows, include rows deleted later, or be missing. In half of the scenes,
-another table is larger, so that the planner hashes even a source with a high estimate.
+A table is hashed, entirely or in part, and two tables are joined to it. Its statistics may cover only a tenth of its
+rows, include rows deleted later, or be missing. In half of the scenes, another table is larger, so that the planner
+hashes even a source with a high estimate.
 
 Sizes are numbers of rows at which a hash table gets an additional bucket or doubles. With one or two rows per bucket
 that is a power of two; with ten rows per bucket, ten times a power of two. A work_mem of `snug` is just full with such
@@ -15,18 +16,21 @@ of them, in as many batches as the memory allows.
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from fuzz.generators.choices import Weighted, between, chance, pick
-from fuzz.generators.generator import Scale
+from fuzz.generators.generator import Generator, Scale
 from fuzz.generators.outer_joins.axes import KEYS, NULLS, Axes, Memory, settings_of
+from fuzz.generators.outer_joins.generator import ACTIONS, joined
 from fuzz.generators.outer_joins.scene import ALONE, FEW, LAST_KEY, Scene, contents
 from fuzz.generators.sql import tables
 from fuzz.generators.sql.columns import Spread
 from fuzz.generators.sql.scope import RowSource
 from fuzz.generators.sql.tables import Table
-from oracles.model.case import Step
+from oracles.explain.nodes import EXPLAINED
+from oracles.model.case import Case, Step
 
 PARAMETER = "$1"
 _BODY = "'BEGIN RETURN QUERY SELECT * FROM {table} WHERE i1 <= {size}; END'"
@@ -273,3 +277,51 @@ def _table_steps(rng: random.Random, table: Table) -> Iterator[Step]:
     yield tables.load(table, 1, table.rows)
     if chance(rng, 70):
         yield Step(f"ANALYZE {table.name}")
+
+
+class HashGrowth(Generator):
+    """Joins of a table whose hash table is about to double, under wrong estimates."""
+
+    name: ClassVar[str] = "hash_growth"
+    cpu_seconds: ClassVar[float] = 2.1
+    modes: ClassVar[tuple[str, ...]] = (
+        "hash_only",
+        "no_loops",
+        "hash_only+features_forced",
+        "hash_only+parallel+one_worker",
+        "hash_only+parallel+two_workers",
+        "hash_only+parallel+four_workers",
+        "hash_only+parallel+two_workers+features_forced",
+        "extended",
+        "prepared_generic",
+        "prepared_custom",
+        "cursor",
+        "closed_early",
+    )
+    scene_weight: ClassVar[int] = 1
+    query_weight: ClassVar[int] = 3
+
+    def generate(self, rng: random.Random, scale: Scale) -> Case:
+        """Return a case: a scene with misestimated sources, then joins of them."""
+        growth = draw_growth(rng, scale)
+        most = max(2, scale.relations // 2)
+        actions = [joined(rng, growth.scene, most)]
+        while len(actions) < max(1, scale.queries // 6) and rng.randrange(100):  # a shrinking rng ends the loop
+            actions.append(_action(rng, growth, most))
+        grown = (*growth.grown, growth.generic)
+        steps = tuple(_tagged(step, grown) for steps in actions for step in steps)
+        samples = (EXPLAINED.name,) if growth.immense else ()  # needless batches are only in the output of EXPLAIN
+        return Case(self.name, growth.scene.steps, steps, samples=samples)
+
+
+def _action(rng: random.Random, growth: Growth, most: int) -> tuple[Step, ...]:
+    if not chance(rng, 15):
+        return ACTIONS.pick(rng)(rng, growth.scene, most)
+    (step,) = joined(rng, growth.parameterized, most)
+    return (replace(step, params=(str(growth.generic.size),)) if PARAMETER in step.sql else step,)
+
+
+def _tagged(step: Step, grown: Iterable[Grown]) -> Step:
+    """Return the step with the tags of the sources that it uses."""
+    tags = {tag: None for each in grown if each.source.name in step.sql for tag in each.tags}
+    return replace(step, tags=(*step.tags, *tags))

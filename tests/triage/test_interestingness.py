@@ -2,8 +2,8 @@
 
 import pytest
 
-from fuzz.triage import question_timeout as limit
-from fuzz.triage.question_timeout import FACTOR, LEAST, QuestionTimeout
+from fuzz.triage import interestingness
+from fuzz.triage.interestingness import TIMEOUT_FACTOR, TIMEOUT_LEAST, QuestionTimeout
 
 WHOLE = 3.0  # seconds
 
@@ -18,7 +18,7 @@ class _Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
     clock = _Clock()
-    monkeypatch.setattr(limit, "time", clock)
+    monkeypatch.setattr(interestingness, "time", clock)
     return clock
 
 
@@ -34,9 +34,9 @@ def test_the_timeout_of_a_smaller_case_is_proportional(clock: _Clock) -> None:
     with limit.applied(whole=True):
         clock.now += WHOLE
     with limit.applied(whole=False):
-        clock.now += FACTOR * WHOLE
+        clock.now += TIMEOUT_FACTOR * WHOLE
         assert not limit.passed()
-        clock.now += LEAST + 0.1
+        clock.now += TIMEOUT_LEAST + 0.1
         assert limit.passed()
     with limit.applied(whole=False):
         assert not limit.passed()

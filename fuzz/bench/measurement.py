@@ -1,9 +1,15 @@
-"""Execution of the pgbench of an arm's own build."""
+"""Measurements that several benches share: the rate of pgbench, the time of a query, and EXPLAIN's figures of its join.
+
+pgbench is that of an arm's own build.
+"""
 
 import os
 import re
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from fuzz.bench.bench import BenchError
+from fuzz.bench.bench import BenchError, Connection
 from fuzz.errors import last_line
 from fuzz.servers.arm import Arm
 
@@ -36,3 +42,30 @@ def transactions_a_second(
     if found is None:
         raise BenchError(f"pgbench finished no transaction on arm {arm.name}; give more seconds")
     return float(found[1])
+
+
+Node = Mapping[str, Any]
+
+
+def milliseconds(connection: Connection, query: str, seconds: float) -> float:
+    """Return milliseconds per query: the mean of all runs within the time, at least one."""
+    start, number = time.perf_counter(), 0
+    while not number or time.perf_counter() - start < seconds:
+        connection.execute(query)
+        number += 1
+    return (time.perf_counter() - start) / number * 1000
+
+
+def explained_join(connection: Connection, query: str, label: str) -> Node:
+    """Run a query and return its topmost hash join from EXPLAIN. Raises BenchError if it has none."""
+    ((plans,),) = connection.execute(f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {query}").fetchall()
+    join = next((node for node in _nodes(plans[0]["Plan"]) if node["Node Type"] == "Hash Join"), None)
+    if join is None:
+        raise BenchError(f"the query of {label} was not executed as a hash join; choose another size")
+    return join
+
+
+def _nodes(plan: Node) -> Iterator[Node]:
+    yield plan
+    for child in plan.get("Plans", ()):
+        yield from _nodes(child)

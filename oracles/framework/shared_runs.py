@@ -1,10 +1,13 @@
-"""Planned runs: a case whose queries are planned but not executed. Several oracles share them."""
+"""Runs that several oracles request: planned ones, whose queries are not executed, and repeated ones.
+
+A repeated run executes a case several times in one session, which shows growth and memory freed too early.
+"""
 
 from collections.abc import Sequence
 from typing import Final
 
 from oracles.explain.nodes import plans
-from oracles.framework.doubts import lost_session, outcomes_doubt
+from oracles.framework.verdicts import lost_session, outcomes_doubt
 from oracles.model.case import Case, Kind
 from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Inconclusive
@@ -38,3 +41,12 @@ def planned_steps(reference: CaseObservation, suspect: CaseObservation) -> tuple
             doubt = outcomes_doubt("a step ended otherwise", step, reference, suspect)
             return sorted(each for each in ours.keys() & theirs.keys() if each < step), doubt
     return sorted(ours.keys() & theirs.keys()), None
+
+
+REPEATED: Final = Sample("repeated", 16)  # repetition takes many times as long as the case
+REPEATS: Final = 6
+
+
+def repeated_runs(case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
+    """Return a repeated run on each arm if the case is in the sample."""
+    return tuple(Run(arm, case.modes, REPEATS) for arm in arms) if case in REPEATED else ()

@@ -1,4 +1,4 @@
-"""The table of a comparison of reducers, for people and for programs."""
+"""Tables of comparisons of fuzzers, and of reducers, for people and for programs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -8,9 +8,39 @@ from typing import Any
 
 from rich.table import Table
 
+from fuzz.bench.fuzzers import DIRECTORIES, Figures
 from fuzz.bench.reduction.comparison import Outcome
-from fuzz.bench.reduction.size import Size
+from fuzz.bench.reduction.reducer import Size
 from fuzz.report.console import Console
+
+
+def print_figures(console: Console, measured: Sequence[Figures]) -> None:
+    """Print a line for each fuzzer."""
+    table = Table()
+    table.add_column("fuzzer", no_wrap=True)
+    titles = ["statements\na second", "without\nerror", "answers judged\na second", "plan\nshapes"]
+    reached = [name for name in DIRECTORIES if any(name in each.reached for each in measured)]
+    titles += [f"{name.rpartition('/')[2]}\n{what}" for name in reached for what in ("lines", "branches")]
+    for title in titles:
+        table.add_column(title, justify="right")
+    for each in measured:
+        table.add_row(*_cells_of_fuzzer(each))
+    console.print(table)
+
+
+def _cells_of_fuzzer(figures: Figures) -> list[str]:
+    total = figures.succeeded + figures.failed
+    run, judged = (f"{count / figures.seconds:.0f}" for count in (total, figures.judged))
+    cells = [figures.fuzzer, run, f"{figures.valid_share:.1%}", judged, str(figures.shapes)]
+    for covered in figures.reached.values():
+        cells += [f"{covered.lines_reached / covered.lines:.1%}", f"{covered.branches_reached / covered.branches:.1%}"]
+    return cells
+
+
+def figures_json(figures: Figures) -> Mapping[str, Any]:
+    """Return the data of one fuzzer for `--json`."""
+    return asdict(figures) | {"valid_share": round(figures.valid_share, 5)}
+
 
 Comparisons = Mapping[str, Sequence[Outcome]]  # finding -> outcome of each reducer
 _COLUMNS = ("statements", "characters", "nodes", "its statement", "tries", "seconds", "ms a try")

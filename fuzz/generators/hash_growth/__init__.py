@@ -1,1 +1,0 @@
-"""The generator `hash_growth` and its parts."""
