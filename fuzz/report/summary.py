@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rich.table import Table
+from scipy import special  # scipy.stats takes as long to import as all else of a command
 
 from fuzz import documents, workdir
 from fuzz.campaign.campaign import REDUCTIONS
@@ -21,6 +22,7 @@ from fuzz.triage.stored_finding import StoredFinding, untriaged
 
 KINDS = ("agree", "finding", "unstable", "inconclusive", "not_applicable")
 LISTED_REASONS = 12
+CONFIDENCE = 0.95  # of the bounds of rates
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,7 @@ class Summary:
             "parts": nested(counters.parts),
             "verdicts": nested(counters.verdicts),
             "judged_by_oracle": nested(counters.judged_by),
+            "false_findings_at_most": self.false_findings_at_most(),
             "reasons": nested(counters.reasons),
             "not_compared": list(self.not_compared),
             "left_out": dict(self.left_out),
@@ -118,6 +121,23 @@ class Summary:
             "blame": None if found.blame is None else blame_json(found.blame),
             "reproducer": None if found.reproducer is None else str(found.reproducer),
             "replay": self.replay_command(found),
+        }
+
+    def false_findings_at_most(self) -> dict[str, float]:
+        """Return upper bounds of the rate of false findings per judged statement, by oracle, if all arms are alike.
+
+        Then each finding that only some arms have is false. The bounds are Clopper and Pearson's, with CONFIDENCE.
+        """
+        first, *others = self.arms.values()
+        if not others or any(other != first for other in others):
+            return {}
+        false: Counter[str] = Counter()
+        for found in self.findings:
+            false[found.finding.oracle] += 0 if found.finding.shown_by_all else found.count
+        return {
+            oracle: float(special.betaincinv(false[oracle] + 1, max(judged - false[oracle], 1), CONFIDENCE))
+            for oracle, judged in sorted(_judged(self.counters).items())
+            if judged
         }
 
     def cases_of(self, fault: KnownFault) -> int:
@@ -185,7 +205,7 @@ def print_summary(console: Console, summary: Summary, *, verbose: bool = False) 
         cases = summary.cases_of(fault)
         if cases or not fault.reproducer:
             console.say(_known_line(fault, cases))
-    console.print(_oracles(summary.counters))
+    console.print(_oracles(summary))
     if verbose:
         _print_counts_of_all(console, summary)
     for line in _hints(summary, verbose=verbose):
@@ -216,18 +236,26 @@ def _print_verdict(console: Console, summary: Summary) -> None:
     console.say(f"planted bugs: {planted['caught']} of {planted['planted']} found{retried}")
 
 
-def _oracles(counters: Counters) -> Table:
-    """Return a line for each oracle: statements judged, and the number of each other verdict."""
+def _judged(counters: Counters) -> Counter[str]:
+    """Return the number of judged statements by oracle."""
     judged: Counter[str] = Counter()
     for (oracle, _), count in counters.judged_by.items():
         judged[oracle] += count
+    return judged
+
+
+def _oracles(summary: Summary) -> Table:
+    """Return a line for each oracle: statements judged, each other verdict, and a bound of false findings if known."""
+    judged = _judged(summary.counters)
     kinds: Counter[tuple[str, str]] = Counter()
-    for (oracle, _, kind), count in counters.verdicts.items():
+    for (oracle, _, kind), count in summary.counters.verdicts.items():
         kinds[oracle, kind] += count
+    at_most = summary.false_findings_at_most()
     table = Table(box=None, pad_edge=False, show_header=False)
     for oracle in sorted({oracle for oracle, _ in kinds}):
         others = (f"{kinds[oracle, kind]} {kind}" for kind in KINDS[1:-1] if kinds[oracle, kind])
-        table.add_row(oracle, f"{judged[oracle]} statements judged", ", ".join(others))
+        bound = f"{CONFIDENCE:.0%} sure: at most 1 false in {1 / at_most[oracle]:.0f}" if oracle in at_most else ""
+        table.add_row(oracle, f"{judged[oracle]} statements judged", bound, ", ".join(others))
     return table
 
 

@@ -102,6 +102,21 @@ def test_the_verbose_summary_has_all_figures() -> None:
         assert text not in printed(CLEAN)
 
 
+def test_equal_arms_bound_the_rate_of_false_findings() -> None:
+    alike = replace(CLEAN, arms={"a": {"build": "abc"}, "b": {"build": "abc"}})
+    judged = CLEAN.counters.judged_by
+    assert CLEAN.false_findings_at_most() == {}
+    assert replace(alike, arms={"a": {"build": "abc"}, "b": {"build": "def"}}).false_findings_at_most() == {}
+    [(oracle, count)] = [(oracle, count) for (oracle, _), count in judged.items() if oracle == "result"]
+    none = alike.false_findings_at_most()[oracle]
+    assert none == pytest.approx(1 - 0.05 ** (1 / count))  # the rate at which no finding has a probability of 5 %
+    assert f"at most 1 false in {1 / none:.0f}" in printed(alike)
+    found = StoredFinding(FINDING, "1/joins/4", Case("joins", (), ()), 2, None, reduced=False)
+    by_all = replace(found, finding=replace(FINDING, arms=("a", "a")))
+    assert replace(alike, findings=(by_all,)).false_findings_at_most()[oracle] == none
+    assert replace(alike, findings=(found,)).false_findings_at_most()[oracle] > 2 * none
+
+
 def test_known_faults_are_named_and_leave_the_exit_status() -> None:
     found = StoredFinding(FINDING, "1/joins/4", Case("joins", (), ()), 3, None, reduced=False)
     known = (KnownFault(FINDING.fingerprint, link="https://example.org/1"), KnownFault("0123456789ab"))
