@@ -118,6 +118,7 @@ def test_unnecessary_parts_of_queries_are_dropped(sql: str, needed: tuple[str, .
         ("INSERT INTO t (a, b) VALUES (1, 2), (3, 4) RETURNING a", ("b", "4"), "INSERT INTO t (b) VALUES (2), (4)"),
         ("UPDATE t SET a = 1, b = b + 1 FROM u WHERE t.a = u.a RETURNING *", ("b =",), "UPDATE t SET b = 1"),
         ("CREATE UNIQUE INDEX ON t (a, b DESC) WHERE a > 1", ("b",), "CREATE INDEX ON t (b)"),
+        ("VACUUM (ANALYZE) t (a), u", ("VACUUM",), "VACUUM t"),
     ],
 )
 def test_unnecessary_parts_of_commands_are_dropped(sql: str, needed: tuple[str, ...], left: str) -> None:

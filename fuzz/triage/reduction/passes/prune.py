@@ -31,7 +31,8 @@ _VALUES = (
 _CONDITIONS = (ast.BoolExpr, ast.BooleanTest, ast.NullTest)
 _KINDS = (_QUERIES, _SOURCES, _VALUES)
 _OPERATORS = (ast.A_Expr, ast.BoolExpr, ast.BooleanTest, ast.CollateClause, ast.NullTest, ast.TypeCast)
-_NEEDED = ("targetList",)  # a query without columns is not simpler
+# A query without columns is not simpler, and VACUUM without tables takes those of all cases.
+_NEEDED = ("targetList", "rels")
 # Enumerated attributes, and their default, which is the first value.
 _UNSAID: dict[type[Any], Any] = {
     kind: kind(0) for kind in (CTEMaterialize, JoinType, LimitOption, SortByDir, SortByNulls)
@@ -147,9 +148,16 @@ def _prune(statement: Statement) -> None:
 
 
 def _shorten(statement: Statement, path: Path, items: tuple[Any, ...]) -> None:
-    shown = isinstance(statement.above(path), ast.SelectStmt) and path[-1] == "targetList"
-    if isinstance(path[-1], str) and path[-1] not in _LEFT and not shown:
-        shortest_in_parts(items, lambda kept: kept == items or statement.is_interesting(path, kept or None))
+    name = path[-1]
+    shown = isinstance(statement.above(path), ast.SelectStmt) and name == "targetList"
+    if not isinstance(name, str) or name in _LEFT or shown:
+        return
+
+    def is_interesting(kept: tuple[Any, ...]) -> bool:
+        may_be_cut = bool(kept) or name not in _NEEDED
+        return kept == items or (may_be_cut and statement.is_interesting(path, kept or None))
+
+    shortest_in_parts(items, is_interesting)
 
 
 def _cut(statement: Statement, path: Path, node: Any) -> None:
