@@ -87,6 +87,7 @@ def test_pages_of_a_query_with_limit_end_at_its_limit(limit: str, expected: tupl
         "SELECT x FROM a ORDER BY 1 LIMIT $1",
         "SELECT x FROM a ORDER BY 1 LIMIT (SELECT 3)",
         "SELECT x FROM a ORDER BY 1 FETCH FIRST 3 ROWS WITH TIES",
+        "SELECT 1, x FROM a GROUP BY CUBE (1, 2)",
         "DELETE FROM a",
     ],
 )
