@@ -12,7 +12,7 @@ from typing import Final
 
 from fuzz.campaign.plan import Plan
 from fuzz.triage.bugs import bug_key
-from fuzz.triage.replays import Replay, can_replay
+from fuzz.triage.replays import KnownFinding, Replay, can_replay
 from fuzz.triage.stored_finding import StoredFinding
 
 _LENGTH: Final = 12  # digits of a commit
@@ -107,14 +107,14 @@ def history(runs: Sequence[Run]) -> tuple[BugHistory, ...]:
     return tuple(_history(key, found, seen) for key, found in reversed(_bugs(runs).items()))
 
 
-def to_replay(runs: Sequence[Run], builds: Mapping[str, str]) -> tuple[StoredFinding, ...]:
+def to_replay(runs: Sequence[Run], builds: Mapping[str, str]) -> tuple[KnownFinding, ...]:
     """Return the findings to try on these builds: those of bugs whose last evidence has other builds."""
-    seen, found = _seen(runs), []
+    seen, known = _seen(runs), []
     for occurrences in _bugs(runs).values():
-        findings = _merged(occurrences)
-        if _evidence_by_run(seen, _names(findings))[-1].builds != builds:
-            found += [each for each in findings if can_replay(each, tuple(builds))]
-    return tuple(found)
+        merged = _merged(occurrences)
+        if _evidence_by_run(seen, _names(found for _, found in merged))[-1].builds != builds:
+            known += [KnownFinding(found, run.builds) for run, found in merged if can_replay(found, tuple(builds))]
+    return tuple(known)
 
 
 def _seen(runs: Sequence[Run]) -> list[_Seen]:
@@ -132,8 +132,8 @@ def _bugs(runs: Sequence[Run]) -> dict[str, _Occurrences]:
 
 
 def _history(key: str, occurrences: _Occurrences, seen: Sequence[_Seen]) -> BugHistory:
-    run = next((run for run, found in occurrences if found.reduced), occurrences[0][0])
-    findings = _merged(occurrences)
+    merged = _merged(occurrences)
+    findings = tuple(found for _, found in merged)
     names = _names(findings)
     found = _evidence_by_run(seen, names)
     return BugHistory(
@@ -143,7 +143,7 @@ def _history(key: str, occurrences: _Occurrences, seen: Sequence[_Seen]) -> BugH
         cases=sum(each.count for each in findings),
         status=list(_statuses(_evidence([each], names) for each in seen))[-1][1],
         of_base=_is_of_base(findings[0], found),
-        run=run.number,
+        run=merged[0][0].number,
         finding=findings[0],
         findings=findings,
         revisions=tuple(
@@ -164,14 +164,14 @@ def _is_of_base(found: StoredFinding, evidence: Sequence[_Evidence]) -> bool:
     return found.blamed_on_base or (found.least.finding.shown_by_all and not alone)
 
 
-def _merged(occurrences: _Occurrences) -> tuple[StoredFinding, ...]:
-    """Return a finding of each fingerprint with the cases of all runs: reduced ones and earlier ones first."""
-    first: dict[str, StoredFinding] = {}
+def _merged(occurrences: _Occurrences) -> _Occurrences:
+    """Return one finding of each fingerprint with its run and the cases of all runs: reduced and earlier ones first."""
+    first: dict[str, tuple[Run, StoredFinding]] = {}
     cases = Counter[str]()
-    for _, found in sorted(occurrences, key=lambda each: not each[1].reduced):
-        first.setdefault(found.finding.fingerprint, found)
+    for run, found in sorted(occurrences, key=lambda each: not each[1].reduced):
+        first.setdefault(found.finding.fingerprint, (run, found))
         cases[found.finding.fingerprint] += found.count
-    return tuple(replace(found, count=cases[name]) for name, found in first.items())
+    return tuple((run, replace(found, count=cases[name])) for name, (run, found) in first.items())
 
 
 def _names(findings: Iterable[StoredFinding]) -> frozenset[str]:

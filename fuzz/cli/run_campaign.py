@@ -32,8 +32,7 @@ from fuzz.servers import owners
 from fuzz.servers.arm import Arm, features_of, fresh_servers, missing_features, newer_bases, open_arms
 from fuzz.sources.source import Source
 from fuzz.sources.workloads import default_workloads, workload_named
-from fuzz.triage.replays import replays
-from fuzz.triage.stored_finding import StoredFinding
+from fuzz.triage.replays import KnownFinding, replays
 from oracles.model.oracle import all_oracles
 
 
@@ -44,7 +43,7 @@ def run_campaign(
     console: Console,
     *,
     new_seed: bool = False,
-    known_bugs: Sequence[StoredFinding] = (),
+    known_bugs: Sequence[KnownFinding] = (),
     while_open: Callable[[Sequence[Arm]], AbstractContextManager[object]] = nullcontext,
 ) -> Summary:
     """Run the plan in a new campaign, or in the directory of a resumed one. Raises PgduelError.
@@ -91,7 +90,7 @@ def _completed(plan: Plan, version: str, arms: Sequence[Arm], shown: Display) ->
 
 
 def _run(
-    store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Display, known_bugs: Sequence[StoredFinding]
+    store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Display, known_bugs: Sequence[KnownFinding]
 ) -> Summary:
     with Executor(arms, "canaries") as executor:
         missed = ""
@@ -123,7 +122,7 @@ def plant_canaries(store: Store, executor: Executor, arms: Sequence[Arm], shown:
     require_caught(outcomes)
 
 
-def replay_known(store: Store, arms: Sequence[Arm], findings: Sequence[StoredFinding], shown: Display) -> None:
+def replay_known(store: Store, arms: Sequence[Arm], findings: Sequence[KnownFinding], shown: Display) -> None:
     """Try findings of earlier runs on new servers of the arms, and record the outcomes. Raises PgduelError."""
     shown.say(f"replaying {numbered(len(findings), 'finding')} of earlier builds")
     with fresh_servers(arms) as own, Executor(own, "replays") as executor:

@@ -101,6 +101,11 @@ def find_build(tree: str, flavor: Flavor) -> Build | None:
     return _load(_home(tree, _configure(flavor)))
 
 
+def build_by_key(key: str) -> Build | None:
+    """Return the build with a key if it is in the cache."""
+    return _load(workdir.builds() / key)
+
+
 def build_key(tree: str, flavor: Flavor) -> str:
     """Return the key of the build of a tree, whether or not it is in the cache."""
     return _home(tree, _configure(flavor)).name

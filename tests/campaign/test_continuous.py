@@ -23,7 +23,7 @@ from fuzz.errors import CaseError
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.triage.blame import Blame
 from fuzz.triage.reduced_case import ReducedCase
-from fuzz.triage.replays import Replay
+from fuzz.triage.replays import KnownFinding, Replay
 from fuzz.triage.stored_finding import StoredFinding
 from oracles.model.case import Case
 from oracles.model.finding import Finding
@@ -124,11 +124,11 @@ def test_bugs_are_replayed_on_builds_that_differ_from_their_last_evidence() -> N
     bug, other_case, cut_off = found("x", reduced=True), found("xx", reduced=True), found("y", reduced=False)
     runs = [run(1, bug, cut_off), run(2, other_case)]
     assert to_replay(runs, BUILDS) == ()
-    assert to_replay(runs, FIXED) == (bug, other_case)
+    assert to_replay(runs, FIXED) == (KnownFinding(bug, BUILDS), KnownFinding(other_case, BUILDS))
     assert to_replay(runs, {"a": "0", "c": "1"}) == ()  # it has no such arm
     tried = [*runs, run(3, builds=FIXED, replays=[replayed(bug, shown=False)])]
     assert to_replay(tried, FIXED) == ()
-    assert to_replay(tried, BUILDS) == (bug, other_case)
+    assert [each.found for each in to_replay(tried, BUILDS)] == [bug, other_case]
     assert to_replay([*tried, run(4, bug)], BUILDS) == ()
 
 
