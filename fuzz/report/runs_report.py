@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Final
 
 from fuzz import workdir
-from fuzz.campaign.bug_history import BugHistory, Run, history
+from fuzz.campaign.bug_history import BugHistory, BugStatus, Run, history
 from fuzz.campaign.continuous import kept_plan, runs_of
 from fuzz.campaign.counters import Counters
 from fuzz.campaign.disk import directory_of, size_of
@@ -25,6 +26,14 @@ from fuzz.report.feature_reach import feature_reach
 from fuzz.report.reported_bug import ReportedBug, Status, reported_bug
 from fuzz.report.summary import Summary
 from fuzz.triage.bugs import Bug
+
+_ORDER: Final = (
+    BugStatus.NEW,
+    BugStatus.BACK_AGAIN,
+    BugStatus.STILL_THERE,
+    BugStatus.NOT_SEEN,
+    BugStatus.FIXED,
+)
 
 
 def report_of_runs(name: str) -> CampaignReport:
@@ -58,7 +67,7 @@ def report_of_runs(name: str) -> CampaignReport:
     return CampaignReport(
         directory=workdir.campaigns(),
         summary=summary,
-        bugs=tuple(sorted(bugs, key=lambda bug: (bug.status is Status.KNOWN, bug.is_fixed))),
+        bugs=tuple(sorted(bugs, key=_rank)),
         doubts=tuple(_doubts(parts)),
         oracles=tuple(oracles_of(counters)),
         workloads=tuple(workloads_of(counters)),
@@ -68,6 +77,12 @@ def report_of_runs(name: str) -> CampaignReport:
         of_cases=True,
         runs=tuple(_runs(runs, parts, found)),
     )
+
+
+def _rank(bug: ReportedBug) -> tuple[bool, int]:
+    """Return the place of a bug in the report: known faults come last."""
+    status = BugStatus.NEW if bug.over_runs is None else bug.over_runs.status
+    return bug.status is Status.KNOWN, _ORDER.index(status)
 
 
 def _bug(bug: BugHistory, summary: Summary) -> ReportedBug:
