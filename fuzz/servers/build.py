@@ -189,11 +189,16 @@ def prune_builds(keep: int = 0) -> tuple[Build, ...]:
 
 
 def delete_build(key: str) -> bool:
-    """Delete a build and its log, unless it is in progress or its programs run. Return whether it was deleted."""
+    """Delete a build, unless it is in progress or its programs run. Return whether it was deleted.
+
+    The log of a build that failed stays, because the error names it.
+    """
     home = workdir.builds() / key
+    complete = _load(home) is not None
     if not home.is_dir() or not _deleted(home):
         return False
-    build_log(key).unlink(missing_ok=True)
+    if complete:
+        build_log(key).unlink(missing_ok=True)
     return True
 
 
