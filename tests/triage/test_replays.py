@@ -2,20 +2,26 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from fuzz import workdir
 from fuzz.execution.executor import Executor
-from fuzz.servers.arm import Arm
+from fuzz.servers.arm import Arm, ArmSpec, build_arms
+from fuzz.servers.base import Base
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
+from fuzz.servers.flavor import FLAVORS
+from fuzz.servers.series import series_from_files
 from fuzz.triage.reduced_case import ReducedCase
 from fuzz.triage.replays import KnownFinding, Replay, can_replay, replays
 from fuzz.triage.reproducer.load import load
 from fuzz.triage.stored_finding import StoredFinding
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Finding
+from tests.cli.bug import BUG, JOIN_AT_BOUNDS
+from tests.injected_bugs.injected_bug import bug_of, sound_patches
 
 FAULT = workdir.PROJECT / "corpus" / "upstream" / "db701fd66d22.sql"  # which each arm has
 EQUAL = Case("user_sql", (), (Step("SELECT 1", Kind.QUERY),))
@@ -60,6 +66,25 @@ def test_the_oracle_decides_what_the_arms_show(two: tuple[Arm, ...]) -> None:
 def test_a_single_arm_has_no_base(two: tuple[Arm, ...]) -> None:
     alone = replace(finding("binary_format"), arms=("a", "a"))
     assert outcomes(two[:1], known(alone, load(str(FAULT)).case)) == [Replay(alone.fingerprint, shown=True)]
+
+
+@pytest.mark.servers
+def test_a_bug_that_moved_to_the_base_differs_from_its_former_build(base: Base, tmp_path: Path) -> None:
+    script = tmp_path / "join.sql"
+    script.write_text(JOIN_AT_BOUNDS)
+    patches = sound_patches(bug_of(BUG))
+    series = {"sound": series_from_files(patches), "bugged": series_from_files([*patches, BUG])}
+    specs = [ArmSpec(name, base, each, FLAVORS["assert"]) for name, each in series.items()]
+    (sound, _), (bugged, _) = build_arms(specs, print)
+    case = load(str(script)).case
+    shown = known(finding("result", "rows"), case)
+    with Cluster(bugged, "a") as a, Cluster(bugged, "b") as b:
+        arms = (Arm("a", bugged, a, ()), Arm("b", bugged, b, ()))
+        with_former = replace(shown, builds={"a": sound.key, "b": bugged.key})
+        deleted = replace(shown, builds={"a": "deleted", "b": bugged.key})
+        moved, unknown = outcomes(arms, with_former, deleted)
+    assert (moved.shown, moved.of_base) == (True, True)
+    assert (unknown.shown, unknown.of_base) == (False, False)
 
 
 def test_only_findings_that_occurred_again_are_replayed() -> None:
