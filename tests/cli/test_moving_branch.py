@@ -61,7 +61,7 @@ def test_a_bug_is_followed_over_a_branch(pgduel: Command, base: Base, tmp_path: 
         checkout = Checkout(directory, base)
         bringing = checkout.change("bring", SOUND, BUGGED)
         options = ("--repo", directory, "--range", "master..topic", "--sql", script)
-        ended = pgduel("campaign", "start", "nightly", *MINUTES, "--disk", "10", *options)
+        ended = pgduel("campaign", "start", "nightly", "--minutes", "0.5", "--disk", "10", *options)
         assert ended.status == 1, ended.out + ended.err
         assert _bug(pgduel, tmp_path) == ("new", False, [(bringing, "new", False)])
 
