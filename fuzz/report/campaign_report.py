@@ -157,20 +157,32 @@ def report_of(directory: Path, benches: Sequence[BenchResult] = ()) -> CampaignR
     """Return the report of the campaign in a directory, with results of benches. Raises StoreError, CaseError."""
     with opened(directory) as store:
         summary = summary_of(store)
-        features = tuple(feature_reach(summary.counters.reach, feature) for feature in store.features)
-        return CampaignReport(
-            directory=directory,
-            summary=summary,
-            bugs=_bugs(store, summary),
-            doubts=_doubts(store, summary.counters),
-            oracles=tuple(oracles_of(summary.counters)),
-            workloads=tuple(workloads_of(summary.counters)),
-            features=features,
-            reach=reach_besides(summary.counters, [each.feature.name for each in features]),
-            samples=store.samples(),
-            of_cases=set(store.plan.generators) != {"isolation"},
-            benches=tuple(benches),
-        )
+        return _report(store, summary, _bugs(store, summary), benches)
+
+
+def report_without_bugs(directory: Path) -> CampaignReport:
+    """Return the report of the campaign in a directory without its bugs. Raises StoreError, CaseError."""
+    with opened(directory) as store:
+        return _report(store, summary_of(store), ())
+
+
+def _report(
+    store: Store, summary: Summary, found: tuple[ReportedBug, ...], benches: Sequence[BenchResult] = ()
+) -> CampaignReport:
+    features = tuple(feature_reach(summary.counters.reach, feature) for feature in store.features)
+    return CampaignReport(
+        directory=store.directory,
+        summary=summary,
+        bugs=found,
+        doubts=_doubts(store, summary.counters),
+        oracles=tuple(oracles_of(summary.counters)),
+        workloads=tuple(workloads_of(summary.counters)),
+        features=features,
+        reach=reach_besides(summary.counters, [each.feature.name for each in features]),
+        samples=store.samples(),
+        of_cases=set(store.plan.generators) != {"isolation"},
+        benches=tuple(benches),
+    )
 
 
 def _bugs(store: Store, summary: Summary) -> tuple[ReportedBug, ...]:

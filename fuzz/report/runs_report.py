@@ -19,7 +19,7 @@ from fuzz.report.campaign_report import (
     ReportedRun,
     oracles_of,
     reach_besides,
-    report_of,
+    report_without_bugs,
     workloads_of,
 )
 from fuzz.report.feature_reach import feature_reach
@@ -41,7 +41,7 @@ def report_of_runs(name: str) -> CampaignReport:
     plan, runs = kept_plan(name), runs_of(name)
     if not runs:
         raise CaseError(f"campaign {name} has no run yet; start one with {workdir.COMMAND} campaign start {name}")
-    parts = [report_of(directory_of(run)) for run in runs]
+    parts = [report_without_bugs(directory_of(run)) for run in runs]
     last = parts[-1]
     found = history(runs)
     counters = _sum(parts)
