@@ -92,7 +92,10 @@ def extra_wanted(arguments: list[str]) -> str | None:
     words = _words(arguments)
     if words[0] == "mutate":
         return "mutate"
-    return "report" if words[0] == "report" and ("--as" not in words or "html" in words) else None
+    if words[:2] == ["campaign", "serve"]:
+        return "report"
+    reports = words[0] == "report" or words[:2] == ["campaign", "report"]
+    return "report" if reports and ("--as" not in words or "html" in words) else None
 
 
 def _words(arguments: list[str]) -> list[str]:

@@ -27,6 +27,7 @@ class Plan:
     name: str = ""  # of the continuous campaign of which it is a run
     even: bool = False  # whether a run without options ignores which functions the patches change
     files: tuple[UserFile, ...] = ()  # the user's generators and oracles
+    disk: float | None = None  # GB of all runs of a continuous campaign; None: the default
 
     @property
     def limits(self) -> Limits:

@@ -112,6 +112,13 @@ OCCURRENCE = Table(
     Column("fingerprint", String, primary_key=True),
     Column("case_id", String, primary_key=True, comment="for a finding of a spec: the spec and its modes"),
 )
+REPLAY = Table(
+    "replay",
+    METADATA,
+    Column("fingerprint", String, primary_key=True, comment="of a finding of an earlier run, tried on these arms"),
+    Column("shown", Boolean, nullable=False),
+    Column("of_base", Boolean, nullable=False, comment="whether all arms show it"),
+)
 SPEC_FINDING = Table(
     "spec_finding",
     METADATA,
@@ -233,7 +240,13 @@ _TO_5 = (
         unstable INTEGER NOT NULL,
         inconclusive INTEGER NOT NULL)""",
 )
-_MIGRATIONS = (_TO_1, _TO_2, _TO_3, _TO_4, _TO_5)  # to version 1, 2 ...
+_TO_6 = (
+    """CREATE TABLE replay (
+        fingerprint VARCHAR NOT NULL PRIMARY KEY,
+        shown BOOLEAN NOT NULL,
+        of_base BOOLEAN NOT NULL)""",
+)
+_MIGRATIONS = (_TO_1, _TO_2, _TO_3, _TO_4, _TO_5, _TO_6)  # to version 1, 2 ...
 VERSION = len(_MIGRATIONS)
 _LOCK_TIMEOUT = 2000  # ms, in which another process may end its own migration
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Column, Connection, ScalarSelect, Select, create_engine, func, select, update
+from sqlalchemy import Column, Connection, ScalarSelect, Select, create_engine, delete, func, select, update
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -24,6 +24,7 @@ from fuzz.campaign.schema import (
     FINDING,
     OCCURRENCE,
     RANGE,
+    REPLAY,
     SAMPLE,
     SPEC_FINDING,
     StoreError,
@@ -33,6 +34,7 @@ from fuzz.documents import DocumentError
 from fuzz.errors import CaseError, first_line
 from fuzz.triage.blame import Blame
 from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.replays import Replay
 from fuzz.triage.stored_finding import StoredFinding
 from oracles.model.case import Case
 from oracles.model.feature import Feature
@@ -274,6 +276,26 @@ class Store:
     def _update(self, fingerprint: str, **values: object) -> None:
         with self.transaction() as connection:
             connection.execute(update(FINDING).where(FINDING.c.fingerprint == fingerprint).values(values))
+
+    def record_replay(self, outcome: Replay) -> None:
+        """Record the outcome of a finding of an earlier run on these arms."""
+        with self.transaction() as connection:
+            connection.execute(insert(REPLAY).values(asdict(outcome)).on_conflict_do_nothing())
+
+    def replays(self) -> tuple[Replay, ...]:
+        """Return the outcomes of findings of earlier runs, by fingerprint."""
+        with self.transaction() as connection:
+            rows = connection.execute(select(REPLAY).order_by(REPLAY.c.fingerprint)).mappings()
+            return tuple(Replay(**row) for row in rows)
+
+    def drop_details(self) -> None:
+        """Delete doubts, and all samples but the last, and return their space to the disk."""
+        last = select(func.max(SAMPLE.c.cases)).scalar_subquery()
+        with self.transaction() as connection:
+            connection.execute(delete(DOUBT))
+            connection.execute(delete(SAMPLE).where(SAMPLE.c.cases < last))
+        with self._errors(), self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.exec_driver_sql("VACUUM")
 
     def finding(self, fingerprint: str) -> StoredFinding:
         """Return a finding of the store by its fingerprint."""

@@ -3,8 +3,8 @@
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
-from math import inf
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -12,33 +12,31 @@ import typer
 from rich.table import Table
 
 from fuzz import workdir
+from fuzz.campaign.bug_history import BugHistory, OnRevision, Run, history
 from fuzz.campaign.continuous import (
     RUN_MINUTES,
-    BugHistory,
-    Run,
     claimed,
-    history,
     keep_plan,
     kept_plan,
     names,
-    next_plan,
     process_of,
     require_name,
     runs_of,
     stop,
 )
-from fuzz.campaign.plan import Plan
-from fuzz.campaign.pool import processors
-from fuzz.campaign.stop import INTERRUPTED
+from fuzz.campaign.disk import DISK, GB, directory_of, size_of, size_of_builds
 from fuzz.campaign.user_files import load_recorded
 from fuzz.cli import options
-from fuzz.cli.app import app, console, say, write_json
+from fuzz.cli.app import app, console, say, write_files, write_json
 from fuzz.cli.fuzz import new_plan
-from fuzz.cli.run_campaign import run_campaign
-from fuzz.errors import CanaryMissed
+from fuzz.cli.report import Formats, chosen_formats
+from fuzz.cli.run_continuous import run_continuous
+from fuzz.errors import CaseError
 from fuzz.output import write_exactly
 from fuzz.report.console import plain
-from fuzz.report.summary import numbered, print_summary
+from fuzz.report.live import LivePage
+from fuzz.report.runs_report import report_of_runs
+from fuzz.report.summary import numbered
 from fuzz.report.terminal import clock
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import DEFAULT_FLAVOR
@@ -80,6 +78,16 @@ def start(
         float,
         typer.Option(min=0.01, metavar="N", help="Minutes of each run. A run has servers and a store of its own."),
     ] = RUN_MINUTES,
+    disk: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001,
+            metavar="GB",
+            help="Limit of the disk of all runs and builds of the campaign; details of old runs are deleted first. "
+            f"The campaign keeps it. Default: {DISK:g}.",
+            show_default=False,
+        ),
+    ] = None,
     generator: options.GeneratorOption = None,
     oracle: options.OracleOption = None,
     sql: options.Sql = None,
@@ -102,37 +110,23 @@ def start(
     """
     arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
     with claimed(require_name(name)):
-        if name not in names() or generator or oracle or sql or known or arms != ArmOptions():
-            given = options.given(sql)
-            plan = new_plan(arms, given, generators=generator, oracles=oracle, known=known)
-            keep_plan(replace(plan, name=name))
+        new_options = bool(name not in names() or generator or oracle or sql or known or arms != ArmOptions())
+        former = kept_plan(name) if name in names() else None
+        if former is None or new_options:
+            plan = new_plan(arms, options.given(sql), generators=generator, oracles=oracle, known=known)
+        else:
+            plan = former
+        keep_plan(replace(plan, name=name, disk=disk if former is None else disk or former.disk))
         plan = kept_plan(name)
         for line in load_recorded(plan.files):
             say(line)
-        raise typer.Exit(_run_until_stopped(plan, minutes, run_minutes))
-
-
-def _run_until_stopped(plan: Plan, minutes: float | None, run_minutes: float) -> int:
-    """Run until the time is up, or the user ends it. Return the exit status: 1 if a run found a new bug."""
-    left = inf if minutes is None else minutes
-    codes = {0}
-    while left > 0:
-        following = next_plan(plan, runs_of(plan.name), min(left, run_minutes))
-        summary = run_campaign(None, following, processors(), console)
-        if summary.missed:
-            raise CanaryMissed(summary.missed)
-        print_summary(console, summary)
-        codes.add(summary.exit_code)
-        left -= summary.counters.seconds / 60
-        if summary.why == INTERRUPTED:
-            break
-    return 1 if 1 in codes else max(codes)
+        raise typer.Exit(run_continuous(plan, minutes, run_minutes, new_options=new_options))
 
 
 @campaigns.command()
 def status(name: Name, json_file: options.JsonFile = None) -> None:
-    """Print a campaign's runs and bugs: which are new, still there, or not seen again."""
-    kept_plan(name)
+    """Print a campaign's runs and bugs: which are new, still there, fixed, back again, or not seen again."""
+    plan = kept_plan(name)
     runs, process = runs_of(name), process_of(name)
     bugs = history(runs)
     say(f"campaign {name}: {f'runs, process {process}' if process else 'does not run'}")
@@ -140,8 +134,11 @@ def status(name: Name, json_file: options.JsonFile = None) -> None:
         seconds, statements = sum(run.seconds for run in runs), sum(run.statements for run in runs)
         say(
             f"{numbered(len(runs), 'run')}, {clock(seconds)}, {sum(run.cases for run in runs)} cases, "
-            f"{statements} statements judged; the last one is campaign {runs[-1].number}, seed {runs[-1].plan.seed}"
+            f"{statements} statements judged; the last one is campaign {runs[-1].number}, seed {runs[-1].plan.seed}, "
+            f"revision {runs[-1].revision}"
         )
+    size = size_of_builds(name) + sum(size_of(directory_of(run)) for run in runs)
+    say(f"{size / GB:.2f} of {plan.disk or DISK:g} GB on disk")
     say(f"{numbered(len(bugs), 'bug')}{':' if bugs else ''}")
     if bugs:
         console.print_whole(_table(bugs))
@@ -154,6 +151,43 @@ def stop_(name: Name) -> None:
     kept_plan(name)
     stop(name)
     say(f"campaign {name} ends when its running cases have ended")
+
+
+@campaigns.command()
+def report(
+    name: Name,
+    formats: Formats = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File of the report. Default: print a single format, or write into the directory of campaigns.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Report all runs of a campaign: sums, bugs with their history, plots over all runs. It may be running."""
+    chosen = chosen_formats(formats)
+    if output is not None and len(chosen) > 1:
+        raise CaseError("--output is one file, but --as names several formats; give one --as, or no --output")
+    found = report_of_runs(name)
+    if output is not None:
+        write_files(output.parent, {output.name: chosen[0].text(found)})
+    elif len(chosen) == 1 and chosen[0].printed:
+        write_exactly(chosen[0].text(found))
+    else:
+        write_files(workdir.campaigns(), {f"pgduel-{name}.{each.suffix}": each.text(found) for each in chosen})
+
+
+@campaigns.command()
+def serve(name: Name) -> None:
+    """Serve the page of all runs to a browser on this machine, renewed with each request, until Ctrl-C."""
+    (page,) = chosen_formats(None)
+    page.text(report_of_runs(name))  # now, so that an error ends the command
+    with LivePage(lambda: page.text(report_of_runs(name))) as server:
+        say(f"campaign {name}: {server.address}")
+        with suppress(KeyboardInterrupt):
+            server.serve_forever()
 
 
 @campaigns.command()
@@ -174,13 +208,24 @@ def _quoted(text: str) -> str:
 
 def _table(bugs: Sequence[BugHistory]) -> Table:
     table = Table(box=None, pad_edge=False)
-    for title in ("bug", "status", "first", "last", "cases", "oracle", "summary", "to blame", "reproducer"):
+    titles = ("bug", "status", "revisions", "first", "last", "cases", "oracle", "summary", "to blame", "reproducer")
+    for title in titles:
         table.add_column(title, overflow="fold")
     for bug in bugs:
         found = bug.finding
+        status, revisions = _status(bug), ", ".join(f"{each.status} {each.revision}" for each in bug.revisions)
         told = (found.finding.oracle, found.finding.summary, str(found.blame or ""), str(found.reproducer or ""))
-        table.add_row(bug.key, bug.status, bug.first, bug.last, str(bug.cases), *map(plain, told))
+        table.add_row(bug.key, status, revisions, bug.first, bug.last, str(bug.cases), *map(plain, told))
     return table
+
+
+def _status(bug: BugHistory) -> str:
+    return f"{bug.status}, in the base" if bug.of_base else bug.status
+
+
+def _revision_json(each: OnRevision) -> dict[str, Any]:
+    runs = {"first": each.first, "last": each.last}
+    return {"revision": each.revision, "status": each.status, "in_base": each.of_base} | runs
 
 
 def _json(name: str, runs: Sequence[Run], bugs: Sequence[BugHistory], process: int | None) -> dict[str, Any]:
@@ -191,6 +236,8 @@ def _json(name: str, runs: Sequence[Run], bugs: Sequence[BugHistory], process: i
             {
                 "campaign": run.number,
                 "seed": run.plan.seed,
+                "revision": run.revision,
+                "builds": dict(run.builds),
                 "seconds": round(run.seconds, 1),
                 "cases": run.cases,
                 "statements_judged": run.statements,
@@ -202,6 +249,8 @@ def _json(name: str, runs: Sequence[Run], bugs: Sequence[BugHistory], process: i
             {
                 "bug": bug.key,
                 "status": bug.status,
+                "in_base": bug.of_base,
+                "revisions": [_revision_json(each) for each in bug.revisions],
                 "first": bug.first,
                 "last": bug.last,
                 "cases": bug.cases,

@@ -1,5 +1,6 @@
 """`pgduel report`: a campaign's result as a page, or in a format for other programs."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -11,20 +12,21 @@ from fuzz.cli.app import app, write_files
 from fuzz.output import write_exactly
 from fuzz.report.bench_result import read_bench
 from fuzz.report.campaign_report import report_of
-from fuzz.report.formats.format import all_formats
+from fuzz.report.formats.format import Format, all_formats
 
 FormatName = StrEnum("FormatName", list(all_formats()))  # type: ignore[misc]  # its members are the formats
 
 _HTML = FormatName("html")
+Formats = Annotated[
+    list[FormatName] | None,
+    typer.Option("--as", help="Format of the report (repeat the option). Default: html.", show_default=False),
+]
 
 
 @app.command()
 def report(
     campaign: Annotated[str, typer.Argument(help="Number of the campaign, or 'last'.")] = "last",
-    formats: Annotated[
-        list[FormatName] | None,
-        typer.Option("--as", help="Format of the report (repeat the option). Default: html.", show_default=False),
-    ] = None,
+    formats: Formats = None,
     bench: Annotated[
         list[Path] | None,
         typer.Option(
@@ -48,10 +50,15 @@ def report(
     reported, too. No servers are started.
     """
     directory = campaign_named(campaign)
-    chosen = [all_formats()[name] for name in dict.fromkeys(formats or [_HTML])]
+    chosen = chosen_formats(formats)
     found = report_of(directory, [result for file in bench or () for result in read_bench(file)])
     files = {f"pgduel-{found.name}.{each.suffix}": each.text(found) for each in chosen}
     if into is None and len(chosen) == 1 and chosen[0].printed:
         write_exactly(*files.values())
     else:
         write_files(into or directory, files)
+
+
+def chosen_formats(names: Sequence[FormatName] | None) -> list[Format]:
+    """Return the formats of the option, or the page."""
+    return [all_formats()[name] for name in dict.fromkeys(names or [_HTML])]

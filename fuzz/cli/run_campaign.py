@@ -25,12 +25,13 @@ from fuzz.execution.executor import Executor
 from fuzz.execution.judging import absences, assignments
 from fuzz.execution.source_database import SourceDatabase
 from fuzz.report.console import Console
-from fuzz.report.summary import Summary, summary_of
+from fuzz.report.summary import Summary, numbered, summary_of
 from fuzz.report.terminal import Display, display
 from fuzz.servers import owners
-from fuzz.servers.arm import Arm, features_of, missing_features, newer_bases, open_arms
+from fuzz.servers.arm import Arm, features_of, fresh_servers, missing_features, newer_bases, open_arms
 from fuzz.sources.source import Source
 from fuzz.sources.workloads import default_workloads, workload_named
+from fuzz.triage.replays import KnownFinding, replays
 from oracles.model.oracle import all_oracles
 
 
@@ -41,11 +42,13 @@ def run_campaign(
     console: Console,
     *,
     new_seed: bool = False,
+    known_bugs: Sequence[KnownFinding] = (),
     while_open: Callable[[Sequence[Arm]], AbstractContextManager[object]] = nullcontext,
 ) -> Summary:
     """Run the plan in a new campaign, or in the directory of a resumed one. Raises PgduelError.
 
     With `new_seed`, the plan gets a higher seed than all earlier campaigns on these builds, so its cases are new.
+    Findings of `known_bugs` are tried on the arms before the first case.
     The context of `while_open` begins with running arms, and ends before they are deleted.
     """
     options = plan.arms
@@ -66,7 +69,7 @@ def run_campaign(
                 for line in missing_features(specs, arms):
                     shown.say(line)
                 with while_open(arms):
-                    summary = _run(store, plan, arms, workers, shown)
+                    summary = _run(store, plan, arms, workers, shown, known_bugs)
                 return replace(summary, newer_bases=newer_bases(specs))
 
 
@@ -85,7 +88,9 @@ def _completed(plan: Plan, version: str, arms: Sequence[Arm], shown: Display) ->
     return replace(plan, generators=direction.cases)
 
 
-def _run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Display) -> Summary:
+def _run(
+    store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Display, known_bugs: Sequence[KnownFinding]
+) -> Summary:
     with Executor(arms, "canaries") as executor:
         missed = ""
         try:
@@ -93,6 +98,8 @@ def _run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Dis
         except CanaryMissed as error:
             missed = str(error)
     store.record_start(features_of(arms), tuple(absences(all_oracles(), arms)))
+    if known_bugs and not missed:
+        replay_known(store, arms, known_bugs, shown)
     store.record_end("a canary was missed" if missed else run(store, plan, arms, workers, shown))
     return summary_of(store, missed, _parts(plan, arms[0]))
 
@@ -112,6 +119,16 @@ def plant_canaries(store: Store, executor: Executor, arms: Sequence[Arm], shown:
         shown.progress(f"planting bugs to prove the oracles: {outcome.oracle} ({outcome.fault})")
     store.record_canaries(counts(outcomes))
     require_caught(outcomes)
+
+
+def replay_known(store: Store, arms: Sequence[Arm], findings: Sequence[KnownFinding], shown: Display) -> None:
+    """Try findings of earlier runs on new servers of the arms, and record the outcomes. Raises PgduelError."""
+    shown.say(f"replaying {numbered(len(findings), 'finding')} of earlier builds")
+    with fresh_servers(arms) as own, Executor(own, "replays") as executor:
+        for outcome in replays(findings, executor, own):
+            store.record_replay(outcome)
+            where = "all arms show it" if outcome.of_base else "still there" if outcome.shown else "not there"
+            shown.say(f"finding {outcome.fingerprint}: {where}")
 
 
 def run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Display) -> str:

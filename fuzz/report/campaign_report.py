@@ -54,8 +54,26 @@ class Doubts:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportedRun:
+    """A run of a continuous campaign."""
+
+    number: str  # of its campaign
+    revision: str
+    seed: int
+    seconds: float
+    cases: int
+    statements: int  # compared
+    shapes: int  # distinct plan shapes
+    doubts: int  # verdicts
+    new_bugs: int
+    replays: int  # of findings of earlier builds
+    size: int  # bytes on disk
+    ended: str  # reason; "" while it runs, or after it was killed
+
+
+@dataclass(frozen=True, slots=True)
 class CampaignReport:
-    """A campaign's data."""
+    """A campaign's data, or the sums of all runs of a continuous campaign."""
 
     directory: Path
     summary: Summary
@@ -68,10 +86,11 @@ class CampaignReport:
     samples: tuple[Sample, ...]
     of_cases: bool  # False: only isolation specs ran, for which nothing else is counted
     benches: tuple[BenchResult, ...] = ()
+    runs: tuple[ReportedRun, ...] = ()  # of a continuous campaign, the oldest first
 
     @property
     def name(self) -> str:
-        """Return the campaign's number."""
+        """Return the campaign's number, or the name of a continuous campaign."""
         return self.summary.campaign
 
     @property
@@ -95,7 +114,9 @@ class CampaignReport:
         if self.new_bugs:
             shared = sum(bug.shown_by_all for bug in self.new_bugs)
             alike = f", {shared} of them in all arms" if shared else ""
-            return f"{numbered(len(self.new_bugs), 'distinct bug')}{alike}"
+            fixed = sum(bug.is_fixed for bug in self.new_bugs)
+            mended = f", {fixed} of them fixed" if fixed else ""
+            return f"{numbered(len(self.new_bugs), 'distinct bug')}{alike}{mended}"
         return "No new bug" if self.bugs else "No bug"
 
     @property
@@ -136,20 +157,32 @@ def report_of(directory: Path, benches: Sequence[BenchResult] = ()) -> CampaignR
     """Return the report of the campaign in a directory, with results of benches. Raises StoreError, CaseError."""
     with opened(directory) as store:
         summary = summary_of(store)
-        features = tuple(feature_reach(summary.counters.reach, feature) for feature in store.features)
-        return CampaignReport(
-            directory=directory,
-            summary=summary,
-            bugs=_bugs(store, summary),
-            doubts=_doubts(store, summary.counters),
-            oracles=tuple(_oracles(summary.counters)),
-            workloads=tuple(_workloads(summary.counters)),
-            features=features,
-            reach=_reach_besides(summary.counters, [each.feature.name for each in features]),
-            samples=store.samples(),
-            of_cases=set(store.plan.generators) != {"isolation"},
-            benches=tuple(benches),
-        )
+        return _report(store, summary, _bugs(store, summary), benches)
+
+
+def report_without_bugs(directory: Path) -> CampaignReport:
+    """Return the report of the campaign in a directory without its bugs. Raises StoreError, CaseError."""
+    with opened(directory) as store:
+        return _report(store, summary_of(store), ())
+
+
+def _report(
+    store: Store, summary: Summary, found: tuple[ReportedBug, ...], benches: Sequence[BenchResult] = ()
+) -> CampaignReport:
+    features = tuple(feature_reach(summary.counters.reach, feature) for feature in store.features)
+    return CampaignReport(
+        directory=store.directory,
+        summary=summary,
+        bugs=found,
+        doubts=_doubts(store, summary.counters),
+        oracles=tuple(oracles_of(summary.counters)),
+        workloads=tuple(workloads_of(summary.counters)),
+        features=features,
+        reach=reach_besides(summary.counters, [each.feature.name for each in features]),
+        samples=store.samples(),
+        of_cases=set(store.plan.generators) != {"isolation"},
+        benches=tuple(benches),
+    )
 
 
 def _bugs(store: Store, summary: Summary) -> tuple[ReportedBug, ...]:
@@ -177,7 +210,8 @@ def _doubts(store: Store, counters: Counters) -> tuple[Doubts, ...]:
     )
 
 
-def _oracles(counters: Counters) -> Sequence[OracleVerdicts]:
+def oracles_of(counters: Counters) -> Sequence[OracleVerdicts]:
+    """Return statements judged and verdicts of each oracle."""
     judged: Counter[str] = Counter()
     for (oracle, _), count in counters.judged_by.items():
         judged[oracle] += count
@@ -188,7 +222,8 @@ def _oracles(counters: Counters) -> Sequence[OracleVerdicts]:
     return [OracleVerdicts(name, judged[name], tuple(verdicts[name, kind] for kind in KINDS)) for name in names]
 
 
-def _workloads(counters: Counters) -> Sequence[Workload]:
+def workloads_of(counters: Counters) -> Sequence[Workload]:
+    """Return what the cases of each generator and source came to."""
     return [
         Workload(
             name,
@@ -201,7 +236,7 @@ def _workloads(counters: Counters) -> Sequence[Workload]:
     ]
 
 
-def _reach_besides(counters: Counters, features: Sequence[str]) -> tuple[tuple[str, int], ...]:
+def reach_besides(counters: Counters, features: Sequence[str]) -> tuple[tuple[str, int], ...]:
     """Return the counters of no feature, without the number of explained statements."""
     left_out = {*features, EXPLAINED}
     return tuple(sorted((name, n) for name, n in counters.reach.items() if name.partition(".")[0] not in left_out))

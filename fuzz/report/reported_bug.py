@@ -11,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from fuzz.campaign.bug_history import BugHistory, BugStatus
 from fuzz.campaign.known import KnownFault, known_fault
 from fuzz.campaign.store import SpecFinding
 from fuzz.errors import CaseError
@@ -108,6 +109,19 @@ class ReportedBug:
     script: str  # the reproducer, for psql
     file: Path | None  # of the script
     replay: str  # the command
+    over_runs: BugHistory | None = None  # of a continuous campaign
+
+    @property
+    def state(self) -> str:
+        """Return the status over all runs if there are several, else the status."""
+        if self.over_runs is None or self.status is Status.KNOWN:
+            return self.status
+        return self.over_runs.status
+
+    @property
+    def is_fixed(self) -> bool:
+        """Return whether the last revision does not show it any more."""
+        return self.over_runs is not None and self.over_runs.status is BugStatus.FIXED
 
     @property
     def cases(self) -> int:
@@ -115,7 +129,9 @@ class ReportedBug:
         return sum(cases for _, cases in self.findings)
 
 
-def reported_bug(bug: Bug, known: Sequence[KnownFault], replay: Callable[[StoredFinding], str]) -> ReportedBug:
+def reported_bug(
+    bug: Bug, known: Sequence[KnownFault], replay: Callable[[StoredFinding], str], over_runs: BugHistory | None = None
+) -> ReportedBug:
     """Return a bug as reports have it. `replay` returns the command that replays a finding."""
     found = bug.findings[0]
     finding, case = found.least.finding, found.least.case
@@ -129,7 +145,7 @@ def reported_bug(bug: Bug, known: Sequence[KnownFault], replay: Callable[[Stored
         status=_status(found, fault),
         known=fault,
         arms=finding.arms,
-        shown_by_all=finding.shown_by_all,
+        shown_by_all=finding.shown_by_all if over_runs is None else over_runs.of_base,
         findings=tuple((each.finding.fingerprint, each.count) for each in bug.findings),
         case_id=found.case_id,
         modes=tuple(mode.name for mode in case.modes),
@@ -143,6 +159,7 @@ def reported_bug(bug: Bug, known: Sequence[KnownFault], replay: Callable[[Stored
         script=_text(found.reproducer) or _joined(lambda: body(case, finding)),
         file=found.reproducer,
         replay=replay(found),
+        over_runs=over_runs,
     )
 
 

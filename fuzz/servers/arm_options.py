@@ -1,9 +1,11 @@
 """The options that select arms, as they are stored with a campaign."""
 
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Final
 
 import psutil
 
@@ -20,6 +22,8 @@ from fuzz.servers.series import Series
 
 _OPTIONS = {"arms": "--arm", "settings": "--set"}  # field → option, unless it has the field's name
 _ROOM = 6 << 30  # bytes of memory that three servers and their load need
+_RANGE: Final = re.compile(r"(?P<first>.*?)(?P<dots>\.{2,3})(?P<last>[^.].*|)")
+_COMMIT: Final = r"([0-9a-f]{40})\b"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,26 @@ class ArmOptions:
         named = [split_arm(arm)[1:] for arm in self.arms]
         return len(set(named)) < len(named)
 
+    def pinned(self) -> "ArmOptions":
+        """Return the options with the present commits of their branches, so that they name the same arms later.
+
+        Raises SourceError.
+        """
+        repo = None if self.repo is None else Path(self.repo)
+        base = self._default_base() if self.base is None and self.range is not None else self.base
+        return replace(
+            self,
+            base=None if base is None else _pinned_base(base),
+            range=None if self.range is None else _pinned_part(self.range, repo),
+            arms=tuple(_pinned_arm(arm, repo) for arm in self.arms),
+        )
+
+    @property
+    def commits(self) -> tuple[str, ...]:
+        """Return the last commit of each pinned range, or else the commits of pinned bases; () without any."""
+        text = "\n".join((self.base or "", self.range or "", *self.arms))
+        return tuple(dict.fromkeys(re.findall(rf"\.\.{_COMMIT}", text) or re.findall(f"@{_COMMIT}", text)))
+
     def specs(self, report: Report) -> tuple[ArmSpec, ...]:
         """Return the arms. Raises SourceError, BuildError."""
         names = [split_arm(arm)[0] for arm in self.arms] or ["master", "patched"]
@@ -137,3 +161,31 @@ def _absolute_arm(arm: str) -> str:
     named, equals, series = arm.partition("=")
     name, at, base = named.partition("@")
     return name + at + _absolute(base) + equals + ",".join(_absolute(part) for part in series.split(","))
+
+
+def _pinned_base(base: str) -> str:
+    """Return CHECKOUT@COMMIT for CHECKOUT@REVISION; any other base unchanged. Raises SourceError."""
+    checkout, at, revision = base.rpartition("@")
+    if not at or Path(base).expanduser().exists() or not Path(checkout).expanduser().is_dir():
+        return base
+    return f"{checkout}@{_commit(Path(checkout).expanduser(), revision)}"
+
+
+def _pinned_part(part: str, repo: Path | None) -> str:
+    """Return the range of commits for a range A..B; any other part of a series unchanged. Raises SourceError."""
+    found = _RANGE.fullmatch(part)
+    if found is None or repo is None or part in SHIPPED or Path(part).expanduser().exists():
+        return part
+    return "".join((_commit(repo, found["first"]), found["dots"], _commit(repo, found["last"])))
+
+
+def _pinned_arm(arm: str, repo: Path | None) -> str:
+    named, equals, series = arm.partition("=")
+    name, at, base = named.partition("@")
+    return name + at + _pinned_base(base) + equals + ",".join(_pinned_part(part, repo) for part in series.split(","))
+
+
+def _commit(checkout: Path, revision: str) -> str:
+    wanted = f"{revision or 'HEAD'}^{{commit}}"
+    failing = f"{checkout} has no revision {revision!r}"
+    return git.output("-C", checkout, "rev-parse", "--verify", wanted, failing=failing).decode().strip()

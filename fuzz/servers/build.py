@@ -101,6 +101,16 @@ def find_build(tree: str, flavor: Flavor) -> Build | None:
     return _load(_home(tree, _configure(flavor)))
 
 
+def build_by_key(key: str) -> Build | None:
+    """Return the build with a key if it is in the cache."""
+    return _load(workdir.builds() / key)
+
+
+def build_key(tree: str, flavor: Flavor) -> str:
+    """Return the key of the build of a tree, whether or not it is in the cache."""
+    return _home(tree, _configure(flavor)).name
+
+
 def _configure(flavor: Flavor) -> tuple[str, ...]:
     return (*_OPTIONS, *flavor.options, flavor.compiler_flags, compiler_version(flavor.compiler))
 
@@ -173,10 +183,28 @@ def prune_builds(keep: int = 0) -> tuple[Build, ...]:
     """
     complete = list_builds()
     kept = {build.key for build in complete[len(complete) - keep :]} if keep else set()
-    deleted = set()
-    for home in [path for path in workdir.builds().iterdir() if path.is_dir() and path.name not in kept]:
-        with suppress(Timeout), FileLock(f"{home}.lock", timeout=0):
-            if not runs_from(home.resolve()):
-                shutil.rmtree(home)
-                deleted.add(home.name)
+    homes = [path for path in workdir.builds().iterdir() if path.is_dir() and path.name not in kept]
+    deleted = {home.name for home in homes if _deleted(home)}
     return tuple(build for build in complete if build.key in deleted)
+
+
+def delete_build(key: str) -> bool:
+    """Delete a build, unless it is in progress or its programs run. Return whether it was deleted.
+
+    The log of a build that failed stays, because the error names it.
+    """
+    home = workdir.builds() / key
+    complete = _load(home) is not None
+    if not home.is_dir() or not _deleted(home):
+        return False
+    if complete:
+        build_log(key).unlink(missing_ok=True)
+    return True
+
+
+def _deleted(home: Path) -> bool:
+    with suppress(Timeout), FileLock(f"{home}.lock", timeout=0):
+        if not runs_from(home.resolve()):
+            shutil.rmtree(home)
+            return True
+    return False

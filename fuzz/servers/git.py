@@ -113,13 +113,18 @@ def import_directory(directory: Path) -> str:
 
 
 def import_revision(checkout: Path, revision: str) -> str:
-    """Copy the tree of a revision from another repository and return its hash. Raises SourceError."""
+    """Copy the tree of a revision from another repository and return its hash. Raises SourceError.
+
+    Only missing objects are copied, so that a campaign on a moving branch needs little disk.
+    """
     named = output(
         "-C", checkout, "rev-parse", "--verify", "--quiet", f"{revision}^{{tree}}",
         failing=f"{checkout} has no revision {revision!r}",
     )  # fmt: skip
     objects = output("-C", checkout, "rev-list", "--objects", named.decode().strip(), failing=f"cannot read {checkout}")
-    names = b"".join(line.split(b" ")[0] + b"\n" for line in objects.splitlines())
+    names = _missing(b"".join(line.split(b" ")[0] + b"\n" for line in objects.splitlines()))
+    if not names:
+        return named.decode().strip()
     plain = (
         "pack-objects",
         "-q",
@@ -129,6 +134,13 @@ def import_revision(checkout: Path, revision: str) -> str:
     pack = output("-C", checkout, *plain, stdin=names, failing=f"cannot read {checkout}")
     output("--git-dir", repository(), "index-pack", "--stdin", stdin=pack, failing=f"cannot copy {revision}")
     return named.decode().strip()
+
+
+def _missing(names: bytes) -> bytes:
+    """Return the names of the objects that are not stored, one a line."""
+    checked = output("--git-dir", repository(), "cat-file", "--batch-check", stdin=names, failing="cannot read objects")
+    suffix = b" missing"
+    return b"".join(line.removesuffix(suffix) + b"\n" for line in checked.splitlines() if line.endswith(suffix))
 
 
 def show(tree: str, path: str) -> str | None:

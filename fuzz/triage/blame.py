@@ -3,12 +3,13 @@
 Bisection tries few prefixes, because each may need a build.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil, log
-from typing import Any
+from typing import Any, Final
 
 from fuzz.execution.executor import Executor
 from fuzz.servers import Report
@@ -21,6 +22,7 @@ from fuzz.triage.reduced_case import ReducedCase
 
 UPSTREAM = "upstream"  # instead of a patch's name
 SETTINGS = "settings"  # instead of a patch's name
+_COMMIT: Final = re.compile(r"[0-9a-f]{12}-")  # begins the name of a patch of a git range
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +62,12 @@ class Blame:
 
     @property
     def key(self) -> str:
-        """Return a key that is equal for findings with the same cause to blame."""
+        """Return a key that is equal for findings with the same cause to blame, also after a rebase."""
         if self.settings and not self.patches:
             return SETTINGS
-        return UPSTREAM if self.first == 0 else ", ".join(self.patches)
+        if self.first == 0:
+            return UPSTREAM
+        return ", ".join(patch[match.end() :] if (match := _COMMIT.match(patch)) else patch for patch in self.patches)
 
     def __str__(self) -> str:
         """Return the patch to blame as text, with doubts."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fuzz.triage.blame import Blame
+from fuzz.triage.blame import UPSTREAM, Blame
 from fuzz.triage.reduced_case import ReducedCase
 from oracles.model.case import Case
 from oracles.model.finding import Finding
@@ -33,6 +33,11 @@ class StoredFinding:
     def triaged(self) -> bool:
         """Return whether its triage is complete: reduced and, if it occurred again, blamed."""
         return self.reduced and (self.blame is not None or not self.least.shown)
+
+    @property
+    def blamed_on_base(self) -> bool:
+        """Return whether the base without any patch shows it."""
+        return self.blame is not None and self.blame.key == UPSTREAM
 
 
 def untriaged(findings: Sequence[StoredFinding]) -> list[StoredFinding]:

@@ -1,16 +1,15 @@
-"""Runs of a continuous campaign: their seeds, what they know, and the history of bugs."""
+"""Tests of the runs of a continuous campaign: seeds, known faults, and the history of bugs."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fuzz import workdir
+from fuzz.campaign.bug_history import BugStatus, Run, history, to_replay
 from fuzz.campaign.continuous import (
-    BugStatus,
-    Run,
     claimed,
-    history,
     keep_plan,
     kept_plan,
     names,
@@ -22,7 +21,9 @@ from fuzz.campaign.known import KnownFault
 from fuzz.campaign.plan import Plan
 from fuzz.errors import CaseError
 from fuzz.servers.arm_options import ArmOptions
+from fuzz.triage.blame import Blame
 from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.replays import KnownFinding, Replay
 from fuzz.triage.stored_finding import StoredFinding
 from oracles.model.case import Case
 from oracles.model.finding import Finding
@@ -31,23 +32,33 @@ PLAN = Plan(1, {}, None, None, stop_at_first=False, arms=ArmOptions(), name="nig
 CASE = Case("x", (), ())
 
 
+BUILDS, FIXED = {"a": "0", "b": "1"}, {"a": "0", "b": "2"}
+
+
 def found(origin: str, *, reduced: bool) -> StoredFinding:
     finding = Finding("result", ("a", "b"), origin, None, "1 row missing", "", "")
-    least = ReducedCase(CASE, replace(finding, origin="one plan"), 3, 3)
+    least = ReducedCase(CASE, replace(finding, origin=f"least {origin[0]}"), 3, 3)
     return StoredFinding(finding, "1/x/1", CASE, 2, None, reduced, least if reduced else None)
 
 
-def run(number: int, *findings: StoredFinding) -> Run:
-    return Run(str(number), replace(PLAN, seed=number), 3600.0, 100, 10_000, "time is up", findings)
+def run(
+    number: int, *findings: StoredFinding, builds: Mapping[str, str] = BUILDS, replays: Sequence[Replay] = ()
+) -> Run:
+    plan = replace(PLAN, seed=number)
+    return Run(str(number), plan, 3600.0, 100, 10_000, "time is up", findings, builds, tuple(replays))
+
+
+def replayed(found: StoredFinding, *, shown: bool, of_base: bool = False) -> Replay:
+    return Replay(found.finding.fingerprint, shown, of_base)
 
 
 def test_the_next_run_has_the_next_seed_and_knows_the_reduced_bugs() -> None:
     reduced, cut_off = found("x", reduced=True), found("y", reduced=False)
-    expected = KnownFault("0123456789ab")
+    expected, arms = KnownFault("0123456789ab"), ArmOptions(base="pg18")
     plan = replace(PLAN, known=(expected,))
-    assert next_plan(plan, (), 5).seed == 1
-    following = next_plan(plan, (run(4, reduced), run(6, cut_off, found("x", reduced=False))), 5)
-    assert (following.seed, following.minutes) == (7, 5)
+    assert next_plan(plan, (), arms, 5).seed == 1
+    following = next_plan(plan, (run(4, reduced), run(6, cut_off, found("x", reduced=False))), arms, 5)
+    assert (following.seed, following.minutes, following.arms) == (7, 5, arms)
     assert following.known == (expected, KnownFault(reduced.finding.fingerprint, link="campaign 4"))
 
 
@@ -60,11 +71,75 @@ def test_bugs_have_a_history() -> None:
         ("1", "1", 2, BugStatus.NOT_SEEN),
         ("1", "3", 6, BugStatus.STILL_THERE),
     ]
-    assert bugs[-1].finding == first
+    assert bugs[-1].finding == replace(first, count=6)
+
+
+def test_replays_on_other_builds_fix_a_bug_and_bring_it_back() -> None:
+    bug = found("x", reduced=True)
+    runs = [
+        run(1, bug),
+        run(2, builds=FIXED, replays=[replayed(bug, shown=False)]),
+        run(3, builds=FIXED),
+        run(4, replays=[replayed(bug, shown=True)]),
+        run(5),
+        run(6, found("x", reduced=False)),
+    ]
+    statuses = ["new", "fixed", "fixed", "back again", "not seen again", "still there"]
+    assert [history(runs[:number])[0].status for number in range(1, 7)] == statuses
+    (bug_of_all,) = history(runs)
+    assert (bug_of_all.first, bug_of_all.last, bug_of_all.cases) == ("1", "6", 4)
+    assert [(each.revision, each.first, each.last, each.status) for each in bug_of_all.revisions] == [
+        ("1", "1", "1", BugStatus.NEW),
+        ("2", "2", "3", BugStatus.FIXED),
+        ("1", "4", "6", BugStatus.BACK_AGAIN),
+    ]
+
+
+def test_a_case_that_shows_a_bug_outweighs_a_replay_that_does_not() -> None:
+    bug = found("x", reduced=True)
+    (only,) = history([run(1, bug), run(2, bug, builds=FIXED, replays=[replayed(bug, shown=False)])])
+    assert only.status is BugStatus.STILL_THERE
+
+
+def test_a_bug_that_was_fixed_is_not_seen_on_builds_without_evidence() -> None:
+    bug = found("x", reduced=True)
+    (only,) = history([run(1, bug), run(2, builds=FIXED, replays=[replayed(bug, shown=False)]), run(3)])
+    assert only.status is BugStatus.NOT_SEEN
+
+
+def test_the_last_replay_decides_whether_the_base_has_a_bug() -> None:
+    bug = found("x", reduced=True)
+    runs = [
+        run(1, bug),
+        run(2, builds=FIXED, replays=[replayed(bug, shown=True, of_base=True)]),
+        run(3, found("x", reduced=False), builds=FIXED),
+        run(4, replays=[replayed(bug, shown=True)]),
+    ]
+    assert [history(runs[:number])[0].of_base for number in range(1, 5)] == [False, True, True, False]
+    blamed = replace(bug, blame=Blame("b", ("0001.patch",), ((0, True), (1, True))))
+    assert history([run(1, blamed)])[0].of_base
+
+
+def test_bugs_are_replayed_on_builds_that_differ_from_their_last_evidence() -> None:
+    bug, other_case, cut_off = found("x", reduced=True), found("xx", reduced=True), found("y", reduced=False)
+    runs = [run(1, bug, cut_off), run(2, other_case)]
+    assert to_replay(runs, BUILDS) == ()
+    assert to_replay(runs, FIXED) == (KnownFinding(bug, BUILDS), KnownFinding(other_case, BUILDS))
+    assert to_replay(runs, {"a": "0", "c": "1"}) == ()  # it has no such arm
+    tried = [*runs, run(3, builds=FIXED, replays=[replayed(bug, shown=False)])]
+    assert to_replay(tried, FIXED) == ()
+    assert [each.found for each in to_replay(tried, BUILDS)] == [bug, other_case]
+    assert to_replay([*tried, run(4, bug)], BUILDS) == ()
+
+
+def test_a_run_is_called_by_its_commits_or_its_build() -> None:
+    pinned = ArmOptions(repo="/src", range=f"{'a' * 40}..{'b' * 40}")
+    assert replace(run(1), plan=replace(PLAN, arms=pinned)).revision == "bbbbbbbbbbbb"
+    assert run(1).revision == "1"
 
 
 def test_findings_of_one_bug_are_one_line() -> None:
-    (bug,) = history([run(1, found("x", reduced=True)), run(2, found("y", reduced=True))])
+    (bug,) = history([run(1, found("x", reduced=True)), run(2, found("xx", reduced=True))])
     assert (bug.first, bug.last, bug.cases) == ("1", "2", 4)
 
 

@@ -95,6 +95,7 @@ def test_a_campaign_resumes_after_a_migration(old: Path) -> None:
         assert not store.add_finding(store.finding(FIRST).finding, "5/copy_batches/30", store.finding(FIRST).case)
         assert store.finding(FIRST).count == 2
         assert (store.samples(), store.features, store.not_compared, store.ended) == ((), (), (), "")
+        assert store.replays() == ()
         store.record_start((Feature("bloom", "Bloom filter"),), ["plan: not used"])
         store.record_end("time is up")
         sample = sample_of(store.counters, 3, at=1.5)

@@ -14,6 +14,7 @@ import pytest
 
 from fuzz.campaign.counters import Counters
 from fuzz.campaign.plan import Plan
+from fuzz.campaign.sample import sample_of
 from fuzz.campaign.schema import StoreError
 from fuzz.campaign.store import FILE, KEPT, SpecFinding, Store, StoredDoubt, add_spec_finding, spec_findings
 from fuzz.errors import CaseError
@@ -21,6 +22,7 @@ from fuzz.servers.arm_options import ArmOptions
 from fuzz.sources.context import UserInput
 from fuzz.triage.blame import Blame
 from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.replays import Replay
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Evidence, Finding
 from oracles.model.mode import Mode, Protocol
@@ -170,3 +172,27 @@ def test_a_finding_of_a_spec_is_read_unchanged_and_is_none_of_a_case(store: Stor
     assert not add_spec_finding(store, finding, "merge-update under parallel", tmp_path / "other.spec")
     assert spec_findings(store) == (SpecFinding(finding, 2, tmp_path / "it.spec"),)
     assert store.findings() == ()
+
+
+def test_replays_are_read_unchanged_and_recorded_once(store: Store) -> None:
+    outcomes = (Replay("0" * 12, shown=False), Replay("1" * 12, shown=True, of_base=True))
+    for outcome in reversed(outcomes):
+        store.record_replay(outcome)
+    store.record_replay(Replay("0" * 12, shown=True))
+    assert store.replays() == outcomes
+
+
+def test_without_details_findings_and_counters_are_left(store: Store, tmp_path: Path) -> None:
+    store.add_finding(FINDING, "1/copy_batches/0", CASE)
+    for number in range(40):
+        case = replace(CASE, scene=(Step("x" * 10_000),))
+        store.add_doubt(StoredDoubt("result", "unstable", f"reason {number}", f"1/copy_batches/{number}", case))
+        counters = Counters(cases=Counter({"a": number}))
+        store.progress(counters, {0: number}, sample_of(counters, 1, at=float(number)))
+    findings = store.findings()
+    store.drop_details()
+    store.close()
+    assert (tmp_path / FILE).stat().st_size < 100_000
+    assert (store.findings(), store.doubts(), store.done()) == (findings, (), {0: 39})
+    assert [(sample.cases, sample.at) for sample in store.samples()] == [(39, 39.0)]
+    assert store.counters.cases.total() == 39

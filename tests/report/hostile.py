@@ -50,12 +50,12 @@ _BLOOM: Final = Feature(
 )
 
 
-def hostile_campaign(directory: Path) -> Path:
-    """Create a campaign with BUGS bugs, one of them known, and return its directory."""
+def hostile_campaign(directory: Path, name: str = "") -> Path:
+    """Create a campaign with BUGS bugs, one of them known, and return its directory. `name` makes it a run."""
     directory.mkdir(parents=True)
     counters = Counters()
     known = (KnownFault(oracle="crash", origin="signal 11", link="https://example.org/bug"),)
-    plan = Plan(7, {"joins": 1}, 1.0, None, stop_at_first=False, arms=ArmOptions(), known=known)
+    plan = Plan(7, {"joins": 1}, 1.0, None, stop_at_first=False, arms=ArmOptions(), known=known, name=name)
     facts = {"build": "abc", "flavor": "assert", "base": {"name": HOSTILE, "version": "17.11"}, "tree": "def"}
     arms = {"master": facts | {"series": []}, "patched": facts | {"series": [PATCH], "settings": [f"x.y={HOSTILE}"]}}
     with opened(directory) as store:

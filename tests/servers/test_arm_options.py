@@ -7,6 +7,7 @@ import pytest
 
 from fuzz.errors import BuildError, SourceError
 from fuzz.servers.arm_options import ArmOptions
+from tests.servers import sources
 
 
 def _given(**given: object) -> ArmOptions:
@@ -64,3 +65,43 @@ def test_inconsistent_options_are_refused(given: dict[str, object], message: str
 def test_the_error_about_an_unknown_flavor_lists_all_flavors() -> None:
     with pytest.raises(BuildError, match="release, assert, sanitize"):
         _given(flavor="debug")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """Return a repository with the branches master and topic; topic has one more commit."""
+    checkout = sources.plant(tmp_path / "checkout")
+    sources.git(checkout, "init", "--quiet", "--initial-branch=master")
+    sources.commit(checkout, "base")
+    sources.git(checkout, "checkout", "--quiet", "-b", "topic")
+    (checkout / "src" / "long.c").write_text("changed\n")
+    sources.commit(checkout, "change")
+    return checkout
+
+
+def test_pinned_options_stay_when_branches_move(checkout: Path) -> None:
+    base, tip = (sources.git(checkout, "rev-parse", name) for name in ("master", "topic"))
+    by_range = _given(repo=checkout, commits="master..topic")
+    by_arms = _given(
+        repo=checkout, base=f"{checkout}@master", arms=("a=", f"b@{checkout}@topic=", "c=patched,master...", "upstream")
+    )
+    pinned, several = by_range.pinned(), by_arms.pinned()
+    assert (pinned.base, pinned.range) == (f"{checkout}@{base}", f"{base}..{tip}")
+    assert several.base == f"{checkout}@{base}"
+    assert several.arms == ("a=", f"b@{checkout}@{tip}=", f"c=patched,{base}...{tip}", "upstream")
+    assert (by_range.commits, pinned.commits, several.commits) == ((), (tip,), (tip,))
+    assert _given(base=f"{checkout}@master").pinned().commits == (base,)
+    (checkout / "src" / "long.c").write_text("changed again\n")
+    sources.commit(checkout, "another change")
+    assert pinned.pinned() == pinned
+    assert by_range.pinned().commits == (sources.git(checkout, "rev-parse", "topic"),)
+
+
+def test_options_without_branches_are_pinned_already(tmp_path: Path) -> None:
+    for given in (_given(), _given(base="pg18", arms=("a=", "b=patched")), _given(base=str(tmp_path))):
+        assert (given.pinned(), given.commits) == (given, ())
+
+
+def test_a_branch_that_does_not_exist_cannot_be_pinned(checkout: Path) -> None:
+    with pytest.raises(SourceError, match="has no revision 'absent'"):
+        _given(repo=checkout, base="pg17", commits="master..absent").pinned()

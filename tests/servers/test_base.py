@@ -56,6 +56,25 @@ def test_archive_is_the_same_base_as_its_directory(tree: Path, name: str) -> Non
     assert len(base.sha256) == 64
 
 
+def test_a_further_revision_copies_only_its_new_objects(tree: Path) -> None:
+    sources.git(tree, "init", "--quiet", "--initial-branch=main")
+    sources.commit(tree, "first")
+    resolve_base(f"{tree}@main", silent)
+    before = _stored_objects()
+    resolve_base(f"{tree}@main", silent)
+    assert _stored_objects() == before
+    (tree / "src" / "long.c").write_text("changed\n")
+    sources.commit(tree, "second")
+    resolve_base(f"{tree}@main", silent)
+    assert _stored_objects() == before + 3  # the file, and the trees of two directories
+
+
+def _stored_objects() -> int:
+    counts = git.output("--git-dir", git.repository(), "count-objects", "-v", failing="cannot count").decode()
+    fields = dict(line.split(": ") for line in counts.splitlines())
+    return int(fields["count"]) + int(fields["in-pack"])
+
+
 def test_a_revision_is_the_committed_tree(tree: Path) -> None:
     before = resolve_base(str(tree), silent).tree
     (tree / ".gitattributes").unlink()

@@ -143,3 +143,10 @@ def test_a_script_has_the_blame_and_the_same_case() -> None:
 
 def test_a_script_without_a_header_is_unchanged() -> None:
     assert noted("SELECT 1;\n", {"blame": "0003.patch"}) == "SELECT 1;\n"
+
+
+def test_a_rebased_commit_is_the_same_cause() -> None:
+    before, after = (
+        Blame("patched", (f"{commit}-Fix-it",), ((0, False), (1, True))) for commit in ("0" * 12, "a" * 12)
+    )
+    assert before.key == after.key == "Fix-it"

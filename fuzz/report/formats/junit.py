@@ -74,8 +74,11 @@ def _bug(bug: ReportedBug) -> Element:
     if bug.status is Status.KNOWN:
         SubElement(case, "skipped", message=_valid(f"known fault {bug.known}"))
         return case
+    if bug.is_fixed:
+        SubElement(case, "system-out").text = _valid(f"fixed; replay: {bug.replay}")
+        return case
     failure = SubElement(case, "failure", message=_valid(bug.title), type=_valid(bug.oracle))
-    lines = [f"status: {bug.status}", f"cases: {bug.cases}"]
+    lines = [f"status: {bug.state}", f"cases: {bug.cases}"]
     lines += [f"to blame: {bug.blame}"] if bug.blame else []
     lines += [f"replay: {bug.replay}"]
     lines += [line for side in bug.sides for line in ("", f"{side.title}:", side.text)]

@@ -42,6 +42,8 @@ def _lines(report: CampaignReport) -> Iterator[str]:
     yield ""
     yield from _arms(report)
     yield from _bugs(report)
+    if report.runs:
+        yield f"{numbered(len(report.runs), 'run')}, the last one is campaign {report.runs[-1].number}."
     yield f"Campaign {report.name}, seed {report.summary.seed}, pgduel {__version__}."
 
 
@@ -80,7 +82,7 @@ def _bugs(report: CampaignReport) -> Iterator[str]:
     yield "|---|---|---|--:|---|---|"
     for bug in report.bugs:
         blame = ", ".join(code(patch, in_table=True) for patch in bug.patches) or code(bug.blame, in_table=True)
-        cells = (code(bug.key), code(bug.title, in_table=True), bug.oracle, str(bug.cases), str(bug.status), blame)
+        cells = (code(bug.key), code(bug.title, in_table=True), bug.oracle, str(bug.cases), bug.state, blame)
         yield f"| {' | '.join(cells)} |"
     yield ""
     room = _LONGEST_BUGS
@@ -99,7 +101,13 @@ def _bug(bug: ReportedBug) -> Iterator[str]:
     yield ""
     yield f"{code(bug.title)}, by the oracle {bug.oracle} on {' and '.join(map(code, dict.fromkeys(bug.arms)))}"
     yield ""
-    facts = {"status": bug.status, "runs": bug.how_often, "suspect": bug.suspect, "to blame": bug.blame}
+    facts = {
+        "status": bug.state,
+        "history": _history(bug),
+        "runs": bug.how_often,
+        "suspect": bug.suspect,
+        "to blame": bug.blame,
+    }
     for name, value in (facts | {"replay": bug.replay}).items():
         if value:
             yield f"- {name}: {code(value)}"
@@ -115,6 +123,11 @@ def _bug(bug: ReportedBug) -> Iterator[str]:
         yield ""
     yield f"Reproducer: {code(str(bug.file)) if bug.file else 'not written'}, {len(bug.script.splitlines())} lines"
     yield ""
+
+
+def _history(bug: ReportedBug) -> str:
+    revisions = () if bug.over_runs is None else bug.over_runs.revisions
+    return ", ".join(f"{each.status} on {each.revision}" for each in revisions)
 
 
 def code(text: str, *, in_table: bool = False) -> str:

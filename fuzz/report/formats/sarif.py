@@ -7,12 +7,20 @@ from typing import Any, ClassVar, Final
 from urllib.parse import quote
 
 from fuzz import __version__
+from fuzz.campaign.bug_history import BugStatus
 from fuzz.output import visible
 from fuzz.report.campaign_report import CampaignReport
 from fuzz.report.formats.format import Format
 from fuzz.report.reported_bug import ReportedBug, Status
 from oracles.model.oracle import all_oracles
 
+_BASELINE: Final = {  # status over all runs -> state relative to earlier ones
+    BugStatus.NEW: "new",
+    BugStatus.BACK_AGAIN: "new",
+    BugStatus.STILL_THERE: "unchanged",
+    BugStatus.NOT_SEEN: "unchanged",
+    BugStatus.FIXED: "absent",
+}
 SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
@@ -82,8 +90,10 @@ def _result(bug: ReportedBug, rule: int) -> Mapping[str, Any]:
         "relatedLocations": places[1:],
         "partialFingerprints": {"pgduelBug/v1": bug.key},
         "occurrenceCount": bug.cases,
-        "properties": {"status": str(bug.status), "arms": list(bug.arms), "replay": visible(bug.replay)},
+        "properties": {"status": bug.state, "arms": list(bug.arms), "replay": visible(bug.replay)},
     }
+    if bug.over_runs is not None:
+        result["baselineState"] = _BASELINE[bug.over_runs.status]
     if bug.status is Status.KNOWN:
         result["suppressions"] = [{"kind": "external", "justification": visible(f"known fault {bug.known}")}]
     return result

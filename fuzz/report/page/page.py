@@ -18,7 +18,7 @@ from fuzz import __version__
 from fuzz.output import visible
 from fuzz.report.bench_result import BenchResult
 from fuzz.report.campaign_report import CampaignReport
-from fuzz.report.page.plots import bench_plot, plots, thinned
+from fuzz.report.page.plots import bench_plot, disk_plot, plots, thinned, time_unit
 from fuzz.report.summary import KINDS
 from fuzz.report.terminal import clock
 
@@ -29,7 +29,10 @@ _LONGEST: Final = 20_000  # characters of a script
 
 def page(report: CampaignReport) -> str:
     """Return the page of a report."""
-    drawn = plots(report.samples)
+    progress = plots(report.samples)
+    if len(report.runs) > 1:
+        progress["kB on disk, of each run"] = disk_plot(report.runs)
+    drawn = dict(progress)
     for result in report.benches:
         drawn |= {bench_title(result, pair): bench_plot(rows, result.unit) for pair, rows in result.pairs.items()}
     scripts = [script_of((_FILES / "page.js").read_text(encoding="utf-8"))]
@@ -44,6 +47,8 @@ def page(report: CampaignReport) -> str:
             canaries=report.summary.canaries,
             kinds=KINDS,
             plots=drawn,
+            progress=list(progress),
+            time=time_unit(report.samples),
             bench_title=bench_title,
             samples=thinned(report.samples, _ROWS),
             style=Markup((_FILES / "page.css").read_text(encoding="utf-8")),
@@ -86,7 +91,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_shown,
     )
-    environment.filters |= {"clock": clock, "shortened": _shortened, "number": _number}
+    environment.filters |= {"clock": clock, "shortened": _shortened, "number": _number, "kilobytes": _kilobytes}
     return environment
 
 
@@ -103,3 +108,7 @@ def _shortened(text: str) -> str:
 
 def _number(count: int) -> str:
     return f"{count:,}"
+
+
+def _kilobytes(size: int) -> str:
+    return f"{size / 1000:,.0f} kB"

@@ -5,14 +5,17 @@ Colours and fonts are variables of the page's style sheet, so one plot serves li
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import accumulate
 from typing import Any, Final
 
 import altair as alt
 
 from fuzz.campaign.sample import Sample
 from fuzz.report.bench_result import BenchRow
+from fuzz.report.campaign_report import ReportedRun
 
 _POINTS: Final = 300  # of a line
+_LONG: Final = 6 * 3600.0  # seconds of a campaign from which its time is in hours
 _HEIGHT: Final = 150
 _STEP: Final = 22  # height of a case of a bench
 _FONT: Final = "system-ui, sans-serif"
@@ -49,13 +52,32 @@ def plots(samples: Sequence[Sample]) -> dict[str, Any]:
     """Return title -> Vega-Lite document; empty if the campaign has fewer than two samples."""
     if len(samples) < 2:
         return {}
-    rows = _rows(thinned(samples))
+    rows, unit = _rows(thinned(samples)), time_unit(samples)
     return {
-        "Statements judged": _plot(rows, {"statements": "statements"}),
-        "Distinct plan shapes": _plot(rows, {"shapes": "plan shapes"}),
-        "Doubts": _plot(rows, {"inconclusive": "inconclusive", "unstable": "unstable"}, step=True),
-        "Findings": _plot(rows, {"findings": "findings"}, step=True),
+        "Statements judged": _plot(rows, unit, {"statements": "statements"}),
+        "Distinct plan shapes": _plot(rows, unit, {"shapes": "plan shapes"}),
+        "Doubts": _plot(rows, unit, {"inconclusive": "inconclusive", "unstable": "unstable"}, step=True),
+        "Findings": _plot(rows, unit, {"findings": "findings"}, step=True),
     }
+
+
+def disk_plot(runs: Sequence[ReportedRun]) -> dict[str, Any]:
+    """Return a plot of the bytes on disk of each run, over the time of all runs."""
+    times = list(accumulate(run.seconds for run in runs))
+    rows = [
+        {"seconds": time, "cases": run.cases, "size": round(run.size / 1000)}
+        for time, run in zip(times, runs, strict=True)
+    ]
+    return _plot(rows, _unit_of(times[-1]), {"size": "kB"})
+
+
+def time_unit(samples: Sequence[Sample]) -> tuple[str, float]:
+    """Return the unit of the time of a campaign, and its seconds."""
+    return _unit_of(samples[-1].seconds if samples else 0.0)
+
+
+def _unit_of(seconds: float) -> tuple[str, float]:
+    return ("hours", 3600.0) if seconds > _LONG else ("minutes", 60.0)
 
 
 def bench_plot(rows: Sequence[BenchRow], unit: str) -> dict[str, Any]:
@@ -90,18 +112,21 @@ def thinned(samples: Sequence[Sample], points: int = _POINTS) -> list[Sample]:
 
 
 def _rows(samples: Sequence[Sample]) -> list[dict[str, Any]]:
-    return [asdict(sample) | {"minutes": round(sample.seconds / 60, 3)} for sample in samples]
+    return [asdict(sample) for sample in samples]
 
 
-def _plot(rows: Sequence[Mapping[str, Any]], names: Mapping[str, str], *, step: bool = False) -> dict[str, Any]:
-    """Return a plot of fields over minutes. `names` has the fields' names in the legend."""
+def _plot(
+    rows: Sequence[Mapping[str, Any]], unit: tuple[str, float], names: Mapping[str, str], *, step: bool = False
+) -> dict[str, Any]:
+    """Return a plot of fields over time. `names` has the fields' names in the legend."""
+    time, seconds = unit
     values = [
-        {"minutes": row["minutes"], "cases": row["cases"], "count": row[field], "what": name}
+        {time: round(row["seconds"] / seconds, 3), "cases": row["cases"], "count": row[field], "what": name}
         for row in rows
         for field, name in names.items()
     ]
     hover = alt.selection_point(nearest=True, on="pointerover", encodings=["x"], empty=False)
-    x = alt.X("minutes:Q", title="minutes", scale=alt.Scale(nice=False), axis=alt.Axis(grid=False))
+    x = alt.X(f"{time}:Q", title=time, scale=alt.Scale(nice=False), axis=alt.Axis(grid=False))
     y = alt.Y("count:Q", title=None, axis=alt.Axis(format=",d", tickMinStep=1))
     color = alt.Color(
         "what:N",
@@ -117,7 +142,7 @@ def _plot(rows: Sequence[Mapping[str, Any]], names: Mapping[str, str], *, step: 
             tooltip=[
                 alt.Tooltip("what:N", title="what"),
                 alt.Tooltip("count:Q", title="count", format=","),
-                alt.Tooltip("minutes:Q", title="minutes", format=".1f"),
+                alt.Tooltip(f"{time}:Q", title=time, format=".1f"),
                 alt.Tooltip("cases:Q", title="cases", format=","),
             ],
         )

@@ -1,0 +1,126 @@
+"""Disk of a continuous campaign: old builds of its branches, and details of old runs, are deleted.
+
+Details are doubts, samples, and all files but the store and reproducers. Findings with their cases, bugs and their
+history stay.
+"""
+
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from fuzz import documents, workdir
+from fuzz.campaign.bug_history import BugStatus, Run, history
+from fuzz.campaign.catalog import all_campaigns, opened
+from fuzz.campaign.continuous import file_of
+from fuzz.campaign.store import FILE
+from fuzz.errors import PgduelError
+from fuzz.servers.build import delete_build
+from fuzz.triage.triage import DIRECTORY as REPRODUCERS
+
+GB: Final = 1_000_000_000
+DISK: Final = 20.0  # GB
+REVISIONS: Final = 3  # whose builds are kept, the newest ones
+_BUILDS: Final = ".builds.json"
+_BLOCK: Final = 512  # bytes, the unit of st_blocks
+
+
+def note_build(name: str, key: str) -> None:
+    """Note a build that the campaign is about to compile. Raises StorageError."""
+    _write_builds(name, {*own_builds(name), key})
+
+
+def own_builds(name: str) -> frozenset[str]:
+    """Return the keys of the builds that were compiled for the campaign."""
+    with suppress(FileNotFoundError):
+        return frozenset(documents.loads(file_of(name, _BUILDS).read_text(encoding="utf-8"), tuple[str, ...]))
+    return frozenset()
+
+
+def _write_builds(name: str, keys: Iterable[str]) -> None:
+    workdir.write(file_of(name, _BUILDS), documents.dumps(sorted(keys)))
+
+
+def size_of(directory: Path) -> int:
+    """Return the bytes on disk of a directory; 0 if it does not exist."""
+    total = 0
+    for path in directory.rglob("*"):
+        with suppress(FileNotFoundError):  # it was deleted in the meantime
+            total += path.lstat().st_blocks * _BLOCK
+    return total
+
+
+def size_of_builds(name: str) -> int:
+    """Return the bytes on disk of the builds that were compiled for the campaign."""
+    return sum(size_of(workdir.builds() / key) for key in own_builds(name))
+
+
+def make_room(name: str, runs: Sequence[Run], gigabytes: float, builds: Mapping[str, str]) -> Iterator[str]:
+    """Delete old builds, then details of old runs above the limit. Yield a line for each kind of deletion.
+
+    `builds` (arm → key) are in use. Raises StorageError.
+    """
+    if deleted := _delete_builds(name, {*builds.values(), *_needed(runs), *_of_others(name)}):
+        yield f"builds of older revisions that no bug needs are deleted: {', '.join(deleted)}"
+    limit = round(gigabytes * GB)
+    total = size_of_builds(name) + sum(size_of(directory_of(run)) for run in runs)
+    thinned = []
+    for run in runs[:-1]:
+        if total <= limit:
+            break
+        if freed := _drop_details(directory_of(run)):
+            thinned.append(run.number)
+            total -= freed
+    if thinned:
+        yield f"details of campaigns {thinned[0]} to {thinned[-1]} are deleted, because of --disk {gigabytes:g}"
+    if total > limit:
+        yield (
+            f"campaign {name} has {total / GB:.1f} GB, more than --disk {gigabytes:g}, in findings, history and builds "
+            "in use, which stay; give a larger --disk"
+        )
+
+
+def directory_of(run: Run) -> Path:
+    """Return the directory of a run."""
+    return workdir.campaigns() / run.number
+
+
+def _needed(runs: Sequence[Run]) -> Iterator[str]:
+    """Yield the builds of the newest revisions, and those on which bugs that are not fixed were found."""
+    newest = dict.fromkeys(tuple(sorted(run.builds.items())) for run in reversed(runs))
+    yield from (key for builds in islice(newest, REVISIONS) for _, key in builds)
+    by_number = {run.number: run for run in runs}
+    for bug in history(runs):
+        if bug.status is not BugStatus.FIXED:
+            yield from by_number[bug.run].builds.values()
+
+
+def _of_others(name: str) -> Iterator[str]:
+    """Yield the builds of all other campaigns. Stores that cannot be read have none."""
+    for directory in all_campaigns():
+        with suppress(PgduelError), opened(directory) as store:
+            if store.begun and store.plan.name != name:
+                yield from (facts["build"] for facts in store.arms.values())
+
+
+def _delete_builds(name: str, needed: set[str]) -> list[str]:
+    own = own_builds(name)
+    deleted = [key for key in sorted(own - needed) if delete_build(key)]
+    if deleted:
+        _write_builds(name, own - set(deleted))
+    return deleted
+
+
+def _drop_details(directory: Path) -> int:
+    """Delete the details of a run, and return the number of freed bytes. Stores that cannot be read stay."""
+    before = size_of(directory)
+    for path in directory.iterdir():
+        if path.name == REPRODUCERS or path.name.startswith(FILE):
+            continue
+        with workdir.writing(path):
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    with suppress(PgduelError), opened(directory) as store:
+        store.drop_details()
+    return max(0, before - size_of(directory))

@@ -1,0 +1,103 @@
+"""Replays: reduced findings of earlier runs, tried on the arms of a later one.
+
+A replay without a decision, for example after a timeout, is none.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from fuzz.execution.executor import Executor
+from fuzz.execution.judging import JudgedCase, assignments, judge_case
+from fuzz.servers.arm import Arm
+from fuzz.servers.arm_settings import configuration, known_settings
+from fuzz.servers.build import build_by_key
+from fuzz.servers.cluster import Cluster
+from fuzz.triage.blame import tries_for
+from fuzz.triage.interestingness import FindingCheck, oracle_of
+from fuzz.triage.stored_finding import StoredFinding
+from oracles.model.finding import Finding
+from oracles.model.oracle import Agree, Inconclusive, Unstable, all_oracles
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFinding:
+    """A finding of an earlier run, and the builds (arm → key) of that run."""
+
+    found: StoredFinding
+    builds: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The outcome of the tries of a finding's reduced case."""
+
+    fingerprint: str
+    shown: bool
+    of_base: bool = False  # whether the reference has the bug, too
+
+
+def can_replay(found: StoredFinding, arms: Sequence[str]) -> bool:
+    """Return whether a finding can be tried: it occurred again after its reduction, and has its arms and its oracle."""
+    named = set(found.least.finding.arms) <= set(arms)
+    return found.reduced and found.least.shown > 0 and named and found.finding.oracle in _oracles()
+
+
+def replays(known: Sequence[KnownFinding], executor: Executor, arms: Sequence[Arm]) -> Iterator[Replay]:
+    """Try findings on arms, and yield the outcome of each that the oracle decides. Raises ServerError."""
+    for each in known:
+        outcome = _replay(each.found, executor, arms)
+        if outcome is not None and not outcome.shown and _moved_to_base(each, arms):
+            outcome = replace(outcome, shown=True, of_base=True)
+        if outcome is not None:
+            yield outcome
+
+
+def _replay(found: StoredFinding, executor: Executor, arms: Sequence[Arm]) -> Replay | None:
+    fingerprint, wanted, decided = found.finding.fingerprint, found.least.finding, False
+    judging = assignments([oracle_of(wanted)], arms)
+    for _ in range(tries_for(found.least)):
+        judged = judge_case(executor, judging, found.least.case)
+        shown = [each for each in judged.findings if _is_like(each, wanted)]
+        if shown:
+            by_all = len(arms) > 1 and any(each.shown_by_all for each in shown)
+            return Replay(fingerprint, shown=True, of_base=by_all)
+        decided |= _is_decided(judged)
+    return Replay(fingerprint, shown=False) if decided else None
+
+
+def _moved_to_base(known: KnownFinding, arms: Sequence[Arm]) -> bool:
+    """Return whether the reference differs from its former build as the suspect did.
+
+    So the arms agree, because both have the bug. Oracles that judge single arms show such a bug on all arms.
+    """
+    least = known.found.least
+    named = {arm.name: arm for arm in arms}
+    reference, suspect = (named[name] for name in least.finding.arms)
+    former = build_by_key(known.builds[reference.name])
+    if not oracle_of(least.finding).needs_another_arm or former is None or former.key == reference.build.key:
+        return False
+    settings = known_settings(former, reference.settings)
+    with Cluster(former, reference.name, settings=configuration(settings)) as cluster:
+        pair = (
+            replace(reference, build=former, cluster=cluster, settings=settings),
+            replace(reference, name=suspect.name),
+        )
+        with Executor(pair, "base") as executor:
+            check = FindingCheck(executor, pair, least.finding)
+            return any(check.shown(least.case) for _ in range(tries_for(least)))
+
+
+def _is_decided(judged: JudgedCase) -> bool:
+    """Return whether the oracle has judged the case without a doubt."""
+    verdicts = [verdict for _, verdict in judged.verdicts]
+    doubtful = any(isinstance(verdict, Inconclusive | Unstable) for verdict in verdicts)
+    return judged.complete and not doubtful and any(isinstance(verdict, Agree) for verdict in verdicts)
+
+
+def _is_like(shown: Finding, wanted: Finding) -> bool:
+    """Return whether a finding has the wanted suspect. The symptom may differ, as code around the bug has changed."""
+    return shown.arms[1] == wanted.arms[1] or shown.shown_by_all or wanted.shown_by_all
+
+
+def _oracles() -> frozenset[str]:
+    return frozenset(oracle.name for oracle in all_oracles())

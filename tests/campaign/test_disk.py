@@ -1,0 +1,122 @@
+"""Tests of the disk of a continuous campaign: which builds and files are deleted, and what is never deleted."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fuzz import workdir
+from fuzz.campaign.catalog import opened
+from fuzz.campaign.continuous import runs_of
+from fuzz.campaign.counters import Counters
+from fuzz.campaign.disk import GB, make_room, note_build, own_builds, size_of, size_of_builds
+from fuzz.campaign.plan import Plan
+from fuzz.campaign.store import StoredDoubt
+from fuzz.servers.arm_options import ArmOptions
+from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.replays import Replay
+from oracles.model.case import Case, Step
+from oracles.model.finding import Finding
+
+PLAN = Plan(1, {}, None, None, stop_at_first=False, arms=ArmOptions(), name="nightly")
+CASE = Case("x", (Step("CREATE TABLE t (a int)"),), ())
+DOUBTED = replace(CASE, scene=(Step("x" * 500_000),))
+BUG = Finding("result", ("master", "patched"), "rows", None, "1 row missing", "", "")
+BYTES = 100_000  # of a build
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGDUEL_HOME", str(tmp_path))
+    monkeypatch.delenv("PGDUEL_CAMPAIGNS", raising=False)
+
+
+def make_build(key: str, *, of: str = "nightly") -> None:
+    """Make a directory as large as a small build, compiled for a campaign."""
+    home = workdir.builds() / key
+    home.mkdir()
+    (home / "postgres").write_bytes(b"x" * BYTES)
+    note_build(of, key)
+
+
+def make_run(number: int, patched: str, findings: Sequence[Finding] = (), replays: Sequence[Replay] = ()) -> Path:
+    """Make a run with a doubt, a page and a reproducer, and return its directory."""
+    return _made(number, PLAN, patched, findings, replays)
+
+
+def _made(number: int, plan: Plan, patched: str, findings: Sequence[Finding], replays: Sequence[Replay]) -> Path:
+    directory = workdir.campaigns() / str(number)
+    (directory / "reproducers").mkdir(parents=True)
+    (directory / "reproducers" / "x.sql").write_text("SELECT 1;")
+    (directory / f"pgduel-{number}.html").write_text("x" * BYTES)
+    with opened(directory) as store:
+        store.begin(plan, {"master": {"build": "base"}, "patched": {"build": patched}})
+        store.progress(Counters(seconds=60.0), {})
+        store.add_doubt(StoredDoubt("result", "unstable", "it changes", "1/x/1", DOUBTED))
+        for finding in findings:
+            store.add_finding(finding, "1/x/1", CASE)
+            store.record_reduction(finding.fingerprint, ReducedCase(CASE, finding, 3, 3), 1.0)
+        for replay in replays:
+            store.record_replay(replay)
+    return directory
+
+
+def room_made(gigabytes: float = 20.0, builds: Sequence[str] = ()) -> list[str]:
+    return list(make_room("nightly", runs_of("nightly"), gigabytes, {name: name for name in builds}))
+
+
+def left() -> set[str]:
+    return {path.name for path in workdir.builds().iterdir() if path.is_dir()}
+
+
+def test_old_builds_are_deleted_unless_a_bug_or_another_campaign_needs_them() -> None:
+    for key in ("base", "1", "2", "3", "4", "5", "6", "next", "unused"):
+        make_build(key)
+    make_build("foreign", of="weekly")
+    make_run(1, "1", [BUG])
+    for number in range(2, 7):
+        make_run(number, str(number))
+    _made(7, replace(PLAN, name=""), "3", (), ())
+    (line,) = room_made(builds=["base", "next"])
+    assert line == "builds of older revisions that no bug needs are deleted: 2, unused"
+    assert left() == {"base", "1", "3", "4", "5", "6", "next", "foreign"}
+    assert own_builds("nightly") == left() - {"foreign"}
+    assert room_made(builds=["base", "next"]) == []
+
+
+def test_builds_of_fixed_bugs_are_deleted() -> None:
+    for key in ("base", "1", "2", "3", "4"):
+        make_build(key)
+    make_run(1, "1", [BUG])
+    make_run(2, "2", replays=[Replay(BUG.fingerprint, shown=False)])
+    for number in (3, 4):
+        make_run(number, str(number), replays=[Replay(BUG.fingerprint, shown=False)])
+    room_made(builds=["base", "4"])
+    assert left() == {"base", "2", "3", "4"}
+
+
+def test_details_of_the_oldest_runs_go_first() -> None:
+    directories = [make_run(number, "1", [BUG]) for number in (1, 2, 3)]
+    before = sum(size_of(directory) for directory in directories)
+    findings = [run.findings for run in runs_of("nightly")]
+    assert room_made(before / GB) == []
+    (line,) = room_made((before - 1000) / GB)
+    assert line.startswith("details of campaigns 1 to 1 are deleted, because of --disk ")
+    sizes = [size_of(directory) for directory in directories]
+    assert sizes[0] < sizes[1] / 4
+    assert [run.findings for run in runs_of("nightly")] == findings
+    assert (directories[0] / "reproducers" / "x.sql").exists()
+    assert not (directories[0] / "pgduel-1.html").exists()
+    assert (directories[1] / "pgduel-2.html").exists()
+
+
+def test_findings_and_the_last_run_stay_whatever_the_limit() -> None:
+    make_build("1")
+    directories = [make_run(number, "1", [BUG]) for number in (1, 2)]
+    findings = [run.findings for run in runs_of("nightly")]
+    _, line = room_made(0.0001)
+    assert "more than --disk 0.0001" in line
+    assert [run.findings for run in runs_of("nightly")] == findings
+    assert (directories[1] / "pgduel-2.html").exists()
+    assert size_of_builds("nightly") >= BYTES

@@ -1,0 +1,192 @@
+"""Tests of the report of all runs, in each format, and of its live page."""
+
+import json
+import re
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import replace
+from http.client import HTTPConnection
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from fuzz.campaign.catalog import opened
+from fuzz.campaign.continuous import keep_plan
+from fuzz.errors import CaseError, PgduelError
+from fuzz.report.campaign_report import CampaignReport, report_of
+from fuzz.report.formats.format import all_formats
+from fuzz.report.live import LivePage
+from fuzz.report.runs_report import report_of_runs
+from fuzz.triage.replays import Replay
+from tests.cli.command import Command
+from tests.report.hostile import BUGS, MARKUP, hostile_campaign
+
+
+@pytest.fixture
+def campaigns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the directory of campaigns with two runs of `nightly`. The second has other builds, which fix a bug."""
+    monkeypatch.setenv("PGDUEL_CAMPAIGNS", str(tmp_path / "campaigns"))
+    first = hostile_campaign(tmp_path / "campaigns" / "3", "nightly")
+    with opened(hostile_campaign(tmp_path / "campaigns" / "5", "nightly")) as store, opened(first) as before:
+        keep_plan(store.plan)
+        fixed = before.findings()[0].finding.fingerprint
+        with store.transaction() as connection:
+            connection.exec_driver_sql("UPDATE campaign SET arms = replace(arms, 'abc', 'ghi')")
+            for table in ("finding", "occurrence"):
+                connection.exec_driver_sql(f"DELETE FROM {table} WHERE fingerprint = ?", (fixed,))
+        store.record_replay(Replay(fixed, shown=False))
+    hostile_campaign(tmp_path / "campaigns" / "6")
+    return tmp_path / "campaigns"
+
+
+@pytest.fixture
+def report(campaigns: Path) -> CampaignReport:
+    return report_of_runs("nightly")
+
+
+def test_counts_are_sums_over_the_runs(report: CampaignReport, campaigns: Path) -> None:
+    one = report_of(campaigns / "3")
+    assert report.name == "nightly"
+    assert report.counters.statements_judged == 2 * one.counters.statements_judged
+    assert report.summary.canaries == {"planted": 80, "caught": 80, "retried": 0}
+    assert (report.plans.shapes, report.plans.explained) == (one.plans.shapes, 2 * one.plans.explained)
+    assert [(each.count, each.retried, len(each.stored)) for each in report.doubts] == [(2, 2, 2)]
+    assert report.doubts[0].stored[0].startswith("3/")
+    assert report.problems == one.problems == ()
+    assert [(run.number, run.revision, run.new_bugs, run.replays) for run in report.runs] == [
+        ("3", "abc", BUGS, 0),
+        ("5", "ghi", 0, 1),
+    ]
+    assert all(run.size > 10_000 for run in report.runs)
+
+
+def test_samples_add_up(report: CampaignReport, campaigns: Path) -> None:
+    one = report_of(campaigns / "3").samples[-1]
+    assert [sample.statements for sample in report.samples] == [0, one.statements, 2 * one.statements]
+    assert [sample.shapes for sample in report.samples] == [0, one.shapes, one.shapes]
+    assert [sample.findings for sample in report.samples] == [0, BUGS, BUGS]
+
+
+def test_bugs_have_their_history(report: CampaignReport) -> None:
+    assert [bug.state for bug in report.bugs] == [*["still there"] * (BUGS - 2), "fixed", "known fault"]
+    assert report.headline == f"{BUGS - 1} distinct bugs, 1 of them fixed"
+    assert report.bugs[0].cases == 2
+    fixed = report.bugs[-2]
+    assert fixed.over_runs is not None
+    assert [(each.revision, each.status) for each in fixed.over_runs.revisions] == [("abc", "new"), ("ghi", "fixed")]
+    assert fixed.file is not None
+    assert fixed.file.parent.parent.name == "3"
+    assert report.bugs[0].replay == f"./pgduel replay 3/{report.bugs[0].fingerprint}"
+
+
+def test_the_page_has_runs_and_plots_over_all_of_them(report: CampaignReport) -> None:
+    page = all_formats()["html"].text(report)
+    assert page.count('data-plot="') == 5
+    assert 'data-plot="kB on disk, of each run"' in page
+    assert '<h2 id="runs">Runs</h2>' in page
+    assert '<span class="badge fixed">fixed</span>' in page
+    assert "<code>abc</code> new; <code>ghi</code> fixed" in page
+    assert MARKUP not in page
+    ids = re.findall(r' id="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+
+
+def test_other_formats_have_the_history(report: CampaignReport) -> None:
+    markdown = all_formats()["markdown"].text(report)
+    assert "- status: `fixed`\n- history: `new on abc, fixed on ghi`\n" in markdown
+    assert "2 runs, the last one is campaign 5.\n" in markdown
+    suite = ElementTree.fromstring(all_formats()["junit"].text(report)).find("testsuite")
+    assert suite is not None
+    assert (suite.get("failures"), suite.get("skipped")) == (str(BUGS - 2), "1")
+    results = json.loads(all_formats()["sarif"].text(report))["runs"][0]["results"]
+    assert [each["baselineState"] for each in results[-3:]] == ["unchanged", "absent", "unchanged"]
+
+
+def test_a_campaign_without_runs_is_refused(campaigns: Path) -> None:
+    with opened(campaigns / "3") as store:
+        plan = store.plan
+    keep_plan(replace(plan, name="weekly"))
+    with pytest.raises(CaseError, match="campaign weekly has no run yet"):
+        report_of_runs("weekly")
+
+
+def test_the_command_prints_or_writes_the_report(campaigns: Path, tmp_path: Path) -> None:
+    pgduel = Command(campaigns)
+    printed = pgduel("campaign", "report", "nightly", "--as", "markdown")
+    assert printed.out.startswith(f"# {BUGS - 1} distinct bugs, 1 of them fixed\n"), printed.err
+    assert pgduel("campaign", "report", "nightly").out == f"{campaigns}/pgduel-nightly.html\n"
+    assert pgduel("campaign", "report", "nightly", "--as", "sarif", "--output", tmp_path / "x.sarif").status == 0
+    assert json.loads((tmp_path / "x.sarif").read_text())["version"] == "2.1.0"
+    refused = pgduel("campaign", "report", "nightly", "--as", "sarif", "--as", "junit", "--output", tmp_path / "x")
+    assert (refused.status, refused.err.count("\n")) == (2, 1)
+    assert "--output is one file" in refused.err
+
+
+@pytest.fixture
+def live() -> Iterator[tuple[LivePage, list[str]]]:
+    """Yield a server, and the pages that it has still to send. Without any, the page cannot be made."""
+    pages: list[str] = []
+
+    def page() -> str:
+        if not pages:
+            raise PgduelError("there is no page")
+        return pages.pop(0)
+
+    with LivePage(page) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server, pages
+        server.shutdown()
+        thread.join()
+
+
+def _status(server: LivePage, path: str, method: str = "GET", host: str | None = None) -> int:
+    connection = HTTPConnection("127.0.0.1", server.server_port, timeout=20)
+    connection.request(method, path, headers={} if host is None else {"Host": host})
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+def test_the_live_page_is_renewed_with_each_request(live: tuple[LivePage, list[str]]) -> None:
+    server, pages = live
+    pages += ["<p>first", "<p>second"]
+    for expected in (b"<p>first", b"<p>second"):
+        with urllib.request.urlopen(server.address, timeout=20) as answer:
+            assert answer.read() == expected
+            assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+            assert answer.headers["Cache-Control"] == "no-store"
+    with pytest.raises(urllib.error.HTTPError) as error, urllib.request.urlopen(server.address, timeout=20):
+        pass
+    assert (error.value.code, error.value.read()) == (500, b"there is no page\n")
+
+
+def test_nothing_but_the_live_page_is_served(live: tuple[LivePage, list[str]]) -> None:
+    server, pages = live
+    pages += ["<p>page"] * 9
+    assert server.server_address[0] == "127.0.0.1"
+    assert _status(server, server.path) == 200
+    assert _status(server, server.path, "HEAD") == 200
+    for path in ("/", "/etc/passwd", f"{server.path}../", f"{server.path}?x", f"{server.path}x"):
+        assert _status(server, path) == 404
+    assert _status(server, server.path, host="example.org") == 404
+    assert _status(server, server.path, "POST") == 501
+    assert len(pages) == 7
+
+
+def test_the_command_serves_the_page_until_it_is_interrupted(campaigns: Path) -> None:
+    process = Command(campaigns).start("campaign", "serve", "nightly")
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        address = line.removeprefix("campaign nightly: ").strip()
+        assert address.startswith("http://127.0.0.1:"), line + (process.stderr.read() if process.stderr else "")
+        with urllib.request.urlopen(address, timeout=120) as answer:
+            assert b"pgduel \xc2\xb7 campaign nightly" in answer.read()
+    finally:
+        process.send_signal(2)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (0, "", "")

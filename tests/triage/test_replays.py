@@ -1,0 +1,96 @@
+"""Tests of replays on real servers: bugs of all arms, of no arm, and without a decision."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fuzz import workdir
+from fuzz.execution.executor import Executor
+from fuzz.servers.arm import Arm, ArmSpec, build_arms
+from fuzz.servers.base import Base
+from fuzz.servers.build import Build
+from fuzz.servers.cluster import Cluster
+from fuzz.servers.flavor import FLAVORS
+from fuzz.servers.series import series_from_files
+from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.replays import KnownFinding, Replay, can_replay, replays
+from fuzz.triage.reproducer.reproducer import load
+from fuzz.triage.stored_finding import StoredFinding
+from oracles.model.case import Case, Kind, Step
+from oracles.model.finding import Finding
+from tests.cli.bug import BUG, JOIN_AT_BOUNDS
+from tests.injected_bugs.injected_bug import bug_of, sound_patches
+
+FAULT = workdir.PROJECT / "corpus" / "upstream" / "db701fd66d22.sql"  # which each arm has
+EQUAL = Case("user_sql", (), (Step("SELECT 1", Kind.QUERY),))
+
+
+@pytest.fixture(scope="module")
+def two(build: Build) -> Iterator[tuple[Arm, ...]]:
+    """Yield two arms of the same build."""
+    with Cluster(build, "a") as a, Cluster(build, "b") as b:
+        yield Arm("a", build, a, ()), Arm("b", build, b, ())
+
+
+def finding(oracle: str, origin: str = "rows") -> Finding:
+    return Finding(oracle, ("a", "b"), origin, 0, "they differ", "", "")
+
+
+def known(found: Finding, case: Case) -> KnownFinding:
+    reduced = ReducedCase(case, found, 3, 3)
+    stored = StoredFinding(found, "1/x/1", case, 1, None, reduced=True, smallest=reduced)
+    return KnownFinding(stored, {"a": "former", "b": "former"})
+
+
+def outcomes(arms: tuple[Arm, ...], *of: KnownFinding) -> list[Replay]:
+    with Executor(arms, "replays") as executor:
+        return list(replays(of, executor, arms))
+
+
+@pytest.mark.servers
+def test_the_oracle_decides_what_the_arms_show(two: tuple[Arm, ...]) -> None:
+    fault, equal = finding("binary_format"), finding("result")
+    without_queries = finding("result", "other")
+    found = outcomes(
+        two, known(fault, load(str(FAULT)).case), known(equal, EQUAL), known(without_queries, Case("user_sql", (), ()))
+    )
+    assert found == [
+        Replay(fault.fingerprint, shown=True, of_base=True),
+        Replay(equal.fingerprint, shown=False),
+    ]
+
+
+@pytest.mark.servers
+def test_a_single_arm_has_no_base(two: tuple[Arm, ...]) -> None:
+    alone = replace(finding("binary_format"), arms=("a", "a"))
+    assert outcomes(two[:1], known(alone, load(str(FAULT)).case)) == [Replay(alone.fingerprint, shown=True)]
+
+
+@pytest.mark.servers
+def test_a_bug_that_moved_to_the_base_differs_from_its_former_build(base: Base, tmp_path: Path) -> None:
+    script = tmp_path / "join.sql"
+    script.write_text(JOIN_AT_BOUNDS)
+    patches = sound_patches(bug_of(BUG))
+    series = {"sound": series_from_files(patches), "bugged": series_from_files([*patches, BUG])}
+    specs = [ArmSpec(name, base, each, FLAVORS["assert"]) for name, each in series.items()]
+    (sound, _), (bugged, _) = build_arms(specs, print)
+    case = load(str(script)).case
+    shown = known(finding("result", "rows"), case)
+    with Cluster(bugged, "a") as a, Cluster(bugged, "b") as b:
+        arms = (Arm("a", bugged, a, ()), Arm("b", bugged, b, ()))
+        with_former = replace(shown, builds={"a": sound.key, "b": bugged.key})
+        deleted = replace(shown, builds={"a": "deleted", "b": bugged.key})
+        moved, unknown = outcomes(arms, with_former, deleted)
+    assert (moved.shown, moved.of_base) == (True, True)
+    assert (unknown.shown, unknown.of_base) == (False, False)
+
+
+def test_only_findings_that_occurred_again_are_replayed() -> None:
+    found = known(finding("result"), EQUAL).found
+    assert can_replay(found, ["a", "b", "c"])
+    assert not can_replay(found, ["a", "c"])
+    assert not can_replay(replace(found, reduced=False), ["a", "b"])
+    assert not can_replay(replace(found, smallest=ReducedCase(EQUAL, found.finding, 0, 3)), ["a", "b"])
+    assert not can_replay(replace(found, finding=finding("no_such_oracle")), ["a", "b"])
