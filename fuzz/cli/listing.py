@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -147,11 +148,17 @@ def _builds() -> Rows:
             "build": build.key,
             "version": build.version,
             "flavor": build.flavor.name,
-            "compiled for": build.label,
+            "compiled for": _short(build.label),
             "tree": build.tree[:12],
         }
         for build in list_builds()
     ]
+
+
+def _short(label: str) -> str:
+    """Return the label of a build with its last patch alone."""
+    first, *others = label.split(",")
+    return f"{first.split(':')[0]}: {Path(others[-1]).name} on top of {len(others)} others" if others else first
 
 
 _SECTIONS: dict[str, Callable[[], Rows]] = {
