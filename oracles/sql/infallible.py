@@ -257,7 +257,8 @@ def _is_count(value: Any) -> bool:
 
 def _column_of(value: Any) -> tuple[str, ...]:
     """Return the names of a column reference; none for any other node."""
-    return tuple(getattr(each, "sval", "") for each in value.fields) if isinstance(value, ast.ColumnRef) else ()
+    fields: Any = value.fields if isinstance(value, ast.ColumnRef) else ()
+    return tuple(getattr(each, "sval", "") for each in fields)
 
 
 def _is_pattern(value: Any) -> bool:
