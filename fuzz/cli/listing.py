@@ -15,6 +15,7 @@ from fuzz.cli.app import app, console, say, write_json
 from fuzz.execution.modes import MODES
 from fuzz.generators.generator import all_generators
 from fuzz.report.console import Console
+from fuzz.report.summary import numbered
 from fuzz.report.terminal import clock
 from fuzz.servers.build import list_builds
 from fuzz.sources.source import all_sources
@@ -148,17 +149,19 @@ def _builds() -> Rows:
             "build": build.key,
             "version": build.version,
             "flavor": build.flavor.name,
-            "compiled for": _short(build.label),
+            "compiled for": shortened(build.label),
             "tree": build.tree[:12],
         }
         for build in list_builds()
     ]
 
 
-def _short(label: str) -> str:
-    """Return the label of a build with its last patch alone."""
+def shortened(label: str) -> str:
+    """Return the label of a build with the last of its patches alone."""
     first, *others = label.split(",")
-    return f"{first.split(':')[0]}: {Path(others[-1]).name} on top of {len(others)} others" if others else first
+    if not others:
+        return first
+    return f"{first.split(':')[0]}: {Path(others[-1]).name} on top of {numbered(len(others), 'other')}"
 
 
 _SECTIONS: dict[str, Callable[[], Rows]] = {
