@@ -33,6 +33,16 @@ def test_the_query_stays_as_it_is_within_its_executions(sql: str) -> None:
     assert rescanned(sql).endswith(within(sql).removeprefix("FROM"))
 
 
+def test_the_subquery_of_aggregates_is_executed_again() -> None:
+    sql = "SELECT count(*) FROM (SELECT sum(r.y) FROM (SELECT DISTINCT y FROM a) AS r) AS q"
+    assert rescanned(sql) == sql.replace("SELECT DISTINCT y FROM a", rescanned("SELECT DISTINCT y FROM a"))
+
+
+@pytest.mark.parametrize("sql", ["SELECT count(*) FROM a", "SELECT x, count(*) FROM (SELECT x FROM a) AS q GROUP BY x"])
+def test_other_aggregates_are_executed_again_as_a_whole(sql: str) -> None:
+    assert rescanned(sql).endswith(within(sql).removeprefix("FROM"))
+
+
 def test_only_the_last_execution_shows_rows() -> None:
     *early, last = [(0, 1), (1, 1), (None, 10**9), (2, 2), (None, 0)]
     executions = ", ".join(f"({'NULL' if n is None else n}, {skipped})" for n, skipped in (*early, last))
