@@ -1,8 +1,8 @@
 """Closed early: the first rows of a query, from a cursor that is then closed, are rows of the whole query.
 
 `result` compares only the number of such rows, because which rows come first is up to the arm. This oracle executes the
-whole query once on the reference. The rows of each suspect must be among its rows, each as often at most. Rows in total
-order are compared by `result`.
+whole query once on the reference. The rows of each suspect must be among its rows, and none may occur more often.
+`result` compares rows in total order.
 """
 
 from collections import Counter

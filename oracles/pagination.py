@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, ClassVar, Final, NamedTuple
 
-from pglast import ast
 from pglast.enums import LimitOption
 
 from oracles.framework.canaries import canary_case, query
@@ -21,7 +20,8 @@ from oracles.framework.relations import ArmRuns, MetamorphicRelation
 from oracles.model.oracle import Canary
 from oracles.model.sampling import Sample
 from oracles.sql.building import printed, snippet
-from oracles.sql.determinism import AGGREGATES, deterministic_select, name_of
+from oracles.sql.core import summarized
+from oracles.sql.determinism import deterministic_select
 from oracles.sql.distinguishable_values import inexact_types, is_exact
 from oracles.sql.total_order import integer, shown_targets
 
@@ -42,9 +42,7 @@ class Paged(NamedTuple):
 def paged(sql: str) -> Paged | None:
     """Return the query over the pages of its rows, or of its subquery's rows; None if they cannot be divided."""
     statement = deterministic_select(sql)
-    around, select = None, statement
-    while select is not None and _aggregates_all(select):
-        around, select = select, _only_subquery(select)
+    around, select = summarized(statement)
     pages = None if select is None else _pages(select)
     if pages is None:
         return None
@@ -52,21 +50,6 @@ def paged(sql: str) -> Paged | None:
         around.fromClause[0].subquery = pages
     text = printed(pages if around is None else statement)
     return Paged(text, around is not None) if text else None
-
-
-def _aggregates_all(select: Any) -> bool:
-    """Return whether the query returns one row of aggregates."""
-    targets: Any = select.targetList or ()
-    return bool(targets) and not select.groupClause and all(_is_aggregate(target.val) for target in targets)
-
-
-def _is_aggregate(value: Any) -> bool:
-    return isinstance(value, ast.FuncCall) and name_of(value) in AGGREGATES
-
-
-def _only_subquery(select: Any) -> Any:
-    only = select.fromClause[0] if len(select.fromClause or ()) == 1 else None
-    return only.subquery if isinstance(only, ast.RangeSubselect) else None
 
 
 def _pages(select: Any) -> Any:

@@ -58,7 +58,7 @@ NO_MAIL = Mail("", "", MappingProxyType({}))
 
 
 class Bench(ABC):
-    """A measurement at each point of a grid, in `unit`. It may repeat no mail's table."""
+    """A measurement at each point of a grid, in `unit`. Most repeat a mail's table; `NO_MAIL` marks the others."""
 
     name: ClassVar[str]
     unit: ClassVar[str]

@@ -97,6 +97,12 @@ def _positive(value: str, least: int = 1) -> Callable[[Node], bool]:
     return lambda node: bool(node.get(value, 0) >= least)
 
 
+def _spills(node: Node) -> bool:
+    """Return whether a node wrote temporary blocks beside those of its children, which its number includes."""
+    written = (each.get("Temp Written Blocks", 0) for each in (node, *node.get("Plans", ())))
+    return bool(next(written) > sum(written))
+
+
 def _is_parallel_hash(node: Node) -> bool:
     return _ran(node) and bool(node.get("Parallel Aware"))
 
@@ -151,7 +157,11 @@ OF_NODE: dict[str, tuple[_Test, ...]] = {
     "Bitmap Heap Scan": (("bitmap_scan", _ran),),
     "Foreign Scan": (("foreign_scan", _ran),),
     "LockRows": (("row_locks", _ran),),
-    "WindowAgg": (("window", _ran),),
+    "WindowAgg": (
+        ("window", _ran),
+        ("window.ended_early", lambda node: _ran(node) and "Run Condition" in node),
+        ("window.spilled", _spills),
+    ),
     "SetOp": (("set_operation", _ran),),
     "CTE Scan": (("cte_scan", _ran),),
 }

@@ -29,7 +29,7 @@ class Limits:
 
 
 class Interrupt:
-    """Signal handler for the user's request to end: the first lets running jobs end, the second ends them at once.
+    """Handler of signals by which the user ends a campaign: the first lets running jobs end, the second kills them.
 
     It is true after the first signal. The second raises KeyboardInterrupt.
     """

@@ -198,7 +198,7 @@ class Store:
             return tuple(Sample(**row) for row in rows)
 
     def progress(self, counters: Counters, done: Mapping[int, int], sample: Sample | None = None) -> None:
-        """Record counters, ranges (number -> total of executed cases) and a sample, if one is due, together."""
+        """Record counters, ranges (number -> total of executed cases) and perhaps a sample, in one transaction."""
         with self.transaction() as connection:
             connection.execute(update(CAMPAIGN).values(counters=counters))
             if sample is not None:

@@ -113,8 +113,8 @@ def buckets(
 ) -> list[Chosen]:
     """Left join with a hash table in one batch: master's fixed buckets, ours, PostgreSQL's (about an hour).
 
-    Arms are master, patched and upstream, unless others are named. Only master chooses its buckets by N. Beside the
-    ratio to master at each N stands the mail's ratio, which is for N = 1.
+    Arms are master, patched and upstream, unless others are named. Only master chooses its buckets by N. The
+    mail's ratio at each N is its time with N = 1, divided by its time with that N.
     """
     chosen = {"size": numbers(size, "--size") or fitting(), "ntup": numbers(ntup, "--ntup")}
     return [(BucketsBench(scale), chosen)]

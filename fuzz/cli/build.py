@@ -47,7 +47,8 @@ def build(
         specs = wanted.specs(shown.progress)
         built = build_arms(specs, shown.progress)
     for spec, (made, _) in zip(specs, built, strict=True):
-        say(f"{spec.name}: {made.version}, {spec.flavor.name}, {len(spec.series.patches)} patches, {made.prefix}")
+        patches = f"{len(spec.series.patches)} patches, tree {made.tree[:12]}"
+        say(f"{spec.name}: {made.version}, {spec.flavor.name}, {patches}, {made.prefix}")
     say(f"built in {time.monotonic() - started:.0f} s")
     write_json(json_file, options.arms_json(specs, [made.key for made, _ in built]))
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -14,6 +15,7 @@ from fuzz.cli.app import app, console, say, write_json
 from fuzz.execution.modes import MODES
 from fuzz.generators.generator import all_generators
 from fuzz.report.console import Console
+from fuzz.report.summary import numbered
 from fuzz.report.terminal import clock
 from fuzz.servers.build import list_builds
 from fuzz.sources.source import all_sources
@@ -147,11 +149,19 @@ def _builds() -> Rows:
             "build": build.key,
             "version": build.version,
             "flavor": build.flavor.name,
-            "compiled for": build.label,
+            "compiled for": shortened(build.label),
             "tree": build.tree[:12],
         }
         for build in list_builds()
     ]
+
+
+def shortened(label: str) -> str:
+    """Return the label of a build with the last of its patches alone."""
+    first, *others = label.split(",")
+    if not others:
+        return first
+    return f"{first.split(':')[0]}: {Path(others[-1]).name} on top of {numbered(len(others), 'other')}"
 
 
 _SECTIONS: dict[str, Callable[[], Rows]] = {

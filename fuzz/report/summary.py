@@ -328,13 +328,13 @@ def _print_bug(console: Console, summary: Summary, bug: Bug) -> None:
     """Print the first finding of a bug, and list the others."""
     found, *others = bug.findings
     finding = found.finding
-    console.print(plain(f"finding {finding.fingerprint}", "bold red"), f"in {found.count} cases")
+    console.print(plain(f"finding {finding.fingerprint}", "bold red"), f"in {numbered(found.count, 'case')}")
     console.say(f"  {finding.oracle}: {finding.summary}")
     if finding.vote:
         console.say(f"  suspect:    {finding.vote}")
     if others:
         named = ", ".join(f"{other.finding.fingerprint} in {other.count}" for other in others)
-        console.say(f"  the same bug, in {bug.cases} cases: {named}")
+        console.say(f"  the same bug, in {numbered(bug.cases, 'case')}: {named}")
     if found.smallest is not None and not found.smallest.always:
         console.say(f"  {found.smallest.how_often}")
     if found.blame is not None:

@@ -28,7 +28,7 @@ class PatchCoverage:
 
 
 def patch_coverage(build: Build, profiles: Path, trees: Sequence[str]) -> tuple[PatchCoverage, ...]:
-    """Return the coverage of each patch of a build's series. `trees` are those after each prefix, first the base.
+    """Return the coverage of each patch of a build's series. `trees` are the base and the tree after each patch.
 
     Raises ServerError, SourceError.
     """

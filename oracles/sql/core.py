@@ -64,6 +64,24 @@ def _is_aggregate(value: Any) -> bool:
     return isinstance(value, ast.FuncCall) and value.over is None and name_of(value) in AGGREGATES
 
 
+def summarized(select: Any) -> tuple[Any, Any]:
+    """Return the subquery of which a query only returns aggregates, at any depth, after the query right around it.
+
+    The subquery is None if the aggregates are of something else. Without aggregates: None, and the query itself.
+    """
+    around, within = None, select
+    while within is not None and _aggregates_all(within):
+        around, only = within, within.fromClause[0] if len(within.fromClause or ()) == 1 else None
+        within = only.subquery if isinstance(only, ast.RangeSubselect) else None
+    return around, within
+
+
+def _aggregates_all(select: Any) -> bool:
+    """Return whether the query returns one row of aggregates."""
+    targets: Any = select.targetList or ()
+    return bool(targets) and not select.groupClause and all(_is_aggregate(target.val) for target in targets)
+
+
 def top_join(select: Any) -> Any:
     """Return the outermost join of FROM if it has a condition, and no alias that hides its tables; else None."""
     only: Any = select.fromClause[0] if len(select.fromClause) == 1 else None

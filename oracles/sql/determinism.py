@@ -5,9 +5,9 @@ compare as equal are identical, and that sums have no floating-point numbers; di
 case_views.py has the names whose behaviour the text does not show.
 
 Oracles need this without a server, for queries that they derive and for smaller cases of reduction. So it is a function
-of the text, and no step stores its result. For foreign statements, fuzz/sources/determinism analyses the server's own
-parse tree, in which overloading is resolved. Both have one criterion for functions: that package generates
-functions.txt from the catalogs.
+of the text: a step of the case could not store the result for them. For foreign statements, fuzz/sources/determinism
+analyses the server's own parse tree, in which overloading is resolved. Both have one criterion for functions: that
+package generates functions.txt from the catalogs.
 """
 
 import re

@@ -15,7 +15,7 @@ rewritten query may have a form that PostgreSQL does not support.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from functools import lru_cache
 from typing import Any, Final
 
@@ -153,7 +153,9 @@ def _fits(query: Any, scene: _Scene) -> bool:
     types = scene.types | _types_in(query)
     if not types <= _TYPES | scene.composites or len(types & _TIMES) > 1:
         return False
-    fallible = _Fallible(scene, names_in(query, deep=True).common)
+    counts = _Counts()
+    counts(query)
+    fallible = _Fallible(scene, names_in(query, deep=True).common, counts.columns)
     fallible(query)
     return not fallible.found
 
@@ -177,13 +179,28 @@ class _Types(Visitor):
         self.names.add(name if bounded and not node.arrayBounds else f"{name}[]")
 
 
+class _Counts(Visitor):
+    """The columns of VALUES, as (alias, column), whose values are numbers of rows: integers from 0, or NULL."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.columns: set[tuple[str, str]] = set()
+
+    def visit_RangeSubselect(self, _ancestors: Any, node: Any) -> None:
+        names = (node.alias.colnames if node.alias else None) or ()
+        for name, values in zip(names, zip(*(node.subquery.valuesLists or ()), strict=True), strict=False):
+            if all(map(_is_count, values)):
+                self.columns.add((node.alias.aliasname, name.sval))
+
+
 class _Fallible(Visitor):
     """A visitor that finds nodes that are not known to be infallible."""
 
-    def __init__(self, scene: _Scene, common: Iterable[str]) -> None:
+    def __init__(self, scene: _Scene, common: Iterable[str], counts: Set[tuple[str, str]]) -> None:
         super().__init__()
         self.found = False
         self._scene = scene
+        self._counts = counts
         self._readable = scene.relations.union(common)
 
     def _require(self, *conditions: object) -> None:
@@ -200,7 +217,7 @@ class _Fallible(Visitor):
 
     def visit_SelectStmt(self, _ancestors: Any, node: Any) -> None:
         limits = [each for each in (node.limitCount, node.limitOffset) if each is not None]
-        self._require(*((integer(each) or 0) >= 0 and isinstance(each, ast.A_Const) for each in limits))
+        self._require(*(_is_count(each) or _column_of(each) in self._counts for each in limits))
         self._require(not (node.intoClause or node.lockingClause or node.windowClause))
 
     def visit_Float(self, _ancestors: Any, node: Any) -> None:
@@ -237,6 +254,17 @@ class _Fallible(Visitor):
 
 def _is_constant(value: Any) -> bool:
     return isinstance(value, ast.A_Const) or (isinstance(value, ast.TypeCast) and isinstance(value.arg, ast.A_Const))
+
+
+def _is_count(value: Any) -> bool:
+    """Return whether it is a constant that LIMIT accepts."""
+    return isinstance(value, ast.A_Const) and (integer(value) or 0) >= 0
+
+
+def _column_of(value: Any) -> tuple[str, ...]:
+    """Return the names of a column reference; none for any other node."""
+    fields: Any = value.fields if isinstance(value, ast.ColumnRef) else ()
+    return tuple(getattr(each, "sval", "") for each in fields)
 
 
 def _is_pattern(value: Any) -> bool:

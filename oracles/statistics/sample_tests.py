@@ -158,9 +158,10 @@ def received(request: RequestedSample, rows: int, blocks: Numbers | None, count:
 
 
 def largest_key(kept: int, rows: int, estimate: float) -> float:
-    """Return the probability of an estimate as far from `rows`, if it uses the largest random number of the rows kept.
+    """Return the probability that an estimate of `rows` is at least as wrong as this one.
 
-    The k-th smallest of `rows` random numbers follows a beta distribution; the estimate is (k - 1) divided by it.
+    The estimate is k - 1, divided by the largest random number of the k rows kept. That is the k-th smallest of `rows`
+    random numbers, which follows a beta distribution.
     """
     key = min((kept - 1) / estimate, 1.0)
     low = float(special.betainc(kept, rows - kept + 1, key))

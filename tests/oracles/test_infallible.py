@@ -25,6 +25,7 @@ INFALLIBLE = (
     "SELECT x FROM t WHERE x > (SELECT max(u.x) FROM u) AND EXISTS (SELECT 1 / 2) AND y NOT IN (SELECT u.x FROM u)",
     "SELECT CASE WHEN x > 2 THEN coalesce(s, 'a') ELSE nullif(s, 'b') END || '.' FROM t",
     "SELECT x FROM t WHERE x = (SELECT u.x FROM u WHERE u.x < t.x LIMIT 1)",
+    "SELECT q.* FROM (VALUES (2), (NULL)) AS c (n) CROSS JOIN LATERAL (SELECT x FROM t LIMIT c.n) AS q",
 )
 FALLIBLE = (
     "SELECT x + 1 FROM t",
@@ -42,6 +43,8 @@ FALLIBLE = (
     "SELECT substring(s, 1, x) FROM t",
     "SELECT x FROM t LIMIT -1",
     "SELECT x FROM t LIMIT (SELECT 1)",
+    "SELECT q.* FROM (VALUES (2), (-1)) AS c (n) CROSS JOIN LATERAL (SELECT x FROM t LIMIT c.n) AS q",
+    "SELECT q.* FROM u CROSS JOIN LATERAL (SELECT x FROM t LIMIT u.x) AS q",
     "SELECT x FROM t FOR UPDATE",
     "SELECT g FROM generate_series(1, 9, 0) AS g",
     "SELECT z FROM w",

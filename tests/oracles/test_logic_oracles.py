@@ -17,6 +17,7 @@ from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Unstable, V
 from oracles.norec import Norec
 from oracles.optimization_fence import OptimizationFence
 from oracles.pagination import Pagination
+from oracles.rescan import Rescan
 from oracles.tlp import Tlp
 from tests.oracles.observed import (
     StubExecutor,
@@ -34,7 +35,7 @@ from tests.oracles.observed import (
 )
 
 SQL = "SELECT a.x FROM a WHERE a.x > 1"
-ORACLES = (Tlp(), Norec(), Dqp(), Eet(), Coddtest(), OptimizationFence(), Pagination())
+ORACLES = (Tlp(), Norec(), Dqp(), Eet(), Coddtest(), OptimizationFence(), Pagination(), Rescan())
 BROKEN = {  # oracle → text in the queries of one side only
     "tlp": "IS NULL",
     "norec": "CASE WHEN",
@@ -43,6 +44,7 @@ BROKEN = {  # oracle → text in the queries of one side only
     "coddtest": "(SELECT 1)",
     "optimization_fence": "OFFSET 0",
     "pagination": "AS page",
+    "rescan": "AS again",
 }
 CLOSED_EARLY = Mode("closed_early", protocol=Protocol.CLOSED_EARLY, changes_results=True)
 

@@ -249,7 +249,7 @@ _MOST_INHERITING = 24  # upper bound of inheritance children
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The tables of a case, that with most children first, and the steps that create them."""
+    """The tables of a case, and the steps that create them. The first table has the most children."""
 
     key: Key
     parents: tuple[Parent, ...]

@@ -242,7 +242,7 @@ class ServerCatalog:
         return None
 
     def near(self, wanted: DataType, some: Sequence[DataType]) -> Sequence[Signature]:
-        """Return the signatures with the wanted result that never fail and take only arguments of `some` types."""
+        """Return the signatures with the wanted result and arguments of `some` types, of functions that never fail."""
         return _near(self, wanted.key, frozenset(type_.key for type_ in some))
 
 

@@ -88,7 +88,10 @@ def _shortest_beginning(items: Sequence[T], is_interesting: Callable[[tuple[T, .
 
 
 def least(too_little: int, enough: int, is_interesting: Callable[[int], bool]) -> int:
-    """Return the smallest interesting number by bisection, as if all larger ones were interesting; `enough` is."""
+    """Return the smallest interesting number up to `enough`, which is interesting, by bisection.
+
+    The numbers above an interesting one are taken to be interesting, too.
+    """
     while enough - too_little > 1:
         middle = (too_little + enough) // 2
         if is_interesting(middle):

@@ -1,6 +1,6 @@
 """Passes that cut syntax trees: hierarchical delta debugging (Misherghi and Su, ICSE 2006).
 
-The passes work level by level, so that the largest parts are removed first, and from the last statement to the first. A
+The passes work level by level, so that the largest parts are removed first. They begin with the last statement. A
 node is replaced with one of its own parts or a constant, lists are shortened, and optional parts are removed. Apart
 from columns that belong together, the passes ignore the meaning of SQL; an invalid statement is not interesting.
 """

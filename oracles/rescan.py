@@ -1,0 +1,72 @@
+"""Rescan: a plan returns the rows of its query again, however many rows of its earlier executions were read.
+
+The query becomes the inner side of a nested loop, which executes one plan five times: it reads no row, one row, all,
+two rows, and all again. LIMIT ends an execution early. OFFSET skips what was read, except for the last execution, whose
+rows are those of the query. So each node of the plan resets the state that an execution left: hash tables, iterators,
+tuplestores, chosen partitions, workers.
+
+LIMIT and OFFSET are outside of the query, and the rows of the last execution are complete. So ties need no order.
+
+If a query returns aggregates of a subquery only, then the subquery is executed again. Otherwise an execution would
+always read all rows, because aggregates do.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import ClassVar, Final
+
+from oracles.framework.canaries import canary_case, query
+from oracles.framework.metamorphic import Metamorphic
+from oracles.framework.relations import ArmRuns, MetamorphicRelation
+from oracles.model.oracle import Canary
+from oracles.model.sampling import Sample
+from oracles.sql.building import printed, snippet
+from oracles.sql.core import summarized
+from oracles.sql.determinism import deterministic_select
+
+CACHED: Final = 4096  # statements
+RESCANNED: Final = Sample("rescanned", 32)
+_ALL: Final = 1_000_000_000  # more rows than any query has
+# Rows that an execution reads, and rows of these that are skipped. No two are equal, because Memoize would return the
+# rows of the first.
+_EXECUTIONS: Final = f"(0, 1), (1, 1), (NULL, {_ALL}), (2, 2), (NULL, 0)"
+_RESCANNED: Final = (
+    f"SELECT q.* FROM (VALUES {_EXECUTIONS}) AS again (n, skipped) "
+    "CROSS JOIN LATERAL (SELECT * FROM (SELECT * FROM (SELECT) AS q LIMIT again.n) AS q OFFSET again.skipped) AS q"
+)
+
+
+@lru_cache(CACHED)
+def rescanned(sql: str) -> str:
+    """Return the query with the rows of the last of five executions of `sql`; "" if these may differ."""
+    statement = deterministic_select(sql)
+    if statement is None:
+        return ""
+    around, select = summarized(statement)
+    if around is None or select is None:
+        around, select = None, statement
+    if not (select.fromClause or select.larg):
+        return ""
+    again = snippet(_RESCANNED)
+    again.fromClause[0].rarg.subquery.fromClause[0].subquery.fromClause[0].subquery = select
+    if around is None:
+        return printed(again)
+    around.fromClause[0].subquery = again
+    return printed(statement)
+
+
+class Rescan(Metamorphic):
+    """Queries that return other rows when their plan is executed again."""
+
+    name: ClassVar[str] = "rescan"
+    samples: ClassVar[tuple[Sample, ...]] = (RESCANNED,)
+    canaries: ClassVar[tuple[Canary, ...]] = (
+        # the nested loop is that of the executions
+        Canary("lose_looped", canary_case(query("SELECT n FROM canary"), samples=(RESCANNED,))),
+    )
+
+    def relations(self, arm_runs: ArmRuns) -> Iterator[MetamorphicRelation]:
+        """Yield the relation between the case and its queries as their last execution returns them."""
+        made = {step: rescanned(sql) for step, sql in arm_runs.exact_queries().items()}
+        changed = {step: sql for step, sql in made.items() if sql}
+        yield from arm_runs.relation_to_case("rows change when the plan is executed again", changed)
