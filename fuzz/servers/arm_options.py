@@ -9,7 +9,16 @@ import psutil
 
 from fuzz.errors import SourceError
 from fuzz.servers import Report, git
-from fuzz.servers.arm import SHIPPED, ArmSpec, described, parse_arm, parse_series, shipped_series, split_arm
+from fuzz.servers.arm import (
+    SHIPPED,
+    ArmSpec,
+    described,
+    parse_arm,
+    parse_series,
+    shipped_series,
+    split_arm,
+    split_series,
+)
 from fuzz.servers.arm_settings import ArmSetting, settings_by_arm
 from fuzz.servers.base import resolve_base
 from fuzz.servers.flavor import DEFAULT_FLAVOR, flavor_named
@@ -60,7 +69,7 @@ class ArmOptions:
             ArmSetting.parse(text)
         return cls(
             base=None if base is None else _absolute(base),
-            series=tuple(_absolute(part) for each in series or () for part in each.split(",")),
+            series=tuple(_absolute(part) for each in series or () for part in split_series(each)),
             repo=None if repo is None else _absolute(str(repo)),
             range=commits,
             arms=tuple(_absolute_arm(arm) for arm in arms or ()),
@@ -136,4 +145,4 @@ def _absolute(text: str) -> str:
 def _absolute_arm(arm: str) -> str:
     named, equals, series = arm.partition("=")
     name, at, base = named.partition("@")
-    return name + at + _absolute(base) + equals + ",".join(_absolute(part) for part in series.split(","))
+    return name + at + _absolute(base) + equals + ",".join(_absolute(part) for part in split_series(series))
