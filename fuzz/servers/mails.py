@@ -91,16 +91,11 @@ def is_mail(path: Path) -> bool:
 def series_from_mails(path: Path, name: str) -> Series:
     """Return the patches of the newest mail that has any. Raises SourceError."""
     mails = sorted((_mail(raw) for raw in _raw_mails(path)), key=lambda mail: mail.sent)
-    remarks: list[str] = []
+    choices: list[str] = []
     for mail in reversed(mails):
-        try:
-            attached, choices = patches_of(_parts(mail, remarks))
-        except SourceError as error:
-            raise SourceError(f"{path}: {mail}: {error}") from error
-        remarks += choices
-        if patches := attached or _inline_series(mail, mails, path, remarks):
-            remarks.insert(0, f"{_count(patches)} of {mail}")
-            return Series(name, patches, remarks=tuple(visible_line(f"{path}: {remark}") for remark in remarks))
+        if patches := _series_of(mail, mails, path, choices):
+            lines = dict.fromkeys((f"{_count(patches)} of {mail}", *choices))
+            return Series(name, patches, remarks=tuple(visible_line(f"{path}: {line}") for line in lines))
     raise SourceError(
         f"no mail in {path} has a patch; give mails with attached .patch or .diff files or with inline patches of "
         "git send-email, or the patches themselves"
@@ -187,14 +182,10 @@ def _sent(date: str) -> datetime:
         return _NEVER
 
 
-def _parts(mail: _Mail, remarks: list[str]) -> list[Attachment]:
-    """Return the leaves of a mail's MIME tree. The parser raises errors of any class for hostile mails."""
-    try:
-        leaves = [part for part in _PARSER.parsebytes(mail.raw).walk() if not part.is_multipart()]
-        return [_part(number, leaf) for number, leaf in enumerate(leaves, 1)]
-    except Exception:
-        remarks.append(f"left out {mail}: its parts cannot be read")
-        return []
+def _parts(raw: bytes) -> list[Attachment]:
+    """Return the leaves of a mail's MIME tree."""
+    leaves = [part for part in _PARSER.parsebytes(raw).walk() if not part.is_multipart()]
+    return [_part(number, leaf) for number, leaf in enumerate(leaves, 1)]
 
 
 def _part(number: int, leaf: EmailMessage) -> Attachment:
@@ -204,25 +195,41 @@ def _part(number: int, leaf: EmailMessage) -> Attachment:
     return replace(made, name=f"part-{number}.patch") if made.is_patch and not made.name else made
 
 
-def _inline_series(mail: _Mail, mails: Sequence[_Mail], path: Path, remarks: list[str]) -> tuple[Patch, ...]:
-    """Return the inline patches of the series to which a mail belongs, in the order of their numbers, or ().
+def _series_of(mail: _Mail, mails: Sequence[_Mail], path: Path, choices: list[str]) -> tuple[Patch, ...]:
+    """Return the patches of a mail, or of the numbered mails to which it belongs, in the order of their numbers.
 
     The newest of the mails with one number counts. Raises SourceError if a number is missing.
     """
+    own = _patches(mail, path, choices)
     place = _place(mail)
-    if place is None or _inline(mail, place, remarks) is None:
-        return ()
-    patches = {}
+    if not own or place is None:
+        return own
+    patches: dict[int, tuple[Patch, ...]] = {}
     for other in mails:
         there = _place(other)
-        if there and there.series == place.series and (patch := _inline(other, there, remarks)):
-            patches[there.number] = patch
+        if there and there.series == place.series and (found := _patches(other, path, choices)):
+            patches[there.number] = found
     _, _, total = place.series
     if missing := [number for number in range(1, total + 1) if number not in patches]:
         raise SourceError(
-            f"{path} lacks patch {missing[0]} of {total} of {mail.subject!r}; add its mail to the mailbox"
+            f"{path} has {mail.subject!r}, but no patch {missing[0]}/{total}; add its mail to the mailbox"
         )
-    return tuple(patches[number] for number in sorted(patches))
+    return tuple(patch for number in sorted(patches) for patch in patches[number])
+
+
+def _patches(mail: _Mail, path: Path, choices: list[str]) -> tuple[Patch, ...]:
+    """Return the patches attached to a mail, or else the one in its body. Raises SourceError."""
+    try:
+        parts = _parts(mail.raw)
+    except Exception:  # the parser raises errors of any class for hostile mails
+        choices.append(f"left out {mail}: its parts cannot be read")
+        return ()
+    try:
+        attached, more = patches_of(parts)
+    except SourceError as error:
+        raise SourceError(f"{path}: {mail}: {error}") from error
+    choices += more
+    return attached or _inline(mail, parts)
 
 
 def _place(mail: _Mail) -> _Place | None:
@@ -237,11 +244,11 @@ def _place(mail: _Mail) -> _Place | None:
     return _Place(series, first, found["title"]) if 1 <= first <= total else None
 
 
-def _inline(mail: _Mail, place: _Place, remarks: list[str]) -> Patch | None:
-    """Return the patch in the body of a mail, or None."""
-    texts = (part.content for part in _parts(mail, remarks) if part.kind == "text/plain" and not part.name)
-    body = next(texts, b"")
-    if not _DIFF.search(body):
-        return None
+def _inline(mail: _Mail, parts: Sequence[Attachment]) -> tuple[Patch, ...]:
+    """Return the patch in the body of a mail of `git send-email`, or ()."""
+    place = _place(mail)
+    body = next((part.content for part in parts if part.kind == "text/plain" and not part.name), b"")
+    if place is None or not _DIFF.search(body):
+        return ()
     subject = f"Subject: {mail.subject}\n\n".encode(errors="replace")
-    return Patch(place.name, subject + body)
+    return (Patch(place.name, subject + body),)
