@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, ClassVar, Final, NamedTuple
 
+from pglast import ast
 from pglast.enums import LimitOption
 
 from oracles.framework.canaries import canary_case, query

@@ -8,7 +8,7 @@ import typer
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_json
 from fuzz.report.terminal import display
-from fuzz.servers.arm import build_arms
+from fuzz.servers.arm import build_arms, remarks
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.build import list_builds, prune_builds
 from fuzz.servers.flavor import DEFAULT_FLAVOR
@@ -45,6 +45,8 @@ def build(
     started = time.monotonic()
     with display(console, None) as shown:
         specs = wanted.specs(shown.progress)
+        for line in remarks(specs):
+            shown.say(line)
         built = build_arms(specs, shown.progress)
     for spec, (made, _) in zip(specs, built, strict=True):
         patches = f"{len(spec.series.patches)} patches, tree {made.tree[:12]}"

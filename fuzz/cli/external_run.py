@@ -26,7 +26,7 @@ from fuzz.execution.executor import Executor
 from fuzz.execution.judging import assignments, judge_case
 from fuzz.execution.source_database import SourceDatabase
 from fuzz.report.terminal import Display, display
-from fuzz.servers.arm import Arm, fresh_servers, open_arms
+from fuzz.servers.arm import Arm, fresh_servers, open_arms, remarks
 from fuzz.servers.recovery import await_connections
 from fuzz.triage.stored_finding import StoredFinding, untriaged
 from fuzz.triage.triage import Triage
@@ -113,6 +113,8 @@ def external_run(plan: Plan) -> Iterator[ExternalRun]:
     options = plan.arms
     with display(console, plan.limits.seconds) as shown:
         specs = options.specs(shown.progress)
+        for line in remarks(specs):
+            shown.say(line)
         with open_arms(specs, shown.progress, allow_same_build=options.same_build_wanted) as arms:
             facts = facts_of(specs, arms)
             with opened(new_campaign()) as store, interruptible() as interrupt, Executor(arms, "external") as executor:

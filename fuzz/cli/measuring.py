@@ -15,7 +15,7 @@ from fuzz.cli import options
 from fuzz.cli.app import console, say, write_json
 from fuzz.report.bench_result import print_rows, row_json
 from fuzz.report.terminal import display
-from fuzz.servers.arm import open_arms
+from fuzz.servers.arm import open_arms, remarks
 from fuzz.servers.arm_options import ArmOptions
 
 Chosen = tuple[Bench, Mapping[str, Sequence[int]]]  # a bench, and values of its axes
@@ -81,6 +81,8 @@ def _measure(
 def _result(bench: Bench, points: Sequence[Point], wanted: ArmOptions, rounds: int, seconds: int) -> dict[str, object]:
     with display(console, None) as shown:
         specs = wanted.specs(shown.progress)
+        for line in remarks(specs):
+            shown.say(line)
         if len(specs) < 2:
             raise BenchError("a ratio needs two arms; name another with --arm")
         same = wanted.same_build_wanted

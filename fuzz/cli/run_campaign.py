@@ -28,7 +28,7 @@ from fuzz.report.console import Console
 from fuzz.report.summary import Summary, numbered, summary_of
 from fuzz.report.terminal import Display, display
 from fuzz.servers import owners
-from fuzz.servers.arm import Arm, features_of, fresh_servers, missing_features, newer_bases, open_arms
+from fuzz.servers.arm import Arm, features_of, fresh_servers, missing_features, newer_bases, open_arms, remarks
 from fuzz.sources.source import Source
 from fuzz.sources.workloads import default_workloads, workload_named
 from fuzz.triage.replays import KnownFinding, replays
@@ -55,6 +55,8 @@ def run_campaign(
     limit = plan.limits.seconds
     with display(console, limit) as shown:
         specs = options.specs(shown.progress)
+        for line in remarks(specs):
+            shown.say(line)
         with open_arms(specs, shown.progress, allow_same_build=options.same_build_wanted) as arms:
             facts = facts_of(specs, arms)
             if new_seed:

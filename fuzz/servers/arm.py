@@ -1,5 +1,6 @@
 """Arm: a named build with its running cluster. Arms are opened together, because they must be comparable."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from fuzz.servers.build import Build, ensure_build
 from fuzz.servers.cluster import Cluster
 from fuzz.servers.flavor import Flavor
 from fuzz.servers.known_good import newer_than_known
+from fuzz.servers.mails import is_mail, series_from_mails
 from fuzz.servers.manifest import Manifest
 from fuzz.servers.series import (
     Series,
@@ -97,19 +99,28 @@ def parse_series(text: str, base: Base, repo: Path | None = None) -> Series:
     """Return the series that `text` names.
 
     That is nothing (the base itself), or parts separated by commas, in order. A part is a shipped arm, a directory with
-    a file `series`, a patch file, or a git range A..B in `repo`. Raises SourceError.
+    a file `series`, a patch file, a mail or mailbox, or a git range A..B in `repo`. Raises SourceError.
     """
     if not text:
         return Series("base")
-    if Path(text).expanduser().exists():
-        return _part(text, base, repo)
     parts = list(_parts(text, base, repo))
     return parts[0] if len(parts) == 1 else replace(sum(parts, start=Series(text)), name=text)
 
 
+def split_series(text: str) -> list[str]:
+    """Return the parts of a series. A comma in the path of a file separates no parts: maildirs have such files."""
+    parts, words = [], text.split(",")
+    while words:
+        lengths = range(len(words), 1, -1)
+        length = next((each for each in lengths if os.path.exists(os.path.expanduser(",".join(words[:each])))), 1)
+        parts.append(",".join(words[:length]))
+        words = words[length:]
+    return parts
+
+
 def _parts(text: str, base: Base, repo: Path | None) -> Iterator[Series]:
     """Yield the series of all parts. Neighbouring patch files are one, so that manifests beside them are read once."""
-    for are_files, group in groupby(text.split(","), _is_patch_file):
+    for are_files, group in groupby(split_series(text), _is_patch_file):
         if are_files:
             yield series_from_files([Path(part).expanduser() for part in group], name=text)
         else:
@@ -117,7 +128,8 @@ def _parts(text: str, base: Base, repo: Path | None) -> Iterator[Series]:
 
 
 def _is_patch_file(part: str) -> bool:
-    return part not in SHIPPED and Path(part).expanduser().is_file()
+    path = Path(part).expanduser()
+    return part not in SHIPPED and path.is_file() and not is_mail(path)
 
 
 def _part(text: str, base: Base, repo: Path | None) -> Series:
@@ -125,14 +137,14 @@ def _part(text: str, base: Base, repo: Path | None) -> Series:
     if text in SHIPPED:
         return shipped_series(text, base)
     path = Path(text).expanduser()
+    if is_mail(path):
+        return series_from_mails(path, name=text)
     if path.is_dir():
         return series_from_directory(path)
-    if path.is_file():
-        return series_from_files([path], name=text)
     if ".." not in text:
         shipped = ", ".join(SHIPPED)
         raise SourceError(
-            f"no series found for {text!r}; give {shipped}, a directory, patch files, a git range, or nothing"
+            f"no series found for {text!r}; give {shipped}, a directory, patch files, a mail, a git range, or nothing"
         )
     if repo is None:
         raise SourceError(f"{text!r} looks like a git range; give its repository with --repo")
@@ -179,6 +191,11 @@ def build_arms(specs: Sequence[ArmSpec], report: Report) -> tuple[tuple[Build, t
         (ensure_build(prefixes[-1], spec.flavor, report, label=spec.label), prefixes)
         for spec, prefixes in zip(specs, trees, strict=True)
     )
+
+
+def remarks(specs: Sequence[ArmSpec]) -> tuple[str, ...]:
+    """Return a line for each choice that reading the arms' series made for the user."""
+    return tuple(dict.fromkeys(line for spec in specs for line in spec.series.remarks))
 
 
 def newer_bases(specs: Sequence[ArmSpec]) -> tuple[str, ...]:

@@ -11,7 +11,16 @@ import psutil
 
 from fuzz.errors import SourceError
 from fuzz.servers import Report, git
-from fuzz.servers.arm import SHIPPED, ArmSpec, described, parse_arm, parse_series, shipped_series, split_arm
+from fuzz.servers.arm import (
+    SHIPPED,
+    ArmSpec,
+    described,
+    parse_arm,
+    parse_series,
+    shipped_series,
+    split_arm,
+    split_series,
+)
 from fuzz.servers.arm_settings import ArmSetting, settings_by_arm
 from fuzz.servers.base import resolve_base
 from fuzz.servers.flavor import DEFAULT_FLAVOR, flavor_named
@@ -64,7 +73,7 @@ class ArmOptions:
             ArmSetting.parse(text)
         return cls(
             base=None if base is None else _absolute(base),
-            series=tuple(_absolute(part) for each in series or () for part in each.split(",")),
+            series=tuple(_absolute(part) for each in series or () for part in split_series(each)),
             repo=None if repo is None else _absolute(str(repo)),
             range=commits,
             arms=tuple(_absolute_arm(arm) for arm in arms or ()),
@@ -160,7 +169,7 @@ def _absolute(text: str) -> str:
 def _absolute_arm(arm: str) -> str:
     named, equals, series = arm.partition("=")
     name, at, base = named.partition("@")
-    return name + at + _absolute(base) + equals + ",".join(_absolute(part) for part in series.split(","))
+    return name + at + _absolute(base) + equals + ",".join(_absolute(part) for part in split_series(series))
 
 
 def _pinned_base(base: str) -> str:
@@ -182,7 +191,7 @@ def _pinned_part(part: str, repo: Path | None) -> str:
 def _pinned_arm(arm: str, repo: Path | None) -> str:
     named, equals, series = arm.partition("=")
     name, at, base = named.partition("@")
-    return name + at + _pinned_base(base) + equals + ",".join(_pinned_part(part, repo) for part in series.split(","))
+    return name + at + _pinned_base(base) + equals + ",".join(_pinned_part(part, repo) for part in split_series(series))
 
 
 def _commit(checkout: Path, revision: str) -> str:

@@ -54,10 +54,12 @@ class Series:
     patches: tuple[Patch, ...] = ()
     made_for: str = ""  # the recorded version to which they apply, if any
     features: tuple[Feature, ...] = ()  # from its manifests
+    remarks: tuple[str, ...] = ()  # a line for each choice that was made for the user
 
     def __add__(self, other: "Series") -> "Series":
         features = tuple(dict.fromkeys(self.features + other.features))
-        return Series(other.name, self.patches + other.patches, self.made_for or other.made_for, features)
+        remarks = self.remarks + other.remarks
+        return Series(other.name, self.patches + other.patches, self.made_for or other.made_for, features, remarks)
 
     def described(self, manifest: Manifest) -> "Series":
         """Return the series with the features and the plan-neutral patches of a manifest."""
