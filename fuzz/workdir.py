@@ -164,6 +164,11 @@ def harnesses() -> Path:
     return _made("harnesses")
 
 
+def inputs() -> Path:
+    """Return the directory of libFuzzer's corpora, one directory per generator."""
+    return _made("inputs")
+
+
 def tests() -> Path:
     """Return the directory of the output of PostgreSQL's own tests."""
     return _made("tests")

@@ -17,6 +17,7 @@ from fuzz.campaign.jobs import RangeResult, Retry, RetryResult
 from fuzz.campaign.schedule import Range
 from fuzz.campaign.store import doubt_of
 from fuzz.campaign.worker import CaseWork
+from fuzz.engines import seeded
 from fuzz.generators.generator import Scale
 from fuzz.servers.arm import Arm
 from fuzz.servers.build import Build
@@ -46,7 +47,7 @@ def cases(monkeypatch: pytest.MonkeyPatch, *made: Case) -> Range:
     def case_of(case_id: CaseId, _: Scale, __: SourceContext, ___: Sequence[Feature]) -> Case:
         return made[case_id.index]
 
-    monkeypatch.setattr(worker, "case_of", case_of)
+    monkeypatch.setattr(seeded, "case_of", case_of)
     return Range(0, "test", 0, len(made))
 
 
