@@ -17,7 +17,6 @@ from fuzz.engines.guided.engine import SCALE, case_of_input, random_input, store
 from fuzz.engines.libfuzzer.build import CLANG
 from fuzz.errors import CaseError
 from fuzz.generators.generator import all_generators
-from fuzz.servers.account import server_account
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.edges.counters import Layout, Region
 from fuzz.sources.context import UserInput
@@ -91,8 +90,8 @@ def test_processes_share_a_map(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def corpus(open_directory: Path, monkeypatch: pytest.MonkeyPatch) -> Corpus:
-    monkeypatch.setenv("PGDUEL_HOME", str(open_directory))
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Corpus:
+    monkeypatch.setenv("PGDUEL_CAMPAIGNS", str(tmp_path))
     return Corpus.of("tests")
 
 
@@ -119,13 +118,12 @@ def test_a_campaign_stores_an_input(tmp_path: Path) -> None:
 def test_libfuzzer_keeps_what_reaches_new_counters(corpus: Corpus, tmp_path: Path) -> None:
     """Counters that say how many bytes of a word an input begins with lead libFuzzer to the word."""
     word, layout = b"pgd", Layout((Region(0, 2), Region(4096, 2)), 8192)
-    file = corpus.directory.parent / "counters"
+    file = tmp_path / "counters"
     file.write_bytes(bytes(layout.size))
-    server_account().give(file)
     corpus.begin([b"a word of some bytes"])
-    driver = Driver(file, layout, corpus.directory, tmp_path / "log", seed=1)
     found = b""
     with file.open("r+b", buffering=0) as counters:
+        driver = Driver(counters.fileno(), layout, corpus.directory, tmp_path / "log", seed=1)
         for _ in range(200_000):
             data = driver.next_input()
             found = max((word[:length] for length in range(len(word) + 1) if data.startswith(word[:length])), key=len)

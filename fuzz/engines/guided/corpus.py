@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final
 
 from fuzz import workdir
-from fuzz.servers.account import server_account
 
 MAXIMUM: Final = 400  # inputs of a corpus at the start of a run, which begins by executing all of them
 
@@ -24,7 +23,7 @@ def input_name(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """The inputs of one generator. The directory is the account's, which runs libFuzzer."""
+    """The inputs of one generator, a file each."""
 
     directory: Path
 
@@ -32,20 +31,21 @@ class Corpus:
     def of(cls, generator: str) -> "Corpus":
         """Return the corpus of a generator, which is created on first use. Raises StorageError."""
         directory = workdir.inputs() / generator
-        with workdir.writing(directory), workdir.locked(directory):
-            if not directory.exists():
-                server_account().make_private(directory)
+        with workdir.writing(directory):
+            directory.mkdir(exist_ok=True)
         return cls(directory)
 
     def sizes(self) -> dict[str, int]:
         """Return the size of each input by name."""
-        with server_account().file_access():
-            found = (entry for entry in os.scandir(self.directory) if entry.is_file(follow_symlinks=False))
-            return {entry.name: entry.stat(follow_symlinks=False).st_size for entry in found}
+        found = {}
+        for entry in os.scandir(self.directory):
+            with suppress(FileNotFoundError):  # another worker may delete it at this moment
+                found[entry.name] = entry.stat().st_size
+        return found
 
     def read(self, name: str) -> bytes | None:
         """Return an input, or None if the corpus does not have it."""
-        with suppress(FileNotFoundError), server_account().file_access():
+        with suppress(FileNotFoundError):
             return (self.directory / name).read_bytes()
         return None
 
@@ -58,11 +58,10 @@ class Corpus:
         for name in sorted(sizes, key=lambda name: (sizes[name], name))[MAXIMUM:]:
             self.delete(name)
         for data in added:
-            with workdir.writing(self.directory), server_account().file_access():
+            with workdir.writing(self.directory):
                 (self.directory / input_name(data)).write_bytes(data)
         return frozenset(self.sizes())
 
     def delete(self, name: str) -> None:
         """Delete an input, if it is still there."""
-        with server_account().file_access():
-            (self.directory / name).unlink(missing_ok=True)
+        (self.directory / name).unlink(missing_ok=True)

@@ -13,7 +13,7 @@
  * input.  When that pipe is closed, the process ends.
  *
  * The environment has the descriptors of the pipes, the file and its regions:
- * PGDUEL_PIPES="ANSWERS INPUTS", PGDUEL_COUNTERS=PATH, and
+ * PGDUEL_PIPES="ANSWERS INPUTS", PGDUEL_COUNTERS=DESCRIPTOR, and
  * PGDUEL_REGIONS="OFFSET EDGES OFFSET EDGES ...".
  *
  * fuzz/engines/guided/driver.c
@@ -21,7 +21,6 @@
  *-------------------------------------------------------------------------
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,7 +69,7 @@ register_region(uint8_t *counters, size_t edges)
 int
 LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	const char *path = getenv("PGDUEL_COUNTERS");
+	const char *counters = getenv("PGDUEL_COUNTERS");
 	const char *pipes = getenv("PGDUEL_PIPES");
 	char	   *rest = getenv("PGDUEL_REGIONS");
 	struct stat status;
@@ -79,14 +78,14 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 
 	(void) argc;
 	(void) argv;
-	if (path == NULL || rest == NULL || pipes == NULL || sscanf(pipes, "%d %d", &answers, &inputs) != 2)
+	if (counters == NULL || rest == NULL || pipes == NULL || sscanf(pipes, "%d %d", &answers, &inputs) != 2)
 		fail("only pgduel starts it, with the environment described in driver.c");
-	file = open(path, O_RDWR);
-	if (file < 0 || fstat(file, &status) < 0)
-		fail(path);
+	file = atoi(counters);
+	if (fstat(file, &status) < 0)
+		fail("cannot use the counters");
 	mapped = mmap(NULL, status.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	if (mapped == MAP_FAILED)
-		fail(path);
+		fail("cannot map the counters");
 	while (*rest != '\0')
 	{
 		size_t		offset = strtoul(rest, &rest, 10);

@@ -14,7 +14,6 @@ from filelock import FileLock
 from fuzz import workdir
 from fuzz.engines.libfuzzer.build import CLANG
 from fuzz.errors import BuildError, ServerError, first_line, last_line
-from fuzz.servers.account import server_account
 from fuzz.servers.compile import compile_file
 from fuzz.servers.edges.counters import Layout
 
@@ -68,14 +67,13 @@ def _compile(command: list[str], product: Path) -> None:
 class Driver:
     """A running driver. After `next_input`, `conclude` must be called before the next one.
 
-    It reads `corpus` first, and writes new inputs there. It runs as the account of servers, which owns both the corpus
-    and the counters.
+    It reads `corpus` first, and writes new inputs there. It has no code of a patch, so it runs as the caller. It gets
+    the counters as an open file, because a server could replace their path by a link.
     """
 
-    def __init__(self, counters: Path, layout: Layout, corpus: Path, log: Path, seed: int) -> None:
-        """Start the process for a file of counters, with libFuzzer's own messages in `log`. Raises BuildError."""
+    def __init__(self, counters: int, layout: Layout, corpus: Path, log: Path, seed: int) -> None:
+        """Start the process for a descriptor of counters, with libFuzzer's own messages in `log`. Raises BuildError."""
         self._log = log
-        account = server_account()
         command = [str(ensure_driver()), *_OPTIONS, f"-seed={seed}", f"-artifact_prefix={corpus.parent}/", str(corpus)]
         regions = " ".join(f"{region.offset} {region.edges}" for region in layout.regions)
         answers, self._answers = os.pipe()
@@ -89,8 +87,8 @@ class Driver:
                 stdin=subprocess.DEVNULL,
                 stdout=messages,
                 stderr=messages,
-                pass_fds=(answers, inputs),
-                **(account.options() | {"start_new_session": True}),
+                pass_fds=(answers, inputs, counters),
+                start_new_session=True,
             )
         os.close(answers)
         os.close(inputs)

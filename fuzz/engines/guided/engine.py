@@ -92,7 +92,7 @@ class GuidedEngine:
             logs.mkdir(exist_ok=True)
         log = logs / f"{generator}-{self._number}.log"
         driver = Driver(
-            self._counters.file, self._counters.layout, corpus.directory, log, seed=rng.randrange(1, 1 << 32)
+            self._counters.descriptor, self._counters.layout, corpus.directory, log, seed=rng.randrange(1, 1 << 32)
         )
         steered = _Steered(generator, driver, corpus, unread, EdgeMap(self._counters.layout.edges))
         self._steered[generator] = steered

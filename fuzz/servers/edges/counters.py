@@ -87,23 +87,22 @@ class EdgeCounters:
         name = f"{MODULE}.{worker}"
         for arm in arms:
             _create(arm.cluster.data / name, layout_of(arm.build).size)
-        self.file = read.cluster.data / name
         self.parameters: Mapping[str, str] = {"session_preload_libraries": MODULE, f"{MODULE}.file": name}
         with server_account().file_access():
-            self._descriptor = os.open(self.file, os.O_RDWR | os.O_NOFOLLOW)
+            self.descriptor = os.open(read.cluster.data / name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
 
     def clear(self) -> None:
         """Set all counters to zero, before a case."""
-        os.pwrite(self._descriptor, bytes(self.layout.size), 0)
+        os.pwrite(self.descriptor, bytes(self.layout.size), 0)
 
     def counts(self) -> Counts:
         """Return how often each edge was taken since `clear`, modulo 256."""
-        read = np.frombuffer(os.pread(self._descriptor, self.layout.size, 0).ljust(self.layout.size, b"\0"), np.uint8)
+        read = np.frombuffer(os.pread(self.descriptor, self.layout.size, 0).ljust(self.layout.size, b"\0"), np.uint8)
         return np.concatenate([read[each.offset : each.offset + each.edges] for each in self.layout.regions])
 
     def close(self) -> None:
         """Close the file."""
-        os.close(self._descriptor)
+        os.close(self.descriptor)
 
 
 def _create(path: Path, size: int) -> None:
