@@ -50,7 +50,11 @@ class Layout:
 
 def layout_of(build: Build) -> Layout:
     """Return the layout of a build's counters. Raises ServerError if it has none."""
-    programs = (build.bindir / "postgres", build.prefix / "lib" / "postgresql" / "postgres_fdw.so")
+    return layout_in((build.bindir / "postgres", build.prefix / "lib" / "postgresql" / "postgres_fdw.so"))
+
+
+def layout_in(programs: Sequence[Path]) -> Layout:
+    """Return the layout of the counters of programs and libraries. Raises ServerError if one has none."""
     sizes = [_sections(program) for program in programs]
     *offsets, size = accumulate((counters for counters, _ in sizes), initial=0)
     edges = (pcs // _PC_BYTES for _, pcs in sizes)
