@@ -26,6 +26,8 @@ _KEPT, _DISCARDED = b"k", b"d"
 _LENGTH: Final = struct.Struct("=I")
 _OPTIONS: Final = (
     "-entropic=0",  # its bookkeeping costs more than cases, with so many edges
+    # How often an edge is taken follows from numbers of rows, and from chance. With it, nearly each input is new.
+    "-use_counters=0",
     "-len_control=0",  # a short input is a trivial case
     f"-max_len={LONGEST}",
     "-print_funcs=0",

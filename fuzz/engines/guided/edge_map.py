@@ -1,30 +1,17 @@
-"""Map of edges: which edges sessions have reached, and how often at most at once, in classes of libFuzzer's."""
+"""Map of edges: which of them sessions have reached so far."""
 
 import os
 from pathlib import Path
-from typing import Final, Self
+from typing import Self
 
 import numpy as np
 
 from fuzz import workdir
 from fuzz.servers.edges.counters import Counts
 
-# A counter is in the class of the highest bound that it reaches. Each class is one bit, as in libFuzzer.
-_BOUNDS: Final = (1, 2, 3, 4, 8, 16, 32, 128)
-
-
-def _classes() -> Counts:
-    counts = np.arange(256)
-    classes = np.searchsorted(_BOUNDS, counts, side="right")  # 0: the edge was not taken
-    bits: Counts = np.where(classes > 0, 1 << np.maximum(classes - 1, 0), 0).astype(np.uint8)
-    return bits
-
-
-_CLASS_OF: Final = _classes()
-
 
 class EdgeMap:
-    """The classes in which each edge was counted, as bits. It is empty at first."""
+    """One byte for each edge: 1 if it was reached. At first, none is."""
 
     def __init__(self, edges: int) -> None:
         self._seen: Counts = np.zeros(edges, np.uint8)
@@ -46,10 +33,9 @@ class EdgeMap:
         return found
 
     def add(self, counts: Counts) -> bool:
-        """Add the counters of a case; return whether an edge has a new class."""
-        classes = _CLASS_OF[counts]
-        (new,) = np.nonzero(classes & ~self._seen)
-        self._seen[new] |= classes[new]
+        """Add the counters of a case; return whether an edge is new."""
+        (new,) = np.nonzero((counts != 0) & (self._seen == 0))
+        self._seen[new] = 1
         return bool(len(new))
 
     @property
