@@ -67,7 +67,7 @@ PACKAGES = (
     Package("libicu-dev", "collations of PostgreSQL", "libicu-devel", "icu", library="icu-i18n"),
     Package("libreadline-dev", "line editing in psql", "readline-devel", "readline", library="readline"),
     Package("sqlsmith", "queries of the source sqlsmith", program="sqlsmith", optional=True),
-    Package("clang-19", "libFuzzer harnesses, coverage", tests_only=True),
+    Package("clang-19", "libFuzzer harnesses, fuzz --engine libfuzzer, coverage", tests_only=True),
     Package("libclang-rt-19-dev", "libFuzzer and its sanitizers", tests_only=True),
     Package("llvm-19", "names functions in sanitizer reports, reads coverage", tests_only=True),
 )

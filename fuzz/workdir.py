@@ -159,6 +159,11 @@ def mutants() -> Path:
     return _ready(campaigns() / "mutants", _PRIVATE)
 
 
+def inputs() -> Path:
+    """Return the directory of libFuzzer's corpora, one directory per generator, beside the campaigns."""
+    return _ready(campaigns() / "inputs", _PRIVATE)
+
+
 def harnesses() -> Path:
     """Return the directory of libFuzzer harnesses."""
     return _made("harnesses")

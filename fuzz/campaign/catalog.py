@@ -1,16 +1,20 @@
 """Catalog of campaigns: numbered directories, each with a store and reproducers."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from fuzz import workdir
 from fuzz.campaign.store import FILE, SpecFinding, Store, StoredDoubt, spec_findings
+from fuzz.engines.guided.corpus import Corpus
+from fuzz.engines.guided.engine import stored_input
 from fuzz.errors import CaseError, PgduelError
 from fuzz.triage.stored_finding import StoredFinding
 
+_INPUT_NAME: Final = re.compile("[0-9a-f]{40}")
 _Finding = TypeVar("_Finding", StoredFinding, SpecFinding)
 _Record = TypeVar("_Record")
 
@@ -89,6 +93,18 @@ def find_spec_finding(name: str) -> SpecFinding | None:
     """Return the finding [CAMPAIGN/]FINGERPRINT if it is one of an isolation spec, else None. Raises CaseError."""
     found = _found(name, partial(_of_fingerprint, spec_findings))
     return found and found[1]
+
+
+def find_input(generator: str, name: str) -> bytes:
+    """Return an input of libFuzzer by its name, from a campaign or the generator's corpus. Raises CaseError."""
+    if not _INPUT_NAME.fullmatch(name):
+        raise CaseError(f"{name!r} is no name of an input: it has 40 hexadecimal digits")
+    for directory in reversed(all_campaigns()):
+        if (data := stored_input(directory, name)) is not None:
+            return data
+    if (data := Corpus.of(generator).read(name)) is not None:
+        return data
+    raise CaseError(f"neither a campaign nor the corpus of {generator} has the input {name}; replay its finding")
 
 
 def _of_fingerprint(findings: Callable[[Store], Sequence[_Finding]], store: Store, fingerprint: str) -> _Finding | None:

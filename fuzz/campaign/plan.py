@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from fuzz.campaign.known import KnownFault
 from fuzz.campaign.stop import Limits
 from fuzz.campaign.user_files import FileKind, UserFile
+from fuzz.engines.engine import EngineName
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.sources.context import UserInput
 
@@ -28,6 +29,7 @@ class Plan:
     even: bool = False  # whether a run without options ignores which functions the patches change
     files: tuple[UserFile, ...] = ()  # the user's generators and oracles
     disk: float | None = None  # GB of all runs of a continuous campaign; None: the default
+    engine: EngineName = EngineName.SEEDED
 
     @property
     def limits(self) -> Limits:

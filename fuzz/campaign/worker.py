@@ -8,8 +8,8 @@ import os
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -17,12 +17,15 @@ from typing import Any
 
 from fuzz import workdir
 from fuzz.campaign.counters import Counters
+from fuzz.campaign.edges import Edges
 from fuzz.campaign.known import marked
 from fuzz.campaign.reach import reach
 from fuzz.campaign.schedule import Job, Range, RangeResult, Reduction, ReductionResult, Result, Retry, RetryResult
 from fuzz.campaign.store import Store, StoredDoubt, doubt_of
 from fuzz.campaign.user_files import UserFile, error_in_file, load
-from fuzz.engines.seeded import case_of
+from fuzz.engines.engine import DrawnCase, Engine, EngineName
+from fuzz.engines.guided.engine import GuidedEngine
+from fuzz.engines.seeded import SeededEngine
 from fuzz.errors import PgduelError, ServerError, StorageError
 from fuzz.execution.exchanges import Abandoned
 from fuzz.execution.executor import Executor
@@ -37,7 +40,7 @@ from fuzz.sources.context import UserInput
 from fuzz.triage.triage import Triage, as_executed
 from oracles.explain.shape import plan_shape
 from oracles.model.case import Case, CaseId
-from oracles.model.observation import CaseObservation, Run
+from oracles.model.observation import CaseObservation, Outcome, Run
 from oracles.model.oracle import Inconclusive, Unstable, all_oracles, duel
 
 EXPLAINED = 10  # one of so many cases has an additional explained run
@@ -111,6 +114,7 @@ class CaseWork:
     records: Mapping[str, Any]  # arm → its build, base and series
     given: UserInput = field(default_factory=UserInput)
     files: tuple[UserFile, ...] = ()
+    engine: EngineName = EngineName.SEEDED
 
     @contextmanager
     def __call__(self, number: int, stop: Event) -> Iterator[Callable[[Job], Result]]:
@@ -118,7 +122,7 @@ class CaseWork:
         gc.set_threshold(_YOUNG)
         for file in self.files:
             load(file)
-        worker = _Worker(self, f"w{number}", stop)
+        worker = _Worker(self, number, stop)
         try:
             yield worker.do
         finally:
@@ -128,9 +132,9 @@ class CaseWork:
 class _Worker:
     """A worker's store, oracle assignments and source database, and its executor while the servers are up."""
 
-    def __init__(self, work: CaseWork, name: str, stop: Event) -> None:
+    def __init__(self, work: CaseWork, number: int, stop: Event) -> None:
         self._work = work
-        self._name = name
+        self._name = f"w{number}"
         self._stop = stop
         self._store = Store(work.directory)
         self._triage = Triage(work.options, work.records, self._store)
@@ -139,9 +143,18 @@ class _Worker:
         self._features = features_of(work.arms)
         self._explained = explained_arm(work.arms).name
         self._executor: Executor | None = None
-        self._target = SourceDatabase(work.arms[0], name, work.given)
+        self._target = SourceDatabase(work.arms[0], self._name, work.given)
+        self._edges = Edges.of(work.arms, explained_arm(work.arms), self._name, work.directory)
+        self._engine = self._new_engine(number)
+
+    def _new_engine(self, number: int) -> Engine:
+        if self._work.engine is EngineName.SEEDED:
+            return SeededEngine(Scale.of_arms(len(self._arms)), self._target, self._features)
+        assert self._edges is not None  # the command line requires the flavor
+        return GuidedEngine(self._edges.counters, self._work.directory, self._features, self._work.seed, number)
 
     def close(self) -> None:
+        self._engine.close()
         self._leave_executor()
         self._store.close()
 
@@ -153,7 +166,8 @@ class _Worker:
 
     def _entered(self) -> Executor:
         if self._executor is None:
-            self._executor = Executor(self._work.arms, self._name, stop=self._stop.is_set)
+            counted = None if self._edges is None else self._edges.counters.parameters
+            self._executor = Executor(self._work.arms, self._name, stop=self._stop.is_set, parameters=counted)
         return self._executor
 
     def do(self, job: Job) -> Result:
@@ -183,38 +197,47 @@ class _Worker:
 
     def _try(self, case_id: CaseId, result: RangeResult) -> None:
         """Execute one case. Errors of pgduel itself are counted and logged."""
+        name, executed = str(case_id), False
         try:
-            case = case_of(case_id, Scale.of_arms(len(self._arms)), self._target, self._features)
-            self._judge(case_id, case, result)
+            drawn = self._engine.draw(case_id)
+            name = drawn.name
+            executed = self._judge(case_id, drawn, result)
         except (Abandoned, ServerError, StorageError):
             raise
         except Exception as error:
             log = self._work.directory / ERRORS
             with workdir.writing(log), log.open("a") as lines:
-                lines.write(f"case {case_id}\n{traceback.format_exc()}\n")
+                lines.write(f"case {name}\n{traceback.format_exc()}\n")
             kind = type(error).__name__
             own = error_in_file(error)
-            what = f"case {case_id}: {own}" if own else f"pgduel failed on case {case_id}: {error!r}"
+            what = f"case {name}: {own}" if own else f"pgduel failed on case {name}: {error!r}"
             line = f"{what} (see {log}, also for others of its kind)"
             result.failures[f"{case_id.generator}: {kind}"] = line
             result.counters.failed(case_id.generator, kind)
+        finally:
+            self._engine.conclude(executed=executed)
 
-    def _judge(self, case_id: CaseId, case: Case, result: RangeResult) -> None:
+    def _judge(self, case_id: CaseId, drawn: DrawnCase, result: RangeResult) -> bool:
+        """Execute and judge a case; return whether that was in time."""
         executor = self._entered()
         servers = self._postmasters()
-        judged = judge_case(executor, self._assigned, case)
-        self._require(servers, case_id)
-        result.found += self._store_findings(str(case_id), case, judged)
+        name, case = drawn.name, drawn.case
+        with nullcontext() if self._edges is None else self._edges.counting():
+            judged = judge_case(executor, self._assigned, case)
+        self._require(servers, name)
+        if judged.findings or any(isinstance(verdict, Inconclusive | Unstable) for _, verdict in judged.verdicts):
+            drawn.record()
+        result.found += self._store_findings(name, case, judged)
         if not judged.complete:
             raise Abandoned
         for oracle, verdict in judged.verdicts:
             if isinstance(verdict, Inconclusive | Unstable):
-                self._store.add_doubt(doubt_of(oracle, verdict, str(case_id), case))
+                self._store.add_doubt(doubt_of(oracle, verdict, name, case))
         explained = Run(self._explained, case.modes, explain=True)
         seen = judged.observations.get(explained)  # present if an oracle requested it
         if seen is None and case_id.index % EXPLAINED == 0:
             seen = executor.observe(case, [explained])[explained]
-        self._require(servers, case_id)
+        self._require(servers, name)
         reference, *_ = duel(case, self._arms)
         result.counters.count_steps(case_id.generator, case, judged.observations[reference])
         result.counters.count_verdicts(case_id.generator, judged)
@@ -222,6 +245,7 @@ class _Worker:
             result.counters.count_part(case, judged)
         if seen is not None:
             self._count_plans(case_id.generator, seen, result.counters)
+        return in_time(judged.observations.values())
 
     def _store_findings(self, case_id: str, case: Case, judged: JudgedCase) -> list[str]:
         """Commit the findings of a case, and return the fingerprints of those that the store did not know."""
@@ -241,10 +265,10 @@ class _Worker:
                 counters.count_plan(generator, plan_shape(step.plan))
         counters.reach.update(seen.reach)
 
-    def _require(self, servers: list[int], case_id: CaseId) -> None:
+    def _require(self, servers: list[int], case: str) -> None:
         """Raise ServerError unless these servers still run, because backends without a postmaster may do anything."""
         if self._postmasters() != servers:
-            raise ServerError(f"a server went away during case {case_id}")
+            raise ServerError(f"a server went away during case {case}")
 
     def _postmasters(self) -> list[int]:
         """Return the process numbers of the servers. Raises ServerError if one is down."""
@@ -292,6 +316,11 @@ class _Worker:
 def _cpu_seconds() -> float:
     """Return the CPU seconds of this process and of its ended children, such as SQLsmith."""
     return sum(os.times()[:4])
+
+
+def in_time(observations: Iterable[CaseObservation]) -> bool:
+    """Return whether no step was ended by a time limit. If one was, chance decided what the case reached."""
+    return not any(step.outcome is Outcome.TIMEOUT for seen in observations for step in seen.steps)
 
 
 def _doubt_kind(doubt: StoredDoubt, judged: JudgedCase) -> str:

@@ -1,12 +1,15 @@
 """`pgduel fuzz`: a campaign of generated cases."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from fuzz import workdir
 from fuzz.campaign.catalog import campaign_named, opened
+from fuzz.campaign.edges import edges_reached
 from fuzz.campaign.known import SHIPPED, read_known
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import processors
@@ -14,12 +17,14 @@ from fuzz.campaign.user_files import SUFFIX, FileKind, load, load_recorded, read
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_json
 from fuzz.cli.run_campaign import run_campaign
+from fuzz.engines.engine import EngineName
 from fuzz.errors import CanaryMissed, CaseError
 from fuzz.report.summary import print_summary
 from fuzz.servers.arm_options import ArmOptions
-from fuzz.servers.flavor import DEFAULT_FLAVOR
+from fuzz.servers.flavor import DEFAULT_FLAVOR, GUIDED, flavor_named
 from fuzz.sources.context import UserInput
-from fuzz.sources.workloads import require_workload
+from fuzz.sources.source import Source
+from fuzz.sources.workloads import require_workload, workload_named
 
 DEFAULT_MINUTES = 5.0
 FIRST_SEED = 1  # of campaigns on the same builds
@@ -33,6 +38,7 @@ def fuzz(
     cases: options.Cases = None,
     seed: options.Seed = None,
     generator: options.GeneratorOption = None,
+    engine: options.EngineOption = EngineName.SEEDED,
     oracle: options.OracleOption = None,
     sql: options.Sql = None,
     stop_at_first: Annotated[
@@ -103,8 +109,12 @@ def fuzz(
             known=known,
             stop_at_first=stop_at_first,
             even=even,
+            engine=engine,
         )
-    elif seed is not None or generator or oracle or sql or stop_at_first or even or known or arms != ArmOptions():
+    elif (
+        any((seed is not None, generator, oracle, sql, stop_at_first, even, known, engine != EngineName.SEEDED))
+        or arms != ArmOptions()
+    ):
         raise CaseError("a resumed campaign keeps its options; give only --minutes or --cases")
     else:
         directory = campaign_named(resume)
@@ -115,10 +125,13 @@ def fuzz(
         for name in plan.generators:
             require_workload(name, plan.given)
     summary = run_campaign(directory, plan, workers, console, new_seed=resume is None and seed is None)
-    write_json(json_file, summary.to_json())
+    edges = edges_reached(workdir.campaigns() / summary.campaign)
+    write_json(json_file, summary.to_json() | {"edges": edges and {"reached": edges[0], "counted": edges[1]}})
     if summary.missed:
         raise CanaryMissed(summary.missed)
     print_summary(console, summary, verbose=verbose)
+    if edges:
+        say(f"edges reached: {edges[0]} of {edges[1]}")
     raise typer.Exit(summary.exit_code)
 
 
@@ -134,6 +147,7 @@ def new_plan(
     known: Path | None = None,
     stop_at_first: bool = False,
     even: bool = False,
+    engine: EngineName = EngineName.SEEDED,
 ) -> Plan:
     """Return the plan of the options and defaults, with the user's files loaded. Raises CaseError."""
     generators = generators or ()
@@ -143,6 +157,8 @@ def new_plan(
     names = [require_workload(name, given) for name in chosen]
     if len(set(names)) < len(names):
         raise CaseError("a generator is named twice; give each --generator once")
+    if engine is EngineName.LIBFUZZER:
+        arms = steerable(arms, names, given)
     if minutes is None and cases is None:
         minutes = DEFAULT_MINUTES
     seed = FIRST_SEED if seed is None else seed
@@ -158,4 +174,17 @@ def new_plan(
         faults,
         files=(*files.values(), *judges),
         even=even,
+        engine=engine,
     )
+
+
+def steerable(arms: ArmOptions, names: Sequence[str], given: UserInput) -> ArmOptions:
+    """Return the arms in a flavor that counts edges. Raises CaseError if libFuzzer cannot steer these workloads."""
+    sources = [name for name in names if isinstance(workload_named(name), Source)]
+    if sources or given.sql:
+        raise CaseError(f"--engine libfuzzer steers generators, but {sources[0] if sources else '--sql'} is a source")
+    if arms.flavor == DEFAULT_FLAVOR:
+        return replace(arms, flavor=GUIDED)
+    if not flavor_named(arms.flavor).counts_edges:
+        raise CaseError(f"--engine libfuzzer needs flavor {GUIDED}, which it selects itself; leave --flavor out")
+    return arms

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fuzz.engines.engine import EngineName
 from fuzz.errors import CaseError
 from fuzz.servers.arm import Arm, ArmSpec, settings_json
 from fuzz.servers.flavor import FLAVORS
@@ -45,6 +46,15 @@ GeneratorOption = Annotated[
         help="Generator or source to run, or a file with your own (docs/generators.md); repeat the option for more. "
         "Each runs equally many cases. Default: all generators, and all sources that can run for a part of the time; "
         "with --sql, user_sql alone.",
+        rich_help_panel=_RUN_PANEL,
+    ),
+]
+EngineOption = Annotated[
+    EngineName,
+    typer.Option(
+        "--engine",
+        help="Who makes the generators' random choices: a plain seed, or libFuzzer, which keeps inputs that reach new "
+        "code in the server (docs/engines.md) and builds the arms in flavor guided.",
         rich_help_panel=_RUN_PANEL,
     ),
 ]

@@ -8,11 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
-from fuzz.campaign.catalog import find_doubt, find_finding, opened
+from fuzz.campaign.catalog import find_doubt, find_finding, find_input, opened
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.user_files import FileKind, load_recorded, read_and_load
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_json
+from fuzz.engines.guided.engine import PREFIX, case_of_input
 from fuzz.errors import CaseError
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import Assignment, JudgedCase, absences, assignments, judge_case
@@ -50,7 +51,7 @@ def replay(
         typer.Argument(
             metavar="WHAT",
             help="A reproducer or any other SQL script; a finding, [CAMPAIGN/]FINGERPRINT; a doubt, "
-            "[CAMPAIGN/]NAME; or a case, SEED/GENERATOR/INDEX.",
+            "[CAMPAIGN/]NAME; or a case, SEED/GENERATOR/INDEX or libfuzzer/GENERATOR/INPUT.",
         ),
     ],
     times: Annotated[int, typer.Option(min=1, help="Maximum number of runs, if the arms agree in each.")] = 5,
@@ -102,6 +103,9 @@ def _tried(executor: Executor, judging: Sequence[Assignment], case: Case, times:
 
 
 def _made(what: str, arms: Sequence[Arm], given: UserInput) -> Case:
+    prefix, generator, name = what.split("/")
+    if prefix == PREFIX:
+        return case_of_input(find_input(generator, name), generator, features_of(arms))
     with closing(SourceDatabase(arms[0], "replay", given)) as target:
         return load(what, Scale.of_arms(len(arms)), target, features_of(arms)).case
 
@@ -110,7 +114,7 @@ def _replay_of(what: str, arms: ArmOptions, given: UserInput) -> _Replay:
     """Return the case of a script, finding or seed, and its arms. Raises CaseError."""
     is_file, words = Path(what).is_file(), what.split("/")
     if not is_file and len(words) == 3:
-        require_workload(case_id_of(what).generator, given)
+        require_workload(words[1] if words[0] == PREFIX else case_id_of(what).generator, given)
         return _Replay(None, None, arms)
     if is_file:
         loaded = load(what)

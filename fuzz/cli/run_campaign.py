@@ -12,7 +12,9 @@ from fuzz import workdir
 from fuzz.campaign.campaign import Campaign, Environment
 from fuzz.campaign.canaries import counts, plant_all, require_caught
 from fuzz.campaign.catalog import last_seed, new_campaign, opened
+from fuzz.campaign.counters import Counters
 from fuzz.campaign.direction.direction import direct
+from fuzz.campaign.edges import edges_reached
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import Pool
 from fuzz.campaign.schedule import Schedule
@@ -20,18 +22,23 @@ from fuzz.campaign.stop import interruptible
 from fuzz.campaign.store import Store
 from fuzz.campaign.worker import CaseWork, attached
 from fuzz.cli.options import facts_of
+from fuzz.engines.engine import EngineName
+from fuzz.engines.guided.driver import ensure_driver
 from fuzz.errors import CanaryMissed, PgduelError
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import absences, assignments
 from fuzz.execution.source_database import SourceDatabase
+from fuzz.generators.generator import all_generators
 from fuzz.report.console import Console
 from fuzz.report.summary import Summary, numbered, summary_of
-from fuzz.report.terminal import Display, display
+from fuzz.report.terminal import INTERVAL, Display, clock, display
 from fuzz.servers import owners
 from fuzz.servers.arm import Arm, features_of, fresh_servers, missing_features, newer_bases, open_arms, remarks
+from fuzz.servers.edges.counters import ensure_modules
 from fuzz.sources.source import Source
 from fuzz.sources.workloads import default_workloads, workload_named
 from fuzz.triage.replays import KnownFinding, replays
+from fuzz.triage.stored_finding import StoredFinding
 from oracles.model.oracle import all_oracles
 
 
@@ -82,6 +89,8 @@ def _completed(plan: Plan, version: str, arms: Sequence[Arm], shown: Display) ->
         return plan
     with closing(SourceDatabase(arms[0], "default", plan.given)) as target:
         generators, left_out = default_workloads(target)
+    if plan.engine is EngineName.LIBFUZZER:
+        generators, left_out = {name: generators[name] for name in all_generators()}, {}
     plan = replace(plan, generators=generators, left_out=left_out)
     direction = None if plan.even else direct(generators, arms)
     if direction is None:
@@ -141,11 +150,17 @@ def run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Disp
         server_cpu=lambda: sum(arm.cluster.cpu_seconds() for arm in arms),
         client_cpu=time.process_time,
         say=shown.say,
-        show=partial(shown.show, features=features_of(arms)),
+        show=with_edges(partial(shown.show, features=features_of(arms)), store.directory, shown),
     )
     schedule = Schedule(plan.generators, plan.cases, store.done())
     options = plan.replay_options()
-    work = CaseWork(attached(arms), store.directory, plan.seed, options, store.arms, plan.given, plan.files)
+    work = CaseWork(
+        attached(arms), store.directory, plan.seed, options, store.arms, plan.given, plan.files, plan.engine
+    )
+    if all(arm.build.flavor.counts_edges for arm in arms):
+        ensure_modules(arms)
+    if plan.engine is EngineName.LIBFUZZER:
+        ensure_driver()
     try:
         with interruptible() as interrupt, Pool(work, workers) as pool:
             shown.say(f"campaign {number}: {_who(arms)}, seed {plan.seed}")
@@ -157,6 +172,22 @@ def run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Disp
         raise
     finally:
         owners.clean_up()  # a worker that is killed during a reduction leaves its servers behind
+
+
+def with_edges(
+    show: Callable[[Counters, Sequence[StoredFinding]], None], directory: Path, shown: Display
+) -> Callable[[Counters, Sequence[StoredFinding]], None]:
+    """Return `show`, which also prints the number of edges that a campaign reached, at intervals."""
+    due = INTERVAL
+
+    def show_both(counters: Counters, findings: Sequence[StoredFinding]) -> None:
+        nonlocal due
+        show(counters, findings)
+        if counters.seconds >= due and (edges := edges_reached(directory)):
+            due = counters.seconds + INTERVAL
+            shown.say(f"{clock(counters.seconds)}: {edges[0]} of {edges[1]} edges reached")
+
+    return show_both
 
 
 def _left_out(plan: Plan) -> Sequence[str]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from fuzz.engines.engine import DrawnCase
 from fuzz.execution.modes import composed
 from fuzz.execution.modes.roles import ORDINARY, may_be_ordinary
 from fuzz.generators.choices import chance, pick
@@ -73,3 +74,22 @@ def draw_modes(rng: random.Random, generator: Generator, features: Sequence[Feat
     if protocols and (not settings or chance(rng, 50)):
         drawn += pick(rng, protocols)
     return drawn
+
+
+class SeededEngine:
+    """The engine of plain seeds, which learns nothing."""
+
+    def __init__(self, scale: Scale, target: SourceContext | None, features: Sequence[Feature]) -> None:
+        self._scale = scale
+        self._target = target
+        self._features = features
+
+    def draw(self, case_id: CaseId) -> DrawnCase:
+        """Return the case of an identity. Raises the errors of `case_of`."""
+        return DrawnCase(str(case_id), case_of(case_id, self._scale, self._target, self._features))
+
+    def conclude(self, *, executed: bool) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""

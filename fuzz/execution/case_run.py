@@ -9,7 +9,7 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -47,12 +47,20 @@ class Lost(Exception):
 class CaseRun:
     """A run in progress, driven by `exchange`."""
 
-    def __init__(self, worker_db: WorkerDatabase, case: Case, run: Run, statement_timeout_ms: int) -> None:
+    def __init__(
+        self,
+        worker_db: WorkerDatabase,
+        case: Case,
+        run: Run,
+        statement_timeout_ms: int,
+        parameters: Mapping[str, str],
+    ) -> None:
         self._worker_db = worker_db
         self._case = case
         self._run = run
         self._lacking = lacking(run, worker_db.settings)
-        self._parameters = startup_parameters(run, worker_db.database, statement_timeout_ms, self._lacking)
+        own = startup_parameters(run, worker_db.database, statement_timeout_ms, self._lacking)
+        self._parameters = own if run.explain or run.fault else {**own, **parameters}
         self._frames = frames_of(case, run)
         self._drop_roles = _drop_roles(case)
 

@@ -10,7 +10,7 @@ aborts their transaction or ends the session.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -41,14 +41,17 @@ class Executor:
         worker: str = "0",
         statement_timeout_ms: int = STATEMENT_TIMEOUT_MS,
         stop: Callable[[], bool] = never,
+        parameters: Mapping[str, str] | None = None,
     ) -> None:
         """Create the databases. `worker` (letters and digits) distinguishes executors on the same arms.
 
-        Several times a second, `stop` is called; if it returns true, the observation is abandoned. Raises ServerError.
+        `parameters` are start-up parameters of cases' sessions, unless a run is explained or has a fault. Several times
+        a second, `stop` is called; if it returns true, the observation is abandoned. Raises ServerError.
         """
         self._timeout_ms = statement_timeout_ms
         self._stop = stop
         self._databases = {arm.name: WorkerDatabase(arm, worker) for arm in arms}
+        self._parameters = parameters or {}
 
     def __enter__(self) -> Self:
         return self
@@ -98,7 +101,7 @@ class Executor:
         return observed
 
     def _execute(self, worker_db: WorkerDatabase, case: Case, run: Run) -> Exchange[CaseObservation]:
-        seen = yield from CaseRun(worker_db, case, run, self._timeout_ms).exchange()
+        seen = yield from CaseRun(worker_db, case, run, self._timeout_ms, self._parameters).exchange()
         worker_db.uses += run.repeats
         return seen
 

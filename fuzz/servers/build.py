@@ -15,6 +15,7 @@ from fuzz.documents import DocumentError
 from fuzz.errors import BuildError
 from fuzz.servers import Report
 from fuzz.servers.compile import build_log, compiled_files, compiler_version, meson_build
+from fuzz.servers.edges.compiling import edges_digest
 from fuzz.servers.flavor import FLAVORS, Flavor
 from fuzz.servers.objects import workplace, workplace_home
 from fuzz.servers.processes import runs_from
@@ -112,7 +113,8 @@ def build_key(tree: str, flavor: Flavor) -> str:
 
 
 def _configure(flavor: Flavor) -> tuple[str, ...]:
-    return (*_OPTIONS, *flavor.options, flavor.compiler_flags, compiler_version(flavor.compiler))
+    options = (*_OPTIONS, *flavor.options, flavor.compiler_flags, compiler_version(flavor.compiler))
+    return (*options, f"edges {edges_digest()}") if flavor.counts_edges else options
 
 
 def _home(tree: str, configure: tuple[str, ...]) -> Path:

@@ -19,6 +19,7 @@ from fuzz import workdir
 from fuzz.errors import BuildError, CompileError, first_line
 from fuzz.servers import Report
 from fuzz.servers.account import Account, server_account
+from fuzz.servers.edges.compiling import edge_options
 from fuzz.servers.flavor import Flavor
 from fuzz.servers.objects import Workplace
 
@@ -62,9 +63,11 @@ def meson_build(place: Workplace, home: Path, options: Sequence[str], flavor: Fl
     def run(*command: str) -> None:
         _run(command, place.home, _environment(place.home, home, flavor, account), log, report)
 
+    counting, counted = edge_options(flavor.compiler) if flavor.counts_edges else ("", "")
     if not place.configured:
-        linking = f"{flavor.compiler_flags} {_RUN_PATH}".strip()
-        flags = [f"-Dc_link_args={linking}", *([f"-Dc_args={flavor.compiler_flags}"] if flavor.compiler_flags else [])]
+        compiling = f"{flavor.compiler_flags} {counting}".strip()
+        linking = f"{flavor.compiler_flags} {_RUN_PATH} {counted}".strip()
+        flags = [f"-Dc_link_args={linking}", *([f"-Dc_args={compiling}"] if compiling else [])]
         run("meson", "setup", "build", "source", "--prefix=/install", "--libdir=lib", *options, *flags)
     run("ninja", "-C", "build", "all", "testprep")
     run("meson", "install", "-C", "build", "--no-rebuild", "--quiet")

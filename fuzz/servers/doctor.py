@@ -41,7 +41,7 @@ def _packages() -> Check:
     needed = [package for package in absent if not package.tests_only]
     if not absent:
         return Check("packages", State.OK, f"all {len(packages.PACKAGES)} installed")
-    purpose = "" if needed else ", which only ./pgduel test needs"
+    purpose = "" if needed else ", which only tests, coverage and --engine libfuzzer need"
     line = f"as root, run: {packages.install_line(absent)}"
     return Check(
         "packages",

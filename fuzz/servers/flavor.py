@@ -6,6 +6,7 @@ from fuzz.errors import BuildError
 
 DEFAULT_FLAVOR = "assert"
 COVERAGE = "coverage"
+GUIDED = "guided"
 _CHECKED = ("-Dbuildtype=debugoptimized", "-Dcassert=true")
 PROFILE_FILE = "LLVM_PROFILE_FILE"  # file in which a program counts its coverage
 # In the planner and executor, patches fail first where a cache entry goes as soon as it may, memory is never zero by
@@ -28,6 +29,7 @@ class Flavor:
     compiler: str = "gcc"
     environment: dict[str, str] = field(default_factory=dict)  # for each program of the build
     space: int = 1 << 30  # bytes on disk during the compilation
+    counts_edges: bool = False  # in the files that edges/instrumented.txt lists
 
 
 FLAVORS = {
@@ -69,6 +71,15 @@ FLAVORS = {
             "-fprofile-instr-generate -fcoverage-mapping -mllvm -runtime-counter-relocation",
             "clang-19",
             {PROFILE_FILE: "/dev/null"},  # a cluster sets a file for its servers; other programs do not count
+        ),
+        Flavor(
+            GUIDED,
+            "with assertions, counting edges for libFuzzer (by clang)",
+            # A failed assertion is the most direct sign of a bug. An assertion adds an edge or two that libFuzzer
+            # sees, but hardly any that only some inputs take.
+            _CHECKED,
+            compiler="clang-19",
+            counts_edges=True,
         ),
     )
 }

@@ -15,6 +15,7 @@ from fuzz.campaign.catalog import opened
 from fuzz.campaign.schedule import Range, RangeResult, Retry, RetryResult
 from fuzz.campaign.store import doubt_of
 from fuzz.campaign.worker import CaseWork, attached
+from fuzz.engines import seeded
 from fuzz.generators.generator import Scale
 from fuzz.servers.arm import Arm
 from fuzz.servers.build import Build
@@ -44,7 +45,7 @@ def cases(monkeypatch: pytest.MonkeyPatch, *made: Case) -> Range:
     def case_of(case_id: CaseId, _: Scale, __: SourceContext, ___: Sequence[Feature]) -> Case:
         return made[case_id.index]
 
-    monkeypatch.setattr(worker, "case_of", case_of)
+    monkeypatch.setattr(seeded, "case_of", case_of)
     return Range(0, "test", 0, len(made))
 
 

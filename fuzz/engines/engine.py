@@ -1,0 +1,37 @@
+"""Engines: who makes the random choices of a campaign's cases."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from oracles.model.case import Case, CaseId
+
+
+class EngineName(StrEnum):
+    """The engines of campaigns."""
+
+    SEEDED = "seeded"  # a plain seed
+    LIBFUZZER = "libfuzzer"  # libFuzzer, steered by the edges that cases reach
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnCase:
+    """A case, and the name by which `pgduel replay` generates it again."""
+
+    name: str
+    case: Case
+    record: Callable[[], None] = lambda: None  # stores what the name stands for, before a finding or doubt names it
+
+
+class Engine(Protocol):
+    """The engine of one worker. After `draw`, `conclude` must be called before the next one."""
+
+    def draw(self, case_id: CaseId) -> DrawnCase:
+        """Return the case at a place of the schedule. Raises the errors of generators and sources."""
+
+    def conclude(self, *, executed: bool) -> None:
+        """End a case. An engine learns from those that were executed completely and in time."""
+
+    def close(self) -> None:
+        """End the engine."""

@@ -1,0 +1,61 @@
+"""Tests of `pgduel fuzz --engine libfuzzer` on real servers that count edges."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fuzz import workdir
+from tests.cli.command import Command, json_of
+
+pytestmark = [pytest.mark.servers, pytest.mark.long(group="guided"), pytest.mark.timeout(2400)]
+
+ONE_ARM = ("--arm", "only=upstream", "--workers", "1", "--engine", "libfuzzer", "--generator", "set_operations")
+BUG = workdir.PROJECT / "tests" / "injected_bugs" / "group_keeps_right_count.patch"
+_INITED = re.compile(r"^#\d+\tINITED cov: (\d+) .*?corp: (\d+)/", re.MULTILINE)
+
+
+def fuzzed(pgduel: Command, file: Path, *options: str) -> Any:
+    """Return the result of a guided campaign on one arm without findings."""
+    return json_of(pgduel("fuzz", *ONE_ARM, *options, "--json", file), file, 0)
+
+
+def inputs(pgduel: Command) -> set[str]:
+    """Return the names of the kept inputs."""
+    return {path.name for path in (pgduel.campaigns / "inputs" / "set_operations").iterdir()}
+
+
+def inited(pgduel: Command, campaign: str) -> tuple[int, int]:
+    """Return the edges and inputs with which libFuzzer began to change inputs."""
+    log = pgduel.campaigns / campaign / "libfuzzer" / "set_operations-0.log"
+    found = _INITED.search(log.read_text())
+    assert found, log.read_text()
+    return int(found[1]), int(found[2])
+
+
+def test_inputs_with_new_edges_are_kept_and_the_next_run_begins_with_them(pgduel: Command, tmp_path: Path) -> None:
+    first = fuzzed(pgduel, tmp_path / "first.json", "--cases", "150", "--seed", "1")
+    begun, _ = inited(pgduel, first["campaign"])
+    assert 1000 < begun < first["edges"]["reached"] < first["edges"]["counted"]
+    kept = inputs(pgduel)
+    assert len(kept) > 8  # more than the random ones of the start
+    second = fuzzed(pgduel, tmp_path / "second.json", "--cases", str(len(kept) + 20), "--seed", "2")
+    edges, number = inited(pgduel, second["campaign"])
+    assert edges >= first["edges"]["reached"]
+    assert number > 8
+
+
+def test_an_injected_bug_is_found_and_replayed_by_its_input(pgduel: Command, tmp_path: Path) -> None:
+    file = tmp_path / "summary.json"
+    arms = ("--arm", "sound=upstream", "--arm", f"bugged={BUG}", "--flavor", "guided")
+    what = ("--engine", "libfuzzer", "--generator", "set_operations", "--stop-at-first", "--minutes", "10")
+    found = json_of(pgduel("fuzz", *arms, *what, "--json", file), file, 1)["findings"][0]
+    assert re.fullmatch("libfuzzer/set_operations/[0-9a-f]{40}", found["case"])
+    replay = found["replay"].split()
+    assert replay[:2] == [workdir.COMMAND, "replay"]
+    assert pgduel(*replay[1:]).status == 1
+    for path in (pgduel.campaigns / "inputs" / "set_operations").iterdir():
+        path.unlink()
+    again = pgduel("replay", found["case"], *arms)
+    assert f"finding {found['fingerprint']}" in again.out

@@ -1,0 +1,99 @@
+"""Tests of edge counters in programs that clang compiled: they count in a file, and only in the listed source files."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fuzz.errors import ServerError
+from fuzz.servers.edges.compiling import edge_options
+from fuzz.servers.edges.counters import Counts, Layout, layout_in
+from fuzz.servers.flavor import FLAVORS, GUIDED
+from tests.servers.rights import open_to_all
+
+CLANG = FLAVORS[GUIDED].compiler
+LISTED = "int small(int n) { return n > 3 ? 5 : n; }\n"
+MAIN = """\
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stddef.h>
+
+extern int pgduel_share_counters(int file);
+extern int small(int n);
+int before = 1;
+
+int
+main(int n, char **v)
+{
+	if (before != 1 || pgduel_share_counters(open(v[1], O_RDWR)) < 0)
+		return 1;
+	small(2);
+	if (n > 2)
+	{
+		int (*late)(int) = (int (*)(int)) dlsym(dlopen(v[2], RTLD_NOW), "late");
+
+		if (late(9) != 5)
+			return 2;
+	}
+	return before - 1;
+}
+"""
+LATE = "int late(int n) { return n > 3 ? 5 : n; }\n"
+
+pytestmark = pytest.mark.skipif(not shutil.which(CLANG), reason=f"{CLANG} is not installed")
+
+
+@pytest.fixture(scope="module")
+def home() -> Iterator[Path]:
+    """Yield a directory with a program and a library that count. The account of servers reads their sections."""
+    with open_to_all() as directory:
+        make(directory)
+        yield directory
+
+
+def make(directory: Path) -> None:
+    listed = directory / "src" / "backend" / "executor"
+    listed.mkdir(parents=True)
+    (listed / "listed.c").write_text(LISTED)
+    (listed / "late.c").write_text(LATE)
+    (directory / "main.c").write_text(MAIN)
+    compiling, linking = edge_options(CLANG)
+    for source in ("./src/backend/executor/listed.c", "./src/backend/executor/late.c", "main.c"):
+        compiled = [CLANG, "-fPIC", *compiling.split(), "-Wall", "-Werror", "-c", source]
+        subprocess.run(compiled, cwd=directory, check=True)
+    program = [CLANG, "-rdynamic", "main.o", "listed.o", *linking.split(), "-o", "program"]
+    library = [CLANG, "-shared", "late.o", *linking.split(), "-o", "late.so"]
+    for command in (program, library):
+        subprocess.run(command, cwd=directory, check=True)
+
+
+def counts(home: Path, layout: Layout, *arguments: str) -> Counts:
+    """Return the counters of both regions after a run of the program."""
+    file = home / "counters"
+    file.write_bytes(bytes(layout.size))
+    subprocess.run(["./program", "counters", *arguments], cwd=home, check=True)
+    read = np.fromfile(file, np.uint8)
+    return np.concatenate([read[region.offset : region.offset + region.edges] for region in layout.regions])
+
+
+def test_a_program_and_a_library_count_in_one_file(home: Path) -> None:
+    layout = layout_in((home / "program", home / "late.so"))
+    first, second = layout.regions
+    assert (first.offset, second.offset % 4096, layout.size % 4096) == (0, 0, 0)
+    assert first.edges == second.edges > 1  # of one function each: main.c is not listed
+    alone = counts(home, layout)
+    assert alone[: first.edges].sum() > 0
+    assert alone[first.edges :].sum() == 0
+    both = counts(home, layout, "./late.so")
+    assert (both[: first.edges] == alone[: first.edges]).all()
+    assert both[first.edges :].sum() > 0
+
+
+def test_a_program_that_counts_nothing_is_refused(home: Path) -> None:
+    (home / "plain.c").write_text("int main(void) { return 0; }\n")
+    subprocess.run([CLANG, "plain.c", "-o", "plain"], cwd=home, check=True)
+    with pytest.raises(ServerError, match="plain: it counts no edges"):
+        layout_in((home / "plain",))
