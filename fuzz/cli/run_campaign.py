@@ -13,7 +13,7 @@ from fuzz.campaign.attached import attached
 from fuzz.campaign.campaign import Campaign, Environment
 from fuzz.campaign.canaries import counts, plant_all, require_caught
 from fuzz.campaign.catalog import last_seed, new_campaign, opened
-from fuzz.campaign.direction.direction import direct
+from fuzz.campaign.direction.direction import directed_workloads, patches_between
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import Pool
 from fuzz.campaign.schedule import Schedule
@@ -31,7 +31,7 @@ from fuzz.report.terminal import Display, display
 from fuzz.servers import owners
 from fuzz.servers.arm import Arm, features_of, missing_features, newer_bases, open_arms
 from fuzz.sources.source import Source
-from fuzz.sources.workloads import default_workloads, workload_named
+from fuzz.sources.workloads import workload_named
 from oracles.model.oracle import all_oracles
 
 
@@ -77,13 +77,10 @@ def _completed(plan: Plan, version: str, arms: Sequence[Arm], shown: Display) ->
     if plan.generators:
         return plan
     with closing(SourceDatabase(arms[0], "default", plan.given)) as target:
-        generators, left_out = default_workloads(target)
-    plan = replace(plan, generators=generators, left_out=left_out)
-    direction = None if plan.even else direct(generators, arms)
-    if direction is None:
-        return plan
-    shown.say(direction.reason)
-    return replace(plan, generators=direction.cases)
+        direction, left_out = directed_workloads(target, () if plan.even else patches_between(arms))
+    if direction.reason:
+        shown.say(direction.reason)
+    return replace(plan, generators=direction.cases, left_out=left_out)
 
 
 def _run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Display) -> Summary:

@@ -17,7 +17,8 @@ from typing import Final
 from fuzz import documents
 from fuzz.servers.arm import Arm
 from fuzz.servers.changed_functions import Function, changed_functions
-from fuzz.sources.workloads import HOUR, workload_named
+from fuzz.sources.context import SourceContext
+from fuzz.sources.workloads import HOUR, default_workloads, workload_named
 
 ENTERED: Final = Path(__file__).with_name("entered.jsonl")
 EVEN: Final = 0.3  # of the CPU time
@@ -65,15 +66,18 @@ class Direction:
     """Workloads with their numbers of cases in an hour of CPU time, and the reason for these."""
 
     cases: Mapping[str, int]
-    reason: str
+    reason: str  # empty: without a direction
 
 
-def direct(cases: Mapping[str, int], arms: Sequence[Arm]) -> Direction | None:
-    """Return the direction for arms, or None if their patches change no known function.
+def directed_workloads(target: SourceContext, patches: Sequence[tuple[str, str]]) -> tuple[Direction, dict[str, str]]:
+    """Return the workloads of a run without options, and the reasons why sources are left out.
 
-    `cases` are the numbers of cases in an hour of CPU time without a direction. Raises SourceError.
+    `patches` are the trees before and after each patch that directs. If they change no known function, the direction
+    has no reason, and the cases are those without a direction. Raises ServerError, SourceError.
     """
-    return directed(cases, [changed_functions(*pair) for pair in patches_between(arms)], read_entered())
+    cases, left_out = default_workloads(target)
+    direction = directed(cases, [changed_functions(*pair) for pair in patches], read_entered())
+    return direction or Direction(cases, ""), left_out
 
 
 def patches_between(arms: Sequence[Arm]) -> list[tuple[str, str]]:
