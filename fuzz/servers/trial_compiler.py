@@ -19,7 +19,7 @@ from fuzz.servers.compile import compile_file
 _SOURCE: Final = "../source/"  # of the paths in commands, which are relative to `build`
 _LEFT_OUT: Final = frozenset({"ccache", "-MD"})
 _LEFT_OUT_WITH_VALUE: Final = frozenset({"-o", "-MQ", "-MF"})
-# Debug information has columns of the source. GCC 14 and Clang refuse these violations of C, but older compilers do not.
+# Debug information has columns of the source. GCC 14 and Clang refuse these violations of C; older compilers warn.
 _ERRORS: Final = ("implicit-function-declaration", "implicit-int", "int-conversion", "incompatible-pointer-types")
 _ADDED: Final = ("-g0", "-fdiagnostics-color=never", *(f"-Werror={error}" for error in _ERRORS))
 
