@@ -103,7 +103,7 @@ def test_names_and_texts_have_no_mutants(checkout: Path) -> None:
     texts = {text for _, text in line.changes}
     assert any("(8+1)" in text for text in texts)
     assert all(text.replace(" ", "").startswith(("\tcount=INT32(", "\t/*count")) for text in texts)
-    assert not any(part in text for text in texts for part in ('(4+1)', '""'))
+    assert not any(part in text for text in texts for part in ("(4+1)", '""'))
 
 
 def test_the_draw_depends_on_the_seed_alone(lines: Sequence[MutableLine], trees: Sequence[str]) -> None:
