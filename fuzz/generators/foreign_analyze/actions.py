@@ -118,16 +118,21 @@ def _in_transaction(rng: random.Random, far: Far) -> tuple[Step, ...]:
     return (Step("BEGIN"), *analyzed(far, "in transaction"), *analyzed(far), Step(ended))
 
 
-def _failing_analyze(far: Far, condition: str, tag: str) -> Step:
+def _failing_analyze(far: Far, condition: str, tag: str, columns: str = "") -> Step:
     """Return an ANALYZE that fails, in a subtransaction.
 
     It names the foreign table. ANALYZE of a tree skips a child without pages, so it would raise no error.
     """
     return Step(
-        f"DO $$ BEGIN ANALYZE {far.foreign}; RAISE 'it went well';"
+        f"DO $$ BEGIN ANALYZE {far.foreign}{columns}; RAISE 'it went well';"
         f" EXCEPTION WHEN {condition} THEN RAISE NOTICE '%', SQLSTATE; END $$",
         tags=(tag,),
     )
+
+
+def unknown_column(far: Far) -> tuple[Step, ...]:
+    """Return an ANALYZE that fails between the questions for the size and for the rows, and another ANALYZE."""
+    return (_failing_analyze(far, "undefined_column", "error.column", " (missing)"), *analyzed(far))
 
 
 def _refused(rng: random.Random, far: Far) -> tuple[Step, ...]:

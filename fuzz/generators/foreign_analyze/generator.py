@@ -10,7 +10,16 @@ from typing import ClassVar
 
 from fuzz.generators import loopback
 from fuzz.generators.choices import Weighted, chance, pick
-from fuzz.generators.foreign_analyze.actions import ACTIONS, Far, analyzed, changed, method_chosen, stale, target
+from fuzz.generators.foreign_analyze.actions import (
+    ACTIONS,
+    Far,
+    analyzed,
+    changed,
+    method_chosen,
+    stale,
+    target,
+    unknown_column,
+)
 from fuzz.generators.foreign_analyze.remote import METHODS, Remote, Sort, draw_remote, filled, made
 from fuzz.generators.generator import Generator, Scale
 from oracles.model.case import Case, Step
@@ -38,6 +47,8 @@ class ForeignAnalyze(Generator):
         while actions < max(1, scale.queries // 4) and rng.randrange(100):  # a shrinking rng ends the loop
             steps += ACTIONS.pick(rng)(rng, pick(rng, far))
             actions += 1
+        if chance(rng, 25):
+            steps += unknown_column(pick(rng, far))
         return Case(self.name, tuple(scene), tuple(steps))
 
 
