@@ -13,7 +13,7 @@ from fuzz.campaign.campaign import Campaign, Environment
 from fuzz.campaign.canaries import counts, plant_all, require_caught
 from fuzz.campaign.catalog import last_seed, new_campaign, opened
 from fuzz.campaign.counters import Counters
-from fuzz.campaign.direction.direction import direct
+from fuzz.campaign.direction.direction import directed_workloads, patches_between
 from fuzz.campaign.edges import edges_reached
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import Pool
@@ -36,7 +36,7 @@ from fuzz.servers import owners
 from fuzz.servers.arm import Arm, features_of, fresh_servers, missing_features, newer_bases, open_arms, remarks
 from fuzz.servers.edges.counters import ensure_modules
 from fuzz.sources.source import Source
-from fuzz.sources.workloads import default_workloads, workload_named
+from fuzz.sources.workloads import workload_named
 from fuzz.triage.replays import KnownFinding, replays
 from fuzz.triage.stored_finding import StoredFinding
 from oracles.model.oracle import all_oracles
@@ -88,15 +88,11 @@ def _completed(plan: Plan, version: str, arms: Sequence[Arm], shown: Display) ->
     if plan.generators:
         return plan
     with closing(SourceDatabase(arms[0], "default", plan.given)) as target:
-        generators, left_out = default_workloads(target)
-    if plan.engine is EngineName.LIBFUZZER:
-        generators, left_out = {name: generators[name] for name in all_generators()}, {}
-    plan = replace(plan, generators=generators, left_out=left_out)
-    direction = None if plan.even else direct(generators, arms)
-    if direction is None:
-        return plan
-    shown.say(direction.reason)
-    return replace(plan, generators=direction.cases)
+        among = all_generators() if plan.engine is EngineName.LIBFUZZER else None
+        direction, left_out = directed_workloads(target, () if plan.even else patches_between(arms), among)
+    if direction.reason:
+        shown.say(direction.reason)
+    return replace(plan, generators=direction.cases, left_out=left_out)
 
 
 def _run(

@@ -78,8 +78,12 @@ class Duel:
 
 
 def case_ids(seed: int, workloads: Mapping[str, int], cases: int) -> Iterator[CaseId]:
-    """Yield the cases in the order of a campaign, but generators take turns after each case, as the cases are few."""
-    schedule = Schedule(workloads, cases, {}, size=1)
+    """Yield the cases in the order of a campaign, but generators take turns after each case, as the cases are few.
+
+    Workloads whose share is less than half a case have none.
+    """
+    least = sum(workloads.values()) / (2 * cases)
+    schedule = Schedule({name: weight for name, weight in workloads.items() if weight >= least}, cases, {}, size=1)
     while (turn := schedule.next()) is not None:
         yield from turn.case_ids(seed)
 

@@ -21,6 +21,9 @@ _RULES: Final = ("universal.rules", "c.rules", "c_like.rules")  # as its own com
 _IGNORED: Final = (r"^\s*(Static)?Assert\w*\s*\(", r"^\s*#\s*(if|el|endif|undef|error|pragma)", r"^\s*[{}]\s*$")
 _TESTS: Final = re.compile(r"(^|/)(test|tests)/")
 _CONTEXT: Final = 3  # lines
+_TOKEN: Final = re.compile(r"""(?P<comment>/\*.*?\*/)|(?P<text>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|\w+|\S""")
+_WORD: Final = re.compile(r"[A-Za-z_]\w*")
+_ADDED: Final = frozenset({"break", "continue"})  # words that rules add to lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,22 +83,34 @@ def mutable_lines(trees: Sequence[str], patches: Sequence[str]) -> tuple[Mutable
 
 
 def _changes(text: str) -> dict[int, list[tuple[str, str]]]:
-    """Return the changes of the lines of a C file by number. All texts of a line differ in more than white space."""
+    """Return the changes of the lines of a C file by number.
+
+    All texts of a line differ in tokens outside comments and quoted texts. None has a word that the file lacks: rules
+    also change numbers within names.
+    """
     from universalmutator.mutator import mutants_regexp  # not at the top, because it is not always installed
 
     source = text.splitlines(keepends=True)
     with redirect_stdout(StringIO()):  # it prints its progress
         found = mutants_regexp(source, list(_RULES), ignorePatterns=_IGNORED, ignoreStringOnly=True)
+    words = _ADDED.union(_WORD.findall(text))
     changes: dict[int, list[tuple[str, str]]] = defaultdict(list)
-    seen = set[tuple[int, str]]()
+    seen = set[tuple[int, tuple[str, ...]]]()
     for number, mutated, (rule, _), _ in found:
         # An added statement stays in its line, so that the numbers of other lines, which assertions contain, stay, too.
         changed = " ".join(mutated.rstrip("\n").split("\n"))
-        code = "".join(changed.split())
-        if code != "".join(source[number - 1].split()) and (number, code) not in seen:
-            seen.add((number, code))
+        tokens = _tokens(changed)
+        known = words.issuperset(token for token in tokens if _WORD.fullmatch(token))
+        if known and tokens != _tokens(source[number - 1]) and (number, tokens) not in seen:
+            seen.add((number, tokens))
             changes[number].append((rule, changed))
     return changes
+
+
+def _tokens(line: str) -> tuple[str, ...]:
+    """Return a line's tokens: names, numbers and single signs, without comments. Quoted texts are all alike."""
+    found = (token for token in _TOKEN.finditer(line) if token["comment"] is None)
+    return tuple('""' if token["text"] is not None else token[0] for token in found)
 
 
 def drawn(lines: Sequence[MutableLine], tree: str, seed: int) -> Iterator[Mutant]:
@@ -119,6 +134,13 @@ def _position(rng: random.Random, changes: Sequence[tuple[str, str]]) -> int:
     for position, (rule, _) in enumerate(changes):
         by_pattern[rule.partition(" ==>")[0]].append(position)
     return rng.choice(by_pattern[rng.choice(sorted(by_pattern))])
+
+
+def text_of(mutant: Mutant, tree: str) -> str:
+    """Return the mutated file. `tree` has the line that the mutant replaces."""
+    lines = (git.show(tree, mutant.file) or "").splitlines()
+    lines[mutant.line - 1] = mutant.after
+    return "\n".join((*lines, ""))
 
 
 def diff_of(file: str, lines: Sequence[str], number: int, after: str) -> str:

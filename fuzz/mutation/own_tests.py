@@ -75,16 +75,18 @@ def run_sound(build: Build, suites: Mapping[str, Suite]) -> SoundTests:
 def failed_tests(build: Build, suites: Mapping[str, Suite], sound: SoundTests) -> Iterator[str]:
     """Yield the tests that fail on a mutant's build and pass without the mutation, or the error that prevents a suite.
 
-    A suite that hangs ends, because its servers are killed.
+    The first suite with such a test is the last one to run. A suite that hangs ends, because its servers are killed.
     """
     try:
         for name, suite in suites.items():
             try:
                 with time_limit(build, seconds_allowed(sound.seconds[name])):
                     result = suite(build)
+                failed = [test for each in result.failed if (test := f"{name}/{each}") in sound.passed]
             except ServerError as error:
-                yield f"{name}: {error}"
-                continue
-            yield from (test for each in result.failed if (test := f"{name}/{each}") in sound.passed)
+                failed = [f"{name}: {error}"]
+            yield from failed
+            if failed:
+                return
     finally:
         discard_results(build)

@@ -4,12 +4,14 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Final
 
 from fuzz.campaign.canaries import plant_all, require_caught
+from fuzz.campaign.direction.direction import directed_workloads
 from fuzz.campaign.stop import INTERRUPTED
 from fuzz.errors import CompileError, ServerError
 from fuzz.execution.exchanges import Abandoned
@@ -17,19 +19,19 @@ from fuzz.execution.executor import Executor
 from fuzz.execution.judging import assignments
 from fuzz.execution.source_database import SourceDatabase
 from fuzz.mutation.duel import case_ids, duel, false_alarms
-from fuzz.mutation.mutants import MutableLine, Mutant, drawn, mutable_lines
+from fuzz.mutation.mutants import MutableLine, Mutant, drawn, mutable_lines, text_of
 from fuzz.mutation.own_tests import failed_tests, run_sound, suites_of
 from fuzz.mutation.result import SERVER, DuelResult, Kill, MutantResult, seconds_allowed
 from fuzz.mutation.store import Control, MutantStore
 from fuzz.servers import Report
 from fuzz.servers.arm import ArmSpec, build_arms, open_arms
-from fuzz.servers.build import Build, discard_build, ensure_build
+from fuzz.servers.build import Build, discard_build, ensure_build, trial_compiler
 from fuzz.servers.cluster import Cluster
 from fuzz.servers.equal_programs import have_equal_programs
 from fuzz.servers.series import Patch, Series, apply_series
 from fuzz.servers.time_limit import time_limit
+from fuzz.servers.trial_compiler import TrialCompiler
 from fuzz.sources.context import UserInput
-from fuzz.sources.workloads import default_workloads
 from oracles.model.oracle import all_oracles
 
 MUTANT: Final = "mutant"  # name of an arm
@@ -125,23 +127,24 @@ class MutationRun:
     def run(self) -> str:
         """Judge mutants, and return the reason for the end in a few words. Raises PgduelError, CanaryMissed."""
         until = time.monotonic() + self._wanted.seconds
+        compiler = None
         try:
             control = self._store.control or self._control()
             lines = self._subject.lines
             mutants = drawn(lines, self._subject.trees[-1], self._wanted.seed)
-            for mutant in limited(mutants, len({line.patch for line in lines}), self._wanted.mutants, self.results):
-                result = self._store.results.get(mutant.key)
-                if result is None:
-                    if time.monotonic() > until:
-                        return "time is up"
-                    judged = sum(each.judged for each in self.results)
-                    self._report(f"{judged} of {self._wanted.mutants} mutants judged, next {mutant.file}:{mutant.line}")
-                    result = self._judged(mutant, control)
-                    if self._stop():
-                        return INTERRUPTED
-                    self._store.add(result)
-                    self._say(f"{mutant.file}:{mutant.line}: {result.outcome}")
-                self.results.append(result)
+            with ExitStack() as compiling:
+                for mutant in limited(mutants, len({line.patch for line in lines}), self._wanted.mutants, self.results):
+                    result = self._store.results.get(mutant.key)
+                    if result is None:
+                        if time.monotonic() > until:
+                            return "time is up"
+                        compiler = compiler or compiling.enter_context(trial_compiler(self._sound, self._report))
+                        result = self._judged(mutant, control, compiler)
+                        if self._stop():
+                            return INTERRUPTED
+                        self._store.add(result)
+                        self._say(f"{mutant.file}:{mutant.line}: {result.outcome}")
+                    self.results.append(result)
         except Abandoned:
             return INTERRUPTED
         return "all mutants done"
@@ -156,7 +159,8 @@ class MutationRun:
             workloads = dict.fromkeys(self._wanted.generators, 1)
             if not workloads:
                 with closing(SourceDatabase(arms[0], "default", UserInput())) as target:
-                    workloads, _ = default_workloads(target)
+                    direction, _ = directed_workloads(target, list(pairwise(self._subject.trees)))
+                workloads = dict(direction.cases)
             self._report(f"{spec.name} against itself")
             began = time.monotonic()
             alarms = false_alarms(arms, case_ids(self._wanted.seed, workloads, self._wanted.cases), self._stop)
@@ -167,8 +171,17 @@ class MutationRun:
         self._store.set_control(control)
         return control
 
-    def _judged(self, mutant: Mutant, control: Control) -> MutantResult:
+    def _judged(self, mutant: Mutant, control: Control, compiler: TrialCompiler) -> MutantResult:
         """Return the result of a mutant. Raises Abandoned, BuildError, ServerError."""
+        judged = sum(each.judged for each in self.results)
+        self._report(f"{judged} of {self._wanted.mutants} mutants judged, next {mutant.file}:{mutant.line}")
+        trial = compiler.trial(mutant.file, text_of(mutant, self._subject.trees[-1]))
+        if trial.error or trial.equal:
+            return MutantResult(mutant, invalid=trial.error)
+        return self._built(mutant, control)
+
+    def _built(self, mutant: Mutant, control: Control) -> MutantResult:
+        """Return the result of a mutant whose file compiles. Raises Abandoned, BuildError, ServerError."""
         spec = self._subject.with_mutant(mutant)
         tree = apply_series(spec.base.tree, spec.series)[-1]
         try:

@@ -18,7 +18,7 @@ from fuzz.mutation.result import MutantResult
 
 _CONTROL: Final = "control.json"
 _RESULTS: Final = "mutants.jsonl"
-_FORM: Final = "1"  # changes when older results no longer count
+_FORM: Final = "2"  # changes when older results no longer count
 
 
 @dataclass(frozen=True, slots=True)

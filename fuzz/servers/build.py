@@ -4,7 +4,8 @@ import hashlib
 import os
 import shutil
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,11 +15,12 @@ from fuzz import documents, workdir
 from fuzz.documents import DocumentError
 from fuzz.errors import BuildError
 from fuzz.servers import Report
-from fuzz.servers.compile import build_log, compiled_files, compiler_version, meson_build
+from fuzz.servers.compile import build_log, compiled_files, compiler_version, meson_build, meson_objects
 from fuzz.servers.edges.compiling import edges_digest
 from fuzz.servers.flavor import FLAVORS, Flavor
 from fuzz.servers.objects import workplace, workplace_home
 from fuzz.servers.processes import runs_from
+from fuzz.servers.trial_compiler import TrialCompiler
 
 # All other features are off, so that the machine's libraries do not influence the build.
 _OPTIONS = (
@@ -162,6 +164,22 @@ def _compile(home: Path, tree: str, flavor: Flavor, configure: tuple[str, ...], 
     draft = home / f"{_NOTE}.new"
     draft.write_text(documents.dumps(note))
     os.replace(draft, home / _NOTE)
+
+
+@contextmanager
+def trial_compiler(build: Build, report: Report) -> Iterator[TrialCompiler]:
+    """Yield a compiler of single changed files of a build, with object files of its own. Raises BuildError."""
+    home = workdir.builds() / f"trial-{build.key}"
+    with FileLock(f"{home}.lock"):
+        _clear(home)
+        home.mkdir()
+        try:
+            with workplace(build.tree, (str(_RECIPE), *build.configure)) as place:
+                meson_objects(place, home, (*_OPTIONS, *build.flavor.options), build.flavor, report)
+                compiled_files(place)
+            yield TrialCompiler(home)
+        finally:
+            _clear(home)
 
 
 def discard_build(tree: str, flavor: Flavor) -> None:

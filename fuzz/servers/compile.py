@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import IO
@@ -57,18 +57,8 @@ def meson_build(place: Workplace, home: Path, options: Sequence[str], flavor: Fl
     account.require_entry(home)
     (home / "install").mkdir()
     account.give(home / "install")
-    log = build_log(home.name)
-    log.unlink(missing_ok=True)
-
-    def run(*command: str) -> None:
-        _run(command, place.home, _environment(place.home, home, flavor, account), log, report)
-
-    counting, counted = edge_options(flavor.compiler) if flavor.counts_edges else ("", "")
-    if not place.configured:
-        compiling = f"{flavor.compiler_flags} {counting}".strip()
-        linking = f"{flavor.compiler_flags} {_RUN_PATH} {counted}".strip()
-        flags = [f"-Dc_link_args={linking}", *([f"-Dc_args={compiling}"] if compiling else [])]
-        run("meson", "setup", "build", "source", "--prefix=/install", "--libdir=lib", *options, *flags)
+    run = _runner(place, home, flavor, report)
+    _configure(place, options, flavor, run)
     run("ninja", "-C", "build", "all", "testprep")
     run("meson", "install", "-C", "build", "--no-rebuild", "--quiet")
     run("ninja", "-C", "build", "install-test-files")
@@ -84,25 +74,58 @@ def meson_build(place: Workplace, home: Path, options: Sequence[str], flavor: Fl
     return shown.stdout.split()[-1]
 
 
+def meson_objects(place: Workplace, home: Path, options: Sequence[str], flavor: Flavor, report: Report) -> None:
+    """Compile a workplace's source, and move it to home/source; copy its object files to home/build.
+
+    Raises CompileError if the source is the reason, else BuildError.
+    """
+    account = server_account()
+    account.require_entry(home)
+    (home / "build").mkdir()
+    account.give(home / "build")
+    run = _runner(place, home, flavor, report)
+    _configure(place, options, flavor, run)
+    run("ninja", "-C", "build", "all")
+    run("cp", "--archive", "--reflink=auto", "build/.", str(home / "build"))
+    (place.home / "source").rename(home / "source")
+
+
+def _runner(place: Workplace, home: Path, flavor: Flavor, report: Report) -> Callable[..., None]:
+    """Return a function that runs a command in a workplace, for a build in `home`, with a new log."""
+    build_log(home.name).unlink(missing_ok=True)
+    environment = _environment(place.home, home, flavor, server_account())
+    return lambda *command: _run(command, place.home, environment, build_log(home.name), report)
+
+
+def _configure(place: Workplace, options: Sequence[str], flavor: Flavor, run: Callable[..., None]) -> None:
+    counting, counted = edge_options(flavor.compiler) if flavor.counts_edges else ("", "")
+    if not place.configured:
+        compiling = f"{flavor.compiler_flags} {counting}".strip()
+        linking = f"{flavor.compiler_flags} {_RUN_PATH} {counted}".strip()
+        flags = [f"-Dc_link_args={linking}", *([f"-Dc_args={compiling}"] if compiling else [])]
+        run("meson", "setup", "build", "source", "--prefix=/install", "--libdir=lib", *options, *flags)
+
+
 def build_log(key: str) -> Path:
     """Return the file with the compilers' output of a build."""
     return workdir.logs() / f"build-{key}.log"
 
 
-def compile_file(command: list[str], product: Path) -> subprocess.CompletedProcess[str]:
-    """Run a compiler as the account of servers; if it succeeds, move its output to `product`.
+def compile_file(command: list[str], product: Path, directory: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a compiler as the account of servers, in `directory`; if it succeeds, move its output to `product`.
 
     `-o` is added to the command. The account needs a writable directory, and root must not write there.
     """
     account = server_account()
-    with tempfile.TemporaryDirectory(prefix="compiling-", dir=product.parent) as directory:
-        Path(directory).chmod(0o755)
-        made = account.make_private(Path(directory, "out")) / product.name
-        done = subprocess.run([*command, "-o", str(made)], capture_output=True, text=True, **account.options())
+    with tempfile.TemporaryDirectory(prefix="compiling-", dir=product.parent) as temporary:
+        Path(temporary).chmod(0o755)
+        made = account.make_private(Path(temporary, "out")) / product.name
+        whole = [*command, "-o", str(made)]
+        done = subprocess.run(whole, cwd=directory, capture_output=True, text=True, **account.options())
         if not done.returncode:
             with account.file_access():
                 content = made.read_bytes()
-            draft = Path(directory, product.name)
+            draft = Path(temporary, product.name)
             draft.write_bytes(content)
             draft.chmod(0o755)
             draft.replace(product)

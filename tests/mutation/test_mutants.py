@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.mutation.mutants import MutableLine, Mutant, diff_of, drawn, mutable_lines
+from fuzz.mutation.mutants import MutableLine, Mutant, diff_of, drawn, mutable_lines, text_of
 from fuzz.mutation.result import DuelResult, MutantResult
 from fuzz.mutation.run import limited, subject_of
 from fuzz.servers import git
@@ -34,6 +34,7 @@ FIRST = """\
 		note(a, b);
 """
 SECOND = "\tcount += 2;\n"
+THIRD = '\tcount = INT32("4 rows", 8);\n'
 
 
 @pytest.fixture(autouse=True)
@@ -93,6 +94,18 @@ def test_a_mutant_is_one_line(lines: Sequence[MutableLine]) -> None:
     assert "count += 2; 	continue;" in {text.strip() for line in lines for _, text in line.changes}
 
 
+def test_names_and_texts_have_no_mutants(checkout: Path) -> None:
+    sources.git(checkout, "tag", "before")
+    (checkout / FILE).write_text(THIRD + BASE)
+    sources.commit(checkout, "Third")
+    series = series_from_range(checkout, "before..topic")
+    (line,) = mutable_lines(apply_series(git.import_revision(checkout, "before"), series), ["third"])
+    texts = {text for _, text in line.changes}
+    assert any("(8+1)" in text for text in texts)
+    assert all(text.replace(" ", "").startswith(("\tcount=INT32(", "\t/*count")) for text in texts)
+    assert not any(part in text for text in texts for part in ("(4+1)", '""'))
+
+
 def test_the_draw_depends_on_the_seed_alone(lines: Sequence[MutableLine], trees: Sequence[str]) -> None:
     mutants = list(drawn(lines, trees[-1], 1))
     assert mutants == list(drawn(lines, trees[-1], 1))
@@ -110,6 +123,7 @@ def test_a_mutant_is_a_patch_on_top_of_the_series(
         mutated = (git.show(apply_series(trees[0], series + mutation)[-1], FILE) or "").splitlines()
         changed = [number for number, pair in enumerate(zip(whole, mutated, strict=True), 1) if len(set(pair)) > 1]
         assert changed == [mutant.line]
+        assert text_of(mutant, trees[-1]).splitlines() == mutated
         assert (whole[mutant.line - 1], mutated[mutant.line - 1]) == (mutant.before, mutant.after)
 
 

@@ -5,6 +5,7 @@ from typing import ClassVar, cast
 
 import pytest
 
+from fuzz.campaign.direction.direction import Direction, directed_workloads
 from fuzz.execution.source_database import SourceDatabase
 from fuzz.generators.generator import Generator, all_generators
 from fuzz.servers.arm import Arm
@@ -68,6 +69,12 @@ def test_a_source_that_is_left_out_has_a_reason() -> None:
 
 def test_the_users_sql_is_alone() -> None:
     assert default_workloads(_of_empty_base(UserInput("x.sql"))) == ({USER_SQL: 1}, {})
+
+
+def test_without_patches_there_is_no_direction() -> None:
+    target = _of_empty_base(UserInput())
+    workloads, left_out = default_workloads(target)
+    assert directed_workloads(target, ()) == (Direction(workloads, ""), left_out)
 
 
 @pytest.mark.servers

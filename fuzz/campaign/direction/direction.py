@@ -22,7 +22,8 @@ from unidiff.patch import PatchSet
 from fuzz import documents
 from fuzz.servers import git
 from fuzz.servers.arm import Arm
-from fuzz.sources.workloads import HOUR, workload_named
+from fuzz.sources.context import SourceContext
+from fuzz.sources.workloads import HOUR, default_workloads, workload_named
 
 Function = tuple[str, str]  # path of the file in the tree, name
 _DEFINITION: Final = re.compile(r"^(\w+)\(")  # PostgreSQL's style has the name of a function at the start of a line
@@ -99,15 +100,23 @@ class Direction:
     """Workloads with their numbers of cases in an hour of CPU time, and the reason for these."""
 
     cases: Mapping[str, int]
-    reason: str
+    reason: str  # empty: without a direction
 
 
-def direct(cases: Mapping[str, int], arms: Sequence[Arm]) -> Direction | None:
-    """Return the direction for arms, or None if their patches change no known function.
+def directed_workloads(
+    target: SourceContext, patches: Sequence[tuple[str, str]], among: Collection[str] | None = None
+) -> tuple[Direction, dict[str, str]]:
+    """Return the workloads of a run without options, and the reasons why sources are left out.
 
-    `cases` are the numbers of cases in an hour of CPU time without a direction. Raises SourceError.
+    `patches` are the trees before and after each patch that directs. If they change no known function, the direction
+    has no reason, and the cases are those without a direction. If `among` is given, all other workloads have no cases,
+    and none counts as left out. Raises ServerError, SourceError.
     """
-    return directed(cases, [changed_functions(*pair) for pair in patches_between(arms)], read_entered())
+    cases, left_out = default_workloads(target)
+    if among is not None:
+        cases, left_out = {name: cases[name] for name in among}, {}
+    direction = directed(cases, [changed_functions(*pair) for pair in patches], read_entered())
+    return direction or Direction(cases, ""), left_out
 
 
 def patches_between(arms: Sequence[Arm]) -> list[tuple[str, str]]:

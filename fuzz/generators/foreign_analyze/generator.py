@@ -123,16 +123,21 @@ def _in_transaction(rng: random.Random, far: Far) -> tuple[Step, ...]:
     return (Step("BEGIN"), *analyzed(far, "in transaction"), *analyzed(far), Step(ended))
 
 
-def _failing_analyze(far: Far, condition: str, tag: str) -> Step:
+def _failing_analyze(far: Far, condition: str, tag: str, columns: str = "") -> Step:
     """Return an ANALYZE that fails, in a subtransaction.
 
     It names the foreign table. ANALYZE of a tree skips a child without pages, so it would raise no error.
     """
     return Step(
-        f"DO $$ BEGIN ANALYZE {far.foreign}; RAISE 'it went well';"
+        f"DO $$ BEGIN ANALYZE {far.foreign}{columns}; RAISE 'it went well';"
         f" EXCEPTION WHEN {condition} THEN RAISE NOTICE '%', SQLSTATE; END $$",
         tags=(tag,),
     )
+
+
+def _unknown_column(far: Far) -> tuple[Step, ...]:
+    """Return an ANALYZE that fails between the questions for the size and for the rows, and another ANALYZE."""
+    return (_failing_analyze(far, "undefined_column", "error.column", " (missing)"), *analyzed(far))
 
 
 def _refused(rng: random.Random, far: Far) -> tuple[Step, ...]:
@@ -238,6 +243,8 @@ class ForeignAnalyze(Generator):
         while actions < max(1, scale.queries // 4) and rng.randrange(100):  # a shrinking rng ends the loop
             steps += ACTIONS.pick(rng)(rng, pick(rng, far))
             actions += 1
+        if chance(rng, 25):
+            steps += _unknown_column(pick(rng, far))
         return Case(self.name, tuple(scene), tuple(steps))
 
 

@@ -157,11 +157,14 @@ def matched(drawing: Drawing, outer: Keys, number: int) -> str:
         extra.append(_at_bound(rng, inside))
     elif chance(rng, 30):
         extra.append(drawing.predicate((inside,), drawing.scope.inner()))
+    exists = f"EXISTS (SELECT FROM {inside.sql}{where([*_equalities(outer, keys), *extra])})"
     if chance(rng, 25):
+        # Below grouping sets, a nested loop may lose expressions after IN (corpus/README.md, 654f2797f80a).
+        if not all(key.plain for key in drawing.scene.keys):
+            return exists
         whole = f"({', '.join(outer)}) IN (SELECT {', '.join(keys)} FROM {inside.sql}{where(extra)})"
         return whole if len(outer) > 1 else whole.replace(f"({outer[0]}) IN", f"{outer[0]} IN", 1)
-    negation = pick(rng, ("NOT ", ""))
-    return f"{negation}EXISTS (SELECT FROM {inside.sql}{where([*_equalities(outer, keys), *extra])})"
+    return pick(rng, ("NOT ", "")) + exists
 
 
 def _at_bound(rng: random.Random, relation: Relation) -> str:
