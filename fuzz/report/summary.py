@@ -19,6 +19,7 @@ from fuzz.report.terminal import clock, plan_lines
 from fuzz.triage.blame import Blame
 from fuzz.triage.bugs import Bug, bug_key, bugs
 from fuzz.triage.stored_finding import StoredFinding, untriaged
+from fuzz.triage.triage import replay_command
 
 KINDS = ("agree", "finding", "unstable", "inconclusive", "not_applicable")
 LISTED_REASONS = 12
@@ -44,6 +45,7 @@ class Summary:
     newer_bases: Sequence[str] = ()  # a line for each newer base and each moved patch
     known: Sequence[KnownFault] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)  # source that did not run → reason
+    arm_options: str = ""  # options of commands for the same arms, after a space
 
     @property
     def new_findings(self) -> list[StoredFinding]:
@@ -146,8 +148,9 @@ class Summary:
 
     def replay_command(self, found: StoredFinding) -> str:
         """Return the command that replays the finding."""
-        named = found.reproducer or f"{self.campaign}/{found.finding.fingerprint}"
-        return f"{workdir.COMMAND} replay {named}"
+        if found.reproducer is None:  # a finding of a campaign has the arms of that campaign
+            return f"{workdir.COMMAND} replay {self.campaign}/{found.finding.fingerprint}"
+        return replay_command(found.reproducer, self.arm_options)
 
 
 def summary_of(store: Store, missed: str = "", parts: Mapping[str, int] | None = None) -> Summary:
@@ -168,6 +171,7 @@ def summary_of(store: Store, missed: str = "", parts: Mapping[str, int] | None =
         parts=parts or {},
         known=plan.known,
         left_out=plan.left_out,
+        arm_options=plan.arms.command_line(),
     )
 
 
