@@ -13,7 +13,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 import numpy
-from scipy.stats import bootstrap
 
 from fuzz.bench.bench import Bench, Point, Samples
 from fuzz.servers import Report
@@ -39,6 +38,8 @@ def median_ratio(measured: Sequence[float], against: Sequence[float]) -> Ratio:
     Both have positive values, at least two, of the same rounds. A slowdown of both arms in a round cancels out in its
     ratio, but not in a ratio of medians. Without such noise, both have the same precision.
     """
+    from scipy.stats import bootstrap  # not at the top: its import takes longer than that of all else
+
     ratios = numpy.asarray(measured) / numpy.asarray(against)
     drawn = bootstrap(
         (ratios,),

@@ -20,7 +20,6 @@ from typing import Final
 
 import numpy
 import numpy.typing
-from scipy import special  # scipy.stats takes as long to import as all else that a worker needs
 
 from oracles.statistics.analyze import AnalyzedColumn, Numbers, RequestedSample
 
@@ -113,6 +112,8 @@ class Blockwise(Law):
 
 def log_ways(of: Floats | float, chosen: Floats | float) -> Floats:
     """Return the logarithm of the number of ways to choose `chosen` of `of` items."""
+    from scipy import special  # here and below, not at the top: few processes that import oracles need it, and it is slow
+
     return numpy.asarray(special.gammaln(of + 1) - special.gammaln(chosen + 1) - special.gammaln(of - chosen + 1))
 
 
@@ -131,6 +132,8 @@ def hypergeometric(count: int, rows: int, kind: int, kept: int) -> float:
 
 def binomial(count: float, rows: int, fraction: float) -> float:
     """Return the probability of no more than `count` of `rows` rows, each chosen with probability `fraction`."""
+    from scipy import special
+
     return float(special.bdtr(count, rows, fraction)) if 0 <= count < rows else float(count >= rows)
 
 
@@ -163,6 +166,8 @@ def largest_key(kept: int, rows: int, estimate: float) -> float:
     The estimate is k - 1, divided by the largest random number of the k rows kept. That is the k-th smallest of `rows`
     random numbers, which follows a beta distribution.
     """
+    from scipy import special
+
     key = min((kept - 1) / estimate, 1.0)
     low = float(special.betainc(kept, rows - kept + 1, key))
     return min(1.0, 2 * min(low, 1 - low))
