@@ -14,7 +14,7 @@ import vl_convert
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from fuzz import __version__
+from fuzz import __version__, workdir
 from fuzz.output import visible
 from fuzz.report.bench_result import BenchResult
 from fuzz.report.campaign_report import CampaignReport
@@ -78,8 +78,12 @@ def script_of(text: str) -> Markup:
 
 @cache
 def _vega() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one program."""
-    return vl_convert.javascript_bundle()  # type: ignore[call-arg]  # its stub lacks the default
+    """Return Vega, Vega-Lite and Vega-Embed as one program. It is made once for all pages, because that takes seconds."""
+    kept = workdir.downloads() / f"vega-{vl_convert.__version__}.js"
+    with workdir.locked(kept):
+        if not kept.exists():
+            workdir.write(kept, vl_convert.javascript_bundle())  # type: ignore[call-arg]  # its stub lacks the default
+    return kept.read_bytes().decode()
 
 
 def _environment() -> Environment:
