@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 import numpy
+import scipy  # scipy.stats is imported when it is first used: that takes longer than all else of a command
 
 from fuzz.bench.bench import Bench, Point, Samples
 from fuzz.servers import Report
@@ -38,10 +39,8 @@ def median_ratio(measured: Sequence[float], against: Sequence[float]) -> Ratio:
     Both have positive values, at least two, of the same rounds. A slowdown of both arms in a round cancels out in its
     ratio, but not in a ratio of medians. Without such noise, both have the same precision.
     """
-    from scipy.stats import bootstrap  # not at the top: its import takes longer than that of all else
-
     ratios = numpy.asarray(measured) / numpy.asarray(against)
-    drawn = bootstrap(
+    drawn = scipy.stats.bootstrap(
         (ratios,),
         numpy.median,
         vectorized=True,

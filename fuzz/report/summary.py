@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import scipy  # scipy.special is imported when it is first used: that takes as long as all else of a command
 from rich.table import Table
 
 from fuzz import documents, workdir
@@ -134,13 +135,11 @@ class Summary:
         first, *others = self.arms.values()
         if not others or any(other != first for other in others):
             return {}
-        from scipy import special  # not at the top: its import takes a third of the time of `pgduel list`
-
         false: Counter[str] = Counter()
         for found in self.findings:
             false[found.finding.oracle] += 0 if found.finding.shown_by_all else found.count
         return {
-            oracle: float(special.betaincinv(false[oracle] + 1, max(judged - false[oracle], 1), CONFIDENCE))
+            oracle: float(scipy.special.betaincinv(false[oracle] + 1, max(judged - false[oracle], 1), CONFIDENCE))
             for oracle, judged in sorted(_judged(self.counters).items())
             if judged
         }
