@@ -32,7 +32,7 @@ def pgduel(preloaded: PreloadedCommand) -> PreloadedCommand:
     ids=" ".join,
 )
 def test_every_command_has_help(pgduel: PreloadedCommand, command: tuple[str, ...]) -> None:
-    ended = replace(pgduel, anew=True)(*command, "--help")
+    ended = replace(pgduel, anew=len(command) < 2)(*command, "--help")  # a command's file has its subcommands
     assert (ended.status, ended.err) == (0, "")
     assert "Usage: pgduel" in ended.out
 

@@ -1,6 +1,5 @@
 """Tests of the generator `outer_joins` without servers: its constructs, and all pairs of values of its axes."""
 
-import random
 import re
 from itertools import combinations, product
 
@@ -15,6 +14,7 @@ from fuzz.generators.outer_joins.generator import OuterJoins
 from fuzz.generators.outer_joins.levels import KINDS
 from fuzz.generators.outer_joins.shapes import RESCANS
 from oracles.model.case import Case, CaseId, Kind, Step
+from tests.generators.drawing import cases_of
 from tests.generators.shrinking import assert_shrinks
 
 # Number of cases, less than ten minutes, in which all pairs occur for all but one of about 100,000 seeds.
@@ -34,7 +34,7 @@ COUNTED = r"SELECT count\((true|length\(w\) >= 0 OR w IS NULL)\) FROM \("
 
 
 def drawn(count: int, scale: Scale | None = None) -> list[Case]:
-    return [OuterJoins().generate(random.Random(f"unit/{n}"), scale or Scale()) for n in range(count)]
+    return cases_of(OuterJoins, count, scale)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """Tests of the generator `partitioned_joins` without servers: its constructs, and its sizes within the scale."""
 
-import random
 import re
 from collections.abc import Iterator
 
@@ -12,13 +11,14 @@ from pglast.visitors import Visitor
 from fuzz.generators.generator import Scale
 from fuzz.generators.partitioned_joins import PartitionedJoins
 from oracles.model.case import Case, Step
+from tests.generators.drawing import cases_of
 from tests.generators.shrinking import assert_shrinks
 
 SMALL = Scale(rows=30, relations=3, partitions=4, queries=5)
 
 
 def drawn(count: int, scale: Scale | None = None) -> list[Case]:
-    return [PartitionedJoins().generate(random.Random(f"unit/{n}"), scale or Scale()) for n in range(count)]
+    return cases_of(PartitionedJoins, count, scale)
 
 
 @pytest.fixture(scope="module")

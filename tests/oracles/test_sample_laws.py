@@ -98,7 +98,8 @@ def test_probabilities_are_those_of_the_hypergeometric_distribution(rows: int, k
 
 @pytest.mark.parametrize("count", [0, 1, 300, 400, 3999, 4000, 9000])
 def test_probabilities_are_those_of_the_binomial_distribution(count: int) -> None:
-    expected = 2 * min(float(scipy.stats.binom.cdf(count, ROWS, 0.1)), float(scipy.stats.binom.sf(count - 1, ROWS, 0.1)))
+    binom = scipy.stats.binom
+    expected = 2 * min(float(binom.cdf(count, ROWS, 0.1)), float(binom.sf(count - 1, ROWS, 0.1)))
     bound = received(RequestedSample("t", random_fraction=0.1), ROWS, None, count)
     assert bound == pytest.approx(min(1, expected), abs=1e-12)
 

@@ -7,6 +7,7 @@ Jinja2 escapes all of the data.
 import base64
 import hashlib
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
@@ -78,8 +79,8 @@ def script_of(text: str) -> Markup:
 
 @cache
 def _vega() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one program. It is made once for all pages, because that takes seconds."""
-    kept = workdir.downloads() / f"vega-{vl_convert.__version__}.js"
+    """Return Vega, Vega-Lite and Vega-Embed as one program. It is kept, because it takes seconds to make."""
+    kept = workdir.downloads() / f"vega-{version('vl-convert-python')}.js"
     with workdir.locked(kept):
         if not kept.exists():
             workdir.write(kept, vl_convert.javascript_bundle())  # type: ignore[call-arg]  # its stub lacks the default
