@@ -373,8 +373,8 @@ def test_links_and_devices_in_archives_are_no_patches(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("a.patch.gz", lambda: gzip.compress(bytes(70 * MEGABYTE))),
-        ("a.tgz", lambda: gzip.compress(bytes(70 * MEGABYTE))),
+        ("a.patch.gz", lambda: gzip.compress(bytes(70 * MEGABYTE), 1)),
+        ("a.tgz", lambda: gzip.compress(bytes(70 * MEGABYTE), 1)),
         ("a.zip", lambda: _zip({"a.patch": bytes(70 * MEGABYTE)})),
         ("b.zip", lambda: _zip({f"{number}.patch": bytes(14 * MEGABYTE) for number in range(5)})),
     ],
