@@ -48,22 +48,25 @@ class PreloadedCommand(Command):
         """Start the command in its own session, with these file descriptors for its output."""
         # The application of fuzz.cli.app has each command that was ever imported, not only the one that is run.
         dropped = ("fuzz", "oracles") if self.anew else ("fuzz.cli",)
-        words, own, streams = [*map(str, arguments)], self.variables | variables, (_Inherited(out), _Inherited(err))
-        process = FORKING.Process(target=_run, args=(words, own, self.project, dropped, streams))
+        environment = dict(os.environ) | self.variables | variables
+        streams = _Inherited(out), _Inherited(err)
+        words = [*map(str, arguments)]
+        process = FORKING.Process(target=_run, args=(words, environment, self.project, dropped, streams))
         process.start()
         return process
 
 
 def _run(
     words: list[str],
-    variables: dict[str, str],
+    environment: dict[str, str],
     project: Path,
     dropped: tuple[str, ...],
     streams: tuple[_Inherited, _Inherited],
 ) -> None:
     """Turn this process into one of the command, and run it."""
     os.setsid()
-    os.environ.update(variables)
+    os.environ.clear()  # the variables when the server was started, maybe those of another test
+    os.environ.update(environment)
     os.chdir(project)
     for number, stream in enumerate(streams, 1):
         os.dup2(stream.number, number)
