@@ -98,8 +98,8 @@ def shipped_series(name: str, base: Base) -> Series:
 def parse_series(text: str, base: Base, repo: Path | None = None) -> Series:
     """Return the series that `text` names.
 
-    `text` is empty (the base itself), or has parts in order, separated by commas. A part is a shipped arm, a directory with
-    a file `series`, a patch file, a mail or mailbox, or a git range A..B in `repo`. Raises SourceError.
+    `text` is empty (the base itself), or has parts in order, separated by commas. A part is a shipped arm, a directory
+    with a file `series`, a patch file, a mail or mailbox, or a git range A..B in `repo`. Raises SourceError.
     """
     if not text:
         return Series("base")
