@@ -45,7 +45,7 @@ def changed_files(before: str, after: str) -> list[str]:
 
 
 def line_owners(trees: Sequence[str], files: Sequence[str]) -> list[dict[str, set[int]]]:
-    """Return the lines of the last tree that each later tree wrote last, by file: for the first change first.
+    """Return for each tree but the first, in order: the lines of the last tree that it wrote last, by file.
 
     Raises SourceError.
     """

@@ -18,7 +18,8 @@ HOUR: Final = 3600  # seconds
 def all_workloads() -> dict[str, Generator]:
     """Return all generators, then all sources (without a source context), then those of the user's files, by name.
 
-    The latter run only if they are named. They lend no scenes and queries to others, so they change no other case.
+    Those of the user's files run only if they are named. Others do not use their scenes and queries, so no other case
+    changes.
     """
     own = instances_below(Generator, GENERATOR_FILES)  # type: ignore[type-abstract]  # never instantiated itself
     return {**all_generators(), **all_sources(), **{each.name: each for each in own}}

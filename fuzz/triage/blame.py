@@ -1,6 +1,6 @@
 """Blame: the first patch of a series with which a finding occurs, by bisection over builds of prefixes of the series.
 
-Bisection tries few prefixes, because each may need a build.
+Bisection runs few prefixes, because each may need a build.
 """
 
 import re

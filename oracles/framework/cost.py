@@ -89,7 +89,7 @@ class CostPair(Pair):
         return max(exceeding(), key=excess, default=None)
 
     def _verdict(self, cost: Cost, step: int) -> Finding | Unstable | More:
-        """Decide by rounds. They end with the first that stays within the margin."""
+        """Return the verdict after several rounds. The first round within the margin ends them."""
         pairs: list[tuple[Node, Node]] = []
         for number in range(1, cost.rounds + 1):
             pair = []

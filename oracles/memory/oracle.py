@@ -23,9 +23,10 @@ tolerated. A Parallel Hash has these files for each participant, and writes chun
 (sharedtuplestore.c). There are three legal kinds of excess:
 
 - A server that counts the array of buckets, at most 8 bytes per tuple, needs batches for somewhat fewer tuples. So an
-  excess must occur again with that much more memory. If the plan is another one there, the figures must show which
-  joins need their batches.
-- The number of buckets determines which tuples are in which batch (`batches`). All other joins must have written more.
+  excess must occur again with that much more memory. If the plan differs there, the figures must show which joins
+  need their batches.
+- The number of buckets determines which tuples are in which batch (`batches`). Then the excess must come from other
+  joins.
 - The tuples of one key may fill more than a batch. They may be in the first batch, which is not written, or in a later
   one, with any number of other keys. So arms may write different numbers of blocks.
 

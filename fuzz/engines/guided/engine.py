@@ -108,9 +108,9 @@ class GuidedEngine:
         steered.driver.conclude(keep=executed)
 
     def _prune(self, steered: _Steered, *, new: bool) -> None:
-        """Delete an input of the corpus that reached nothing beyond those before it, which were smaller.
+        """Delete the last input from the corpus if it reached no edge beyond earlier, smaller inputs.
 
-        libFuzzer itself only ignores it. One worker deletes, because another's order may differ.
+        libFuzzer itself only ignores it. Only one worker deletes inputs, because the orders of workers may differ.
         """
         if steered.last in steered.unread:
             steered.unread.remove(steered.last)
