@@ -12,10 +12,9 @@ from fuzz.engines.engine import DrawnCase
 from fuzz.engines.guided.choices import ByteChoices
 from fuzz.engines.guided.corpus import Corpus, input_name
 from fuzz.engines.guided.driver import LONGEST, Driver, DriverEnded
-from fuzz.engines.guided.edge_map import EdgeMap
 from fuzz.engines.seeded import draw_case
 from fuzz.generators.generator import Scale
-from fuzz.servers.edges.counters import EdgeCounters
+from fuzz.servers.edges.counters import EdgeCounters, EdgeMap
 from fuzz.sources.workloads import workload_named
 from oracles.model.case import Case, CaseId
 from oracles.model.feature import Feature
