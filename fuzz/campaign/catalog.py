@@ -9,8 +9,7 @@ from typing import Any, Final, TypeVar
 
 from fuzz import workdir
 from fuzz.campaign.store import FILE, SpecFinding, Store, StoredDoubt, spec_findings
-from fuzz.engines.guided.corpus import Corpus
-from fuzz.engines.guided.engine import stored_input
+from fuzz.engines.guided.inputs import Corpus, stored_input
 from fuzz.errors import CaseError, PgduelError
 from fuzz.triage.stored_finding import StoredFinding
 

@@ -13,7 +13,7 @@ from fuzz.campaign.plan import Plan
 from fuzz.campaign.user_files import FileKind, load_recorded, read_and_load
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_json
-from fuzz.engines.guided.engine import PREFIX, case_of_input
+from fuzz.engines.guided.inputs import PREFIX, case_of_input
 from fuzz.errors import CaseError
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import Assignment, JudgedCase, absences, assignments, judge_case

@@ -8,10 +8,19 @@ import pytest
 
 from fuzz.cli.fuzz import new_plan
 from fuzz.engines.engine import EngineName
-from fuzz.engines.guided.choices import ByteChoices
-from fuzz.engines.guided.corpus import MAXIMUM, Corpus, input_name
-from fuzz.engines.guided.driver import LONGEST, Driver
-from fuzz.engines.guided.engine import SCALE, case_of_input, random_input, store_input, stored_input
+from fuzz.engines.guided.driver import Driver
+from fuzz.engines.guided.inputs import (
+    LONGEST,
+    MAXIMUM,
+    SCALE,
+    ByteChoices,
+    Corpus,
+    case_of_input,
+    input_name,
+    random_input,
+    store_input,
+    stored_input,
+)
 from fuzz.engines.libfuzzer.build import CLANG
 from fuzz.errors import CaseError
 from fuzz.generators.generator import all_generators
