@@ -26,7 +26,7 @@ from fuzz.servers.cluster import await_connections
 from fuzz.servers.coverage import Covered, covered
 from fuzz.servers.flavor import PROFILE_FILE
 from fuzz.servers.modules import ensure_module
-from fuzz.sources.context import UserInput
+from fuzz.sources.source import UserInput
 from fuzz.sources.sqlancer.options import REPORTS, Call
 from fuzz.sources.sqlancer.running import Server
 from fuzz.sources.sqlancer.running import run as run_sqlancer

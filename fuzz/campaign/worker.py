@@ -36,7 +36,7 @@ from fuzz.servers.arm import Arm, features_of, fresh_servers
 from fuzz.servers.cluster import Cluster
 from fuzz.servers.edges.counters import Edges
 from fuzz.servers.processes import runs_in
-from fuzz.sources.context import UserInput
+from fuzz.sources.source import UserInput
 from fuzz.triage.triage import Triage, as_executed
 from oracles.explain.shape import plan_shape
 from oracles.model.case import Case, CaseId

@@ -29,8 +29,8 @@ from fuzz.servers import Report
 from fuzz.servers.arm import Arm, ArmSpec, open_arms
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import COVERAGE
-from fuzz.sources.context import UserInput
 from fuzz.sources.qpg import Qpg
+from fuzz.sources.source import UserInput
 from fuzz.sources.sqlancer.running import class_path
 from fuzz.sources.sqlancer.source import SqLancer
 from fuzz.sources.sqlsmith import SqlSmith

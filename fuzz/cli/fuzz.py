@@ -22,8 +22,7 @@ from fuzz.report.summary import print_summary
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.edges.counters import edges_reached
 from fuzz.servers.flavor import DEFAULT_FLAVOR, GUIDED, flavor_named
-from fuzz.sources.context import UserInput
-from fuzz.sources.source import Source
+from fuzz.sources.source import Source, UserInput
 from fuzz.sources.workloads import require_workload, workload_named
 
 DEFAULT_MINUTES = 5.0

@@ -23,7 +23,7 @@ from fuzz.report.terminal import display
 from fuzz.servers.arm import Arm, features_of, open_arms
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import DEFAULT_FLAVOR
-from fuzz.sources.context import UserInput
+from fuzz.sources.source import UserInput
 from fuzz.sources.workloads import require_workload
 from fuzz.triage.reproducer.reproducer import case_id_of, load
 from oracles.model.case import Case

@@ -11,8 +11,7 @@ from fuzz.execution.modes import composed
 from fuzz.execution.modes.roles import ORDINARY, may_be_ordinary
 from fuzz.generators.choices import chance, pick
 from fuzz.generators.generator import Generator, Scale
-from fuzz.sources.context import SourceContext
-from fuzz.sources.source import Source
+from fuzz.sources.source import Source, SourceContext
 from fuzz.sources.workloads import workload_named
 from oracles.model.case import Case, CaseId, Step
 from oracles.model.feature import Feature

@@ -30,7 +30,7 @@ from fuzz.servers.cluster import Cluster
 from fuzz.servers.limits import time_limit
 from fuzz.servers.series import Patch, Series, apply_series
 from fuzz.servers.trial_compiler import TrialCompiler
-from fuzz.sources.context import UserInput
+from fuzz.sources.source import UserInput
 from oracles.model.oracle import all_oracles
 
 MUTANT: Final = "mutant"  # name of an arm

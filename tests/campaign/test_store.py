@@ -19,7 +19,7 @@ from fuzz.campaign.schema import StoreError
 from fuzz.campaign.store import FILE, KEPT, SpecFinding, Store, StoredDoubt, add_spec_finding, spec_findings
 from fuzz.errors import CaseError
 from fuzz.servers.arm_options import ArmOptions
-from fuzz.sources.context import UserInput
+from fuzz.sources.source import UserInput
 from fuzz.triage.blame import Blame
 from fuzz.triage.reduced_case import ReducedCase
 from fuzz.triage.replays import Replay

@@ -26,7 +26,7 @@ from fuzz.errors import CaseError
 from fuzz.generators.generator import all_generators
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.edges.counters import Layout, Region
-from fuzz.sources.context import UserInput
+from fuzz.sources.source import UserInput
 
 GENERATORS = sorted(all_generators())
 

@@ -12,9 +12,9 @@ import pglast
 import psycopg
 from pglast import ast
 
-from fuzz.sources.context import SourceContext
 from fuzz.sources.determinism.analysis import Unanalysable, doubts
 from fuzz.sources.determinism.catalog import Catalog
+from fuzz.sources.source import SourceContext
 from fuzz.sources.sqlancer.logs import Log, scene_of
 from oracles.model.case import Case, Kind, SameRows, Step
 
