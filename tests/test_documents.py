@@ -14,7 +14,7 @@ from fuzz.documents import DocumentError, current
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.sources.source import UserInput
 from fuzz.triage.blame import Blame
-from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.interestingness import ReducedCase
 from fuzz.triage.reproducer.reproducer import load
 from oracles.model.case import Case, Kind, SameRows, Step
 from oracles.model.finding import Evidence, Finding, Vote

@@ -35,9 +35,9 @@ from fuzz.sources.sqlancer.running import class_path
 from fuzz.sources.sqlancer.source import SqLancer
 from fuzz.sources.sqlsmith import SqlSmith
 from fuzz.sources.typed.source import Typed
+from fuzz.triage.findings import StoredFinding
 from fuzz.triage.interestingness import oracle_of, sampled_by_name
 from fuzz.triage.reproducer.reproducer import render
-from fuzz.triage.stored_finding import StoredFinding
 
 _ORACLE: Final = "QUERY_PARTITIONING"  # SQLancer's oracle
 # Generators that are not made for one feature; sources have statements from elsewhere.

@@ -36,8 +36,8 @@ from fuzz.servers.arm import Arm, features_of, fresh_servers, missing_features, 
 from fuzz.servers.edges.counters import edges_reached, ensure_modules
 from fuzz.sources.source import Source
 from fuzz.sources.workloads import workload_named
+from fuzz.triage.findings import StoredFinding
 from fuzz.triage.replays import KnownFinding, replays
-from fuzz.triage.stored_finding import StoredFinding
 from oracles.model.oracle import all_oracles
 
 

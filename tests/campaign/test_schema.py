@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fuzz.campaign.catalog import find_finding, find_spec_finding, opened
-from fuzz.campaign.sample import sample_of
+from fuzz.campaign.counters import sample_of
 from fuzz.campaign.schema import VERSION, StoreError
 from fuzz.campaign.store import SpecFinding, Store, spec_findings
 from fuzz.report.summary import Summary
