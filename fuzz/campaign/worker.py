@@ -38,7 +38,7 @@ from fuzz.servers.edges.counters import Edges
 from fuzz.servers.processes import runs_in
 from fuzz.sources.source import UserInput
 from fuzz.triage.triage import Triage, as_executed
-from oracles.explain.shape import plan_shape
+from oracles.explain.nodes import plan_shape
 from oracles.model.case import Case, CaseId
 from oracles.model.observation import CaseObservation, Outcome, Run
 from oracles.model.oracle import Inconclusive, Unstable, all_oracles, duel

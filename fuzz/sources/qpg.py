@@ -21,7 +21,7 @@ from fuzz.errors import CaseError
 from fuzz.generators.choices import between, chance, pick, pick_name, some
 from fuzz.generators.generator import Scale, all_generators
 from fuzz.sources.source import Source, UserInput
-from oracles.explain.shape import plan_shape
+from oracles.explain.nodes import plan_shape
 from oracles.model.case import Case, Kind, Step
 
 _EXPLORED: Final = 30  # percentage of random selections
