@@ -107,6 +107,7 @@ class Summary:
 
     def finding_json(self, found: StoredFinding) -> dict[str, Any]:
         """Return the data of one finding for `--json`."""
+        fault = known_fault(found.finding, self.known)
         return {
             "fingerprint": found.finding.fingerprint,
             "oracle": found.finding.oracle,
@@ -116,6 +117,7 @@ class Summary:
             "summary": found.finding.summary,
             "cases": found.count,
             "bug": bug_key(found),
+            "known": None if fault is None else str(fault),
             "case": found.case_id,
             "shown": [found.least.shown, found.least.runs] if found.reduced and found.smallest else None,
             "reduced_in": None if found.seconds is None else round(found.seconds, 1),

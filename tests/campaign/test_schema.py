@@ -138,6 +138,7 @@ def test_the_summary_of_an_old_campaign_has_all_keys(old: Path) -> None:
         "summary": "step 29: 1 row missing, 0 surplus, of 1",
         "cases": 1,
         "bug": "4daf25071ed7",
+        "known": None,
         "case": "5/copy_batches/3",
         "shown": [3, 3],
         "reduced_in": 62.9,
