@@ -56,7 +56,7 @@ def _pages(select: Any) -> Any:
     """Return the union of two or three pages of a query, which is changed; None if it cannot be divided.
 
     PostgreSQL 17 does not sort by a constant that grouping sets replace by NULL, so queries with grouping sets have no
-    total order (corpus/README.md).
+    total order (4cfb7a7b549e in corpus/README.md).
     """
     targets, limits = shown_targets(select), _limits(select)
     if not targets or not limits or any(isinstance(each, ast.GroupingSet) for each in select.groupClause or ()):
