@@ -17,8 +17,7 @@ from fuzz.campaign.store import Store
 from fuzz.report.console import Console, plain
 from fuzz.report.terminal import clock, plan_lines
 from fuzz.triage.blame import Blame
-from fuzz.triage.bugs import Bug, bug_key, bugs
-from fuzz.triage.stored_finding import StoredFinding, untriaged
+from fuzz.triage.findings import Bug, StoredFinding, bug_key, bugs, untriaged
 from fuzz.triage.triage import replay_command
 
 KINDS = ("agree", "finding", "unstable", "inconclusive", "not_applicable")

@@ -5,8 +5,7 @@ from typing import Final
 
 from fuzz.errors import CaseError
 from fuzz.generators.generator import Generator, all_generators
-from fuzz.sources.context import SourceContext, UserInput
-from fuzz.sources.source import Source, all_sources
+from fuzz.sources.source import Source, SourceContext, UserInput, all_sources
 from oracles.model.discovery import instances_below
 
 GENERATOR_FILES: Final = "pgduel_generator_files"  # prefix of modules that are the user's files

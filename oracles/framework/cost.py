@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import ClassVar
 
-from oracles.explain.nodes import Node, plans
-from oracles.explain.shape import plan_kinds
+from oracles.explain.nodes import Node, plan_kinds, plans
 from oracles.framework.pairwise import Pair, SampledPairwise
 from oracles.model.case import Case, Kind
 from oracles.model.finding import UNDER_PLAN, Evidence, Finding

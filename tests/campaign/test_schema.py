@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from fuzz.campaign.catalog import find_finding, find_spec_finding, opened
-from fuzz.campaign.sample import sample_of
+from fuzz.campaign.counters import sample_of
 from fuzz.campaign.schema import VERSION, StoreError
 from fuzz.campaign.store import SpecFinding, Store, spec_findings
 from fuzz.report.summary import Summary
 from fuzz.servers.arm_options import ArmOptions
-from fuzz.sources.context import UserInput
+from fuzz.sources.source import UserInput
 from oracles.model.case import Kind, Step
 from oracles.model.feature import Feature
 from oracles.model.finding import Evidence, Finding, Vote

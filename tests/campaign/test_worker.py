@@ -23,7 +23,7 @@ from fuzz.servers.arm import Arm
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
-from fuzz.sources.context import SourceContext
+from fuzz.sources.source import SourceContext
 from oracles.model.case import Case, CaseId, Kind, Step
 from oracles.model.feature import Feature
 from oracles.model.observation import CaseObservation, Run
