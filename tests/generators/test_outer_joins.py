@@ -44,7 +44,7 @@ def scenes() -> str:
 
 @pytest.fixture(scope="module")
 def steps() -> list[Step]:
-    return [step for case in drawn(300) for step in case.steps]
+    return [step for case in drawn(400) for step in case.steps]
 
 
 @pytest.mark.parametrize(
