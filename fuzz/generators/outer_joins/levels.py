@@ -90,7 +90,10 @@ def _restricted(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
 
 def _slow_scan(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
     """Return a relation with slow rows, so that processes of a parallel scan take turns."""
-    return _slow(relation, "i2", between(rng, 0, 19), "0.0005")
+    return _slow(relation, "i2", between(rng, 0, 19), "0.0005" if relation.rows <= _HALTED else "0.0001")
+
+
+_HALTED = 5000  # rows, of which a 20th is slow; those of larger relations are less slow
 
 
 def _late_process(rng: random.Random, axes: Axes, relation: Relation) -> Relation:

@@ -220,7 +220,14 @@ SHAPES: dict[str, Shape] = {
     "cte": _cte,
 }
 RESCANS = Weighted(
-    (48, "none"), (8, "lateral"), (6, "subplan"), (7, "loop"), (12, "kept"), (7, "memoize"), (5, "recursive"), (7, "cte")
+    (48, "none"),
+    (8, "lateral"),
+    (6, "subplan"),
+    (7, "loop"),
+    (12, "kept"),
+    (7, "memoize"),
+    (5, "recursive"),
+    (7, "cte"),
 )
 _RESCANS_POOLED = Weighted((82, "none"), (4, "lateral"), (6, "loop"), (8, "cte"))
 
