@@ -36,8 +36,10 @@ class Layout:
     """What the bounds of the tables of a case have in common.
 
     `owner` is the only table with a default partition; `ALL` and `NOBODY` are no tables. The zone `absorbed` is missing
-    where there is a default partition. `missing`, `cut`, `moved` and `freed` are percentages of zones, ranges, edges
-    and tables. A cut range is one part of its zone, so it may overlap some ranges of the zone, but not all.
+    where there is a default partition. `missing`, `cut`, `stepped`, `moved` and `freed` are percentages of zones,
+    ranges, ranges, edges and tables. A cut range is one part of its zone, so it may overlap some ranges of the zone,
+    but not all. A stepped range has two of four edges of its zone. So a range of a third table may begin or end where
+    only one of two other ranges is, inside the wider of their merged bounds and outside the narrower one.
     `remaps`: smaller values than the common ones may be in any table. Otherwise the table `early` has one in each list.
     """
 
@@ -49,6 +51,7 @@ class Layout:
     nulls: int = 0  # number of the zone with NULL, or of zones: then a partition of its own
     missing: int = 0
     cut: int = 0
+    stepped: int = 0
     moved: int = 0
     freed: int = 0
     remaps: bool = False
@@ -100,6 +103,7 @@ def _level(rng: random.Random, method: str, columns: tuple[int, ...], tables: in
         nulls=rng.randrange(zones + 1),
         missing=pick(rng, (0, 15, 0, 30)),
         cut=pick(rng, (0, 20, 0, 45)),
+        stepped=pick(rng, (0, 75)),
         moved=pick(rng, (50, 25, 0)),
         freed=pick(rng, (0, 10, 30)),
         remaps=remaps,
@@ -176,7 +180,7 @@ def _parts(rng: random.Random, layout: Layout, table: int, *, default: bool) -> 
     for n in kept:
         zone = layout.zones[n]
         bound = (
-            (_span(rng, zone, 0, 0) if exact else _span(rng, zone, layout.moved, layout.cut))
+            (Span(zone.low, zone.high) if exact else _span(rng, zone, layout))
             if layout.method == "RANGE"
             else _values(rng, zone, exact=exact, null=n == nulls, least=exact or layout.early == table)
         )
@@ -196,17 +200,24 @@ def _sub(rng: random.Random, zone: Zone, table: int) -> Bounds | None:
     return draw_bounds(rng, zone.sub, table) if zone.sub and chance(rng, 92) else None
 
 
-def _span(rng: random.Random, zone: Zone, moved: int, cut: int) -> Span:
-    low = pick(rng, _after(zone.low)) if chance(rng, moved) else zone.low
-    high = pick(rng, _before(zone.high)) if chance(rng, moved) else zone.high
-    if chance(rng, cut):
-        low, high = pick(rng, ((low, _middle(zone)), (_middle(zone), high)))
+def _span(rng: random.Random, zone: Zone, layout: Layout) -> Span:
+    low = pick(rng, _after(zone.low)) if chance(rng, layout.moved) else zone.low
+    high = pick(rng, _before(zone.high)) if chance(rng, layout.moved) else zone.high
+    if chance(rng, layout.cut):
+        middle = _inside(zone, _STEP // 2)
+        low, high = pick(rng, ((low, middle), (middle, high)))
+    if chance(rng, layout.stepped):
+        edges = (zone.low, _inside(zone, _STEP // 3), _inside(zone, _STEP * 2 // 3), zone.high)
+        low, high = (edges[n] for n in _STEPS.pick(rng))
     return Span(low, high) if low < high else Span(zone.low, zone.high)
 
 
-def _middle(zone: Zone) -> Edge:
-    """Return an edge between the moved edges of a zone, which is not infinite on both sides."""
-    edge, by = (zone.high, -_STEP // 2) if zone.low[0] == LOW else (zone.low, _STEP // 2)
+_STEPS = Weighted((3, (0, 3)), (3, (0, 2)), (3, (1, 3)), (2, (0, 1)), (2, (2, 3)), (1, (1, 2)))
+
+
+def _inside(zone: Zone, by: int) -> Edge:
+    """Return an edge inside a zone, `by` above its lower edge, or as far below the upper one if there is no lower."""
+    edge, by = (zone.high, by - _STEP) if zone.low[0] == LOW else (zone.low, by)
     start = _start(edge)
     return _filled((*start[:-1], start[-1] + by), len(edge))
 

@@ -229,7 +229,7 @@ _KINDS = Weighted((60, _MIXED), (15, Weighted((1, ""))), (10, Weighted((1, "LEFT
 def _joined(drawing: Drawing, left: Tree, right: Tree, kind: str, limit: int) -> Tree:
     """Return the join of two trees, or the left one if the join might be too large."""
     rng = drawing.rng
-    ours, theirs = pick(rng, left.sides), pick(rng, right.sides)
+    ours, theirs = _side(rng, left), _side(rng, right)
     conditions = _equalities(ours, theirs)
     fan, rows = left.fan * right.fan, min(left.rows * right.fan, right.rows * left.fan)
     if len(conditions) > 1 and chance(rng, 6):
@@ -255,6 +255,12 @@ def _joined(drawing: Drawing, left: Tree, right: Tree, kind: str, limit: int) ->
         ),
         fan, sides, left.conditions + right.conditions,
     )  # fmt: skip
+
+
+def _side(rng: random.Random, tree: Tree) -> Keys:
+    """Return keys of a tree. Those of a full join itself, COALESCE, have no NULLs where one side has no partner."""
+    full = tree.joined.kinds[-1:] == ("full",)
+    return tree.sides[0] if full and chance(rng, 40) else pick(rng, tree.sides)
 
 
 def _unmatched(kind: str, left: Tree, right: Tree) -> int:

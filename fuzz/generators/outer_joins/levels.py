@@ -90,10 +90,12 @@ def _restricted(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
 
 def _slow_scan(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
     """Return a relation with slow rows, so that processes of a parallel scan take turns."""
-    return _slow(relation, "i2", between(rng, 0, 19), "0.0005" if relation.rows <= _HALTED else "0.0001")
+    if axes.sized and relation.rows > _MOST_HALTED:
+        return _late_process(rng, axes, relation)
+    return _slow(relation, "i2", between(rng, 0, 19), "0.0005")
 
 
-_HALTED = 5000  # rows, of which a 20th is slow; those of larger relations are less slow
+_MOST_HALTED = 5000  # rows, of which a 20th is slow
 
 
 def _late_process(rng: random.Random, axes: Axes, relation: Relation) -> Relation:
