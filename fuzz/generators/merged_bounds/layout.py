@@ -38,8 +38,8 @@ class Layout:
     `owner` is the only table with a default partition; `ALL` and `NOBODY` are no tables. The zone `absorbed` is missing
     where there is a default partition. `missing`, `cut`, `stepped`, `moved` and `freed` are percentages of zones,
     ranges, ranges, edges and tables. A cut range is one part of its zone, so it may overlap some ranges of the zone,
-    but not all. A stepped range has two of four edges of its zone. So a range of a third table may begin or end where
-    only one of two other ranges is, inside the wider of their merged bounds and outside the narrower one.
+    but not all. A stepped range ends at two of four edges of its zone. So a range of a third table may begin or end
+    where only one of two other ranges is, inside the wider of their merged bounds and outside the narrower one.
     `remaps`: smaller values than the common ones may be in any table. Otherwise the table `early` has one in each list.
     """
 
@@ -93,7 +93,12 @@ def _level(rng: random.Random, method: str, columns: tuple[int, ...], tables: in
         drawn = _lists(rng, zones, remaps=remaps)
     else:
         drawn = _ranges(rng, len(columns), zones) if method == "RANGE" else (Zone(),) * zones
+    stepped = pick(rng, (0, 75))
+    # A full join of partitions needs a partner for each of them, and no default partition beside stepped ranges.
+    matching = method == "RANGE" and stepped > 0 and chance(rng, 70)
     owner = {"nobody": NOBODY, "one": rng.randrange(tables), "all": ALL}[_OWNERS.pick(rng)]
+    if matching:
+        owner = NOBODY
     return Layout(
         method,
         columns,
@@ -101,11 +106,11 @@ def _level(rng: random.Random, method: str, columns: tuple[int, ...], tables: in
         owner,
         absorbed=rng.randrange(zones),
         nulls=rng.randrange(zones + 1),
-        missing=pick(rng, (0, 15, 0, 30)),
-        cut=pick(rng, (0, 20, 0, 45)),
-        stepped=pick(rng, (0, 75)),
+        missing=0 if matching else pick(rng, (0, 15, 0, 30)),
+        cut=0 if matching else pick(rng, (0, 20, 0, 45)),
+        stepped=stepped,
         moved=pick(rng, (50, 25, 0)),
-        freed=pick(rng, (0, 10, 30)),
+        freed=0 if matching else pick(rng, (0, 10, 30)),
         remaps=remaps,
         early=rng.randrange(tables),
     )
@@ -212,7 +217,7 @@ def _span(rng: random.Random, zone: Zone, layout: Layout) -> Span:
     return Span(low, high) if low < high else Span(zone.low, zone.high)
 
 
-_STEPS = Weighted((3, (0, 3)), (3, (0, 2)), (3, (1, 3)), (2, (0, 1)), (2, (2, 3)), (1, (1, 2)))
+_STEPS = Weighted((4, (0, 3)), (4, (0, 2)), (4, (1, 3)), (1, (0, 1)), (3, (2, 3)), (2, (1, 2)))
 
 
 def _inside(zone: Zone, by: int) -> Edge:

@@ -95,7 +95,7 @@ def draw_tree(drawing: Drawing, count: int) -> Tree:
     limit = _ROWS.pick(rng)
     plain = all(key.plain for key in drawing.scene.keys)
     kinds = _KINDS.pick(rng) if drawing.allowed.full else _NOT_FULL
-    if plain and count > 1 and chance(rng, 14):
+    if plain and count > 1 and chance(rng, 20):
         return _chain(drawing, count, limit, kinds)
     if count > 1 and chance(rng, 12):
         return _listed(drawing, count, limit)
@@ -277,7 +277,8 @@ def _chain(drawing: Drawing, count: int, limit: int, kinds: Weighted[str]) -> Tr
     names = tuple(key.name for key in drawing.scene.keys)
     for number in range(1, count):
         right = _table(drawing, drawing.next(number), drawing.scope.alias(number))
-        kind = kinds.pick(drawing.rng)
+        first_full = number == 1 and count > 2 and drawing.allowed.full and chance(drawing.rng, 40)
+        kind = "FULL" if first_full else kinds.pick(drawing.rng)
         rows = tree.rows * right.fan + _unmatched(kind, tree, right)
         if rows > limit:
             break
