@@ -13,6 +13,10 @@ without alias. It selects by the row number i1, so the number of rows does not d
 
 In scenes with immense estimates, the planner expects 10^5 to 10^10 rows of each selection, or more. So it must hash one
 of them, in as many batches as the memory allows.
+
+In contended scenes, the processes of a Parallel Hash meet at many batches: the tables are the largest ones, and the
+memory is small. Whichever processes end a batch together also load the next one together. As it depends on their timing
+what they then do, each query runs several times.
 """
 
 import random
@@ -22,7 +26,7 @@ from typing import ClassVar
 
 from fuzz.generators.choices import Weighted, between, chance, pick
 from fuzz.generators.generator import Generator, Scale
-from fuzz.generators.outer_joins.axes import KEYS, NULLS, Axes, Memory, settings_of
+from fuzz.generators.outer_joins.axes import KEYS, NULLS, WORKERS_ONLY, Axes, Memory, memory_of, settings_of
 from fuzz.generators.outer_joins.generator import ACTIONS, joined
 from fuzz.generators.outer_joins.scene import ALONE, FEW, LAST_KEY, Scene, contents
 from fuzz.generators.sql import tables
@@ -102,13 +106,10 @@ _BEYOND = _Misestimate("beyond", "fewer", _where("i1 > {seen} AND i1 <= {seen} +
 _MISESTIMATES = Weighted(*_ALWAYS)
 # for tables whose statistics end with the rows that ANALYZE read
 _MISESTIMATES_OF_STALE = Weighted(*_ALWAYS, (30, _BEYOND))
+# of sources that processes can scan together
+_SCANNED = ("counted", "implied", "correlated", "excluded")
+_MISESTIMATES_OF_SCANS = Weighted(*(each for each in _ALWAYS if each[1].name in _SCANNED))
 _GENERIC = _Misestimate("parameter", "right", _where(f"i1 <= {PARAMETER}::int4"))
-
-
-def grown(rng: random.Random, filled: Filled, size: int, number: int, *, immense: bool) -> Grown:
-    """Return a misestimated source of `size` rows, or of all rows of the table if there are fewer."""
-    usual = _MISESTIMATES_OF_STALE if filled.seen else _MISESTIMATES
-    return _made(rng, filled, size, f"grown{number}", (_IMMENSE if immense else usual).pick(rng))
 
 
 def parameterized(rng: random.Random, filled: Filled, size: int) -> Grown:
@@ -117,6 +118,7 @@ def parameterized(rng: random.Random, filled: Filled, size: int) -> Grown:
 
 
 def _made(rng: random.Random, filled: Filled, size: int, name: str, cause: _Misestimate) -> Grown:
+    """Return a misestimated source of `size` rows, or of all rows of the table if there are fewer."""
     table = filled.table
     size = min(size, filled.last - filled.seen if cause is _BEYOND else filled.last)
     claimed = pick(rng, cause.rows)
@@ -172,6 +174,12 @@ _MEMORIES = Weighted(
     (10, Memory(128, 3)),
 )  # fmt: skip
 _IMMENSE_SCENES = 20  # percent
+# Contended scenes: percentage, rows as multiples of the scale's rows, memory of one process, skews, and executions
+_CONTENDED_SCENES = 12
+_CONTENDED_TIMES = (32, 44, 56)
+_CONTENDED_MEMORIES = Weighted((70, Memory(64)), (20, Memory(64, 2)), (10, Memory(256)))
+_CONTENDED_SKEWS = ("unique", "repeated")
+_EXECUTIONS = 3
 # upper bound of rows in pooled scenes, where slow scans make parallel processes take turns
 _POOLED = 4200
 _SOURCES = 5  # sources in addition to the tables
@@ -186,20 +194,23 @@ class Growth:
     generic: Grown
     parameterized: Scene
     immense: bool  # the planner expects 10^5 rows of each source, or many more
+    contended: bool
 
 
 def draw_growth(rng: random.Random, scale: Scale) -> Growth:
     """Return the scene of a case, with misestimated sources."""
-    most = scale.rows * _TIMES.pick(rng)
-    rows = draw_size(rng, most)
-    immense = chance(rng, _IMMENSE_SCENES)
-    axes = _axes(rng, rows, immense=immense)
+    contended = chance(rng, _CONTENDED_SCENES)
+    rows = scale.rows * pick(rng, _CONTENDED_TIMES) if contended else draw_size(rng, scale.rows * _TIMES.pick(rng))
+    immense = not contended and chance(rng, _IMMENSE_SCENES)
+    axes = _contended_axes(rng) if contended else _axes(rng, rows, immense=immense)
     hashed = Table("r1", contents(rng, axes, 0, rows, _keys(rng, axes, rows), axes.nulls), rows, None)
     steps, filled = _filled(rng, hashed)
-    counts = _larger(rng, scale, rows), max(scale.rows // 2, rows // 3)
+    counts = (rows, rows) if contended else (_larger(rng, scale, rows), max(scale.rows // 2, rows // 3))
     others = tuple(_other(rng, axes, number, count) for number, count in enumerate(counts, 1))
-    sizes = [draw_size(rng, rows) for _ in range(_SOURCES)]
-    made = tuple(grown(rng, filled, size, number, immense=immense) for number, size in enumerate(sizes))
+    sizes = [rows if contended else draw_size(rng, rows) for _ in range(_SOURCES)]
+    usual = _MISESTIMATES_OF_STALE if filled.seen else _MISESTIMATES
+    causes = _MISESTIMATES_OF_SCANS if contended else _IMMENSE if immense else usual
+    made = tuple(_made(rng, filled, size, f"grown{n}", causes.pick(rng)) for n, size in enumerate(sizes))
     generic = parameterized(rng, filled, draw_size(rng, rows))
     all_steps = (
         *map(Step, (ALONE, *axes.key.needs)),
@@ -207,7 +218,7 @@ def draw_growth(rng: random.Random, scale: Scale) -> Growth:
         *(step for table in others for step in _table_steps(rng, table)),
         *(step for each in made for step in each.steps),
         *(_SYNTACTIC_ORDER if immense else ()),
-        *settings_of(rng, axes),
+        *(_contended_settings(rng, axes) if contended else settings_of(rng, axes)),
     )
     stored = tuple(table.source for table in (hashed, *others))
     return Growth(
@@ -216,6 +227,7 @@ def draw_growth(rng: random.Random, scale: Scale) -> Growth:
         generic,
         Scene(axes, all_steps, (generic.source, *stored[1:])),
         immense,
+        contended,
     )
 
 
@@ -229,6 +241,24 @@ def _axes(rng: random.Random, rows: int, *, immense: bool) -> Axes:
         memory=Memory(_LEAST_WORK_MEM) if immense and chance(rng, 60) else memory,
         partitioned=False,
         pooled=rows <= _POOLED and chance(rng, 30),
+        sized=True,
+    )
+
+
+def _contended_settings(rng: random.Random, axes: Axes) -> tuple[Step, ...]:
+    """Return the settings of memory. Mostly the leader takes part, because its own pace makes it meet the others."""
+    return (*memory_of(axes), Step(WORKERS_ONLY)) if chance(rng, 15) else memory_of(axes)
+
+
+def _contended_axes(rng: random.Random) -> Axes:
+    return Axes(
+        key=KEYS.pick(rng),
+        nulls=pick(rng, (0, 1)),
+        skew=pick(rng, _CONTENDED_SKEWS),
+        matching=1,
+        memory=_CONTENDED_MEMORIES.pick(rng),
+        partitioned=False,
+        pooled=True,
         sized=True,
     )
 
@@ -304,10 +334,12 @@ class HashGrowth(Generator):
     def generate(self, rng: random.Random, scale: Scale) -> Case:
         """Return a case: a scene with misestimated sources, then joins of them."""
         growth = draw_growth(rng, scale)
-        most = max(2, scale.relations // 2)
-        actions = [joined(rng, growth.scene, most)]
+        most = 2 if growth.contended else max(2, scale.relations // 2)
+        executions = _EXECUTIONS if growth.contended else 1
+        actions = [joined(rng, growth.scene, most)] * executions
         while len(actions) < max(1, scale.queries // 6) and rng.randrange(100):  # a shrinking rng ends the loop
-            actions.append(_action(rng, growth, most))
+            action = joined(rng, growth.scene, most) if growth.contended else _action(rng, growth, most)
+            actions += [action] * executions
         grown = (*growth.grown, growth.generic)
         steps = tuple(_tagged(step, grown) for steps in actions for step in steps)
         samples = (EXPLAINED.name,) if growth.immense else ()  # needless batches are only in the output of EXPLAIN

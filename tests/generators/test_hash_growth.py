@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from fuzz.generators.generator import Scale
-from fuzz.generators.hash_growth import HashGrowth, draw_size, snug
+from fuzz.generators.hash_growth import HashGrowth, draw_growth, draw_size, snug
 from oracles.model.case import Case, Kind, Step
 from tests.generators.drawing import cases_of
 from tests.generators.shrinking import assert_shrinks
@@ -119,6 +119,12 @@ def test_queries_with_a_parameter_have_its_value(steps: list[Step]) -> None:
             assert step.kind is Kind.QUERY
             assert len(step.params) == 1
             assert int(step.params[0] or "") >= 0
+
+
+def test_queries_of_contended_scenes_run_several_times(steps: list[Step]) -> None:
+    growths = [draw_growth(random.Random(n), Scale()) for n in range(200)]
+    assert 10 < sum(growth.contended for growth in growths) < 60
+    assert any(first == second == third for first, second, third in zip(steps, steps[1:], steps[2:], strict=False))
 
 
 @pytest.mark.parametrize(

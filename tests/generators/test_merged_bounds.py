@@ -2,16 +2,16 @@
 
 import random
 import re
-from itertools import pairwise, product
+from itertools import pairwise, permutations, product
 
 import pytest
 
 from fuzz.generators.choices import between
 from fuzz.generators.generator import Scale
-from fuzz.generators.merged_bounds.bounds import Bounds, Rest, Span, Values
+from fuzz.generators.merged_bounds.bounds import Bounds, Point, Rest, Span, Values
 from fuzz.generators.merged_bounds.generator import MergedBounds
 from fuzz.generators.merged_bounds.layout import draw_bounds, draw_layout
-from fuzz.generators.merged_bounds.scene import draw_scene
+from fuzz.generators.merged_bounds.scene import Table, draw_scene
 from oracles.model.case import Case, Step
 from tests.generators.drawing import cases_of
 from tests.generators.shrinking import assert_shrinks
@@ -96,6 +96,31 @@ def test_disjoint_ranges_may_overlap_one_range_of_a_third_table() -> None:
         triples = product(first, second, third)
         found += any(_overlap(a, c) and _overlap(b, c) and not _overlap(a, b) for a, b, c in triples)
     assert found >= 5
+
+
+def test_ranges_of_a_third_table_lie_between_the_upper_bounds_of_two_others_with_rows_on_both_sides() -> None:
+    scenes = [draw_scene(random.Random(n), Scale()) for n in range(200)]
+    ranged = [scene.tables for scene in scenes if any(_spans(table) for table in scene.tables)]
+    found = sum(any(_matches_between(*tables) for tables in permutations(each, 3)) for each in ranged)
+    assert found > len(ranged) / 5
+
+
+def _spans(table: Table) -> list[Span]:
+    return [part.bound for part in table.bounds.parts if isinstance(part.bound, Span)] if table.bounds else []
+
+
+def _matches_between(wider: Table, narrower: Table, third: Table) -> bool:
+    """Return whether a range of the third table is between the bounds, and has rows with partners in the wider one."""
+    triples = product(_spans(wider), _spans(narrower), _spans(third))
+    return any(
+        _overlap(a, b) and b.high <= c.low < a.high and _points(wider, a) & _points(third, c) for a, b, c in triples
+    )
+
+
+def _points(table: Table, span: Span) -> set[Point]:
+    assert table.bounds
+    columns = table.bounds.columns
+    return {point for point in table.points if table.rows and span.holds(tuple(point[n] for n in columns))}
 
 
 def _overlap(one: Span, other: Span) -> bool:

@@ -54,6 +54,7 @@ def merged_joins(plan: Node, bounds: dict[str, frozenset[str]]) -> Iterator[str]
             yield "merged"
             yield f"merged.{min(5, len({alias for alias, *_ in leaves}))}"
             yield from (f"merged.{node['Join Type'].lower()}" for node in joins)
+            yield from (f"merged.below.{below['Join Type'].lower()}" for below in joins[1:])
             yield from ("merged.levels" for *_, deeper in leaves if deeper)
             yield from ("merged.aggregate" for node in nodes(member) if node["Node Type"] == "Aggregate")
             yield from ("merged.parameterized" for node in nodes(member) if "Index Cond" in node)
@@ -86,6 +87,7 @@ def test_enough_statements_take_the_path(census: Census, counter: str, least: fl
     "counter",
     [
         *("merged.2", "merged.3", "merged.4", "merged.inner", "merged.left", "merged.full", "merged.semi"),
+        *(f"merged.below.{kind}" for kind in ("inner", "left", "full", "semi", "anti")),
         *("merged.anti", "merged.levels", "merged.aggregate", "merged.parameterized"),
     ],
 )

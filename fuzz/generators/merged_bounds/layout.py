@@ -36,9 +36,11 @@ class Layout:
     """The common structure of the bounds of a case's tables.
 
     `owner` is the only table with a default partition, or `ALL` or `NOBODY`. The zone `absorbed` is missing from tables
-    with a default partition. `missing`, `cut`, `moved` and `freed` are percentages of zones, ranges, edges
-    and tables. A cut range is one part of its zone, so it may overlap some ranges of the zone, but not all.
-    If `remaps`, any table may have values below the common ones. Otherwise the table `early` has one in each list.
+    with a default partition. `missing`, `cut`, `stepped`, `moved` and `freed` are percentages: of zones, ranges, ranges,
+    edges and tables. A cut range is one part of its zone, so it may overlap some ranges of the zone, but not all. A
+    stepped range ends at two of four edges of its zone. So a third table's range may begin or end between the bounds of
+    two others. If `remaps`, any table may have values below the common ones. Otherwise the table `early` has one in each
+    list.
     """
 
     method: str
@@ -49,6 +51,7 @@ class Layout:
     nulls: int = 0  # number of the zone with NULL, or of zones: then a partition of its own
     missing: int = 0
     cut: int = 0
+    stepped: int = 0
     moved: int = 0
     freed: int = 0
     remaps: bool = False
@@ -90,7 +93,12 @@ def _level(rng: random.Random, method: str, columns: tuple[int, ...], tables: in
         drawn = _lists(rng, zones, remaps=remaps)
     else:
         drawn = _ranges(rng, len(columns), zones) if method == "RANGE" else (Zone(),) * zones
+    stepped = pick(rng, (0, 75))
+    # A full join of partitions needs a partner for each of them, and no default partition beside stepped ranges.
+    matching = method == "RANGE" and stepped > 0 and chance(rng, 70)
     owner = {"nobody": NOBODY, "one": rng.randrange(tables), "all": ALL}[_OWNERS.pick(rng)]
+    if matching:
+        owner = NOBODY
     return Layout(
         method,
         columns,
@@ -98,10 +106,11 @@ def _level(rng: random.Random, method: str, columns: tuple[int, ...], tables: in
         owner,
         absorbed=rng.randrange(zones),
         nulls=rng.randrange(zones + 1),
-        missing=pick(rng, (0, 15, 0, 30)),
-        cut=pick(rng, (0, 20, 0, 45)),
+        missing=0 if matching else pick(rng, (0, 15, 0, 30)),
+        cut=0 if matching else pick(rng, (0, 20, 0, 45)),
+        stepped=stepped,
         moved=pick(rng, (50, 25, 0)),
-        freed=pick(rng, (0, 10, 30)),
+        freed=0 if matching else pick(rng, (0, 10, 30)),
         remaps=remaps,
         early=rng.randrange(tables),
     )
@@ -176,7 +185,7 @@ def _parts(rng: random.Random, layout: Layout, table: int, *, default: bool) -> 
     for n in kept:
         zone = layout.zones[n]
         bound = (
-            (_span(rng, zone, 0, 0) if exact else _span(rng, zone, layout.moved, layout.cut))
+            (Span(zone.low, zone.high) if exact else _span(rng, zone, layout))
             if layout.method == "RANGE"
             else _values(rng, zone, exact=exact, null=n == nulls, least=exact or layout.early == table)
         )
@@ -196,17 +205,24 @@ def _sub(rng: random.Random, zone: Zone, table: int) -> Bounds | None:
     return draw_bounds(rng, zone.sub, table) if zone.sub and chance(rng, 92) else None
 
 
-def _span(rng: random.Random, zone: Zone, moved: int, cut: int) -> Span:
-    low = pick(rng, _after(zone.low)) if chance(rng, moved) else zone.low
-    high = pick(rng, _before(zone.high)) if chance(rng, moved) else zone.high
-    if chance(rng, cut):
-        low, high = pick(rng, ((low, _middle(zone)), (_middle(zone), high)))
+def _span(rng: random.Random, zone: Zone, layout: Layout) -> Span:
+    low = pick(rng, _after(zone.low)) if chance(rng, layout.moved) else zone.low
+    high = pick(rng, _before(zone.high)) if chance(rng, layout.moved) else zone.high
+    if chance(rng, layout.cut):
+        middle = _inside(zone, _STEP // 2)
+        low, high = pick(rng, ((low, middle), (middle, high)))
+    if chance(rng, layout.stepped):
+        edges = (zone.low, _inside(zone, _STEP // 3), _inside(zone, _STEP * 2 // 3), zone.high)
+        low, high = (edges[n] for n in _STEPS.pick(rng))
     return Span(low, high) if low < high else Span(zone.low, zone.high)
 
 
-def _middle(zone: Zone) -> Edge:
-    """Return an edge between the moved edges of a zone, which is not infinite on both sides."""
-    edge, by = (zone.high, -_STEP // 2) if zone.low[0] == LOW else (zone.low, _STEP // 2)
+_STEPS = Weighted((4, (0, 3)), (4, (0, 2)), (4, (1, 3)), (1, (0, 1)), (3, (2, 3)), (2, (1, 2)))
+
+
+def _inside(zone: Zone, by: int) -> Edge:
+    """Return an edge inside a zone, `by` above its lower edge, or as far below the upper one if there is no lower."""
+    edge, by = (zone.high, by - _STEP) if zone.low[0] == LOW else (zone.low, by)
     start = _start(edge)
     return _filled((*start[:-1], start[-1] + by), len(edge))
 

@@ -155,27 +155,32 @@ def _retyped(rng: random.Random, keys: tuple[Key, ...]) -> tuple[Key, ...]:
 
 
 def _pool(rng: random.Random, drawn: list[Bounds], columns: int) -> tuple[Point, ...]:
-    """Return points at and near the bounds of all tables."""
+    """Return points exactly at the bounds of all tables, just below them and just above, and others near them."""
     marks = [mark for bounds in drawn for mark in bounds.marks()]
     near = [
         sorted({m + by for mark in marks if (m := mark.get(c)) is not None for by in (-1, 0, 1) if m + by >= 0})
         or list(range(8))
         for c in range(columns)
     ]
-    points: dict[Point, None] = {}
-    for _ in range(between(rng, 30, 120)):
-        point: list[int | None] = [pick(rng, values) for values in near]
-        mark = pick(rng, marks) if marks and chance(rng, 60) else {}
-        for column, value in mark.items():
-            point[column] = value
-        if mark and chance(rng, 40):
-            last = max(mark)
-            value = point[last]
-            point[last] = value and value - 1
-        if chance(rng, 8):
-            point[rng.randrange(columns)] = None
-        points[tuple(point)] = None
-    return tuple(points)
+    distinct = [dict(mark) for mark in dict.fromkeys(tuple(mark.items()) for mark in marks)]
+    at_bounds = some(rng, [(mark, by) for mark in distinct for by in (0, -1, 1)], _AT_BOUNDS)
+    others = ((pick(rng, marks) if marks and chance(rng, 60) else {}, 0) for _ in range(between(rng, 20, 80)))
+    return tuple(dict.fromkeys(_point(rng, near, mark, by) for mark, by in (*at_bounds, *others)))
+
+
+_AT_BOUNDS = 100  # largest number of points at bounds, in any order
+
+
+def _point(rng: random.Random, near: list[list[int]], mark: dict[int, int | None], by: int) -> Point:
+    """Return a point with the values of a mark, the last of which is changed."""
+    point: list[int | None] = [pick(rng, values) for values in near]
+    for column, value in mark.items():
+        point[column] = value
+    if mark and (value := point[max(mark)]):
+        point[max(mark)] = value + by
+    if chance(rng, 6):
+        point[rng.randrange(len(near))] = None
+    return tuple(point)
 
 
 _REPEATS = Weighted((40, 1), (28, 2), (17, 4), (10, 8), (5, 16))

@@ -95,7 +95,7 @@ def draw_tree(drawing: Drawing, count: int) -> Tree:
     limit = _ROWS.pick(rng)
     plain = all(key.plain for key in drawing.scene.keys)
     kinds = _KINDS.pick(rng) if drawing.allowed.full else _NOT_FULL
-    if plain and count > 1 and chance(rng, 14):
+    if plain and count > 1 and chance(rng, 20):
         return _chain(drawing, count, limit, kinds)
     if count > 1 and chance(rng, 12):
         return _listed(drawing, count, limit)
@@ -229,7 +229,7 @@ _KINDS = Weighted((60, _MIXED), (15, Weighted((1, ""))), (10, Weighted((1, "LEFT
 def _joined(drawing: Drawing, left: Tree, right: Tree, kind: str, limit: int) -> Tree:
     """Return the join of two trees, or the left one if the join might be too large."""
     rng = drawing.rng
-    ours, theirs = pick(rng, left.sides), pick(rng, right.sides)
+    ours, theirs = _side(rng, left), _side(rng, right)
     conditions = _equalities(ours, theirs)
     fan, rows = left.fan * right.fan, min(left.rows * right.fan, right.rows * left.fan)
     if len(conditions) > 1 and chance(rng, 6):
@@ -257,6 +257,12 @@ def _joined(drawing: Drawing, left: Tree, right: Tree, kind: str, limit: int) ->
     )  # fmt: skip
 
 
+def _side(rng: random.Random, tree: Tree) -> Keys:
+    """Return keys of a tree. Those of a full join itself, COALESCE, have no NULLs where one side has no partner."""
+    full = tree.joined.kinds[-1:] == ("full",)
+    return tree.sides[0] if full and chance(rng, 40) else pick(rng, tree.sides)
+
+
 def _unmatched(kind: str, left: Tree, right: Tree) -> int:
     return {"": 0, "LEFT": left.rows, "RIGHT": right.rows, "FULL": left.rows + right.rows}[kind]
 
@@ -271,7 +277,8 @@ def _chain(drawing: Drawing, count: int, limit: int, kinds: Weighted[str]) -> Tr
     names = tuple(key.name for key in drawing.scene.keys)
     for number in range(1, count):
         right = _table(drawing, drawing.next(number), drawing.scope.alias(number))
-        kind = kinds.pick(drawing.rng)
+        first_full = number == 1 and count > 2 and drawing.allowed.full and chance(drawing.rng, 40)
+        kind = "FULL" if first_full else kinds.pick(drawing.rng)
         rows = tree.rows * right.fan + _unmatched(kind, tree, right)
         if rows > limit:
             break

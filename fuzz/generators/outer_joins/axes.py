@@ -134,13 +134,13 @@ _MATCHING = Weighted((35, 1), (25, 2), (25, 10), (15, 0))
 MEMORIES = Weighted((46, Memory(64)), (12, Memory(64, 2)), (14, Memory(256)), (15, Memory(1024)), (13, Memory(4096)))
 # With several batches, the participants of a Parallel Hash share this memory. Each reserves 32 kB of it.
 _MEMORIES_POOLED = Weighted((15, Memory(64, 2)), (35, Memory(256)), (50, Memory(512)))
-_WORKERS_ONLY = "SET parallel_leader_participation = off"  # otherwise the leader may finish before workers start
+WORKERS_ONLY = "SET parallel_leader_participation = off"  # otherwise the leader may finish before workers start
 # Settings that make the planner avoid nodes which hide a rescan, or share hash tables differently. None of them is
 # among the settings in OTHER_PLANS of oracles/framework/shared_runs.py.
 _PLANNER_SETTINGS = (
     "SET enable_material = off",
     "SET enable_parallel_hash = off",
-    _WORKERS_ONLY,
+    WORKERS_ONLY,
     "SET cursor_tuple_fraction = 1",
 )
 
@@ -159,12 +159,17 @@ def draw_axes(rng: random.Random) -> Axes:
     )
 
 
-def settings_of(rng: random.Random, axes: Axes) -> tuple[Step, ...]:
-    """Return the steps that set the memory of hash tables, and perhaps one more planner setting."""
-    steps = (
+def memory_of(axes: Axes) -> tuple[Step, ...]:
+    """Return the steps that set the memory of hash tables."""
+    return (
         Step(f"SET work_mem = '{axes.memory.name}'"),
         Step(f"SET hash_mem_multiplier = {axes.memory.multiplier}"),
     )
+
+
+def settings_of(rng: random.Random, axes: Axes) -> tuple[Step, ...]:
+    """Return the steps that set the memory of hash tables, and perhaps one more planner setting."""
+    steps = memory_of(axes)
     if axes.pooled and chance(rng, 50):
-        return (*steps, Step(_WORKERS_ONLY))
+        return (*steps, Step(WORKERS_ONLY))
     return (*steps, Step(pick(rng, _PLANNER_SETTINGS))) if chance(rng, 40) else steps
