@@ -1,5 +1,6 @@
 """Tests of the generator `outer_joins` without servers: its constructs, and all pairs of values of its axes."""
 
+import random
 import re
 from itertools import combinations, product
 

@@ -36,10 +36,10 @@ class Layout:
     """The common structure of the bounds of a case's tables.
 
     `owner` is the only table with a default partition, or `ALL` or `NOBODY`. The zone `absorbed` is missing from tables
-    with a default partition. `missing`, `cut`, `stepped`, `moved` and `freed` are percentages: of zones, ranges, ranges,
+    with a default partition. `missing`, `cut`, `stepped`, `moved` and `freed` are percentages of zones, ranges, ranges,
     edges and tables. A cut range is one part of its zone, so it may overlap some ranges of the zone, but not all. A
-    stepped range ends at two of four edges of its zone. So a third table's range may begin or end between the bounds of
-    two others. If `remaps`, any table may have values below the common ones. Otherwise the table `early` has one in each
+    stepped range ends at two of four edges of its zone. So a third table's range may end between the bounds of two
+    others. If `remaps`, any table may have values below the common ones. Otherwise the table `early` has one in each
     list.
     """
 
