@@ -37,6 +37,7 @@ class HarnessResult:
     seconds: float
     kept: int  # inputs
     functions: tuple[int, int]  # of the tested files: called ones, and all; (0, 0) after a failure
+    remark: str = ""  # reason why the kept inputs were not merged
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +63,17 @@ class HarnessCampaign:
         run = run_harness(
             program, seconds, seeds, seed=seed, kept=kept.inputs, artifacts=kept.artifacts, stop=self.stop
         )
+        covered, remark = run.functions, ""
         if run.crash is not None:
             self._record(harness.name, program, failure_of(run.output, read_input(run.crash)), run.crash)
         else:  # a merge would delete inputs that fail on this arm only
             self.report(f"{harness.name}: merging the kept inputs")
-            merge(program, kept, seeds)
+            remark = _merged(program, kept, seeds)
             self._record_left(harness.name, program, kept)
-        calls = [each.calls for each in run.functions.values() if each.file in harness.files]
-        covered = (sum(map(bool, calls)), len(calls))
-        return HarnessResult(harness.name, run, time.monotonic() - began, len(kept.names()), covered)
+            covered = covered or run_harness(program, 0, seeds, kept=kept.inputs, artifacts=kept.artifacts).functions
+        calls = [each.calls for each in covered.values() if each.file in harness.files]
+        called = (sum(map(bool, calls)), len(calls))
+        return HarnessResult(harness.name, run, time.monotonic() - began, len(kept.names()), called, remark)
 
     def _record_left(self, harness: str, program: Path, kept: Kept) -> None:
         """Record failures whose inputs a killed run or a merge left. Those that pass stay for other arms."""
@@ -95,6 +98,15 @@ class HarnessCampaign:
             self.found(finding, path)
             self.report(f"{harness}: minimizing the input of {finding.fingerprint}")
             _write(path, minimized(program, failure).data)
+
+
+def _merged(program: Path, kept: Kept, seeds: Path) -> str:
+    """Merge the kept inputs; return the reason if that fails. Then the next run has more inputs than it needs."""
+    try:
+        merge(program, kept, seeds)
+    except CaseError as error:
+        return str(error)
+    return ""
 
 
 def headers_for(harness: Harness, trees: Sequence[str], report: Report) -> Build:

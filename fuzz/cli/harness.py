@@ -136,6 +136,8 @@ def _fuzz(
                 share = left / (len(programs) - len(results))
                 results.append(campaign.fuzz(harness_, program, kept, _SEEDS / harness_.name, share, plan.seed))
             shown.say(_line(results[-1]))
+            if remark := results[-1].remark:
+                shown.say(remark)
             _note_progress(store, results)
         store.record_end(INTERRUPTED if interrupt else "time is up")
         findings = harness_findings(store)

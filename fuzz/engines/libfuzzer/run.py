@@ -65,7 +65,7 @@ class Reached:
 class HarnessRun:
     """The result of a run, which ends at the first crash.
 
-    Without one, `functions` has the coverage by function name.
+    Without one, `functions` has the coverage by function name, unless the run was stopped.
     """
 
     executions: int
@@ -192,7 +192,8 @@ def _result(harness: Path, returncode: int, output: str, profile: Path) -> Harne
     if returncode or not executed:
         reason = run.complaint or last_line(output, "no output")
         raise CaseError(f"harness {harness} ended with {returncode}: {reason}")
-    return replace(run, complaint="", functions=function_coverage(harness, profile))
+    stopped = not profile.stat().st_size  # libFuzzer ends without writing it
+    return replace(run, complaint="", functions={} if stopped else function_coverage(harness, profile))
 
 
 def complaint_of(output: str) -> str:
