@@ -63,7 +63,7 @@ def harness(
         bool,
         typer.Option(
             "--minimize",
-            help="Fuzz nothing; write the smallest corpus that reaches what corpus/libfuzzer and the kept inputs do to "
+            help="Fuzz nothing; write a small corpus that reaches all edges of corpus/libfuzzer and the kept inputs to "
             "corpus/libfuzzer.",
         ),
     ] = False,

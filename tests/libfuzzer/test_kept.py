@@ -47,7 +47,8 @@ def test_merged_inputs_reach_what_all_did_and_a_minimal_corpus_keeps_given_names
     smallest.mkdir()
     for name, data in corpus.items():
         (smallest / name).write_bytes(data)
-    assert run_harness(program, 0, smallest).begun.features >= 0.99 * run.ended.features
+    assert run_harness(program, 0, smallest).begun.edges >= 0.99 * run.ended.edges
+    assert len(corpus) < len(after)
 
 
 def test_a_failure_has_one_origin_for_other_inputs_and_a_smaller_input(harness: Harness, tmp_path: Path) -> None:
