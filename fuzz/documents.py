@@ -1,25 +1,40 @@
 """Documents: dataclasses as JSON and back, by cattrs. The classes are the schema and do not depend on the storage.
 
-Missing fields get their defaults; unknown data is ignored. So documents of older versions can be read. Values are never
-coerced. JSON has bytes as base64, and a counter as sorted rows [*key, count].
+Missing fields get their defaults; unknown data is ignored. So documents of older versions can be read. Cases of older
+versions are converted to the current form. Values are never coerced. JSON has bytes as base64, and a counter as sorted
+rows [*key, count].
 """
 
 import base64
 import json
+import re
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from enum import StrEnum
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, Final, TypeVar, get_args, get_origin
 
 from cattrs import BaseValidationError, Converter, transform_error
 from cattrs.gen import make_dict_structure_fn
 
 from fuzz.errors import PgduelError
-from fuzz.older_cases import current
-from oracles.model.case import Case
+from oracles.model.case import Case, SameRows, Step
+from oracles.model.mode import Mode
 
 _T = TypeVar("_T")
 _Rows = list[list[Any]]
+
+# In cases of older versions: modes without settings, for which cases and runs have fields today.
+_SAMPLES: Final = frozenset(
+    {
+        *("repeated", "explained", "rewritten", "planned", "partitioned", "filtered", "replanned", "transformed"),
+        *("folded", "pivoted", "changed", "estimated", "reported"),
+    }
+)
+_OF_RUNS: Final = re.compile(r"sampled by name|again \d+|round \d+ of step \d+")
+# In cases of older versions: tags of a query with the same rows as the step before, in general and in this scene.
+_AS_BEFORE: Final = "as before"
+_OF_THIS_SCENE: Final = "of this scene"
 
 
 class DocumentError(PgduelError):
@@ -80,6 +95,31 @@ def _counter_reader(kind: Any) -> Callable[[_Rows, Any], Counter[Any]]:
         return Counter({tuple(key) if of_tuples else key[0]: count for *key, count in rows})
 
     return read
+
+
+def current(case: Case) -> Case:
+    """Return a case with fields for the modes and tags of earlier versions. A current case is returned unchanged."""
+    samples = tuple(mode.name for mode in case.modes if _is_bare(mode) and mode.name in _SAMPLES)
+    modes = tuple(mode for mode in case.modes if not (_is_bare(mode) and _was_a_flag(mode.name)))
+    scene, steps = (tuple(map(_current_step, part)) for part in (case.scene, case.steps))
+    return replace(case, scene=scene, steps=steps, modes=modes, samples=(*case.samples, *samples))
+
+
+def _current_step(step: Step) -> Step:
+    if _AS_BEFORE not in step.tags:
+        return step
+    tags = tuple(tag for tag in step.tags if tag not in (_AS_BEFORE, _OF_THIS_SCENE))
+    return replace(
+        step, tags=tags, same_rows=SameRows.BY_CONTENT if _OF_THIS_SCENE in step.tags else SameRows.BY_MEANING
+    )
+
+
+def _was_a_flag(name: str) -> bool:
+    return name in _SAMPLES or _OF_RUNS.fullmatch(name) is not None
+
+
+def _is_bare(mode: Mode) -> bool:
+    return not mode.settings and mode.protocol is None
 
 
 def _made(*, omit_if_default: bool = False) -> Converter:

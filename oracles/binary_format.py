@@ -31,12 +31,12 @@ from oracles.model.oracle import (
     NotApplicable,
     Observations,
     Oracle,
+    Sample,
     Unstable,
     Verdict,
     duel,
     judged_arms,
 )
-from oracles.model.sampling import Sample
 
 READ_BACK: Final = Sample("read_back", 32)  # two runs, in which each query waits for its answer
 _TEXT: Final = Mode("text", protocol=Protocol.TEXT)

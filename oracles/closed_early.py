@@ -12,8 +12,8 @@ from typing import ClassVar, Final
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.comparison import row_multiset
 from oracles.framework.difference_text import rows_text
-from oracles.framework.other_plans import OTHER_PLANS
 from oracles.framework.pairwise import REPETITIONS, Pair, SampledPairwise
+from oracles.framework.shared_runs import OTHER_PLANS
 from oracles.framework.verdicts import lost_session
 from oracles.model.case import Case, Kind
 from oracles.model.finding import Evidence, Finding

@@ -24,8 +24,7 @@ from oracles.framework.difference_text import texts_of
 from oracles.framework.metamorphic import Metamorphic
 from oracles.framework.relations import SIMPLE_PROTOCOL, ArmRuns, MetamorphicRelation
 from oracles.model.observation import Observation, Outcome
-from oracles.model.oracle import Canary
-from oracles.model.sampling import Sample
+from oracles.model.oracle import Canary, Sample
 from oracles.sql.building import expression, printed, text_of
 from oracles.sql.determinism import deterministic_select, has_parameters
 from oracles.sql.names import names_in

@@ -13,8 +13,7 @@ from oracles.framework.verdicts import CONNECTION_LOST, findings_of_runs, lost_s
 from oracles.model.case import Case
 from oracles.model.finding import Finding, as_all_do
 from oracles.model.observation import CaseObservation, Outcome, Run
-from oracles.model.oracle import Agree, Canary, Observations, Oracle, Verdict, duel, judged_arms
-from oracles.model.sampling import Sample
+from oracles.model.oracle import Agree, Canary, Observations, Oracle, Sample, Verdict, duel, judged_arms
 
 FRAMES: Final = 3  # of a backtrace, enough to distinguish causes
 REPORT_LINES: Final = 60  # quoted in a finding

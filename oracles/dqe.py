@@ -17,8 +17,7 @@ from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
 from oracles.framework.relations import SIMPLE_PROTOCOL, ArmRuns, MetamorphicRelation, QueryVariant
 from oracles.model.observation import Outcome
-from oracles.model.oracle import Canary
-from oracles.model.sampling import Sample
+from oracles.model.oracle import Canary, Sample
 from oracles.sql.building import columns_in, snippet, text_of
 from oracles.sql.core import core
 from oracles.sql.determinism import is_deterministic

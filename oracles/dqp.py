@@ -1,7 +1,7 @@
 """DQP, differential query plans: a query must return the same rows under every plan.
 
 Ba and Rigger, "Keep It Simple: Testing Databases via Differential Query Plans", SIGMOD 2024. The plans are those of
-`other_plans`. The oracle `result` uses them to confirm differences between arms; here, a difference between two plans
+`OTHER_PLANS`. The oracle `result` uses them to confirm differences between arms; here, a difference between two plans
 is a finding. So only queries are judged that are deterministic according to their text.
 """
 
@@ -10,10 +10,9 @@ from typing import ClassVar, Final
 
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
-from oracles.framework.other_plans import OTHER_PLANS
 from oracles.framework.relations import ArmRuns, MetamorphicRelation
-from oracles.model.oracle import Canary
-from oracles.model.sampling import Sample
+from oracles.framework.shared_runs import OTHER_PLANS
+from oracles.model.oracle import Canary, Sample
 from oracles.sql.determinism import is_known
 
 REPLANNED: Final = Sample("replanned", 40)  # one run for each kind of plan

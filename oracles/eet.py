@@ -19,8 +19,7 @@ from pglast.visitors import Visitor
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
 from oracles.framework.relations import ArmRuns, MetamorphicRelation
-from oracles.model.oracle import Canary
-from oracles.model.sampling import Sample
+from oracles.model.oracle import Canary, Sample
 from oracles.sql.building import all_of, columns_in, conjuncts, expression, has_subquery, printed, text_of
 from oracles.sql.core import groups
 from oracles.sql.determinism import SET_RETURNING, calls, deterministic_select

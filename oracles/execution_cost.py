@@ -16,8 +16,17 @@ from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from oracles.buckets import BATCHES
-from oracles.explain.nodes import EXECUTOR_CPU, EXECUTOR_MEMORY, EXPLAINED, Node, explained_runs, loops, places, plans
-from oracles.explain.shape import plan_shape
+from oracles.explain.nodes import (
+    EXECUTOR_CPU,
+    EXECUTOR_MEMORY,
+    EXPLAINED,
+    Node,
+    explained_runs,
+    loops,
+    places,
+    plan_shape,
+    plans,
+)
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.cost import Cost, CostOracle, CostPair
 from oracles.framework.verdicts import lost_session
@@ -25,8 +34,7 @@ from oracles.memory.batches import ORIGINAL_BATCHES
 from oracles.model.case import Case
 from oracles.model.finding import Evidence
 from oracles.model.observation import Run
-from oracles.model.oracle import Canary, Inconclusive
-from oracles.model.sampling import Sample
+from oracles.model.oracle import Canary, Inconclusive, Sample
 
 _EXECUTIONS: Final = 5  # in a round
 _OVERESTIMATE: Final = 100  # times the rows of a hash table

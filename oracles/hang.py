@@ -8,7 +8,7 @@ A statement that ends within the longer limit is slow, which is no finding here.
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
-from oracles.explain.shape import plan_kinds
+from oracles.explain.nodes import plan_kinds
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.pairwise import Pair, Pairwise
 from oracles.framework.verdicts import outcomes_doubt

@@ -23,8 +23,18 @@ from oracles.framework.verdicts import lost_session
 from oracles.model.case import Case
 from oracles.model.finding import Finding, as_all_do, pairs_of
 from oracles.model.observation import CaseObservation, Outcome, Residue, Resources, Run
-from oracles.model.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Verdict, duel, judged_arms
-from oracles.model.sampling import Sample
+from oracles.model.oracle import (
+    Agree,
+    Canary,
+    Inconclusive,
+    More,
+    Observations,
+    Oracle,
+    Sample,
+    Verdict,
+    duel,
+    judged_arms,
+)
 
 # Factor beyond the other arm's growth. Growth on both arms is normal for the base (PL/pgSQL keeps each function ever
 # called), and equal within two percent on equal builds; a patch may legally make a structure a little larger.

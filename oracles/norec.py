@@ -12,8 +12,7 @@ from typing import Any, ClassVar, Final
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
 from oracles.framework.relations import ArmRuns, MetamorphicRelation
-from oracles.model.oracle import Canary
-from oracles.model.sampling import Sample
+from oracles.model.oracle import Canary, Sample
 from oracles.sql.building import printed, snippet
 from oracles.sql.core import core
 from oracles.sql.determinism import is_deterministic

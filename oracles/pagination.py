@@ -18,8 +18,7 @@ from pglast.enums import LimitOption
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
 from oracles.framework.relations import ArmRuns, MetamorphicRelation
-from oracles.model.oracle import Canary
-from oracles.model.sampling import Sample
+from oracles.model.oracle import Canary, Sample
 from oracles.sql.building import printed, snippet
 from oracles.sql.core import summarized
 from oracles.sql.determinism import deterministic_select
@@ -57,7 +56,7 @@ def _pages(select: Any) -> Any:
     """Return the union of two or three pages of a query, which is changed; None if it cannot be divided.
 
     PostgreSQL 17 does not sort by a constant that grouping sets replace by NULL, so queries with grouping sets have no
-    total order (corpus/README.md).
+    total order (4cfb7a7b549e in corpus/README.md).
     """
     targets, limits = shown_targets(select), _limits(select)
     if not targets or not limits or any(isinstance(each, ast.GroupingSet) for each in select.groupClause or ()):

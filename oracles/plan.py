@@ -26,8 +26,7 @@ from oracles.framework.shared_runs import PLANNED, planned_run, planned_runs, pl
 from oracles.model.case import Case
 from oracles.model.finding import UNDER_PLAN, Evidence, Finding
 from oracles.model.observation import CaseObservation, Run
-from oracles.model.oracle import Agree, Canary, More, Unstable, Verdict
-from oracles.model.sampling import Sample
+from oracles.model.oracle import Agree, Canary, More, Sample, Unstable, Verdict
 
 _FIGURES: Final = ("Startup Cost", "Total Cost", "Plan Rows", "Plan Width")
 _TEMPORARY: Final = re.compile(r"\bpg_temp_\d+\b")  # the number is the backend's, not the plan's

@@ -15,8 +15,7 @@ from oracles.framework.shared_runs import PLANNED, planned_run, planned_runs, pl
 from oracles.model.case import Case
 from oracles.model.finding import Evidence
 from oracles.model.observation import Run
-from oracles.model.oracle import Canary, Inconclusive
-from oracles.model.sampling import Sample
+from oracles.model.oracle import Canary, Inconclusive, Sample
 
 _PLANNINGS: Final = 9  # in a round
 

@@ -24,8 +24,7 @@ from oracles.framework.difference_text import texts_of
 from oracles.framework.metamorphic import Metamorphic
 from oracles.framework.relations import SIMPLE_PROTOCOL, ArmRuns, MetamorphicRelation, QueryVariant
 from oracles.model.observation import Outcome
-from oracles.model.oracle import Canary
-from oracles.model.sampling import Sample
+from oracles.model.oracle import Canary, Sample
 from oracles.sql.building import conjuncts, snippet, text_of
 from oracles.sql.core import core
 from oracles.sql.determinism import is_deterministic

@@ -13,8 +13,7 @@ from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
 from oracles.framework.relations import ArmRuns, MetamorphicRelation
 from oracles.model.case import Case, SameRows, Step
-from oracles.model.oracle import Canary
-from oracles.model.sampling import Sample
+from oracles.model.oracle import Canary, Sample
 
 REPORTED: Final = Sample("reported", 1)  # cases of other sources have no step to judge
 

@@ -18,8 +18,7 @@ from typing import ClassVar, Final
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
 from oracles.framework.relations import ArmRuns, MetamorphicRelation
-from oracles.model.oracle import Canary
-from oracles.model.sampling import Sample
+from oracles.model.oracle import Canary, Sample
 from oracles.sql.building import printed, snippet
 from oracles.sql.core import summarized
 from oracles.sql.determinism import deterministic_select

@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
-from oracles.explain.shape import plan_kinds, plan_shape
+from oracles.explain.nodes import plan_kinds, plan_shape
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.comparison import Aspect, Comparison, Location, compare, stored_count
 from oracles.framework.difference_text import difference_text, outcome_text
-from oracles.framework.other_plans import OTHER_PLANS
 from oracles.framework.pairwise import Pair, Pairwise
+from oracles.framework.shared_runs import OTHER_PLANS
 from oracles.framework.verdicts import CONNECTION_LOST, lost_session, outcomes_doubt
 from oracles.model.case import Kind, Step
 from oracles.model.finding import UNDER_PLAN, Finding

@@ -21,8 +21,7 @@ from pglast.enums import JoinType
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
 from oracles.framework.relations import ArmRuns, MetamorphicRelation
-from oracles.model.oracle import Canary
-from oracles.model.sampling import Sample
+from oracles.model.oracle import Canary, Sample
 from oracles.sql.building import all_of, digest, expression, is_null, negated, printed, snippet, union_all
 from oracles.sql.core import deterministic_core, groups, restrictions, top_join
 from oracles.sql.determinism import AGGREGATES, SET_RETURNING, calls, name_of

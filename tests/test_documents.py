@@ -1,19 +1,21 @@
 """Tests of stored documents: they are read unchanged, also from other versions, and invalid ones are refused."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzz import documents
+from fuzz import documents, workdir
 from fuzz.campaign.counters import Counters
 from fuzz.campaign.plan import Plan
-from fuzz.documents import DocumentError
+from fuzz.documents import DocumentError, current
 from fuzz.servers.arm_options import ArmOptions
-from fuzz.sources.context import UserInput
+from fuzz.sources.source import UserInput
 from fuzz.triage.blame import Blame
-from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.interestingness import ReducedCase
+from fuzz.triage.reproducer.reproducer import load
 from oracles.model.case import Case, Kind, SameRows, Step
 from oracles.model.finding import Evidence, Finding, Vote
 from oracles.model.mode import Mode, Protocol
@@ -80,3 +82,38 @@ def test_changes_are_the_fields_with_other_values_than_their_defaults() -> None:
 def test_invalid_documents_are_refused_in_one_line(text: str, kind: type, message: str) -> None:
     with pytest.raises(DocumentError, match=f"^{message}[^\n]*$"):
         documents.loads(text, kind)
+
+
+EXTENDED = Mode("extended", protocol=Protocol.EXTENDED)
+NEWER = Case("any", (), (Step("SELECT 1", Kind.QUERY),), (EXTENDED,))
+OLDER = replace(NEWER, modes=(Mode("explained"), EXTENDED, Mode("again 1"), Mode("sampled by name")))
+
+
+def test_modes_of_older_cases_become_samples() -> None:
+    assert current(OLDER) == replace(NEWER, samples=("explained",))
+
+
+def test_tags_of_older_cases_become_reports() -> None:
+    queries = (Step("SELECT 1"), Step("SELECT 2", tags=("as before", "of this scene")), Step("SELECT 3", tags=("a",)))
+    assert current(replace(NEWER, steps=queries)).steps == (
+        queries[0],
+        Step("SELECT 2", same_rows=SameRows.BY_CONTENT),
+        queries[2],
+    )
+    (reported,) = current(replace(NEWER, steps=(Step("SELECT 1", tags=("as before", "a")),))).steps
+    assert reported == Step("SELECT 1", tags=("a",), same_rows=SameRows.BY_MEANING)
+
+
+def test_an_older_case_is_read() -> None:
+    assert documents.loads(documents.dumps(OLDER), Case) == replace(NEWER, samples=("explained",))
+
+
+def test_a_current_case_is_unchanged() -> None:
+    case = replace(NEWER, modes=(Mode("plain"), Mode("explained", (("work_mem", "1MB"),))), samples=("planned",))
+    assert current(case) == case
+
+
+def test_an_older_reproducer_is_read() -> None:
+    case = load(str(workdir.PROJECT / "corpus" / "fixed" / "6b753b2a15f4.sql")).case
+    assert case.samples == ("explained",)
+    assert [mode.name for mode in case.modes] == ["hash_only", "small_memory", "partitionwise"]

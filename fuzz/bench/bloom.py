@@ -16,7 +16,7 @@ from types import MappingProxyType
 from fuzz.bench.bench import UNDISTURBED, Bench, Connection, Mail, Point, Samples, connected
 from fuzz.bench.measurement import Node, explained_join, milliseconds
 from fuzz.servers.arm import Arm
-from fuzz.servers.memory_limit import memory_limited
+from fuzz.servers.limits import memory_limited
 
 FLOOR = 1 << 20  # MB of work_mem, enough for a single batch at any scale
 

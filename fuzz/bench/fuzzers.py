@@ -22,11 +22,11 @@ from fuzz.generators.generator import Scale, small_scene
 from fuzz.servers import Report
 from fuzz.servers.account import server_account
 from fuzz.servers.arm import Arm, ArmSpec, build_arms, open_arms
+from fuzz.servers.cluster import await_connections
 from fuzz.servers.coverage import Covered, covered
 from fuzz.servers.flavor import PROFILE_FILE
 from fuzz.servers.modules import ensure_module
-from fuzz.servers.recovery import await_connections
-from fuzz.sources.context import UserInput
+from fuzz.sources.source import UserInput
 from fuzz.sources.sqlancer.options import REPORTS, Call
 from fuzz.sources.sqlancer.running import Server
 from fuzz.sources.sqlancer.running import run as run_sqlancer

@@ -28,7 +28,7 @@ _MAIL = MappingProxyType(  # tps of master and of v5, v6, v7, by partitions; the
 
 
 class OltpBench(Bench):
-    """Transactions per second of pgbench, so a ratio above 1 is a gain. Also master's in the mail."""
+    """Transactions per second of pgbench, as in the mail. A ratio above 1 is a gain."""
 
     name = "pgbench"
     unit = "tps"

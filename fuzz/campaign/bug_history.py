@@ -11,9 +11,8 @@ from itertools import groupby
 from typing import Final
 
 from fuzz.campaign.plan import Plan
-from fuzz.triage.bugs import bug_key
+from fuzz.triage.findings import StoredFinding, bug_key
 from fuzz.triage.replays import KnownFinding, Replay, can_replay
-from fuzz.triage.stored_finding import StoredFinding
 
 _LENGTH: Final = 12  # digits of a commit
 

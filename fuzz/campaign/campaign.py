@@ -9,10 +9,9 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from fuzz.campaign.counters import Counters
+from fuzz.campaign.counters import Counters, is_sample_due, sample_of
 from fuzz.campaign.known import known_fault
 from fuzz.campaign.pool import Done, LostJob, Pool
-from fuzz.campaign.sample import is_due, sample_of
 from fuzz.campaign.schedule import (
     Job,
     Range,
@@ -27,7 +26,7 @@ from fuzz.campaign.schedule import (
 from fuzz.campaign.stop import INTERRUPTED, Interrupt, Limits
 from fuzz.campaign.store import Store
 from fuzz.errors import ServerError, StorageError
-from fuzz.triage.stored_finding import StoredFinding, untriaged
+from fuzz.triage.findings import StoredFinding, untriaged
 
 REDUCTIONS = 10  # limit of reduced findings: more of them have few causes, and new cases are a better use of the time
 RETRY_EVERY = 500  # cases between retries of doubts
@@ -224,11 +223,11 @@ class Campaign:
             self._environment.say(line)
 
     def _record(self, done: dict[int, int]) -> None:
-        """Record ranges and counters, with a sample at the start and the end of a run and after each EVERY cases."""
+        """Record ranges and counters, and every few cases a sample, also at the start and the end of a run."""
         self._done.update(done)
         counters = self._counters()
         sample = None
-        if is_due(self._sampled, counters.cases.total()):
+        if is_sample_due(self._sampled, counters.cases.total()):
             sample = sample_of(counters, len(self._findings), time.time())
             self._sampled = sample.cases
         self._store.progress(counters, done, sample)

@@ -11,10 +11,9 @@ from typing import Any, Final, TypeVar
 from fuzz import workdir
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.store import FILE, HarnessFinding, SpecFinding, Store, StoredDoubt, harness_findings, spec_findings
-from fuzz.engines.guided.corpus import Corpus
-from fuzz.engines.guided.engine import stored_input
+from fuzz.engines.guided.inputs import Corpus, stored_input
 from fuzz.errors import CaseError, PgduelError
-from fuzz.triage.stored_finding import StoredFinding
+from fuzz.triage.findings import StoredFinding
 
 _INPUT_NAME: Final = re.compile("[0-9a-f]{40}")
 _Finding = TypeVar("_Finding", StoredFinding, SpecFinding, HarnessFinding)

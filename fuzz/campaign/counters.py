@@ -1,6 +1,7 @@
 """Counters of a campaign, which are the sums of those of its ranges, and its health, which they show.
 
-A campaign is healthy if it compared enough statements for its result to be trusted.
+A campaign is healthy if it compared enough statements for its result to be trusted. A sample is its progress after a
+number of cases; samples are the data of plots over time.
 """
 
 import hashlib
@@ -25,6 +26,7 @@ KINDS: dict[type[Verdict], str] = {
     Inconclusive: "inconclusive",
     Unstable: "unstable",
 }
+SAMPLED_EVERY = 5  # cases between two samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,3 +212,36 @@ def _undecided(counters: Counters) -> list[str]:
         for kind, limit in LIMITS.items()
         if count >= ENOUGH and undecided[oracle, generator, kind] / count > limit
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The state of a campaign after its first `cases` cases."""
+
+    cases: int
+    at: float  # seconds since the epoch; displayed only
+    seconds: float  # elapsed in all parts of a resumed campaign
+    statements: int  # compared
+    shapes: int  # distinct plan shapes
+    findings: int  # distinct fingerprints
+    unstable: int  # verdicts
+    inconclusive: int  # verdicts
+
+
+def sample_of(counters: Counters, findings: int, at: float) -> Sample:
+    """Return the sample of a campaign's counters and its number of findings."""
+    return Sample(
+        cases=counters.cases.total(),
+        at=at,
+        seconds=counters.seconds,
+        statements=counters.statements_judged,
+        shapes=len(counters.shapes),
+        findings=findings,
+        unstable=counters.of_kind("unstable"),
+        inconclusive=counters.of_kind("inconclusive"),
+    )
+
+
+def is_sample_due(before: int, now: int) -> bool:
+    """Return whether a sample is due at `now` cases, if the last one was at `before`."""
+    return now // SAMPLED_EVERY > before // SAMPLED_EVERY

@@ -9,7 +9,7 @@ from fuzz.campaign.stop import Limits
 from fuzz.campaign.user_files import FileKind, UserFile
 from fuzz.engines.engine import EngineName
 from fuzz.servers.arm_options import ArmOptions
-from fuzz.sources.context import UserInput
+from fuzz.sources.source import UserInput
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ class Schedule:
     ) -> None:
         """`weights` has relative numbers of cases by generator, `cases` is the total number of cases.
 
-        `done` has the number of executed cases by range number. `size` is that of the largest ranges.
+        `done` has the number of executed cases by range number. `size` is the number of cases in the largest ranges.
         """
         ranges = _ranges(weights, size)
         self._ranges = ranges if cases is None else _limited(ranges, cases)

@@ -17,7 +17,7 @@ from fuzz.campaign.counters import Counters
 from fuzz.campaign.plan import Plan
 from fuzz.errors import StorageError
 from fuzz.triage.blame import Blame
-from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.interestingness import ReducedCase
 from oracles.model.case import Case
 from oracles.model.feature import Feature
 from oracles.model.finding import Finding

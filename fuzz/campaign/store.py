@@ -15,9 +15,8 @@ from sqlalchemy import Column, Connection, ScalarSelect, Select, Table, create_e
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import SQLAlchemyError
 
-from fuzz.campaign.counters import KINDS, Counters
+from fuzz.campaign.counters import KINDS, Counters, Sample
 from fuzz.campaign.plan import Plan
-from fuzz.campaign.sample import Sample
 from fuzz.campaign.schema import (
     CAMPAIGN,
     DOUBT,
@@ -34,9 +33,9 @@ from fuzz.campaign.schema import (
 from fuzz.documents import DocumentError
 from fuzz.errors import CaseError, first_line
 from fuzz.triage.blame import Blame
-from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.findings import StoredFinding
+from fuzz.triage.interestingness import ReducedCase
 from fuzz.triage.replays import Replay
-from fuzz.triage.stored_finding import StoredFinding
 from oracles.model.case import Case
 from oracles.model.feature import Feature
 from oracles.model.finding import Finding

@@ -17,7 +17,6 @@ from typing import Any
 
 from fuzz import workdir
 from fuzz.campaign.counters import Counters
-from fuzz.campaign.edges import Edges
 from fuzz.campaign.known import marked
 from fuzz.campaign.reach import reach
 from fuzz.campaign.schedule import Job, Range, RangeResult, Reduction, ReductionResult, Result, Retry, RetryResult
@@ -35,10 +34,11 @@ from fuzz.generators.generator import Scale
 from fuzz.servers.account import server_account
 from fuzz.servers.arm import Arm, features_of, fresh_servers
 from fuzz.servers.cluster import Cluster
+from fuzz.servers.edges.counters import Edges
 from fuzz.servers.processes import runs_in
-from fuzz.sources.context import UserInput
+from fuzz.sources.source import UserInput
 from fuzz.triage.triage import Triage, as_executed
-from oracles.explain.shape import plan_shape
+from oracles.explain.nodes import plan_shape
 from oracles.model.case import Case, CaseId
 from oracles.model.observation import CaseObservation, Outcome, Run
 from oracles.model.oracle import Inconclusive, Unstable, all_oracles, duel

@@ -29,15 +29,15 @@ from fuzz.servers import Report
 from fuzz.servers.arm import Arm, ArmSpec, open_arms
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import COVERAGE
-from fuzz.sources.context import UserInput
 from fuzz.sources.qpg import Qpg
+from fuzz.sources.source import UserInput
 from fuzz.sources.sqlancer.running import class_path
 from fuzz.sources.sqlancer.source import SqLancer
 from fuzz.sources.sqlsmith import SqlSmith
 from fuzz.sources.typed.source import Typed
+from fuzz.triage.findings import StoredFinding
 from fuzz.triage.interestingness import oracle_of, sampled_by_name
 from fuzz.triage.reproducer.reproducer import render
-from fuzz.triage.stored_finding import StoredFinding
 
 _ORACLE: Final = "QUERY_PARTITIONING"  # SQLancer's oracle
 # Generators that are not made for one feature; sources have statements from elsewhere.

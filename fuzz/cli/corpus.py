@@ -22,9 +22,9 @@ from fuzz.servers.arm import Arm, open_arms
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import DEFAULT_FLAVOR
 from fuzz.triage.corpus import Entry, entries, needless, place_for, shown
+from fuzz.triage.findings import StoredFinding
 from fuzz.triage.reduction.problem import sort_key
 from fuzz.triage.reproducer.reproducer import load
-from fuzz.triage.stored_finding import StoredFinding
 from fuzz.triage.triage import Triage, with_replay_command
 
 corpora = typer.Typer(help="Keep and run reproducers of fixed faults, and of faults that all arms have.")

@@ -18,9 +18,16 @@ from fuzz.report.coverage_table import file_json, patch_json, print_files, print
 from fuzz.report.summary import print_summary
 from fuzz.servers.arm import Arm
 from fuzz.servers.arm_options import ArmOptions
-from fuzz.servers.coverage import FileCoverage, file_coverage, paths_named, require_tools, write_html
+from fuzz.servers.coverage import (
+    FileCoverage,
+    PatchCoverage,
+    file_coverage,
+    patch_coverage,
+    paths_named,
+    require_tools,
+    write_html,
+)
 from fuzz.servers.flavor import COVERAGE
-from fuzz.servers.patch_coverage import PatchCoverage, patch_coverage
 
 # What the mails' patches change, and the code in which injected bugs were found late.
 _FILES: Final = (

@@ -27,8 +27,8 @@ from fuzz.execution.judging import assignments, judge_case
 from fuzz.execution.source_database import SourceDatabase
 from fuzz.report.terminal import Display, display
 from fuzz.servers.arm import Arm, fresh_servers, open_arms, remarks
-from fuzz.servers.recovery import await_connections
-from fuzz.triage.stored_finding import StoredFinding, untriaged
+from fuzz.servers.cluster import await_connections
+from fuzz.triage.findings import StoredFinding, untriaged
 from fuzz.triage.triage import Triage
 from oracles.model.case import Case
 from oracles.model.oracle import all_oracles

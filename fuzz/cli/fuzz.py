@@ -9,7 +9,6 @@ import typer
 
 from fuzz import workdir
 from fuzz.campaign.catalog import campaign_named, opened
-from fuzz.campaign.edges import edges_reached
 from fuzz.campaign.known import SHIPPED, read_known
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import processors
@@ -21,9 +20,9 @@ from fuzz.engines.engine import EngineName
 from fuzz.errors import CanaryMissed, CaseError
 from fuzz.report.summary import print_summary
 from fuzz.servers.arm_options import ArmOptions
+from fuzz.servers.edges.counters import edges_reached
 from fuzz.servers.flavor import DEFAULT_FLAVOR, GUIDED, flavor_named
-from fuzz.sources.context import UserInput
-from fuzz.sources.source import Source
+from fuzz.sources.source import Source, UserInput
 from fuzz.sources.workloads import require_workload, workload_named
 
 DEFAULT_MINUTES = 5.0

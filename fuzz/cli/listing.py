@@ -19,7 +19,7 @@ from fuzz.report.summary import numbered
 from fuzz.report.terminal import clock
 from fuzz.servers.build import list_builds
 from fuzz.sources.source import all_sources
-from fuzz.triage.bugs import bug_key
+from fuzz.triage.findings import bug_key
 from oracles.model.oracle import all_oracles
 
 Rows = list[dict[str, str]]

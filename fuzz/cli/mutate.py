@@ -26,7 +26,7 @@ from fuzz.report.terminal import display
 from fuzz.servers import git
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import DEFAULT_FLAVOR
-from fuzz.sources.context import UserInput
+from fuzz.sources.source import UserInput
 from fuzz.sources.workloads import require_workload
 
 _PANEL: Final = "Mutants"

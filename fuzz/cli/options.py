@@ -12,7 +12,7 @@ from fuzz.errors import CaseError
 from fuzz.servers.arm import Arm, ArmSpec, settings_json
 from fuzz.servers.flavor import FLAVORS
 from fuzz.servers.release import DEFAULT as DEFAULT_BASE
-from fuzz.sources.context import UserInput
+from fuzz.sources.source import UserInput
 from fuzz.sources.sqlancer.running import JAR_VARIABLE
 
 _PANEL = "Arms"

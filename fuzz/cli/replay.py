@@ -13,7 +13,7 @@ from fuzz.campaign.plan import Plan
 from fuzz.campaign.user_files import FileKind, load_recorded, read_and_load
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_json
-from fuzz.engines.guided.engine import PREFIX, case_of_input
+from fuzz.engines.guided.inputs import PREFIX, case_of_input
 from fuzz.errors import CaseError
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import Assignment, JudgedCase, absences, assignments, judge_case
@@ -23,7 +23,7 @@ from fuzz.report.terminal import display
 from fuzz.servers.arm import Arm, features_of, open_arms
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import DEFAULT_FLAVOR
-from fuzz.sources.context import UserInput
+from fuzz.sources.source import UserInput
 from fuzz.sources.workloads import require_workload
 from fuzz.triage.reproducer.reproducer import case_id_of, load
 from oracles.model.case import Case

@@ -19,8 +19,8 @@ from fuzz.report.forms.form import Opened, ReportedFinding
 from fuzz.servers import Report
 from fuzz.servers.arm import open_arms
 from fuzz.servers.arm_options import ArmOptions
+from fuzz.triage.findings import StoredFinding
 from fuzz.triage.reproducer.reproducer import load, noted, render
-from fuzz.triage.stored_finding import StoredFinding
 
 Named = Annotated[
     str, typer.Argument(metavar="FINDING", help="A finding, [CAMPAIGN/]FINGERPRINT, or the path of its reproducer.")

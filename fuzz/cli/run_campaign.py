@@ -14,7 +14,6 @@ from fuzz.campaign.canaries import counts, plant_all, require_caught
 from fuzz.campaign.catalog import last_seed, new_campaign, opened
 from fuzz.campaign.counters import Counters
 from fuzz.campaign.direction.direction import directed_workloads, patches_between
-from fuzz.campaign.edges import edges_reached
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import Pool
 from fuzz.campaign.schedule import Schedule
@@ -34,11 +33,11 @@ from fuzz.report.summary import Summary, numbered, summary_of
 from fuzz.report.terminal import INTERVAL, Display, clock, display
 from fuzz.servers import owners
 from fuzz.servers.arm import Arm, features_of, fresh_servers, missing_features, newer_bases, open_arms, remarks
-from fuzz.servers.edges.counters import ensure_modules
+from fuzz.servers.edges.counters import edges_reached, ensure_modules
 from fuzz.sources.source import Source
 from fuzz.sources.workloads import workload_named
+from fuzz.triage.findings import StoredFinding
 from fuzz.triage.replays import KnownFinding, replays
-from fuzz.triage.stored_finding import StoredFinding
 from oracles.model.oracle import all_oracles
 
 

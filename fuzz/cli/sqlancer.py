@@ -11,8 +11,8 @@ from fuzz.cli.app import app, write_json
 from fuzz.cli.external_run import ExternalRun, external_run, print_results
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import DEFAULT_FLAVOR
+from fuzz.sources.sqlancer.logs import case_of
 from fuzz.sources.sqlancer.options import ORACLES, REPORTS, Call
-from fuzz.sources.sqlancer.reports import case_of
 from fuzz.sources.sqlancer.running import Server, class_path, fetch, run
 
 _ROUND: Final = 60  # seconds of one run of SQLancer; then its reports are judged, and the next run has other seeds

@@ -26,8 +26,8 @@ from fuzz.output import visible_line
 from fuzz.servers import git
 from fuzz.servers.account import server_account
 from fuzz.servers.arm import Arm
+from fuzz.servers.cluster import await_connections
 from fuzz.servers.modules import FAULT_INJECTOR, ensure_module
-from fuzz.servers.recovery import await_connections
 from fuzz.servers.settings import start_options
 from oracles.crash import crash_origin
 from oracles.internal_error import is_fault, origin_of

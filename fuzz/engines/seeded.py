@@ -1,6 +1,7 @@
-"""Engine: cases from plain seeds."""
+"""Cases drawn from a generator: modes, role and row security; and the engine of plain seeds."""
 
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -10,16 +11,16 @@ from fuzz.execution.modes import composed
 from fuzz.execution.modes.roles import ORDINARY, may_be_ordinary
 from fuzz.generators.choices import chance, pick
 from fuzz.generators.generator import Generator, Scale
-from fuzz.generators.row_security import with_row_security
-from fuzz.sources.context import SourceContext
-from fuzz.sources.source import Source
+from fuzz.sources.source import Source, SourceContext
 from fuzz.sources.workloads import workload_named
-from oracles.model.case import Case, CaseId
+from oracles.model.case import Case, CaseId, Step
 from oracles.model.feature import Feature
 from oracles.model.mode import Mode
 
 ORDINARY_CHANCE: Final = 75  # percent; superusers bypass checks
 ROW_SECURITY_CHANCE: Final = 20  # percent of these cases
+_SECURED: Final = 70  # percent of the tables
+_TABLE: Final = re.compile(r'CREATE (?:UNLOGGED )?TABLE ((?:\w|"[^"]*")+) \(', re.IGNORECASE)
 
 
 def case_of(
@@ -74,6 +75,30 @@ def draw_modes(rng: random.Random, generator: Generator, features: Sequence[Feat
     if protocols and (not settings or chance(rng, 50)):
         drawn += pick(rng, protocols)
     return drawn
+
+
+def with_row_security(rng: random.Random, case: Case) -> Case:
+    """Return the case with row security on some tables of its scene, enforced for their owner, too.
+
+    Its policies admit every row, so queries return the same rows as without. But security quals come first: leaky
+    conditions are neither pushed down nor used by indexes (src/backend/utils/adt/selfuncs.c,
+    src/backend/optimizer/util/restrictinfo.c).
+
+    Return the case itself if it copies rows into tables after the scene, which row security forbids.
+    """
+    if any(step.copy_data is not None for step in case.steps):
+        return case
+    tables = [found[1] for step in case.scene if (found := _TABLE.match(step.sql))]
+    secured = [step for table in tables if chance(rng, _SECURED) for step in _row_security(table)]
+    return replace(case, scene=(*case.scene, *secured))
+
+
+def _row_security(table: str) -> tuple[Step, ...]:
+    """Return the steps that enable row security. A row is always distinct from NULL, even one of NULLs."""
+    return (
+        Step(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY"),
+        Step(f"CREATE POLICY every_row ON {table} USING ({table}.* IS DISTINCT FROM NULL)"),
+    )
 
 
 class SeededEngine:

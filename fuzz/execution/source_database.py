@@ -11,7 +11,7 @@ from fuzz.errors import CaseError, ServerError
 from fuzz.execution.session import SEARCH_PATH
 from fuzz.execution.worker_database import WorkerDatabase
 from fuzz.servers.arm import Arm
-from fuzz.sources.context import UserInput
+from fuzz.sources.source import UserInput
 from oracles.model.case import Step
 
 

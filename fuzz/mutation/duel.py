@@ -14,7 +14,7 @@ from fuzz.execution.source_database import SourceDatabase
 from fuzz.generators.generator import Scale
 from fuzz.mutation.result import DuelResult, Kill
 from fuzz.servers.arm import Arm, features_of
-from fuzz.sources.context import UserInput
+from fuzz.sources.source import UserInput
 from oracles.model.case import CaseId
 from oracles.model.finding import Finding
 from oracles.model.oracle import all_oracles

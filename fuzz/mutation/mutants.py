@@ -13,7 +13,7 @@ from typing import Final
 
 from fuzz.errors import PgduelError
 from fuzz.servers import git
-from fuzz.servers.patch_coverage import changed_files, line_owners
+from fuzz.servers.coverage import changed_files, line_owners
 
 PACKAGE: Final = "universalmutator"
 _RULES: Final = ("universal.rules", "c.rules", "c_like.rules")  # as its own command chooses them for C

@@ -11,8 +11,8 @@ from fuzz.errors import ServerError
 from fuzz.mutation.result import seconds_allowed
 from fuzz.servers import git
 from fuzz.servers.build import Build
+from fuzz.servers.limits import time_limit
 from fuzz.servers.regress import SuiteResult, discard_results, run_isolation, run_module, run_regress
-from fuzz.servers.time_limit import time_limit
 
 _REGRESS: Final = re.compile(r"^src/test/regress/(?:sql|expected)/(\w+?)(?:_\d+)?\.(?:sql|out)$")
 _ISOLATION: Final = re.compile(r"^src/test/isolation/(?:specs|expected)/([\w-]+?)(?:_\d+)?\.(?:spec|out)$")

@@ -25,13 +25,12 @@ from fuzz.mutation.result import SERVER, DuelResult, Kill, MutantResult, seconds
 from fuzz.mutation.store import Control, MutantStore
 from fuzz.servers import Report
 from fuzz.servers.arm import ArmSpec, build_arms, open_arms
-from fuzz.servers.build import Build, discard_build, ensure_build, trial_compiler
+from fuzz.servers.build import Build, discard_build, ensure_build, have_equal_programs, trial_compiler
 from fuzz.servers.cluster import Cluster
-from fuzz.servers.equal_programs import have_equal_programs
+from fuzz.servers.limits import time_limit
 from fuzz.servers.series import Patch, Series, apply_series
-from fuzz.servers.time_limit import time_limit
 from fuzz.servers.trial_compiler import TrialCompiler
-from fuzz.sources.context import UserInput
+from fuzz.sources.source import UserInput
 from oracles.model.oracle import all_oracles
 
 MUTANT: Final = "mutant"  # name of an arm

@@ -21,9 +21,9 @@ from fuzz.execution.modes import composed
 from fuzz.generators.generator import all_generators
 from fuzz.servers.arm import Arm, features_of
 from fuzz.triage.blame import Blame
-from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.findings import StoredFinding
+from fuzz.triage.interestingness import ReducedCase
 from fuzz.triage.reproducer.script import read_case
-from fuzz.triage.stored_finding import StoredFinding
 from fuzz.triage.triage import Triage, as_executed, replay_command
 from oracles.framework.difference_text import ended, row_values
 from oracles.framework.shared_runs import PLANNED, REPEATED

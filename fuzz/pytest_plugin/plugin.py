@@ -41,7 +41,7 @@ _OPTIONS: Final = {  # name -> metavar, action, help
 class Found(BaseException):
     """A finding on a generated case, which was reduced.
 
-    It is no Exception, so that Hypothesis ends at once and does not shrink the case. Reduction of SQL takes a minute at
+    It is a BaseException, so Hypothesis ends at once and does not shrink the case. Reduction of SQL takes a minute at
     most, and gives smaller cases than thousands of examples on real servers.
     """
 

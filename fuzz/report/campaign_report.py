@@ -9,15 +9,13 @@ from typing import Any
 
 from fuzz import workdir
 from fuzz.campaign.catalog import harness_replay, opened
-from fuzz.campaign.counters import HARNESS, Counters, Plans
-from fuzz.campaign.reach import EXPLAINED
-from fuzz.campaign.sample import Sample
+from fuzz.campaign.counters import HARNESS, Counters, Plans, Sample
+from fuzz.campaign.reach import EXPLAINED, FeatureReach, feature_reach
 from fuzz.campaign.store import Store, harness_findings, spec_findings
 from fuzz.report.bench_result import BenchResult
-from fuzz.report.feature_reach import FeatureReach, feature_reach
 from fuzz.report.reported_bug import ReportedBug, Status, reported_bug, reported_harness, reported_spec
 from fuzz.report.summary import KINDS, Summary, numbered, summary_of
-from fuzz.triage.bugs import bugs
+from fuzz.triage.findings import bugs
 
 
 @dataclass(frozen=True, slots=True)

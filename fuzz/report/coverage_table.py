@@ -9,8 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from fuzz.report.console import Console
-from fuzz.servers.coverage import Covered, FileCoverage
-from fuzz.servers.patch_coverage import PatchCoverage
+from fuzz.servers.coverage import Covered, FileCoverage, PatchCoverage
 
 
 def print_files(console: Console, files: Mapping[str, FileCoverage]) -> None:

@@ -16,11 +16,10 @@ from fuzz.campaign.known import KnownFault, known_fault
 from fuzz.campaign.store import HarnessFinding, SpecFinding
 from fuzz.errors import CaseError
 from fuzz.report.forms.form import title_of
-from fuzz.triage.bugs import Bug
+from fuzz.triage.findings import Bug, StoredFinding
 from fuzz.triage.reproducer.markers import unmarked
 from fuzz.triage.reproducer.reproducer import body
 from fuzz.triage.reproducer.script import write_modes, write_steps
-from fuzz.triage.stored_finding import StoredFinding
 from oracles.model.finding import Evidence, Finding
 
 _PART = re.compile(r"[(),]|[^(),]+")

@@ -8,9 +8,9 @@ from typing import Final
 from fuzz import workdir
 from fuzz.campaign.bug_history import BugHistory, BugStatus, Run, history
 from fuzz.campaign.continuous import kept_plan, runs_of
-from fuzz.campaign.counters import Counters, complaints
+from fuzz.campaign.counters import Counters, Sample, complaints, sample_of
 from fuzz.campaign.disk import directory_of, size_of
-from fuzz.campaign.sample import Sample, sample_of
+from fuzz.campaign.reach import feature_reach
 from fuzz.errors import CaseError
 from fuzz.report.campaign_report import (
     CampaignReport,
@@ -21,10 +21,9 @@ from fuzz.report.campaign_report import (
     report_without_bugs,
     workloads_of,
 )
-from fuzz.report.feature_reach import feature_reach
 from fuzz.report.reported_bug import ReportedBug, Status, reported_bug
 from fuzz.report.summary import Summary
-from fuzz.triage.bugs import Bug
+from fuzz.triage.findings import Bug
 
 _ORDER: Final = (
     BugStatus.NEW,

@@ -18,8 +18,7 @@ from fuzz.campaign.store import Store
 from fuzz.report.console import Console, plain
 from fuzz.report.terminal import clock, plan_lines
 from fuzz.triage.blame import Blame
-from fuzz.triage.bugs import Bug, bug_key, bugs
-from fuzz.triage.stored_finding import StoredFinding, untriaged
+from fuzz.triage.findings import Bug, StoredFinding, bug_key, bugs, untriaged
 from fuzz.triage.triage import replay_command
 
 KINDS = ("agree", "finding", "unstable", "inconclusive", "not_applicable")
@@ -109,6 +108,7 @@ class Summary:
 
     def finding_json(self, found: StoredFinding) -> dict[str, Any]:
         """Return the data of one finding for `--json`."""
+        fault = known_fault(found.finding, self.known)
         return {
             "fingerprint": found.finding.fingerprint,
             "oracle": found.finding.oracle,
@@ -118,6 +118,7 @@ class Summary:
             "summary": found.finding.summary,
             "cases": found.count,
             "bug": bug_key(found),
+            "known": None if fault is None else str(fault),
             "case": found.case_id,
             "shown": [found.least.shown, found.least.runs] if found.reduced and found.smallest else None,
             "reduced_in": None if found.seconds is None else round(found.seconds, 1),

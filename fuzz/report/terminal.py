@@ -13,10 +13,10 @@ from rich.spinner import Spinner
 from rich.table import Table
 
 from fuzz.campaign.counters import Counters
+from fuzz.campaign.reach import feature_reach
 from fuzz.output import guard
 from fuzz.report.console import Console, plain
-from fuzz.report.feature_reach import feature_reach
-from fuzz.triage.stored_finding import StoredFinding
+from fuzz.triage.findings import StoredFinding
 from oracles.model.feature import Feature
 
 INTERVAL = 15.0  # seconds between two lines without a terminal

@@ -98,8 +98,8 @@ def shipped_series(name: str, base: Base) -> Series:
 def parse_series(text: str, base: Base, repo: Path | None = None) -> Series:
     """Return the series that `text` names.
 
-    That is nothing (the base itself), or parts separated by commas, in order. A part is a shipped arm, a directory with
-    a file `series`, a patch file, a mail or mailbox, or a git range A..B in `repo`. Raises SourceError.
+    `text` is empty (the base itself), or has parts in order, separated by commas. A part is a shipped arm, a directory
+    with a file `series`, a patch file, a mail or mailbox, or a git range A..B in `repo`. Raises SourceError.
     """
     if not text:
         return Series("base")
@@ -290,7 +290,7 @@ def settings_json(arm: Arm) -> dict[str, list[str]]:
 
 
 def session_defaults(arm: Arm) -> dict[str, str]:
-    """Return the values that the arm's settings would have without `--set`, of those that a session may set."""
+    """Return the values, without `--set`, of those of the arm's settings that a session may change."""
     if not arm.settings:
         return {}
     with psycopg.connect(**arm.cluster.connect_kwargs) as connection:  # type: ignore[arg-type]  # host is a str

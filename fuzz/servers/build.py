@@ -1,8 +1,10 @@
 """Build: a tree compiled in one flavor, installed once in a cache under a key of all its inputs."""
 
+import filecmp
 import hashlib
 import os
 import shutil
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,9 +15,9 @@ from filelock import FileLock, Timeout
 
 from fuzz import documents, workdir
 from fuzz.documents import DocumentError
-from fuzz.errors import BuildError
+from fuzz.errors import BuildError, first_line
 from fuzz.servers import Report
-from fuzz.servers.compile import build_log, compiled_files, compiler_version, meson_build, meson_objects
+from fuzz.servers.compile import build_log, compile_file, compiled_files, compiler_version, meson_build, meson_objects
 from fuzz.servers.edges.compiling import edges_digest
 from fuzz.servers.flavor import FLAVORS, Flavor
 from fuzz.servers.objects import workplace, workplace_home
@@ -32,6 +34,7 @@ _OPTIONS = (
 )
 _RECIPE = 3  # raise it when the content of builds changes
 _NOTE = "build.json"
+_STRIP = ("strip", "--strip-all", "--remove-section=.note.gnu.build-id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,3 +231,35 @@ def _deleted(home: Path) -> bool:
             shutil.rmtree(home)
             return True
     return False
+
+
+def have_equal_programs(one: Build, other: Build) -> bool:
+    """Return whether two builds have the same programs and libraries, and their machine code and data are equal.
+
+    Then no input distinguishes them. The reverse need not hold. Raises BuildError.
+    """
+    programs = _programs(one)
+    return programs == _programs(other) and all(
+        _are_equal(one.prefix / program, other.prefix / program) for program in programs
+    )
+
+
+def _programs(build: Build) -> list[Path]:
+    found = (*build.prefix.glob("bin/*"), *build.prefix.glob("lib/**/*.so*"))
+    return sorted(path.relative_to(build.prefix) for path in found if path.is_file() and not path.is_symlink())
+
+
+def _are_equal(one: Path, other: Path) -> bool:
+    if filecmp.cmp(one, other, shallow=False):
+        return True
+    with tempfile.TemporaryDirectory(prefix="pgduel-stripped-") as directory:
+        Path(directory).chmod(0o755)  # the account of servers enters it
+        return _stripped(one, Path(directory, "one")) == _stripped(other, Path(directory, "other"))
+
+
+def _stripped(program: Path, product: Path) -> bytes:
+    """Return a program without debug information, which has columns of the source. Raises BuildError."""
+    done = compile_file([*_STRIP, str(program)], product)
+    if done.returncode:
+        raise BuildError(f"cannot compare {program}: {first_line(done.stderr)}")
+    return product.read_bytes()

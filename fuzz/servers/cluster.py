@@ -8,10 +8,12 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+import psycopg
 
 from fuzz import workdir
 from fuzz.errors import ServerError
@@ -30,6 +32,8 @@ _SOCKET_LIMIT = 107 - len("/.s.PGSQL.65535")
 _START_SECONDS = 120  # recovery of a sanitized server is slow
 _STOPS = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}
 _STOP_SECONDS = 20
+_RECOVERY_SECONDS = 10.0
+_RECOVERY_PAUSE = 0.05
 _NO_SHARED_MEMORY = f"there is not enough shared memory; see {workdir.COMMAND} doctor"
 _CAUSES = (  # the server's message -> cause and remedy
     ("Address already in use", "the socket or port is in use by another server; stop that server"),
@@ -288,3 +292,19 @@ class Cluster:
         with self.log.open("rb") as log:
             log.seek(offset)
             return log.read().decode(errors="replace")
+
+
+def await_connections(cluster: Cluster) -> None:
+    """Wait until the server accepts connections; restart it if necessary. Raises ServerError."""
+    if not cluster.alive() or not _answers(cluster):
+        cluster.restart()
+
+
+def _answers(cluster: Cluster) -> bool:
+    deadline = time.monotonic() + _RECOVERY_SECONDS
+    while time.monotonic() < deadline:
+        with suppress(psycopg.OperationalError):
+            psycopg.connect(**cluster.connect_kwargs).close()  # type: ignore[arg-type]  # host is a str
+            return True
+        time.sleep(_RECOVERY_PAUSE)
+    return False

@@ -148,7 +148,7 @@ def compiled_files(place: Workplace) -> tuple[int, int]:
 
 
 def _compiler_cache(account: Account) -> Path:
-    """Return ccache's directory, which belongs to the account. One of another account is replaced."""
+    """Return ccache's directory, which belongs to the account. A directory of another account is replaced."""
     path = workdir.compiler_cache()
     with FileLock(f"{path}.lock"):
         if path.stat().st_uid != account.uid:

@@ -1,10 +1,14 @@
-"""Coverage: the reached lines and branches of the server's C, from profiles of a build in flavor `coverage`."""
+"""Coverage: the reached lines and branches of the server's C, in all of a tree and in the changes of each patch.
+
+It comes from profiles of a build in flavor `coverage`.
+"""
 
 import json
+import re
 import subprocess
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
@@ -20,6 +24,8 @@ from fuzz.servers.build import Build
 PROFILES: Final = "%m%c.profraw"
 _MERGE: Final = "llvm-profdata-19"
 _EXPORT: Final = "llvm-cov-19"
+_HEADER: Final = re.compile(rb"^(?P<commit>[0-9a-f]{40}) \d+ (?P<line>\d+)")  # of a line in git's porcelain format
+_SOURCES: Final = (".c", ".h")
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,3 +225,57 @@ def _output(tool: str, *arguments: str | Path) -> str:
     if done.returncode:
         raise ServerError(f"cannot read coverage: {first_line(done.stderr)}")
     return done.stdout
+
+
+@dataclass(frozen=True, slots=True)
+class PatchCoverage:
+    """The lines of the final tree that a patch wrote last, and the coverage of the files that have them."""
+
+    lines: Mapping[str, frozenset[int]]  # by file
+    files: Mapping[str, FileCoverage]
+
+    @property
+    def covered(self) -> Covered:
+        """Return the numbers of lines and branches in all files."""
+        return total(self.files[file].covered_at(lines) for file, lines in self.lines.items())
+
+
+def patch_coverage(build: Build, profiles: Path, trees: Sequence[str]) -> tuple[PatchCoverage, ...]:
+    """Return the coverage of each patch of a build's series. `trees` are the base and the tree after each patch.
+
+    Raises ServerError, SourceError.
+    """
+    files = file_coverage(build, profiles, changed_files(trees[0], trees[-1]))
+    owners = line_owners(trees, list(files))
+    return tuple(PatchCoverage({file: frozenset(owned[file]) for file in sorted(owned)}, files) for owned in owners)
+
+
+def changed_files(before: str, after: str) -> list[str]:
+    """Return the C files and headers of a tree that differ from those of another. Raises SourceError."""
+    compared = ("diff-tree", "-r", "-z", "--no-renames", "--diff-filter=d", "--name-only", before, after)
+    listed = git.output("--git-dir", git.repository(), *compared, failing="cannot compare trees")
+    return [path for path in listed.decode(errors="surrogateescape").split("\0") if path.endswith(_SOURCES)]
+
+
+def line_owners(trees: Sequence[str], files: Sequence[str]) -> list[dict[str, set[int]]]:
+    """Return for each tree but the first, in order: the lines of the last tree that it wrote last, by file.
+
+    Raises SourceError.
+    """
+    commits = git.chain(trees)
+    owners: list[dict[str, set[int]]] = [{} for _ in commits[1:]]
+    numbers = {commit: number for number, commit in enumerate(commits[1:])}
+    for file in files:
+        for commit, line in _blamed(commits[-1], file):
+            if commit in numbers:
+                owners[numbers[commit]].setdefault(file, set()).add(line)
+    return owners
+
+
+def _blamed(commit: str, file: str) -> Iterator[tuple[str, int]]:
+    """Yield the commit that wrote each line of a file, with the line's number."""
+    failing = f"cannot find the origin of the lines of {file}"
+    blamed = git.output("--git-dir", git.repository(), "blame", "--porcelain", commit, "--", file, failing=failing)
+    for line in blamed.split(b"\n"):
+        if header := _HEADER.match(line):  # the text of a line has a tab before it
+            yield header["commit"].decode(), int(header["line"])

@@ -1,7 +1,11 @@
-"""Server modules of pgduel, in C beside this file, compiled against a build on first use."""
+"""Server modules of pgduel, in C beside this file, compiled against a build on first use.
+
+They need headers that PostgreSQL does not install: definitions copied from the build's tree.
+"""
 
 import hashlib
 import os
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -9,20 +13,26 @@ from pathlib import Path
 from filelock import FileLock
 
 from fuzz.errors import BuildError, CompileError
+from fuzz.servers import git
 from fuzz.servers.account import server_account
 from fuzz.servers.build import Build
 from fuzz.servers.compile import compile_file
-from fuzz.servers.private_headers import private_headers
 
 SOURCES = Path(__file__).parent / "modules"
 FAULT_INJECTOR = "pgduel_faults"  # plants bugs
 _FLAGS = "-std=gnu99 -O2 -g -fPIC -fvisibility=hidden -fno-strict-aliasing -fwrapv -Wall -Werror"
 
+_RESOWNER = "src/backend/utils/resowner/resowner.c"
+_CONSTANT = re.compile(r"^#define[ \t]+\w*RESOWNER_\w+[ \t]+\d+[ \t]*$", re.MULTILINE)
+_ELEMENT = re.compile(r"^typedef struct (Resource\w*Elem)\n\{.*?^\} \1;$", re.MULTILINE | re.DOTALL)
+_OWNER = re.compile(r"^struct ResourceOwnerData\n\{.*?^\};$", re.MULTILINE | re.DOTALL)
+_NEEDED = ("parent", "narr", "nhash", "capacity")
+
 
 def modules_directory(build: Build) -> Path:
     """Return the directory of a build's modules, for dynamic_library_path. Each change of a source changes it."""
     digest = hashlib.sha256()
-    for source in (*sorted(SOURCES.glob("*.[ch]")), Path(__file__).with_name("private_headers.py")):
+    for source in (*sorted(SOURCES.glob("*.[ch]")), Path(__file__)):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
     return build.prefix.parent / "modules" / digest.hexdigest()[:12]
 
@@ -79,3 +89,18 @@ def server_headers(build: Build) -> list[str]:
         **server_account().options(),
     )
     return done.stdout.splitlines()
+
+
+def private_headers(tree: str) -> dict[str, str]:
+    """Return headers by file name. A header is left out if the tree differs too much from PostgreSQL 17."""
+    found = {"private_resowner.h": resource_owner_header(git.show(tree, _RESOWNER) or "")}
+    return {name: text for name, text in found.items() if text is not None}
+
+
+def resource_owner_header(source: str) -> str | None:
+    """Return the definition of ResourceOwnerData in a resowner.c with its dependencies, or None."""
+    elements = [found[0] for found in _ELEMENT.finditer(source)]
+    owner = _OWNER.search(source)
+    if not elements or not owner or not all(re.search(rf"\b{name}\b", owner[0]) for name in _NEEDED):
+        return None
+    return "\n".join([*_CONSTANT.findall(source), *elements, owner[0], ""])

@@ -20,9 +20,8 @@ import psycopg
 from fuzz.errors import CaseError
 from fuzz.generators.choices import between, chance, pick, pick_name, some
 from fuzz.generators.generator import Scale, all_generators
-from fuzz.sources.context import UserInput
-from fuzz.sources.source import Source
-from oracles.explain.shape import plan_shape
+from fuzz.sources.source import Source, UserInput
+from oracles.explain.nodes import plan_shape
 from oracles.model.case import Case, Kind, Step
 
 _EXPLORED: Final = 30  # percentage of random selections

@@ -19,13 +19,12 @@ from fuzz.errors import CaseError
 from fuzz.generators.choices import pick
 from fuzz.generators.generator import Scale
 from fuzz.servers import git
-from fuzz.sources.context import UserInput
 from fuzz.sources.determinism.catalog import Catalog
 from fuzz.sources.scripts.facts import changed_by, dropped_by, facts_of
 from fuzz.sources.scripts.psql import Sent, read_script
 from fuzz.sources.scripts.roles import Roles
 from fuzz.sources.scripts.steps import Stager
-from fuzz.sources.source import Source
+from fuzz.sources.source import Source, UserInput
 from oracles.model.case import Case, Step
 
 # Statements that others need without naming their object.

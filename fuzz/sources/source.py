@@ -1,19 +1,59 @@
-"""Base class of sources: generators with statements of another program, PostgreSQL's own tests or the user's files.
+"""Base class of sources, their context, and the registry `all_sources`.
 
-A case depends on the source context (`target`), the source and the seed. Each file or folder has one source;
-`all_sources` finds them.
+Sources are generators with statements of another program, PostgreSQL's own tests or the user's files. A case depends on
+the source context (`target`), the source and the seed. Each file or folder has one source.
 """
 
 import random
 from abc import abstractmethod
-from typing import ClassVar, Self
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, Self
+
+import psycopg
 
 from fuzz import sources
 from fuzz.errors import CaseError
 from fuzz.generators.generator import Generator, Scale
-from fuzz.sources.context import SourceContext, UserInput
-from oracles.model.case import Case
+from oracles.model.case import Case, Step
 from oracles.model.discovery import instances
+
+
+@dataclass(frozen=True, slots=True)
+class UserInput:
+    """The user's input to sources, by options and the environment. Paths are absolute."""
+
+    sql: str | None = None  # file or directory of SQL
+    sqlancer_jar: str | None = None
+
+    @property
+    def sql_path(self) -> Path | None:
+        """Return the path of the user's SQL, or None."""
+        return None if self.sql is None else Path(self.sql)
+
+
+class SourceContext(Protocol):
+    """The reference arm, as sources use it."""
+
+    @property
+    def tree(self) -> str:
+        """Return the git tree of the arm's base, in the repository of trees."""
+
+    @property
+    def given(self) -> UserInput:
+        """Return the user's input."""
+
+    @property
+    def extensions(self) -> frozenset[str]:
+        """Return the names of the available extensions. Raises ServerError."""
+
+    def session(self, scene: Sequence[Step]) -> AbstractContextManager[psycopg.Connection[Any]]:
+        """Enter a session in a new database, like that of a case, in which the scene has been executed.
+
+        Only one session may be open at a time. It is in autocommit mode. Raises ServerError.
+        """
 
 
 class Source(Generator):

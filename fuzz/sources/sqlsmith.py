@@ -19,11 +19,10 @@ from psycopg.conninfo import make_conninfo
 from fuzz.errors import CaseError, last_line
 from fuzz.generators.choices import chance
 from fuzz.generators.generator import Scale, small_scene
-from fuzz.sources.context import UserInput
 from fuzz.sources.determinism.analysis import Unanalysable, doubts, is_quick
 from fuzz.sources.determinism.catalog import Catalog
 from fuzz.sources.determinism.repair import repair, sql_of
-from fuzz.sources.source import Source
+from fuzz.sources.source import Source, UserInput
 from oracles.model.case import Case, Kind, Step
 
 PROGRAM: Final = "sqlsmith"

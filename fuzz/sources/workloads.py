@@ -5,8 +5,7 @@ from typing import Final
 
 from fuzz.errors import CaseError
 from fuzz.generators.generator import Generator, all_generators
-from fuzz.sources.context import SourceContext, UserInput
-from fuzz.sources.source import Source, all_sources
+from fuzz.sources.source import Source, SourceContext, UserInput, all_sources
 from oracles.model.discovery import instances_below
 
 GENERATOR_FILES: Final = "pgduel_generator_files"  # prefix of modules that are the user's files
@@ -18,7 +17,8 @@ HOUR: Final = 3600  # seconds
 def all_workloads() -> dict[str, Generator]:
     """Return all generators, then all sources (without a source context), then those of the user's files, by name.
 
-    The latter run only if they are named. They lend no scenes and queries to others, so they change no other case.
+    Those of the user's files run only if they are named. Others do not use their scenes and queries, so no other case
+    changes.
     """
     own = instances_below(Generator, GENERATOR_FILES)  # type: ignore[type-abstract]  # never instantiated itself
     return {**all_generators(), **all_sources(), **{each.name: each for each in own}}

@@ -1,6 +1,6 @@
 """Blame: the first patch of a series with which a finding occurs, by bisection over builds of prefixes of the series.
 
-Bisection tries few prefixes, because each may need a build.
+Bisection runs few prefixes, because each may need a build.
 """
 
 import re
@@ -17,8 +17,7 @@ from fuzz.servers.arm import Arm
 from fuzz.servers.arm_settings import configuration, known_settings, texts
 from fuzz.servers.build import ensure_build, find_build
 from fuzz.servers.cluster import Cluster
-from fuzz.triage.interestingness import FindingCheck
-from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.interestingness import FindingCheck, ReducedCase
 
 UPSTREAM = "upstream"  # instead of a patch's name
 SETTINGS = "settings"  # instead of a patch's name

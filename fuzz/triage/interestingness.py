@@ -2,19 +2,20 @@
 
 The test of a reduction also fails if a case needs much more time than the whole one. Without statistics, an index or a
 condition, a fast join may take minutes under some plans.
+
+A reduced case is the smallest one that passes, with how often it shows the finding.
 """
 
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from fuzz.errors import CaseError
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import Assignment, assignments, judge_case
 from fuzz.servers.arm import Arm
-from fuzz.triage.reduced_case import ReducedCase
 from fuzz.triage.sequential_test import SequentialTest
 from oracles.model.case import Case
 from oracles.model.finding import Finding
@@ -22,6 +23,28 @@ from oracles.model.oracle import Observations, Oracle, Unstable, all_oracles
 
 TIMEOUT_FACTOR = 2.0  # of the time of the whole case
 TIMEOUT_LEAST = 1.0  # additional seconds, because anything may take that long on a busy machine
+
+
+@dataclass(frozen=True, slots=True)
+class ReducedCase:
+    """A reduced case, its finding, and in how many runs it occurred; the whole case if it never occurred again."""
+
+    case: Case
+    finding: Finding
+    shown: int
+    runs: int
+
+    @property
+    def always(self) -> bool:
+        """Return whether the finding occurred in all runs."""
+        return self.shown == self.runs
+
+    @property
+    def how_often(self) -> str:
+        """Return a text with the number of runs in which the finding occurred."""
+        if not self.shown:
+            return f"did not show again in {self.runs} runs"
+        return f"shows in {self.shown} of {self.runs} runs"
 
 
 class QuestionTimeout:

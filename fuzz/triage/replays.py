@@ -13,8 +13,8 @@ from fuzz.servers.arm_settings import configuration, known_settings
 from fuzz.servers.build import build_by_key
 from fuzz.servers.cluster import Cluster
 from fuzz.triage.blame import tries_for
+from fuzz.triage.findings import StoredFinding
 from fuzz.triage.interestingness import FindingCheck, oracle_of
-from fuzz.triage.stored_finding import StoredFinding
 from oracles.model.finding import Finding
 from oracles.model.oracle import Agree, Inconclusive, Unstable, all_oracles
 

@@ -22,12 +22,11 @@ from fuzz.errors import PgduelError
 from fuzz.execution.executor import Executor
 from fuzz.servers.arm import Arm
 from fuzz.triage.blame import Blame, blame_search
-from fuzz.triage.interestingness import FindingCheck, InterestingnessTest, QuestionTimeout, same_arms
-from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.findings import StoredFinding
+from fuzz.triage.interestingness import FindingCheck, InterestingnessTest, QuestionTimeout, ReducedCase, same_arms
 from fuzz.triage.reduction.problem import SECONDS
 from fuzz.triage.reduction.reducer import Uninteresting, reduce
 from fuzz.triage.reproducer.reproducer import noted, render
-from fuzz.triage.stored_finding import StoredFinding
 from oracles.crash import Crash, crash_origin, crash_report
 from oracles.internal_error import InternalError, internal_errors, origin_of
 from oracles.model.case import Case, Step

@@ -34,11 +34,11 @@ from oracles.model.oracle import (
     NotApplicable,
     Observations,
     Oracle,
+    Sample,
     Unstable,
     Verdict,
     judged_arms,
 )
-from oracles.model.sampling import Sample
 from oracles.sql.case_views import created_names, used_names
 from oracles.sql.infallible import impossible_error, origin_of, raised
 

@@ -10,8 +10,7 @@ from oracles.explain.nodes import EXPLAINED, Node, explained_runs, plans
 from oracles.model.case import Case
 from oracles.model.finding import Evidence, Finding, as_all_do, pairs_of
 from oracles.model.observation import CaseObservation, Outcome, Run
-from oracles.model.oracle import Agree, Inconclusive, Observations, Oracle, Verdict, duel, judged_arms
-from oracles.model.sampling import Sample
+from oracles.model.oracle import Agree, Inconclusive, Observations, Oracle, Sample, Verdict, duel, judged_arms
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Plan nodes: a statement's plan and figures of its execution, as reported by EXPLAIN (ANALYZE, FORMAT JSON).
 
-Rows are reported as the rounded average of all loops, so a total is known only as an interval.
+Rows are reported as the rounded average of all loops, so a total is known only as an interval. The shape of a plan is
+the tree of its node types as short text.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +10,7 @@ from typing import Any, Final
 
 from oracles.model.case import Case, Kind
 from oracles.model.observation import CaseObservation, Run
-from oracles.model.sampling import Sample
+from oracles.model.oracle import Sample
 
 Node = Mapping[str, Any]
 EXPLAINED: Final = Sample("explained", 6)
@@ -28,6 +29,9 @@ _FINISHING: Final = frozenset(
     }
 )
 _KEEPS_OUTER: Final = frozenset({"Left", "Anti", "Full"})
+_SAME_CHILDREN_ONCE: Final = frozenset({"Append", "Merge Append", "BitmapAnd", "BitmapOr"})
+_INCIDENTAL: Final = frozenset({"Hash", "Limit", "Materialize", "Result", "Sort", "Subquery Scan"})
+_UNREMARKABLE: Final = frozenset({"", "Inner", "Simple", "Plain"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,3 +142,43 @@ def total(node: Node, name: str) -> Span:
 def power_of_two(number: float) -> bool:
     """Return whether a number is a power of two."""
     return number == int(number) > 0 and int(number) & (int(number) - 1) == 0
+
+
+def plan_shape(explained: Mapping[str, Any] | None) -> str:
+    """Return the shape of an EXPLAIN (FORMAT JSON) plan, such as `Hash Join(Seq Scan, Hash(Seq Scan))`.
+
+    Children of equal shape below an Append occur once, so that the shape does not depend on the number of partitions.
+    """
+    return _shape(explained["Plan"]) if explained and "Plan" in explained else "unknown plan"
+
+
+def plan_kinds(explained: Mapping[str, Any] | None) -> str:
+    """Return the sorted kinds of nodes in a plan.
+
+    There are far fewer of these than shapes, so queries that show the same bug have one fingerprint.
+    """
+    kinds = _kinds(explained["Plan"]) if explained and "Plan" in explained else {"unknown"}
+    return ", ".join(sorted(kinds))
+
+
+def _kinds(node: Mapping[str, Any]) -> set[str]:
+    below = (_kinds(child) for child in node.get("Plans", ()))
+    return {" ".join(_words(node))}.union(*below) - _INCIDENTAL
+
+
+def _shape(node: Mapping[str, Any]) -> str:
+    children = [_shape(child) for child in node.get("Plans", ())]
+    if node["Node Type"] in _SAME_CHILDREN_ONCE:
+        children = list(dict.fromkeys(children))
+    inside = f"({', '.join(children)})" if children else ""
+    return " ".join(_words(node)) + inside
+
+
+def _words(node: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the node's properties that select other code of the executor, then its type."""
+    if node.get("Parallel Aware"):
+        yield "Parallel"
+    for key in ("Partial Mode", "Join Type", "Strategy", "Operation"):
+        if (value := node.get(key, "")) not in _UNREMARKABLE:
+            yield value
+    yield node["Node Type"]

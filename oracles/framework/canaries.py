@@ -7,7 +7,7 @@ from typing import Final
 
 from oracles.model.case import Case, Kind, Step
 from oracles.model.mode import Mode
-from oracles.model.sampling import Sample
+from oracles.model.oracle import Sample
 
 _SCENE: Final = (
     Step("CREATE TABLE flock (n integer, name text)"),

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import ClassVar
 
-from oracles.explain.nodes import Node, plans
-from oracles.explain.shape import plan_kinds
+from oracles.explain.nodes import Node, plan_kinds, plans
 from oracles.framework.pairwise import Pair, SampledPairwise
 from oracles.model.case import Case, Kind
 from oracles.model.finding import UNDER_PLAN, Evidence, Finding
@@ -89,7 +88,7 @@ class CostPair(Pair):
         return max(exceeding(), key=excess, default=None)
 
     def _verdict(self, cost: Cost, step: int) -> Finding | Unstable | More:
-        """Decide by rounds. They end with the first that stays within the margin."""
+        """Return the verdict after several rounds. The first round within the margin ends them."""
         pairs: list[tuple[Node, Node]] = []
         for number in range(1, cost.rounds + 1):
             pair = []

@@ -1,6 +1,8 @@
-"""Runs that several oracles request: planned ones, whose queries are not executed, and repeated ones.
+"""Runs that several oracles request: planned ones, repeated ones, and those under other plans.
 
-A repeated run executes a case several times in one session, which shows growth and memory freed too early.
+A planned run does not execute queries. A repeated run executes a case several times in one session, which shows growth
+and memory freed too early. Under other plans, rows must be the same, so an arm can be compared with itself: `result`
+decides so whether a difference is a fault of the suspect. For `dqp`, each difference between them is a fault.
 """
 
 from collections.abc import Sequence
@@ -9,9 +11,9 @@ from typing import Final
 from oracles.explain.nodes import plans
 from oracles.framework.verdicts import lost_session, outcomes_doubt
 from oracles.model.case import Case, Kind
+from oracles.model.mode import Mode
 from oracles.model.observation import CaseObservation, Run
-from oracles.model.oracle import Inconclusive
-from oracles.model.sampling import Sample
+from oracles.model.oracle import Inconclusive, Sample
 
 PLANNED: Final = Sample("planned", 5)  # the scene, and plans of queries that are not executed
 _PLANNINGS: Final = 2  # the first planning may have to fill caches
@@ -50,3 +52,59 @@ REPEATS: Final = 6
 def repeated_runs(case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
     """Return a repeated run on each arm if the case is in the sample."""
     return tuple(Run(arm, case.modes, REPEATS) for arm in arms) if case in REPEATED else ()
+
+
+_SERIAL: Final = ("max_parallel_workers_per_gather", "0")
+
+# Each method of joining, aggregating and scanning is disabled at least once; memory is large, default and small.
+# Partition-wise plans are off in one and on in another, so one of them differs from each mode of a case.
+OTHER_PLANS: Final = (
+    Mode(
+        "hashed",
+        (
+            ("enable_mergejoin", "off"),
+            ("enable_nestloop", "off"),
+            ("enable_sort", "off"),
+            ("enable_partitionwise_join", "off"),
+            ("enable_partitionwise_aggregate", "off"),
+            ("work_mem", "64MB"),
+            _SERIAL,
+        ),
+    ),
+    Mode(
+        "sorted",
+        (
+            ("enable_hashjoin", "off"),
+            ("enable_nestloop", "off"),
+            ("enable_hashagg", "off"),
+            ("enable_indexscan", "off"),
+            ("enable_bitmapscan", "off"),
+            _SERIAL,
+        ),
+    ),
+    Mode(
+        "looped",
+        (
+            ("enable_hashjoin", "off"),
+            ("enable_mergejoin", "off"),
+            ("enable_memoize", "off"),
+            ("enable_partition_pruning", "off"),
+            _SERIAL,
+        ),
+    ),
+    Mode(
+        "indexed",
+        (("enable_seqscan", "off"), ("enable_partitionwise_join", "on"), ("enable_partitionwise_aggregate", "on")),
+    ),
+    Mode(
+        "workers",
+        (
+            ("max_parallel_workers_per_gather", "2"),
+            ("parallel_setup_cost", "0"),
+            ("parallel_tuple_cost", "0"),
+            ("min_parallel_table_scan_size", "0"),
+            ("work_mem", "64kB"),
+            ("hash_mem_multiplier", "1"),
+        ),
+    ),
+)

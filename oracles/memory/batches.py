@@ -4,7 +4,7 @@ A join may legally write more for two reasons:
 
 More batches. If the expected tuples just fit without the array of buckets, a server that counts the array starts with
 more batches (ExecChooseHashTableSize). It doubles the batches when tuples and array exceed the memory
-(ExecHashTableInsert, ExecHashIncreaseNumBatches). EXPLAIN reports all figures of that: expected rows and width,
+(ExecHashTableInsert, ExecHashIncreaseNumBatches). EXPLAIN reports all of these figures: expected rows and width,
 buckets, both numbers of batches, and the peak, which is at least the memory when batches were doubled.
 
 Other tuples in them. The number of buckets determines the bits of a hash value that are the number of the batch

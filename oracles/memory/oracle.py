@@ -23,9 +23,10 @@ tolerated. A Parallel Hash has these files for each participant, and writes chun
 (sharedtuplestore.c). There are three legal kinds of excess:
 
 - A server that counts the array of buckets, at most 8 bytes per tuple, needs batches for somewhat fewer tuples. So an
-  excess must occur again with that much more memory. If the plan is another one there, the figures must show which
-  joins need their batches.
-- The number of buckets determines which tuples are in which batch (`batches`). All other joins must have written more.
+  excess must occur again with that much more memory. If the plan differs there, the figures must show which joins
+  need their batches.
+- The number of buckets determines which tuples are in which batch (`batches`). Then the excess must come from other
+  joins.
 - The tuples of one key may fill more than a batch. They may be in the first batch, which is not written, or in a later
   one, with any number of other keys. So arms may write different numbers of blocks.
 
@@ -40,8 +41,7 @@ from typing import ClassVar, Final
 
 from oracles.buckets import BUCKETS, PEAK, POINTER
 from oracles.explain.hash_memory import DEFAULT_WORK_MEM, Variation, allowance, kilobytes, with_work_mem
-from oracles.explain.nodes import EXPLAINED, Node, explained_runs, loops, places, plans
-from oracles.explain.shape import plan_kinds, plan_shape
+from oracles.explain.nodes import EXPLAINED, Node, explained_runs, loops, places, plan_kinds, plan_shape, plans
 from oracles.framework.canaries import AS_HASH_JOIN, canary_case, query
 from oracles.framework.pairwise import REPETITIONS, Pair, SampledPairwise
 from oracles.framework.verdicts import lost_session
@@ -61,8 +61,7 @@ from oracles.memory.batches import (
 from oracles.model.case import Case
 from oracles.model.finding import UNDER_PLAN, Evidence, Finding
 from oracles.model.observation import CaseObservation, Run
-from oracles.model.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
-from oracles.model.sampling import Sample
+from oracles.model.oracle import Agree, Canary, Inconclusive, More, Sample, Unstable, Verdict
 
 _REPETITIONS: Final = tuple(Variation(repetition=number) for number in REPETITIONS)  # by chance alone: 1 of 16,000
 _MEMORY_FACTORS: Final = (9 / 8, 5 / 4)  # factors of work_mem, so small that most hash tables still need batches

@@ -1,9 +1,13 @@
-"""Oracle: the runs that it needs, and a pure judgement of their observations."""
+"""Oracle: the runs that it needs, a pure judgement of their observations, its samples and its canaries.
 
+A sample is a share of cases that get expensive runs. A case's content selects it, so another run selects the same.
+"""
+
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, Self
 
 import oracles
@@ -12,7 +16,6 @@ from oracles.model.discovery import instances, instances_below
 from oracles.model.feature import Feature
 from oracles.model.finding import Finding
 from oracles.model.observation import CaseObservation, Run
-from oracles.model.sampling import Sample
 
 ORACLE_FILES: Final = "pgduel_oracle_files"  # prefix of modules that are the user's files
 
@@ -71,6 +74,26 @@ class More:
 
 Verdict = Agree | NotApplicable | Finding | Inconclusive | Unstable
 Observations = Mapping[Run, CaseObservation]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One case in `share`, and each case that names the sample. An oracle's file declares its samples."""
+
+    name: str
+    share: int
+
+    @property
+    def alone(self) -> "Sample":
+        """Return the sample of all cases, for a single arm: few other oracles judge that."""
+        return replace(self, share=1)
+
+    def __contains__(self, case: Case) -> bool:
+        """Return whether a case is in the sample: it names the sample, or a hash of its content selects it."""
+        if self.name in case.samples or not case.sampled_by_content:
+            return self.name in case.samples
+        content = repr([self.name, *((step.sql, step.copy_data, step.params) for step in case.all_steps)])
+        return int.from_bytes(hashlib.sha256(content.encode()).digest()[:4], "big") % self.share == 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from oracles.explain.shape import plan_kinds, plan_shape
+from oracles.explain.nodes import plan_kinds, plan_shape
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.difference_text import outcome_text, row_text, row_values
 from oracles.framework.metamorphic import verdicts_of_arms
@@ -33,11 +33,11 @@ from oracles.model.oracle import (
     NotApplicable,
     Observations,
     Oracle,
+    Sample,
     Unstable,
     Verdict,
     judged_arms,
 )
-from oracles.model.sampling import Sample
 from oracles.order.sort_keys import INEXACT, SortCheck, sort_keys
 
 ORDERED: Final = Sample("ordered", 16)  # one run of the case

@@ -11,7 +11,7 @@ from fuzz.bench.reduction.reducer import CountedTest, Reducer, Size, Task
 from fuzz.errors import ServerError
 from fuzz.report.comparison_tables import comparisons_json, print_comparisons
 from fuzz.report.console import Console
-from fuzz.triage.stored_finding import StoredFinding
+from fuzz.triage.findings import StoredFinding
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Finding
 

@@ -13,16 +13,16 @@ import pytest
 from fuzz.campaign import campaign
 from fuzz.campaign.campaign import Campaign, Environment
 from fuzz.campaign.catalog import opened
+from fuzz.campaign.counters import SAMPLED_EVERY
 from fuzz.campaign.known import KnownFault
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import Pool
-from fuzz.campaign.sample import EVERY
 from fuzz.campaign.schedule import Job, RangeResult, Reduction, ReductionResult, Result, Retry, RetryResult, Schedule
 from fuzz.campaign.stop import Interrupt, Limits
 from fuzz.campaign.store import Store, doubt_of
 from fuzz.errors import ServerError
 from fuzz.servers.arm_options import ArmOptions
-from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.interestingness import ReducedCase
 from oracles.model.case import Case, CaseId
 from oracles.model.finding import Finding
 from oracles.model.oracle import Unstable
@@ -199,7 +199,7 @@ def test_an_interrupted_campaign_is_resumed_without_loss(run: _Run) -> None:
 def test_progress_is_sampled_at_numbers_of_cases(run: _Run) -> None:
     run(_SimulatedWork(run.directory, bad=9), 200, Limits())
     assert (run.samples[0].cases, run.samples[-1].cases) == (0, 200)
-    assert 3 < len(run.samples) <= 200 / EVERY + 2
+    assert 3 < len(run.samples) <= 200 / SAMPLED_EVERY + 2
     assert (run.samples[0].findings, run.samples[-1].findings) == (0, 1)
     assert run.samples[-1].seconds >= run.samples[0].seconds >= 0
 

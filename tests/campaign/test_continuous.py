@@ -22,9 +22,9 @@ from fuzz.campaign.plan import Plan
 from fuzz.errors import CaseError
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.triage.blame import Blame
-from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.findings import StoredFinding
+from fuzz.triage.interestingness import ReducedCase
 from fuzz.triage.replays import KnownFinding, Replay
-from fuzz.triage.stored_finding import StoredFinding
 from oracles.model.case import Case
 from oracles.model.finding import Finding
 

@@ -14,7 +14,7 @@ from fuzz.campaign.disk import GB, make_room, note_build, own_builds, size_of, s
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.store import StoredDoubt
 from fuzz.servers.arm_options import ArmOptions
-from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.interestingness import ReducedCase
 from fuzz.triage.replays import Replay
 from oracles.model.case import Case, Step
 from oracles.model.finding import Finding

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from fuzz.campaign.catalog import find_finding, find_spec_finding, opened
-from fuzz.campaign.sample import sample_of
+from fuzz.campaign.counters import sample_of
 from fuzz.campaign.schema import VERSION, StoreError
 from fuzz.campaign.store import SpecFinding, Store, spec_findings
 from fuzz.report.summary import Summary
 from fuzz.servers.arm_options import ArmOptions
-from fuzz.sources.context import UserInput
+from fuzz.sources.source import UserInput
 from oracles.model.case import Kind, Step
 from oracles.model.feature import Feature
 from oracles.model.finding import Evidence, Finding, Vote
@@ -138,6 +138,7 @@ def test_the_summary_of_an_old_campaign_has_all_keys(old: Path) -> None:
         "summary": "step 29: 1 row missing, 0 surplus, of 1",
         "cases": 1,
         "bug": "4daf25071ed7",
+        "known": None,
         "case": "5/copy_batches/3",
         "shown": [3, 3],
         "reduced_in": 62.9,

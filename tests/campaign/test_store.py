@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.campaign.counters import Counters
+from fuzz.campaign.counters import Counters, sample_of
 from fuzz.campaign.plan import Plan
-from fuzz.campaign.sample import sample_of
 from fuzz.campaign.schema import StoreError
 from fuzz.campaign.store import (
     FILE,
@@ -30,9 +29,9 @@ from fuzz.campaign.store import (
 )
 from fuzz.errors import CaseError
 from fuzz.servers.arm_options import ArmOptions
-from fuzz.sources.context import UserInput
+from fuzz.sources.source import UserInput
 from fuzz.triage.blame import Blame
-from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.interestingness import ReducedCase
 from fuzz.triage.replays import Replay
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Evidence, Finding

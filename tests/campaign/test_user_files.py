@@ -15,7 +15,7 @@ from fuzz.engines.seeded import case_of
 from fuzz.errors import CaseError
 from fuzz.generators.generator import Scale, all_generators
 from fuzz.servers.arm_options import ArmOptions
-from fuzz.sources.context import UserInput
+from fuzz.sources.source import UserInput
 from fuzz.sources.workloads import all_workloads
 from oracles.model.case import CaseId
 from oracles.model.oracle import all_oracles

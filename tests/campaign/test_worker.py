@@ -12,17 +12,21 @@ import pytest
 
 from fuzz.campaign import worker
 from fuzz.campaign.catalog import opened
+from fuzz.campaign.plan import Plan
 from fuzz.campaign.schedule import Range, RangeResult, Retry, RetryResult
 from fuzz.campaign.store import doubt_of
 from fuzz.campaign.worker import CaseWork, attached
 from fuzz.engines import seeded
+from fuzz.execution.executor import Executor
 from fuzz.generators.generator import Scale
 from fuzz.servers.arm import Arm
+from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
-from fuzz.sources.context import SourceContext
+from fuzz.sources.source import SourceContext
 from oracles.model.case import Case, CaseId, Kind, Step
 from oracles.model.feature import Feature
+from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Unstable
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(120)]
@@ -54,11 +58,25 @@ def queries(*sql: str) -> Case:
 
 
 def run(arms: tuple[Arm, ...], directory: Path, stop: Event, job: Range) -> RangeResult:
+    with opened(directory) as store:
+        store.begin(Plan(1, {}, None, None, stop_at_first=False, arms=ArmOptions()), {})
     with CaseWork(attached(arms), directory, 1, "", {})(0, stop) as do:
         result = do(job)
     assert isinstance(result, RangeResult)
     assert (result.outage, result.fatal, result.failures) == (None, None, {})
     return result
+
+
+def stop_after_first_runs(monkeypatch: pytest.MonkeyPatch, stop: Event) -> None:
+    """Set `stop` as soon as any runs are observed."""
+    observe = Executor.observe
+
+    def observe_and_stop(executor: Executor, case: Case, runs: Sequence[Run]) -> dict[Run, CaseObservation]:
+        observed = observe(executor, case, runs)
+        stop.set()
+        return observed
+
+    monkeypatch.setattr(Executor, "observe", observe_and_stop)
 
 
 def test_a_running_case_is_abandoned_and_not_counted(
@@ -74,9 +92,9 @@ def test_a_running_case_is_abandoned_and_not_counted(
 def test_a_finding_of_an_abandoned_case_is_kept(
     arms: tuple[Arm, ...], tmp_path: Path, stop: Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The lock of b is found at once. Judging the rows needs repetitions, which the stop interrupts."""
+    """The lock of b is found in the first runs. Judging the rows needs repetitions, which the stop interrupts."""
     locking = "SELECT count(pg_advisory_lock(7)) WHERE current_setting('data_directory') LIKE '%/b-%'"
-    Timer(10, stop.set).start()
+    stop_after_first_runs(monkeypatch, stop)
     result = run(arms, tmp_path, stop, cases(monkeypatch, queries(locking, *3 * ["SELECT pg_sleep(2)"])))
     assert (result.done, result.counters.cases["test"]) == (0, 0)
     with opened(tmp_path) as store:

@@ -20,7 +20,7 @@ SEED = "8"  # one of its first cases shows the bug; tests/injected_bugs measure 
 def test_equal_arms_do_not_differ(pgduel: Command, tmp_path: Path) -> None:
     file = tmp_path / "summary.json"
     summary = json_of(pgduel("fuzz", *EQUALS, "--cases", str(ENOUGH), "--seed", "5", "--json", file), file, 0)
-    assert (summary["findings"], summary["complaints"]) == ([], [])
+    assert ([each for each in summary["findings"] if not each["known"]], summary["complaints"]) == ([], [])
     assert summary["cases"] == ENOUGH
     assert summary["seed"] == 5
     assert summary["statements_judged"] > 200
@@ -40,7 +40,7 @@ def test_a_single_arm_is_judged(pgduel: Command, tmp_path: Path) -> None:
     file = tmp_path / "summary.json"
     ended = pgduel("fuzz", "--arm", "upstream", "--cases", "14", "--seed", "5", "--json", file)
     summary = json_of(ended, file, 0)
-    assert (summary["findings"], summary["complaints"]) == ([], [])
+    assert ([each for each in summary["findings"] if not each["known"]], summary["complaints"]) == ([], [])
     (idle,) = summary["not_compared"]
     assert "result" in idle
     assert idle.endswith(": not used, because there is no arm to compare upstream with")

@@ -12,9 +12,9 @@ import pytest
 
 from fuzz.campaign.catalog import opened
 from fuzz.campaign.store import Store
+from fuzz.triage.findings import StoredFinding
 from fuzz.triage.reduction.problem import sort_key
 from fuzz.triage.reproducer.reproducer import load
-from fuzz.triage.stored_finding import StoredFinding
 from oracles.model.case import Case, Kind, Step
 from tests.cli.command import Command, Ended, ended
 from tests.cli.unreduced import CASE_ID, QUERY, SCENE, unreduced

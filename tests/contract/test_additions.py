@@ -23,8 +23,7 @@ from fuzz.generators.generator import Scale
 from fuzz.servers.arm import open_arms, parse_arm
 from fuzz.servers.base import resolve_base
 from fuzz.servers.flavor import FLAVORS
-from fuzz.sources.context import UserInput
-from fuzz.sources.source import Source
+from fuzz.sources.source import Source, UserInput
 from fuzz.sources.workloads import all_workloads
 from oracles.model.case import CaseId
 from tests.cli.bug import bugged_arms

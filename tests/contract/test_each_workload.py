@@ -14,8 +14,7 @@ from fuzz.generators.generator import Scale, all_generators
 from fuzz.servers.arm import Arm, features_of, open_arms, parse_arm
 from fuzz.servers.base import Base
 from fuzz.servers.flavor import FLAVORS
-from fuzz.sources.context import UserInput
-from fuzz.sources.source import Source
+from fuzz.sources.source import Source, UserInput
 from fuzz.sources.sqlancer.running import JAR_VARIABLE
 from fuzz.sources.workloads import all_workloads
 from oracles.model.case import CaseId

@@ -1,25 +1,32 @@
-"""Tests of the guided engine without servers: choices from bytes, corpora, maps of edges, and libFuzzer itself."""
+"""Tests of the guided engine without servers: choices from bytes, corpora, and libFuzzer itself."""
 
 import random
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from fuzz.cli.fuzz import new_plan
 from fuzz.engines.engine import EngineName
-from fuzz.engines.guided.choices import ByteChoices
-from fuzz.engines.guided.corpus import MAXIMUM, Corpus, input_name
-from fuzz.engines.guided.driver import LONGEST, Driver
-from fuzz.engines.guided.edge_map import EdgeMap
-from fuzz.engines.guided.engine import SCALE, case_of_input, random_input, store_input, stored_input
+from fuzz.engines.guided.driver import Driver
+from fuzz.engines.guided.inputs import (
+    LONGEST,
+    MAXIMUM,
+    SCALE,
+    ByteChoices,
+    Corpus,
+    case_of_input,
+    input_name,
+    random_input,
+    store_input,
+    stored_input,
+)
 from fuzz.engines.libfuzzer.build import CLANG
 from fuzz.errors import CaseError
 from fuzz.generators.generator import all_generators
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.edges.counters import Layout, Region
-from fuzz.sources.context import UserInput
+from fuzz.sources.source import UserInput
 
 GENERATORS = sorted(all_generators())
 
@@ -68,23 +75,6 @@ def test_a_random_input_has_a_byte_for_each_choice(generator: str) -> None:
     assert 20 < len(data) <= LONGEST
     assert case_of_input(data, generator) == case_of_input(data + b"more", generator)
     assert SCALE.queries < 30
-
-
-def test_a_map_tells_new_edges_and_counts_them() -> None:
-    seen = EdgeMap(4)
-    assert seen.add(np.array([0, 1, 200, 0], np.uint8))
-    assert not seen.add(np.array([0, 7, 0, 0], np.uint8))
-    assert seen.reached == 2
-    assert seen.add(np.array([1, 0, 0, 0], np.uint8))
-    assert seen.reached == 3
-
-
-def test_processes_share_a_map(tmp_path: Path) -> None:
-    one, other = (EdgeMap.shared(tmp_path / "edges", 3) for _ in range(2))
-    one.add(np.array([1, 0, 0], np.uint8))
-    other.add(np.array([0, 0, 7], np.uint8))
-    assert (one.reached, other.reached) == (2, 2)
-    assert EdgeMap.shared(tmp_path / "edges", 3).reached == 2
 
 
 @pytest.fixture

@@ -8,8 +8,7 @@ import pytest
 from fuzz.engines import seeded
 from fuzz.engines.seeded import case_of
 from fuzz.generators.generator import Scale
-from fuzz.sources.context import UserInput
-from fuzz.sources.source import Source
+from fuzz.sources.source import Source, UserInput
 from oracles.model.case import Case, CaseId, Step
 
 PARTS = ("a", "b", "c", "d", "e")

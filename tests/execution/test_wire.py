@@ -15,7 +15,7 @@ from fuzz.execution import messages, wire
 from fuzz.execution.exchanges import Exchange, run_exchanges
 from fuzz.execution.wire import Reply, Wire
 from fuzz.servers.arm import Arm
-from fuzz.servers.recovery import await_connections
+from fuzz.servers.cluster import await_connections
 
 pytestmark = [pytest.mark.servers, pytest.mark.quick, pytest.mark.timeout(120)]
 

@@ -12,7 +12,7 @@ import psycopg
 
 from fuzz.servers.arm import Arm, open_arms
 from fuzz.servers.arm_options import ArmOptions
-from fuzz.servers.recovery import await_connections
+from fuzz.servers.cluster import await_connections
 
 _DATABASE = "plain"
 _STEADY = 3  # runs; a line that all of them print depends neither on time nor on chance

@@ -9,8 +9,7 @@ from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Finding
 from oracles.model.mode import Mode
 from oracles.model.observation import CaseObservation, Message, Observation, Outcome, Residue, Run
-from oracles.model.oracle import Agree, NotApplicable, Oracle, Verdict
-from oracles.model.sampling import Sample
+from oracles.model.oracle import Agree, NotApplicable, Oracle, Sample, Verdict
 
 ARMS = ("master", "patched")
 LOST = Observation(Outcome.LOST)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fuzz.execution.modes import MODES
-from oracles.framework.other_plans import OTHER_PLANS
+from oracles.framework.shared_runs import OTHER_PLANS
 from oracles.model.case import Kind, Step
 from oracles.model.finding import Finding
 from oracles.model.observation import CaseObservation, Message, Observation, Outcome, ResultColumn, Run

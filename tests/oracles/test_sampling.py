@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import count
 
 from oracles.model.case import Case, Kind, Step
-from oracles.model.sampling import Sample
+from oracles.model.oracle import Sample
 
 ESTIMATED, EXPLAINED = Sample("estimated", 32), Sample("explained", 6)
 

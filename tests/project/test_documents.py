@@ -19,7 +19,7 @@ from fuzz.generators.generator import Generator, Scale, all_generators
 from fuzz.report.formats.format import all_formats
 from fuzz.report.forms.form import all_forms
 from fuzz.sources.source import all_sources
-from oracles.framework.other_plans import OTHER_PLANS
+from oracles.framework.shared_runs import OTHER_PLANS
 from oracles.model.mode import Mode
 from oracles.model.oracle import all_oracles
 

@@ -68,7 +68,7 @@ def test_an_invalid_part_is_refused(part: str) -> None:
 def test_the_tests_of_a_file_share_a_process() -> None:
     files = [
         f"tests/{name}.py"
-        for name in ("oracles/test_norec", "oracles/test_sampling", "report/test_summary", "triage/test_bugs")
+        for name in ("oracles/test_norec", "oracles/test_sampling", "report/test_summary", "triage/test_findings")
     ]
     output = run_pytest("--numprocesses", "2", "--dist", "loadscope", "--verbose", *files)
     processes = defaultdict(set)

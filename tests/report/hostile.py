@@ -5,15 +5,14 @@ from pathlib import Path
 from typing import Final
 
 from fuzz.campaign.catalog import opened
-from fuzz.campaign.counters import Counters
+from fuzz.campaign.counters import Counters, sample_of
 from fuzz.campaign.known import KnownFault
 from fuzz.campaign.plan import Plan
-from fuzz.campaign.sample import sample_of
 from fuzz.campaign.store import Store, StoredDoubt
 from fuzz.report.bench_result import BenchMail, BenchResult, BenchRow
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.triage.blame import Blame
-from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.interestingness import ReducedCase
 from oracles.model.case import Case, Kind, Step
 from oracles.model.feature import Branch, Feature, Formula
 from oracles.model.finding import Evidence, Finding, Vote

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fuzz.report.forms.form import Form, Opened, ReportedFinding, all_forms, title_of
 from fuzz.report.forms.mail import WIDTH, mail_text
 from fuzz.report.forms.regress import regress_script
-from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.interestingness import ReducedCase
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Evidence, Finding
 from tests.triage.reduction.cases import cases, characters

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.campaign.sample import Sample
+from fuzz.campaign.counters import Sample
 from fuzz.report.campaign_report import report_of
 from fuzz.report.formats.format import all_formats
-from fuzz.report.page.plots import plots, thinned
+from fuzz.report.page.page import plots, thinned
 from tests.campaign.old_store import old_campaign
 from tests.report.browser import Page, browser
 from tests.report.hostile import BENCH, BUGS, MARKUP, hostile_campaign

@@ -12,8 +12,8 @@ from fuzz.campaign.counters import Counters
 from fuzz.campaign.known import KnownFault
 from fuzz.report.console import Console
 from fuzz.report.summary import Summary, print_summary
-from fuzz.triage.reduced_case import ReducedCase
-from fuzz.triage.stored_finding import StoredFinding
+from fuzz.triage.findings import StoredFinding
+from fuzz.triage.interestingness import ReducedCase
 from oracles.model.case import Case
 from oracles.model.finding import Finding
 

@@ -8,9 +8,8 @@ import pytest
 
 from fuzz.report.coverage_table import ranges
 from fuzz.servers import git
-from fuzz.servers.coverage import Covered, FileCoverage, read_tracefile
+from fuzz.servers.coverage import Covered, FileCoverage, PatchCoverage, changed_files, line_owners, read_tracefile
 from fuzz.servers.flavor import COVERAGE, FLAVORS, PROFILE_FILE
-from fuzz.servers.patch_coverage import PatchCoverage, changed_files, line_owners
 
 PROGRAM = """\
 #define BOTH(n) ((n) > 1 || (n) < -5)

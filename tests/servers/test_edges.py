@@ -1,4 +1,4 @@
-"""Tests of edge counters in programs that clang compiled: they count in a file, and only in the listed source files."""
+"""Tests of edges: programs that clang compiled count them in a file, in listed source files only; maps add them up."""
 
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 
 from fuzz.errors import ServerError
 from fuzz.servers.edges.compiling import edge_options
-from fuzz.servers.edges.counters import Counts, Layout, layout_in
+from fuzz.servers.edges.counters import Counts, EdgeMap, Layout, layout_in
 from fuzz.servers.flavor import FLAVORS, GUIDED
 from tests.servers.rights import open_to_all
 
@@ -43,12 +43,12 @@ main(int n, char **v)
 """
 LATE = "int late(int n) { return n > 3 ? 5 : n; }\n"
 
-pytestmark = pytest.mark.skipif(not shutil.which(CLANG), reason=f"{CLANG} is not installed")
-
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[Path]:
     """Yield a directory with a program and a library that count. The account of servers reads their sections."""
+    if not shutil.which(CLANG):
+        pytest.skip(f"{CLANG} is not installed")
     with open_to_all() as directory:
         make(directory)
         yield directory
@@ -97,3 +97,20 @@ def test_a_program_that_counts_nothing_is_refused(home: Path) -> None:
     subprocess.run([CLANG, "plain.c", "-o", "plain"], cwd=home, check=True)
     with pytest.raises(ServerError, match="plain: it counts no edges"):
         layout_in((home / "plain",))
+
+
+def test_a_map_tells_new_edges_and_counts_them() -> None:
+    seen = EdgeMap(4)
+    assert seen.add(np.array([0, 1, 200, 0], np.uint8))
+    assert not seen.add(np.array([0, 7, 0, 0], np.uint8))
+    assert seen.reached == 2
+    assert seen.add(np.array([1, 0, 0, 0], np.uint8))
+    assert seen.reached == 3
+
+
+def test_processes_share_a_map(tmp_path: Path) -> None:
+    one, other = (EdgeMap.shared(tmp_path / "edges", 3) for _ in range(2))
+    one.add(np.array([1, 0, 0], np.uint8))
+    other.add(np.array([0, 0, 7], np.uint8))
+    assert (one.reached, other.reached) == (2, 2)
+    assert EdgeMap.shared(tmp_path / "edges", 3).reached == 2

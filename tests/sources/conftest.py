@@ -13,7 +13,7 @@ from fuzz.servers.base import resolve_base
 from fuzz.servers.build import Build, ensure_build
 from fuzz.servers.cluster import Cluster
 from fuzz.servers.flavor import FLAVORS
-from fuzz.sources.context import UserInput
+from fuzz.sources.source import UserInput
 from fuzz.sources.sqlancer.running import JAR_VARIABLE
 from tests.sources.application import write_application
 

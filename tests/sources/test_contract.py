@@ -17,8 +17,7 @@ from fuzz.generators.generator import Scale, all_generators
 from fuzz.servers.arm import Arm
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
-from fuzz.sources.context import UserInput
-from fuzz.sources.source import Source, all_sources
+from fuzz.sources.source import Source, UserInput, all_sources
 from fuzz.sources.sqlancer.source import SqLancer
 from fuzz.sources.workloads import USER_SQL, all_workloads, require_workload, workload_named
 from oracles.model.case import Case, CaseId, Kind

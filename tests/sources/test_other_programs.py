@@ -19,10 +19,9 @@ from fuzz.servers.cluster import Cluster
 from fuzz.servers.modules import FAULT_INJECTOR, ensure_module
 from fuzz.servers.relay import Login, relay
 from fuzz.servers.settings import RELAY_ROLES
-from fuzz.sources.context import UserInput
 from fuzz.sources.qpg import Guide
-from fuzz.sources.sqlancer.logs import Log
-from fuzz.sources.sqlancer.reports import case_of
+from fuzz.sources.source import UserInput
+from fuzz.sources.sqlancer.logs import Log, case_of
 from oracles.framework.canaries import canary_case, query
 from oracles.model.case import SameRows, Step
 from oracles.model.observation import Outcome, Run

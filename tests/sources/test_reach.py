@@ -12,9 +12,9 @@ from fuzz.execution.executor import Executor
 from fuzz.execution.source_database import SourceDatabase
 from fuzz.generators.generator import Scale
 from fuzz.servers.arm import Arm
-from fuzz.sources.context import UserInput
 from fuzz.sources.qpg import MUTATIONS
 from fuzz.sources.regress import REGRESS, Regress, suites
+from fuzz.sources.source import UserInput
 from fuzz.sources.sqlancer.source import SqLancer
 from oracles.model.case import Case, CaseId, Kind
 from oracles.model.observation import CaseObservation, Outcome, Run

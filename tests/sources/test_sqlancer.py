@@ -8,9 +8,8 @@ import pytest
 from fuzz.errors import CaseError
 from fuzz.servers.relay import Login
 from fuzz.sources.determinism.catalog import Catalog, Function
-from fuzz.sources.sqlancer.logs import Log, divided, read_log, scene_of
+from fuzz.sources.sqlancer.logs import Log, divided, equal_queries, named, read_log, scene_of
 from fuzz.sources.sqlancer.options import Call, argument_file
-from fuzz.sources.sqlancer.reports import equal_queries, named
 from fuzz.sources.sqlancer.running import class_path, command_of, lacking
 
 HEAD = """\

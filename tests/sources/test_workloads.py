@@ -9,9 +9,8 @@ from fuzz.campaign.direction.direction import Direction, directed_workloads
 from fuzz.execution.source_database import SourceDatabase
 from fuzz.generators.generator import Generator, all_generators
 from fuzz.servers.arm import Arm
-from fuzz.sources.context import SourceContext, UserInput
 from fuzz.sources.regress import Regress
-from fuzz.sources.source import Source
+from fuzz.sources.source import Source, SourceContext, UserInput
 from fuzz.sources.sqlancer.source import SqLancer
 from fuzz.sources.sqlsmith import SqlSmith
 from fuzz.sources.typed.source import Typed

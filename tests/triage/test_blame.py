@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fuzz import documents
 from fuzz.triage.blame import ALWAYS, MOST, PROBES, Blame, series_to_blame, tries_for, try_prefixes
-from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.interestingness import ReducedCase
 from fuzz.triage.reproducer.reproducer import noted, parse
 from oracles.model.case import Case
 from oracles.model.finding import Finding

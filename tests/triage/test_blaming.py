@@ -16,10 +16,9 @@ from fuzz.servers.arm import Arm, open_arms
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.known_good import newer_than_known
 from fuzz.triage.blame import blame_search
-from fuzz.triage.interestingness import measured_case
-from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.findings import StoredFinding
+from fuzz.triage.interestingness import ReducedCase, measured_case
 from fuzz.triage.reproducer.reproducer import load, parse
-from fuzz.triage.stored_finding import StoredFinding
 from fuzz.triage.triage import Triage
 from oracles.model.case import Case
 from oracles.model.finding import Finding

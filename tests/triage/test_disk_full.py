@@ -12,7 +12,7 @@ from fuzz.errors import ServerError
 from fuzz.servers.arm import Arm
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
-from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.interestingness import ReducedCase
 from fuzz.triage.triage import Triage
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Finding

@@ -14,10 +14,10 @@ from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
 from fuzz.servers.flavor import FLAVORS
 from fuzz.servers.series import series_from_files
-from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.findings import StoredFinding
+from fuzz.triage.interestingness import ReducedCase
 from fuzz.triage.replays import KnownFinding, Replay, can_replay, replays
 from fuzz.triage.reproducer.reproducer import load
-from fuzz.triage.stored_finding import StoredFinding
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Finding
 from tests.cli.bug import BUG, JOIN_AT_BOUNDS

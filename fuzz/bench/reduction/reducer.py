@@ -15,11 +15,11 @@ from pglast import ast
 from fuzz.bench import reduction
 from fuzz.errors import CaseError
 from fuzz.servers.arm import Arm
+from fuzz.triage.findings import StoredFinding
 from fuzz.triage.interestingness import InterestingnessTest
 from fuzz.triage.reduction.problem import TimeUp
 from fuzz.triage.reduction.trees import parts_of
 from fuzz.triage.reproducer.reproducer import parse
-from fuzz.triage.stored_finding import StoredFinding
 from oracles.model.case import Case
 from oracles.model.discovery import instances
 from oracles.model.mode import settings_of

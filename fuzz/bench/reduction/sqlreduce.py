@@ -79,7 +79,7 @@ def _environment(arm: Arm, case: Case) -> dict[str, str]:
 
 
 def _create_scene(arm: Arm, scene: Case, environment: dict[str, str]) -> None:
-    """Create the scene by psql; errors in it are part of it."""
+    """Create the scene by psql, even if some of its statements fail."""
     script = "\n".join(("CREATE SCHEMA IF NOT EXISTS duel;", *write_steps(scene)))
     arm.cluster.run(arm.build.bindir / "psql", "-X", "-q", stdin=script, variables=environment)
 

@@ -22,7 +22,7 @@ from unidiff.patch import PatchSet
 from fuzz import documents
 from fuzz.servers import git
 from fuzz.servers.arm import Arm
-from fuzz.sources.context import SourceContext
+from fuzz.sources.source import SourceContext
 from fuzz.sources.workloads import HOUR, default_workloads, workload_named
 
 Function = tuple[str, str]  # path of the file in the tree, name

@@ -20,7 +20,7 @@ from fuzz.servers.build import Build, ensure_build
 from fuzz.servers.cluster import Cluster
 from fuzz.servers.coverage import function_calls, require_tools
 from fuzz.servers.flavor import COVERAGE, FLAVORS
-from fuzz.sources.context import UserInput
+from fuzz.sources.source import UserInput
 from fuzz.sources.workloads import default_workloads, workload_named
 from oracles.model.case import CaseId
 from oracles.model.observation import Run

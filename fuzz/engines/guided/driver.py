@@ -12,12 +12,11 @@ from typing import Final
 from filelock import FileLock
 
 from fuzz import workdir
+from fuzz.engines.guided.inputs import LONGEST
 from fuzz.engines.libfuzzer.build import CLANG
 from fuzz.errors import BuildError, ServerError, first_line, last_line
 from fuzz.servers.compile import compile_file
 from fuzz.servers.edges.counters import Layout
-
-LONGEST: Final = 2048  # bytes of an input; the choices of a case need 60 to 1,200
 
 _SOURCE: Final = Path(__file__).with_name("driver.c")
 _FLAGS: Final = ("-std=gnu11", "-O2", "-g", "-Wall", "-Werror")

@@ -2,41 +2,19 @@
 
 import random
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from fuzz import workdir
 from fuzz.engines.engine import DrawnCase
-from fuzz.engines.guided.choices import ByteChoices
-from fuzz.engines.guided.corpus import Corpus, input_name
-from fuzz.engines.guided.driver import LONGEST, Driver, DriverEnded
-from fuzz.engines.guided.edge_map import EdgeMap
-from fuzz.engines.seeded import draw_case
-from fuzz.generators.generator import Scale
-from fuzz.servers.edges.counters import EdgeCounters
-from fuzz.sources.workloads import workload_named
-from oracles.model.case import Case, CaseId
+from fuzz.engines.guided.driver import Driver, DriverEnded
+from fuzz.engines.guided.inputs import PREFIX, Corpus, case_of_input, input_name, random_input, store_input
+from fuzz.servers.edges.counters import EdgeCounters, EdgeMap
+from oracles.model.case import CaseId
 from oracles.model.feature import Feature
 
-PREFIX: Final = "libfuzzer"  # of the names of cases
 SEEDS: Final = 8  # random inputs that each driver adds, so that a run explores anew
-# Smaller than that of other campaigns: libFuzzer needs many cases, and learns more from a byte of a short input.
-SCALE: Final = Scale(rows=60, relations=4, partitions=6, queries=8)
-
-
-def case_of_input(data: bytes, generator: str, features: Sequence[Feature] = ()) -> Case:
-    """Return the case whose choices are the bytes of an input. Raises CaseError for an unknown generator."""
-    return draw_case(ByteChoices(data), workload_named(generator), SCALE, features)
-
-
-def random_input(generator: str, rng: random.Random) -> bytes:
-    """Return an input with a random byte for each choice of its case."""
-    data = rng.randbytes(LONGEST)
-    choices = ByteChoices(data)
-    draw_case(choices, workload_named(generator), SCALE)
-    return data[: choices.read]
 
 
 @dataclass(slots=True)
@@ -108,9 +86,9 @@ class GuidedEngine:
         steered.driver.conclude(keep=executed)
 
     def _prune(self, steered: _Steered, *, new: bool) -> None:
-        """Delete an input of the corpus that reached nothing beyond those before it, which were smaller.
+        """Delete the last input from the corpus if it reached no edge beyond earlier, smaller inputs.
 
-        libFuzzer itself only ignores it. One worker deletes, because another's order may differ.
+        libFuzzer itself only ignores it. Only one worker deletes inputs, because the orders of workers may differ.
         """
         if steered.last in steered.unread:
             steered.unread.remove(steered.last)
@@ -123,21 +101,3 @@ class GuidedEngine:
             steered.driver.close()
         self._steered.clear()
         self._drawn = None
-
-
-def store_input(directory: Path, data: bytes) -> None:
-    """Store an input in a campaign's directory, because the corpus may lose it. Raises StorageError."""
-    inputs = directory / "inputs"
-    path = inputs / input_name(data)
-    with workdir.writing(path):
-        inputs.mkdir(exist_ok=True)
-        draft = path.with_suffix(".draft")
-        draft.write_bytes(data)
-        draft.replace(path)
-
-
-def stored_input(directory: Path, name: str) -> bytes | None:
-    """Return an input that a campaign stored, or None."""
-    with suppress(FileNotFoundError):
-        return (directory / "inputs" / name).read_bytes()
-    return None

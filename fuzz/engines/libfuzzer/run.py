@@ -178,14 +178,14 @@ def _cpu_seconds() -> float:
 
 def _result(harness: Path, returncode: int, output: str, profile: Path) -> HarnessRun:
     executed = _EXECUTED.search(output)
-    reached = {found["event"]: _reached(found) for found in _REACHED.finditer(output)}
-    begun = reached.get("INITED", Reached())
+    reached = [(found["event"], _reached(found)) for found in _REACHED.finditer(output)]
+    begun = next((each for event, each in reached if event == "INITED"), Reached())
     run = HarnessRun(
         int(executed[1]) if executed else 0,
         complaint=complaint_of(output),
         output=output,
         begun=begun,
-        ended=next(reversed(reached.values()), begun),
+        ended=reached[-1][1] if reached else begun,
     )
     if artifact := _ARTIFACT.search(output):
         return replace(run, crash=Path(artifact[1]))

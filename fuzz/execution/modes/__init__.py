@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from fuzz.errors import CaseError
-from fuzz.execution.modes.plans import FORCED, forcing
+from fuzz.execution.modes.queries import FORCED, forcing
 from oracles.model.discovery import constants
 from oracles.model.feature import Feature
 from oracles.model.mode import Mode

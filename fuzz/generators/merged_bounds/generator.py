@@ -166,7 +166,8 @@ def _by_keys(drawing: Drawing, count: int) -> Select:
     sets = _SETS.pick(rng).format(positions)
     having = f" HAVING count(*) {pick(rng, ('>', '<'))} {between(rng, 1, 3)}" if chance(rng, 20) else ""
     rest = f"{level.sql} GROUP BY {sets}{having}"
-    # Before PostgreSQL 18, the planner considers a key that equals a constant sorted. Grouping sets may set it to NULL.
+    # Before PostgreSQL 18, the planner considers a key that equals a constant sorted. Grouping sets may set it to NULL
+    # (4cfb7a7b549e).
     tags = (*tree.joined.kinds, "grouped")
     return Select((*keys, *outputs), rest, tree.rows, tags, sortable=sets == positions)
 

@@ -33,12 +33,12 @@ class Zone:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What the bounds of the tables of a case have in common.
+    """The common structure of the bounds of a case's tables.
 
-    `owner` is the only table with a default partition; `ALL` and `NOBODY` are no tables. The zone `absorbed` is missing
-    where there is a default partition. `missing`, `cut`, `moved` and `freed` are percentages of zones, ranges, edges
+    `owner` is the only table with a default partition, or `ALL` or `NOBODY`. The zone `absorbed` is missing from tables
+    with a default partition. `missing`, `cut`, `moved` and `freed` are percentages of zones, ranges, edges
     and tables. A cut range is one part of its zone, so it may overlap some ranges of the zone, but not all.
-    `remaps`: smaller values than the common ones may be in any table. Otherwise the table `early` has one in each list.
+    If `remaps`, any table may have values below the common ones. Otherwise the table `early` has one in each list.
     """
 
     method: str

@@ -136,7 +136,7 @@ MEMORIES = Weighted((46, Memory(64)), (12, Memory(64, 2)), (14, Memory(256)), (1
 _MEMORIES_POOLED = Weighted((15, Memory(64, 2)), (35, Memory(256)), (50, Memory(512)))
 _WORKERS_ONLY = "SET parallel_leader_participation = off"  # otherwise the leader may finish before workers start
 # Settings that make the planner avoid nodes which hide a rescan, or share hash tables differently. None of them is
-# among the settings in other_plans.py.
+# among the settings in OTHER_PLANS of oracles/framework/shared_runs.py.
 _PLANNER_SETTINGS = (
     "SET enable_material = off",
     "SET enable_parallel_hash = off",

@@ -159,7 +159,7 @@ def _keys(rng: random.Random, columns: tuple[KeyColumn, ...], method: str, count
 
 
 def _hinted(keys: tuple[Key, ...], edges: list[Edge]) -> tuple[Key, ...]:
-    """Return the keys with the finite values of the edges."""
+    """Return the keys, with the finite values of the edges as hints."""
     return tuple(
         replace(key, hints=tuple(sorted({int(edge[n]) for edge in edges if isfinite(edge[n])})))
         for n, key in enumerate(keys)

@@ -203,7 +203,8 @@ def _grouped(rng: random.Random, level: Level) -> Select:
     rest = f"{level.sql} GROUP BY {sets}"
     if chance(rng, 15):
         rest += f" HAVING count(*) {pick(rng, ('>', '>', '<'))} {between(rng, 1, 3)}"
-    # Before PostgreSQL 18, the planner considers a key that equals a constant sorted. Grouping sets may set it to NULL.
+    # Before PostgreSQL 18, the planner considers a key that equals a constant sorted. Grouping sets may set it to NULL
+    # (4cfb7a7b549e).
     tags = (*level.joined.kinds, "grouped")
     return Select((*keys, *outputs), rest, level.joined.rows, tags, sortable=sets == positions)
 

@@ -13,8 +13,7 @@ from fuzz.execution.executor import Executor
 from fuzz.output import visible_line
 from fuzz.report import forms
 from fuzz.servers.arm import Arm
-from fuzz.triage.interestingness import measured_case
-from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.interestingness import ReducedCase, measured_case
 from oracles.model.case import Case
 from oracles.model.discovery import instances
 from oracles.model.finding import Finding

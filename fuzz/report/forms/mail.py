@@ -9,7 +9,7 @@ from fuzz.execution.executor import Executor
 from fuzz.output import visible
 from fuzz.report.forms.form import Facts, Form, ReportedFinding, title_of
 from fuzz.servers.arm import Arm
-from fuzz.triage.reduced_case import ReducedCase
+from fuzz.triage.interestingness import ReducedCase
 from fuzz.triage.reproducer.markers import unmarked
 from fuzz.triage.reproducer.reproducer import body
 from oracles.crash import Crash

@@ -1,14 +1,18 @@
-"""Counters of edges: a file for each arm, which all sessions of one worker's cases share, and what they read there."""
+"""Counters of edges, and maps of the edges that a campaign has reached.
+
+The counters are a file for each arm, which all sessions of one worker's cases share.
+"""
 
 import os
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +29,7 @@ Counts = npt.NDArray[np.uint8]
 
 _SECTION: Final = re.compile(r"\] __sancov_(cntrs|pcs) +\w+ +[0-9a-f]+ [0-9a-f]+ ([0-9a-f]+)")
 _PC_BYTES: Final = 16  # address and flags of one edge
+_FILE: Final = "edges"  # of a campaign, in its directory
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,3 +122,69 @@ def _create(path: Path, size: int) -> None:
             os.ftruncate(descriptor, size)
         finally:
             os.close(descriptor)
+
+
+class EdgeMap:
+    """One byte for each edge: 1 if it was reached. At first, none is."""
+
+    def __init__(self, edges: int) -> None:
+        self._seen: Counts = np.zeros(edges, np.uint8)
+
+    @classmethod
+    def shared(cls, path: Path, edges: int) -> Self:
+        """Return the map in a file that several processes extend, which is created on first use.
+
+        Raises StorageError.
+        """
+        found = cls(edges)
+        with workdir.writing(path):
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                os.ftruncate(descriptor, edges)
+            finally:
+                os.close(descriptor)
+            found._seen = np.memmap(path, np.uint8, "r+", shape=(edges,))
+        return found
+
+    def add(self, counts: Counts) -> bool:
+        """Add the counters of a case; return whether an edge is new."""
+        (new,) = np.nonzero((counts != 0) & (self._seen == 0))
+        self._seen[new] = 1
+        return bool(len(new))
+
+    @property
+    def reached(self) -> int:
+        """Return the number of edges that were reached."""
+        return int(np.count_nonzero(self._seen))
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """The counters of one worker, and the campaign's map, which all workers extend."""
+
+    counters: EdgeCounters
+    reached: EdgeMap
+
+    @classmethod
+    def of(cls, arms: Sequence[Arm], read: Arm, worker: str, directory: Path) -> Self | None:
+        """Return the edges of the arm `read`, or None if its build counts none. Raises ServerError, StorageError."""
+        if not read.build.flavor.counts_edges:
+            return None
+        counters = EdgeCounters(arms, read, worker)
+        return cls(counters, EdgeMap.shared(directory / _FILE, counters.layout.edges))
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """Count what happens in sessions during the context."""
+        self.counters.clear()
+        yield
+        self.reached.add(self.counters.counts())
+
+
+def edges_reached(directory: Path) -> tuple[int, int] | None:
+    """Return the numbers of reached and of all edges in a campaign, or None if its builds count none."""
+    path = directory / _FILE
+    if not path.exists():
+        return None
+    seen = np.fromfile(path, np.uint8)
+    return int(np.count_nonzero(seen)), len(seen)

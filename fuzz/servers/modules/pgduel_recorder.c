@@ -15,7 +15,7 @@
  *
  * Statements that read only catalogs and functions are not counted, because
  * they are a fuzzer's own queries about the server.  A shape is a hash of the
- * properties in oracles/explain/shape.py: the kinds of nodes, their methods,
+ * properties in oracles/explain/nodes.py: the kinds of nodes, their methods,
  * and, below an Append, only different children.
  *
  * fuzz/servers/modules/pgduel_recorder.c

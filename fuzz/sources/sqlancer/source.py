@@ -16,11 +16,10 @@ from pglast import ast
 from fuzz.errors import CaseError
 from fuzz.generators.choices import pick
 from fuzz.generators.generator import Scale
-from fuzz.sources.context import UserInput
 from fuzz.sources.determinism.analysis import Unanalysable, doubts, is_quick
 from fuzz.sources.determinism.catalog import Catalog
 from fuzz.sources.determinism.repair import repair, sql_of
-from fuzz.sources.source import Source
+from fuzz.sources.source import Source, UserInput
 from fuzz.sources.sqlancer.logs import Log, divided, scene_of
 from fuzz.sources.sqlancer.options import SEEDS, Call
 from fuzz.sources.sqlancer.running import Server, class_path, lacking, run

@@ -17,8 +17,8 @@ import psycopg
 
 from fuzz.generators.choices import chance, pick
 from fuzz.generators.sql.expressions import Signature, syntax
-from fuzz.sources.context import SourceContext
 from fuzz.sources.determinism.catalog import Catalog
+from fuzz.sources.source import SourceContext
 from fuzz.sources.typed.datatypes import BOUNDED, UNDERSTOOD, DataType, attempted, read_types
 
 # The result type's key, and a template whose placeholders name the types of arguments. If an arm refuses one, it is not

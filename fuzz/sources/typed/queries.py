@@ -96,7 +96,8 @@ def grouped(rng: random.Random, scope: TypedScope) -> Select[DataType]:
     columns = (*keys, *(sql for sql, _ in made))
     tags = ("grouping sets",) if is_set else ("grouped",)
     all_types = (*types, *(type_ for _, type_ in made))
-    # Before PostgreSQL 18, the planner considers a key that equals a constant sorted. Grouping sets may set it to NULL.
+    # Before PostgreSQL 18, the planner considers a key that equals a constant sorted. Grouping sets may set it to NULL
+    # (4cfb7a7b549e).
     rest += f" GROUP BY {sets}{having}"
     return Select(columns, rest, tags=tags, sortable=not is_set, types=all_types, exact=False)
 

@@ -14,9 +14,8 @@ import psycopg
 from fuzz.errors import CaseError
 from fuzz.generators.choices import Weighted, between, chance, pick, some
 from fuzz.generators.generator import Scale, small_scene
-from fuzz.sources.context import UserInput
 from fuzz.sources.determinism.analysis import is_quick
-from fuzz.sources.source import Source
+from fuzz.sources.source import Source, UserInput
 from fuzz.sources.typed.catalog import ServerCatalog, catalog_of
 from fuzz.sources.typed.changes import Indexes, change
 from fuzz.sources.typed.datatypes import DataType

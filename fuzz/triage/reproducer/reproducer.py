@@ -21,8 +21,8 @@ from fuzz.execution.session import SEARCH_PATH
 from fuzz.generators.generator import Scale
 from fuzz.output import visible_line
 from fuzz.servers.settings import start_options
-from fuzz.sources.context import SourceContext
 from fuzz.sources.scripts.roles import role_made
+from fuzz.sources.source import SourceContext
 from fuzz.triage.reproducer.copy_text import SPOOL_VARIABLE
 from fuzz.triage.reproducer.quoting import sql_literal
 from fuzz.triage.reproducer.script import read_case, write_evidence, write_modes, write_steps

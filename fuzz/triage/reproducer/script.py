@@ -12,10 +12,9 @@ from functools import partial
 from typing import Any, TypeVar
 
 from fuzz import documents
-from fuzz.documents import DocumentError
+from fuzz.documents import DocumentError, current
 from fuzz.errors import CaseError
 from fuzz.execution.session import CURSOR_FIRST_ROWS, EARLY_ROWS
-from fuzz.older_cases import current
 from fuzz.sources.scripts.psql import one_statement, tokens
 from fuzz.triage.reproducer.copy_text import copy_text, spool_text, statement_text, without_data
 from fuzz.triage.reproducer.markers import END, FLAGS, Section, has_marker, marker, mode_marker, sample_marker, sections

@@ -9,8 +9,7 @@ from oracles.model.case import Case, Kind
 from oracles.model.finding import Finding
 from oracles.model.mode import Mode
 from oracles.model.observation import Outcome, Run
-from oracles.model.oracle import Agree, Canary, Verdict
-from oracles.model.sampling import Sample
+from oracles.model.oracle import Agree, Canary, Sample, Verdict
 
 _SAMPLE: Final = Sample("added_sample", 2)
 _UNCACHED: Final = Mode("without memoization", (("enable_memoize", "off"),))

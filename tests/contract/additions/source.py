@@ -5,8 +5,7 @@ from typing import ClassVar
 
 from fuzz.generators.choices import pick
 from fuzz.generators.generator import Scale
-from fuzz.sources.context import UserInput
-from fuzz.sources.source import Source
+from fuzz.sources.source import Source, UserInput
 from oracles.model.case import Case, Kind, Step
 
 _TYPES = "SELECT typname FROM pg_type WHERE typcategory = 'N' AND typname LIKE 'int_' ORDER BY typname"

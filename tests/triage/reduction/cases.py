@@ -52,7 +52,7 @@ data = st.one_of(st.none(), st.binary(), st.lists(lines).map(b"".join))
 values = st.one_of(st.none(), st.sampled_from(["", "NULL", "null", "'", "\\", "a,b", "1)"]), st.text(characters))
 names = st.from_regex(r"[a-z][a-z_0-9]{0,9}(\.[a-z]{1,5})?", fullmatch=True)
 
-# Words of which none begins like a mode or a tag of earlier versions (fuzz/older_cases.py), which reading converts.
+# Words of which none begins like a mode or a tag of earlier versions (fuzz/documents.py), which reading converts.
 words = st.text(characters).map(lambda word: f"x{word}")
 
 steps = st.builds(

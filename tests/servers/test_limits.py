@@ -1,7 +1,9 @@
-"""Tests of the limit on memory of a process and its children."""
+"""Tests of limits: the time of a build's servers, and the memory of a process and its children."""
 
+import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from fuzz.errors import ServerError
-from fuzz.servers.memory_limit import memory_limited
-
-pytestmark = pytest.mark.servers
+from fuzz.servers.build import Build
+from fuzz.servers.flavor import FLAVORS
+from fuzz.servers.limits import memory_limited, time_limit
 
 LIMIT = 64  # MB
 PARENT = """
@@ -20,6 +22,30 @@ for line in sys.stdin:
     child = subprocess.run([sys.executable, "-c", "b'x' * (" + line + " << 20)"])
     print(child.returncode, flush=True)
 """
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Build:
+    """Return a build whose server is any program: the limit is that of processes."""
+    build = Build("0" * 12, tmp_path, "0" * 40, FLAVORS["assert"], (), "17.99")
+    build.bindir.mkdir()
+    shutil.copy(shutil.which("sleep") or "", build.bindir / "postgres")
+    return build
+
+
+def test_servers_that_run_after_the_limit_are_killed(build: Build) -> None:
+    with time_limit(build, 0.1):
+        servers = [subprocess.Popen([build.bindir / "postgres", "60"]) for _ in range(2)]
+        assert [server.wait(30) for server in servers] == [-9, -9]
+
+
+def test_servers_before_the_limit_and_after_the_context_live(build: Build) -> None:
+    with time_limit(build, 60), subprocess.Popen([build.bindir / "postgres", "0.1"]) as server:
+        assert server.wait(30) == 0
+    with time_limit(build, 0):
+        time.sleep(0.1)
+    with subprocess.Popen([build.bindir / "postgres", "0.1"]) as server:
+        assert server.wait(30) == 0
 
 
 @pytest.fixture
@@ -40,6 +66,7 @@ def status_of_child(parent: subprocess.Popen[str], megabytes: int) -> int:
     return int(parent.stdout.readline())
 
 
+@pytest.mark.servers
 def test_children_are_limited_within_the_context(parent: subprocess.Popen[str]) -> None:
     before = Path(f"/proc/{parent.pid}/cgroup").read_text()
     assert status_of_child(parent, 2 * LIMIT) == 0
@@ -55,6 +82,7 @@ def test_children_are_limited_within_the_context(parent: subprocess.Popen[str]) 
     assert status_of_child(parent, 2 * LIMIT) == 0
 
 
+@pytest.mark.servers
 def test_an_invalid_limit_is_refused(parent: subprocess.Popen[str]) -> None:
     with pytest.raises(ServerError, match="cannot limit memory"):
         memory_limited(parent.pid, -(1 << 50)).__enter__()

@@ -1,6 +1,6 @@
 """Tests of private headers: definitions are copied from trees that have them in the supported form only."""
 
-from fuzz.servers.private_headers import resource_owner_header
+from fuzz.servers.modules import resource_owner_header
 
 SOURCE = """\
 typedef struct ResourceElem

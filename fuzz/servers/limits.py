@@ -1,20 +1,47 @@
-"""Memory limit: a control group for one server, whose cached files count as its memory.
+"""Limits of servers: the time of all servers of a build, and the memory of one.
 
-So the server's temporary files must go to the disk, and must be read from there again.
+A build may hang anywhere: in initdb, at its start, in any query. The memory limit is a control group, in which cached
+files count as memory. So the server's temporary files must go to the disk, and must be read from there again.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Event, Thread
 from typing import Final
 
 from fuzz.errors import ServerError
+from fuzz.servers.build import Build
+from fuzz.servers.processes import kill_all_of
 
+_PAUSE: Final = 5.0  # seconds between two searches for servers that were started after the limit
 # Directory of groups, and file of the limit in bytes: for control groups of version 1 and 2.
 _HIERARCHIES: Final = (
     (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"),
     (Path("/sys/fs/cgroup"), "memory.max"),
 )
+
+
+@contextmanager
+def time_limit(build: Build, seconds: float) -> Iterator[None]:
+    """Kill all servers of a build that run after `seconds`, also new ones, until this context ends.
+
+    So whoever waits for them gets an error.
+    """
+    over = Event()
+    watching = Thread(target=_watch, args=(build, seconds, over), daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watching.join()
+
+
+def _watch(build: Build, seconds: float, over: Event) -> None:
+    while not over.wait(seconds):
+        kill_all_of(build.bindir / "postgres")
+        seconds = _PAUSE
 
 
 @contextmanager

@@ -3,9 +3,8 @@
 from dataclasses import replace
 
 from fuzz.triage.blame import Blame
-from fuzz.triage.bugs import bug_key, bugs
-from fuzz.triage.reduced_case import ReducedCase
-from fuzz.triage.stored_finding import StoredFinding
+from fuzz.triage.findings import StoredFinding, bug_key, bugs
+from fuzz.triage.interestingness import ReducedCase
 from oracles.model.case import Case
 from oracles.model.finding import Finding
 from tests.report.test_summary import CLEAN, printed

@@ -1,12 +1,15 @@
-"""Modes that change plans: the planner's methods and search, memory, parallel workers, and the features of patches."""
+"""Modes that change how queries are planned and sent: methods, memory, workers, the features of patches, protocols."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from oracles.model.feature import Feature, forced_settings
-from oracles.model.mode import Mode
+from oracles.model.mode import Mode, Protocol
 
+PLAIN: Final = Mode("plain")
+
+# Plans
 HASH_ONLY: Final = Mode("hash_only", (("enable_mergejoin", "off"), ("enable_nestloop", "off")))
 MERGE_ONLY: Final = Mode("merge_only", (("enable_hashjoin", "off"), ("enable_nestloop", "off")))
 LOOP_ONLY: Final = Mode("loop_only", (("enable_hashjoin", "off"), ("enable_mergejoin", "off")))
@@ -46,6 +49,15 @@ PARALLEL: Final = Mode(
 ONE: Final = Mode("one_worker", (("max_parallel_workers_per_gather", "1"),))
 TWO: Final = Mode("two_workers", (("max_parallel_workers_per_gather", "2"),))
 FOUR: Final = Mode("four_workers", (("max_parallel_workers_per_gather", "4"),))
+
+# Protocols
+EXTENDED: Final = Mode("extended", protocol=Protocol.EXTENDED)
+GENERIC: Final = Mode("prepared_generic", (("plan_cache_mode", "force_generic_plan"),), Protocol.PREPARED)
+CUSTOM: Final = Mode("prepared_custom", (("plan_cache_mode", "force_custom_plan"),), Protocol.PREPARED)
+CURSOR: Final = Mode("cursor", protocol=Protocol.CURSOR)
+CLOSED_EARLY: Final = Mode("closed_early", protocol=Protocol.CLOSED_EARLY, changes_results=True)
+BINARY: Final = Mode("binary", protocol=Protocol.BINARY)
+TEXT: Final = Mode("text", protocol=Protocol.TEXT)
 
 FORCED: Final = Mode("features_forced", optional=True)  # without settings, because arms have different features
 

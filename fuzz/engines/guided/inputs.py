@@ -1,0 +1,152 @@
+"""Inputs of libFuzzer: bytes that are the random choices of a case, and the places where inputs are kept.
+
+The corpus of a generator has the inputs that reached new edges, where the next run begins. libFuzzer adds inputs, names
+each by the SHA-1 of its bytes, and replaces one by a smaller one with the same edges. A campaign keeps the inputs of
+its findings and doubts.
+"""
+
+import hashlib
+import os
+import random
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from fuzz import workdir
+from fuzz.engines.seeded import draw_case
+from fuzz.generators.generator import Scale
+from fuzz.sources.workloads import workload_named
+from oracles.model.case import Case
+from oracles.model.feature import Feature
+
+PREFIX: Final = "libfuzzer"  # of the names of cases
+LONGEST: Final = 2048  # bytes of an input; the choices of a case need 60 to 1,200
+MAXIMUM: Final = 400  # inputs of a corpus at the start of a run, which begins by executing all of them
+# Smaller than that of other campaigns: libFuzzer needs many cases, and learns more from a byte of a short input.
+SCALE: Final = Scale(rows=60, relations=4, partitions=6, queries=8)
+
+
+class ByteChoices(random.Random):
+    """A source of random choices that reads bytes, as few for each choice as its range needs.
+
+    After the last byte, each choice is zero, the simplest one (fuzz/generators/choices.py). So fewer bytes make a
+    smaller case.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(0)
+        self._data = data
+        self._read = 0
+
+    @property
+    def read(self) -> int:
+        """Return the number of bytes that choices have taken so far, including those beyond the end."""
+        return self._read
+
+    def getrandbits(self, k: int) -> int:
+        """Return a number of `k` bits."""
+        size = (k + 7) // 8
+        taken = self._data[self._read : self._read + size]
+        self._read += size
+        return int.from_bytes(taken.ljust(size, b"\0"), "big") >> (8 * size - k)
+
+    def random(self) -> float:
+        """Return a number in [0, 1)."""
+        return self.getrandbits(53) / (1 << 53)
+
+    def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
+        """Return an element of a range. Raises ValueError if it is empty."""
+        first, end = (0, start) if stop is None else (start, stop)
+        count = max(0, -((first - end) // step))
+        if not count:
+            raise ValueError(f"range({first}, {end}, {step}) is empty")
+        return first + step * self._below(count)
+
+    def _below(self, count: int) -> int:
+        """Return a number below `count`, from whole bytes. It grows with them, so ranges are covered evenly."""
+        bits = ((count - 1).bit_length() + 7) // 8 * 8
+        return self.getrandbits(bits) * count >> bits
+
+
+def case_of_input(data: bytes, generator: str, features: Sequence[Feature] = ()) -> Case:
+    """Return the case whose choices are the bytes of an input. Raises CaseError for an unknown generator."""
+    return draw_case(ByteChoices(data), workload_named(generator), SCALE, features)
+
+
+def random_input(generator: str, rng: random.Random) -> bytes:
+    """Return an input with a random byte for each choice of its case."""
+    data = rng.randbytes(LONGEST)
+    choices = ByteChoices(data)
+    draw_case(choices, workload_named(generator), SCALE)
+    return data[: choices.read]
+
+
+def input_name(data: bytes) -> str:
+    """Return the name of an input, as libFuzzer forms it."""
+    return hashlib.sha1(data, usedforsecurity=False).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """The inputs of one generator, a file each."""
+
+    directory: Path
+
+    @classmethod
+    def of(cls, generator: str) -> "Corpus":
+        """Return the corpus of a generator, which is created on first use. Raises StorageError."""
+        directory = workdir.inputs() / generator
+        with workdir.writing(directory):
+            directory.mkdir(exist_ok=True)
+        return cls(directory)
+
+    def sizes(self) -> dict[str, int]:
+        """Return the size of each input by name."""
+        found = {}
+        for entry in os.scandir(self.directory):
+            with suppress(FileNotFoundError):  # another worker may delete it at this moment
+                found[entry.name] = entry.stat().st_size
+        return found
+
+    def read(self, name: str) -> bytes | None:
+        """Return an input, or None if the corpus does not have it."""
+        with suppress(FileNotFoundError):
+            return (self.directory / name).read_bytes()
+        return None
+
+    def begin(self, added: Iterable[bytes]) -> frozenset[str]:
+        """Prepare the corpus for a driver, with some more inputs; return the names of all.
+
+        The largest ones are deleted beyond `MAXIMUM`.
+        """
+        sizes = self.sizes()
+        for name in sorted(sizes, key=lambda name: (sizes[name], name))[MAXIMUM:]:
+            self.delete(name)
+        for data in added:
+            with workdir.writing(self.directory):
+                (self.directory / input_name(data)).write_bytes(data)
+        return frozenset(self.sizes())
+
+    def delete(self, name: str) -> None:
+        """Delete an input, if it is still there."""
+        (self.directory / name).unlink(missing_ok=True)
+
+
+def store_input(directory: Path, data: bytes) -> None:
+    """Store an input in a campaign's directory, because the corpus may lose it. Raises StorageError."""
+    inputs = directory / "inputs"
+    path = inputs / input_name(data)
+    with workdir.writing(path):
+        inputs.mkdir(exist_ok=True)
+        draft = path.with_suffix(".draft")
+        draft.write_bytes(data)
+        draft.replace(path)
+
+
+def stored_input(directory: Path, name: str) -> bytes | None:
+    """Return an input that a campaign stored, or None."""
+    with suppress(FileNotFoundError):
+        return (directory / "inputs" / name).read_bytes()
+    return None
