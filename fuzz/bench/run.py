@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 import numpy
-from scipy.stats import bootstrap
+import scipy  # scipy.stats is imported when it is first used: that takes longer than all else of a command
 
 from fuzz.bench.bench import Bench, Point, Samples
 from fuzz.servers import Report
@@ -40,7 +40,7 @@ def median_ratio(measured: Sequence[float], against: Sequence[float]) -> Ratio:
     ratio, but not in a ratio of medians. Without such noise, both have the same precision.
     """
     ratios = numpy.asarray(measured) / numpy.asarray(against)
-    drawn = bootstrap(
+    drawn = scipy.stats.bootstrap(
         (ratios,),
         numpy.median,
         vectorized=True,

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
+from multiprocessing.context import ForkServerContext, ForkServerProcess, SpawnContext, SpawnProcess
 from multiprocessing.synchronize import Event
 from typing import Generic, TypeVar
 
@@ -46,7 +46,7 @@ class LostJob(Generic[Job]):
 @dataclass(slots=True)
 class _Worker(Generic[Job]):
     number: int
-    process: SpawnProcess
+    process: SpawnProcess | ForkServerProcess
     pipe: Connection
     job: Job | None = None
 
@@ -54,10 +54,13 @@ class _Worker(Generic[Job]):
 class Pool(Generic[Job, Result]):
     """Processes that execute one job each. Use as a context manager, which ends them."""
 
-    def __init__(self, setup: "Setup[Job, Result]", count: int) -> None:
+    def __init__(
+        self, setup: "Setup[Job, Result]", count: int, context: SpawnContext | ForkServerContext = _SPAWN
+    ) -> None:
         """`setup(number, stop)` is called in each process, and must pickle. `stop` is set if jobs should end early."""
         self._setup = setup
-        self._stop = _SPAWN.Event()
+        self._context = context
+        self._stop = context.Event()
         self._workers: list[_Worker[Job]] = []
         self._count = count
 
@@ -76,8 +79,8 @@ class Pool(Generic[Job, Result]):
                 worker.process.join()
 
     def _started(self, number: int) -> "_Worker[Job]":
-        mine, theirs = _SPAWN.Pipe()
-        process = _SPAWN.Process(target=_serve, args=(self._setup, number, self._stop, theirs), daemon=True)
+        mine, theirs = self._context.Pipe()
+        process = self._context.Process(target=_serve, args=(self._setup, number, self._stop, theirs), daemon=True)
         process.start()
         theirs.close()
         return _Worker(number, process, mine)

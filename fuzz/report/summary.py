@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import scipy  # scipy.special is imported when it is first used: that takes as long as all else of a command
 from rich.table import Table
-from scipy import special  # scipy.stats takes as long to import as all else of a command
 
 from fuzz import documents, workdir
 from fuzz.campaign.campaign import REDUCTIONS
@@ -139,7 +139,7 @@ class Summary:
         for found in self.findings:
             false[found.finding.oracle] += 0 if found.finding.shown_by_all else found.count
         return {
-            oracle: float(special.betaincinv(false[oracle] + 1, max(judged - false[oracle], 1), CONFIDENCE))
+            oracle: float(scipy.special.betaincinv(false[oracle] + 1, max(judged - false[oracle], 1), CONFIDENCE))
             for oracle, judged in sorted(_judged(self.counters).items())
             if judged
         }

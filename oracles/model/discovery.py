@@ -4,6 +4,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Iterable, Iterator
+from functools import cache
 from types import ModuleType
 from typing import Protocol, TypeVar
 
@@ -32,10 +33,11 @@ def constants(kind: type[T], package: ModuleType) -> tuple[T, ...]:
     return _sorted(value for module in _modules(package) for value in vars(module).values() if isinstance(value, kind))
 
 
-def _modules(package: ModuleType) -> list[ModuleType]:
+@cache  # each case of a campaign looks its generator up
+def _modules(package: ModuleType) -> tuple[ModuleType, ...]:
     """Import the modules of a package."""
     found = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
-    return [importlib.import_module(module.name) for module in found]
+    return tuple(importlib.import_module(module.name) for module in found)
 
 
 def _concrete(base: type[T]) -> Iterator[type[T]]:

@@ -20,7 +20,7 @@ from typing import Final
 
 import numpy
 import numpy.typing
-from scipy import special  # scipy.stats takes as long to import as all else that a worker needs
+import scipy  # scipy.special is imported when it is first used: that takes as long as all else of a worker
 
 from oracles.statistics.analyze import AnalyzedColumn, Numbers, RequestedSample
 
@@ -113,7 +113,8 @@ class Blockwise(Law):
 
 def log_ways(of: Floats | float, chosen: Floats | float) -> Floats:
     """Return the logarithm of the number of ways to choose `chosen` of `of` items."""
-    return numpy.asarray(special.gammaln(of + 1) - special.gammaln(chosen + 1) - special.gammaln(of - chosen + 1))
+    gammaln = scipy.special.gammaln
+    return numpy.asarray(gammaln(of + 1) - gammaln(chosen + 1) - gammaln(of - chosen + 1))
 
 
 def hypergeometric(count: int, rows: int, kind: int, kept: int) -> float:
@@ -131,7 +132,7 @@ def hypergeometric(count: int, rows: int, kind: int, kept: int) -> float:
 
 def binomial(count: float, rows: int, fraction: float) -> float:
     """Return the probability of no more than `count` of `rows` rows, each chosen with probability `fraction`."""
-    return float(special.bdtr(count, rows, fraction)) if 0 <= count < rows else float(count >= rows)
+    return float(scipy.special.bdtr(count, rows, fraction)) if 0 <= count < rows else float(count >= rows)
 
 
 def bernstein(off: float, variance: float, largest: float) -> float:
@@ -164,7 +165,7 @@ def largest_key(kept: int, rows: int, estimate: float) -> float:
     random numbers, which follows a beta distribution.
     """
     key = min((kept - 1) / estimate, 1.0)
-    low = float(special.betainc(kept, rows - kept + 1, key))
+    low = float(scipy.special.betainc(kept, rows - kept + 1, key))
     return min(1.0, 2 * min(low, 1 - low))
 
 

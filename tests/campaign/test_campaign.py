@@ -26,6 +26,7 @@ from fuzz.triage.interestingness import ReducedCase
 from oracles.model.case import Case, CaseId
 from oracles.model.finding import Finding
 from oracles.model.oracle import Unstable
+from tests.forking import FORKING
 
 ALWAYS = -1
 FINDING = Finding("result", ("master", "patched"), "rows", 0, "rows differ", "", "")
@@ -120,7 +121,7 @@ class _Run:
         known: tuple[KnownFault, ...] = (),
     ) -> str:
         environment = Environment(self._revive, lambda: 0.0, lambda: 0.0, self.messages.append, lambda *_: None)
-        with opened(self.directory) as store, Pool(work, 2) as pool:
+        with opened(self.directory) as store, Pool(work, 2, FORKING) as pool:
             plan = Plan(1, {"a": 1, "b": 1}, None, cases, stop_at_first=False, arms=ArmOptions(), known=known)
             store.begin(plan, {})
             schedule = Schedule(plan.generators, cases, store.done())

@@ -17,7 +17,7 @@ from oracles.model.feature import Feature
 from oracles.model.finding import Evidence, Finding, Vote
 from oracles.model.mode import Mode, Protocol
 from tests.campaign.old_store import BUG, database, old_campaign
-from tests.cli.command import Command
+from tests.cli.preloaded import PreloadedCommand
 
 FIRST, SECOND, UNREDUCED, OF_SPEC = "6654c15e963b", "d9c314b8b6b0", "a71363b971b7", "9ec2069dfedf"
 
@@ -112,7 +112,7 @@ def test_old_findings_are_found_by_fingerprint(old: Path, name: str) -> None:
 
 
 def test_old_findings_are_listed_and_shown(old: Path, tmp_path: Path) -> None:
-    pgduel = Command(old.parent)
+    pgduel = PreloadedCommand(old.parent)
     file = tmp_path / "listed.json"
     assert pgduel("list", "findings", "--json", file).status == 0
     listed = json.loads(file.read_text())
@@ -188,7 +188,7 @@ def test_a_migration_that_fails_changes_nothing(old: Path) -> None:
 def test_a_newer_store_is_refused_in_one_line(old: Path) -> None:
     with opened(old), database(old) as connection:
         connection.execute(f"PRAGMA user_version = {VERSION + 1}")
-    ended = Command(old.parent)("list", "campaigns")
+    ended = PreloadedCommand(old.parent)("list", "campaigns")
     assert ended.status == 2
     (line,) = ended.err.splitlines()
     assert f"has version {VERSION + 1}, this pgduel reads versions up to {VERSION}" in line

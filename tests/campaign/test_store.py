@@ -1,6 +1,5 @@
 """Tests of the store: findings, doubts and progress survive kills, and are read unchanged."""
 
-import multiprocessing
 import os
 import signal
 import sqlite3
@@ -36,6 +35,7 @@ from fuzz.triage.replays import Replay
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Evidence, Finding
 from oracles.model.mode import Mode, Protocol
+from tests.forking import FORKING
 
 CASE = Case(
     "copy_batches",
@@ -169,7 +169,7 @@ def _find_and_be_killed(directory: Path) -> None:
 
 
 def test_a_finding_survives_the_kill_of_its_worker(store: Store) -> None:
-    worker = multiprocessing.get_context("spawn").Process(target=_find_and_be_killed, args=(store.directory,))
+    worker = FORKING.Process(target=_find_and_be_killed, args=(store.directory,))
     worker.start()
     worker.join()
     assert worker.exitcode == -signal.SIGKILL

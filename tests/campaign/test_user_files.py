@@ -51,10 +51,12 @@ _SMALL = Scale(rows=60, queries=4)
 
 @pytest.fixture(autouse=True)
 def _no_file_stays_loaded() -> Iterator[None]:
+    gc.freeze()  # the collection below visits only the objects that the test made
     yield
     for name in [name for name in sys.modules if name.startswith(("pgduel_generator_files", "pgduel_oracle_files"))]:
         del sys.modules[name]
     gc.collect()  # classes of which only their base class knows are no longer subclasses then
+    gc.unfreeze()
     assert not {"own", "pairs", "as_nested_loops"} & {*all_workloads(), *(oracle.name for oracle in all_oracles())}
 
 

@@ -42,15 +42,19 @@ class Command:
         """Run Python to its end, in the command's environment."""
         return ended(self._python(arguments))
 
-    def _python(self, arguments: list[str]) -> subprocess.Popen[str]:
+    @property
+    def variables(self) -> dict[str, str]:
+        """Return the command's own environment variables."""
         own = {"PGDUEL_CAMPAIGNS": str(self.campaigns), "PYTHONPATH": str(self.project), "COLUMNS": "100"}
-        cache = {} if self.home is None else {"PGDUEL_HOME": str(self.home)}
+        return own if self.home is None else own | {"PGDUEL_HOME": str(self.home)}
+
+    def _python(self, arguments: list[str]) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [sys.executable, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=os.environ | own | cache,
+            env=os.environ | self.variables,
             cwd=self.project,
             start_new_session=True,
         )

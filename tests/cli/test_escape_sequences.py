@@ -3,13 +3,12 @@ r"""Tests of escape sequences from servers, files and arguments: the terminal ge
 import os
 import pty
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from fuzz import workdir
-from tests.cli.command import Command
+from tests.cli.preloaded import PreloadedCommand
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -33,26 +32,26 @@ TERMINALS = {
 }
 
 
-def on_terminal(pgduel: Command, terminal: str, *arguments: str | Path) -> tuple[int, str]:
+@pytest.fixture
+def pgduel(preloaded: PreloadedCommand) -> PreloadedCommand:
+    return preloaded
+
+
+def on_terminal(pgduel: PreloadedCommand, terminal: str, *arguments: str | Path) -> tuple[int, str]:
     """Run the command in a terminal; return its status and output. Require output without foreign sequences."""
     parent, child = pty.openpty()
-    own = {"PGDUEL_CAMPAIGNS": str(pgduel.campaigns), "PYTHONPATH": str(workdir.PROJECT), "COLUMNS": "250"}
-    with subprocess.Popen(
-        [sys.executable, "-m", "fuzz", *map(str, arguments)],
-        stdin=child, stdout=child, stderr=child,
-        env=os.environ | own | TERMINALS[terminal],
-        cwd=workdir.PROJECT,
-        start_new_session=True,
-    ) as process:  # fmt: skip
-        os.close(child)
-        output = read(parent)
+    process = pgduel.forked(arguments, child, child, COLUMNS="250", **TERMINALS[terminal])
+    os.close(child)
+    output = read(parent)
+    process.join()
     assert TITLE not in output
     assert "\x1b]" not in output
     assert CLEAR not in output
     if terminal == "dumb":
         assert "\x1b" not in output
         assert "\x07" not in output
-    return process.returncode, output
+    assert process.exitcode is not None
+    return process.exitcode, output
 
 
 def read(terminal: int) -> str:
@@ -68,7 +67,7 @@ def read(terminal: int) -> str:
 @pytest.mark.servers
 @pytest.mark.parametrize("terminal", TERMINALS)
 @pytest.mark.parametrize("what", SCRIPTS)
-def test_text_of_servers_is_shown(pgduel: Command, tmp_path: Path, what: str, terminal: str) -> None:
+def test_text_of_servers_is_shown(pgduel: PreloadedCommand, tmp_path: Path, what: str, terminal: str) -> None:
     (tmp_path / "nasty.sql").write_text(SCRIPTS[what])
     status, output = on_terminal(pgduel, terminal, "replay", tmp_path / "nasty.sql", *ARMS)
     assert status == 1, output
@@ -76,7 +75,7 @@ def test_text_of_servers_is_shown(pgduel: Command, tmp_path: Path, what: str, te
 
 
 @pytest.mark.servers
-def test_a_finding_is_shown_in_the_terminal_and_kept_exactly(pgduel: Command, tmp_path: Path) -> None:
+def test_a_finding_is_shown_in_the_terminal_and_kept_exactly(pgduel: PreloadedCommand, tmp_path: Path) -> None:
     nasty = tmp_path / f"nasty{CLEAR}.spec"
     nasty.write_text(SPEC)
     status, output = on_terminal(
@@ -113,7 +112,7 @@ def test_a_finding_is_shown_in_the_terminal_and_kept_exactly(pgduel: Command, tm
     ],
     ids=lambda value: repr(" ".join(value)),
 )
-def test_names_in_errors_are_shown(pgduel: Command, arguments: tuple[str, ...], terminal: str) -> None:
+def test_names_in_errors_are_shown(pgduel: PreloadedCommand, arguments: tuple[str, ...], terminal: str) -> None:
     status, output = on_terminal(pgduel, terminal, *arguments)
     assert status == 2
     assert SHOWN_TITLE + SHOWN_CLEAR in output
@@ -129,7 +128,7 @@ def test_names_in_messages_of_set_up_are_shown() -> None:
     assert output.startswith(rf"pgduel: cannot write to /dev/null/{SHOWN_CLEAR}/")
 
 
-def test_text_in_tracebacks_is_shown(pgduel: Command) -> None:
+def test_text_in_tracebacks_is_shown(pgduel: PreloadedCommand) -> None:
     broken = f"def run(*_, **__): raise ValueError({CLEAR!r})"  # replaces the command with a bug of pgduel
     ended = pgduel.run(["-c", f"import fuzz.cli\n{broken}\nfuzz.cli._exit_code = run\nfuzz.cli.main()"])
     assert ended.status == 1

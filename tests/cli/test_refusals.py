@@ -1,15 +1,21 @@
 """Tests of the user's mistakes: one line on stderr and exit status 2, before anything is compiled."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.cli.command import Command
+from tests.cli.preloaded import PreloadedCommand
 
 COMMANDS = (
     *("fuzz", "sqlsmith", "sqlancer", "isolation", "harness", "coverage", "mutate"),
     *("replay", "show", "blame", "corpus", "list", "build", "shell", "bench", "doctor", "test"),
 )
+
+
+@pytest.fixture
+def pgduel(preloaded: PreloadedCommand) -> PreloadedCommand:
+    return preloaded
 
 
 @pytest.mark.parametrize(
@@ -25,13 +31,13 @@ COMMANDS = (
     ],
     ids=" ".join,
 )
-def test_every_command_has_help(pgduel: Command, command: tuple[str, ...]) -> None:
-    ended = pgduel(*command, "--help")
+def test_every_command_has_help(pgduel: PreloadedCommand, command: tuple[str, ...]) -> None:
+    ended = replace(pgduel, anew=len(command) < 2)(*command, "--help")  # a command's file has its subcommands
     assert (ended.status, ended.err) == (0, "")
     assert "Usage: pgduel" in ended.out
 
 
-def test_the_help_names_every_command(pgduel: Command) -> None:
+def test_the_help_names_every_command(pgduel: PreloadedCommand) -> None:
     out = pgduel("--help").out
     assert all(f" {command} " in out for command in COMMANDS)
 
@@ -83,7 +89,7 @@ def test_the_help_names_every_command(pgduel: Command) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_wrong_options_end_with_one_line(pgduel: Command, arguments: tuple[str, ...], message: str) -> None:
+def test_wrong_options_end_with_one_line(pgduel: PreloadedCommand, arguments: tuple[str, ...], message: str) -> None:
     ended = pgduel(*arguments)
     assert ended.status == 2
     assert ended.err.startswith("pgduel: ")
@@ -101,7 +107,7 @@ def test_wrong_options_end_with_one_line(pgduel: Command, arguments: tuple[str, 
     ],
     ids=" ".join,
 )
-def test_wrong_usage_ends_with_one_line(pgduel: Command, arguments: tuple[str, ...], message: str) -> None:
+def test_wrong_usage_ends_with_one_line(pgduel: PreloadedCommand, arguments: tuple[str, ...], message: str) -> None:
     ended = pgduel(*arguments)
     assert (ended.status, ended.out) == (2, "")
     assert ended.err.startswith("pgduel: ")
@@ -111,13 +117,13 @@ def test_wrong_usage_ends_with_one_line(pgduel: Command, arguments: tuple[str, .
     assert ended.err.count("\n") == 1
 
 
-def test_without_a_command_the_help_is_printed(pgduel: Command) -> None:
+def test_without_a_command_the_help_is_printed(pgduel: PreloadedCommand) -> None:
     ended = pgduel()
     assert (ended.status, ended.err) == (2, "")
     assert "Usage: pgduel" in ended.out
 
 
-def test_lists_have_names(pgduel: Command, tmp_path: Path) -> None:
+def test_lists_have_names(pgduel: PreloadedCommand, tmp_path: Path) -> None:
     generators = pgduel("list", "generators").out
     assert "copy_batches" in generators
     assert "partitioned_joins" in generators

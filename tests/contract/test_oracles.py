@@ -8,13 +8,13 @@ import random
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pglast
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import oracles
 from fuzz.execution.judging import judge_case
@@ -41,13 +41,25 @@ ORACLES = all_oracles()
 SAMPLES = tuple(dict.fromkeys(sample for oracle in ORACLES for sample in oracle.samples))
 JUDGE_EACH_STATEMENT = {"crash", "leak", "result"}  # others judge only statements of their kind
 COUNTED = [("patched",), ("patched", "third")]
+SEEDS = range(10**9)
+KINDS, OUTCOMES = list(Kind), list(Outcome)
 
 each_oracle = pytest.mark.parametrize("oracle", ORACLES, ids=[oracle.name for oracle in ORACLES])
 
 
+@contextmanager
+def noted(seed: int) -> Iterator[None]:
+    """Name the seed in any error. Hypothesis would do no more with a seed, and take as long as the tests themselves."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"with seed {seed}")
+        raise
+
+
 def random_case(rng: random.Random) -> Case:
     """Return a case of a few steps of each kind."""
-    kinds = rng.choices(list(Kind), k=rng.randint(0, 6))
+    kinds = rng.choices(KINDS, k=rng.randint(0, 6))
     steps = [Step(f"-- {number}", kind, ordered=rng.random() < 0.3) for number, kind in enumerate(kinds)]
     return Case("by_hand", tuple(steps[:2]), tuple(steps[2:]))
 
@@ -57,7 +69,7 @@ def random_step(rng: random.Random) -> Observation:
 
 
 def random_reply(rng: random.Random) -> Observation:
-    outcome = rng.choice(list(Outcome))
+    outcome = rng.choice(OUTCOMES)
     state = "22012" if outcome is Outcome.ERROR else ""
     return Observation(
         outcome,
@@ -152,9 +164,13 @@ def test_a_case_that_is_reduced_stays_in_the_samples_of_its_oracle(oracle: Oracl
 
 
 @each_oracle
-@given(seed=st.integers(0, 10**9), others=st.sampled_from(COUNTED))
-@settings(max_examples=200)
-def test_any_observations_give_a_verdict_on_each_other_arm(oracle: Oracle, seed: int, others: tuple[str, ...]) -> None:
+def test_any_observations_give_a_verdict_on_each_other_arm(oracle: Oracle) -> None:
+    for seed in random.sample(SEEDS, 200):
+        with noted(seed):
+            require_verdicts(oracle, seed, COUNTED[seed % 2])
+
+
+def require_verdicts(oracle: Oracle, seed: int, others: tuple[str, ...]) -> None:
     case = random_case(random.Random(seed))
     arms = ("master", *others)
     judged = judge_case(respond_at_random(case, seed), assigned((oracle,), arms), case)
@@ -171,9 +187,13 @@ def test_any_observations_give_a_verdict_on_each_other_arm(oracle: Oracle, seed:
 
 
 @each_oracle
-@given(seed=st.integers(0, 10**9))
-@settings(max_examples=50)
-def test_judging_is_pure(oracle: Oracle, seed: int) -> None:
+def test_judging_is_pure(oracle: Oracle) -> None:
+    for seed in random.sample(SEEDS, 50):
+        with noted(seed):
+            require_pure(oracle, seed)
+
+
+def require_pure(oracle: Oracle, seed: int) -> None:
     case = random_case(random.Random(seed))
     arms = ("master", "patched")
     observations = dict(judge_case(respond_at_random(case, seed), assigned((oracle,), arms), case).observations)
@@ -184,9 +204,13 @@ def test_judging_is_pure(oracle: Oracle, seed: int) -> None:
 
 
 @each_oracle
-@given(seed=st.integers(0, 10**9))
-@settings(max_examples=100)
-def test_equal_and_sound_observations_agree(oracle: Oracle, seed: int) -> None:
+def test_equal_and_sound_observations_agree(oracle: Oracle) -> None:
+    for seed in random.sample(SEEDS, 100):
+        with noted(seed):
+            require_agreement(oracle, seed)
+
+
+def require_agreement(oracle: Oracle, seed: int) -> None:
     rng = random.Random(seed)
     case = random_case(rng)
     steps = tuple(

@@ -1,31 +1,17 @@
 """Tests of the selection of quick tests: each generator, source and oracle has one on real servers."""
 
-import subprocess
-import sys
-
 from fuzz import workdir
 from fuzz.generators.generator import all_generators
 from fuzz.sources.source import all_sources
 from oracles.model.oracle import all_oracles
+from tests.collected import marked_tests
 from tests.injected_bugs.injected_bug import bug_of
 
 
-def quick_tests() -> list[str]:
-    """Return the names, without files, of the tests on real servers that `./pgduel test` runs."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "--collect-only", "--quiet", "-m", "servers and quick", "tests"],
-        cwd=workdir.PROJECT,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return [line.partition("::")[2] for line in done.stdout.splitlines() if "::" in line]
-
-
 def test_each_generator_source_and_oracle_has_a_quick_test_on_real_servers() -> None:
-    tests = quick_tests()
+    tests = {name.partition("::")[2] for name in marked_tests("quick")}
     expected = {f"test_arms_do_not_differ[{name}]" for name in (*all_generators(), *all_sources())}
-    assert expected <= set(tests)
+    assert expected <= tests
     planted = "test_a_planted_bug_is_found_in_the_arm_it_was_planted_in"
     for oracle in all_oracles():
         assert any(test.startswith(f"{planted}[{oracle.name}-") for test in tests), oracle.name

@@ -9,6 +9,7 @@ import pytest
 from fuzz.generators.generator import Scale
 from fuzz.generators.hash_growth import HashGrowth, draw_size, snug
 from oracles.model.case import Case, Kind, Step
+from tests.generators.drawing import cases_of
 from tests.generators.shrinking import assert_shrinks
 
 ROWS = 20_000
@@ -29,7 +30,7 @@ MISESTIMATES = (
 
 
 def drawn(count: int, scale: Scale | None = None) -> list[Case]:
-    return [HashGrowth().generate(random.Random(f"unit/{n}"), scale or Scale()) for n in range(count)]
+    return cases_of(HashGrowth, count, scale)
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,11 @@ from fuzz.engines.property_based import cases
 from fuzz.generators.generator import Scale
 from fuzz.generators.many_partitions.generator import ManyPartitions
 from oracles.model.case import Case
+from tests.generators.drawing import cases_of
 
 
 def drawn(count: int, scale: Scale | None = None) -> list[Case]:
-    return [ManyPartitions().generate(random.Random(f"unit/{n}"), scale or Scale()) for n in range(count)]
+    return cases_of(ManyPartitions, count, scale)
 
 
 @pytest.fixture(scope="module")

@@ -13,11 +13,12 @@ from fuzz.generators.merged_bounds.generator import MergedBounds
 from fuzz.generators.merged_bounds.layout import draw_bounds, draw_layout
 from fuzz.generators.merged_bounds.scene import draw_scene
 from oracles.model.case import Case, Step
+from tests.generators.drawing import cases_of
 from tests.generators.shrinking import assert_shrinks
 
 
 def drawn(count: int, scale: Scale | None = None) -> list[Case]:
-    return [MergedBounds().generate(random.Random(f"unit/{n}"), scale or Scale()) for n in range(count)]
+    return cases_of(MergedBounds, count, scale)
 
 
 @pytest.fixture(scope="module")

@@ -1,24 +1,22 @@
 """Tests of the generator `partitioned_joins` without servers: its constructs, and its sizes within the scale."""
 
-import random
 import re
 from collections.abc import Iterator
+from typing import Any
 
-import pglast
 import pytest
-from pglast.ast import JoinExpr, Node, RangeFunction, RangeSubselect, RangeVar, SelectStmt
-from pglast.visitors import Visitor
 
 from fuzz.generators.generator import Scale
 from fuzz.generators.partitioned_joins import PartitionedJoins
 from oracles.model.case import Case, Step
+from tests.generators.drawing import cases_of, select_of
 from tests.generators.shrinking import assert_shrinks
 
 SMALL = Scale(rows=30, relations=3, partitions=4, queries=5)
 
 
 def drawn(count: int, scale: Scale | None = None) -> list[Case]:
-    return [PartitionedJoins().generate(random.Random(f"unit/{n}"), scale or Scale()) for n in range(count)]
+    return cases_of(PartitionedJoins, count, scale)
 
 
 @pytest.fixture(scope="module")
@@ -79,11 +77,9 @@ def test_queries_have(queries: list[Step], pattern: str) -> None:
 
 def test_rows_are_limited_only_under_a_total_order(queries: list[Step]) -> None:
     for step in queries:
-        (statement,) = pglast.parse_sql(step.sql)
-        top = statement.stmt
-        assert isinstance(top, SelectStmt)
-        assert step.ordered == (top.sortClause is not None), step.sql
-        assert top.limitCount is None or step.ordered, step.sql
+        top = select_of(step.sql)
+        assert step.ordered == ("sortClause" in top), step.sql
+        assert "limitCount" not in top or step.ordered, step.sql
 
 
 def test_nothing_is_volatile(scenes: str, queries: list[Step]) -> None:
@@ -91,21 +87,19 @@ def test_nothing_is_volatile(scenes: str, queries: list[Step]) -> None:
     assert not re.search(r"\b(random|now|clock_timestamp|nextval|ctid|xmin|pg_\w+|current_\w+|float\d)\b", text)
 
 
-class _FromLists(Visitor):
-    """A visitor that counts the items of each FROM list."""
-
-    def __init__(self) -> None:
-        self.sizes: list[int] = []
-
-    def visit_SelectStmt(self, _: object, select: Node) -> None:
-        assert isinstance(select, SelectStmt)
-        self.sizes.append(sum(map(_items, select.fromClause or ())))
+def _from_lists(tree: Any) -> Iterator[int]:
+    """Yield the number of items of each FROM list."""
+    for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ():
+        if key == "fromClause":
+            yield sum(map(_items, value))
+        yield from _from_lists(value)
 
 
-def _items(item: Node | None) -> int:
-    if isinstance(item, JoinExpr):
-        return _items(item.larg) + _items(item.rarg)
-    assert isinstance(item, RangeVar | RangeSubselect | RangeFunction)
+def _items(item: Any) -> int:
+    ((kind, fields),) = item.items()
+    if kind == "JoinExpr":
+        return _items(fields["larg"]) + _items(fields["rarg"])
+    assert kind in ("RangeVar", "RangeSubselect", "RangeFunction")
     return 1
 
 
@@ -121,9 +115,7 @@ def test_sizes_stay_within_the_scale(scale: Scale) -> None:
             for last in re.findall(r"generate_series\(\d+, (\d+)\)", step.sql):
                 assert int(last) <= scale.rows * 10
         for step in case.steps:
-            lists = _FromLists()
-            lists(pglast.parse_sql(step.sql))
-            largest = max(largest, *lists.sizes)
+            largest = max(largest, *_from_lists(select_of(step.sql)))
     assert largest == scale.relations
 
 

@@ -1,6 +1,5 @@
 """Tests of the generator `pruned_partitions` without servers: bounds, keys, conditions and changes."""
 
-import random
 import re
 
 import pytest
@@ -11,10 +10,11 @@ from fuzz.generators.generator import Scale
 from fuzz.generators.pruned_partitions.generator import PrunedPartitions
 from fuzz.generators.pruned_partitions.keys import KINDS
 from oracles.model.case import Case
+from tests.generators.drawing import cases_of
 
 
 def drawn(count: int, scale: Scale | None = None) -> list[Case]:
-    return [PrunedPartitions().generate(random.Random(f"unit/{n}"), scale or Scale()) for n in range(count)]
+    return cases_of(PrunedPartitions, count, scale)
 
 
 @pytest.fixture(scope="module")

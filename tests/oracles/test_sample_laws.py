@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy
 import pytest
-from scipy.stats import beta, binom, hypergeom
+import scipy
 
 from oracles.statistics.analyze import Numbers, RequestedSample
 from oracles.statistics.sample_tests import (
@@ -92,12 +92,13 @@ def test_a_sample_of_all_rows_may_not_be_off_by_one() -> None:
 )
 def test_probabilities_are_those_of_the_hypergeometric_distribution(rows: int, kind: int, kept: int) -> None:
     for count in (-1, 0, 1, kept * kind // rows, kept * kind // rows + 9, kept - 1, kept):
-        expected = float(hypergeom.cdf(count, rows, kind, kept))
+        expected = float(scipy.stats.hypergeom.cdf(count, rows, kind, kept))
         assert hypergeometric(count, rows, kind, kept) == pytest.approx(expected, rel=1e-6, abs=1e-12)
 
 
 @pytest.mark.parametrize("count", [0, 1, 300, 400, 3999, 4000, 9000])
 def test_probabilities_are_those_of_the_binomial_distribution(count: int) -> None:
+    binom = scipy.stats.binom
     expected = 2 * min(float(binom.cdf(count, ROWS, 0.1)), float(binom.sf(count - 1, ROWS, 0.1)))
     bound = received(RequestedSample("t", random_fraction=0.1), ROWS, None, count)
     assert bound == pytest.approx(min(1, expected), abs=1e-12)
@@ -105,7 +106,7 @@ def test_probabilities_are_those_of_the_binomial_distribution(count: int) -> Non
 
 @pytest.mark.parametrize("estimate", [ROWS / 2, ROWS - 300, ROWS, ROWS + 100, ROWS * 2])
 def test_probabilities_are_those_of_the_beta_distribution(estimate: float) -> None:
-    law = beta(300, ROWS - 299)
+    law = scipy.stats.beta(300, ROWS - 299)
     expected = 2 * min(float(law.cdf(299 / estimate)), float(law.sf(299 / estimate)))
     assert largest_key(300, ROWS, estimate) == pytest.approx(min(1, expected), abs=1e-12)
 

@@ -198,6 +198,7 @@ def test_the_help_without_packages_names_every_command() -> None:
         assert re.search(rf"\b{command}\b", bootstrap._HELP), command
 
 
+@pytest.mark.installs
 def test_killed_set_up_is_repeated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PGDUEL_HOME", str(tmp_path))
     monkeypatch.setattr(environment, "dependencies", lambda: ["pip"])  # each set-up downloads it
@@ -211,6 +212,7 @@ def test_killed_set_up_is_repeated(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert (half / "complete").stat().st_mtime_ns == made  # not created again
 
 
+@pytest.mark.installs
 def test_an_archive_with_another_hash_is_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PGDUEL_HOME", str(tmp_path))
     others, package, its_hashes = environment.LOCK.read_text().partition("\nunidiff==")
@@ -231,6 +233,7 @@ def test_another_lock_makes_another_environment(monkeypatch: pytest.MonkeyPatch,
     assert environment.environment_directory() != before
 
 
+@pytest.mark.installs
 def test_failing_set_up_names_its_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PGDUEL_HOME", str(tmp_path))
     monkeypatch.setattr(environment, "dependencies", lambda: ["no-such-thing @ file:///nowhere"])

@@ -14,6 +14,8 @@ from fuzz.cli import COMMANDS
 from fuzz.servers import git
 from tests.user_files import written_examples
 
+pytestmark = pytest.mark.installs
+
 _USERS_PACKAGE = 'OWNER = "the user"\n'
 _USERS_TEST = """\
 import subprocess

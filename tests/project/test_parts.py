@@ -11,6 +11,7 @@ import pytest
 from fuzz import workdir
 from fuzz.cli.test import PARTS, part_of_commit
 from fuzz.servers import git
+from tests.collected import marked_tests
 from tests.conftest import outside_part
 from tests.parts import BUDGET, Times, noted_times, parts_of, seconds_with
 
@@ -19,14 +20,6 @@ TIMES = Times({f"{number}": {f"tests/a.py::test[{number}]": 10.0 * number} for n
 
 def all_of(times: Times) -> list[str]:
     return sorted(test for tests in times.long.values() for test in tests)
-
-
-def run_pytest(*arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *arguments], cwd=workdir.PROJECT, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 def test_each_test_is_in_one_part_of_about_equal_time() -> None:
@@ -50,8 +43,7 @@ def test_tests_without_times_are_in_a_part_too() -> None:
 
 
 def test_the_long_tests_have_times_and_no_part_exceeds_the_budget() -> None:
-    listed = run_pytest("--collect-only", "--quiet", "-m", "long", "tests")
-    collected = {line for line in listed.splitlines() if "::" in line}
+    collected = marked_tests("long")
     times = noted_times()
     remedy = "give each an entry in tests/times.json: ./pgduel test -e long -- --note-times -k NAME, or an estimate"
     assert not collected - set(all_of(times)), remedy
@@ -68,11 +60,13 @@ def test_an_invalid_part_is_refused(part: str) -> None:
 def test_the_tests_of_a_file_share_a_process() -> None:
     files = [
         f"tests/{name}.py"
-        for name in ("oracles/test_norec", "oracles/test_sampling", "report/test_summary", "triage/test_findings")
+        for name in ("oracles/test_dqe", "oracles/test_norec", "oracles/test_order", "oracles/test_tlp")
     ]
-    output = run_pytest("--numprocesses", "2", "--dist", "loadscope", "--verbose", *files)
+    command = [sys.executable, "-m", "pytest", "--numprocesses", "2", "--dist", "loadscope", "--verbose", *files]
+    done = subprocess.run(command, cwd=workdir.PROJECT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
     processes = defaultdict(set)
-    for process, file in re.findall(r"^\[(gw\d)\].* (tests/\S+)::", output, re.MULTILINE):
+    for process, file in re.findall(r"^\[(gw\d)\].* (tests/\S+)::", done.stdout, re.MULTILINE):
         processes[file].add(process)
     assert sorted(processes) == files
     assert all(len(names) == 1 for names in processes.values())

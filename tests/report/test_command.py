@@ -6,27 +6,27 @@ from pathlib import Path
 import pytest
 
 from tests.campaign.old_store import old_campaign
-from tests.cli.command import Command
+from tests.cli.preloaded import PreloadedCommand
 
 
 @pytest.fixture
-def pgduel(tmp_path: Path) -> Command:
-    return Command(old_campaign(tmp_path / "campaigns").parent)
+def pgduel(tmp_path: Path) -> PreloadedCommand:
+    return PreloadedCommand(old_campaign(tmp_path / "campaigns").parent)
 
 
-def test_a_text_format_is_printed(pgduel: Command) -> None:
+def test_a_text_format_is_printed(pgduel: PreloadedCommand) -> None:
     ended = pgduel("report", "--as", "markdown")
     assert (ended.status, ended.err) == (0, "")
     assert ended.out.startswith("# 4 distinct bugs\n")
 
 
-def test_the_page_is_written_beside_the_store(pgduel: Command) -> None:
+def test_the_page_is_written_beside_the_store(pgduel: PreloadedCommand) -> None:
     ended = pgduel("report")
     assert ended.out == f"{pgduel.campaigns}/1/pgduel-1.html\n"
     assert Path(ended.out.strip()).read_text().startswith("<!doctype html>")
 
 
-def test_several_formats_go_into_a_directory(pgduel: Command, tmp_path: Path) -> None:
+def test_several_formats_go_into_a_directory(pgduel: PreloadedCommand, tmp_path: Path) -> None:
     into = tmp_path / "new" / "results"
     ended = pgduel("report", "1", "--as", "junit", "--as", "sarif", "--into", into)
     assert ended.out == f"{into}/pgduel-1.xml\n{into}/pgduel-1.sarif\n"
@@ -41,7 +41,7 @@ def test_several_formats_go_into_a_directory(pgduel: Command, tmp_path: Path) ->
         (["--as", "markdown", "--into", "/proc/absent"], "give --into a writable directory"),
     ],
 )
-def test_refusals_have_one_line(pgduel: Command, arguments: list[str], reason: str) -> None:
+def test_refusals_have_one_line(pgduel: PreloadedCommand, arguments: list[str], reason: str) -> None:
     ended = pgduel("report", *arguments)
     assert (ended.status, ended.out) == (2, "")
     (line,) = ended.err.splitlines()

@@ -22,6 +22,7 @@ from fuzz.report.live import LivePage
 from fuzz.report.runs_report import report_of_runs
 from fuzz.triage.replays import Replay
 from tests.cli.command import Command
+from tests.cli.preloaded import PreloadedCommand
 from tests.report.hostile import BUGS, MARKUP, hostile_campaign
 
 
@@ -114,7 +115,7 @@ def test_a_campaign_without_runs_is_refused(campaigns: Path) -> None:
 
 
 def test_the_command_prints_or_writes_the_report(campaigns: Path, tmp_path: Path) -> None:
-    pgduel = Command(campaigns)
+    pgduel = PreloadedCommand(campaigns)
     printed = pgduel("campaign", "report", "nightly", "--as", "markdown")
     assert printed.out.startswith(f"# {BUGS - 1} distinct bugs, 1 of them fixed\n"), printed.err
     assert pgduel("campaign", "report", "nightly").out == f"{campaigns}/pgduel-nightly.html\n"

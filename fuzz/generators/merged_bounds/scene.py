@@ -4,6 +4,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from fuzz.generators.choices import Weighted, between, chance, pick, shuffled, some
 from fuzz.generators.generator import Scale
@@ -50,7 +51,7 @@ def _key(rng: random.Random, name: str) -> Key:
     return Key(name, type_, template.format(f"@{name}"), result)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Table:
     """A table. Row g has the keys of point g modulo the number of points."""
 
@@ -61,7 +62,7 @@ class Table:
     rows: int
     changed: bool = False  # whether statements move its rows
 
-    @property
+    @cached_property
     def fan(self) -> int:
         """Return the maximum number of rows with equal keys."""
         return self._fan(tuple(range(len(self.keys))))
@@ -71,7 +72,7 @@ class Table:
         repeats = -(-self.rows // max(1, len(self.points)))
         return max(1, max(counts.values(), default=1) * repeats * (_MOVES if self.changed else 1))
 
-    @property
+    @cached_property
     def source(self) -> RowSource:
         """Return the table as a source for queries."""
         columns, keys = [], []

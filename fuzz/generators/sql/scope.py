@@ -42,10 +42,24 @@ class Column(Generic[T]):
         """Return the family of the type."""
         return self.type.family
 
+    def written(self, sql: str) -> "Column[T]":
+        """Return the column with other SQL. Joins do this for most of the time of a case, and `replace` is slower."""
+        return Column(
+            sql,
+            self.name,
+            self.type,
+            self.fan,
+            self.domain,
+            self.nullable,
+            self.wide,
+            self.hints,
+            self.collation,
+        )
+
 
 def under(alias: str, columns: Sequence[Column[T]]) -> tuple[Column[T], ...]:
     """Return the output columns of a FROM item."""
-    return tuple(replace(column, sql=f"{alias}.{column.name}") for column in columns)
+    return tuple(column.written(f"{alias}.{column.name}") for column in columns)
 
 
 def names(columns: Sequence[Column[T]]) -> str:
@@ -66,7 +80,7 @@ class RowSource(Generic[T]):
 
     def relation(self, alias: str) -> "Relation[T]":
         """Return the source as a FROM item."""
-        keys = tuple(replace(key, sql=key.sql.replace("@", f"{alias}.")) for key in self.keys)
+        keys = tuple(key.written(key.sql.replace("@", f"{alias}.")) for key in self.keys)
         columns = under(alias, self.columns)
         return Relation(f"{self.name} AS {alias}", alias, columns, self.rows, keys, self.stored)
 

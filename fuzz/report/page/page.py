@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
+from importlib.metadata import version
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +22,7 @@ import vl_convert
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from fuzz import __version__
+from fuzz import __version__, workdir
 from fuzz.campaign.counters import Sample
 from fuzz.output import visible
 from fuzz.report.bench_result import BenchResult, BenchRow
@@ -117,8 +118,12 @@ def script_of(text: str) -> Markup:
 
 @cache
 def _vega() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one program."""
-    return vl_convert.javascript_bundle()  # type: ignore[call-arg]  # its stub lacks the default
+    """Return Vega, Vega-Lite and Vega-Embed as one program. It is kept, because it takes seconds to make."""
+    kept = workdir.downloads() / f"vega-{version('vl-convert-python')}.js"
+    with workdir.locked(kept):
+        if not kept.exists():
+            workdir.write(kept, vl_convert.javascript_bundle())  # type: ignore[call-arg]  # its stub lacks the default
+    return kept.read_bytes().decode()
 
 
 def _environment() -> Environment:
