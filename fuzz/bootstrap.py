@@ -17,13 +17,17 @@ usage: ./pgduel COMMAND [ARGUMENTS]
   fuzz      compare the patched server with master, after set-up of everything needed
   test      run pgduel's own tests
   doctor    list the requirements that are met and missing, with a remedy for each
-  others:   bench, blame, build, campaign, corpus, coverage, isolation, list, mutate,
-            replay, report, shell, show, sqlancer, sqlsmith
+  others:   bench, blame, build, campaign, corpus, coverage, harness, isolation, list,
+            mutate, replay, report, shell, show, sqlancer, sqlsmith
 
 The full help of a command needs Python packages, which need this first:
 """
 # Commands that compile servers.
-_BUILDING = ("bench", "build", "campaign", "coverage", "fuzz", "isolation", "mutate", "sqlancer", "sqlsmith", "test")
+_BUILDING = (
+    *("bench", "build", "campaign", "coverage", "fuzz", "harness"),
+    *("isolation", "mutate", "sqlancer", "sqlsmith", "test"),
+)
+_WITH_CLANG = ("harness", "test")
 
 
 def main(arguments: list[str]) -> int:
@@ -31,7 +35,7 @@ def main(arguments: list[str]) -> int:
     guard()
     try:
         if not _only_prints(arguments):
-            python = set_up(packages.missing_packages(for_tests=arguments[0] == "test"), arguments)
+            python = set_up(packages.missing_packages(for_tests=arguments[0] in _WITH_CLANG), arguments)
             if extra := extra_wanted(arguments):
                 ensure_extra(extra)
         elif not is_complete(environment_directory()) and (answered := _print_without_packages(arguments)) is not None:

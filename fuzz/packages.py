@@ -34,7 +34,7 @@ class Package:
     arch: str = ""
     program: str = ""
     library: str = ""  # name in pkg-config
-    tests_only: bool = False  # only `pgduel test` needs it
+    tests_only: bool = False  # only `pgduel test` and `pgduel harness` need it
     first: bool = False  # Python packages cannot be installed before it
     optional: bool = False  # the launcher installs it, but pgduel runs without it
 

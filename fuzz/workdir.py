@@ -169,6 +169,11 @@ def harnesses() -> Path:
     return _made("harnesses")
 
 
+def harness_inputs() -> Path:
+    """Return the directory of the inputs that libFuzzer harnesses keep, one directory per harness."""
+    return _made("harness-inputs")
+
+
 def tests() -> Path:
     """Return the directory of the output of PostgreSQL's own tests."""
     return _made("tests")

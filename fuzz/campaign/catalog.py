@@ -1,6 +1,7 @@
 """Catalog of campaigns: numbered directories, each with a store and reproducers."""
 
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -8,13 +9,14 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from fuzz import workdir
-from fuzz.campaign.store import FILE, SpecFinding, Store, StoredDoubt, spec_findings
+from fuzz.campaign.plan import Plan
+from fuzz.campaign.store import FILE, HarnessFinding, SpecFinding, Store, StoredDoubt, harness_findings, spec_findings
 from fuzz.engines.guided.inputs import Corpus, stored_input
 from fuzz.errors import CaseError, PgduelError
 from fuzz.triage.findings import StoredFinding
 
 _INPUT_NAME: Final = re.compile("[0-9a-f]{40}")
-_Finding = TypeVar("_Finding", StoredFinding, SpecFinding)
+_Finding = TypeVar("_Finding", StoredFinding, SpecFinding, HarnessFinding)
 _Record = TypeVar("_Record")
 
 
@@ -80,6 +82,8 @@ def find_finding(name: str) -> tuple[Path, StoredFinding]:
         raise CaseError(
             f"finding {name} is one of an isolation spec: see it with {workdir.COMMAND} isolation {of_spec.spec}"
         )
+    if of_harness := find_harness_finding(name):
+        raise CaseError(f"finding {name} is one of a harness: run it again with {of_harness[1]}")
     raise CaseError(f"no finding is called {name!r}; pgduel list findings names them")
 
 
@@ -92,6 +96,25 @@ def find_spec_finding(name: str) -> SpecFinding | None:
     """Return the finding [CAMPAIGN/]FINGERPRINT if it is one of an isolation spec, else None. Raises CaseError."""
     found = _found(name, partial(_of_fingerprint, spec_findings))
     return found and found[1]
+
+
+def find_harness_finding(name: str) -> tuple[HarnessFinding, str] | None:
+    """Return the finding [CAMPAIGN/]FINGERPRINT of a harness and the command that runs its input, or None.
+
+    Raises CaseError.
+    """
+    found = _found(name, partial(_of_fingerprint, harness_findings))
+    if found is None:
+        return None
+    directory, finding = found
+    with opened(directory) as store:
+        return finding, harness_replay(finding, store.plan)
+
+
+def harness_replay(found: HarnessFinding, plan: Plan) -> str:
+    """Return the command that runs a harness on the input of a finding."""
+    file = shlex.quote(str(found.input))
+    return f"{workdir.COMMAND} harness {found.harness} --replay {file}{plan.arms.command_line()}"
 
 
 def find_input(generator: str, name: str) -> bytes:

@@ -110,7 +110,12 @@ OCCURRENCE = Table(
     "occurrence",
     METADATA,
     Column("fingerprint", String, primary_key=True),
-    Column("case_id", String, primary_key=True, comment="for a finding of a spec: the spec and its modes"),
+    Column(
+        "case_id",
+        String,
+        primary_key=True,
+        comment="for a finding of a spec: the spec and its modes; of a harness: the input",
+    ),
 )
 REPLAY = Table(
     "replay",
@@ -126,6 +131,15 @@ SPEC_FINDING = Table(
     Column("fingerprint", String, unique=True, nullable=False),
     Column("finding", _Document(Finding), nullable=False),
     Column("spec", _Path, nullable=False, comment="the spec that shows it"),
+)
+HARNESS_FINDING = Table(
+    "harness_finding",
+    METADATA,
+    Column("number", Integer, primary_key=True),
+    Column("fingerprint", String, unique=True, nullable=False),
+    Column("finding", _Document(Finding), nullable=False),
+    Column("harness", String, nullable=False),
+    Column("input", _Path, nullable=False, comment="the input that shows it"),
 )
 DOUBT = Table(
     "doubt",
@@ -246,7 +260,15 @@ _TO_6 = (
         shown BOOLEAN NOT NULL,
         of_base BOOLEAN NOT NULL)""",
 )
-_MIGRATIONS = (_TO_1, _TO_2, _TO_3, _TO_4, _TO_5, _TO_6)  # to version 1, 2 ...
+_TO_7 = (
+    """CREATE TABLE harness_finding (
+        number INTEGER NOT NULL PRIMARY KEY,
+        fingerprint VARCHAR NOT NULL UNIQUE,
+        finding TEXT NOT NULL,
+        harness VARCHAR NOT NULL,
+        input TEXT NOT NULL)""",
+)
+_MIGRATIONS = (_TO_1, _TO_2, _TO_3, _TO_4, _TO_5, _TO_6, _TO_7)  # to version 1, 2 ...
 VERSION = len(_MIGRATIONS)
 _LOCK_TIMEOUT = 2000  # ms, in which another process may end its own migration
 

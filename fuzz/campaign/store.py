@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Column, Connection, ScalarSelect, Select, create_engine, delete, func, select, update
+from sqlalchemy import Column, Connection, ScalarSelect, Select, Table, create_engine, delete, func, select, update
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -21,6 +21,7 @@ from fuzz.campaign.schema import (
     CAMPAIGN,
     DOUBT,
     FINDING,
+    HARNESS_FINDING,
     OCCURRENCE,
     RANGE,
     REPLAY,
@@ -81,6 +82,16 @@ class SpecFinding:
     finding: Finding
     count: int
     spec: Path
+
+
+@dataclass(frozen=True, slots=True)
+class HarnessFinding:
+    """A finding of a native harness, the number of inputs that showed it, the harness, and the file of an input."""
+
+    finding: Finding
+    count: int
+    harness: str
+    input: Path
 
 
 class Store:
@@ -324,11 +335,23 @@ _DOUBTS = select(*(column for column in DOUBT.columns if column.name not in ("nu
 
 def add_spec_finding(store: Store, finding: Finding, shown_by: str, spec: Path) -> bool:
     """Commit a finding, or count it if its fingerprint is known; return whether it is new. Raises StoreError."""
+    return _add(store, SPEC_FINDING, finding, shown_by, spec=spec)
+
+
+def add_harness_finding(store: Store, finding: Finding, shown_by: str, harness: str, file: Path) -> bool:
+    """Commit a finding, or count it if its fingerprint is known; return whether it is new. Raises StoreError.
+
+    `shown_by` is the name of the input, and `file` has the smallest one.
+    """
+    return _add(store, HARNESS_FINDING, finding, shown_by, harness=harness, input=file)
+
+
+def _add(store: Store, table: Table, finding: Finding, shown_by: str, **values: object) -> bool:
     fingerprint = finding.fingerprint
-    row = {"fingerprint": fingerprint, "finding": finding, "spec": spec}
+    row = {"fingerprint": fingerprint, "finding": finding, **values}
     seen = {"fingerprint": fingerprint, "case_id": shown_by}
     with store.transaction() as connection:
-        added = connection.execute(insert(SPEC_FINDING).values(row).on_conflict_do_nothing())
+        added = connection.execute(insert(table).values(row).on_conflict_do_nothing())
         connection.execute(insert(OCCURRENCE).values(seen).on_conflict_do_nothing())
     return added.rowcount == 1
 
@@ -339,3 +362,11 @@ def spec_findings(store: Store) -> tuple[SpecFinding, ...]:
     query = select(SPEC_FINDING.c.finding, count, SPEC_FINDING.c.spec).order_by(SPEC_FINDING.c.number)
     with store.transaction() as connection:
         return tuple(SpecFinding(*row) for row in connection.execute(query))
+
+
+def harness_findings(store: Store) -> tuple[HarnessFinding, ...]:
+    """Return all findings of harnesses, in the order of their discovery. Raises StoreError."""
+    columns = HARNESS_FINDING.c
+    query = select(columns.finding, occurrences(columns.fingerprint), columns.harness, columns.input)
+    with store.transaction() as connection:
+        return tuple(HarnessFinding(*row) for row in connection.execute(query.order_by(columns.number)))

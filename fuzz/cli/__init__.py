@@ -14,6 +14,7 @@ COMMANDS = {  # name -> module, in the order that --help has them
     "sqlsmith": "sqlsmith",
     "sqlancer": "sqlancer",
     "isolation": "isolation",
+    "harness": "harness",
     "coverage": "coverage",
     "mutate": "mutate",
     "report": "report",

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from fuzz.campaign.catalog import all_campaigns, opened
-from fuzz.campaign.store import SpecFinding, spec_findings
+from fuzz.campaign.store import HarnessFinding, SpecFinding, harness_findings, spec_findings
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_json
 from fuzz.execution.modes import MODES
@@ -40,7 +40,7 @@ def _campaigns() -> Rows:
                     "time": clock(counters.seconds),
                     "cases": str(counters.cases.total()),
                     "statements": str(counters.statements_judged),
-                    "findings": str(len(store.findings()) + len(spec_findings(store))),
+                    "findings": str(len(store.findings()) + len(spec_findings(store)) + len(harness_findings(store))),
                 }
             )
     return rows
@@ -62,7 +62,8 @@ def _findings() -> Rows:
                         "reproducer": str(found.reproducer or ""),
                     }
                 )
-            rows += [_of_spec(directory.name, found) for found in spec_findings(store)]
+            rows += [_of_file(directory.name, found, found.spec) for found in spec_findings(store)]
+            rows += [_of_file(directory.name, found, found.input) for found in harness_findings(store)]
     return rows
 
 
@@ -85,7 +86,7 @@ def _doubts() -> Rows:
     return rows
 
 
-def _of_spec(campaign: str, found: SpecFinding) -> dict[str, str]:
+def _of_file(campaign: str, found: SpecFinding | HarnessFinding, file: Path) -> dict[str, str]:
     finding = found.finding
     return {
         "finding": f"{campaign}/{finding.fingerprint}",
@@ -94,7 +95,7 @@ def _of_spec(campaign: str, found: SpecFinding) -> dict[str, str]:
         "bug": finding.fingerprint,
         "summary": finding.summary,
         "to blame": "",
-        "reproducer": str(found.spec),
+        "reproducer": str(file),
     }
 
 

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from fuzz.campaign.catalog import find_spec_finding
+from fuzz.campaign.catalog import find_harness_finding, find_spec_finding
+from fuzz.campaign.store import HarnessFinding
 from fuzz.cli import options
 from fuzz.cli.app import app, write_files
 from fuzz.cli.reported_finding import Named, progress, reported_finding
@@ -58,6 +59,8 @@ def show(
     given = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
     if form is _SQL and not Path(named).is_file() and (found := find_spec_finding(named)):
         files: Mapping[str, str] = {found.spec.name: read_spec(found.spec).text}
+    elif form is _SQL and not Path(named).is_file() and (of_harness := find_harness_finding(named)):
+        files = {f"{of_harness[0].finding.fingerprint}.txt": harness_report(*of_harness)}
     else:
         with display(progress, None) as shown:
             files = chosen.files(reported_finding(named, given, shown.progress, oracle))
@@ -65,3 +68,21 @@ def show(
         write_exactly(*files.values())
     else:
         write_files(into, files)
+
+
+def harness_report(found: HarnessFinding, replay: str) -> str:
+    """Return a finding of a harness as text: the command that shows it, its input in hexadecimal, and the report."""
+    finding = found.finding
+    data = found.input.read_bytes() if found.input.exists() else b""
+    head = (
+        finding.summary,
+        f"origin: {finding.origin}",
+        f"input: {found.input}, {len(data)} bytes",
+        f"replay: {replay}",
+    )
+    return "\n".join((*head, "", hexdump(data), "", finding.actual.rstrip(), ""))
+
+
+def hexdump(data: bytes) -> str:
+    """Return bytes in hexadecimal, 16 a line after the offset."""
+    return "\n".join(f"{at:04x}  {data[at : at + 16].hex(' ')}" for at in range(0, len(data), 16))

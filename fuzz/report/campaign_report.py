@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from fuzz import workdir
-from fuzz.campaign.catalog import opened
+from fuzz.campaign.catalog import harness_replay, opened
 from fuzz.campaign.counters import HARNESS, Counters, Plans, Sample
 from fuzz.campaign.reach import EXPLAINED, FeatureReach, feature_reach
-from fuzz.campaign.store import Store, spec_findings
+from fuzz.campaign.store import Store, harness_findings, spec_findings
 from fuzz.report.bench_result import BenchResult
-from fuzz.report.reported_bug import ReportedBug, Status, reported_bug, reported_spec
+from fuzz.report.reported_bug import ReportedBug, Status, reported_bug, reported_harness, reported_spec
 from fuzz.report.summary import KINDS, Summary, numbered, summary_of
 from fuzz.triage.findings import bugs
 
@@ -82,7 +82,7 @@ class CampaignReport:
     features: tuple[FeatureReach, ...]
     reach: tuple[tuple[str, int], ...]  # counters of no feature
     samples: tuple[Sample, ...]
-    of_cases: bool  # False: only isolation specs ran, for which nothing else is counted
+    of_cases: bool  # False: only isolation specs or harnesses ran, for which nothing else is counted
     benches: tuple[BenchResult, ...] = ()
     runs: tuple[ReportedRun, ...] = ()  # of a continuous campaign, the oldest first
 
@@ -178,7 +178,7 @@ def _report(
         features=features,
         reach=reach_besides(summary.counters, [each.feature.name for each in features]),
         samples=store.samples(),
-        of_cases=set(store.plan.generators) != {"isolation"},
+        of_cases=next(iter(store.plan.generators), "") not in ("harness", "isolation"),
         benches=tuple(benches),
     )
 
@@ -187,6 +187,9 @@ def _bugs(store: Store, summary: Summary) -> tuple[ReportedBug, ...]:
     found = [reported_bug(bug, summary.known, summary.replay_command) for bug in bugs(summary.findings)]
     found += [
         reported_spec(each, summary.known, f"{workdir.COMMAND} isolation {each.spec}") for each in spec_findings(store)
+    ]
+    found += [
+        reported_harness(each, summary.known, harness_replay(each, store.plan)) for each in harness_findings(store)
     ]
     return tuple(sorted(found, key=lambda bug: bug.status is Status.KNOWN))
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from fuzz.campaign.bug_history import BugHistory, BugStatus
 from fuzz.campaign.known import KnownFault, known_fault
-from fuzz.campaign.store import SpecFinding
+from fuzz.campaign.store import HarnessFinding, SpecFinding
 from fuzz.errors import CaseError
 from fuzz.report.forms.form import title_of
 from fuzz.triage.findings import Bug, StoredFinding
@@ -164,6 +164,18 @@ def reported_bug(
 
 def reported_spec(found: SpecFinding, known: Sequence[KnownFault], replay: str) -> ReportedBug:
     """Return the finding of an isolation spec as a bug. `replay` is the command that runs the spec again."""
+    return _reported_file(found, found.spec.name, found.spec, _text(found.spec), known, replay)
+
+
+def reported_harness(found: HarnessFinding, known: Sequence[KnownFault], replay: str) -> ReportedBug:
+    """Return the finding of a harness as a bug. `replay` is the command that runs its input again."""
+    return _reported_file(found, found.harness, found.input, f"{replay}\n", known, replay)
+
+
+def _reported_file(
+    found: SpecFinding | HarnessFinding, case: str, file: Path, script: str, known: Sequence[KnownFault], replay: str
+) -> ReportedBug:
+    """Return a finding that a file shows. `case` names what showed it."""
     finding = found.finding
     fault = known_fault(finding, known)
     return ReportedBug(
@@ -177,7 +189,7 @@ def reported_spec(found: SpecFinding, known: Sequence[KnownFault], replay: str) 
         arms=finding.arms,
         shown_by_all=finding.shown_by_all,
         findings=((finding.fingerprint, found.count),),
-        case_id=found.spec.name,
+        case_id=case,
         modes=(),
         suspect=str(finding.vote or ""),
         how_often="",
@@ -186,8 +198,8 @@ def reported_spec(found: SpecFinding, known: Sequence[KnownFault], replay: str) 
         sides=_sides(finding),
         evidence=(),
         statements="",
-        script=_text(found.spec),
-        file=found.spec,
+        script=script,
+        file=file,
         replay=replay,
     )
 

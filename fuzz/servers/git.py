@@ -149,6 +149,13 @@ def show(tree: str, path: str) -> str | None:
     return None if done.returncode else done.stdout.decode(errors="replace")
 
 
+def changed_files(before: str, after: str) -> tuple[str, ...]:
+    """Return the paths of files in which two stored trees differ. Raises SourceError."""
+    compared = ("diff-tree", "-r", "-z", "--no-renames", "--name-only", before, after)
+    listed = output("--git-dir", repository(), *compared, failing=f"cannot compare trees {before[:12]}, {after[:12]}")
+    return tuple(name.decode(errors="replace") for name in listed.split(b"\0") if name)
+
+
 def extract(tree: str, directory: Path, *paths: str) -> None:
     """Write a stored tree, or only some paths of it, into a directory. Raises SourceError, BuildError (no space)."""
     archive = subprocess.Popen(

@@ -14,7 +14,18 @@ import pytest
 from fuzz.campaign.counters import Counters, sample_of
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.schema import StoreError
-from fuzz.campaign.store import FILE, KEPT, SpecFinding, Store, StoredDoubt, add_spec_finding, spec_findings
+from fuzz.campaign.store import (
+    FILE,
+    KEPT,
+    HarnessFinding,
+    SpecFinding,
+    Store,
+    StoredDoubt,
+    add_harness_finding,
+    add_spec_finding,
+    harness_findings,
+    spec_findings,
+)
 from fuzz.errors import CaseError
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.sources.source import UserInput
@@ -170,6 +181,14 @@ def test_a_finding_of_a_spec_is_read_unchanged_and_is_none_of_a_case(store: Stor
     assert add_spec_finding(store, finding, "merge-update under plain", tmp_path / "it.spec")
     assert not add_spec_finding(store, finding, "merge-update under parallel", tmp_path / "other.spec")
     assert spec_findings(store) == (SpecFinding(finding, 2, tmp_path / "it.spec"),)
+    assert store.findings() == ()
+
+
+def test_a_finding_of_a_harness_is_read_unchanged_and_is_none_of_a_case(store: Store, tmp_path: Path) -> None:
+    finding = Finding("harness", ("patched", "patched"), "resowner: check in it", None, "differs", "a", "b")
+    assert add_harness_finding(store, finding, "resowner/1", "resowner", tmp_path / "input")
+    assert not add_harness_finding(store, finding, "resowner/2", "resowner", tmp_path / "other")
+    assert harness_findings(store) == (HarnessFinding(finding, 2, "resowner", tmp_path / "input"),)
     assert store.findings() == ()
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.cli.preloaded import PreloadedCommand
 
 COMMANDS = (
-    *("fuzz", "sqlsmith", "sqlancer", "isolation", "coverage", "mutate"),
+    *("fuzz", "sqlsmith", "sqlancer", "isolation", "harness", "coverage", "mutate"),
     *("replay", "show", "blame", "corpus", "list", "build", "shell", "bench", "doctor", "test"),
 )
 
@@ -62,6 +62,8 @@ def test_the_help_names_every_command(pgduel: PreloadedCommand) -> None:
         (("fuzz", "--arm", "a=", "--series", "b"), "not both"),
         (("fuzz", "--manifest", "x.toml"), "--manifest needs patches; give --series, --range or --arm"),
         (("build", "--arm", "a=", "--manifest", "/nowhere.toml"), "/nowhere.toml: cannot be read (No such file"),
+        (("harness", "x"), "no harness is called 'x'; give one of blockbloom, "),
+        (("harness", "--replay", "x"), "--replay runs one harness; give its name"),
         (("fuzz", "--set", "jit"), "cannot read --set 'jit'; give NAME=VALUE or ARM:NAME=VALUE"),
         (("bench", "copy", "--set", "mine:jit=on"), "no arm is called 'mine'; give one of master, patched"),
         (("fuzz", "--resume", "7", "--set", "jit=on"), "keeps its options; give only --minutes or --cases"),

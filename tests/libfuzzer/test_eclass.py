@@ -35,13 +35,13 @@ BUGS = [
 
 @pytest.mark.parametrize("lookup", [pytest.param(lookup, marks=_marks(lookup)) for lookup in LOOKUPS])
 def test_lookups_agree_with_linear_search(harness: Harness, lookup: str) -> None:
-    run = run_harness(harness(lookup, arm=LOOKUPS[lookup]), 20, CORPUS)
+    run = run_harness(harness("eclass", arm=LOOKUPS[lookup]), 20, CORPUS)
     assert_clean(run)
     assert run.executions > 100
 
 
 def test_corpus_reaches_all_lookups(harness: Harness) -> None:
-    run = run_harness(harness("eclass_children", arm=CHILDREN), 0, CORPUS)
+    run = run_harness(harness("eclass", arm=CHILDREN), 0, CORPUS)
     assert_clean(run)
     reached = run.functions
 
@@ -66,6 +66,6 @@ def test_corpus_reaches_all_lookups(harness: Harness) -> None:
 
 @pytest.mark.parametrize(("lookup", "bug"), BUGS)
 def test_finds_injected_bug(harness: Harness, tmp_path: Path, lookup: str, bug: Path) -> None:
-    found = run_harness(harness(lookup, bug=bug, arm=LOOKUPS[lookup]), 60, tmp_path)
+    found = run_harness(harness("eclass", bug=bug, arm=LOOKUPS[lookup]), 60, tmp_path)
     assert found.crash is not None
     assert found.complaint

@@ -13,6 +13,7 @@ from fuzz import __version__, workdir
 from fuzz.bench.bench import all_benches
 from fuzz.cli import COMMANDS
 from fuzz.cli.bench import benches
+from fuzz.engines.libfuzzer.build import all_harnesses
 from fuzz.execution.modes import MODES
 from fuzz.generators.generator import Generator, Scale, all_generators
 from fuzz.report.formats.format import all_formats
@@ -54,6 +55,7 @@ def test_each_has_a_section(page: str, names: set[str]) -> None:
         pytest.param("modes", {each.name for oracle in all_oracles() for each in oracle.samples}, id="samples"),
         pytest.param("findings", all_forms().keys(), id="forms"),
         pytest.param("report", all_formats().keys(), id="formats"),
+        pytest.param("engines", all_harnesses().keys(), id="harnesses"),
     ],
 )
 def test_each_has_a_line(page: str, names: set[str]) -> None:

@@ -2,18 +2,20 @@
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 from filelock import FileLock
 
 from fuzz import workdir
-from fuzz.errors import BuildError, SourceError
+from fuzz.errors import BuildError, CaseError, SourceError
 from fuzz.servers import git
 from fuzz.servers.build import Build
 from fuzz.servers.compile import compile_file
@@ -38,73 +40,71 @@ _LINKING = ("-no-pie", "-lm", "-pthread")
 _UNUSED_LEFT_OUT = ("-Wl,--gc-sections", "-Wl,--unresolved-symbols=ignore-all")
 
 
-@dataclass(frozen=True, slots=True)
-class _Recipe:
-    own: tuple[str, ...]  # files in the directory of this file
-    tested: tuple[str, ...]  # files of the tree, compiled unchanged; headers among them are those of the tree
-    included: tuple[str, ...] = ()  # files of the tree that files in `own` include
-    linker: tuple[str, ...] = ()
+@dataclass(frozen=True, slots=True, eq=False)
+class Harness:
+    """A native harness: a folder beside this file with its C files and a file harness.toml, which has these fields."""
+
+    name: str  # of the folder
+    checks: str  # one line
+    tested: Sequence[str]  # files of the tree, compiled unchanged; headers among them are those of the tree
+    functions: Sequence[str]  # functions of these files without which the harness has nothing to test
+    included: Sequence[str] = ()  # files of the tree that the folder's C files include
+    without: Sequence[str] = ()  # words that these files must not have
+    stubs: Sequence[str] = ()  # C files beside this file
+    variants: Mapping[str, str] = field(default_factory=dict)  # C file of the folder → function that it needs
+    unused_left_out: bool = False
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Return the files of the tree that the harness compiles."""
+        return (*self.tested, *self.included)
+
+    def lacks(self, tree: str) -> str:
+        """Return the reason why the harness cannot test a tree; "" if it can."""
+        texts = {path: git.show(tree, path) for path in self.files}
+        if missing := next((path for path, text in texts.items() if text is None), ""):
+            return f"the series has no {missing}"
+        text = "\n".join(filter(None, texts.values()))
+        if missing := next((name for name in self.functions if not _calls(text, name)), ""):
+            return f"the series has no function {missing}"
+        if word := next((word for word in self.without if re.search(rf"\b{word}\b", text)), ""):
+            return f"the harness does not cover {word}"
+        return "" if self._own(text) else f"the series has none of the functions {', '.join(self.variants.values())}"
+
+    def own(self, tested: Mapping[str, str]) -> tuple[str, ...]:
+        """Return its own C files for these texts of the tree, of the variants only the first that fits."""
+        return (*self._own("\n".join(tested.values())), *self.stubs, "failure.c")
+
+    def _own(self, text: str) -> tuple[str, ...]:
+        files = {f"{self.name}/{path.name}" for path in (_HERE / self.name).glob("*.c")}
+        variants = {f"{self.name}/{file}": function for file, function in self.variants.items()}
+        fitting = next((file for file, function in variants.items() if _calls(text, function)), None)
+        if variants and fitting is None:
+            return ()
+        return tuple(sorted(files - variants.keys() | ({fitting} if fitting else set())))
 
 
-def _eclass(lookup: str) -> _Recipe:
-    """Return the recipe for equivclass.c with one implementation of member look-ups."""
-    query = ("query", "joins", "exprs", "removal", "planner_stubs", "node_stubs")
-    checks = ("harness", "questions", "model", "changes", "lookups", "classes", "clauses", "derivations")
-    own = (f"eclass/{file}.c" for file in (*checks, *query, lookup))
-    return _Recipe(
-        (*own, "backend_stubs.c", "popcount_stubs.c", "failure.c"),
-        (
-            *(f"src/backend/optimizer/{file}.c" for file in ("path/equivclass", "util/appendinfo", "util/relnode")),
-            *(f"src/backend/optimizer/util/{file}.c" for file in ("restrictinfo", "var")),
-            *(f"src/backend/nodes/{file}.c" for file in ("bitmapset", "list", "makefuncs", "nodeFuncs")),
-            *("src/common/hashfn.c", "src/include/nodes/pathnodes.h", "src/include/optimizer/paths.h"),
-        ),
-        ("src/backend/optimizer/plan/analyzejoins.c",),
-        _UNUSED_LEFT_OUT,
-    )
+def _calls(text: str, function: str) -> bool:
+    return re.search(rf"\b{function}\(", text) is not None
 
 
-# Without a server, no type is looked up and no expression deparsed. Symbols that deparse.c needs for that may be
-# undefined.
-_SAMPLING = _Recipe(
-    (*(f"sampling/{file}.c" for file in ("harness", "relation", "remote_sql")), "backend_stubs.c", "failure.c"),
-    (
-        *(f"contrib/postgres_fdw/{file}" for file in ("sampling.c", "deparse.c", "postgres_fdw.h")),
-        *("src/backend/nodes/list.c", "src/common/stringinfo.c", "src/port/snprintf.c", "src/port/strlcpy.c"),
-    ),
-    linker=("-Wl,--gc-sections", "-Wl,--unresolved-symbols=ignore-all"),
-)
+def all_harnesses() -> dict[str, Harness]:
+    """Return the harnesses by name."""
+    found = {path.parent.name: tomllib.loads(path.read_text()) for path in sorted(_HERE.glob(f"*/{_RECIPE}"))}
+    return {name: Harness(name, **fields) for name, fields in found.items()}
 
-HARNESSES = {
-    "eclass_linear": _eclass("lookup_linear"),
-    "eclass_children": _eclass("lookup_children"),
-    "eclass_indexes": _eclass("lookup_indexes"),
-    "eclass_iterator": _eclass("lookup_iterator"),
-    "eclass_cache": _eclass("lookup_cache"),
-    "blockbloom": _Recipe(
-        ("blockbloom_harness.c", "popcount_stubs.c", "failure.c"),
-        ("src/backend/lib/blockbloom.c", "src/include/lib/blockbloom.h", "src/port/qsort.c"),
-    ),
-    "buckets": _Recipe(
-        (
-            *(f"buckets/{file}.c" for file in ("harness", "sizing", "growth")),
-            *("backend_stubs.c", "popcount_stubs.c", "failure.c"),
-        ),
-        ("src/include/executor/hashjoin.h",),
-        ("src/backend/executor/nodeHash.c",),
-        _UNUSED_LEFT_OUT,
-    ),
-    "resowner": _Recipe(
-        (
-            *("resowner_harness.c", "resowner_model.c", "resowner_release.c"),
-            *("lock_stubs.c", "backend_stubs.c", "failure.c"),
-        ),
-        ("src/backend/utils/resowner/resowner.c", "src/port/qsort.c"),
-    ),
-    "sampling": _SAMPLING,
-}
+
+def harness_named(name: str) -> Harness:
+    """Return a harness. Raises CaseError."""
+    harnesses = all_harnesses()
+    if name not in harnesses:
+        raise CaseError(f"no harness is called {name!r}; give one of {', '.join(harnesses)}")
+    return harnesses[name]
+
+
+_RECIPE = "harness.toml"
 _HEADERS = "src/include/"
-_OWN = "harness"  # directory for copies of `own` files, next to the compiled harness
+_OWN = "harness"  # directory for copies of own files, next to the compiled harness
 _OBJECTS = "objects"
 
 
@@ -117,14 +117,14 @@ def build_harness(build: Build, name: str, tree: str = "") -> Path:
     A harness is compiled from copies next to it. It therefore outlives the checkout that it was made in, and its
     coverage refers to the text of these copies. Raises BuildError, SourceError.
     """
-    recipe = HARNESSES[name]
-    tested = {path: _source(tree or build.tree, path) for path in (*recipe.tested, *recipe.included)}
+    recipe = harness_named(name)
+    tested = {path: _source(tree or build.tree, path) for path in recipe.files}
     home = workdir.harnesses() / f"{name}-{_key(build, tested)}"
     harness = home / name
     with FileLock(f"{home}.lock"):
         if not harness.exists():
             shutil.rmtree(home, ignore_errors=True)
-            shutil.copytree(_HERE, home / _OWN, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+            shutil.copytree(_HERE, home / _OWN, ignore=shutil.ignore_patterns("*.py", "*.toml", "__pycache__"))
             for path, text in tested.items():
                 (home / path).parent.mkdir(parents=True, exist_ok=True)
                 (home / path).write_text(text)
@@ -155,11 +155,11 @@ def _compiler_version() -> str:
     return subprocess.run([CLANG, "--version"], capture_output=True, text=True, check=True).stdout
 
 
-def _compile(build: Build, harness: Path, recipe: _Recipe, tested: Mapping[str, str]) -> None:
+def _compile(build: Build, harness: Path, recipe: Harness, tested: Mapping[str, str]) -> None:
     """Compile each file separately, unless another harness did, and link the objects. Raises BuildError."""
     home = harness.parent
     shared = {path: text for path, text in tested.items() if path.endswith(".h") or path in recipe.included}
-    sources = {f"{_OWN}/{file}": (home / _OWN / file).read_text() for file in recipe.own}
+    sources = {f"{_OWN}/{file}": (home / _OWN / file).read_text() for file in recipe.own(tested)}
     sources |= {path: tested[path] for path in recipe.tested if path.endswith(".c")}
     objects = workdir.harnesses() / _OBJECTS
     objects.mkdir(exist_ok=True)
@@ -174,7 +174,8 @@ def _compile(build: Build, harness: Path, recipe: _Recipe, tested: Mapping[str, 
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         parts = list(pool.map(compiled, sources))
-    _run([CLANG, *_FLAGS, *map(str, parts), *recipe.linker, *_LINKING], harness)
+    left_out = _UNUSED_LEFT_OUT if recipe.unused_left_out else ()
+    _run([CLANG, *_FLAGS, *map(str, parts), *left_out, *_LINKING], harness)
 
 
 def _run(command: list[str], product: Path) -> None:

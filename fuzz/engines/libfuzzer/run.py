@@ -6,11 +6,15 @@ Coverage is that of clang, per function and per branch.
 import json
 import os
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -20,14 +24,23 @@ from fuzz.errors import CaseError, last_line
 from fuzz.servers.account import server_account
 
 _EXECUTED = re.compile(r"^stat::number_of_executed_units:\s*(\d+)", re.MULTILINE)
+_REACHED = re.compile(
+    r"^#\d+\t(?P<event>\w+) +cov: (?P<edges>\d+) ft: (?P<features>\d+) corp: (?P<inputs>\d+)/", re.MULTILINE
+)
 _COMPLAINT = re.compile(r"^(?:pgduel harness: |.*runtime error: |==\d+== ?ERROR: )(.+)$", re.MULTILINE)
 _ARTIFACT = re.compile(r"Test unit written to (.+)$", re.MULTILINE)
 # maximum length of an input in bytes: about 120 operations
 _LONGEST = 400
 # seconds after the requested ones until a run counts as hung
 _GRACE = 120
+_POLLED = 0.5  # seconds between two looks at `stop`
 _PROFDATA = "llvm-profdata-19"
 _COV = "llvm-cov-19"
+_SYMBOLIZER = "llvm-symbolizer-19"
+OPTIONS = (
+    *(f"-max_len={_LONGEST}", "-len_control=0", "-timeout=60", "-print_final_stats=1", "-print_funcs=0"),
+    "-report_slow_units=1000000",  # a slow input is no failure
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,64 +49,161 @@ class FunctionCoverage:
 
     calls: int
     branches: Mapping[str, tuple[int, int]]
+    file: str = ""  # relative to the harness; of a function in a header, the header
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """The reach of a corpus: edges, features (edges, with the magnitude of their counts), and the number of inputs."""
+
+    edges: int = 0
+    features: int = 0
+    inputs: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class HarnessRun:
     """The result of a run, which ends at the first crash.
 
-    Without one, `functions` has the coverage by function name.
+    Without one, `functions` has the coverage by function name, unless the run was stopped.
     """
 
     executions: int
-    crash: Path | None = None  # the input, kept next to the harness
+    crash: Path | None = None  # the input, kept next to the harness or among the artifacts
     complaint: str = ""  # first line about the crash, of the harness or a sanitizer
     functions: Mapping[str, FunctionCoverage] = field(default_factory=dict)
+    output: str = ""  # of libFuzzer
+    begun: Reached = Reached()  # before the first change of an input
+    ended: Reached = Reached()
+    cpu_seconds: float = 0.0
+
+
+def never() -> bool:
+    """Return that a run need not stop."""
+    return False
 
 
 def run_harness(
-    harness: Path, seconds: int, corpus: Path, *, seed: int = 1, variables: Mapping[str, str] | None = None
+    harness: Path,
+    seconds: float,
+    corpus: Path,
+    *,
+    seed: int = 1,
+    variables: Mapping[str, str] | None = None,
+    kept: Path | None = None,
+    artifacts: Path | None = None,
+    stop: Callable[[], bool] = never,
 ) -> HarnessRun:
     """Fuzz for `seconds` with the rights of the servers' account, starting from a corpus, which is not modified.
 
-    With 0 seconds, the corpus is only replayed. Raises CaseError if the run ends neither normally nor by a crash.
+    With 0 seconds, the corpus is only replayed. `kept` is a directory of more inputs, where libFuzzer adds new ones at
+    once; it writes the input of a crash to `artifacts`. Both belong to the account. The run ends early when `stop`
+    returns true. Raises CaseError if it ends neither normally nor by a crash.
     """
     account = server_account()
-    artifacts = harness.parent / "crashes"
-    if not artifacts.exists():
-        account.make_private(artifacts)
+    if artifacts is None:
+        artifacts = harness.parent / "crashes"
+        if not artifacts.exists():
+            account.make_private(artifacts)
     with tempfile.TemporaryDirectory(prefix="pgduel-harness-") as scratch:
-        account.lend(Path(scratch))
-        written = account.make_private(Path(scratch) / "written")
-        profile, found = written / "profile", account.make_private(written / "found")
-        # A copy with other permissions, because the account may have no access to the original.
-        known = Path(scratch) / "corpus"
-        shutil.copytree(corpus, known, copy_function=shutil.copyfile)
-        known.chmod(0o755)
-        limit = ["-runs=0"] if seconds == 0 else [f"-max_total_time={seconds}"]
-        done = subprocess.run(
-            [
-                harness, *limit, f"-seed={seed}", f"-max_len={_LONGEST}", "-len_control=0", "-timeout=60",
-                "-print_final_stats=1", "-verbosity=0", f"-artifact_prefix={artifacts}/", found, known,
-            ],
-            env=os.environ | {"LLVM_PROFILE_FILE": str(profile)} | dict(variables or {}),
-            capture_output=True,
-            timeout=seconds + _GRACE,
-            **account.options(),
-        )  # fmt: skip
-        return _result(harness, done.returncode, done.stderr.decode(errors="replace"), profile)
+        written = account_directory(Path(scratch))
+        profile, found = written / "profile", kept or account.make_private(written / "found")
+        known = lent_copy(corpus, Path(scratch) / "corpus")
+        limit = "-runs=0" if seconds == 0 else f"-max_total_time={max(1, round(seconds))}"
+        options = [limit, f"-seed={seed}", f"-artifact_prefix={artifacts}/", str(found), str(known)]
+        environment = {"LLVM_PROFILE_FILE": str(profile)} | dict(variables or {})
+        before = _cpu_seconds()
+        status, output = libfuzzer(harness, options, environment, seconds + _GRACE, stop)
+        return replace(_result(harness, status, output, profile), cpu_seconds=_cpu_seconds() - before)
+
+
+def account_directory(scratch: Path) -> Path:
+    """Return a directory below a temporary one of the caller, in which the account may write."""
+    account = server_account()
+    account.lend(scratch)
+    return account.make_private(scratch / "written")
+
+
+def lent_copy(corpus: Path, copy: Path) -> Path:
+    """Copy inputs with other permissions, because the account may have no access to the original. Return the copy."""
+    if corpus.is_dir():
+        shutil.copytree(corpus, copy, copy_function=shutil.copyfile)
+    else:
+        copy.mkdir()
+    copy.chmod(0o755)
+    return copy
+
+
+def libfuzzer(
+    harness: Path,
+    options: Sequence[str],
+    environment: Mapping[str, str] | None = None,
+    seconds: float = _GRACE,
+    stop: Callable[[], bool] = never,
+) -> tuple[int, str]:
+    """Run a harness with options of libFuzzer; return its exit status and output.
+
+    If `stop` returns true, it is asked to end as at its limit of time. Raises CaseError after `seconds`.
+    """
+    symbolizer = shutil.which(_SYMBOLIZER)
+    own = {"ASAN_SYMBOLIZER_PATH": symbolizer, "UBSAN_OPTIONS": "print_stacktrace=1"} if symbolizer else {}
+    started, asked = time.monotonic(), False
+    with subprocess.Popen(
+        [harness, *OPTIONS, *options],
+        env=os.environ | own | dict(environment or {}),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        **(server_account().options() | {"start_new_session": True}),  # Ctrl-C is for the caller
+    ) as process:
+        try:
+            while True:
+                with suppress(subprocess.TimeoutExpired):
+                    output = process.communicate(timeout=_POLLED)[1]
+                    return process.returncode, output.decode(errors="replace")
+                if stop() and not asked:
+                    asked = True
+                    process.send_signal(signal.SIGUSR1)
+                if time.monotonic() > started + seconds:
+                    raise CaseError(f"harness {harness} did not end within {seconds:.0f} s")
+        except BaseException:
+            process.kill()
+            raise
+
+
+def _cpu_seconds() -> float:
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ended.ru_utime + ended.ru_stime
 
 
 def _result(harness: Path, returncode: int, output: str, profile: Path) -> HarnessRun:
     executed = _EXECUTED.search(output)
-    executions = int(executed[1]) if executed else 0
-    complaint = _COMPLAINT.search(output)
+    reached = [(found["event"], _reached(found)) for found in _REACHED.finditer(output)]
+    begun = next((each for event, each in reached if event == "INITED"), Reached())
+    run = HarnessRun(
+        int(executed[1]) if executed else 0,
+        complaint=complaint_of(output),
+        output=output,
+        begun=begun,
+        ended=reached[-1][1] if reached else begun,
+    )
     if artifact := _ARTIFACT.search(output):
-        return HarnessRun(executions, Path(artifact[1]), complaint[1] if complaint else "")
+        return replace(run, crash=Path(artifact[1]))
     if returncode or not executed:
-        reason = complaint[1] if complaint else last_line(output, "no output")
+        reason = run.complaint or last_line(output, "no output")
         raise CaseError(f"harness {harness} ended with {returncode}: {reason}")
-    return HarnessRun(executions, functions=function_coverage(harness, profile))
+    stopped = not profile.stat().st_size  # libFuzzer ends without writing it
+    return replace(run, complaint="", functions={} if stopped else function_coverage(harness, profile))
+
+
+def complaint_of(output: str) -> str:
+    """Return the first line about a failure, of the harness or a sanitizer; "" without one."""
+    found = _COMPLAINT.search(output)
+    return found[1] if found else ""
+
+
+def _reached(found: re.Match[str]) -> Reached:
+    return Reached(*(int(found[name]) for name in ("edges", "features", "inputs")))
 
 
 def function_coverage(program: Path, profile: Path) -> dict[str, FunctionCoverage]:
@@ -108,14 +218,17 @@ def function_coverage(program: Path, profile: Path) -> dict[str, FunctionCoverag
     covered: dict[str, FunctionCoverage] = {}
     for function in exported["data"][0]["functions"]:
         name = function["name"].rpartition(":")[2]
-        covered[name] = _together(covered.get(name), FunctionCoverage(function["count"], _branches(function)))
+        file = os.path.relpath(function["filenames"][0], program.parent)
+        one = FunctionCoverage(function["count"], _branches(function), file)
+        covered[name] = _together(covered.get(name), one)
     return covered
 
 
 def _together(one: FunctionCoverage | None, other: FunctionCoverage) -> FunctionCoverage:
     if one is None:
         return other
-    return FunctionCoverage(one.calls + other.calls, _summed(chain(one.branches.items(), other.branches.items())))
+    branches = _summed(chain(one.branches.items(), other.branches.items()))
+    return FunctionCoverage(one.calls + other.calls, branches, one.file)
 
 
 def _branches(function: dict[str, Any]) -> dict[str, tuple[int, int]]:

@@ -1,6 +1,6 @@
 /*
- * A tree of ResourceOwners, and the resources that each must hold, as plain counters. See resowner_model.c, and
- * resowner_release.c for release.
+ * A tree of ResourceOwners, and the resources that each must hold, as plain counters. See model.c, and
+ * release.c for release.
  */
 #ifndef RESOWNER_MODEL_H
 #define RESOWNER_MODEL_H
@@ -46,14 +46,14 @@ extern ModelOwner owners[MAX_OWNERS];
 extern ResourceOwner base_owner;	/* above the root, because releasing locks needs a parent */
 extern LOCALLOCK fake_lock;		/* the only lock */
 
-/* For the harness: resowner_release.c */
+/* For the harness: release.c */
 extern void model_begin(bool aux_process);
 extern void model_end(void);
 extern void model_fail_in(int releases);	/* the nth release callback from now raises an error; 0: none */
 extern void model_release_kind(int position, int kind);
 extern void model_release(int position, Release how);
 
-/* For the harness: resowner_model.c */
+/* For the harness: model.c */
 extern int	model_owner(int position);	/* position of an owner in use */
 extern void model_create(int parent);
 extern void model_reparent(int position, int parent);

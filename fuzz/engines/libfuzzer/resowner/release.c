@@ -6,7 +6,7 @@
 
 #include "backend_stubs.h"
 #include "lock_stubs.h"
-#include "resowner_model.h"
+#include "model.h"
 
 #undef snprintf
 

@@ -9,7 +9,7 @@
  */
 #include "postgres.h"
 
-#include "resowner_model.h"
+#include "model.h"
 
 #define MAX_NEWEST 512
 

@@ -1,12 +1,12 @@
 /*
  * The model of resowner.c: for each owner, a counter for each resource (kind and value).
  *
- * Each operation on an owner is applied to its counters. The model of release is in resowner_release.c.
+ * Each operation on an owner is applied to its counters. The model of release is in release.c.
  */
 #include "postgres.h"
 
 #include "backend_stubs.h"
-#include "resowner_model.h"
+#include "model.h"
 
 /*
  * Values are small integers, equal for all kinds, so that mixed-up kinds are detected. The last kind has no
