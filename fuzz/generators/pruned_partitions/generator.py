@@ -145,4 +145,4 @@ def _queried(rng: random.Random, scene: Scene) -> tuple[Step, ...]:
     return (query(rng, scene),)
 
 
-ACTIONS: Weighted[Action] = Weighted((81, _queried), (15, lambda rng, scene: CHANGES.pick(rng)(rng, scene)), (4, kept))
+ACTIONS: Weighted[Action] = Weighted((78, _queried), (18, lambda rng, scene: CHANGES.pick(rng)(rng, scene)), (4, kept))
