@@ -3,10 +3,17 @@
 import random
 from collections.abc import Callable, Iterator
 
-from fuzz.generators.choices import Weighted, between, chance, pick, some
+from fuzz.generators.choices import Weighted, between, chance, pick
 from fuzz.generators.pruned_partitions.conditions import Drawing, conditions
 from fuzz.generators.pruned_partitions.keys import Key
 from fuzz.generators.pruned_partitions.levels import Level
+from fuzz.generators.pruned_partitions.moves import (
+    extra,
+    merge_following,
+    merge_rows,
+    other_keys,
+    update_following,
+)
 from fuzz.generators.pruned_partitions.queries import rows, total, tree_of
 from fuzz.generators.pruned_partitions.scene import DRIVER, ROWS, Scene, Tree
 from oracles.model.case import Step
@@ -24,7 +31,8 @@ def changed(rng: random.Random, scene: Scene) -> tuple[Step, ...]:
     tree = tree_of(drawing)
     name, change = _CHANGES.pick(rng)
     sql = change(drawing, tree)
-    watched, silent = chance(rng, 30), chance(rng, 55)
+    watched = chance(rng, 30)
+    silent = chance(rng, 75 if "following" in name else 40)
     if silent:  # so that the executor keeps its target from row to row
         sql = sql.partition(" RETURNING ")[0]
     steps = (
@@ -66,17 +74,9 @@ def _rekeyed(drawing: Drawing, tree: Tree) -> str:
     """Return an UPDATE that moves rows to other partitions."""
     rng = drawing.rng
     one_key = not tree.level.accepts and chance(rng, 40)  # where all rows fit
-    keys = _assigned(rng, pick(rng, tree.keys)) if one_key else _other_keys(drawing, tree)
+    keys = _assigned(rng, pick(rng, tree.keys)) if one_key else other_keys(drawing, tree)
     where = conditions(drawing, tree, "a")
     return f"UPDATE {tree.name} AS a SET {keys} WHERE {where} RETURNING a.id, a.v, a.tableoid::regclass::text"
-
-
-def _other_keys(drawing: Drawing, tree: Tree) -> str:
-    """Return the assignments of the keys of another row, which fits. Some rows may keep their keys."""
-    rng, number = drawing.rng, between(drawing.rng, 1, 9)
-    wanted = pick(rng, (f"a.id + {number}", f"a.id - a.id % {number}", str(number)))
-    keys = ", ".join(column.name for column in drawing.scene.columns)
-    return f"({keys}) = (SELECT {keys} FROM {ROWS} AS r WHERE {tree.rows} ORDER BY r.id < {wanted}, r.id LIMIT 1)"
 
 
 def _assigned(rng: random.Random, key: Key) -> str:
@@ -93,7 +93,7 @@ def _unique(drawing: Drawing, tree: Tree) -> tuple[str, str]:
     """Return rows of the small table with different keys, and the condition that they match a row of the tree."""
     key = pick(drawing.rng, tree.keys)
     grouped = f"(SELECT {key.of('d.')} AS k, count(*) AS n FROM {DRIVER} AS d GROUP BY 1) AS s"
-    return grouped, f"{key.of('a.')} = s.k{_extra(drawing, tree, 50)}"
+    return grouped, f"{key.of('a.')} = s.k{extra(drawing, tree, 50)}"
 
 
 def _update_from(drawing: Drawing, tree: Tree) -> str:
@@ -113,102 +113,6 @@ def _merge(drawing: Drawing, tree: Tree) -> str:
     return f"MERGE INTO {tree.name} AS a USING {source} ON {on} {matched} {rest}"
 
 
-def _merge_rows(drawing: Drawing, tree: Tree) -> str:
-    """Return a MERGE with other rows of the plain table that fit: it moves, adds and removes rows."""
-    rng = drawing.rng
-    keys = ", ".join(_names(drawing))
-    rows = f"{tree.rows} AND id % {between(rng, 1, 4)} = 0"
-    source = f"(SELECT id + {between(rng, 1, 9)} AS id, {keys} FROM {ROWS} WHERE {rows}) AS s"
-    matched = _actions(rng, "MATCHED", [_moved(drawing), *_UNMOVED], between(rng, 0, 2))
-    on = f"a.id = s.id{_extra(drawing, tree, 40)}"
-    return _merged(drawing, tree, f"{source} ON {on}", [*matched, *_unmatched(drawing, tree, between(rng, 0, 2))])
-
-
-def _merge_following(drawing: Drawing, tree: Tree) -> str:
-    """Return a MERGE that moves rows to the partition of the row that matches next, or inserts a row there."""
-    rng = drawing.rng
-    actions = [_moved(drawing), *some(rng, _UNMOVED, between(rng, 0, 1))]
-    clauses = _actions(rng, "MATCHED", actions, len(actions))
-    if chance(rng, 20):  # the planner then joins the tree with the source, which rarely keeps the source's order
-        clauses += _unmatched(drawing, tree, 1)
-    return _merged(drawing, tree, f"{_following(drawing, tree)} ON {_same_row(drawing, tree)}", clauses)
-
-
-_UNMOVED = ("UPDATE SET v = a.v + 1", "DELETE", "DO NOTHING")
-
-
-def _update_following(drawing: Drawing, tree: Tree) -> str:
-    """Return an UPDATE that moves rows to the partition of the row that is updated next."""
-    changed = f"UPDATE {tree.name} AS a SET {_assignment(drawing)} FROM {_following(drawing, tree)}"
-    where = _same_row(drawing, tree)
-    return f"{changed} WHERE {where} RETURNING a.id, a.v, a.tableoid::regclass::text"
-
-
-def _following(drawing: Drawing, tree: Tree) -> str:
-    """Return rows of the plain table in a total order, each with the keys of the next one that fits; some are new."""
-    rng, names = drawing.rng, _names(drawing)
-    keys = ", ".join(f"last_value({name}) OVER w AS {name}" for name in names)
-    tops = [key.column.name for key in tree.level.keys]
-    order = ", ".join(dict.fromkeys((*pick(rng, ((), (), tops, tops, names[:1])), "id")))
-    id_ = f"CASE WHEN id % {between(rng, 2, 5)} <> 0 THEN id ELSE id + {drawing.scene.rows} END AS id"
-    some_rows = f" AND id > {between(rng, 1, drawing.scene.rows // 2)}" if chance(rng, 25) else ""
-    window = f"WINDOW w AS (ORDER BY {order} ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING)"
-    fitting = f"CASE WHEN {tree.rows} THEN true END{some_rows}"  # CASE, so that the planner expects half of the rows
-    return f"(SELECT {id_ if chance(rng, 40) else 'id'}, {keys} FROM {ROWS} WHERE {fitting} {window}) AS s"
-
-
-def _same_row(drawing: Drawing, tree: Tree) -> str:
-    """Return the condition that rows of the source `s` and of the tree have the same id.
-
-    With a remainder, the planner expects few rows of the tree. It hashes them, and rows are changed in the source's
-    order.
-    """
-    few = f" AND a.id % {pick(drawing.rng, (1, 1, 2))} = 0" if chance(drawing.rng, 70) else ""
-    return f"a.id = s.id{few}{_extra(drawing, tree, 20)}"
-
-
-def _names(drawing: Drawing) -> list[str]:
-    return [column.name for column in drawing.scene.columns]
-
-
-def _assignment(drawing: Drawing) -> str:
-    """Return the assignment of the keys of the source `s`."""
-    names = _names(drawing)
-    return f"({', '.join(names)}) = ROW({', '.join(f's.{name}' for name in names)})"
-
-
-def _moved(drawing: Drawing) -> str:
-    return f"UPDATE SET {_assignment(drawing)}"
-
-
-def _unmatched(drawing: Drawing, tree: Tree, count: int) -> list[str]:
-    """Return clauses of a MERGE for rows of the tree that the source lacks."""
-    actions = [f"UPDATE SET {_other_keys(drawing, tree)}", "DELETE", "DO NOTHING"]
-    return _actions(drawing.rng, "NOT MATCHED BY SOURCE", actions, count)
-
-
-def _merged(drawing: Drawing, tree: Tree, source: str, clauses: list[str]) -> str:
-    """Return a MERGE of a source with ids and keys that fit."""
-    rng, names = drawing.rng, _names(drawing)
-    if not clauses or chance(rng, 50):
-        values = ", ".join(f"s.{name}" for name in ("id", *names))
-        clauses = [*clauses, f"WHEN NOT MATCHED BY TARGET THEN INSERT (id, {', '.join(names)}) VALUES ({values})"]
-    returned = "RETURNING merge_action(), a.id, a.v, a.tableoid::regclass::text"
-    return f"MERGE INTO {tree.name} AS a USING {source} {' '.join(clauses)} {returned}"
-
-
-def _extra(drawing: Drawing, tree: Tree, percent: int) -> str:
-    """Return a further condition on the tree in this percentage of cases."""
-    return f" AND {conditions(drawing, tree, 'a')}" if chance(drawing.rng, percent) else ""
-
-
-def _actions(rng: random.Random, matched: str, actions: list[str], count: int) -> list[str]:
-    """Return clauses of a MERGE for rows of the tree, the first of them mostly with a condition."""
-    conditions = [f" AND a.v < {between(rng, 2, 9)}" if count == 2 or chance(rng, 50) else "", ""]
-    drawn = zip(conditions, some(rng, actions, count), strict=False)
-    return [f"WHEN {matched}{condition} THEN {action}" for condition, action in drawn]
-
-
 def _routed(drawing: Drawing, tree: Tree) -> str:
     """Return an INSERT of rows that fit, in an order that repeats or changes the partition."""
     names = drawing.scene.names
@@ -220,8 +124,8 @@ def _routed(drawing: Drawing, tree: Tree) -> str:
 _CHANGES = Weighted(
     (15, ("update", _update)), (20, ("rekeyed", _rekeyed)), (10, ("delete", _delete)),
     (10, ("update_from", _update_from)), (8, ("delete_using", _delete_using)), (8, ("merge", _merge)),
-    (18, ("merge_rows", _merge_rows)), (12, ("routed", _routed)), (30, ("merge_following", _merge_following)),
-    (6, ("update_following", _update_following)),
+    (18, ("merge_rows", merge_rows)), (12, ("routed", _routed)), (40, ("merge_following", merge_following)),
+    (6, ("update_following", update_following)),
 )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from oracles.model.case import Step
 ROWS = "r"  # the plain table
 DRIVER = "d"  # the small table
 _DRIVING = 12  # upper bound of its rows
+_FEW = 3  # partitions: with assertions, the executor has a hash table for the targets of changes from 4 on
 _COMMON = {2: 6, 3: 4, 4: 3}  # common values of a column, by the number of columns
 
 Common = dict[str, tuple[int, ...]]  # column → integers of many rows
@@ -67,7 +68,8 @@ def draw_scene(rng: random.Random, scale: Scale) -> Scene:
     """Return a scene."""
     columns = draw_columns(rng, between(rng, 2, 4))
     first = draw_level(rng, "p", columns, scale.partitions * 2)
-    second = varied(rng, first, "q") if chance(rng, 65) else draw_level(rng, "q", columns, scale.partitions)
+    limit = pick(rng, (scale.partitions, _FEW))
+    second = varied(rng, first, "q") if chance(rng, 55) else draw_level(rng, "q", columns, limit)
     trees = tuple(_tree(rng, level, columns) for level in (first, second))
     rows = between(rng, scale.rows // 3, scale.rows)
     driving = min(_DRIVING, max(3, rows // 8))
