@@ -27,6 +27,7 @@ class Drawing:
     most: int = 0  # upper bound of the parameters
     outers: tuple[str, ...] = ()  # aliases of rows with key columns, of one query level or of several
     tree: Tree = field(init=False)  # of a query of single rows
+    by_bounds: bool = False  # whether its order is that of the tree's bounds
     kept: str = ""  # the only kind of operand; "" if all are suitable
     aimed: dict[str, int] = field(default_factory=dict)  # key or column as SQL → integer of most constants
     row: int = 0  # of the small table, whose values subqueries return; 0: any
@@ -220,7 +221,7 @@ def listed(drawing: Drawing, key: Key, alias: str) -> str:
     if not key.hints:
         return comparison(drawing, key, alias, _INCLUSIVE.pick(rng))
     sql, values = _of(drawing, key, alias), [key.kind.type.literal(n) for n in key.hints]
-    if chance(rng, 25):
+    if chance(rng, 15):
         low, high = sorted(rng.randrange(len(values)) for _ in range(2))
         return f"{sql} BETWEEN {values[low]} AND {values[high]}"
     chosen = some(rng, values, pick(rng, (between(rng, 2, 6), len(values))))
@@ -339,10 +340,10 @@ def staged(drawing: Drawing, tree: Tree, alias: str) -> str:
     the next one in turn. So a rescan changes the choice of one level and keeps that of another.
     """
     rng, given = drawing.rng, drawing.outers
-    outers = given if chance(rng, 60) else given[::-1]
+    outers = given if chance(rng, 75) else given[::-1]
     drawn = []
     for number, level in enumerate(_path(rng, tree.level)):
-        for _ in range(_STAGES.pick(rng)):
+        for _ in range(1 if len(outers) > 1 else _STAGES.pick(rng)):
             drawing.kept, drawing.outers = _stage(rng, outers, number)
             if level.method == "HASH":
                 drawn += [comparison(drawing, key, alias, "=") for key in level.keys]

@@ -125,7 +125,7 @@ def _below(rng: random.Random, split: _Split, columns: tuple[KeyColumn, ...]) ->
 
 
 _WIDTHS = Weighted((12, 2), (20, 3), (35, 5), (27, 8), (13, 12), (5, 24))
-_DEEPER = {1: 25, 2: 40, 3: 40}  # percentage of partitions that are partitioned, by depth
+_DEEPER = {1: 32, 2: 40, 3: 40}  # percentage of partitions that are partitioned, by depth
 
 
 def varied(rng: random.Random, level: Level, name: str) -> Level:
@@ -269,9 +269,9 @@ def _list(rng: random.Random, name: str, columns: tuple[KeyColumn, ...], width: 
         return None
     key, default = keys[0], chance(rng, 60)
     integers = key.integers
-    # One value more than lists, with a default partition, has a branch of its own in PostgreSQL's create_list_bounds.
-    more = 1 if default and chance(rng, 40) else between(rng, 0, 2)
-    count = pick(rng, (len(integers), width + more, width + more, between(rng, 1, len(integers))))
+    count = pick(rng, (len(integers), width + between(rng, 0, 2), between(rng, 1, len(integers))))
+    if default and chance(rng, 55):  # as many values as partitions, some of which may be interleaved nevertheless
+        count = width + 1
     values: list[int | None] = [*some(rng, integers, count)]
     alone = chance(rng, 25)
     if not alone and chance(rng, 30):
@@ -329,4 +329,4 @@ def _remainder(name: str, keys: tuple[Key, ...], modulus: int, remainder: int, f
 
 
 _Maker = Callable[[random.Random, str, tuple[KeyColumn, ...], int], _Split | None]
-_METHODS: Weighted[_Maker] = Weighted((50, _range), (28, _list), (22, _hash))
+_METHODS: Weighted[_Maker] = Weighted((47, _range), (33, _list), (20, _hash))

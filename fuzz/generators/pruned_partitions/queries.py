@@ -25,7 +25,7 @@ def query(rng: random.Random, scene: Scene) -> Step:
 def in_order(drawing: Drawing, select: Select) -> tuple[str, bool]:
     """Return the query of single rows, often in a total order, which an index or the bounds may supply."""
     rng = drawing.rng
-    if not chance(rng, 60):
+    if not drawing.by_bounds and not chance(rng, 60):
         return ended(rng, select)
     if chance(rng, 20):  # without LIMIT, the order of equal keys does not matter
         keys = drawing.tree.level.keys
@@ -38,7 +38,7 @@ def total(drawing: Drawing, select: Select) -> str:
     rng, tree = drawing.rng, drawing.tree
     any_names = some(rng, [column.name for column in drawing.scene.columns], between(rng, 0, 3))
     of_bounds = tuple(key.column.name for key in tree.level.keys if key.form == "{}")
-    names = pick(rng, (any_names, of_bounds, of_bounds, *tree.orders))
+    names = of_bounds if drawing.by_bounds else pick(rng, (any_names, of_bounds, of_bounds, *tree.orders))
     direction = pick(rng, ("", "", " DESC"))
     order = ", ".join(f"{name}{direction}" for name in dict.fromkeys((*names, "id")))
     limit = f" LIMIT {between(rng, 1, 25)}" if chance(rng, 50) else ""
@@ -48,7 +48,7 @@ def total(drawing: Drawing, select: Select) -> str:
 
 def tree_of(drawing: Drawing) -> Tree:
     """Return a tree, mostly the first one."""
-    return drawing.scene.trees[1 if chance(drawing.rng, 25) else 0]
+    return drawing.scene.trees[1 if chance(drawing.rng, 35) else 0]
 
 
 def _deepest(drawing: Drawing) -> Tree:
@@ -75,8 +75,9 @@ def rows(drawing: Drawing) -> Select:
 
 
 def _sorted(drawing: Drawing) -> Select:
-    """Return a query of single rows of a few partitions in a row, or not of the default one."""
+    """Return a query of rows of some partitions in the order of their bounds, mostly without the default partition."""
     tree = drawing.tree = tree_of(drawing)
+    drawing.by_bounds = True
     where = listed(drawing, pick(drawing.rng, tree.level.keys), "a")
     return Select(_outputs(drawing, "a"), f" FROM {tree.name} AS a WHERE {where}")
 
@@ -120,7 +121,7 @@ def _inner(drawing: Drawing, outers: tuple[str, ...], alias: str, *, first: bool
     """Return FROM and WHERE of a subquery over a tree, whose condition references outer rows; of its `first` rows."""
     tree = tree_of(drawing) if len(outers) < 2 else _deepest(drawing)
     drawing.outers = outers
-    where = (staged if chance(drawing.rng, 5 + 35 * len(outers)) else conditions)(drawing, tree, alias)
+    where = (staged if chance(drawing.rng, (35, 92)[len(outers) > 1]) else conditions)(drawing, tree, alias)
     drawing.outers = ()
     return f"FROM {tree.name} AS {alias} WHERE {where}{_first(drawing, tree, alias) if first else ''}"
 
@@ -242,8 +243,8 @@ def _locked(drawing: Drawing) -> Select:
 
 
 SHAPES: Weighted[tuple[str, Shape]] = Weighted(
-    (34, ("rows", rows)), (10, ("sorted", _sorted)), (10, ("total", _total)), (8, ("grouped", _grouped)),
+    (34, ("rows", rows)), (20, ("sorted", _sorted)), (10, ("total", _total)), (8, ("grouped", _grouped)),
     (14, ("joined", _joined)), (12, ("lateral", _lateral)), (10, ("correlated", _correlated)),
-    (14, ("nested", _nested)), (5, ("exists", _exists)), (7, ("united", _united)), (9, ("trees", _trees)),
+    (24, ("nested", _nested)), (5, ("exists", _exists)), (7, ("united", _united)), (9, ("trees", _trees)),
     (2, ("locked", _locked)),
 )  # fmt: skip

@@ -75,7 +75,7 @@ def draw_scene(rng: random.Random, scale: Scale) -> Scene:
     driving = min(_DRIVING, max(3, rows // 8))
     common = _common(rng, columns, trees)
     steps = (*_setup(columns), *_plain(rng, columns, common, rows, driving), *_filled(rng, columns, trees))
-    settings = [Step(sql) for sql in _SETTINGS if chance(rng, 15)]
+    settings = [Step(sql) for sql in _SETTINGS if chance(rng, 30)]
     return Scene(columns, trees, rows, driving, common, (*steps, *settings))
 
 
@@ -209,7 +209,7 @@ def _partition(rng: random.Random, parent: str, part: Part, columns: tuple[KeyCo
 def _tree(rng: random.Random, level: Level, columns: tuple[KeyColumn, ...]) -> Tree:
     """Return the tree with indexes of the whole table and of single leaves."""
     keys = tuple(key.clause for key in level.keys)
-    whole = [(*keys, "id")] if chance(rng, 55) else []  # so that partitions in the order of their bounds are sorted
+    whole = [(*keys, "id")] if chance(rng, 65) else []  # so that partitions in the order of their bounds are sorted
     whole += [_indexed(rng, level, columns) for _ in range(between(rng, 0, 2))]
     single = [(leaf.name, _indexed(rng, level, columns)) for leaf in some(rng, list(level.leaves), between(rng, 0, 2))]
     indexes = [(level.name, items) for items in whole] + single
