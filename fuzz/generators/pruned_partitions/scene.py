@@ -21,7 +21,7 @@ ROWS = "r"  # the plain table
 DRIVER = "d"  # the small table
 _DRIVING = 12  # upper bound of its rows
 _FEW = 3  # partitions: with assertions, the executor has a hash table for the targets of changes from 4 on
-_COMMON = {2: 6, 3: 4, 4: 3}  # common values of a column, by the number of columns
+_COMMON = {2: 8, 3: 5, 4: 4}  # common values of a column, by the number of columns
 
 Common = dict[str, tuple[int, ...]]  # column → integers of many rows
 
@@ -75,11 +75,11 @@ def draw_scene(rng: random.Random, scale: Scale) -> Scene:
     driving = min(_DRIVING, max(3, rows // 8))
     common = _common(rng, columns, trees)
     steps = (*_setup(columns), *_plain(rng, columns, common, rows, driving), *_filled(rng, columns, trees))
-    settings = [Step(sql) for sql in _SETTINGS if chance(rng, 30)]
+    settings = [Step(f"SET {name} = off") for name in _SETTINGS if chance(rng, 30)]
     return Scene(columns, trees, rows, driving, common, (*steps, *settings))
 
 
-_SETTINGS = ("SET enable_sort = off", "SET enable_incremental_sort = off")
+_SETTINGS = ("enable_sort", "enable_bitmapscan", "enable_incremental_sort")
 
 
 def _common(rng: random.Random, columns: tuple[KeyColumn, ...], trees: tuple[Tree, ...]) -> Common:
@@ -88,7 +88,7 @@ def _common(rng: random.Random, columns: tuple[KeyColumn, ...], trees: tuple[Tre
     most = _COMMON[len(columns)]
     for key, value in _edge_values(rng, trees):
         column = key.column
-        for near in (value, value + pick(rng, (0, 0, -1, 1))):
+        for near in (value, value + pick(rng, (0, 0, 0, 0, -1, 1))):
             if len(found[column]) < most and 0 <= near <= column.kind.largest(column.domain):
                 found[column].add(near)
     for column, values in found.items():
@@ -101,8 +101,8 @@ def _edge_values(rng: random.Random, trees: tuple[Tree, ...]) -> Iterator[tuple[
     """Yield columns that are keys, with the finite values of some edges."""
     levels = [trees[0].level, *(level for tree in trees for level in tree.level.levels)]
     for level in (pick(rng, levels) if number else levels[0] for number in range(_EDGES)):
-        if level.edges:
-            pairs = zip(level.keys, pick(rng, level.edges), strict=True)
+        for edge in some(rng, level.edges, 8 if level.method == "LIST" else 1):
+            pairs = zip(level.keys, edge, strict=True)
             yield from ((key, int(value)) for key, value in pairs if key.form == "{}" and isfinite(value))
 
 
