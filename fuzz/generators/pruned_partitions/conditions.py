@@ -224,7 +224,7 @@ def listed(drawing: Drawing, key: Key, alias: str) -> str:
     if chance(rng, 15):
         low, high = sorted(rng.randrange(len(values)) for _ in range(2))
         return f"{sql} BETWEEN {values[low]} AND {values[high]}"
-    chosen = some(rng, values, pick(rng, (between(rng, 2, 6), len(values))))
+    chosen = some(rng, values, pick(rng, (between(rng, 2, 6), len(values), len(values))))
     if chance(rng, 20):
         return f"({' OR '.join(f'{sql} = {value}' for value in chosen)})"
     return f"{sql} IN ({', '.join(chosen)})"

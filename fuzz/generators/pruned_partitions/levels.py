@@ -270,7 +270,7 @@ def _list(rng: random.Random, name: str, columns: tuple[KeyColumn, ...], width: 
     key, default = keys[0], chance(rng, 60)
     integers = key.integers
     count = pick(rng, (len(integers), width + between(rng, 0, 2), between(rng, 1, len(integers))))
-    if default and chance(rng, 55):  # as many values as partitions, some of which may be interleaved nevertheless
+    if default and chance(rng, 70):  # as many values as partitions, some of which may be interleaved nevertheless
         count = width + 1
     values: list[int | None] = [*some(rng, integers, count)]
     alone = chance(rng, 25)

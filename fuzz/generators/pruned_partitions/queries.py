@@ -27,7 +27,7 @@ def in_order(drawing: Drawing, select: Select) -> tuple[str, bool]:
     rng = drawing.rng
     if not drawing.by_bounds and not chance(rng, 60):
         return ended(rng, select)
-    if chance(rng, 20):  # without LIMIT, the order of equal keys does not matter
+    if not drawing.by_bounds and chance(rng, 20):  # without LIMIT, the order of equal keys does not matter
         keys = drawing.tree.level.keys
         return f"{select.sql} ORDER BY {', '.join(key.of('a.') for key in keys)}", False
     return total(drawing, select), True
