@@ -87,7 +87,7 @@ def _merges_lists(plan: Mapping[str, Any], scene: Sequence[Step]) -> bool:
 
 
 class TestReach(Reach):
-    queries = CASES * 11
+    queries = CASES * 10
     failing = 1 / 1000
     shares: ClassVar = {
         "rows": 0.7,
