@@ -125,7 +125,7 @@ def _below(rng: random.Random, split: _Split, columns: tuple[KeyColumn, ...]) ->
 
 
 _WIDTHS = Weighted((12, 2), (20, 3), (35, 5), (27, 8), (13, 12), (5, 24))
-_DEEPER = {1: 32, 2: 40, 3: 40}  # percentage of partitions that are partitioned, by depth
+_DEEPER = {1: 25, 2: 40, 3: 40}  # percentage of partitions that are partitioned, by depth
 
 
 def varied(rng: random.Random, level: Level, name: str) -> Level:

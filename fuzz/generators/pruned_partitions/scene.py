@@ -210,7 +210,7 @@ def _tree(rng: random.Random, level: Level, columns: tuple[KeyColumn, ...]) -> T
     """Return the tree with indexes of the whole table and of single leaves."""
     keys = tuple(key.clause for key in level.keys)
     whole = [(*keys, "id")] if chance(rng, 65) else []  # so that partitions in the order of their bounds are sorted
-    whole += [_indexed(rng, level, columns) for _ in range(between(rng, 0, 2))]
+    whole += [_indexed(rng, level, columns) for _ in range(between(rng, 0, 1 if whole else 2))]
     single = [(leaf.name, _indexed(rng, level, columns)) for leaf in some(rng, list(level.leaves), between(rng, 0, 2))]
     indexes = [(level.name, items) for items in whole] + single
     steps = tuple(Step(f"CREATE INDEX ON {table} ({', '.join(items)})") for table, items in indexes)
