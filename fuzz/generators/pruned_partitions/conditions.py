@@ -108,8 +108,11 @@ def _mixed(drawing: Drawing, key: Key) -> str:
 
 def _several(drawing: Drawing, key: Key) -> str:
     """Return an expression over two values, of which at least one is constant only during a scan."""
-    second = OPERANDS[pick(drawing.rng, ("initplan", "outer", "parameter"))](drawing, key)
-    values = shuffled(drawing.rng, (_during_scan(drawing, key), second or _constant(drawing, key)))
+    if len(drawing.outers) > 1 and chance(drawing.rng, 60):
+        values = shuffled(drawing.rng, [key.of(f"{alias}.") for alias in drawing.outers])
+    else:
+        second = OPERANDS[pick(drawing.rng, ("initplan", "outer", "parameter"))](drawing, key)
+        values = shuffled(drawing.rng, (_during_scan(drawing, key), second or _constant(drawing, key)))
     return f"{pick(drawing.rng, ('greatest', 'least', 'coalesce'))}({', '.join(values)})"
 
 
@@ -358,7 +361,7 @@ def staged(drawing: Drawing, tree: Tree, alias: str) -> str:
 def _stage(rng: random.Random, outers: tuple[str, ...], number: int) -> tuple[str, tuple[str, ...]]:
     """Return the kind of operand for the level of a number, and the outer rows that it references."""
     if len(outers) > 1 and chance(rng, 75):
-        return "outer", (outers[number % len(outers)],)
+        return ("several", outers) if chance(rng, 30) else ("outer", (outers[number % len(outers)],))
     kinds = ("constant", "stable", "initplan", "parameter", *(("outer", "outer", "mixed", "several") if outers else ()))
     kept = pick(rng, kinds)
     return kept, outers if kept == "several" else outers and (pick(rng, outers),)

@@ -121,7 +121,7 @@ def _inner(drawing: Drawing, outers: tuple[str, ...], alias: str, *, first: bool
     """Return FROM and WHERE of a subquery over a tree, whose condition references outer rows; of its `first` rows."""
     tree = tree_of(drawing) if len(outers) < 2 else _deepest(drawing)
     drawing.outers = outers
-    where = (staged if chance(drawing.rng, (35, 92)[len(outers) > 1]) else conditions)(drawing, tree, alias)
+    where = (staged if chance(drawing.rng, (35, 80)[len(outers) > 1]) else conditions)(drawing, tree, alias)
     drawing.outers = ()
     return f"FROM {tree.name} AS {alias} WHERE {where}{_first(drawing, tree, alias) if first else ''}"
 
