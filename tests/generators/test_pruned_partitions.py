@@ -1,6 +1,7 @@
 """Tests of the generator `pruned_partitions` without servers: bounds, keys, conditions and changes."""
 
 import re
+from math import isfinite
 
 import pytest
 from hypothesis import given, settings
@@ -9,6 +10,7 @@ from fuzz.engines.property_based import cases
 from fuzz.generators.generator import Scale
 from fuzz.generators.pruned_partitions.generator import PrunedPartitions
 from fuzz.generators.pruned_partitions.keys import KINDS
+from fuzz.generators.pruned_partitions.scene import draw_scene
 from oracles.model.case import Case
 from tests.generators.drawing import cases_of
 
@@ -70,12 +72,26 @@ def test_each_kind_of_key_partitions_a_table(scenes: str) -> None:
         *("RETURNING merge_action", r"NOT MATCHED BY SOURCE .*THEN UPDATE", "NOT MATCHED BY TARGET THEN INSERT"),
         *("REFERENCING OLD TABLE AS old_rows NEW", r"SET \(k1, .*\) = \(SELECT k1", r"SET \(k1, .*\) = ROW\(s.k1"),
         *(r"(greatest|least|coalesce)\([oi]\.", r"\(SELECT sum\(s\.n\) FROM", r"ORDER BY b\.k\d.*, b\.id LIMIT"),
+        *(r"last_value\(k1\) OVER w", r"^MERGE INTO [pq]_\d+", r"^UPDATE p .* FROM \(SELECT .*last_value"),
+        *(r"b\.k\d = o\.k\d AND .*b\.k\d = i\.k\d", "SET enable_sort = off", r"IN \(.*\) ORDER BY k\d, id"),
         *("RETURNING", "MERGE INTO", "SCROLL CURSOR", "FETCH BACKWARD", "FETCH ABSOLUTE -", "EXECUTE kept"),
         *(r"DETACH PARTITION p_\d+ CONCURRENTLY", r"p_\d+_half2", r"_default PARTITION OF", r"ORDER BY k\d DESC, "),
     ],
 )  # fmt: skip
 def test_statements_have(statements: str, pattern: str) -> None:
-    assert re.search(pattern, statements)
+    assert re.search(pattern, statements, re.MULTILINE)
+
+
+def test_many_rows_combine_values_of_bounds() -> None:
+    scenes = [draw_scene(random.Random(f"unit/{n}"), Scale()) for n in range(100)]
+    bounds = [
+        (key.column.name, int(edge[0]), scene.common)
+        for scene in scenes
+        for key, edges in [(scene.trees[0].level.keys[0], scene.trees[0].level.edges)]
+        for edge in edges
+        if key.form == "{}" and isfinite(edge[0])
+    ]
+    assert sum(value in common[name] for name, value, common in bounds) > len(bounds) / 3
 
 
 def test_ranges_are_not_empty(scenes: str) -> None:

@@ -5,12 +5,14 @@ pruning happens in the planner, at the start of the executor, or at each rescan.
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import isfinite
 
 from fuzz.generators.choices import Weighted, between, chance, first_made, pick, shuffled, some
 from fuzz.generators.pruned_partitions.keys import IDENTITIES, Key
-from fuzz.generators.pruned_partitions.levels import Level
+from fuzz.generators.pruned_partitions.levels import Edge, Level
 from fuzz.generators.pruned_partitions.scene import DRIVER, ROWS, Scene, Tree
 
 STEADY, UNSTEADY = IDENTITIES
@@ -24,7 +26,11 @@ class Drawing:
     scene: Scene
     most: int = 0  # upper bound of the parameters
     outers: tuple[str, ...] = ()  # aliases of rows with key columns, of one query level or of several
+    tree: Tree = field(init=False)  # of a query of single rows
+    by_bounds: bool = False  # whether its order is that of the tree's bounds
     kept: str = ""  # the only kind of operand; "" if all are suitable
+    aimed: dict[str, int] = field(default_factory=dict)  # key or column as SQL → integer of most constants
+    row: int = 0  # of the small table, whose values subqueries return; 0: any
     params: list[str | None] = field(default_factory=list)
     types: list[str] = field(default_factory=list)  # of the parameters
 
@@ -33,6 +39,14 @@ class Drawing:
         self.params.append(text)
         self.types.append(type_name)
         return f"${len(self.params)}::{type_name}"
+
+    def near(self, key: Key) -> int:
+        """Return an integer for the key: that of the row aimed at, one of many rows, or one near a bound."""
+        name = key.of("")
+        if name in self.aimed and chance(self.rng, 85):
+            return self.aimed[name]
+        common = self.scene.common.get(name)
+        return pick(self.rng, common) if common and chance(self.rng, 25) else key.near(self.rng)
 
 
 Operand = Callable[[Drawing, Key], "str | None"]
@@ -49,20 +63,20 @@ def operand(drawing: Drawing, key: Key) -> str:
 
 
 def _constant(drawing: Drawing, key: Key) -> str:
-    return key.kind.type.literal(key.near(drawing.rng))
+    return key.kind.type.literal(drawing.near(key))
 
 
 def _other_type(drawing: Drawing, key: Key) -> str | None:
     if not key.kind.others:
         return None
-    return pick(drawing.rng, key.kind.others).literal(key.near(drawing.rng))
+    return pick(drawing.rng, key.kind.others).literal(drawing.near(key))
 
 
 def _parameter(drawing: Drawing, key: Key) -> str | None:
     if len(drawing.params) >= drawing.most:
         return None
     type_ = pick(drawing.rng, key.kind.others) if key.kind.others and chance(drawing.rng, 20) else key.kind.type
-    return drawing.parameter(type_.name, None if chance(drawing.rng, 4) else type_.text(key.near(drawing.rng)))
+    return drawing.parameter(type_.name, None if chance(drawing.rng, 4) else type_.text(drawing.near(key)))
 
 
 def _stable(drawing: Drawing, key: Key) -> str:
@@ -75,7 +89,7 @@ def _volatile(drawing: Drawing, key: Key) -> str:
 
 def _initplan(drawing: Drawing, key: Key) -> str:
     """Return a value of the small table, or NULL if it has no such row."""
-    row = between(drawing.rng, 1, drawing.scene.driving + 1)
+    row = drawing.row or between(drawing.rng, 1, drawing.scene.driving + 1)
     return f"(SELECT {key.of('i.')} FROM {DRIVER} AS i WHERE i.id = {row})"
 
 
@@ -94,8 +108,11 @@ def _mixed(drawing: Drawing, key: Key) -> str:
 
 def _several(drawing: Drawing, key: Key) -> str:
     """Return an expression over two values, of which at least one is constant only during a scan."""
-    second = OPERANDS[pick(drawing.rng, ("initplan", "outer", "parameter"))](drawing, key)
-    values = shuffled(drawing.rng, (_during_scan(drawing, key), second or _constant(drawing, key)))
+    if len(drawing.outers) > 1 and chance(drawing.rng, 60):
+        values = shuffled(drawing.rng, [key.of(f"{alias}.") for alias in drawing.outers])
+    else:
+        second = OPERANDS[pick(drawing.rng, ("initplan", "outer", "parameter"))](drawing, key)
+        values = shuffled(drawing.rng, (_during_scan(drawing, key), second or _constant(drawing, key)))
     return f"{pick(drawing.rng, ('greatest', 'least', 'coalesce'))}({', '.join(values)})"
 
 
@@ -123,17 +140,37 @@ _KINDS = Weighted(
 
 def conditions(drawing: Drawing, tree: Tree, alias: str) -> str:
     """Return a condition over the tree's keys."""
-    rng = drawing.rng
-    joined = [condition(drawing, tree, alias) for _ in range(_COUNTS.pick(rng))]
+    with _aiming(drawing, tree):
+        joined = [condition(drawing, tree, alias) for _ in range(_COUNTS.pick(drawing.rng))]
     return " AND ".join(joined)
+
+
+@contextmanager
+def _aiming(drawing: Drawing, tree: Tree) -> Iterator[None]:
+    """Let most constants be the values of one row, unless they are already, and subqueries return those of another."""
+    before, rng = (drawing.aimed, drawing.row), drawing.rng
+    if not drawing.aimed and chance(rng, 60):
+        drawing.row = between(rng, 0, drawing.scene.driving)
+        level = pick(rng, list(tree.level.levels))
+        drawing.aimed = {name: pick(rng, values) for name, values in drawing.scene.common.items()}
+        if level.edges and chance(rng, 60):
+            drawing.aimed |= dict(_finite(level, pick(rng, level.edges)))
+    yield
+    drawing.aimed, drawing.row = before
 
 
 _COUNTS = Weighted((60, 1), (30, 2), (10, 3))
 
 
+def _finite(level: Level, edge: Edge) -> Iterator[tuple[str, int]]:
+    """Yield the keys of an edge as SQL, and their values, up to MINVALUE or MAXVALUE."""
+    return ((key.of(""), int(value)) for key, value in zip(level.keys, edge, strict=True) if isfinite(value))
+
+
 def condition(drawing: Drawing, tree: Tree, alias: str) -> str:
     """Return a condition, usable as an operand of AND and NOT."""
-    return first_made(drawing.rng, CONDITIONS, drawing, tree, alias) or _compared(drawing, tree, alias)
+    with _aiming(drawing, tree):
+        return first_made(drawing.rng, CONDITIONS, drawing, tree, alias) or _compared(drawing, tree, alias)
 
 
 def _of(drawing: Drawing, key: Key, alias: str) -> str:
@@ -170,16 +207,30 @@ def _within(drawing: Drawing, tree: Tree, alias: str) -> str:
 def _listed(drawing: Drawing, tree: Tree, alias: str) -> str:
     rng = drawing.rng
     key = pick(rng, tree.keys)
-    if key.hints and chance(rng, 45):  # without others, which the default partition may have
-        values = [key.kind.type.literal(n) for n in some(rng, key.hints, between(rng, 2, 6))]
-    else:
-        values = [_constant(drawing, key) for _ in range(between(rng, 1, 4))]
-        if chance(rng, 35):
-            values.append(operand(drawing, key))
-        if chance(rng, 8):
-            values.append("NULL")
-    listed = ", ".join(values)
-    return f"{_of(drawing, key, alias)} {pick(rng, ('IN', 'IN', 'NOT IN'))} ({listed})"
+    if chance(rng, 45):
+        return listed(drawing, key, alias)
+    others = [key.kind.type.literal(key.near(rng)) for _ in range(between(rng, 0, 3))]
+    values = [_constant(drawing, key), *others]
+    if chance(rng, 35):
+        values.append(operand(drawing, key))
+    if chance(rng, 8):
+        values.append("NULL")
+    return f"{_of(drawing, key, alias)} {pick(rng, ('IN', 'IN', 'NOT IN'))} ({', '.join(values)})"
+
+
+def listed(drawing: Drawing, key: Key, alias: str) -> str:
+    """Return a condition that selects values of bounds, without others, which the default partition may have."""
+    rng = drawing.rng
+    if not key.hints:
+        return comparison(drawing, key, alias, _INCLUSIVE.pick(rng))
+    sql, values = _of(drawing, key, alias), [key.kind.type.literal(n) for n in key.hints]
+    if chance(rng, 15):
+        low, high = sorted(rng.randrange(len(values)) for _ in range(2))
+        return f"{sql} BETWEEN {values[low]} AND {values[high]}"
+    chosen = some(rng, values, pick(rng, (between(rng, 2, 6), len(values), len(values))))
+    if chance(rng, 20):
+        return f"({' OR '.join(f'{sql} = {value}' for value in chosen)})"
+    return f"{sql} IN ({', '.join(chosen)})"
 
 
 def _array(drawing: Drawing, tree: Tree, alias: str) -> str | None:
@@ -188,7 +239,7 @@ def _array(drawing: Drawing, tree: Tree, alias: str) -> str | None:
     if not key.kind.arrays:
         return None
     type_ = key.kind.type
-    integers = [key.near(rng) for _ in range(between(rng, 0, 4))]
+    integers = [drawing.near(key), *(key.near(rng) for _ in range(3))][: between(rng, 0, 4)]
     texts = ['"' + type_.text(n).replace("\\", "\\\\") + '"' for n in integers]
     if chance(rng, 10):
         texts.append("NULL")
@@ -259,6 +310,21 @@ _INCLUSIVE = Weighted((44, "="), (28, ">="), (28, "<="))
 _ANY = Weighted((40, "="), (15, ">="), (15, "<="), (15, ">"), (15, "<"))
 
 
+def _at_edge(drawing: Drawing, tree: Tree, alias: str) -> str | None:
+    """Return equalities with an edge, which is a prefix if it ends with MINVALUE or MAXVALUE; the last may differ."""
+    rng = drawing.rng
+    edges = [(level, edge) for level in tree.level.levels for edge in level.edges if isfinite(edge[0])]
+    if not edges:
+        return None
+    level, edge = pick(rng, edges)
+    before, drawing.aimed = drawing.aimed, dict(_finite(level, edge))
+    keys = level.keys[: len(drawing.aimed)]
+    operators = [*("=" for _ in keys[1:]), pick(rng, ("=", "=", "=", "<=", ">=", "<", ">"))]
+    drawn = [comparison(drawing, key, alias, operator) for key, operator in zip(keys, operators, strict=True)]
+    drawing.aimed = before
+    return f"({' AND '.join(drawn)})"
+
+
 def _all_equal(drawing: Drawing, tree: Tree, alias: str) -> str:
     """Return equalities on all keys of a level, which hash partitions need; some are IS NULL."""
     rng = drawing.rng
@@ -273,22 +339,32 @@ def _all_equal(drawing: Drawing, tree: Tree, alias: str) -> str:
 def staged(drawing: Drawing, tree: Tree, alias: str) -> str:
     """Return conditions for the levels above a partition, each with another kind of operand, or of another outer row.
 
-    Some levels have two, for different stages of pruning, and some have none.
+    Some levels have two, for different stages of pruning, and some have none. With several outer rows, most levels have
+    the next one in turn. So a rescan changes the choice of one level and keeps that of another.
     """
-    rng, outers = drawing.rng, drawing.outers
-    kinds = ("constant", "stable", "initplan", "parameter", *(("outer", "outer", "mixed", "several") if outers else ()))
+    rng, given = drawing.rng, drawing.outers
+    outers = given if chance(rng, 75) else given[::-1]
     drawn = []
-    for level in _path(rng, tree.level):
-        for _ in range(_STAGES.pick(rng)):
-            drawing.kept = pick(rng, kinds)
-            drawing.outers = outers if drawing.kept == "several" else outers and (pick(rng, outers),)
+    for number, level in enumerate(_path(rng, tree.level)):
+        for _ in range(1 if len(outers) > 1 else _STAGES.pick(rng)):
+            drawing.kept, drawing.outers = _stage(rng, outers, number)
             if level.method == "HASH":
                 drawn += [comparison(drawing, key, alias, "=") for key in level.keys]
             else:
                 count = between(rng, 1, len(level.keys))
                 drawn += [comparison(drawing, key, alias, _ANY.pick(rng)) for key in level.keys[:count]]
-    drawing.kept, drawing.outers = "", outers
-    return f"({pick(rng, (' AND ', ' AND ', ' OR ')).join(drawn)})" if drawn else _compared(drawing, tree, alias)
+    drawing.kept, drawing.outers = "", given
+    joined = pick(rng, (" AND ", " AND ", " AND " if len(given) > 1 else " OR "))
+    return f"({joined.join(drawn)})" if drawn else _compared(drawing, tree, alias)
+
+
+def _stage(rng: random.Random, outers: tuple[str, ...], number: int) -> tuple[str, tuple[str, ...]]:
+    """Return the kind of operand for the level of a number, and the outer rows that it references."""
+    if len(outers) > 1 and chance(rng, 75):
+        return ("several", outers) if chance(rng, 30) else ("outer", (outers[number % len(outers)],))
+    kinds = ("constant", "stable", "initplan", "parameter", *(("outer", "outer", "mixed", "several") if outers else ()))
+    kept = pick(rng, kinds)
+    return kept, outers if kept == "several" else outers and (pick(rng, outers),)
 
 
 _STAGES = Weighted((60, 1), (28, 2), (12, 0))
@@ -307,7 +383,7 @@ def _contradicting(drawing: Drawing, tree: Tree, alias: str) -> str:
     rng = drawing.rng
     key = pick(rng, tree.keys)
     sql = key.of(f"{alias}.")
-    first, second = (key.kind.type.literal(key.near(rng)) for _ in range(2))
+    first, second = (key.kind.type.literal(near) for near in (drawing.near(key), key.near(rng)))
     return pick(rng, _PAIRS).format(sql, first, second)
 
 
@@ -339,7 +415,7 @@ def _prefix(drawing: Drawing, tree: Tree, alias: str) -> str | None:
     if not keys:
         return None
     key = pick(drawing.rng, keys)
-    text = key.kind.type.text(key.near(drawing.rng))
+    text = key.kind.type.text(drawing.near(key))
     cut = text[: between(drawing.rng, 2, len(text))]
     form = pick(
         drawing.rng, ("{} LIKE '{}%'", "{} LIKE '{}%'", "{} ^@ '{}'", "{} ~<~ '{}'", "{} ~>=~ '{}'", "'{1}' ^@ {0}")
@@ -373,6 +449,6 @@ def _subquery(drawing: Drawing, tree: Tree, alias: str) -> str | None:
 
 CONDITIONS: Weighted[Maker] = Weighted(
     (22, _compared), (7, _within), (13, _listed), (7, _array), (5, _nullness), (6, _boolean), (9, _rows),
-    (22, _prefixes), (8, _all_equal), (9, staged), (5, _contradicting), (6, _either), (3, _both), (4, _negated),
-    (3, _prefix), (2, _unrelated), (2, _subquery),
+    (22, _prefixes), (12, _at_edge), (8, _all_equal), (9, staged), (5, _contradicting), (6, _either), (3, _both),
+    (4, _negated), (3, _prefix), (2, _unrelated), (2, _subquery),
 )  # fmt: skip

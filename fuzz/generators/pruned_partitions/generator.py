@@ -142,7 +142,10 @@ class PrunedPartitions(Generator):
 
 
 def _queried(rng: random.Random, scene: Scene) -> tuple[Step, ...]:
-    return (query(rng, scene),)
+    step = query(rng, scene)
+    if "sorted" not in step.tags or chance(rng, 35):
+        return (step,)
+    return Step("SET enable_sort = off"), step, Step("RESET enable_sort")  # so that indexes supply the order
 
 
-ACTIONS: Weighted[Action] = Weighted((81, _queried), (15, lambda rng, scene: CHANGES.pick(rng)(rng, scene)), (4, kept))
+ACTIONS: Weighted[Action] = Weighted((78, _queried), (18, lambda rng, scene: CHANGES.pick(rng)(rng, scene)), (4, kept))

@@ -52,6 +52,7 @@ class Level:
     keys: tuple[Key, ...]
     parts: tuple[Part, ...]
     complete: bool = False  # whether each row fits a partition
+    edges: tuple[Edge, ...] = ()  # of ranges, and the values of lists as rows of one
 
     @property
     def clause(self) -> str:
@@ -98,6 +99,7 @@ class _Split:
     keys: tuple[Key, ...]
     pieces: tuple[Piece, ...]
     complete: bool
+    edges: tuple[Edge, ...] = ()
 
 
 def draw_level(rng: random.Random, name: str, columns: tuple[KeyColumn, ...], limit: int, depth: int = 1) -> Level:
@@ -109,13 +111,20 @@ def draw_level(rng: random.Random, name: str, columns: tuple[KeyColumn, ...], li
     for number, piece in enumerate(split.pieces, 1):
         below = None
         if left > 1 and depth < _DEEPEST and chance(rng, _DEEPER[depth]):
-            below = draw_level(rng, f"{name}_{number}", columns, min(left, 10), depth + 1)
+            below = draw_level(rng, f"{name}_{number}", _below(rng, split, columns), min(left, 10), depth + 1)
             left -= len(list(below.leaves))
         parts.append(Part(f"{name}_{number}", piece, below))
-    return Level(name, split.method, split.keys, tuple(parts), split.complete)
+    return Level(name, split.method, split.keys, tuple(parts), split.complete, split.edges)
 
 
-_WIDTHS = Weighted((20, 3), (35, 5), (27, 8), (13, 12), (5, 24))
+def _below(rng: random.Random, split: _Split, columns: tuple[KeyColumn, ...]) -> tuple[KeyColumn, ...]:
+    """Return the columns for the keys of a level below, mostly others than those of this one, if there are any."""
+    used = {key.column for key in split.keys}
+    others = tuple(column for column in columns if column not in used)
+    return others if others and chance(rng, 70) else columns
+
+
+_WIDTHS = Weighted((12, 2), (20, 3), (35, 5), (27, 8), (13, 12), (5, 24))
 _DEEPER = {1: 25, 2: 40, 3: 40}  # percentage of partitions that are partitioned, by depth
 
 
@@ -132,7 +141,7 @@ def varied(rng: random.Random, level: Level, name: str) -> Level:
         pieces.append(Piece(DEFAULT))
     complete = level.complete if level.method == "HASH" else any(piece.bound == DEFAULT for piece in pieces)
     parts = tuple(Part(f"{name}_{number}", replace(p, halves=None)) for number, p in enumerate(pieces, 1))
-    return Level(name, level.method, level.keys, parts, complete)
+    return Level(name, level.method, level.keys, parts, complete, level.edges)
 
 
 def _varied(rng: random.Random, method: str, piece: Piece) -> list[Piece]:
@@ -185,20 +194,21 @@ def _range(rng: random.Random, name: str, columns: tuple[KeyColumn, ...], width:
             bounded.pop(rng.randrange(len(bounded)))
     default = chance(rng, 45)
     pieces = [*bounded, Piece(DEFAULT)] if default else bounded
-    return _Split("RANGE", keys, shuffled(rng, pieces), default)
+    return _Split("RANGE", keys, shuffled(rng, pieces), default, tuple(edges))
 
 
-_ROWS = Weighted((45, 1), (25, 2), (20, 3), (10, 4))  # keys, at most one of each column
+_ROWS = Weighted((38, 1), (32, 2), (20, 3), (10, 4))  # keys, at most one of each column
 _GAPS = Weighted((60, 0), (25, 1), (15, 2))
 
 
 def _edge(rng: random.Random, keys: tuple[Key, ...]) -> Edge:
     """Return an edge, with MINVALUE or MAXVALUE from some place on.
 
-    The first keys have few values, so that edges share prefixes.
+    The first keys have few values, so that edges share prefixes. Some edges have a prefix of their own.
     """
-    finite = between(rng, 1, len(keys)) if chance(rng, 45) else len(keys)
-    few = [pick(rng, key.integers[:: max(1, len(key.integers) // 4)]) for key in keys[:-1]]
+    finite = between(rng, 1, len(keys)) if chance(rng, 50) else len(keys)
+    own = finite < len(keys) and chance(rng, 50)
+    few = [pick(rng, key.integers[:: 1 if own else max(1, len(key.integers) // 4)]) for key in keys[:-1]]
     values = [*few, pick(rng, keys[-1].integers)][:finite]
     return (*map(float, values), *(pick(rng, (-inf, inf)),) * (len(keys) - finite))
 
@@ -213,7 +223,8 @@ def _neighbours(rng: random.Random, keys: tuple[Key, ...]) -> set[Edge]:
     if len(keys) > 1 and chance(rng, 50):
         place = between(rng, 1, len(keys) - 1)
         rest = len(keys) - place
-        return {(*values[:place], *(-inf,) * rest), (*values[:place], *(inf,) * rest)}
+        below, above = ((*values[:place], *(infinite,) * rest) for infinite in (-inf, inf))
+        return pick(rng, ({below, above}, {above}, {below}))
     return {tuple(values), (*values[:-1], values[-1] + keys[-1].kind.step)}
 
 
@@ -256,19 +267,22 @@ def _list(rng: random.Random, name: str, columns: tuple[KeyColumn, ...], width: 
     keys = _keys(rng, columns, "LIST", 1)
     if keys is None:
         return None
-    key, default = keys[0], chance(rng, 45)
+    key, default = keys[0], chance(rng, 60)
     integers = key.integers
     count = pick(rng, (len(integers), width + between(rng, 0, 2), between(rng, 1, len(integers))))
+    if default and chance(rng, 70):  # as many values as partitions, some of which may be interleaved nevertheless
+        count = width + 1
     values: list[int | None] = [*some(rng, integers, count)]
     alone = chance(rng, 25)
     if not alone and chance(rng, 30):
         values.insert(rng.randrange(len(values) + 1), None)
     groups = [group for n in range(width) if (group := values[n::width])] + ([[None]] if alone else [])
     key = replace(key, hints=tuple(sorted(value for value in values if value is not None)))
+    edges = tuple((float(value),) for value in key.hints)
     pieces = [_among(key, group) for group in groups]
     if default:
         pieces.append(Piece(DEFAULT))
-    return _Split("LIST", (key,), shuffled(rng, pieces), default)
+    return _Split("LIST", (key,), shuffled(rng, pieces), default, edges)
 
 
 def _among(key: Key, values: list[int | None], *, whole: bool = True) -> Piece:
@@ -315,4 +329,4 @@ def _remainder(name: str, keys: tuple[Key, ...], modulus: int, remainder: int, f
 
 
 _Maker = Callable[[random.Random, str, tuple[KeyColumn, ...], int], _Split | None]
-_METHODS: Weighted[_Maker] = Weighted((50, _range), (28, _list), (22, _hash))
+_METHODS: Weighted[_Maker] = Weighted((47, _range), (33, _list), (20, _hash))

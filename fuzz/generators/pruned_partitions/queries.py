@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 
 from fuzz.generators.choices import Weighted, between, chance, pick, shuffled, some
-from fuzz.generators.pruned_partitions.conditions import Drawing, comparison, condition, conditions, staged
+from fuzz.generators.pruned_partitions.conditions import Drawing, comparison, condition, conditions, listed, staged
 from fuzz.generators.pruned_partitions.scene import DRIVER, ROWS, Scene, Tree
 from fuzz.generators.sql.queries import Select, ended
 from oracles.model.case import Kind, Step
@@ -18,28 +18,27 @@ def query(rng: random.Random, scene: Scene) -> Step:
     drawing = Drawing(rng, scene, most=_PARAMS if chance(rng, 55) else 0)
     name, shape = SHAPES.pick(rng)
     select = shape(drawing)
-    sql, ordered = in_order(rng, select, scene) if "id" in select.columns else ended(rng, select)
+    sql, ordered = in_order(drawing, select) if "id" in select.columns else ended(rng, select)
     return Step(sql, Kind.QUERY, params=tuple(drawing.params), ordered=ordered, tags=(name,))
 
 
-def in_order(rng: random.Random, select: Select, scene: Scene) -> tuple[str, bool]:
+def in_order(drawing: Drawing, select: Select) -> tuple[str, bool]:
     """Return the query of single rows, often in a total order, which an index or the bounds may supply."""
-    if not chance(rng, 60):
+    rng = drawing.rng
+    if not drawing.by_bounds and not chance(rng, 60):
         return ended(rng, select)
-    if chance(rng, 20):  # without LIMIT, the order of equal keys does not matter
-        keys = scene.trees[0].level.keys
+    if not drawing.by_bounds and chance(rng, 20):  # without LIMIT, the order of equal keys does not matter
+        keys = drawing.tree.level.keys
         return f"{select.sql} ORDER BY {', '.join(key.of('a.') for key in keys)}", False
-    return total(rng, select, scene), True
+    return total(drawing, select), True
 
 
-def total(rng: random.Random, select: Select, scene: Scene) -> str:
-    """Return the query of single rows in a total order."""
-    names = some(rng, [column.name for column in scene.columns], between(rng, 0, 3))
-    orders = [order for tree in scene.trees for order in tree.orders]
-    if orders and chance(rng, 35):
-        names = pick(rng, orders)
-    elif chance(rng, 50):  # as the bounds are ordered
-        names = tuple(dict.fromkeys(key.column.name for key in scene.trees[0].level.keys if key.form == "{}"))
+def total(drawing: Drawing, select: Select) -> str:
+    """Return the query of single rows of a tree in a total order."""
+    rng, tree = drawing.rng, drawing.tree
+    any_names = some(rng, [column.name for column in drawing.scene.columns], between(rng, 0, 3))
+    of_bounds = tuple(key.column.name for key in tree.level.keys if key.form == "{}")
+    names = of_bounds if drawing.by_bounds else pick(rng, (any_names, of_bounds, of_bounds, *tree.orders))
     direction = pick(rng, ("", "", " DESC"))
     order = ", ".join(f"{name}{direction}" for name in dict.fromkeys((*names, "id")))
     limit = f" LIMIT {between(rng, 1, 25)}" if chance(rng, 50) else ""
@@ -49,7 +48,13 @@ def total(rng: random.Random, select: Select, scene: Scene) -> str:
 
 def tree_of(drawing: Drawing) -> Tree:
     """Return a tree, mostly the first one."""
-    return drawing.scene.trees[1 if chance(drawing.rng, 25) else 0]
+    return drawing.scene.trees[1 if chance(drawing.rng, 35) else 0]
+
+
+def _deepest(drawing: Drawing) -> Tree:
+    """Return a tree, mostly the one with more levels, each of which may depend on another outer row."""
+    first, second = sorted(drawing.scene.trees, key=lambda tree: len(list(tree.level.levels)))
+    return second if chance(drawing.rng, 85) else first
 
 
 def _outputs(drawing: Drawing, alias: str) -> tuple[str, ...]:
@@ -64,9 +69,17 @@ def _partition(drawing: Drawing, alias: str) -> tuple[str, ...]:
 
 def rows(drawing: Drawing) -> Select:
     """Return a query of single rows with their column id."""
-    tree = tree_of(drawing)
+    tree = drawing.tree = tree_of(drawing)
     rest = f" FROM {tree.name} AS a WHERE {conditions(drawing, tree, 'a')}"
     return Select(_outputs(drawing, "a"), rest)
+
+
+def _sorted(drawing: Drawing) -> Select:
+    """Return a query of rows of some partitions in the order of their bounds, mostly without the default partition."""
+    tree = drawing.tree = tree_of(drawing)
+    drawing.by_bounds = True
+    where = listed(drawing, pick(drawing.rng, tree.level.keys), "a")
+    return Select(_outputs(drawing, "a"), f" FROM {tree.name} AS a WHERE {where}")
 
 
 def _total(drawing: Drawing) -> Select:
@@ -106,9 +119,9 @@ def _matched(drawing: Drawing, tree: Tree) -> str:
 
 def _inner(drawing: Drawing, outers: tuple[str, ...], alias: str, *, first: bool = False) -> str:
     """Return FROM and WHERE of a subquery over a tree, whose condition references outer rows; of its `first` rows."""
-    tree = tree_of(drawing)
+    tree = tree_of(drawing) if len(outers) < 2 else _deepest(drawing)
     drawing.outers = outers
-    where = (staged if chance(drawing.rng, 35) else conditions)(drawing, tree, alias)
+    where = (staged if chance(drawing.rng, (35, 80)[len(outers) > 1]) else conditions)(drawing, tree, alias)
     drawing.outers = ()
     return f"FROM {tree.name} AS {alias} WHERE {where}{_first(drawing, tree, alias) if first else ''}"
 
@@ -167,9 +180,17 @@ def _value(drawing: Drawing, outers: tuple[str, ...]) -> str:
 def _nested(drawing: Drawing) -> Select:
     """Return a subquery in a subquery. It has parameters of two query levels, so a rescan changes some or all."""
     rng = drawing.rng
-    value = _value(drawing, ("o", "i"))
-    each = f"SELECT {value} AS n FROM {DRIVER} AS i WHERE i.id <= {between(rng, 2, 6)}"
-    total = f"(SELECT sum(s.n) FROM ({each}) AS s)"
+    rows = f"i.id <= {between(rng, 2, 8)}"
+    if chance(rng, 30):
+        tree = _deepest(drawing)
+        drawing.outers = ("o", "i")
+        on = staged(drawing, tree, "b")
+        drawing.outers = ()
+        joined = f"{DRIVER} AS i {pick(rng, ('JOIN', 'LEFT JOIN'))} {tree.name} AS b ON {on}"
+        total = f"(SELECT sum(b.id * i.id) FROM {joined} WHERE {rows})"
+    else:
+        each = f"SELECT {_value(drawing, ('o', 'i'))} AS n FROM {DRIVER} AS i WHERE {rows}"
+        total = f"(SELECT sum(s.n) FROM ({each}) AS s)"
     if chance(rng, 50):
         return Select(("o.id", total), f" FROM {DRIVER} AS o")
     return Select(("o.id AS o", "l.n"), f" FROM {DRIVER} AS o CROSS JOIN LATERAL {total} AS l (n)")
@@ -222,7 +243,8 @@ def _locked(drawing: Drawing) -> Select:
 
 
 SHAPES: Weighted[tuple[str, Shape]] = Weighted(
-    (34, ("rows", rows)), (10, ("total", _total)), (8, ("grouped", _grouped)), (14, ("joined", _joined)),
-    (12, ("lateral", _lateral)), (10, ("correlated", _correlated)), (14, ("nested", _nested)), (5, ("exists", _exists)),
-    (7, ("united", _united)), (9, ("trees", _trees)), (2, ("locked", _locked)),
+    (34, ("rows", rows)), (20, ("sorted", _sorted)), (10, ("total", _total)), (8, ("grouped", _grouped)),
+    (14, ("joined", _joined)), (12, ("lateral", _lateral)), (10, ("correlated", _correlated)),
+    (24, ("nested", _nested)), (5, ("exists", _exists)), (7, ("united", _united)), (9, ("trees", _trees)),
+    (2, ("locked", _locked)),
 )  # fmt: skip

@@ -1,9 +1,14 @@
-"""Scene of `pruned_partitions`: two partition trees, the rows for both in a plain table, and a small table of keys."""
+"""Scene of `pruned_partitions`: two partition trees, the rows for both in a plain table, and a small table of keys.
+
+Each column has a few common values: values of bounds and their neighbours. Most of their combinations have a row. So
+equalities with values of different outer rows select some rows, and other rows in other partitions.
+"""
 
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from math import isfinite, prod
 
 from fuzz.generators.choices import Weighted, between, chance, pick, shuffled, some
 from fuzz.generators.generator import Scale
@@ -15,6 +20,10 @@ from oracles.model.case import Step
 ROWS = "r"  # the plain table
 DRIVER = "d"  # the small table
 _DRIVING = 12  # upper bound of its rows
+_FEW = 3  # partitions: with assertions, the executor has a hash table for the targets of changes from 4 on
+_COMMON = {2: 8, 3: 5, 4: 4}  # common values of a column, by the number of columns
+
+Common = dict[str, tuple[int, ...]]  # column → integers of many rows
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,7 @@ class Scene:
     trees: tuple[Tree, ...]
     rows: int
     driving: int  # rows of the small table
+    common: Common
     steps: tuple[Step, ...]
 
     @property
@@ -58,12 +68,45 @@ def draw_scene(rng: random.Random, scale: Scale) -> Scene:
     """Return a scene."""
     columns = draw_columns(rng, between(rng, 2, 4))
     first = draw_level(rng, "p", columns, scale.partitions * 2)
-    second = varied(rng, first, "q") if chance(rng, 65) else draw_level(rng, "q", columns, scale.partitions)
+    limit = pick(rng, (scale.partitions, _FEW))
+    second = varied(rng, first, "q") if chance(rng, 55) else draw_level(rng, "q", columns, limit)
     trees = tuple(_tree(rng, level, columns) for level in (first, second))
     rows = between(rng, scale.rows // 3, scale.rows)
     driving = min(_DRIVING, max(3, rows // 8))
-    steps = (*_setup(columns), *_plain(rng, columns, rows, driving), *_filled(rng, columns, trees))
-    return Scene(columns, trees, rows, driving, steps)
+    common = _common(rng, columns, trees)
+    steps = (*_setup(columns), *_plain(rng, columns, common, rows, driving), *_filled(rng, columns, trees))
+    settings = [Step(f"SET {name} = off") for name in _SETTINGS if chance(rng, 30)]
+    return Scene(columns, trees, rows, driving, common, (*steps, *settings))
+
+
+_SETTINGS = ("enable_sort", "enable_bitmapscan", "enable_incremental_sort")
+
+
+def _common(rng: random.Random, columns: tuple[KeyColumn, ...], trees: tuple[Tree, ...]) -> Common:
+    """Return the common values of each column: those of some edges, and neighbours of these."""
+    found: dict[KeyColumn, set[int]] = {column: set() for column in columns}
+    most = _COMMON[len(columns)]
+    for key, value in _edge_values(rng, trees):
+        column = key.column
+        for near in (value, value + pick(rng, (0, 0, 0, 0, -1, 1))):
+            if len(found[column]) < most and 0 <= near <= column.kind.largest(column.domain):
+                found[column].add(near)
+    for column, values in found.items():
+        if len(values) < 2:
+            values |= {rng.randrange(column.kind.largest(column.domain) + 1) for _ in range(most)}
+    return {column.name: tuple(sorted(values)) for column, values in found.items()}
+
+
+def _edge_values(rng: random.Random, trees: tuple[Tree, ...]) -> Iterator[tuple[Key, int]]:
+    """Yield columns that are keys, with the finite values of some edges."""
+    levels = [trees[0].level, *(level for tree in trees for level in tree.level.levels)]
+    for level in (pick(rng, levels) if number else levels[0] for number in range(_EDGES)):
+        for edge in some(rng, level.edges, 8 if level.method == "LIST" else 1):
+            pairs = zip(level.keys, edge, strict=True)
+            yield from ((key, int(value)) for key, value in pairs if key.form == "{}" and isfinite(value))
+
+
+_EDGES = 12
 
 
 def _setup(columns: tuple[KeyColumn, ...]) -> Iterator[Step]:
@@ -79,13 +122,40 @@ def _declared(columns: tuple[KeyColumn, ...]) -> list[str]:
     return ["id int4", *(f"{column.name} {column.kind.type.declaration}" for column in columns), "v int4"]
 
 
-def _plain(rng: random.Random, columns: tuple[KeyColumn, ...], rows: int, driving: int) -> Iterator[Step]:
+def _plain(
+    rng: random.Random, columns: tuple[KeyColumn, ...], common: Common, rows: int, driving: int
+) -> Iterator[Step]:
     for name, count in ((ROWS, rows), (DRIVER, driving)):
-        values = ", ".join(column.kind.type.embed(_spread(rng, column)) for column in columns)
+        combined = min(between(rng, count // 2, count), prod(len(values) for values in common.values()))
+        combined = combined if chance(rng, 85) else 0
+        step = 2 if name == DRIVER else 0
         yield Step(f"CREATE TABLE {name} ({', '.join(_declared(columns))})")
-        yield Step(f"INSERT INTO {name} SELECT g, {values}, g * 7 % 10 FROM generate_series(1, {count}) AS g")
+        if combined:
+            yield _inserted(name, _combinations(rng, columns, common, step), columns, 1, combined)
+        if combined < count:
+            yield _inserted(name, [_spread(rng, column) for column in columns], columns, combined + 1, count)
         if chance(rng, 70):
             yield Step(f"ANALYZE {name}")
+
+
+def _inserted(name: str, integers: list[str], columns: tuple[KeyColumn, ...], first: int, last: int) -> Step:
+    """Return the step that inserts rows with ids in a range, and integers over the row number g."""
+    values = ", ".join(column.kind.type.embed(sql) for column, sql in zip(columns, integers, strict=True))
+    return Step(f"INSERT INTO {name} SELECT g, {values}, g * 7 % 10 FROM generate_series({first}, {last}) AS g")
+
+
+def _combinations(rng: random.Random, columns: tuple[KeyColumn, ...], common: Common, step: int) -> list[str]:
+    """Return integers over the row number g that combine common values.
+
+    Each column changes `step` times slower than another one; 0: so slowly that all combinations occur.
+    """
+    integers, period = {}, 1
+    for column in shuffled(rng, columns):
+        values = common[column.name]
+        place = f"g / {period} % {len(values)}" if period > 1 else f"g % {len(values)}"
+        integers[column.name] = f"('{{{','.join(map(str, values))}}}'::int4[])[1 + {place}]"
+        period *= step or len(values)
+    return [integers[column.name] for column in columns]
 
 
 def _spread(rng: random.Random, column: KeyColumn) -> str:
@@ -138,7 +208,9 @@ def _partition(rng: random.Random, parent: str, part: Part, columns: tuple[KeyCo
 
 def _tree(rng: random.Random, level: Level, columns: tuple[KeyColumn, ...]) -> Tree:
     """Return the tree with indexes of the whole table and of single leaves."""
-    whole = [_indexed(rng, level, columns) for _ in range(between(rng, 0, 2))]
+    keys = tuple(key.clause for key in level.keys)
+    whole = [(*keys, "id")] if chance(rng, 65) else []  # so that partitions in the order of their bounds are sorted
+    whole += [_indexed(rng, level, columns) for _ in range(between(rng, 0, 1 if whole else 2))]
     single = [(leaf.name, _indexed(rng, level, columns)) for leaf in some(rng, list(level.leaves), between(rng, 0, 2))]
     indexes = [(level.name, items) for items in whole] + single
     steps = tuple(Step(f"CREATE INDEX ON {table} ({', '.join(items)})") for table, items in indexes)
