@@ -1,5 +1,6 @@
 """Tests of the generator `pruned_partitions` without servers: bounds, keys, conditions and changes."""
 
+import random
 import re
 from math import isfinite
 
