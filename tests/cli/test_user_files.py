@@ -56,6 +56,7 @@ def test_own_generators_and_oracles_run_and_findings_are_replayed(pgduel: Comman
     assert (corrected.status, "has changed" in corrected.out) == (0, False)
     case = pgduel("replay", "1/pairs/0", "--generator", generator, "--arm", "only=upstream")
     assert case.status == 0, case.err
+    assert "1/pairs/0 is the case of a campaign on one arm" in case.out
 
     generator.unlink()
     resumed = pgduel("fuzz", "--resume", summary["campaign"], "--cases", "12", "--json", file)
