@@ -135,7 +135,8 @@ def moved(rng: random.Random, scene: Scene) -> tuple[Step, ...]:
     tree = pick(rng, scene.trees)
     leaf = pick(rng, list(tree.level.leaves)).name
     key, row = pick(rng, tree.keys), between(rng, 1, scene.rows)
-    update = f"UPDATE {tree.name} SET {_assigned(rng, key)} WHERE id = {row}"
+    fitting = f"(SELECT min(id) FROM {tree.name} WHERE id >= {row})"
+    update = f"UPDATE {tree.name} SET {_assigned(rng, key)} WHERE id = {fitting}"
     source = f"({scene.names}) SELECT {scene.names} FROM {ROWS} WHERE id = {row}"
     returned = "RETURNING id, tableoid::regclass::text"
     return (
