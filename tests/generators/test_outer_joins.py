@@ -1,6 +1,5 @@
 """Tests of the generator `outer_joins` without servers: its constructs, and all pairs of values of its axes."""
 
-import random
 import re
 from itertools import combinations, product
 
@@ -10,10 +9,8 @@ from fuzz.engines.seeded import case_of
 from fuzz.generators.generator import Scale
 from fuzz.generators.outer_joins.axes import KEYS, MEMORIES, NULLS, SKEWS
 from fuzz.generators.outer_joins.generator import OuterJoins
-from fuzz.generators.outer_joins.levels import KINDS, kept
-from fuzz.generators.outer_joins.scene import draw_scene
+from fuzz.generators.outer_joins.levels import KINDS
 from fuzz.generators.outer_joins.shapes import RESCANS
-from fuzz.generators.sql.scope import Scope
 from oracles.model.case import Case, CaseId, Kind, Step
 from tests.generators.drawing import cases_of, select_of
 from tests.generators.shrinking import assert_shrinks
@@ -45,7 +42,7 @@ def scenes() -> str:
 
 @pytest.fixture(scope="module")
 def steps() -> list[Step]:
-    return [step for case in drawn(400) for step in case.steps]
+    return [step for case in drawn(300) for step in case.steps]
 
 
 @pytest.mark.parametrize(
@@ -83,10 +80,6 @@ def test_scenes_have(scenes: str, pattern: str) -> None:
             r"\(\w+\.k1\)\.a \* 10",
             "k1::timestamp = ",
         ),
-        *(
-            r"SELECT \(count\(.* WHERE b\d\.i2 (=|>=|<>|<) a1\.i2\) AS b",
-            r"SELECT \(count\(.* WHERE NOT EXISTS .*, \(SELECT \(",
-        ),
         *("WITH RECURSIVE c", "c AS MATERIALIZED", r"SELECT count\(.* LIMIT \d+\) AS q$", r"^SELECT EXISTS"),
         *(r"few\(\) AS", r"\* 2 % 2 = 0 OFFSET 0", r"repeat\(md5\(\w+\.i1::text\), \d+\) AS w2"),
         *("NO SCROLL CURSOR", "[^O] SCROLL CURSOR", "WITH HOLD", "FETCH BACKWARD", "MOVE BACKWARD", "ROLLBACK TO s"),
@@ -95,17 +88,6 @@ def test_scenes_have(scenes: str, pattern: str) -> None:
 )
 def test_steps_have(steps: list[Step], pattern: str) -> None:
     assert any(re.search(pattern, step.sql) for step in steps)
-
-
-@pytest.mark.parametrize("kind", KINDS.options)
-def test_only_the_larger_side_depends_on_the_outer_level(kind: str) -> None:
-    """So that a rescan may keep the hash table of the smaller side."""
-    for n in range(40):
-        rng = random.Random(n)
-        made = kept(rng, draw_scene(rng, Scale()), Scope((), level=1), kind, "a1.i2")
-        larger = re.search(r"FROM r[123] AS ([bc]\d) WHERE \1\.i2 (=|>=|<>|<) a1\.i2\) AS \1", made.sql)
-        assert larger, made.sql
-        assert made.sql.count("a1.i2") == 1
 
 
 def test_rows_are_limited_only_under_a_total_order(steps: list[Step]) -> None:

@@ -10,7 +10,6 @@ from tests.generators.census import Census, Reach, census_of
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
 CASES = 250
-HASHED = ("inner", "left", "right", "full", "semi", "anti", "right_anti")
 FAMILIES = {"outer or anti": {"left", "right", "full", "anti", "right_anti"}}
 
 
@@ -35,7 +34,6 @@ class TestReach(Reach):
         "hash_join.right_anti": 0.03,
         "hash_join.semi": 0.03,
         "partitionwise_join": 0.01,
-        **{f"kept_table.{kind}": 0.004 for kind in HASHED},
     }
     paths = (
         *(f"rescan.{how}+multi_batch" for how in ("none", "lateral", "subplan", "loop", "memoize", "recursive", "cte")),
@@ -43,7 +41,6 @@ class TestReach(Reach):
         *(f"skew.{skew}+multi_batch" for skew in ("uniform", "hot", "unsplittable")),
         *(f"memory.{memory}+multi_batch" for memory in ("64kB", "256kB", "1MB", "4MB")),
         *(f"nulls.{percent}+multi_batch" for percent in (0, 1, 50, 100)),
-        *(f"rebuilt_table.{kind}" for kind in HASHED),
         *("pooled+multi_batch", "partitioned+multi_batch", "key.pair+multi_batch", "key.text_folded+multi_batch"),
         *("memoize.hits", "hash_join.grown_buckets", "gather_merge", "merge_join", "subplan", "initplan", "cte_scan"),
     )

@@ -167,55 +167,6 @@ def level(rng: random.Random, scene: Scene, scope: Scope, kind: str, most: int, 
     return Level(above, side, f" FROM {side.sql}{where(conditions)}")
 
 
-def kept(rng: random.Random, scene: Scene, scope: Scope, kind: str, parameter: str) -> Level:
-    """Return a FROM list of two sides, of which only the larger one depends on the parameter of an outer level.
-
-    The planner mostly hashes the smaller side. So a rescan with another value probes the same hash table again.
-    """
-    large = max((source for source in scene.sources if source.stored), key=lambda source: source.rows)
-    others = [source for source in scene.light if source.name != large.name]
-    inside = kind in ("semi", "anti", "not_in")
-    right = scope.inner() if inside else scope
-    aliases = (scope.alias(0), right.alias(0 if inside else 1))
-    flipped = chance(rng, _FLIPPED.get(kind, 50))
-    probing = large.relation(aliases[flipped])
-    hashed = pick(rng, others).relation(aliases[not flipped])
-    sides = _probing(rng, probing, parameter), _few(rng, hashed, large.rows)
-    first, second = (_single(side) for side in (reversed(sides) if flipped else sides))
-    if inside:
-        return _filtered(rng, scene.axes, scope, kind, (first, second), "")
-    side, _ = _attached(rng, scene.axes, first, second, kind, "")
-    return Level(scope.over(side.relations, side.rows), side, f" FROM {side.sql}")
-
-
-# Percentages of joins whose smaller side is the left one. PostgreSQL 17 has no right semi join, which would hash it.
-_FLIPPED = {"semi": 25, "anti": 65, "not_in": 0}
-
-
-def _single(relation: Relation) -> Side:
-    return Side(relation.sql, (relation,), relation.rows, fan=key_of(relation.columns).fan)
-
-
-def _probing(rng: random.Random, relation: Relation, parameter: str) -> Relation:
-    """Return the rows that the parameter selects. So a key has matches for some of its values."""
-    number = relation.named("i2")
-    assert number is not None
-    return _pulled_up(relation, f"{number.sql} {_SELECTED.pick(rng)} {parameter}")
-
-
-_SELECTED = Weighted((45, "="), (25, ">="), (20, "<>"), (10, "<"))
-
-
-def _few(rng: random.Random, relation: Relation, larger: int) -> Relation:
-    """Return mostly fewer rows than the planner expects of the larger side, where a parameter selects a 20th."""
-    number = relation.named("i1")
-    assert number is not None
-    if chance(rng, 25):
-        return relation
-    most = min(max(1, relation.rows), between(rng, 2, max(3, larger // 30)))
-    return replace(_pulled_up(relation, f"{number.sql} <= {most}"), rows=most)
-
-
 def _conditions(rng: random.Random, scope: Scope, parameter: str) -> list[str]:
     conditions = [predicate(rng, scope)] if chance(rng, 20) else []
     if parameter and chance(rng, 50):

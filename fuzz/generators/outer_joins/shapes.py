@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from fuzz.generators.choices import Weighted, between, chance, pick
-from fuzz.generators.outer_joins.levels import KINDS, kept, level
+from fuzz.generators.outer_joins.levels import level
 from fuzz.generators.outer_joins.scene import Scene, key_of
 from fuzz.generators.sql.items import derived, listed, ordered
 from fuzz.generators.sql.joins import Joined
@@ -124,10 +124,7 @@ def _memoize(rng: random.Random, scene: Scene, kind: str, most: int) -> Select:
 
 
 def _per_row(rng: random.Random, scene: Scene, kind: str, most: int, driver: Relation, given: Column) -> Select:
-    return _above(rng, level(rng, scene, Scope(()).inner(), kind, min(most, 3), given.sql), kind, driver, given)
-
-
-def _above(rng: random.Random, inner: Level, kind: str, driver: Relation, given: Column) -> Select:
+    inner = level(rng, scene, Scope(()).inner(), kind, min(most, 3), given.sql)
     relation = _result(rng, inner, "a2", "LATERAL ")
     # Other queries might not use all columns, so the planner could remove a left join.
     top = pick(rng, (keyed, totalled))
@@ -156,19 +153,6 @@ def _loop(rng: random.Random, scene: Scene, kind: str, most: int) -> Select:
     body = f"SELECT {listed(columns)}{inner.sql} OFFSET 0"
     relation = derived("a2", body, columns, inner.joined.rows)
     return totalled(rng, _rescanned(driver, relation, kind, f"{driver.columns[0].sql} {pick(rng, ('<', '<>'))} a2.i4"))
-
-
-def _kept(rng: random.Random, scene: Scene, kind: str, most: int) -> Select:
-    """Return joins whose hash tables the executor may keep when a parameter of the other side changes."""
-    driver = _series(rng, Scope(()))
-    (given,) = driver.columns
-    inside = Scope(()).inner()
-    if chance(rng, 30):
-        return _above(rng, kept(rng, scene, inside, kind, given.sql), kind, driver, given)
-    kinds = (kind, *(pick(rng, KINDS.options) for _ in range(between(rng, 0, 3))))
-    totals = (totalled(rng, kept(rng, scene, inside, each, given.sql)) for each in kinds)
-    values = (f"(SELECT ({', '.join(total.columns)})::text{total.rest})" for total in totals)
-    return Select((given.sql, *values), f" FROM {driver.sql}", driver.rows, kinds)
 
 
 def _recursive(rng: random.Random, scene: Scene, kind: str, most: int) -> Select | None:
@@ -214,20 +198,12 @@ SHAPES: dict[str, Shape] = {
     "lateral": _lateral,
     "subplan": _subplan,
     "loop": _loop,
-    "kept": _kept,
     "memoize": _memoize,
     "recursive": _recursive,
     "cte": _cte,
 }
 RESCANS = Weighted(
-    (48, "none"),
-    (8, "lateral"),
-    (6, "subplan"),
-    (7, "loop"),
-    (12, "kept"),
-    (7, "memoize"),
-    (5, "recursive"),
-    (7, "cte"),
+    (58, "none"), (9, "lateral"), (6, "subplan"), (7, "loop"), (7, "memoize"), (5, "recursive"), (8, "cte")
 )
 _RESCANS_POOLED = Weighted((82, "none"), (4, "lateral"), (6, "loop"), (8, "cte"))
 
