@@ -20,6 +20,7 @@ _SUPERUSERS_ONLY: Final = re.compile(
     r"""\b(?:
         EXTENSION | SERVER | ROLE | SESSION\s+AUTHORIZATION | CREATE\s+USER | PROGRAM | ALTER\s+SYSTEM | LEAKPROOF
       | OPERATOR\s+(?:CLASS|FAMILY) | LANGUAGE\s+'?(?:c|internal)\b | EVENT\s+TRIGGER | PUBLICATION | SUBSCRIPTION
+      | pg_cancel_backend | pg_terminate_backend
       | (?:UPDATE|INSERT\s+INTO|DELETE\s+FROM)\s+pg_\w+ | COPY\b[^;]*\b(?:FROM|TO)\s+'
     )""",
     re.IGNORECASE | re.VERBOSE,
