@@ -23,7 +23,10 @@ from oracles.model.oracle import Agree, Inconclusive, More, Observations, Unstab
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """A cost and its margin: the suspect may need `factor` times as much as the reference, plus `least` units."""
+    """A cost and its margin: the suspect may need `factor` times as much as the reference, plus `least` units.
+
+    `by_chance` returns the units of the reference's plan by which the cost may differ between equal servers.
+    """
 
     name: str
     unit: str
@@ -31,10 +34,11 @@ class Cost:
     least: float
     rounds: int
     of: Callable[[Node], float]
+    by_chance: Callable[[Node], float] = lambda _: 0.0
 
     def exceeds(self, reference: Node, suspect: Node) -> bool:
         """Return whether the suspect's plan is beyond the margin."""
-        return self.of(suspect) > self.factor * self.of(reference) + self.least
+        return self.of(suspect) > self.factor * self.of(reference) + self.least + self.by_chance(reference)
 
 
 class CostPair(Pair):

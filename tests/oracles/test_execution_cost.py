@@ -48,6 +48,25 @@ def test_more_memory_is_found_where_time_is_the_same() -> None:
     assert finding(verdicts).origin.startswith("memory of execution")
 
 
+def hashed(batches: int, held: float, peak: int) -> Observation:
+    """Return a hash join that holds `held` kB at its end, of which its table had `peak` kB at most."""
+    table = {"Node Type": "Hash", "Hash Batches": batches, "Original Hash Batches": batches, "Peak Memory Usage": peak}
+    counted = {"Plan Rows": 100, "Actual Rows": 100, "Actual Loops": 1}
+    plan = {"Node Type": "Hash Join", "Shared Hit Blocks": 10, "Plans": [table | counted]}
+    return replace(ok(), plan={"Plan": plan, EXECUTOR_CPU: 1.0, EXECUTOR_MEMORY: held})
+
+
+def test_the_last_of_several_batches_may_be_a_large_one() -> None:
+    verdicts, _ = judged(by_arm(hashed(2, 69, 498), hashed(2, 583, 506)))
+    assert verdicts == (Agree(2),)
+
+
+@pytest.mark.parametrize(("batches", "held"), [(2, 700), (1, 583)])
+def test_more_memory_than_one_batch_explains_is_found(batches: int, held: float) -> None:
+    verdicts, _ = judged(by_arm(hashed(batches, 69, 498), hashed(batches, held, 506)))
+    assert finding(verdicts).origin.startswith("memory of execution")
+
+
 @pytest.mark.parametrize(
     ("master", "patched"),
     [
