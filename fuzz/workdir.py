@@ -59,7 +59,7 @@ def writing(path: Path) -> Iterator[None]:
         raise StorageError(f"cannot write {path} ({error.strerror}); {advice}") from error
 
 
-def write(path: Path, text: str) -> None:
+def write(path: Path, content: str | bytes) -> None:
     """Replace a file atomically: after a kill or on a full disk, the file is unchanged.
 
     Raises StorageError.
@@ -67,7 +67,7 @@ def write(path: Path, text: str) -> None:
     draft = path.with_name(f"{path.name}.draft")
     with writing(path):
         try:
-            draft.write_text(text, encoding="utf-8")
+            draft.write_bytes(content.encode() if isinstance(content, str) else content)
             draft.replace(path)
         except BaseException:
             draft.unlink(missing_ok=True)

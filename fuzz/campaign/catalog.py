@@ -1,21 +1,20 @@
 """Catalog of campaigns: numbered directories, each with a store and reproducers."""
 
-import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from fuzz import workdir
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.store import FILE, HarnessFinding, SpecFinding, Store, StoredDoubt, harness_findings, spec_findings
 from fuzz.engines.guided.inputs import Corpus, stored_input
+from fuzz.engines.libfuzzer.run import INPUT_NAME
 from fuzz.errors import CaseError, PgduelError
 from fuzz.triage.findings import StoredFinding
 
-_INPUT_NAME: Final = re.compile("[0-9a-f]{40}")
 _Finding = TypeVar("_Finding", StoredFinding, SpecFinding, HarnessFinding)
 _Record = TypeVar("_Record")
 
@@ -119,7 +118,7 @@ def harness_replay(found: HarnessFinding, plan: Plan) -> str:
 
 def find_input(generator: str, name: str) -> bytes:
     """Return an input of libFuzzer by its name, from a campaign or the generator's corpus. Raises CaseError."""
-    if not _INPUT_NAME.fullmatch(name):
+    if not INPUT_NAME.fullmatch(name):
         raise CaseError(f"{name!r} is no name of an input: it has 40 hexadecimal digits")
     for directory in reversed(all_campaigns()):
         if (data := stored_input(directory, name)) is not None:

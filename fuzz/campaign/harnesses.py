@@ -5,7 +5,6 @@ goes to the campaign's directory and to the store, and is deleted only then. Tho
 tried first.
 """
 
-import hashlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from fuzz import workdir
 from fuzz.campaign.store import Store, add_harness_finding
 from fuzz.engines.libfuzzer.build import Harness, build_harness
 from fuzz.engines.libfuzzer.kept import Failure, Kept, delete_input, failure_of, merge, minimized, read_input, replay
-from fuzz.engines.libfuzzer.run import HarnessRun, run_harness
+from fuzz.engines.libfuzzer.run import HarnessRun, input_name, run_harness
 from fuzz.errors import BuildError, CaseError
 from fuzz.servers import Report, git
 from fuzz.servers.build import Build, ensure_build, find_build
@@ -89,15 +88,15 @@ class HarnessCampaign:
             NAME, (self.arm, self.arm), origin, None, f"{harness}: {failure.complaint}", "no complaint", failure.report
         )
         path = self.store.directory / f"{finding.fingerprint}.input"
-        shown_by = f"{harness}/{hashlib.sha1(failure.data, usedforsecurity=False).hexdigest()}"
+        shown_by = f"{harness}/{input_name(failure.data)}"
         if not path.exists():
-            _write(path, failure.data)
+            workdir.write(path, failure.data)
         new = add_harness_finding(self.store, finding, shown_by, harness, path)
         delete_input(artifact)
         if new:
             self.found(finding, path)
             self.report(f"{harness}: minimizing the input of {finding.fingerprint}")
-            _write(path, minimized(program, failure).data)
+            workdir.write(path, minimized(program, failure).data)
 
 
 def _merged(program: Path, kept: Kept, seeds: Path) -> str:
@@ -142,10 +141,3 @@ def compiled(harnesses: Sequence[Harness], trees: Sequence[str], report: Report,
     if not programs:
         raise CaseError("no harness can test this series; give another one with --series or --arm")
     return programs
-
-
-def _write(path: Path, data: bytes) -> None:
-    draft = path.with_name(f"{path.name}.draft")
-    with workdir.writing(path):
-        draft.write_bytes(data)
-        draft.replace(path)

@@ -57,9 +57,10 @@ def show(
     if into is None and not chosen.one_file:
         raise CaseError(f"{form} has several files; give their directory with --into")
     given = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
-    if form is _SQL and not Path(named).is_file() and (found := find_spec_finding(named)):
+    stored = form is _SQL and not Path(named).is_file()
+    if stored and (found := find_spec_finding(named)):
         files: Mapping[str, str] = {found.spec.name: read_spec(found.spec).text}
-    elif form is _SQL and not Path(named).is_file() and (of_harness := find_harness_finding(named)):
+    elif stored and (of_harness := find_harness_finding(named)):
         files = {f"{of_harness[0].finding.fingerprint}.txt": harness_report(*of_harness)}
     else:
         with display(progress, None) as shown:

@@ -252,9 +252,7 @@ def patch_coverage(build: Build, profiles: Path, trees: Sequence[str]) -> tuple[
 
 def changed_files(before: str, after: str) -> list[str]:
     """Return the C files and headers of a tree that differ from those of another. Raises SourceError."""
-    compared = ("diff-tree", "-r", "-z", "--no-renames", "--diff-filter=d", "--name-only", before, after)
-    listed = git.output("--git-dir", git.repository(), *compared, failing="cannot compare trees")
-    return [path for path in listed.decode(errors="surrogateescape").split("\0") if path.endswith(_SOURCES)]
+    return [path for path in git.changed_files(before, after, deleted=False) if path.endswith(_SOURCES)]
 
 
 def line_owners(trees: Sequence[str], files: Sequence[str]) -> list[dict[str, set[int]]]:

@@ -149,11 +149,12 @@ def show(tree: str, path: str) -> str | None:
     return None if done.returncode else done.stdout.decode(errors="replace")
 
 
-def changed_files(before: str, after: str) -> tuple[str, ...]:
-    """Return the paths of files in which two stored trees differ. Raises SourceError."""
-    compared = ("diff-tree", "-r", "-z", "--no-renames", "--name-only", before, after)
+def changed_files(before: str, after: str, *, deleted: bool = True) -> tuple[str, ...]:
+    """Return the paths of files in which two stored trees differ, with or without deleted ones. Raises SourceError."""
+    kinds = () if deleted else ("--diff-filter=d",)
+    compared = ("diff-tree", "-r", "-z", "--no-renames", *kinds, "--name-only", before, after)
     listed = output("--git-dir", repository(), *compared, failing=f"cannot compare trees {before[:12]}, {after[:12]}")
-    return tuple(name.decode(errors="replace") for name in listed.split(b"\0") if name)
+    return tuple(name for name in listed.decode(errors="surrogateescape").split("\0") if name)
 
 
 def extract(tree: str, directory: Path, *paths: str) -> None:

@@ -16,12 +16,12 @@ from fuzz.engines.guided.inputs import (
     ByteChoices,
     Corpus,
     case_of_input,
-    input_name,
     random_input,
     store_input,
     stored_input,
 )
 from fuzz.engines.libfuzzer.build import CLANG
+from fuzz.engines.libfuzzer.run import input_name
 from fuzz.errors import CaseError
 from fuzz.generators.generator import all_generators
 from fuzz.servers.arm_options import ArmOptions

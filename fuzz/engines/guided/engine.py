@@ -9,7 +9,8 @@ from typing import Final
 from fuzz import workdir
 from fuzz.engines.engine import DrawnCase
 from fuzz.engines.guided.driver import Driver, DriverEnded
-from fuzz.engines.guided.inputs import PREFIX, Corpus, case_of_input, input_name, random_input, store_input
+from fuzz.engines.guided.inputs import PREFIX, Corpus, case_of_input, random_input, store_input
+from fuzz.engines.libfuzzer.run import input_name
 from fuzz.servers.edges.counters import EdgeCounters, EdgeMap
 from oracles.model.case import CaseId
 from oracles.model.feature import Feature

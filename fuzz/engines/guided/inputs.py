@@ -5,7 +5,6 @@ each by the SHA-1 of its bytes, and replaces one by a smaller one with the same 
 its findings and doubts.
 """
 
-import hashlib
 import os
 import random
 from collections.abc import Iterable, Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from fuzz import workdir
+from fuzz.engines.libfuzzer.run import input_name
 from fuzz.engines.seeded import draw_case
 from fuzz.generators.generator import Scale
 from fuzz.sources.workloads import workload_named
@@ -83,11 +83,6 @@ def random_input(generator: str, rng: random.Random) -> bytes:
     return data[: choices.read]
 
 
-def input_name(data: bytes) -> str:
-    """Return the name of an input, as libFuzzer forms it."""
-    return hashlib.sha1(data, usedforsecurity=False).hexdigest()
-
-
 @dataclass(frozen=True, slots=True)
 class Corpus:
     """The inputs of one generator, a file each."""
@@ -137,12 +132,9 @@ class Corpus:
 def store_input(directory: Path, data: bytes) -> None:
     """Store an input in a campaign's directory, because the corpus may lose it. Raises StorageError."""
     inputs = directory / "inputs"
-    path = inputs / input_name(data)
-    with workdir.writing(path):
+    with workdir.writing(inputs):
         inputs.mkdir(exist_ok=True)
-        draft = path.with_suffix(".draft")
-        draft.write_bytes(data)
-        draft.replace(path)
+    workdir.write(inputs / input_name(data), data)
 
 
 def stored_input(directory: Path, name: str) -> bytes | None:

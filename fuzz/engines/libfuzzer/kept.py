@@ -15,7 +15,7 @@ from typing import Final
 from filelock import FileLock, Timeout
 
 from fuzz import workdir
-from fuzz.engines.libfuzzer.run import account_directory, complaint_of, lent_copy, libfuzzer
+from fuzz.engines.libfuzzer.run import INPUT_NAME, account_directory, complaint_of, lent_copy, libfuzzer
 from fuzz.errors import CaseError, last_line
 from fuzz.servers.account import server_account
 
@@ -26,7 +26,6 @@ _MERGE: Final = 600.0  # seconds
 _CANDIDATES: Final = 5  # smallest inputs of a minimization that are tried
 _REPORTED: Final = 20_000  # characters of a failure's report
 _FAILED: Final = ("crash-", "leak-", "oom-", "timeout-")  # libFuzzer's prefixes of the inputs of failures
-_SHA1: Final = re.compile("[0-9a-f]{40}")  # libFuzzer's names of inputs
 _FRAME: Final = re.compile(r"^ +#\d+ 0x[0-9a-f]+ in (?P<function>\w+) (?P<file>\S+?):(?P<line>\d+)", re.MULTILINE)
 _OWN_FILE: Final = re.compile(r"(?:^|/)harness/(?P<file>[\w./-]+)$")
 _TREE_FILE: Final = re.compile(r"(?:^|/)(?P<file>(?:src|contrib)/[\w./-]+)$")
@@ -56,12 +55,12 @@ def failure_of(output: str, data: bytes) -> Failure:
 
 
 def _origin(output: str, complaint: str) -> str:
-    """Return what is wrong, and where.
+    """Return the kind of a failure and its place.
 
     The place of a check is its line in the harness. That of any other complaint is a function, because a patch moves
     lines.
     """
-    if complaint.startswith("libFuzzer: ") and "deadly signal" not in complaint:
+    if _is_of_limit(complaint):
         return _VARYING.split(complaint)[0].strip()  # of a timeout or of too much memory, the place is chance
     function, file, line = _site(output)
     if assertion := _ASSERTION.match(complaint):
@@ -70,6 +69,11 @@ def _origin(output: str, complaint: str) -> str:
         return f"check in {function}, {file}:{line}"
     what = _VARYING.split(complaint)[0].strip(" :,")
     return f"{what} in {function}, {file}" if function else what
+
+
+def _is_of_limit(complaint: str) -> bool:
+    """Return whether an input takes too much time or memory."""
+    return complaint.startswith("libFuzzer: ") and "deadly signal" not in complaint
 
 
 def _site(output: str) -> tuple[str, str, str]:
@@ -152,22 +156,26 @@ def replay(program: Path, data: bytes) -> Failure | None:
     """Run one input, several times if it passes; return the failure, if any. Raises CaseError."""
     with tempfile.TemporaryDirectory(prefix="pgduel-harness-") as scratch:
         server_account().lend(Path(scratch))
-        file = Path(scratch) / "input"
-        file.write_bytes(data)
-        file.chmod(0o644)
+        file = _lent_input(data, Path(scratch))
         status, output = libfuzzer(program, [f"-runs={TRIES}", str(file)], _no_profile(), 60.0 * TRIES)
     return failure_of(output, data) if status else None
 
 
+def _lent_input(data: bytes, scratch: Path) -> Path:
+    """Write an input to a directory that the account may enter. Return the file, which the account may read."""
+    file = scratch / "input"
+    file.write_bytes(data)
+    file.chmod(0o644)
+    return file
+
+
 def minimized(program: Path, failure: Failure, seconds: float = MINIMIZATION) -> Failure:
     """Return the failure with a smaller input, as small as libFuzzer makes it in some time; at worst the same."""
-    if failure.complaint.startswith("libFuzzer: ") and "deadly signal" not in failure.complaint:
+    if _is_of_limit(failure.complaint):
         return failure  # each try would take as long as the timeout
     with tempfile.TemporaryDirectory(prefix="pgduel-harness-") as scratch:
         written = account_directory(Path(scratch))
-        file = Path(scratch) / "input"
-        file.write_bytes(failure.data)
-        file.chmod(0o644)
+        file = _lent_input(failure.data, Path(scratch))
         options = ["-minimize_crash=1", f"-max_total_time={_STEP}", f"-artifact_prefix={written}/", str(file)]
         with suppress(CaseError):  # the time is up
             libfuzzer(program, options, _no_profile(), seconds)
@@ -206,7 +214,7 @@ def minimal_corpus(program: Path, kept: Kept, corpus: Path) -> dict[str, bytes]:
     with tempfile.TemporaryDirectory(prefix="pgduel-harness-") as scratch:
         written = account_directory(Path(scratch))
         known = lent_copy(corpus, Path(scratch) / "corpus")
-        named = {path.name: path.read_bytes() for path in known.iterdir() if not _SHA1.fullmatch(path.name)}
+        named = {path.name: path.read_bytes() for path in known.iterdir() if not INPUT_NAME.fullmatch(path.name)}
         with server_account().file_access():
             for name, data in named.items():
                 (written / name).write_bytes(data)

@@ -3,6 +3,7 @@
 Coverage is that of clang, per function and per branch.
 """
 
+import hashlib
 import json
 import os
 import re
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzz.errors import CaseError, last_line
+from fuzz.execution.exchanges import never
 from fuzz.servers.account import server_account
 
 _EXECUTED = re.compile(r"^stat::number_of_executed_units:\s*(\d+)", re.MULTILINE)
@@ -33,6 +35,7 @@ _ARTIFACT = re.compile(r"Test unit written to (.+)$", re.MULTILINE)
 _LONGEST = 400
 # seconds after the requested ones until a run counts as hung
 _GRACE = 120
+INPUT_NAME = re.compile("[0-9a-f]{40}")
 _POLLED = 0.5  # seconds between two looks at `stop`
 _PROFDATA = "llvm-profdata-19"
 _COV = "llvm-cov-19"
@@ -78,9 +81,9 @@ class HarnessRun:
     cpu_seconds: float = 0.0
 
 
-def never() -> bool:
-    """Return that a run need not stop."""
-    return False
+def input_name(data: bytes) -> str:
+    """Return the name of an input, as libFuzzer forms it."""
+    return hashlib.sha1(data, usedforsecurity=False).hexdigest()
 
 
 def run_harness(

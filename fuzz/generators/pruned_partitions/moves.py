@@ -58,7 +58,8 @@ def _target(drawing: Drawing, tree: Tree) -> Level:
 
     Source: MT_NRELS_HASH in nodeModifyTable.c.
     """
-    small = [level for tree in drawing.scene.trees for level in tree.level.levels if len(list(level.leaves)) < _HASHED]
+    levels = (level for each in drawing.scene.trees for level in each.level.levels)
+    small = [level for level in levels if len(list(level.leaves)) < _HASHED]
     return pick(drawing.rng, small) if small and chance(drawing.rng, 65) else tree.level
 
 
