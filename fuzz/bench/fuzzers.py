@@ -27,7 +27,7 @@ from fuzz.servers.coverage import Covered, covered
 from fuzz.servers.flavor import PROFILE_FILE
 from fuzz.servers.modules import ensure_module
 from fuzz.sources.source import UserInput
-from fuzz.sources.sqlancer.options import REPORTS, Call
+from fuzz.sources.sqlancer.options import REPORTS, SqlancerRun
 from fuzz.sources.sqlancer.running import Server
 from fuzz.sources.sqlancer.running import run as run_sqlancer
 from fuzz.sources.sqlsmith import SEEDS
@@ -130,7 +130,7 @@ def lancer(class_path: str, oracle: str, seed: int, seconds: float, workers: int
         until = time.monotonic() + seconds
         server = Server(str(arm.cluster.socket_dir), arm.cluster.port)
         while not over.is_set() and (left := until - time.monotonic()) >= 1:
-            call = Call.search(oracle, first, round(left))
+            call = SqlancerRun.search(oracle, first, round(left))
             judged += _COMPARED * run_sqlancer(server, class_path, call, f"lancer{worker}_").queries
             await_connections(arm.cluster)
             first += REPORTS

@@ -12,7 +12,7 @@ from typing import Final
 
 from fuzz.campaign.plan import Plan
 from fuzz.triage.findings import StoredFinding, bug_key
-from fuzz.triage.replays import KnownFinding, Replay, can_replay
+from fuzz.triage.replays import KnownFinding, ReplayResult, can_replay
 
 _LENGTH: Final = 12  # digits of a commit
 
@@ -28,7 +28,7 @@ class BugStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class CampaignRun:
     """One run: the number of its campaign, plan and builds, counts, findings, and replays of earlier findings."""
 
     number: str
@@ -39,7 +39,7 @@ class Run:
     ended: str  # reason; "" while it runs, or after it was killed
     findings: tuple[StoredFinding, ...]
     builds: Mapping[str, str]  # arm → key
-    replays: tuple[Replay, ...] = ()
+    replays: tuple[ReplayResult, ...] = ()
 
     @property
     def revision(self) -> str:
@@ -48,7 +48,7 @@ class Run:
         return ", ".join(commits or list(self.builds.values())[-1:])
 
 
-_Occurrences = Sequence[tuple[Run, StoredFinding]]
+_Occurrences = Sequence[tuple[CampaignRun, StoredFinding]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class BugHistory:
 class _Seen:
     """A run, and the fingerprints of its findings."""
 
-    run: Run
+    run: CampaignRun
     fingerprints: frozenset[str]
 
 
@@ -90,7 +90,7 @@ class _Seen:
 class _Evidence:
     """Runs on the same builds, and whether they show a bug: None if they have no evidence."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[CampaignRun, ...]
     shown: bool | None
     of_base: bool | None  # according to replays; None without any
 
@@ -100,13 +100,13 @@ class _Evidence:
         return self.runs[0].builds
 
 
-def history(runs: Sequence[Run]) -> tuple[BugHistory, ...]:
+def history(runs: Sequence[CampaignRun]) -> tuple[BugHistory, ...]:
     """Return the bugs of all runs, the newest first."""
     seen = _seen(runs)
     return tuple(_history(key, found, seen) for key, found in reversed(_bugs(runs).items()))
 
 
-def to_replay(runs: Sequence[Run], builds: Mapping[str, str]) -> tuple[KnownFinding, ...]:
+def to_replay(runs: Sequence[CampaignRun], builds: Mapping[str, str]) -> tuple[KnownFinding, ...]:
     """Return the findings to try on these builds: those of bugs whose last evidence has other builds."""
     seen, known = _seen(runs), []
     for occurrences in _bugs(runs).values():
@@ -116,15 +116,15 @@ def to_replay(runs: Sequence[Run], builds: Mapping[str, str]) -> tuple[KnownFind
     return tuple(known)
 
 
-def _seen(runs: Sequence[Run]) -> list[_Seen]:
+def _seen(runs: Sequence[CampaignRun]) -> list[_Seen]:
     return [_Seen(run, _names(run.findings)) for run in runs]
 
 
-def _bugs(runs: Sequence[Run]) -> dict[str, _Occurrences]:
+def _bugs(runs: Sequence[CampaignRun]) -> dict[str, _Occurrences]:
     """Return key -> occurrences of each bug, in the order of their discovery."""
     occurrences = [(run, found) for run in runs for found in run.findings]
     reduced = {found.finding.fingerprint: found for _, found in reversed(occurrences) if found.reduced}
-    bugs: dict[str, list[tuple[Run, StoredFinding]]] = defaultdict(list)
+    bugs: dict[str, list[tuple[CampaignRun, StoredFinding]]] = defaultdict(list)
     for run, found in occurrences:
         bugs[bug_key(reduced.get(found.finding.fingerprint, found))].append((run, found))
     return dict(bugs)
@@ -165,7 +165,7 @@ def _is_of_base(found: StoredFinding, evidence: Sequence[_Evidence]) -> bool:
 
 def _merged(occurrences: _Occurrences) -> _Occurrences:
     """Return one finding of each fingerprint with its run and the cases of all runs: reduced and earlier ones first."""
-    first: dict[str, tuple[Run, StoredFinding]] = {}
+    first: dict[str, tuple[CampaignRun, StoredFinding]] = {}
     cases = Counter[str]()
     for run, found in sorted(occurrences, key=lambda each: not each[1].reduced):
         first.setdefault(found.finding.fingerprint, (run, found))

@@ -16,7 +16,7 @@ from typing import Final
 from filelock import FileLock, Timeout
 
 from fuzz import documents, workdir
-from fuzz.campaign.bug_history import Run
+from fuzz.campaign.bug_history import CampaignRun
 from fuzz.campaign.catalog import all_campaigns, opened
 from fuzz.campaign.known import KnownFault, known_fault
 from fuzz.campaign.plan import Plan
@@ -56,16 +56,16 @@ def kept_plan(name: str) -> Plan:
         raise CaseError(f"no campaign is called {name}; `{workdir.COMMAND} campaign start` has: {known}") from error
 
 
-def runs_of(name: str) -> tuple[Run, ...]:
+def runs_of(name: str) -> tuple[CampaignRun, ...]:
     """Return the runs of a campaign, the oldest first. Stores that cannot be read have none."""
     return tuple(run for directory in all_campaigns() for run in _runs_in(directory, name))
 
 
-def _runs_in(directory: Path, name: str) -> Iterator[Run]:
+def _runs_in(directory: Path, name: str) -> Iterator[CampaignRun]:
     with suppress(PgduelError), opened(directory) as store:
         if store.begun and store.plan.name == name:
             counters = store.counters
-            yield Run(
+            yield CampaignRun(
                 number=directory.name,
                 plan=store.plan,
                 seconds=counters.seconds,
@@ -78,7 +78,7 @@ def _runs_in(directory: Path, name: str) -> Iterator[Run]:
             )
 
 
-def next_plan(plan: Plan, runs: Sequence[Run], arms: ArmOptions, minutes: float) -> Plan:
+def next_plan(plan: Plan, runs: Sequence[CampaignRun], arms: ArmOptions, minutes: float) -> Plan:
     """Return the plan of the run after these: the next seed, and known faults for the bugs that they reduced."""
     faults = {
         found.finding.fingerprint: KnownFault(found.finding.fingerprint, link=f"campaign {run.number}")

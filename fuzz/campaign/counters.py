@@ -215,7 +215,7 @@ def _undecided(counters: Counters) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class ProgressPoint:
     """The state of a campaign after its first `cases` cases."""
 
     cases: int
@@ -228,9 +228,9 @@ class Sample:
     inconclusive: int  # verdicts
 
 
-def sample_of(counters: Counters, findings: int, at: float) -> Sample:
+def sample_of(counters: Counters, findings: int, at: float) -> ProgressPoint:
     """Return the sample of a campaign's counters and its number of findings."""
-    return Sample(
+    return ProgressPoint(
         cases=counters.cases.total(),
         at=at,
         seconds=counters.seconds,

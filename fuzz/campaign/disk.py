@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from fuzz import documents, workdir
-from fuzz.campaign.bug_history import BugStatus, Run, history
+from fuzz.campaign.bug_history import BugStatus, CampaignRun, history
 from fuzz.campaign.catalog import all_campaigns, opened
 from fuzz.campaign.continuous import file_of
 from fuzz.campaign.store import FILE
@@ -57,7 +57,7 @@ def size_of_builds(name: str) -> int:
     return sum(size_of(workdir.builds() / key) for key in own_builds(name))
 
 
-def make_room(name: str, runs: Sequence[Run], gigabytes: float, builds: Mapping[str, str]) -> Iterator[str]:
+def make_room(name: str, runs: Sequence[CampaignRun], gigabytes: float, builds: Mapping[str, str]) -> Iterator[str]:
     """Delete old builds, then details of old runs above the limit. Yield a line for each kind of deletion.
 
     `builds` (arm → key) are in use. Raises StorageError.
@@ -82,12 +82,12 @@ def make_room(name: str, runs: Sequence[Run], gigabytes: float, builds: Mapping[
         )
 
 
-def directory_of(run: Run) -> Path:
+def directory_of(run: CampaignRun) -> Path:
     """Return the directory of a run."""
     return workdir.campaigns() / run.number
 
 
-def _needed(runs: Sequence[Run]) -> Iterator[str]:
+def _needed(runs: Sequence[CampaignRun]) -> Iterator[str]:
     """Yield the builds of the newest revisions, and those on which bugs that are not fixed were found."""
     newest = dict.fromkeys(tuple(sorted(run.builds.items())) for run in reversed(runs))
     yield from (key for builds in islice(newest, REVISIONS) for _, key in builds)

@@ -15,7 +15,7 @@ from sqlalchemy import Column, Connection, ScalarSelect, Select, Table, create_e
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import SQLAlchemyError
 
-from fuzz.campaign.counters import KINDS, Counters, Sample
+from fuzz.campaign.counters import KINDS, Counters, ProgressPoint
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.schema import (
     CAMPAIGN,
@@ -35,7 +35,7 @@ from fuzz.errors import CaseError, first_line
 from fuzz.triage.blame import Blame
 from fuzz.triage.findings import StoredFinding
 from fuzz.triage.interestingness import ReducedCase
-from fuzz.triage.replays import Replay
+from fuzz.triage.replays import ReplayResult
 from oracles.model.case import Case
 from oracles.model.feature import Feature
 from oracles.model.finding import Finding
@@ -201,13 +201,13 @@ class Store:
         """Return the reason for the campaign's end; "" while it runs, or if it was killed."""
         return self._field("ended") or ""
 
-    def samples(self) -> tuple[Sample, ...]:
+    def samples(self) -> tuple[ProgressPoint, ...]:
         """Return the samples of progress, by number of cases."""
         with self.transaction() as connection:
             rows = connection.execute(select(SAMPLE).order_by(SAMPLE.c.cases)).mappings()
-            return tuple(Sample(**row) for row in rows)
+            return tuple(ProgressPoint(**row) for row in rows)
 
-    def progress(self, counters: Counters, done: Mapping[int, int], sample: Sample | None = None) -> None:
+    def progress(self, counters: Counters, done: Mapping[int, int], sample: ProgressPoint | None = None) -> None:
         """Record counters, ranges (number -> total of executed cases) and perhaps a sample, in one transaction."""
         with self.transaction() as connection:
             connection.execute(update(CAMPAIGN).values(counters=counters))
@@ -287,16 +287,16 @@ class Store:
         with self.transaction() as connection:
             connection.execute(update(FINDING).where(FINDING.c.fingerprint == fingerprint).values(values))
 
-    def record_replay(self, outcome: Replay) -> None:
+    def record_replay(self, outcome: ReplayResult) -> None:
         """Record the outcome of a finding of an earlier run on these arms."""
         with self.transaction() as connection:
             connection.execute(insert(REPLAY).values(asdict(outcome)).on_conflict_do_nothing())
 
-    def replays(self) -> tuple[Replay, ...]:
+    def replays(self) -> tuple[ReplayResult, ...]:
         """Return the outcomes of findings of earlier runs, by fingerprint."""
         with self.transaction() as connection:
             rows = connection.execute(select(REPLAY).order_by(REPLAY.c.fingerprint)).mappings()
-            return tuple(Replay(**row) for row in rows)
+            return tuple(ReplayResult(**row) for row in rows)
 
     def drop_details(self) -> None:
         """Delete doubts, and all samples but the last, and return their space to the disk."""

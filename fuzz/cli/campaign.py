@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from fuzz import workdir
-from fuzz.campaign.bug_history import BugHistory, OnRevision, Run, history
+from fuzz.campaign.bug_history import BugHistory, CampaignRun, OnRevision, history
 from fuzz.campaign.continuous import (
     RUN_MINUTES,
     claimed,
@@ -228,7 +228,7 @@ def _revision_json(each: OnRevision) -> dict[str, Any]:
     return {"revision": each.revision, "status": each.status, "in_base": each.of_base} | runs
 
 
-def _json(name: str, runs: Sequence[Run], bugs: Sequence[BugHistory], process: int | None) -> dict[str, Any]:
+def _json(name: str, runs: Sequence[CampaignRun], bugs: Sequence[BugHistory], process: int | None) -> dict[str, Any]:
     return {
         "campaign": name,
         "process": process,

@@ -13,7 +13,7 @@ import typer
 
 from fuzz import workdir
 from fuzz.bench.fuzzers import Fuzzer, lancer, measure, smith
-from fuzz.bench.reduction.comparison import Outcome, comparison
+from fuzz.bench.reduction.comparison import ReducerResult, comparison
 from fuzz.bench.reduction.reducer import Reducer, Task, all_reducers
 from fuzz.campaign.catalog import campaign_named, find_finding, new_campaign, opened
 from fuzz.campaign.plan import Plan
@@ -135,7 +135,7 @@ def reduction(
     WHAT, the findings of the last campaign are reduced.
     """
     reducers = _named(by)
-    comparisons: dict[str, Sequence[Outcome]] = {}
+    comparisons: dict[str, Sequence[ReducerResult]] = {}
     with display(console, None) as shown:
         for directory, findings in _chosen_findings(what or ["last"]).items():
             comparisons |= _comparisons(directory, findings, reducers, seconds, shown.progress)
@@ -175,7 +175,7 @@ def _comparisons(
     reducers: Sequence[Reducer],
     seconds: float,
     report: Report,
-) -> dict[str, list[Outcome]]:
+) -> dict[str, list[ReducerResult]]:
     """Compare the reducers on findings of one campaign, on its arms."""
     with opened(directory) as store:
         given = store.plan.arms

@@ -11,7 +11,7 @@ from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_files, write_json
 from fuzz.errors import PgduelError
 from fuzz.mutation.mutants import mutator_version
-from fuzz.mutation.result import Outcome
+from fuzz.mutation.result import MutantOutcome
 from fuzz.mutation.run import MutationRun, Subject, Wanted, subject_of
 from fuzz.mutation.store import opened
 from fuzz.report.mutants_table import (
@@ -115,7 +115,7 @@ def _texts(subject: Subject) -> dict[str, str]:
     return {file: git.show(tree, file) or "" for file in dict.fromkeys(line.file for line in subject.lines)}
 
 
-def _exit_code(judged: list[Outcome]) -> int:
+def _exit_code(judged: list[MutantOutcome]) -> int:
     if not judged:
         return 2
-    return 1 if Outcome.NOBODY in judged else 0
+    return 1 if MutantOutcome.NOBODY in judged else 0

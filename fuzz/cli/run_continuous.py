@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import inf
 
-from fuzz.campaign.bug_history import BugStatus, Run, history, to_replay
+from fuzz.campaign.bug_history import BugStatus, CampaignRun, history, to_replay
 from fuzz.campaign.continuous import next_plan, runs_of
 from fuzz.campaign.disk import DISK, make_room, note_build
 from fuzz.campaign.plan import Plan
@@ -47,7 +47,7 @@ def run_continuous(plan: Plan, minutes: float | None, run_minutes: float, *, new
     return 1 if 1 in codes else max(codes)
 
 
-def _code_of(runs: Sequence[Run]) -> int:
+def _code_of(runs: Sequence[CampaignRun]) -> int:
     return int(any(bug.status is BugStatus.BACK_AGAIN for bug in history(runs)))
 
 
@@ -56,7 +56,7 @@ def _make_room(plan: Plan, builds: Builds) -> None:
         say(line)
 
 
-def _present_arms(plan: Plan, runs: Sequence[Run]) -> tuple[ArmOptions, Builds]:
+def _present_arms(plan: Plan, runs: Sequence[CampaignRun]) -> tuple[ArmOptions, Builds]:
     """Return the arms on the present commits, or those of the last run if these cannot be built. Raises PgduelError."""
     with display(console, None) as shown:
         try:

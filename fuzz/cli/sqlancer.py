@@ -12,7 +12,7 @@ from fuzz.cli.external_run import ExternalRun, external_run, print_results
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import DEFAULT_FLAVOR
 from fuzz.sources.sqlancer.logs import case_of
-from fuzz.sources.sqlancer.options import ORACLES, REPORTS, Call
+from fuzz.sources.sqlancer.options import ORACLES, REPORTS, SqlancerRun
 from fuzz.sources.sqlancer.running import Server, class_path, fetch, run
 
 _ROUND: Final = 60  # seconds of one run of SQLancer; then its reports are judged, and the next run has other seeds
@@ -66,7 +66,7 @@ def _round(external: ExternalRun, path: str, oracle: str) -> None:
     external.shown.progress(
         f"SQLancer {oracle}, seed {seed}: {external.counts['reports']} reports, {external.confirmed} confirmed"
     )
-    call = Call.search(oracle, seed, max(1, round(min(_ROUND, external.seconds))))
+    call = SqlancerRun.search(oracle, seed, max(1, round(min(_ROUND, external.seconds))))
     suspect = external.arms[-1].cluster
     ran = run(Server(str(suspect.socket_dir), suspect.port), path, call, _PREFIX)
     external.await_servers()

@@ -60,7 +60,7 @@ def query(sql: str) -> bytes:
     return _message(b"Q", _text(sql))
 
 
-class Format(IntEnum):
+class ValueFormat(IntEnum):
     """Formats of values."""
 
     TEXT = 0
@@ -73,7 +73,7 @@ def parse(name: str, sql: str, types: Sequence[int] = ()) -> bytes:
     return _message(b"P", _text(name) + _text(sql) + len(types).to_bytes(2, "big") + oids)
 
 
-def bind(statement: str, params: Iterable[str | None] = (), results: Format = Format.TEXT) -> bytes:
+def bind(statement: str, params: Iterable[str | None] = (), results: ValueFormat = ValueFormat.TEXT) -> bytes:
     """Return a Bind message for the unnamed portal, with parameters in text format."""
     values = [None if value is None else value.encode("utf-8", "surrogateescape") for value in params]
     encoded = b"".join(
@@ -83,15 +83,15 @@ def bind(statement: str, params: Iterable[str | None] = (), results: Format = Fo
     return _message(b"B", payload + _formats(results))
 
 
-def bind_row(row: bytes, format_: Format) -> bytes:
+def bind_row(row: bytes, format_: ValueFormat) -> bytes:
     """Return a Bind message of the unnamed statement for the unnamed portal, with a DataRow's values as parameters.
 
     A DataRow encodes its values as Bind does. Results are in text format.
     """
-    return _message(b"B", b"\0\0" + _formats(format_) + row + _formats(Format.TEXT))
+    return _message(b"B", b"\0\0" + _formats(format_) + row + _formats(ValueFormat.TEXT))
 
 
-def _formats(format_: Format) -> bytes:
+def _formats(format_: ValueFormat) -> bytes:
     """Return the format of all parameters or results."""
     return b"\0\1" + format_.to_bytes(2, "big")
 

@@ -44,7 +44,7 @@ class Frames:
 
     data: bytes
     replies: int = 1
-    read_back: messages.Format | None = None
+    read_back: messages.ValueFormat | None = None
 
 
 def lacking(run: Run, known: AbstractSet[str]) -> tuple[str, ...]:
@@ -137,13 +137,13 @@ def _extended(step: Step, sql: str = "", run_portal: bytes = _RUN_PORTAL) -> Fra
     return Frames(messages.parse("", sql or step.sql) + messages.bind("", step.params) + run_portal + messages.SYNC)
 
 
-def _returning(step: Step, results: messages.Format) -> Frames:
+def _returning(step: Step, results: messages.ValueFormat) -> Frames:
     """Return the messages of a query whose rows are to be read back."""
     bound = messages.parse("", step.sql) + messages.bind("", step.params, results)
     return Frames(bound + _RUN_PORTAL + messages.SYNC, read_back=results)
 
 
-def reading_back(reply: Reply, sent: messages.Format) -> bytes:
+def reading_back(reply: Reply, sent: messages.ValueFormat) -> bytes:
     """Return messages that send the rows of a reply back; only Sync if the query failed."""
     payloads = dict(reply.others)
     if messages.ERROR_RESPONSE in payloads or messages.ROW_DESCRIPTION not in payloads:
@@ -218,8 +218,8 @@ _PLAIN: Mapping[Protocol, Callable[[Step], Frames]] = {
     Protocol.PREPARED: _prepared,
     Protocol.CURSOR: _cursor,
     Protocol.CLOSED_EARLY: _closed_early,
-    Protocol.BINARY: partial(_returning, results=messages.Format.BINARY),
-    Protocol.TEXT: partial(_returning, results=messages.Format.TEXT),
+    Protocol.BINARY: partial(_returning, results=messages.ValueFormat.BINARY),
+    Protocol.TEXT: partial(_returning, results=messages.ValueFormat.TEXT),
 }
 _EXPLAINED: Mapping[Protocol, Callable[[Step, str], Frames]] = {
     Protocol.SIMPLE: _explain,

@@ -35,7 +35,7 @@ class DuelResult:
     kill: Kill | None = None
 
 
-class Outcome(StrEnum):
+class MutantOutcome(StrEnum):
     """All outcomes of a mutant. The last four are those of judged mutants."""
 
     INVALID = "invalid"
@@ -46,7 +46,7 @@ class Outcome(StrEnum):
     NOBODY = "killed by nobody"
 
 
-JUDGED = (Outcome.DUEL, Outcome.TESTS, Outcome.BOTH, Outcome.NOBODY)
+JUDGED = (MutantOutcome.DUEL, MutantOutcome.TESTS, MutantOutcome.BOTH, MutantOutcome.NOBODY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +59,15 @@ class MutantResult:
     failed_tests: tuple[str, ...] = field(default=())
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> MutantOutcome:
         """Return the outcome."""
         if self.invalid:
-            return Outcome.INVALID
+            return MutantOutcome.INVALID
         if self.duel is None:
-            return Outcome.EQUIVALENT
+            return MutantOutcome.EQUIVALENT
         if self.duel.kill is None:
-            return Outcome.TESTS if self.failed_tests else Outcome.NOBODY
-        return Outcome.BOTH if self.failed_tests else Outcome.DUEL
+            return MutantOutcome.TESTS if self.failed_tests else MutantOutcome.NOBODY
+        return MutantOutcome.BOTH if self.failed_tests else MutantOutcome.DUEL
 
     @property
     def judged(self) -> bool:

@@ -46,7 +46,7 @@ class Found(BaseException):
     """
 
 
-class Service:
+class ServiceProcess:
     """The process that runs pgduel, and the connection to it.
 
     Requests and replies have a number, because an exception, such as a timeout of pytest, may interrupt a request.
@@ -181,7 +181,7 @@ class Duel:
     runs without it.
     """
 
-    def __init__(self, service: Service, scene: Scene) -> None:
+    def __init__(self, service: ServiceProcess, scene: Scene) -> None:
         self._service = service
         self._scene = scene
 
@@ -275,7 +275,7 @@ class Arm:
     name: str
     version: str
     conninfo: str
-    _service: Service
+    _service: ServiceProcess
     _scene: Scene
 
     def query(
@@ -293,13 +293,13 @@ class _Session:
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
-        self.service: Service | None = None
+        self.service: ServiceProcess | None = None
         self.arms: list[tuple[str, str, str]] = []  # names, versions and addresses
         self.scene = Scene()
 
-    def open(self, directory: Path) -> Service:
+    def open(self, directory: Path) -> ServiceProcess:
         """Start the service and its servers; reproducers go to the directory. Fails with one line."""
-        self.service = Service(self.config.invocation_params.dir, self._show)
+        self.service = ServiceProcess(self.config.invocation_params.dir, self._show)
         options = {name: self.config.getoption(f"pgduel_{name}") for name in _OPTIONS}
         self.arms = self.service.ask("open", options=options, directory=str(directory))
         return self.service
@@ -348,7 +348,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def _pgduel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def _pgduel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
     """Start the service once per process of pytest."""
     session = _sessions[-1]
     yield session.open(tmp_path_factory.getbasetemp() / "pgduel")
@@ -356,7 +356,7 @@ def _pgduel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 @pytest.fixture
-def scene(_pgduel: Service, request: pytest.FixtureRequest) -> Scene:
+def scene(_pgduel: ServiceProcess, request: pytest.FixtureRequest) -> Scene:
     """Return the test's scene, which is empty: call it with statements."""
     _pgduel.ask("begin", test=request.node.nodeid)
     _sessions[-1].scene = Scene()
@@ -364,13 +364,13 @@ def scene(_pgduel: Service, request: pytest.FixtureRequest) -> Scene:
 
 
 @pytest.fixture
-def duel(_pgduel: Service, scene: Scene) -> Duel:
+def duel(_pgduel: ServiceProcess, scene: Scene) -> Duel:
     """Return the assertions about the arms."""
     return Duel(_pgduel, scene)
 
 
 @pytest.fixture
-def arm(_pgduel: Service, scene: Scene) -> Callable[..., Arm]:
+def arm(_pgduel: ServiceProcess, scene: Scene) -> Callable[..., Arm]:
     """Return a function from an arm's name to the arm; without a name, the second arm, or the only one."""
     arms = {name: Arm(name, version, conninfo, _pgduel, scene) for name, version, conninfo in _sessions[-1].arms}
 

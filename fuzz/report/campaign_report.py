@@ -9,7 +9,7 @@ from typing import Any
 
 from fuzz import workdir
 from fuzz.campaign.catalog import harness_replay, opened
-from fuzz.campaign.counters import HARNESS, Counters, Plans, Sample
+from fuzz.campaign.counters import HARNESS, Counters, Plans, ProgressPoint
 from fuzz.campaign.reach import EXPLAINED, FeatureReach, feature_reach
 from fuzz.campaign.store import Store, harness_findings, spec_findings
 from fuzz.report.bench_result import BenchResult
@@ -28,7 +28,7 @@ class OracleVerdicts:
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class WorkloadResult:
     """A generator or source, and what its cases came to."""
 
     name: str
@@ -78,10 +78,10 @@ class CampaignReport:
     bugs: tuple[ReportedBug, ...]  # new ones first
     doubts: tuple[Doubts, ...]  # the most frequent ones first
     oracles: tuple[OracleVerdicts, ...]
-    workloads: tuple[Workload, ...]
+    workloads: tuple[WorkloadResult, ...]
     features: tuple[FeatureReach, ...]
     reach: tuple[tuple[str, int], ...]  # counters of no feature
-    samples: tuple[Sample, ...]
+    samples: tuple[ProgressPoint, ...]
     of_cases: bool  # False: only isolation specs or harnesses ran, for which nothing else is counted
     benches: tuple[BenchResult, ...] = ()
     runs: tuple[ReportedRun, ...] = ()  # of a continuous campaign, the oldest first
@@ -223,10 +223,10 @@ def oracles_of(counters: Counters) -> Sequence[OracleVerdicts]:
     return [OracleVerdicts(name, judged[name], tuple(verdicts[name, kind] for kind in KINDS)) for name in names]
 
 
-def workloads_of(counters: Counters) -> Sequence[Workload]:
+def workloads_of(counters: Counters) -> Sequence[WorkloadResult]:
     """Return what the cases of each generator and source came to."""
     return [
-        Workload(
+        WorkloadResult(
             name,
             counters.cases[name],
             counters.judged[name],
@@ -243,5 +243,5 @@ def reach_besides(counters: Counters, features: Sequence[str]) -> tuple[tuple[st
     return tuple(sorted((name, n) for name, n in counters.reach.items() if name.partition(".")[0] not in left_out))
 
 
-def _time(sample: Sample) -> datetime:
+def _time(sample: ProgressPoint) -> datetime:
     return datetime.fromtimestamp(sample.at, UTC)

@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from fuzz.bench.fuzzers import DIRECTORIES, Figures
-from fuzz.bench.reduction.comparison import Outcome
+from fuzz.bench.reduction.comparison import ReducerResult
 from fuzz.bench.reduction.reducer import Size
 from fuzz.report.console import Console
 
@@ -42,7 +42,7 @@ def figures_json(figures: Figures) -> Mapping[str, Any]:
     return asdict(figures) | {"valid_share": round(figures.valid_share, 5)}
 
 
-Comparisons = Mapping[str, Sequence[Outcome]]  # finding -> outcome of each reducer
+Comparisons = Mapping[str, Sequence[ReducerResult]]  # finding -> outcome of each reducer
 _COLUMNS = ("statements", "characters", "nodes", "its statement", "tries", "seconds", "ms a try")
 _OVERTAKEN = "seconds of {} to get there"  # until the size of the other reducer's result
 
@@ -59,9 +59,9 @@ def print_comparisons(console: Console, comparisons: Comparisons) -> None:
             _print(console, title, [_median(each) for each in zip(*done, strict=True)])
 
 
-def _median(outcomes: Sequence[Outcome]) -> Outcome:
+def _median(outcomes: Sequence[ReducerResult]) -> ReducerResult:
     sizes = [asdict(each.size) for each in outcomes if each.size is not None]
-    return Outcome(
+    return ReducerResult(
         outcomes[0].name,
         Size(**{field: round(median(size[field] for size in sizes)) for field in sizes[0]}),
         tries=round(median(each.tries for each in outcomes)),
@@ -74,7 +74,7 @@ def _finite(seconds: float) -> float | None:
     return None if seconds == inf else seconds
 
 
-def _print(console: Console, title: str, outcomes: Sequence[Outcome]) -> None:
+def _print(console: Console, title: str, outcomes: Sequence[ReducerResult]) -> None:
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     table.add_column("by")
     for name in (*_COLUMNS, _OVERTAKEN.format(outcomes[1].name)):
@@ -88,7 +88,7 @@ def _print(console: Console, title: str, outcomes: Sequence[Outcome]) -> None:
             console.say(f"{each.name}: {each.why}")
 
 
-def _cells(outcome: Outcome) -> tuple[str, ...]:
+def _cells(outcome: ReducerResult) -> tuple[str, ...]:
     size = outcome.size
     assert size is not None
     sizes = (str(figure) for figure in (size.statements, size.characters, size.nodes, size.alone))

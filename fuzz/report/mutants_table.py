@@ -9,17 +9,17 @@ from rich.table import Table
 
 from fuzz import documents
 from fuzz.mutation.mutants import MutableLine
-from fuzz.mutation.result import JUDGED, MutantResult, Outcome
+from fuzz.mutation.result import JUDGED, MutantOutcome, MutantResult
 from fuzz.mutation.store import Control
 from fuzz.report.console import Console
 
 _HEADINGS: Final = {
-    Outcome.INVALID: "invalid",
-    Outcome.EQUIVALENT: "equivalent",
-    Outcome.DUEL: "duel only",
-    Outcome.TESTS: "tests only",
-    Outcome.BOTH: "both",
-    Outcome.NOBODY: "nobody",
+    MutantOutcome.INVALID: "invalid",
+    MutantOutcome.EQUIVALENT: "equivalent",
+    MutantOutcome.DUEL: "duel only",
+    MutantOutcome.TESTS: "tests only",
+    MutantOutcome.BOTH: "both",
+    MutantOutcome.NOBODY: "nobody",
 }
 
 
@@ -44,7 +44,7 @@ def _cells(results: Sequence[MutantResult]) -> list[str]:
 def print_survivors(console: Console, results: Sequence[MutantResult], patch_of: Callable[[str], Path]) -> None:
     """Print each mutant that nobody killed: its line before and after, and the file of its diff."""
     for each in results:
-        if each.outcome is Outcome.NOBODY:
+        if each.outcome is MutantOutcome.NOBODY:
             mutant = each.mutant
             console.say(f"survived: {mutant.file}:{mutant.line}, of {mutant.patch}; {patch_of(mutant.key)}")
             console.say(f"  - {mutant.before.strip()}")

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Final
 
 from fuzz import workdir
-from fuzz.campaign.bug_history import BugHistory, BugStatus, Run, history
+from fuzz.campaign.bug_history import BugHistory, BugStatus, CampaignRun, history
 from fuzz.campaign.continuous import kept_plan, runs_of
-from fuzz.campaign.counters import Counters, Sample, complaints, sample_of
+from fuzz.campaign.counters import Counters, ProgressPoint, complaints, sample_of
 from fuzz.campaign.disk import directory_of, size_of
 from fuzz.campaign.reach import feature_reach
 from fuzz.errors import CaseError
@@ -111,7 +111,7 @@ def _doubts(parts: Sequence[CampaignReport]) -> Iterator[Doubts]:
         )
 
 
-def _samples(parts: Sequence[CampaignReport]) -> Iterator[Sample]:
+def _samples(parts: Sequence[CampaignReport]) -> Iterator[ProgressPoint]:
     """Yield a sample of the beginning, and one of the end of each run. All sum the runs before."""
     counters, found, at = Counters(), set[str](), 0.0
     for part in parts:
@@ -124,7 +124,9 @@ def _samples(parts: Sequence[CampaignReport]) -> Iterator[Sample]:
         yield sample_of(counters, len(found), at)
 
 
-def _runs(runs: Sequence[Run], parts: Sequence[CampaignReport], found: Sequence[BugHistory]) -> Iterator[ReportedRun]:
+def _runs(
+    runs: Sequence[CampaignRun], parts: Sequence[CampaignReport], found: Sequence[BugHistory]
+) -> Iterator[ReportedRun]:
     new = Counter(bug.first for bug in found)
     for run, part in zip(runs, parts, strict=True):
         yield ReportedRun(

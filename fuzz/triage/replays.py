@@ -28,7 +28,7 @@ class KnownFinding:
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class ReplayResult:
     """The outcome of the tries of a finding's reduced case."""
 
     fingerprint: str
@@ -42,7 +42,7 @@ def can_replay(found: StoredFinding, arms: Sequence[str]) -> bool:
     return found.reduced and found.least.shown > 0 and named and found.finding.oracle in _oracles()
 
 
-def replays(known: Sequence[KnownFinding], executor: Executor, arms: Sequence[Arm]) -> Iterator[Replay]:
+def replays(known: Sequence[KnownFinding], executor: Executor, arms: Sequence[Arm]) -> Iterator[ReplayResult]:
     """Try findings on arms, and yield the outcome of each that the oracle decides. Raises ServerError."""
     for each in known:
         outcome = _replay(each.found, executor, arms)
@@ -52,7 +52,7 @@ def replays(known: Sequence[KnownFinding], executor: Executor, arms: Sequence[Ar
             yield outcome
 
 
-def _replay(found: StoredFinding, executor: Executor, arms: Sequence[Arm]) -> Replay | None:
+def _replay(found: StoredFinding, executor: Executor, arms: Sequence[Arm]) -> ReplayResult | None:
     fingerprint, wanted, decided = found.finding.fingerprint, found.least.finding, False
     judging = assignments([oracle_of(wanted)], arms)
     for _ in range(tries_for(found.least)):
@@ -60,9 +60,9 @@ def _replay(found: StoredFinding, executor: Executor, arms: Sequence[Arm]) -> Re
         shown = [each for each in judged.findings if _is_like(each, wanted)]
         if shown:
             by_all = len(arms) > 1 and any(each.shown_by_all for each in shown)
-            return Replay(fingerprint, shown=True, of_base=by_all)
+            return ReplayResult(fingerprint, shown=True, of_base=by_all)
         decided |= _is_decided(judged)
-    return Replay(fingerprint, shown=False) if decided else None
+    return ReplayResult(fingerprint, shown=False) if decided else None
 
 
 def _moved_to_base(known: KnownFinding, arms: Sequence[Arm]) -> bool:

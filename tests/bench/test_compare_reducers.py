@@ -6,7 +6,7 @@ from typing import ClassVar
 import pytest
 
 from fuzz.bench.reduction import comparison as module
-from fuzz.bench.reduction.comparison import WHOLE, Outcome, comparison
+from fuzz.bench.reduction.comparison import WHOLE, ReducerResult, comparison
 from fuzz.bench.reduction.reducer import CountedTest, Reducer, Size, Task
 from fuzz.errors import ServerError
 from fuzz.report.comparison_tables import comparisons_json, print_comparisons
@@ -31,23 +31,23 @@ def size(characters: int) -> Size:
     return Size(1, characters, 1, 0)
 
 
-def compared(monkeypatch: pytest.MonkeyPatch, *outcomes: Callable[[], Outcome]) -> list[Outcome]:
+def compared(monkeypatch: pytest.MonkeyPatch, *outcomes: Callable[[], ReducerResult]) -> list[ReducerResult]:
     results = iter(outcomes)
     monkeypatch.setattr(module, "_reduced", lambda task, reducer, seconds: next(results)())
     return comparison(TASK, [Named() for _ in outcomes], 60, print)
 
 
-def refuse() -> Outcome:
+def refuse() -> ReducerResult:
     raise ServerError("gone")
 
 
 def test_each_outcome_has_the_time_at_which_the_first_reducer_was_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = Outcome("pgduel", size(40), "", 9, 30.0, ((1.0, 400), (2.0, 90), (20.0, 40)))
+    first = ReducerResult("pgduel", size(40), "", 9, 30.0, ((1.0, 400), (2.0, 90), (20.0, 40)))
     outcomes = compared(
         monkeypatch,
         lambda: first,
-        lambda: Outcome("picire", size(90), "", 5, 10.0),
-        lambda: Outcome("cvise", size(30), "", 5, 10.0),
+        lambda: ReducerResult("picire", size(90), "", 5, 10.0),
+        lambda: ReducerResult("cvise", size(30), "", 5, 10.0),
         refuse,
     )
     assert [each.overtaken for each in outcomes] == [None, None, 2.0, None, None]
@@ -58,8 +58,8 @@ def test_the_table_has_medians_over_cases_that_both_reduced(monkeypatch: pytest.
     comparisons = {
         str(seconds): compared(
             monkeypatch,
-            lambda seconds=seconds: Outcome("pgduel", size(40), "", 9, 30.0, ((seconds, 40),)),  # type: ignore[misc]
-            lambda: Outcome("picire", size(90), "", 5, 10.0),
+            lambda seconds=seconds: ReducerResult("pgduel", size(40), "", 9, 30.0, ((seconds, 40),)),  # type: ignore[misc]
+            lambda: ReducerResult("picire", size(90), "", 5, 10.0),
         )
         for seconds in (1.0, 4.0, 6.0)
     }

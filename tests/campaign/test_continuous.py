@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fuzz import workdir
-from fuzz.campaign.bug_history import BugStatus, Run, history, to_replay
+from fuzz.campaign.bug_history import BugStatus, CampaignRun, history, to_replay
 from fuzz.campaign.continuous import (
     claimed,
     keep_plan,
@@ -24,7 +24,7 @@ from fuzz.servers.arm_options import ArmOptions
 from fuzz.triage.blame import Blame
 from fuzz.triage.findings import StoredFinding
 from fuzz.triage.interestingness import ReducedCase
-from fuzz.triage.replays import KnownFinding, Replay
+from fuzz.triage.replays import KnownFinding, ReplayResult
 from oracles.model.case import Case
 from oracles.model.finding import Finding
 
@@ -42,14 +42,14 @@ def found(origin: str, *, reduced: bool) -> StoredFinding:
 
 
 def run(
-    number: int, *findings: StoredFinding, builds: Mapping[str, str] = BUILDS, replays: Sequence[Replay] = ()
-) -> Run:
+    number: int, *findings: StoredFinding, builds: Mapping[str, str] = BUILDS, replays: Sequence[ReplayResult] = ()
+) -> CampaignRun:
     plan = replace(PLAN, seed=number)
-    return Run(str(number), plan, 3600.0, 100, 10_000, "time is up", findings, builds, tuple(replays))
+    return CampaignRun(str(number), plan, 3600.0, 100, 10_000, "time is up", findings, builds, tuple(replays))
 
 
-def replayed(found: StoredFinding, *, shown: bool, of_base: bool = False) -> Replay:
-    return Replay(found.finding.fingerprint, shown, of_base)
+def replayed(found: StoredFinding, *, shown: bool, of_base: bool = False) -> ReplayResult:
+    return ReplayResult(found.finding.fingerprint, shown, of_base)
 
 
 def test_the_next_run_has_the_next_seed_and_knows_the_reduced_bugs() -> None:

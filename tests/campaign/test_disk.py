@@ -15,7 +15,7 @@ from fuzz.campaign.plan import Plan
 from fuzz.campaign.store import StoredDoubt
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.triage.interestingness import ReducedCase
-from fuzz.triage.replays import Replay
+from fuzz.triage.replays import ReplayResult
 from oracles.model.case import Case, Step
 from oracles.model.finding import Finding
 
@@ -40,12 +40,12 @@ def make_build(key: str, *, of: str = "nightly") -> None:
     note_build(of, key)
 
 
-def make_run(number: int, patched: str, findings: Sequence[Finding] = (), replays: Sequence[Replay] = ()) -> Path:
+def make_run(number: int, patched: str, findings: Sequence[Finding] = (), replays: Sequence[ReplayResult] = ()) -> Path:
     """Make a run with a doubt, a page and a reproducer, and return its directory."""
     return _made(number, PLAN, patched, findings, replays)
 
 
-def _made(number: int, plan: Plan, patched: str, findings: Sequence[Finding], replays: Sequence[Replay]) -> Path:
+def _made(number: int, plan: Plan, patched: str, findings: Sequence[Finding], replays: Sequence[ReplayResult]) -> Path:
     directory = workdir.campaigns() / str(number)
     (directory / "reproducers").mkdir(parents=True)
     (directory / "reproducers" / "x.sql").write_text("SELECT 1;")
@@ -89,9 +89,9 @@ def test_builds_of_fixed_bugs_are_deleted() -> None:
     for key in ("base", "1", "2", "3", "4"):
         make_build(key)
     make_run(1, "1", [BUG])
-    make_run(2, "2", replays=[Replay(BUG.fingerprint, shown=False)])
+    make_run(2, "2", replays=[ReplayResult(BUG.fingerprint, shown=False)])
     for number in (3, 4):
-        make_run(number, str(number), replays=[Replay(BUG.fingerprint, shown=False)])
+        make_run(number, str(number), replays=[ReplayResult(BUG.fingerprint, shown=False)])
     room_made(builds=["base", "4"])
     assert left() == {"base", "2", "3", "4"}
 

@@ -31,7 +31,7 @@ from fuzz.servers.arm_options import ArmOptions
 from fuzz.sources.source import UserInput
 from fuzz.triage.blame import Blame
 from fuzz.triage.interestingness import ReducedCase
-from fuzz.triage.replays import Replay
+from fuzz.triage.replays import ReplayResult
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Evidence, Finding
 from oracles.model.mode import Mode, Protocol
@@ -193,10 +193,10 @@ def test_a_finding_of_a_harness_is_read_unchanged_and_is_none_of_a_case(store: S
 
 
 def test_replays_are_read_unchanged_and_recorded_once(store: Store) -> None:
-    outcomes = (Replay("0" * 12, shown=False), Replay("1" * 12, shown=True, of_base=True))
+    outcomes = (ReplayResult("0" * 12, shown=False), ReplayResult("1" * 12, shown=True, of_base=True))
     for outcome in reversed(outcomes):
         store.record_replay(outcome)
-    store.record_replay(Replay("0" * 12, shown=True))
+    store.record_replay(ReplayResult("0" * 12, shown=True))
     assert store.replays() == outcomes
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fuzz.mutation.result import Outcome
+from fuzz.mutation.result import MutantOutcome
 from fuzz.servers import git
 from fuzz.servers.base import Base
 from tests.cli.command import Command, json_of
@@ -49,7 +49,7 @@ def test_mutants_are_killed_or_equivalent_and_a_second_run_continues(
     second = json_of(ended, file, 0)
     assert second["mutants"][:1] == first["mutants"]
     assert changes(second)[1:] == ["INT32(result + 0); \tbreak;", "INT32(result - 0);", "INT32(result + 1);"]
-    assert [each["outcome"] for each in second["mutants"][1:3]] == [Outcome.INVALID, Outcome.EQUIVALENT]
+    assert [each["outcome"] for each in second["mutants"][1:3]] == [MutantOutcome.INVALID, MutantOutcome.EQUIVALENT]
     assert all("regress/int4" in second["mutants"][number]["failed_tests"] for number in (0, 3))
     assert (pages / f"{FILE}.txt").read_text().count(" + \tPG_RETURN_INT32(") == 2
     assert second["ended"] == "all mutants done"

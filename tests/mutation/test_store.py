@@ -7,7 +7,7 @@ import pytest
 from fuzz.errors import StorageError
 from fuzz.mutation.mutants import Mutant
 from fuzz.mutation.own_tests import SoundTests
-from fuzz.mutation.result import DuelResult, Kill, MutantResult, Outcome
+from fuzz.mutation.result import DuelResult, Kill, MutantOutcome, MutantResult
 from fuzz.mutation.store import Control, MutantStore, opened
 
 CONTROL = Control(
@@ -26,12 +26,12 @@ def mutant(line: int) -> Mutant:
 
 
 RESULTS = {
-    Outcome.INVALID: MutantResult(mutant(1), invalid="the source does not compile"),
-    Outcome.EQUIVALENT: MutantResult(mutant(2)),
-    Outcome.DUEL: MutantResult(mutant(3), duel=DuelResult(4, 0, KILL)),
-    Outcome.TESTS: MutantResult(mutant(4), duel=DuelResult(100), failed_tests=("regress/a",)),
-    Outcome.BOTH: MutantResult(mutant(5), duel=DuelResult(4, 0, KILL), failed_tests=("regress/a",)),
-    Outcome.NOBODY: MutantResult(mutant(6), duel=DuelResult(100, failures=1)),
+    MutantOutcome.INVALID: MutantResult(mutant(1), invalid="the source does not compile"),
+    MutantOutcome.EQUIVALENT: MutantResult(mutant(2)),
+    MutantOutcome.DUEL: MutantResult(mutant(3), duel=DuelResult(4, 0, KILL)),
+    MutantOutcome.TESTS: MutantResult(mutant(4), duel=DuelResult(100), failed_tests=("regress/a",)),
+    MutantOutcome.BOTH: MutantResult(mutant(5), duel=DuelResult(4, 0, KILL), failed_tests=("regress/a",)),
+    MutantOutcome.NOBODY: MutantResult(mutant(6), duel=DuelResult(100, failures=1)),
 }
 
 
@@ -55,13 +55,13 @@ def test_another_run_has_the_results() -> None:
 
 def test_a_line_that_a_kill_left_unfinished_is_cut_off() -> None:
     with opened(("tree",)) as store:
-        store.add(RESULTS[Outcome.INVALID])
+        store.add(RESULTS[MutantOutcome.INVALID])
         path = store.directory / "mutants.jsonl"
     whole = path.read_text()
     path.write_text(whole + whole[:40])
     again = MutantStore(path.parent)
-    assert list(again.results.values()) == [RESULTS[Outcome.INVALID]]
-    again.add(RESULTS[Outcome.DUEL])
+    assert list(again.results.values()) == [RESULTS[MutantOutcome.INVALID]]
+    again.add(RESULTS[MutantOutcome.DUEL])
     assert len(MutantStore(path.parent).results) == 2
 
 

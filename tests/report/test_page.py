@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.campaign.counters import Sample
+from fuzz.campaign.counters import ProgressPoint
 from fuzz.report.campaign_report import report_of
 from fuzz.report.formats.format import all_formats
 from fuzz.report.page.page import plots, thinned
@@ -90,7 +90,7 @@ def test_a_store_without_samples_has_no_plots(tmp_path: Path) -> None:
 
 
 def test_plots_have_few_points_with_both_ends() -> None:
-    samples = [Sample(number, 0.0, number / 10, number * 5, number, 0, 0, 0) for number in range(5000)]
+    samples = [ProgressPoint(number, 0.0, number / 10, number * 5, number, 0, 0, 0) for number in range(5000)]
     few = thinned(samples)
     assert (len(few), few[0], few[-1]) == (300, samples[0], samples[-1])
     drawn = plots(samples)

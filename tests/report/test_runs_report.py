@@ -20,7 +20,7 @@ from fuzz.report.campaign_report import CampaignReport, report_of
 from fuzz.report.formats.format import all_formats
 from fuzz.report.live import LivePage
 from fuzz.report.runs_report import report_of_runs
-from fuzz.triage.replays import Replay
+from fuzz.triage.replays import ReplayResult
 from tests.cli.command import Command
 from tests.cli.preloaded import PreloadedCommand
 from tests.report.hostile import BUGS, MARKUP, hostile_campaign
@@ -38,7 +38,7 @@ def campaigns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             connection.exec_driver_sql("UPDATE campaign SET arms = replace(arms, 'abc', 'ghi')")
             for table in ("finding", "occurrence"):
                 connection.exec_driver_sql(f"DELETE FROM {table} WHERE fingerprint = ?", (fixed,))
-        store.record_replay(Replay(fixed, shown=False))
+        store.record_replay(ReplayResult(fixed, shown=False))
     hostile_campaign(tmp_path / "campaigns" / "6")
     return tmp_path / "campaigns"
 

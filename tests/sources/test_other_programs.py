@@ -21,7 +21,7 @@ from fuzz.servers.relay import Login, relay
 from fuzz.servers.settings import RELAY_ROLES
 from fuzz.sources.qpg import Guide
 from fuzz.sources.source import UserInput
-from fuzz.sources.sqlancer.logs import Log, case_of
+from fuzz.sources.sqlancer.logs import SqlancerLog, case_of
 from oracles.framework.canaries import canary_case, query
 from oracles.model.case import SameRows, Step
 from oracles.model.observation import Outcome, Run
@@ -160,9 +160,9 @@ def administrator(arm: Arm) -> psycopg.Connection[tuple[object, ...]]:
     return psycopg.connect(host=host, port=arm.cluster.port, user="postgres", dbname="postgres", autocommit=True)
 
 
-def report(first: str, second: str) -> Log:
+def report(first: str, second: str) -> SqlancerLog:
     message = f'The size of the result sets mismatch (1 and 2)!\nFirst query: "{first}", whose cardinality is: 1\n'
-    return Log(7, MADE, f'java.lang.AssertionError: {message}Second query:"{second}", whose cardinality is: 2')
+    return SqlancerLog(7, MADE, f'java.lang.AssertionError: {message}Second query:"{second}", whose cardinality is: 2')
 
 
 @pytest.mark.parametrize(

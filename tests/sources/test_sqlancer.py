@@ -8,8 +8,8 @@ import pytest
 from fuzz.errors import CaseError
 from fuzz.servers.relay import Login
 from fuzz.sources.determinism.catalog import Catalog, Function
-from fuzz.sources.sqlancer.logs import Log, divided, equal_queries, named, read_log, scene_of
-from fuzz.sources.sqlancer.options import Call, argument_file
+from fuzz.sources.sqlancer.logs import SqlancerLog, divided, equal_queries, named, read_log, scene_of
+from fuzz.sources.sqlancer.options import SqlancerRun, argument_file
 from fuzz.sources.sqlancer.running import class_path, command_of, lacking
 
 HEAD = """\
@@ -31,7 +31,7 @@ TRACE = """\
 """
 
 
-def report(message: str, *ending: str) -> Log:
+def report(message: str, *ending: str) -> SqlancerLog:
     """Return the log of a report, in which each line of the exception is a comment."""
     thrown = "\n--".join(f"java.lang.AssertionError: {message}".split("\n"))
     return read_log(f"--{thrown}\n{TRACE}--{HEAD}" + "".join(f"{line}\n" for line in ending))
@@ -127,7 +127,7 @@ def test_a_missing_jar_is_reported_in_one_line(tmp_path: Path, monkeypatch: pyte
 
 
 def test_the_arguments_have_the_seed_the_oracle_and_the_login() -> None:
-    arguments = Call("NOREC", seed=7, queries=9).arguments("a.jar", Login(5433, "me", "secret"), "duel")
+    arguments = SqlancerRun("NOREC", seed=7, queries=9).arguments("a.jar", Login(5433, "me", "secret"), "duel")
     assert arguments[arguments.index("--random-seed") + 1] == "7"
     assert arguments[arguments.index("--username") :][:4] == ["--username", "me", "--password", "secret"]
     assert arguments[arguments.index("postgres", arguments.index("--database-prefix")) :][:3] == [

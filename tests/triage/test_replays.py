@@ -16,7 +16,7 @@ from fuzz.servers.flavor import FLAVORS
 from fuzz.servers.series import series_from_files
 from fuzz.triage.findings import StoredFinding
 from fuzz.triage.interestingness import ReducedCase
-from fuzz.triage.replays import KnownFinding, Replay, can_replay, replays
+from fuzz.triage.replays import KnownFinding, ReplayResult, can_replay, replays
 from fuzz.triage.reproducer.reproducer import load
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Finding
@@ -44,7 +44,7 @@ def known(found: Finding, case: Case) -> KnownFinding:
     return KnownFinding(stored, {"a": "former", "b": "former"})
 
 
-def outcomes(arms: tuple[Arm, ...], *of: KnownFinding) -> list[Replay]:
+def outcomes(arms: tuple[Arm, ...], *of: KnownFinding) -> list[ReplayResult]:
     with Executor(arms, "replays") as executor:
         return list(replays(of, executor, arms))
 
@@ -57,15 +57,15 @@ def test_the_oracle_decides_what_the_arms_show(two: tuple[Arm, ...]) -> None:
         two, known(fault, load(str(FAULT)).case), known(equal, EQUAL), known(without_queries, Case("user_sql", (), ()))
     )
     assert found == [
-        Replay(fault.fingerprint, shown=True, of_base=True),
-        Replay(equal.fingerprint, shown=False),
+        ReplayResult(fault.fingerprint, shown=True, of_base=True),
+        ReplayResult(equal.fingerprint, shown=False),
     ]
 
 
 @pytest.mark.servers
 def test_a_single_arm_has_no_base(two: tuple[Arm, ...]) -> None:
     alone = replace(finding("binary_format"), arms=("a", "a"))
-    assert outcomes(two[:1], known(alone, load(str(FAULT)).case)) == [Replay(alone.fingerprint, shown=True)]
+    assert outcomes(two[:1], known(alone, load(str(FAULT)).case)) == [ReplayResult(alone.fingerprint, shown=True)]
 
 
 @pytest.mark.servers

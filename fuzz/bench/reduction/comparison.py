@@ -15,7 +15,7 @@ WHOLE = "the whole case"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ReducerResult:
     """The result of a reducer: the size of the reduced case, or None with `why` it could not run or lost the finding.
 
     `overtaken` is the time in seconds until the first reducer had a result of at most this size; None if it never had.
@@ -30,42 +30,42 @@ class Outcome:
     overtaken: float | None = None
 
 
-def comparison(task: Task, reducers: Sequence[Reducer], seconds: float, report: Report) -> list[Outcome]:
+def comparison(task: Task, reducers: Sequence[Reducer], seconds: float, report: Report) -> list[ReducerResult]:
     """Reduce a finding by all reducers, at most `seconds` each. The first outcome is the whole case."""
-    outcomes = [Outcome(WHOLE, size_of(task.found.case, task.found.finding.step))]
+    outcomes = [ReducerResult(WHOLE, size_of(task.found.case, task.found.finding.step))]
     for reducer in reducers:
         if why := reducer.lacks() or reducer.unfit(task):
-            outcomes.append(Outcome(reducer.name, None, why))
+            outcomes.append(ReducerResult(reducer.name, None, why))
             continue
         report(f"{task.found.finding.fingerprint}: {reducer.name} reduces")
         try:
             outcomes.append(_reduced(task, reducer, seconds))
         except PgduelError as error:
-            outcomes.append(Outcome(reducer.name, None, str(error)))
+            outcomes.append(ReducerResult(reducer.name, None, str(error)))
     whole, first, *others = outcomes
     return [whole, first, *(replace(other, overtaken=_overtaken(first, other)) for other in others)]
 
 
-def _overtaken(first: Outcome, other: Outcome) -> float | None:
+def _overtaken(first: ReducerResult, other: ReducerResult) -> float | None:
     """Return the time until the first reducer had at most as many characters as the other one's result."""
     left = other.size.characters if other.size else 0
     return next((seconds for seconds, characters in first.progress if characters <= left), None)
 
 
-def _reduced(task: Task, reducer: Reducer, seconds: float) -> Outcome:
+def _reduced(task: Task, reducer: Reducer, seconds: float) -> ReducerResult:
     """Reduce the finding by a reducer. The finding must show before and after. Raises PgduelError."""
     limit = QuestionTimeout()
     with Executor(task.arms, "comparison", stop=limit.passed) as executor:
         interestingness = InterestingnessTest(executor, limit, task.arms, task.found.case, task.found.finding)
         if not interestingness.shows(interestingness.whole):
-            return Outcome(reducer.name, None, "the finding did not show again")
+            return ReducerResult(reducer.name, None, "the finding did not show again")
         test = CountedTest(interestingness, seconds)
         began = time.monotonic()
         left = reducer.reduce(task, test)
         spent = time.monotonic() - began
         shows = any(interestingness.shows(left) for _ in range(CERTAIN_TRIES))
         size = size_of(left, interestingness.shown[left].step) if shows else None
-        return Outcome(
+        return ReducerResult(
             reducer.name,
             size,
             "" if shows else "its result does not show the finding",

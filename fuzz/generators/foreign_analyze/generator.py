@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from fuzz.generators import loopback
 from fuzz.generators.choices import Weighted, between, chance, pick
-from fuzz.generators.foreign_analyze.remote import METHODS, Remote, Sort, draw_remote, filled, made
+from fuzz.generators.foreign_analyze.remote import METHODS, RemoteRelation, Sort, draw_remote, filled, made
 from fuzz.generators.generator import Generator, Scale
 from oracles.model.case import Case, Kind, Step
 
@@ -24,7 +24,7 @@ class Far:
     """A foreign table, or a local table with a foreign child, and the remote relation behind it."""
 
     name: str
-    remote: Remote
+    remote: RemoteRelation
     foreign: str  # name of the foreign table itself
     is_tree: bool = False
 
@@ -73,7 +73,7 @@ def target(rng: random.Random) -> tuple[Step, ...]:
     return (Step(f"SET default_statistics_target = {_TARGETS.pick(rng)}"),)
 
 
-def changed(rng: random.Random, remote: Remote) -> tuple[Step, ...]:
+def changed(rng: random.Random, remote: RemoteRelation) -> tuple[Step, ...]:
     """Return steps that change the rows of a remote relation: more rows, fewer rows, or dead rows."""
     table = remote.table
     more = between(rng, table.rows // 4, 2 * table.rows) if table.rows < 2000 else table.rows // 2
@@ -87,13 +87,13 @@ def changed(rng: random.Random, remote: Remote) -> tuple[Step, ...]:
     )
 
 
-def _same(remote: Remote) -> str:
+def _same(remote: RemoteRelation) -> str:
     """Return an assignment that creates a new row version in the same partition."""
     column = remote.table.contents[-1].column.name
     return f"{column} = {column}"
 
 
-def stale(rng: random.Random, remote: Remote) -> tuple[Step, ...]:
+def stale(rng: random.Random, remote: RemoteRelation) -> tuple[Step, ...]:
     """Return a step that falsifies reltuples of the remote relation: ten times, a tenth, 0, unknown (-1) or 1e9.
 
     Of a view it falsifies the table's. Views have none, and PostgreSQL 17 would use TABLESAMPLE on one that has, and
@@ -252,7 +252,7 @@ _RELATIONS = Weighted((55, 1), (35, 2), (10, 3))
 _KNOWN = Weighted((50, "right"), (15, "old"), (15, "wrong"), (20, "unknown"))
 
 
-def _far(rng: random.Random, remote: Remote) -> Far:
+def _far(rng: random.Random, remote: RemoteRelation) -> Far:
     name = f"f{remote.name[1:]}"
     if remote.children == 0 and chance(rng, 18):
         return Far(name, remote, f"{name}_far", is_tree=True)

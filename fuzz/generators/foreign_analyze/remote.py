@@ -36,7 +36,7 @@ class Sort(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Remote:
+class RemoteRelation:
     """A remote relation, and the table that stores its rows. The two may be the same."""
 
     name: str
@@ -74,7 +74,7 @@ _WIDTHS = Weighted((60, 0), (25, 40), (10, 300), (5, 1200))
 _FILLED = Weighted((50, 100), (35, 10), (15, 40))
 
 
-def draw_remote(rng: random.Random, name: str, scale: Scale) -> Remote:
+def draw_remote(rng: random.Random, name: str, scale: Scale) -> RemoteRelation:
     """Return a remote relation with a few columns; i1 numbers the rows, with possible duplicates."""
     sort, width = _SORTS.pick(rng), _WIDTHS.pick(rng)
     fillfactor = _FILLED.pick(rng) if sort in (Sort.TABLE, Sort.MATERIALIZED) else 100
@@ -91,8 +91,8 @@ def draw_remote(rng: random.Random, name: str, scale: Scale) -> Remote:
     contents = (*table.contents, _padding(width)) if width else table.contents
     table = replace(table, contents=contents, primary=(), edges=0)  # rows may be inserted twice
     if sort is Sort.INHERITED:
-        return Remote(name, sort, table, fillfactor, between(rng, 1, 3))
-    return Remote(name, sort, table, fillfactor)
+        return RemoteRelation(name, sort, table, fillfactor, between(rng, 1, 3))
+    return RemoteRelation(name, sort, table, fillfactor)
 
 
 def _padding(width: int) -> Content:
@@ -100,7 +100,7 @@ def _padding(width: int) -> Content:
     return Content(column, f"repeat(chr(97 + g % 5), {width} - g % 7)", unique=False)
 
 
-def made(rng: random.Random, remote: Remote) -> Iterator[Step]:
+def made(rng: random.Random, remote: RemoteRelation) -> Iterator[Step]:
     """Yield the steps that create a remote relation without rows."""
     yield from tables.create(rng, remote.table)
     if remote.fillfactor < 100:
@@ -117,7 +117,7 @@ def made(rng: random.Random, remote: Remote) -> Iterator[Step]:
         yield Step(f"GRANT SELECT ON {remote.table.name} TO {loopback.GUEST}")
 
 
-def filled(remote: Remote, first: int, last: int) -> Iterator[Step]:
+def filled(remote: RemoteRelation, first: int, last: int) -> Iterator[Step]:
     """Yield the steps that insert rows. An inheritance parent and its children take turns."""
     load = tables.load(remote.table, first, last)
     if not remote.children:

@@ -23,7 +23,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from fuzz import __version__, workdir
-from fuzz.campaign.counters import Sample
+from fuzz.campaign.counters import ProgressPoint
 from fuzz.output import visible
 from fuzz.report.bench_result import BenchResult, BenchRow
 from fuzz.report.campaign_report import CampaignReport, ReportedRun
@@ -158,7 +158,7 @@ def _kilobytes(size: int) -> str:
     return f"{size / 1000:,.0f} kB"
 
 
-def plots(samples: Sequence[Sample]) -> dict[str, Any]:
+def plots(samples: Sequence[ProgressPoint]) -> dict[str, Any]:
     """Return title -> Vega-Lite document; empty if the campaign has fewer than two samples."""
     if len(samples) < 2:
         return {}
@@ -181,7 +181,7 @@ def disk_plot(runs: Sequence[ReportedRun]) -> dict[str, Any]:
     return _plot(rows, _unit_of(times[-1]), {"size": "kB"})
 
 
-def time_unit(samples: Sequence[Sample]) -> tuple[str, float]:
+def time_unit(samples: Sequence[ProgressPoint]) -> tuple[str, float]:
     """Return the unit of the time of a campaign, and its seconds."""
     return _unit_of(samples[-1].seconds if samples else 0.0)
 
@@ -213,7 +213,7 @@ def bench_plot(rows: Sequence[BenchRow], unit: str) -> dict[str, Any]:
     return _finished(layers.properties(width="container", height=_STEP * len(rows)))
 
 
-def thinned(samples: Sequence[Sample], points: int = _POINTS) -> list[Sample]:
+def thinned(samples: Sequence[ProgressPoint], points: int = _POINTS) -> list[ProgressPoint]:
     """Return at most so many samples, evenly spaced, with the first and the last."""
     if len(samples) <= points:
         return list(samples)
@@ -221,7 +221,7 @@ def thinned(samples: Sequence[Sample], points: int = _POINTS) -> list[Sample]:
     return [samples[round(number * last / (points - 1))] for number in range(points)]
 
 
-def _rows(samples: Sequence[Sample]) -> list[dict[str, Any]]:
+def _rows(samples: Sequence[ProgressPoint]) -> list[dict[str, Any]]:
     return [asdict(sample) for sample in samples]
 
 

@@ -48,7 +48,7 @@ _EXPLAINED: Final = re.compile(r"EXPLAIN (?:\([^)]*\) )?(SELECT .*?); --\d+", re
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class SqlancerLog:
     """A log file. `complaint` is the reported error, or "" in a log of executed statements."""
 
     seed: int
@@ -56,15 +56,15 @@ class Log:
     complaint: str
 
 
-def read_log(text: str) -> Log:
+def read_log(text: str) -> SqlancerLog:
     """Return the parsed log, without statements about whole databases."""
     heads = list(_HEAD.finditer(text))
     top, rest = (text[: heads[0].start()], text[heads[-1].end() :]) if heads else ("", text)
     seed = _SEED.search(text)
-    return Log(int(seed[1]) if seed else 0, tuple(_statements(rest)), _complaint(top))
+    return SqlancerLog(int(seed[1]) if seed else 0, tuple(_statements(rest)), _complaint(top))
 
 
-def divided(log: Log) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def divided(log: SqlancerLog) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the statements before the first query, and the rest."""
     first = next((n for n, sql in enumerate(log.statements) if sql.startswith("SELECT")), len(log.statements))
     return log.statements[:first], log.statements[first:]
@@ -111,7 +111,7 @@ def _prints_figures(tree: Any) -> bool:
     return isinstance(tree, _MAINTAINS) and any(option.defname == "verbose" for option in options)
 
 
-def equal_queries(log: Log) -> tuple[str, str] | None:
+def equal_queries(log: SqlancerLog) -> tuple[str, str] | None:
     """Return the two queries that must have equal rows according to the report, or None."""
     complaint = log.complaint
     if found := _COUNTS.search(complaint):
@@ -145,14 +145,14 @@ def _split(sql: str) -> Sequence[str]:
         return ()
 
 
-def named(log: Log) -> tuple[str, ...]:
+def named(log: SqlancerLog) -> tuple[str, ...]:
     """Return the statements in a report of an error or a lost connection."""
     thrown = _THROWN.search(log.complaint)
     found = [*_EXPLAINED.findall(log.complaint), *filter(None, [thrown[1] if thrown else ""])]
     return tuple(sql for text in found for sql in _split(text))
 
 
-def case_of(log: Log, target: SourceContext) -> Case:
+def case_of(log: SqlancerLog, target: SourceContext) -> Case:
     """Return the case of a report. Raises CaseError, ServerError."""
     with target.session(()) as connection:
         catalog = Catalog.of(connection)

@@ -20,7 +20,7 @@ _SEARCH_QUERIES: Final = 1000  # queries per database of a search
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class SqlancerRun:
     """A run of SQLancer. It ends after its databases or its seconds, whichever comes first."""
 
     oracle: str
@@ -31,7 +31,7 @@ class Call:
     seconds: int = 300
 
     @classmethod
-    def search(cls, oracle: str, seed: int, seconds: int) -> "Call":
+    def search(cls, oracle: str, seed: int, seconds: int) -> "SqlancerRun":
         """Return a run over any number of databases, until `REPORTS` of them failed or the time is up."""
         return cls(oracle, seed, _SEARCH_QUERIES, databases=-1, reports=REPORTS, seconds=seconds)
 

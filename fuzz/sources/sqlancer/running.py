@@ -20,7 +20,7 @@ from psycopg import sql
 from fuzz import workdir
 from fuzz.errors import CaseError, last_line
 from fuzz.servers.relay import relay
-from fuzz.sources.sqlancer.logs import Log, read_log
+from fuzz.sources.sqlancer.logs import SqlancerLog, read_log
 from fuzz.sources.sqlancer.options import (
     ARTIFACT,
     COORDINATES,
@@ -29,7 +29,7 @@ from fuzz.sources.sqlancer.options import (
     GROUP,
     LOGS,
     VERSION,
-    Call,
+    SqlancerRun,
     argument_file,
 )
 
@@ -125,12 +125,12 @@ class Server:
 class Ran:
     """The results of a run: logs of executed statements by database, and logs of reports."""
 
-    doing: Mapping[str, Log]
-    reports: Mapping[str, Log]
+    doing: Mapping[str, SqlancerLog]
+    reports: Mapping[str, SqlancerLog]
     queries: int  # queries of SQLancer's oracles, according to its last message
 
 
-def run(server: Server, classpath: str, call: Call, prefix: str) -> Ran:
+def run(server: Server, classpath: str, call: SqlancerRun, prefix: str) -> Ran:
     """Run SQLancer on a server, in databases of its own. It may crash the server.
 
     Raises CaseError, ServerError, psycopg.OperationalError.

@@ -20,8 +20,8 @@ from fuzz.sources.determinism.analysis import Unanalysable, doubts, is_quick
 from fuzz.sources.determinism.catalog import Catalog
 from fuzz.sources.determinism.repair import repair, sql_of
 from fuzz.sources.source import Source, UserInput
-from fuzz.sources.sqlancer.logs import Log, divided, scene_of
-from fuzz.sources.sqlancer.options import SEEDS, Call
+from fuzz.sources.sqlancer.logs import SqlancerLog, divided, scene_of
+from fuzz.sources.sqlancer.options import SEEDS, SqlancerRun
 from fuzz.sources.sqlancer.running import Server, class_path, lacking, run
 from oracles.model.case import Case, Kind, Step
 
@@ -44,18 +44,18 @@ class SqLancer(Source):
         """Return a case of SQLancer's tables and queries. Raises CaseError, ServerError."""
         path = class_path(self.target.given.sqlancer_jar)
         for _ in range(_TRIES):
-            call = Call(pick(rng, _ORACLES), rng.randrange(SEEDS), scale.queries * _DRAWN)
+            call = SqlancerRun(pick(rng, _ORACLES), rng.randrange(SEEDS), scale.queries * _DRAWN)
             case = self._case(path, call, scale.queries)
             if case.steps:
                 return case
         raise CaseError(f"SQLancer executed no query that can be compared, with {_TRIES} seeds")
 
-    def _case(self, path: str, call: Call, queries: int) -> Case:
+    def _case(self, path: str, call: SqlancerRun, queries: int) -> Case:
         with self.target.session(()) as connection:
             catalog = Catalog.of(connection)
             info = connection.info
             ran = run(Server(info.host, info.port), path, call, f"{info.dbname}_lancer")
-        made, sent = divided(next(iter(ran.doing.values()), Log(0, (), "")))
+        made, sent = divided(next(iter(ran.doing.values()), SqlancerLog(0, (), "")))
         scene = scene_of(made, catalog)
         with self.target.session(scene) as connection:
             steps = tuple(islice(_fit(connection, catalog, sent), queries))

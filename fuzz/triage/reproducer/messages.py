@@ -25,7 +25,7 @@ _REST_OF_LINE = re.compile(r"[ \t]*\n?")
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class PsqlMessage:
     r"""A text that psql sends as one message: one statement, or several that are separated by \;."""
 
     sql: str
@@ -33,7 +33,9 @@ class Message:
     line: int
 
 
-def read_messages(script: str, start: int = 0, stop: int | None = None, *, inline_data: bool = True) -> list[Message]:
+def read_messages(
+    script: str, start: int = 0, stop: int | None = None, *, inline_data: bool = True
+) -> list[PsqlMessage]:
     """Return the messages of the script, or of a part. Raises CaseError with the line."""
     reader = _Reader(script, len(script) if stop is None else stop, inline_data=inline_data)
     return reader.read(start)
@@ -44,13 +46,13 @@ class _Reader:
         self._script = script
         self._stop = stop
         self._inline_data = inline_data
-        self._messages: list[Message] = []
+        self._messages: list[PsqlMessage] = []
         self._pieces: list[Token] = []
         self._depth = 0
         self._writing = False
         self._spool: Spool | None = None
 
-    def read(self, at: int) -> list[Message]:
+    def read(self, at: int) -> list[PsqlMessage]:
         while at < self._stop:
             token = next(tokens(self._script, at, self._stop))
             if token.kind == "command":
@@ -91,7 +93,7 @@ class _Reader:
         line = self._line(self._pieces[0].start) if self._pieces else 0
         if self._spool is not None:
             data, self._spool = self._spooled(line), None
-        self._messages.append(Message(sql, data, line))
+        self._messages.append(PsqlMessage(sql, data, line))
         self._pieces, self._depth = [], 0
 
     def _spooled(self, line: int) -> bytes:

@@ -18,7 +18,7 @@ from fuzz.execution.session import CURSOR_FIRST_ROWS, EARLY_ROWS
 from fuzz.sources.scripts.psql import one_statement, tokens
 from fuzz.triage.reproducer.copy_text import copy_text, spool_text, statement_text, without_data
 from fuzz.triage.reproducer.markers import END, FLAGS, Section, has_marker, marker, mode_marker, sample_marker, sections
-from fuzz.triage.reproducer.messages import Message, read_messages
+from fuzz.triage.reproducer.messages import PsqlMessage, read_messages
 from fuzz.triage.reproducer.quoting import read_sql_literal, sql_literal
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Evidence
@@ -39,7 +39,7 @@ class Wrapping:
     """A form of a query under another protocol, and the function that reads query and parameters back."""
 
     write: Callable[[Step, int], str]
-    read: Callable[[Sequence[Message]], Unwrapped]
+    read: Callable[[Sequence[PsqlMessage]], Unwrapped]
 
 
 def wrapping_of(step: Step, protocol: Protocol) -> str | None:
@@ -60,7 +60,7 @@ def _write_prepared(step: Step, number: int, times: int) -> str:
     return "\n".join((statement_text(f"PREPARE {name} AS {step.sql}"), *[execute] * times))
 
 
-def _read_prepared(messages: Sequence[Message]) -> Unwrapped:
+def _read_prepared(messages: Sequence[PsqlMessage]) -> Unwrapped:
     prepare = _PREPARE.match(messages[0].sql)
     execute = _EXECUTE.fullmatch(messages[1].sql) if len(messages) > 1 else None
     if prepare is None or execute is None:
@@ -87,7 +87,7 @@ def _write_cursor(step: Step, _number: int, fetches: Sequence[str]) -> str:
     return statement_text(_DECLARE + step.sql + "\n;\n" + ";\n".join(fetches))
 
 
-def _read_cursor(messages: Sequence[Message]) -> Unwrapped:
+def _read_cursor(messages: Sequence[PsqlMessage]) -> Unwrapped:
     message = messages[0].sql.lstrip()
     match = _QUERY_AND_FETCH.fullmatch(message.removeprefix(_DECLARE))
     if match is None or not message.startswith(_DECLARE):
@@ -196,7 +196,7 @@ def read_case(script: str, generator: str) -> Case:
     return current(Case(generator, tuple(scene), tuple(steps), tuple(modes), samples=samples))
 
 
-def _guessed(message: Message) -> Step:
+def _guessed(message: PsqlMessage) -> Step:
     if message.data is not None:
         return Step(message.sql.strip(), Kind.COPY_IN, message.data)
     words = [token.text.lower() for token in tokens(message.sql) if token.kind == "name"]
