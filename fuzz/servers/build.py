@@ -139,12 +139,12 @@ def _clear(home: Path) -> None:
 
 
 def _load(home: Path) -> Build | None:
-    """Return the build in a directory, if it is complete and in its original place."""
+    """Return the build in a directory, if it is complete and in its original place. A link may lead to that place."""
     try:
         note = documents.loads((home / _NOTE).read_text(), _Note)
     except (OSError, UnicodeDecodeError, DocumentError):
         return None
-    if note.prefix != str(home / "install") or note.flavor not in FLAVORS:
+    if Path(note.prefix).resolve() != (home / "install").resolve() or note.flavor not in FLAVORS:
         return None
     flavor = FLAVORS[note.flavor]
     return Build(home.name, Path(note.prefix), note.tree, flavor, note.configure, note.version, note.label)

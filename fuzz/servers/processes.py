@@ -1,18 +1,31 @@
 """Processes of a server, found by their working directory, which is the data directory for all of them.
 
-Unlike a search by parents, this finds backends that outlive a killed postmaster.
+Unlike a search by parents, this finds backends that outlive a killed postmaster. Processes with another root directory,
+such as those of containers, are left out: their paths name other files.
 """
 
+import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 
 
+def _processes() -> Iterator[psutil.Process]:
+    """Yield all processes whose root directory is that of this process."""
+    for process in psutil.process_iter():
+        try:
+            if os.path.samefile(f"/proc/{process.pid}/root", "/"):
+                yield process
+        except OSError:
+            continue  # ended meanwhile, or another user's
+
+
 def processes_in(directory: Path) -> list[psutil.Process]:
     """Return all live processes with this working directory, even if it has been deleted."""
     found = []
-    for process in psutil.process_iter():
+    for process in _processes():
         try:
             if process.cwd().removesuffix(" (deleted)") == str(directory):
                 found.append(process)
@@ -31,7 +44,7 @@ def runs_in(pid: int, directory: Path) -> bool:
 
 def runs_from(directory: Path) -> bool:
     """Return whether a program of the directory runs."""
-    for process in psutil.process_iter():
+    for process in _processes():
         try:
             if process.exe().startswith(f"{directory}/"):
                 return True
@@ -42,7 +55,7 @@ def runs_from(directory: Path) -> bool:
 
 def kill_all_of(program: Path) -> None:
     """Kill all processes of a program."""
-    for process in psutil.process_iter():
+    for process in _processes():
         try:
             if process.exe() == str(program):
                 process.kill()

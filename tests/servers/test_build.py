@@ -129,6 +129,14 @@ def test_a_link_to_a_build_is_refused(build: Build, elsewhere: Path) -> None:
     assert (theirs / "kept").exists()
 
 
+def test_a_build_is_kept_when_a_link_leads_to_the_cache(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "builds").symlink_to(build.prefix.parent.parent)
+    monkeypatch.setattr(workdir, "builds", lambda: tmp_path / "builds")
+    assert ensure_build(build.tree, build.flavor, print) == build
+
+
 def test_a_compile_error_is_shown_with_its_log(base: Base, elsewhere: Path) -> None:
     tree = prefixed(base, EARLY_FILE, "#error made on purpose")
     with pytest.raises(
