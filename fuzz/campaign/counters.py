@@ -17,7 +17,7 @@ from oracles.model.observation import CaseObservation, Outcome
 from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Unstable, Verdict
 from oracles.result import Result
 
-HARNESS = "pgduel"  # instead of an oracle's name: the case could not be executed
+NOT_EXECUTED = "pgduel"  # instead of an oracle's name: the case could not be executed
 
 KINDS: dict[type[Verdict], str] = {
     Agree: "agree",
@@ -114,8 +114,8 @@ class Counters:
     def failed(self, generator: str, reason: str) -> None:
         """Count a case on which pgduel itself failed."""
         self.cases[generator] += 1
-        self.verdicts[HARNESS, generator, "inconclusive"] += 1
-        self.reasons[HARNESS, generator, "inconclusive", reason] += 1
+        self.verdicts[NOT_EXECUTED, generator, "inconclusive"] += 1
+        self.reasons[NOT_EXECUTED, generator, "inconclusive", reason] += 1
 
     @property
     def statements_judged(self) -> int:
@@ -184,7 +184,7 @@ def _retried(canaries: Mapping[str, int]) -> list[str]:
 
 
 def _failed(counters: Counters) -> list[str]:
-    counts = {generator: count for (oracle, generator, _), count in counters.verdicts.items() if oracle == HARNESS}
+    counts = {generator: count for (oracle, generator, _), count in counters.verdicts.items() if oracle == NOT_EXECUTED}
     return [f"pgduel itself failed on {count} cases of {name}" for name, count in sorted(counts.items())]
 
 
@@ -203,7 +203,7 @@ def _undecided(counters: Counters) -> list[str]:
     verdicts: Counter[tuple[str, str]] = Counter()
     undecided: Counter[tuple[str, str, str]] = Counter()
     for (oracle, generator, kind), count in counters.verdicts.items():
-        if oracle != HARNESS and kind != "not_applicable":
+        if oracle != NOT_EXECUTED and kind != "not_applicable":
             verdicts[oracle, generator] += count
             undecided[oracle, generator, kind] += count
     return [

@@ -9,7 +9,7 @@ from typing import Any
 
 from fuzz import workdir
 from fuzz.campaign.catalog import harness_replay, opened
-from fuzz.campaign.counters import HARNESS, Counters, Plans, ProgressPoint
+from fuzz.campaign.counters import NOT_EXECUTED, Counters, Plans, ProgressPoint
 from fuzz.campaign.reach import EXPLAINED, FeatureReach, feature_reach
 from fuzz.campaign.store import Store, harness_findings, spec_findings
 from fuzz.report.bench_result import BenchResult
@@ -219,7 +219,7 @@ def oracles_of(counters: Counters) -> Sequence[OracleVerdicts]:
     verdicts: Counter[tuple[str, str]] = Counter()
     for (oracle, _, kind), count in counters.verdicts.items():
         verdicts[oracle, kind] += count
-    names = sorted({oracle for oracle, _ in verdicts} - {HARNESS})
+    names = sorted({oracle for oracle, _ in verdicts} - {NOT_EXECUTED})
     return [OracleVerdicts(name, judged[name], tuple(verdicts[name, kind] for kind in KINDS)) for name in names]
 
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from fuzz.campaign.counters import HARNESS, Counters, Plans, complaints
+from fuzz.campaign.counters import NOT_EXECUTED, Counters, Plans, complaints
 from fuzz.execution.judging import JudgedCase
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Finding
@@ -128,4 +128,4 @@ def test_failures_of_pgduel_itself() -> None:
     counters = _counters()
     counters.failed("joins", "KeyError")
     assert complaints(counters, CANARIES) == ("pgduel itself failed on 1 cases of joins",)
-    assert counters.reasons[HARNESS, "joins", "inconclusive", "KeyError"] == 1
+    assert counters.reasons[NOT_EXECUTED, "joins", "inconclusive", "KeyError"] == 1
