@@ -4,6 +4,7 @@ GitHub is not there. `pgduel` and `gh` are scripts that record their arguments.
 """
 
 import importlib
+import json
 import os
 import re
 import subprocess
@@ -162,4 +163,5 @@ def test_the_queue_has_a_job_for_each_mail(tmp_path: Path) -> None:
     output = tmp_path / "output"
     environment = os.environ | {"GITHUB_OUTPUT": str(output)}
     subprocess.run(["bash", "-eo", "pipefail", "-c", script], cwd=tmp_path, env=environment, check=True)
-    assert output.read_text() == 'mails=["mails/b.mbox","mails/new/a ä.eml"]\n'
+    name, mails = output.read_text().split("=", 1)
+    assert (name, json.loads(mails)) == ("mails", ["mails/b.mbox", "mails/new/a ä.eml"])
