@@ -18,6 +18,7 @@ from oracles.norec import Norec
 from oracles.optimization_fence import OptimizationFence
 from oracles.pagination import Pagination
 from oracles.rescan import Rescan
+from oracles.shared_cte import SharedCte
 from oracles.tlp import Tlp
 from tests.oracles.observed import (
     StubExecutor,
@@ -35,7 +36,7 @@ from tests.oracles.observed import (
 )
 
 SQL = "SELECT a.x FROM a WHERE a.x > 1"
-ORACLES = (Tlp(), Norec(), Dqp(), Eet(), Coddtest(), OptimizationFence(), Pagination(), Rescan())
+ORACLES = (Tlp(), Norec(), Dqp(), Eet(), Coddtest(), OptimizationFence(), Pagination(), Rescan(), SharedCte())
 BROKEN = {  # oracle → text in the queries of one side only
     "tlp": "IS NULL",
     "norec": "CASE WHEN",
@@ -45,6 +46,7 @@ BROKEN = {  # oracle → text in the queries of one side only
     "optimization_fence": "OFFSET 0",
     "pagination": "AS page",
     "rescan": "AS again",
+    "shared_cte": "AS MATERIALIZED",
 }
 CLOSED_EARLY = Mode("closed_early", protocol=Protocol.CLOSED_EARLY, changes_results=True)
 
