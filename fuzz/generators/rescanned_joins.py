@@ -15,7 +15,7 @@ from fuzz.generators.sql.predicates import where
 from oracles.model.case import Case, Kind, Step
 
 _TABLES: Final = ("t1", "t2", "t3")
-_KEYS: Final = Weighted((40, "g % {few}"), (30, "g % {many}"), (15, "g"), (10, "{few}"), (5, "NULL"))
+_KEYS: Final = Weighted((40, "g % {few}"), (30, "g % {many}"), (15, "g"), (10, "{few}"), (5, "NULL::int4"))
 _JOINS: Final = Weighted(
     (10, "inner"), (15, "left"), (15, "right"), (18, "full"), (14, "semi"), (20, "anti"), (8, "not_in")
 )
