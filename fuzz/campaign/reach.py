@@ -31,7 +31,10 @@ def reach(plan: Node, features: Sequence[Feature] = ()) -> Counter[str]:
     found = {EXPLAINED}
     if _ran(top) and top["Actual Rows"] > 0:
         found.add("rows")
-    for node in _nodes(top):
+    nodes = list(_nodes(top))
+    if not any(node["Node Type"] in ("Gather", "Gather Merge") for node in nodes):  # loops would include processes
+        found.update(name for node in nodes for name in _rescan_counters(node))
+    for node in nodes:
         found.update(_join_counters(node))
         of_features = (figures(feature, node) for feature in features)
         found.update(name for each in of_features if each is not None for name in each.counters)
@@ -56,6 +59,16 @@ def _join_counters(node: Node) -> Iterator[str]:
     if method and _ran(node):
         kind = _kind(node)
         yield from (method, kind, f"{method}.{kind}")
+
+
+def _rescan_counters(node: Node) -> Iterator[str]:
+    """Yield kept_table.type for a hash join executed several times with one hash table, or rebuilt_table.type."""
+    if node["Node Type"] == "Hash Join":
+        hashed = next(child for child in node["Plans"] if child["Node Type"] == "Hash")
+        if node["Actual Loops"] > hashed["Actual Loops"] == 1:
+            yield f"kept_table.{_kind(node)}"
+        elif hashed["Actual Loops"] > 1:
+            yield f"rebuilt_table.{_kind(node)}"
 
 
 def _kind(join: Node) -> str:
