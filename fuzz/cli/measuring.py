@@ -47,7 +47,7 @@ def measuring(
 
         @functools.wraps(choose)
         def run(**given: Any) -> None:
-            _measure(choose(**{name: given.pop(name) for name in own}), upstream, **given)
+            _measure(choose(**{name: given.pop(name) for name in own}), upstream=upstream, **given)
 
         run.__signature__ = inspect.Signature([*own.values(), *shared])  # type: ignore[attr-defined]  # Typer reads it
         return run
@@ -57,8 +57,8 @@ def measuring(
 
 def _measure(
     chosen: Sequence[Chosen],
-    upstream: bool,
     *,
+    upstream: bool,
     rounds: _Rounds,
     seconds: _Seconds = 1,
     base: options.Base = None,
