@@ -38,10 +38,6 @@ class Workload(StrEnum):
     PGBENCH = OltpBench.name
 
 
-# The state of mails 001 and 002, pgduel's patches, and PostgreSQL's own later solution.
-_WITH_UPSTREAM = ("master", "patched", "upstream")
-
-
 class FdwTest(StrEnum):
     """The measurements of `fdw`."""
 
@@ -90,7 +86,7 @@ def bloom(
 
 
 @benches.command()
-@measuring(rounds=5, arms=_WITH_UPSTREAM)
+@measuring(rounds=5, upstream=True)
 def buckets(
     *,
     size: Annotated[
@@ -121,7 +117,7 @@ def buckets(
 
 
 @benches.command()
-@measuring(rounds=5, arms=_WITH_UPSTREAM)
+@measuring(rounds=5, upstream=True)
 def fdw(
     *,
     test: Annotated[list[FdwTest] | None, typer.Argument(help="Measurements to run. Default: both.")] = None,

@@ -76,7 +76,8 @@ def run(
 
     Exit status 1 if one does otherwise. Faults that a release newer than the known-good one fixed are reported as such.
     """
-    with _opened(ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting).with_referee()) as there:
+    wanted = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
+    with _opened(wanted.with_referee(say)) as there:
         found = []
         for entry in entries(corpus, there.executor, there.arms):
             say(f"{entry.path}: {entry.remark}")

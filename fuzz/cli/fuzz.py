@@ -168,7 +168,7 @@ def new_plan(
         minutes,
         cases,
         stop_at_first,
-        arms.with_referee(),
+        arms.with_referee(say),
         given,
         faults,
         files=(*files.values(), *judges),

@@ -34,22 +34,20 @@ def numbers(text: str | None, option: str) -> list[int]:
 
 
 def measuring(
-    *, rounds: int, arms: Sequence[str] = ()
+    *, rounds: int, upstream: bool = False
 ) -> Callable[[Callable[..., Sequence[Chosen]]], Callable[..., None]]:
     """Make a command from a function that returns benches. Its own options precede those of `_measure`.
 
-    `arms` are the command's default arms, in the form of --arm. Without it, the default is that of all commands.
+    With `upstream`, that arm is the third by default: PostgreSQL's own later solution, for mails that have one.
     """
 
     def command(choose: Callable[..., Sequence[Chosen]]) -> Callable[..., None]:
         own = inspect.signature(choose).parameters
-        _, *shared = inspect.signature(functools.partial(_measure, rounds=rounds)).parameters.values()
+        _, _, *shared = inspect.signature(functools.partial(_measure, rounds=rounds)).parameters.values()
 
         @functools.wraps(choose)
         def run(**given: Any) -> None:
-            if not (given["arm"] or given["series"] or given["commits"]):
-                given["arm"] = list(arms)
-            _measure(choose(**{name: given.pop(name) for name in own}), **given)
+            _measure(choose(**{name: given.pop(name) for name in own}), upstream=upstream, **given)
 
         run.__signature__ = inspect.Signature([*own.values(), *shared])  # type: ignore[attr-defined]  # Typer reads it
         return run
@@ -60,6 +58,7 @@ def measuring(
 def _measure(
     chosen: Sequence[Chosen],
     *,
+    upstream: bool,
     rounds: _Rounds,
     seconds: _Seconds = 1,
     base: options.Base = None,
@@ -73,6 +72,7 @@ def _measure(
     json_file: options.JsonFile = None,
 ) -> None:
     wanted = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
+    wanted = wanted.with_upstream(say) if upstream else wanted
     planned = [(bench, bench.points(values)) for bench, values in chosen]  # errors of all benches first
     results = [_result(bench, points, wanted, rounds, seconds) for bench, points in planned]
     write_json(json_file, results[0] if len(results) == 1 else results)

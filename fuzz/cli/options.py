@@ -114,7 +114,7 @@ ArmOption = Annotated[
         "SERIES is nothing for the unchanged base, or parts separated by commas: shipped arms (master, patched, "
         "upstream), directories, patch files, git ranges of --repo. @BASE is a base for this arm alone. "
         "The same SERIES twice compares a build with itself. Default: master and patched; for fuzz also upstream, "
-        "if memory allows.",
+        "if memory allows and the base has a baseline.",
         rich_help_panel=_PANEL,
     ),
 ]

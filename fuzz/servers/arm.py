@@ -21,6 +21,7 @@ from fuzz.servers.known_good import newer_than_known
 from fuzz.servers.mails import is_mail, series_from_mails
 from fuzz.servers.manifest import Manifest
 from fuzz.servers.series import (
+    SERIES,
     Series,
     applied,
     apply_series,
@@ -31,7 +32,7 @@ from fuzz.servers.series import (
 from fuzz.servers.settings import FUZZING
 from oracles.model.feature import Feature
 
-SHIPPED = {  # name -> directories of patches/pgNN that form its series
+SHIPPED = {  # name -> directories of patches/pgNN that form its series; not every version has a baseline
     "upstream": (),
     "master": ("baseline",),
     "patched": ("baseline", "optimizations"),
@@ -82,17 +83,26 @@ class Arm:
     settings: Settings = ()
 
 
+def has_baseline(major: int) -> bool:
+    """Return whether the arm `master` of a major version has patches. Without them, it is the arm `upstream`."""
+    return (_shipped(major) / "baseline" / SERIES).exists()
+
+
 def shipped_series(name: str, base: Base) -> Series:
     """Return the series of a shipped arm for the base's major version. Raises SourceError."""
-    patches = workdir.PROJECT / "patches" / f"pg{base.major}"
+    patches = _shipped(base.major)
     series = Series(name)
     for part in SHIPPED[name]:
-        if part == "baseline" and not (patches / part / "series").exists():
+        if part == "baseline" and not has_baseline(base.major):
             continue
         if not patches.is_dir():
             raise SourceError(f"no patches for PostgreSQL {base.major} are shipped; give some with --series")
         series += series_from_directory(patches / part)
     return replace(series, name=name)
+
+
+def _shipped(major: int) -> Path:
+    return workdir.PROJECT / "patches" / f"pg{major}"
 
 
 def parse_series(text: str, base: Base, repo: Path | None = None) -> Series:

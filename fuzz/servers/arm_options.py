@@ -15,6 +15,7 @@ from fuzz.servers.arm import (
     SHIPPED,
     ArmSpec,
     described,
+    has_baseline,
     parse_arm,
     parse_series,
     shipped_series,
@@ -92,11 +93,23 @@ class ArmOptions:
                 words += [word for text in ([value] if isinstance(value, str) else value) for word in (option, text)]
         return "".join(f" {shlex.quote(word)}" for word in words)
 
-    def with_referee(self) -> "ArmOptions":
-        """Return all shipped arms if none is named: upstream is the third arm of a majority, if memory allows."""
-        if self.arms or self.series or self.range or psutil.virtual_memory().available < _ROOM:
+    def with_referee(self, report: Report) -> "ArmOptions":
+        """Return all shipped arms if none is named: upstream is the third arm of a majority, if memory allows.
+
+        Raises SourceError.
+        """
+        return self if psutil.virtual_memory().available < _ROOM else self.with_upstream(report)
+
+    def with_upstream(self, report: Report) -> "ArmOptions":
+        """Return all shipped arms if none is named: three, or two where upstream is master. Raises SourceError."""
+        if self.arms or self.series or self.range or not has_baseline(self._shipped_major(report)):
             return self
         return replace(self, arms=("master", "patched", "upstream"))
+
+    def _shipped_major(self, report: Report) -> int:
+        """Return the major version of the base. The source of a release is not needed for that. Raises SourceError."""
+        base = self.base or DEFAULT_BASE
+        return RELEASES[base].major if base in RELEASES else resolve_base(base, report).major
 
     @property
     def same_build_wanted(self) -> bool:

@@ -23,6 +23,8 @@ from oracles.explain.nodes import LocatedNode, Node, loops, places
 
 WRITTEN: Final = "Temp Written Blocks"  # of a node and all nodes below
 CHUNK_BLOCKS: Final = 4  # STS_CHUNK_PAGES
+ORIGINAL_BATCHES: Final = "Original Hash Batches"
+_BLOCK: Final = 8192
 
 
 def shares(place: LocatedNode) -> int:
@@ -38,6 +40,24 @@ def splits(explained: Node, path: tuple[int, ...]) -> bool:
 def is_shared(node: Node) -> bool:
     """Return whether the participants of a parallel plan share the table."""
     return bool(node.get("Parallel Aware"))
+
+
+def larger_batch(batches: int) -> float:
+    """Return the largest limit in kB of a batch that a server prefers to doubling this number of batches.
+
+    It doubles the limit if that needs no more memory than a buffer of a block for each of two more files per batch.
+    """
+    return 2 * batches * 2 * _BLOCK / 1024 if batches > 1 else 0
+
+
+def counts_files(explained: Node) -> bool:
+    """Return whether a table with an immense number of expected rows has fewer batches than its tuples need."""
+    allowed = allowance(explained.get("Settings", {})) * 1024
+    tables = (place.node for place in places(explained) if ORIGINAL_BATCHES in place.node)
+    return any(
+        node[ORIGINAL_BATCHES] < min(node.get("Plan Rows", 0) * LEAST_TUPLE / allowed, allowed // POINTER / 2)
+        for node in tables
+    )
 
 
 def has_uneven_batches(explained: Node, path: tuple[int, ...] | None = None) -> bool:
@@ -72,8 +92,6 @@ def partial_blocks(join: Node) -> int:
     return int(files * (CHUNK_BLOCKS if is_shared(join) else 1))
 
 
-_BLOCK: Final = 8192
-ORIGINAL_BATCHES: Final = "Original Hash Batches"
 _FOR_TUPLES: Final = 0.98  # of the memory; SKEW_HASH_MEM_PERCENT may be reserved for the most common values
 _ALIGNMENT: Final = 8  # MAXIMUM_ALIGNOF
 

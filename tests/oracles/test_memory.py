@@ -51,7 +51,14 @@ def test_memory_beyond_the_allowance_is_a_finding() -> None:
 
 
 def test_more_memory_than_the_reference_beyond_the_allowance_is_a_finding() -> None:
-    assert finding(duel(join(peak=80), join(peak=81))).expected.startswith("at most 80 kB")
+    assert finding(duel(join(peak=80), join(peak=82))).expected.startswith("at most 80 kB")
+
+
+def test_buckets_of_later_batches_are_no_finding() -> None:
+    reason = "the reference may not count buckets of later batches"
+    assert duel(join(peak=80), join(peak=81)) == (Inconclusive(reason),)
+    assert finding(duel(join(peak=64), join(peak=65)))
+    assert finding(duel(join(peak=80, batches=1), join(peak=81, batches=1)))
 
 
 def test_more_blocks_than_partial_ones_of_files_are_a_finding() -> None:
@@ -149,7 +156,9 @@ def test_more_memory_is_a_multiple_of_the_statements_own() -> None:
         return explained_case(join() if run.arm == "master" else join(peak=70), SMALL)
 
     judged(Memory(), CASE, respond)
-    assert {"72kB", "80kB"} == {value for run in runs for mode in run.modes for _, value in mode.settings}
+    assert {"72kB", "80kB"} == {
+        value for run in runs for mode in run.modes for name, value in mode.settings if name == "work_mem"
+    }
 
 
 def duel_with_table_of_one_tuple(peak: int, master: Node, patched: Node) -> tuple[Verdict, ...]:
@@ -165,6 +174,28 @@ def test_buckets_that_the_reference_does_not_count_are_no_finding() -> None:
     assert verdicts == (Inconclusive("the reference does not count buckets"),)
     assert finding(duel_with_table_of_one_tuple(9, join(peak=900), join(peak=908)))
     assert finding(duel_with_table_of_one_tuple(1, join(peak=900), join(peak=910)))
+
+
+def duel_with_larger_batches(immense: int, peak: int, batches: int) -> tuple[Verdict, ...]:
+    """Judge a peak against 298 kB; the reference plans `immense` batches for a table that seems immense."""
+    plain = {"master": join(298, batches=batches), "patched": join(peak, batches=batches)}
+    table_of_one_tuple, seems_immense = join(9, batches=1), planned(immense)
+    seems_immense["Plans"][1]["Plan Rows"] = 10**9
+
+    def plan(run: Run) -> Node:
+        if run.instead:
+            return seems_immense if run.modes else table_of_one_tuple
+        return plain[run.arm]
+
+    return judged(Memory(), CASE, lambda run: explained_case(plan(run), SMALL))
+
+
+def test_larger_batches_are_no_finding_if_the_reference_prefers_them() -> None:
+    reason = "batches may exceed memory, because more of them need more for files"
+    assert duel_with_larger_batches(128, 512, 16) == (Inconclusive(reason),)
+    assert finding(duel_with_larger_batches(128, 513, 16))
+    assert finding(duel_with_larger_batches(128, 300, 8))
+    assert finding(duel_with_larger_batches(8192, 300, 16))
 
 
 def test_batches_that_buckets_need_are_no_finding() -> None:

@@ -11,17 +11,19 @@ from fuzz.servers.base import Base, resolve_base
 from fuzz.servers.build import Build
 from fuzz.servers.flavor import FLAVORS
 from fuzz.servers.regress import SuiteResult, run_isolation, run_module, run_regress
+from fuzz.servers.release import DEFAULT as DEFAULT_BASE
 
 pytestmark = pytest.mark.servers
 
-VARIANTS = workdir.PROJECT / "patches" / "pg17" / "variants"
+PATCHES = workdir.PROJECT / "patches"
+VARIANTS = PATCHES / DEFAULT_BASE / "variants"
+OTHERS = [  # other versions, whose arm `master` is unchanged unless they have a baseline
+    pytest.param(path.name, "patched", "assert", id=path.name, marks=pytest.mark.long(group=path.name))
+    for path in sorted(PATCHES.glob("pg*"))
+    if path.name != DEFAULT_BASE
+]
 SANITIZED = pytest.mark.long(group="sanitized")  # these tests share a build
 _MODULE = re.compile(rb"^\+\+\+ b/(src/test/modules/\w+|contrib/\w+)/sql/", re.MULTILINE)
-
-
-@pytest.fixture(scope="module")
-def base() -> Base:
-    return resolve_base("pg17", print)
 
 
 def compiled(series: str, flavor: str, base: Base) -> Build:
@@ -35,34 +37,37 @@ def require_passed(result: SuiteResult) -> None:
 
 
 @pytest.mark.parametrize(
-    ("series", "flavor"),
+    ("base", "series", "flavor"),
     [
-        pytest.param("patched", "assert", id="patched", marks=pytest.mark.quick),
-        pytest.param("patched", "sanitize", id="patched, sanitized", marks=SANITIZED),
-        pytest.param("master", "assert", id="master", marks=pytest.mark.long),
+        pytest.param(DEFAULT_BASE, "patched", "assert", id="patched", marks=pytest.mark.quick),
+        pytest.param(DEFAULT_BASE, "patched", "sanitize", id="patched, sanitized", marks=SANITIZED),
+        pytest.param(DEFAULT_BASE, "master", "assert", id="master", marks=pytest.mark.long),
         *(
-            pytest.param(str(path), "assert", id=path.name, marks=pytest.mark.long(group=path.name))
+            pytest.param(DEFAULT_BASE, str(path), "assert", id=path.name, marks=pytest.mark.long(group=path.name))
             for path in sorted(VARIANTS.iterdir())
         ),
+        *OTHERS,
     ],
 )
 @pytest.mark.parametrize("suite", [run_regress, run_isolation])
-def test_suite(base: Base, series: str, flavor: str, suite: Callable[[Build], SuiteResult]) -> None:
-    require_passed(suite(compiled(series, flavor, base)))
+def test_suite(base: str, series: str, flavor: str, suite: Callable[[Build], SuiteResult]) -> None:
+    require_passed(suite(compiled(series, flavor, resolve_base(base, print))))
 
 
 @pytest.mark.parametrize(
-    ("arm", "flavor"),
+    ("base", "arm", "flavor"),
     [
-        pytest.param("patched", "assert", id="patched", marks=pytest.mark.quick),
-        pytest.param("patched", "sanitize", id="patched, sanitized", marks=SANITIZED),
-        pytest.param("master", "assert", id="master", marks=pytest.mark.long),
+        pytest.param(DEFAULT_BASE, "patched", "assert", id="patched", marks=pytest.mark.quick),
+        pytest.param(DEFAULT_BASE, "patched", "sanitize", id="patched, sanitized", marks=SANITIZED),
+        pytest.param(DEFAULT_BASE, "master", "assert", id="master", marks=pytest.mark.long),
+        *OTHERS,
     ],
 )
-def test_modules_of_the_patches(base: Base, arm: str, flavor: str) -> None:
-    content = b"\n".join(patch.content for patch in shipped_series(arm, base).patches)
+def test_modules_of_the_patches(base: str, arm: str, flavor: str) -> None:
+    source = resolve_base(base, print)
+    content = b"\n".join(patch.content for patch in shipped_series(arm, source).patches)
     modules = sorted({name.decode() for name in _MODULE.findall(content)})
-    assert "contrib/postgres_fdw" in modules
-    build = compiled(arm, flavor, base)
+    assert modules
+    build = compiled(arm, flavor, source)
     for path in modules:
         require_passed(run_module(build, path))

@@ -105,3 +105,11 @@ def test_options_without_branches_are_pinned_already(tmp_path: Path) -> None:
 def test_a_branch_that_does_not_exist_cannot_be_pinned(checkout: Path) -> None:
     with pytest.raises(SourceError, match="has no revision 'absent'"):
         _given(repo=checkout, base="pg17", commits="master..absent").pinned()
+
+
+def test_upstream_is_no_third_arm_where_it_is_the_arm_master(tmp_path: Path) -> None:
+    three = ("master", "patched", "upstream")
+    assert _given().with_upstream(print).arms == _given(base="pg17").with_upstream(print).arms == three
+    assert _given(base=str(sources.plant(tmp_path / "source"))).with_upstream(print).arms == three
+    for given in (_given(base="pg18"), _given(arms=("a=",)), _given(series=("x.patch",))):
+        assert given.with_upstream(print) == given
