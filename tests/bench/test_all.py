@@ -105,6 +105,8 @@ def test_a_limited_run_measures_a_patch_with_and_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PGDUEL_CAMPAIGNS", str(tmp_path))
+    arms = ("without=master", "again=master", "with=patched")  # builds that other tests have, too
+    monkeypatch.setattr("fuzz.cli.measuring.default_arms", lambda *_: arms)
     bench, file = FdwAnalyzeBench(), tmp_path / "bench.json"
     chosen: list[Chosen] = [(bench, [(20_000, 10, 2), (20_000, 10, 4)]), (TINY, list(POINTS))]
     own = {"flavor": "assert", "seconds": 1, "json_file": file, "setting": ["shared_buffers=64MB"]}
@@ -116,8 +118,7 @@ def test_a_limited_run_measures_a_patch_with_and_without(
     assert facts["without"]["build"] == facts["again"]["build"] != facts["with"]["build"]
     assert [name[:4] for name in facts["with"]["series"]][-1] == "0014"
     assert "2 rows, at most 0.01 minutes" in capsys.readouterr().out
-    arms = ["a=upstream", "b=upstream"]
-    measured(Selection(chosen, minutes=0.01), **own, arm=arms)
+    measured(Selection(chosen, minutes=0.01), **own, arm=["a=upstream", "b=upstream"])
     assert [each.bench for each in read_bench(file)] == ["fdw_analyze", "bloom"]
     out = capsys.readouterr().out
     assert "| bench | row | b | mail |" in out
