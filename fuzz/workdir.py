@@ -159,6 +159,16 @@ def mutants() -> Path:
     return _ready(campaigns() / "mutants", _PRIVATE)
 
 
+def benches() -> Path:
+    """Return the directory of the benches' measurements, beside the campaigns."""
+    return _ready(campaigns() / "benches", _PRIVATE)
+
+
+def bench_data() -> Path:
+    """Return the directory of the benches' data, one directory per bench."""
+    return _made("bench-data")
+
+
 def inputs() -> Path:
     """Return the directory of libFuzzer's corpora, one directory per generator, beside the campaigns."""
     return _ready(campaigns() / "inputs", _PRIVATE)

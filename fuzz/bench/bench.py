@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import product
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import psycopg
 
@@ -40,13 +40,15 @@ UNDISTURBED = MappingProxyType(
 class Mail:
     """The source of a table, and its ratios patched/master.
 
-    `variants` has the ratios of arms with the name of one of several patches that the mail compares.
+    `variants` has the ratios of arms with the name of one of several patches that the mail compares. `claim` has the
+    mail's result in words, if it has no figures.
     """
 
     subject: str
     message_id: str
     ratios: Mapping[Point, float]
     variants: Mapping[str, Mapping[Point, float]] = field(default_factory=dict)
+    claim: str = ""
 
     def ratio(self, arm: str, point: Point) -> float | None:
         """Return the mail's ratio of an arm at a point, or None."""
@@ -64,15 +66,38 @@ class Bench(ABC):
     unit: ClassVar[str]
     axes: ClassVar[Mapping[str, Sequence[int]]]  # name of an axis -> the mail's values
     settings: ClassVar[Mapping[str, str]]  # of the servers
+    environment: ClassVar[Mapping[str, str] | None] = None  # of the servers; None: that of the flavor
     mail: ClassVar[Mail] = NO_MAIL
+    rounds: ClassVar[int] = 5  # by default
+    typical_seconds: ClassVar[float] = 1.5  # of one measurement of a second on two processors, for estimates
+    headlines: ClassVar[Sequence[Point]] = ()  # the rows of `bench all --quick`
+    beside: ClassVar[Sequence[str]] = ()  # shipped arms that the full table has beside those of `default_arms`
+
+    @classmethod
+    def for_headlines(cls) -> Self:
+        """Return the bench of the headlines, with less data if it is smaller."""
+        return cls()
+
+    @property
+    def parameters(self) -> str:
+        """Return everything that measurements depend on, except points, arms and settings."""
+        return ""
 
     @abstractmethod
     def label(self, point: Point) -> str:
         """Return the point as text."""
 
+    def data(self, points: Sequence[Point]) -> str:
+        """Return everything that `fill` depends on, except the settings."""
+        return f"{self.parameters} {points}"
+
+    @abstractmethod
+    def fill(self, arm: Arm, points: Sequence[Point]) -> None:
+        """Create the points' data in an arm. Other arms may get a copy of its data directory. Raises BenchError."""
+
     @abstractmethod
     def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
-        """Create the points' tables in an arm, and warm it up. Raises BenchError."""
+        """Warm a filled arm up, and create what cannot be copied from another arm. Raises BenchError."""
 
     @abstractmethod
     def measure(self, arm: Arm, point: Point, seconds: int) -> float:

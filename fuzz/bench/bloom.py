@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
 from types import MappingProxyType
+from typing import Self
 
 from fuzz.bench.bench import UNDISTURBED, Bench, Connection, Mail, Point, Samples, connected
 from fuzz.bench.measurement import Node, explained_join, milliseconds
@@ -70,6 +71,8 @@ class BloomBench(Bench):
     name = "bloom"
     unit = "ms"
     axes = MappingProxyType({"work_mem": (*_PERCENT, FLOOR), "limit": tuple(range(1, 16))})
+    typical_seconds = 4
+    headlines = ((16, 1), (16, 8), (16, 15), (64, 1))
     mail = Mail(
         "WIP: bloom filter in Hash Joins with batches",
         "5670946E.8070705@2ndquadrant.com",
@@ -98,14 +101,28 @@ class BloomBench(Bench):
         self._memory = memory
         self._spilled: dict[tuple[str, Point], Spilled] = {}
 
+    @classmethod
+    def for_headlines(cls) -> Self:
+        """Return the bench with half of the rows and of work_mem."""
+        return cls(scale=0.05)
+
+    @property
+    def parameters(self) -> str:
+        """Return the join, the scale and the limit of memory."""
+        return f"{self._join} {self._scale} {self._memory}"
+
     def label(self, point: Point) -> str:
         """Return the point as text. Limits are the mail's hexadecimal digits."""
         work_mem, limit = point
         memory = "one batch" if work_mem == FLOOR else f"{work_mem} MB"
         return f"{self._join}, {memory}, {limit:x}"
 
-    def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
-        """Fill both tables, and record the temporary data of each point once."""
+    def data(self, points: Sequence[Point]) -> str:
+        """Return the scale."""
+        return str(self._scale)
+
+    def fill(self, arm: Arm, points: Sequence[Point]) -> None:
+        """Fill both tables."""
         with connected(arm) as connection:
             connection.execute("CREATE UNLOGGED TABLE dim (id int, dval text)")
             connection.execute("CREATE UNLOGGED TABLE fact (id int, fval text)")
@@ -115,6 +132,10 @@ class BloomBench(Bench):
                 connection.execute("INSERT INTO fact SELECT * FROM dim")
             connection.execute("VACUUM ANALYZE")
             connection.execute("CHECKPOINT")
+
+    def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
+        """Record the temporary data of each point once."""
+        with connected(arm) as connection:
             for point in points:
                 self._spilled[arm.name, point] = self._explained(connection, point)
 

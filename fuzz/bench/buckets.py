@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import ceil
 from statistics import median
 from types import MappingProxyType
+from typing import Self
 
 import psutil
 
@@ -62,6 +63,9 @@ class BucketsBench(Bench):
     name = "buckets"
     unit = "ms"
     axes = MappingProxyType({"size": tuple(_MILLISECONDS), "ntup": _NTUP})
+    typical_seconds = 5
+    headlines = ((1_407, 10), (70_313, 10))
+    beside = ("upstream",)  # PostgreSQL's own later solution
     mail = Mail(
         "tweaking NTUP_PER_BUCKET",
         "53B4A03F.3070409@fuzzy.cz",
@@ -92,9 +96,22 @@ class BucketsBench(Bench):
         self._step = ceil(1 / scale)
         self._made: dict[tuple[str, Point], _Made] = {}
 
+    @classmethod
+    def for_headlines(cls) -> Self:
+        """Return the bench with half of the outer rows."""
+        return cls(scale=0.1)
+
+    @property
+    def parameters(self) -> str:
+        """Return the step between outer rows."""
+        return str(self._step)
+
     def points(self, chosen: Mapping[str, Sequence[int]]) -> list[Point]:
-        """Return the grid of the chosen values. Raises BenchError for sizes that the mail's table cannot have."""
-        grid = super().points(chosen)
+        """Return the grid of the chosen values, by default of the sizes that fit into memory.
+
+        Raises BenchError for sizes that the mail's table cannot have.
+        """
+        grid = super().points({**chosen, "size": chosen.get("size") or fitting()})
         for size, _ in grid:
             if not 1 <= round(size / _KILOBYTES_A_VALUE) <= _VALUES:
                 raise BenchError(
@@ -107,8 +124,12 @@ class BucketsBench(Bench):
         size, ntup = point
         return f"{size / 1024:.1f} MB, NTUP {ntup}"
 
-    def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
-        """Fill both tables as far as the largest size needs, and record the hash table of each point once."""
+    def data(self, points: Sequence[Point]) -> str:
+        """Return the step between outer rows, and the size of the inner table."""
+        return f"{self._step} {max(map(_values, points))}"
+
+    def fill(self, arm: Arm, points: Sequence[Point]) -> None:
+        """Fill both tables as far as the largest size needs."""
         last = max(map(_values, points))
         ids = f"generate_series(0, {_ROWS_A_VALUE - 1}) AS n, generate_series(0, {last - 1}) AS v"
         with connected(arm) as connection:
@@ -122,6 +143,10 @@ class BucketsBench(Bench):
             connection.execute("VACUUM ANALYZE")
             connection.execute(f"UPDATE pg_class SET reltuples = {_OUTER} WHERE relname = 'outer_table'")
             connection.execute("CHECKPOINT")
+
+    def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
+        """Record the hash table of each point once."""
+        with connected(arm) as connection:
             for point in points:
                 self._made[arm.name, point] = self._explained(connection, point)
 

@@ -5,11 +5,14 @@ table has one integer column, because only the number of rows should matter. It 
 that the kernel writes none of it during the other arm's measurement. The costs of pgbench's first transactions (caches
 of a new backend) are the same share of the time on both arms, so they cancel out in the ratio. The time of connecting
 is not part of pgbench's figure.
+
+In flavor `release`, glibc keeps freed memory. Users have glibc's defaults, which the second bench measures.
 """
 
 from collections.abc import Sequence
 from pathlib import Path
 from types import MappingProxyType
+from typing import ClassVar
 
 from fuzz.bench.bench import UNDISTURBED, Bench, Mail, Point, connected
 from fuzz.bench.measurement import transactions_a_second
@@ -32,6 +35,8 @@ class CopyBench(Bench):
     name = "copy"
     unit = "tps"
     axes = MappingProxyType({"rows": _ROWS, "clients": _CLIENTS})
+    rounds = 16
+    headlines: ClassVar[Sequence[Point]] = ((10, 1), (1000, 1), (1000, 4), (1000, 8), (100000, 1))
     mail = Mail(
         "Optimizing ResouceOwner to speed up COPY",
         "84f20db7-7d57-4dc0-8144-7e38e0bbe75d@vondra.me",
@@ -63,14 +68,23 @@ class CopyBench(Bench):
         rows, clients = point
         return f"{rows} row{'s' * (rows > 1)}, {clients} client{'s' * (clients > 1)}"
 
-    def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
-        """Write the files beside the server's data, and copy each once."""
+    def data(self, points: Sequence[Point]) -> str:
+        """Return the files' numbers of rows."""
+        return str(_numbers(points))
+
+    def fill(self, arm: Arm, points: Sequence[Point]) -> None:
+        """Create the table, and write the files beside the server's data."""
         with connected(arm) as connection:
-            connection.execute("CREATE UNLOGGED TABLE IF NOT EXISTS bench_copy (a int)")
-            for rows in sorted({rows for rows, _ in points}):
-                file = _file(arm, rows)
-                connection.execute(f"COPY (SELECT generate_series(1, {rows})) TO '{file}'")
-                connection.execute(f"COPY bench_copy FROM '{file}'")
+            connection.execute("CREATE UNLOGGED TABLE bench_copy (a int)")
+            for rows in _numbers(points):
+                connection.execute(f"COPY (SELECT generate_series(1, {rows})) TO '{_file(arm, rows)}'")
+            connection.execute("CHECKPOINT")
+
+    def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
+        """Copy each file once."""
+        with connected(arm) as connection:
+            for rows in _numbers(points):
+                connection.execute(f"COPY bench_copy FROM '{_file(arm, rows)}'")
             connection.execute("TRUNCATE bench_copy")
             connection.execute("CHECKPOINT")
 
@@ -82,6 +96,18 @@ class CopyBench(Bench):
         with connected(arm) as connection:
             connection.execute("TRUNCATE bench_copy")
         return tps
+
+
+class DefaultAllocatorBench(CopyBench):
+    """The same with the default settings of glibc's allocator."""
+
+    name = "copy_default_allocator"
+    environment = MappingProxyType({})
+    headlines = ((10, 1), (1000, 1), (100000, 1))
+
+
+def _numbers(points: Sequence[Point]) -> list[int]:
+    return sorted({rows for rows, _ in points})
 
 
 def _file(arm: Arm, rows: int) -> Path:

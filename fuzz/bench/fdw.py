@@ -26,6 +26,9 @@ from fuzz.servers.arm import Arm
 SUBJECT: Final = "postgres_fdw: using TABLESAMPLE to collect remote sample"
 MESSAGE_ID: Final = "03182011-10a4-97b4-7c70-d99aa1c11eed@enterprisedb.com"
 ROWS: Final = (10_000, 10_000_000)  # the mail also has 100 million, which do not fit into memory
+_CLAIM: Final = (  # its results are pictures
+    "ANALYZE of a foreign table takes as long as that of a local one, or less; no fraction is slower than all rows"
+)
 METHODS: Final = ("off", "random", "system", "bernoulli", "auto")
 
 SETTINGS: Final = MappingProxyType({**UNDISTURBED, "jit": "off", "max_parallel_workers_per_gather": "0"})
@@ -38,14 +41,23 @@ def near(rows: int) -> str:
     return f"near_{rows}"
 
 
-def fill(connection: Connection, arm: Arm, sizes: Sequence[int]) -> None:
-    """Create the tables, with about 180 bytes per row, and a foreign server that leads to them."""
-    for rows in sizes:
-        connection.execute(f"CREATE UNLOGGED TABLE {near(rows)} ({COLUMNS})")
-        values = "g, g % 1000, (g::int8 * g % 100003)::int4, repeat(md5(g::text), 4)"
-        connection.execute(f"INSERT INTO {near(rows)} SELECT {values} FROM generate_series(1, {rows}) AS g")
-    connection.execute("VACUUM ANALYZE")
-    connection.execute("CHECKPOINT")
+def fill(arm: Arm, sizes: Sequence[int]) -> None:
+    """Create the tables, with about 180 bytes per row."""
+    with connected(arm) as connection:
+        for rows in sizes:
+            _fill_one(connection, rows)
+        connection.execute("VACUUM ANALYZE")
+        connection.execute("CHECKPOINT")
+
+
+def _fill_one(connection: Connection, rows: int) -> None:
+    connection.execute(f"CREATE UNLOGGED TABLE {near(rows)} ({COLUMNS})")
+    values = "g, g % 1000, (g::int8 * g % 100003)::int4, repeat(md5(g::text), 4)"
+    connection.execute(f"INSERT INTO {near(rows)} SELECT {values} FROM generate_series(1, {rows}) AS g")
+
+
+def foreign_server(connection: Connection, arm: Arm) -> None:
+    """Create a foreign server that leads to the arm's own tables."""
     connection.execute("CREATE EXTENSION IF NOT EXISTS postgres_fdw")
     connection.execute(
         sql.SQL(
@@ -53,6 +65,10 @@ def fill(connection: Connection, arm: Arm, sizes: Sequence[int]) -> None:
         ).format(sql.Literal(str(arm.cluster.socket_dir)), sql.Literal(str(arm.cluster.port)))
     )
     connection.execute("CREATE USER MAPPING FOR CURRENT_USER SERVER loop OPTIONS (user 'postgres')")
+
+
+def _sizes(points: Sequence[Point]) -> list[int]:
+    return sorted({point[0] for point in points})
 
 
 def foreign_table(connection: Connection, name: str, there: str, method: str | None = None) -> None:
@@ -85,18 +101,29 @@ class FdwAnalyzeBench(Bench):
     name = "fdw_analyze"
     unit = "ms"
     axes = MappingProxyType({"rows": ROWS, "target": TARGETS, "method": tuple(range(1, len(ANALYZE_METHODS) + 1))})
-    mail = Mail(SUBJECT, MESSAGE_ID, MappingProxyType({}))  # its results are pictures
+    mail = Mail(SUBJECT, MESSAGE_ID, MappingProxyType({}), claim=_CLAIM)
     settings = SETTINGS
+    typical_seconds = 4
+    headlines = tuple((1_000_000, 100, ANALYZE_METHODS.index(each) + 1) for each in (LOCAL, "off", "random", "system"))
+    beside = ("upstream",)  # PostgreSQL's own solution
+
+    def data(self, points: Sequence[Point]) -> str:
+        """Return the tables' numbers of rows."""
+        return str(_sizes(points))
 
     def label(self, point: Point) -> str:
         """Return the point as text."""
         rows, target, method = point
         return f"{rows} rows, target {target}, {ANALYZE_METHODS[method - 1]}"
 
+    def fill(self, arm: Arm, points: Sequence[Point]) -> None:
+        """Fill the tables."""
+        fill(arm, _sizes(points))
+
     def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
-        """Fill the tables, create a foreign table for each method, and analyze each once."""
+        """Create a foreign table for each method, and analyze each once."""
         with connected(arm) as connection:
-            fill(connection, arm, sorted({rows for rows, _, _ in points}))
+            foreign_server(connection, arm)
             for rows, method in sorted({(rows, method) for rows, _, method in points}):
                 if ANALYZE_METHODS[method - 1] != LOCAL:
                     foreign_table(connection, _table(rows, method), near(rows), ANALYZE_METHODS[method - 1])
@@ -144,8 +171,14 @@ class FdwSamplingBench(Bench):
     name = "fdw_sampling"
     unit = "ms"
     axes = MappingProxyType({"rows": ROWS, "percent": PERCENTS, "method": (1, 2, 3, 4), "through": (1, 2)})
-    mail = Mail(SUBJECT, MESSAGE_ID, MappingProxyType({}))  # its results are pictures
+    mail = Mail(SUBJECT, MESSAGE_ID, MappingProxyType({}), claim=_CLAIM)
     settings = SETTINGS
+    typical_seconds = 2
+    beside = ("upstream",)
+
+    def data(self, points: Sequence[Point]) -> str:
+        """Return the tables' numbers of rows."""
+        return str(_sizes(points))
 
     def points(self, chosen: Mapping[str, Sequence[int]]) -> list[Point]:
         """Return the grid, with one percentage for the method that reads all rows. Raises BenchError."""
@@ -159,10 +192,14 @@ class FdwSamplingBench(Bench):
         rows, percent, method, through = point
         return f"{rows} rows, {SAMPLING_METHODS[method - 1]} {percent} %, {_THROUGH[through - 1]}"
 
+    def fill(self, arm: Arm, points: Sequence[Point]) -> None:
+        """Fill the tables."""
+        fill(arm, _sizes(points))
+
     def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
-        """Fill the tables, and create views and foreign tables."""
+        """Create views and foreign tables."""
         with connected(arm) as connection:
-            fill(connection, arm, sorted({rows for rows, *_ in points}))
+            foreign_server(connection, arm)
             for rows, percent, method in sorted({point[:3] for point in points}):
                 view = _relation((rows, percent, method, 1))
                 connection.execute(f"CREATE VIEW {view} AS SELECT * FROM {_sampled(rows, percent, method)} OFFSET 0")

@@ -51,6 +51,11 @@ class JoinOrderBench(PlanningBench):
         self._schema = _statements(schema)
         self._queries = _selects(queries)
 
+    @property
+    def parameters(self) -> str:
+        """Return all statements."""
+        return "\n".join((*self._schema, *self._queries.values()))
+
     def queries(self) -> Mapping[str, str]:
         """Return the SELECTs of the directory's files, by file and position in it."""
         return self._queries

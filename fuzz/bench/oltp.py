@@ -34,6 +34,7 @@ class OltpBench(Bench):
     unit = "tps"
     axes = MappingProxyType({"script": tuple(_SCRIPTS), "partitions": tuple(_MAIL)})
     mail = planning_mail(ratios({(script, size): figures for script in _SCRIPTS for size, figures in _MAIL.items()}))
+    rounds = 7
     settings = MappingProxyType(
         {
             **UNDISTURBED,
@@ -47,12 +48,22 @@ class OltpBench(Bench):
         script, partitions = point
         return f"{_SCRIPTS[script]}, {partitions} partition{'s' * (partitions > 1)}"
 
-    def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
+    def data(self, points: Sequence[Point]) -> str:
+        """Return the numbers of partitions."""
+        return str(_numbers(points))
+
+    def fill(self, arm: Arm, points: Sequence[Point]) -> None:
         """Fill pgbench's tables: 100,000 accounts in hash partitions."""
-        for partitions in sorted({partitions for _, partitions in points}):
+        for partitions in _numbers(points):
             with connected(arm) as connection:
                 connection.execute(f"CREATE DATABASE {_database(partitions)}")
             options = ("--initialize", "--quiet", f"--partitions={partitions}", "--partition-method=hash")
+            run_pgbench(arm, *options, database=_database(partitions))
+
+    def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
+        """Run each script once."""
+        for script, partitions in points:
+            options = ("-n", "-t", "1", "-b", _SCRIPTS[script])
             run_pgbench(arm, *options, database=_database(partitions))
 
     def measure(self, arm: Arm, point: Point, seconds: int) -> float:
@@ -64,6 +75,10 @@ class OltpBench(Bench):
         """Return the mail's transactions per second of master."""
         _, partitions = point
         return {"mail master": _MAIL[partitions][0]} if partitions in _MAIL else {}
+
+
+def _numbers(points: Sequence[Point]) -> list[int]:
+    return sorted({partitions for _, partitions in points})
 
 
 def _database(partitions: int) -> str:

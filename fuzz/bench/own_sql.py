@@ -27,6 +27,7 @@ class SqlBench(Bench):
     name = "sql"
     unit = "ms"
     axes = MappingProxyType({"file": ()})
+    rounds = 16
     settings = MappingProxyType({**UNDISTURBED, "jit": "off", "fsync": "off"})
 
     # Raises BenchError for files that cannot be read.
@@ -44,13 +45,21 @@ class SqlBench(Bench):
         """Return the file's name."""
         return list(self._scripts)[point[0]]
 
-    def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
-        """Run the setup, analyze all tables, and execute each file once."""
+    @property
+    def parameters(self) -> str:
+        """Return all files' text."""
+        return f"{self._scripts} {self._setup}"
+
+    def fill(self, arm: Arm, points: Sequence[Point]) -> None:
+        """Run the setup, and analyze all tables."""
         if self._setup is not None:
             _run_psql(arm, *self._setup)
         with connected(arm) as connection:
             connection.execute("VACUUM ANALYZE")
             connection.execute("CHECKPOINT")
+
+    def prepare(self, arm: Arm, points: Sequence[Point]) -> None:
+        """Execute each file once."""
         for point in points:
             self._execute(arm, point, "-t", "1")
 

@@ -1,5 +1,6 @@
 """`pgduel bench`: measurements of a mail's tables, or of the user's SQL, with arms interleaved in one run."""
 
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -7,10 +8,10 @@ from typing import Annotated
 import typer
 
 from fuzz.bench import join_order
-from fuzz.bench.bench import Bench, BenchError
+from fuzz.bench.bench import Bench, BenchError, all_benches
 from fuzz.bench.bloom import BloomBench, Join
-from fuzz.bench.buckets import LARGEST, BucketsBench, fitting
-from fuzz.bench.copying import CopyBench
+from fuzz.bench.buckets import LARGEST, BucketsBench
+from fuzz.bench.copying import CopyBench, DefaultAllocatorBench
 from fuzz.bench.fdw import ANALYZE_METHODS, PERCENTS, ROWS, TARGETS, FdwAnalyzeBench, FdwSamplingBench
 from fuzz.bench.join_order import JoinOrderBench
 from fuzz.bench.oltp import OltpBench
@@ -18,7 +19,7 @@ from fuzz.bench.own_sql import SqlBench
 from fuzz.bench.planning import RELATIONS, SIZES, QueryABench, QueryBBench
 from fuzz.cli.app import app
 from fuzz.cli.comparisons import fuzzers, reduction
-from fuzz.cli.measuring import Chosen, measuring, numbers
+from fuzz.cli.measuring import Chosen, Selection, measuring, numbers
 
 benches = typer.Typer(
     help="Measure your own SQL, or repeat the measurements of a mail's table: arms interleaved in one run, medians of "
@@ -29,6 +30,9 @@ benches.command()(fuzzers)
 benches.command()(reduction)
 
 
+_QUICK_MINUTES = 15
+
+
 class Workload(StrEnum):
     """The workloads of `planning`."""
 
@@ -36,6 +40,13 @@ class Workload(StrEnum):
     QUERY_A = QueryABench.name
     JOIN_ORDER = JoinOrderBench.name
     PGBENCH = OltpBench.name
+
+
+class Allocator(StrEnum):
+    """The settings of glibc's allocator in `copy`."""
+
+    KEEPING = "keeping"
+    DEFAULT = "default"
 
 
 class FdwTest(StrEnum):
@@ -49,10 +60,44 @@ def _listed(bench: type[Bench], axis: str) -> str:
     return ",".join(map(str, bench.axes[axis]))
 
 
+def _grid(bench: Bench, chosen: Mapping[str, Sequence[int]]) -> Chosen:
+    return bench, bench.points(chosen)
+
+
+@benches.command("all")
+@measuring
+def all_(
+    *,
+    quick: Annotated[
+        bool, typer.Option("--quick", help=f"The most important rows only, in {_QUICK_MINUTES} minutes.")
+    ] = False,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            min=0.01,
+            metavar="N",
+            help="Limit of time. Rows with a narrow interval get no more rounds, but each row gets three.",
+            show_default=False,
+        ),
+    ] = None,
+) -> Selection:
+    """Repeat the tables of all mails, one after the other. --json has a list of results."""
+    found = all_benches().values()
+    if quick:
+        chosen = [(type(each).for_headlines(), list(each.headlines)) for each in found if each.headlines]
+        return Selection(chosen, minutes or _QUICK_MINUTES)
+    grids = (_grid(each, {}) for each in found)
+    return Selection([(bench, points) for bench, points in grids if points], minutes)
+
+
 @benches.command()
-@measuring(rounds=16)
+@measuring
 def copy(
     *,
+    allocator: Annotated[
+        list[Allocator] | None,
+        typer.Argument(help="Settings of glibc's allocator: keeping freed memory, or the defaults. Default: both."),
+    ] = None,
     rows: Annotated[
         str | None, typer.Option(metavar="N,N...", help=f"Rows per COPY. Default: {_listed(CopyBench, 'rows')}.")
     ] = None,
@@ -61,12 +106,14 @@ def copy(
         typer.Option(metavar="N,N...", help=f"Clients at once. Default: {_listed(CopyBench, 'clients')}."),
     ] = None,
 ) -> list[Chosen]:
-    """COPY a file into an unlogged table: transactions per second, by rows and clients (about 10 minutes)."""
-    return [(CopyBench(), {"rows": numbers(rows, "--rows"), "clients": numbers(clients, "--clients")})]
+    """COPY a file into an unlogged table: transactions per second, by rows and clients."""
+    chosen = {"rows": numbers(rows, "--rows"), "clients": numbers(clients, "--clients")}
+    made: dict[Allocator, Bench] = {Allocator.KEEPING: CopyBench(), Allocator.DEFAULT: DefaultAllocatorBench()}
+    return [_grid(made[each], chosen) for each in dict.fromkeys(allocator or Allocator)]
 
 
 @benches.command()
-@measuring(rounds=5)
+@measuring
 def bloom(
     *,
     join: Annotated[Join, typer.Option(help="Kind of join; the mail's table has inner joins.")] = Join.INNER,
@@ -80,13 +127,13 @@ def bloom(
         typer.Option(min=32, metavar="MB", help="Limit of a server's memory, including its cache of temporary files."),
     ] = None,
 ) -> list[Chosen]:
-    """Join a large table with part of a smaller one, in many batches and in one (about 20 minutes)."""
+    """Join a large table with part of a smaller one, in many batches and in one."""
     chosen = {"work_mem": numbers(work_mem, "--work-mem"), "limit": numbers(limit, "--limit")}
-    return [(BloomBench(join, scale, memory), chosen)]
+    return [_grid(BloomBench(join, scale, memory), chosen)]
 
 
 @benches.command()
-@measuring(rounds=5, upstream=True)
+@measuring
 def buckets(
     *,
     size: Annotated[
@@ -107,17 +154,17 @@ def buckets(
     ] = None,
     scale: Annotated[float, typer.Option(min=0.0001, max=1, help="Share of the mail's 50M outer rows.")] = 0.2,
 ) -> list[Chosen]:
-    """Left join with a hash table in one batch: master's fixed buckets, ours, PostgreSQL's (about an hour).
+    """Left join with a hash table in one batch: master's fixed buckets, ours, PostgreSQL's.
 
-    Arms are master, patched and upstream, unless others are named. Only master chooses its buckets by N. The
-    mail's ratio at each N is its time with N = 1, divided by its time with that N.
+    Only arms without the patch choose their buckets by N. The mail's ratio at each N is its time with N = 1, divided by
+    its time with that N.
     """
-    chosen = {"size": numbers(size, "--size") or fitting(), "ntup": numbers(ntup, "--ntup")}
-    return [(BucketsBench(scale), chosen)]
+    chosen = {"size": numbers(size, "--size"), "ntup": numbers(ntup, "--ntup")}
+    return [_grid(BucketsBench(scale), chosen)]
 
 
 @benches.command()
-@measuring(rounds=5, upstream=True)
+@measuring
 def fdw(
     *,
     test: Annotated[list[FdwTest] | None, typer.Argument(help="Measurements to run. Default: both.")] = None,
@@ -137,9 +184,9 @@ def fdw(
         typer.Option(metavar="N,N...", help=f"For sampling: percents. Default: {','.join(map(str, PERCENTS))}."),
     ] = None,
 ) -> list[Chosen]:
-    """ANALYZE a foreign table by each method, and read samples through one (both: about two hours).
+    """ANALYZE a foreign table by each method, and read samples through one.
 
-    Arms are master, which reads all remote rows, patched and upstream, unless others are named.
+    Arms without the patch read all remote rows.
     """
     size = numbers(rows, "--rows")
     methods = [
@@ -149,14 +196,16 @@ def fdw(
     if 0 in methods:
         raise BenchError(f"unknown method in --method {method}; give some of {', '.join(ANALYZE_METHODS)}")
     made: dict[FdwTest, Chosen] = {
-        FdwTest.ANALYZE: (FdwAnalyzeBench(), {"rows": size, "target": numbers(target, "--target"), "method": methods}),
-        FdwTest.SAMPLING: (FdwSamplingBench(), {"rows": size, "percent": numbers(percent, "--percent")}),
+        FdwTest.ANALYZE: _grid(
+            FdwAnalyzeBench(), {"rows": size, "target": numbers(target, "--target"), "method": methods}
+        ),
+        FdwTest.SAMPLING: _grid(FdwSamplingBench(), {"rows": size, "percent": numbers(percent, "--percent")}),
     }
     return [made[each] for each in dict.fromkeys(test or FdwTest)]
 
 
 @benches.command()
-@measuring(rounds=16)
+@measuring
 def sql(
     *,
     file: Annotated[list[Path], typer.Argument(metavar="FILE", help="Files of SQL, or scripts for pgbench.")],
@@ -175,11 +224,11 @@ def sql(
     first round takes --seconds per file; all others execute it as often. A second reference shows the noise: --arm
     master --arm again=master --arm patched.
     """
-    return [(SqlBench(file, setup), {})]
+    return [_grid(SqlBench(file, setup), {})]
 
 
 @benches.command()
-@measuring(rounds=7)
+@measuring
 def planning(
     *,
     workload: Annotated[list[Workload] | None, typer.Argument(help="Workloads to measure. Default: all.")] = None,
@@ -208,7 +257,7 @@ def planning(
         ),
     ] = join_order.HOME / "queries",
 ) -> list[Chosen]:
-    """Plan joins of partitioned relations, and run pgbench on them (all: about half an hour).
+    """Plan joins of partitioned relations, and run pgbench on them.
 
     query_b joins eight relations on one key; query_a joins and groups three. join_order plans many joins of up to 14
     relations. pgbench runs its own short transactions. With several workloads, --json has a list of results.
@@ -220,4 +269,4 @@ def planning(
         Workload.PGBENCH: OltpBench(),
     }
     chosen = {"partitions": numbers(partitions, "--partitions")}
-    return [(made[each], chosen) for each in dict.fromkeys(workload or Workload)]
+    return [_grid(made[each], chosen) for each in dict.fromkeys(workload or Workload)]

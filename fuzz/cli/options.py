@@ -112,7 +112,8 @@ ArmOption = Annotated[
         metavar="NAME[@BASE]=SERIES",
         help="An arm (repeat the option; the first is the reference for the others, and a single one is judged alone). "
         "SERIES is nothing for the unchanged base, or parts separated by commas: shipped arms (master, patched, "
-        "upstream), directories, patch files, git ranges of --repo. @BASE is a base for this arm alone. "
+        "upstream; patched:0010 ends with patch 0010), directories, patch files, git ranges of --repo. @BASE is a base "
+        "for this arm alone. "
         "The same SERIES twice compares a build with itself. Default: master and patched; for fuzz also upstream, "
         "if memory allows and the base has a baseline.",
         rich_help_panel=_PANEL,

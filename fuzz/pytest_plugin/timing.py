@@ -16,7 +16,7 @@ from psycopg import sql
 from fuzz import workdir
 from fuzz.bench.bench import UNDISTURBED, Connection, connected
 from fuzz.bench.measurement import milliseconds
-from fuzz.bench.run import CONFIDENCE, measure_interleaved, median_ratio
+from fuzz.bench.run import CONFIDENCE, LEAST_ROUNDS, measure_interleaved, median_ratio
 from fuzz.errors import CaseError, first_line
 from fuzz.pytest_plugin.checks import Failed, steps_of
 from fuzz.servers import Report
@@ -27,7 +27,6 @@ from oracles.model.case import Kind, Step
 
 _DATABASE: Final = "pgduel_timing"
 _POINT: Final = ()
-_LEAST_ROUNDS: Final = 6  # fewer have no 95 % confidence interval of a median
 
 
 class Timing:
@@ -57,8 +56,8 @@ class Timing:
 
         `arms` are by default the first two. Raises Failed if the interval is not below the limit, PgduelError.
         """
-        if rounds < _LEAST_ROUNDS:
-            raise CaseError(f"duel.faster compares at least {_LEAST_ROUNDS} rounds, not {rounds}")
+        if rounds < LEAST_ROUNDS:
+            raise CaseError(f"duel.faster compares at least {LEAST_ROUNDS} rounds, not {rounds}")
         statements = steps_of([query])
         if len(statements) != 1 or statements[0].kind is not Kind.QUERY:
             raise CaseError("duel.faster needs one query: SELECT, VALUES, TABLE or WITH")

@@ -1,8 +1,9 @@
 """The result of a bench, as `pgduel bench --json` writes it, and as a table beside the figures of the mail, if any."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,31 @@ def print_rows(console: Console, rows: Sequence[Row], unit: str) -> None:
                 mail = ("" if row.mail is None else f"{row.mail:.2f}" for _ in mails)
                 table.add_row(*_cells(row), *mail, *(_short(row.extras.get(name)) for name in extras))
         console.print_whole(table)
+
+
+def print_headlines(console: Console, results: Sequence[BenchResult]) -> None:
+    """Print the ratios of all benches as one table in Markdown: a line for each row, a column for each arm."""
+    arms = list(dict.fromkeys(row.arms[1] for result in results for row in result.rows))
+    console.say(_line(["bench", "row", *arms, "mail"]))
+    console.say(_line(["---"] * (len(arms) + 3)))
+    for result in results:
+        for case, rows in groupby(sorted(result.rows, key=_place(result)), lambda row: row.case):
+            by_arm = {row.arms[1]: row for row in rows}
+            mail = next((f"{row.mail:.2f}" for row in by_arm.values() if row.mail is not None), "")
+            console.say(_line([result.bench, case, *(_interval(by_arm.get(arm)) for arm in arms), mail]))
+
+
+def _place(result: BenchResult) -> Callable[[BenchRow], int]:
+    cases = {case: place for place, case in enumerate(dict.fromkeys(row.case for row in result.rows))}
+    return lambda row: cases[row.case]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _interval(row: BenchRow | None) -> str:
+    return "" if row is None else f"{row.ratio:.2f} ({row.low:.2f} to {row.high:.2f})"
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Arm: a named build with its running cluster. Arms are opened together, because they must be comparable."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import combinations, groupby
@@ -37,6 +37,7 @@ SHIPPED = {  # name -> directories of patches/pgNN that form its series; not eve
     "master": ("baseline",),
     "patched": ("baseline", "optimizations"),
 }
+UP_TO = ":"  # NAME:NUMBER is a shipped arm up to a patch
 _FIXED_AT_INITDB = (
     "block_size",
     "data_checksums",
@@ -109,7 +110,8 @@ def parse_series(text: str, base: Base, repo: Path | None = None) -> Series:
     """Return the series that `text` names.
 
     `text` is empty (the base itself), or has parts in order, separated by commas. A part is a shipped arm, a directory
-    with a file `series`, a patch file, a mail or mailbox, or a git range A..B in `repo`. Raises SourceError.
+    with a file `series`, a patch file, a mail or mailbox, or a git range A..B in `repo`. NAME:NUMBER is a shipped arm
+    up to the patch of that number. Raises SourceError.
     """
     if not text:
         return Series("base")
@@ -146,6 +148,9 @@ def _part(text: str, base: Base, repo: Path | None) -> Series:
     """Return the series of one part. Raises SourceError."""
     if text in SHIPPED:
         return shipped_series(text, base)
+    name, up_to, number = text.partition(UP_TO)
+    if up_to and name in SHIPPED:
+        return _up_to(shipped_series(name, base), number)
     path = Path(text).expanduser()
     if is_mail(path):
         return series_from_mails(path, name=text)
@@ -159,6 +164,15 @@ def _part(text: str, base: Base, repo: Path | None) -> Series:
     if repo is None:
         raise SourceError(f"{text!r} looks like a git range; give its repository with --repo")
     return series_from_range(repo, text)
+
+
+def _up_to(series: Series, number: str) -> Series:
+    """Return the series up to the last patch of a number. Raises SourceError."""
+    found = [place for place, patch in enumerate(series.patches, 1) if patch.name.partition("-")[0] == number]
+    if not found:
+        numbers = ", ".join(patch.name.partition("-")[0] for patch in series.patches) or "another arm"
+        raise SourceError(f"{series.name} has no patch {number!r}; give {numbers}")
+    return replace(series, name=f"{series.name}{UP_TO}{number}", patches=series.patches[: found[-1]])
 
 
 def split_arm(text: str) -> tuple[str, str, str]:
@@ -229,18 +243,21 @@ def open_arms(
     allow_same_build: bool = False,
     settings: dict[str, str] | None = None,
     directory: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    data: Callable[[Build], Path | None] = lambda _: None,
 ) -> Iterator[tuple[Arm, ...]]:
     """Build and start all arms, in workdir.clusters() or another directory, and stop them at the end.
 
-    The first arm is the reference. Raises SourceError, BuildError, ServerError; the last also if arms are not
-    comparable: the same build twice (unless allowed, or with different settings), different configure flags, or
-    different initdb settings. The arms' own settings override `settings`.
+    The first arm is the reference. `environment` replaces that of the flavor. `data` returns the directory of a stopped
+    server that an arm's server continues, or None for an empty one. Raises SourceError, BuildError, ServerError; the
+    last also if arms are not comparable: the same build twice (unless allowed, or with different settings), different
+    configure flags, or different initdb settings. The arms' own settings override `settings`.
     """
     if len({spec.name for spec in specs}) < len(specs):
         raise SourceError(
             f"two arms have the same name; give each its own, instead of {', '.join(spec.name for spec in specs)}"
         )
-    built = build_arms(specs, report)
+    built = [(_in_environment(build, environment), trees) for build, trees in build_arms(specs, report)]
     builds = {spec.name: build for spec, (build, _) in zip(specs, built, strict=True)}
     differing = len({spec.settings for spec in specs}) > 1
     require_comparable(builds, allow_same_build=allow_same_build or differing)
@@ -252,12 +269,20 @@ def open_arms(
         for spec, (build, trees) in zip(specs, built, strict=True):
             report(f"starting {spec.name}")
             own = configuration(spec.settings, settings)
-            cluster = stack.enter_context(Cluster(build, spec.name, settings=own, directory=directory))
+            made = Cluster(build, spec.name, settings=own, directory=directory, data=data(build))
+            cluster = stack.enter_context(made)
             planner = " ".join((trees[spec.series.deciding], *texts(spec.settings)))
             features = tuple(_unforced(feature, given) for feature in _features_of(spec, cluster))
             arms.append(Arm(spec.name, build, cluster, trees, planner, features, spec.settings))
         require_same_initdb(arms)
         yield tuple(arms)
+
+
+def _in_environment(build: Build, environment: Mapping[str, str] | None) -> Build:
+    """Return the build with another environment of its programs, or with that of its flavor."""
+    if environment is None:
+        return build
+    return replace(build, flavor=replace(build.flavor, environment=dict(environment)))
 
 
 def _features_of(spec: ArmSpec, cluster: Cluster) -> tuple[Feature, ...]:

@@ -25,7 +25,7 @@ from fuzz.servers.flavor import PROFILE_FILE
 from fuzz.servers.owners import remove_segment_of
 from fuzz.servers.processes import cpu_seconds_in, kill_all_in, runs_in
 from fuzz.servers.settings import FUZZING, HBA, ident, lines
-from fuzz.servers.template import copy_template
+from fuzz.servers.template import copy_data, template
 
 PROBE = "pgduel_probe"
 _SOCKET_LIMIT = 107 - len("/.s.PGSQL.65535")
@@ -79,10 +79,12 @@ class Cluster:
         settings: dict[str, str] | None = None,
         directory: Path | None = None,
         socket_dir: Path | None = None,
+        data: Path | None = None,
     ) -> None:
         """Create a cluster, in workdir.clusters() or another directory, without starting it.
 
-        `settings` override settings.FUZZING. Raises ServerError, StorageError.
+        `settings` override settings.FUZZING. `data` is the data directory of a stopped server, to be copied; without
+        it, the cluster is empty. Raises ServerError, StorageError.
         """
         self.build = build
         self.name = name
@@ -98,7 +100,7 @@ class Cluster:
         self.coverage = self._home / "coverage"  # profiles of a build in flavor coverage
         self.socket_dir = socket_dir or self._short_directory()
         with self._or_gone():
-            self._init()
+            self._init(data)
 
     def __enter__(self) -> Self:
         with self._or_gone():
@@ -128,12 +130,12 @@ class Cluster:
         with workdir.writing(directory):
             return self._account.make_private(directory)
 
-    def _init(self) -> None:
+    def _init(self, data: Path | None) -> None:
         self._account.lend(self._home)
         self._account.require_entry(self._home)
         if PROFILE_FILE in self.build.flavor.environment:
             self._account.make_private(self.coverage)
-        copy_template(self.build, self._account, self.data)
+        copy_data(data or template(self.build, self._account), self._account, self.data)
         self._write("pg_hba.conf", HBA)
         self._write("pg_ident.conf", ident(self._account.system_users()))
         modules.ensure_module(self.build, PROBE)

@@ -24,11 +24,10 @@ _ROLES = f"CREATE ROLE {RELAY_ROLES} NOLOGIN\n"
 _SINGLE = ("--single", "-F", "-c", "exit_on_error=on")
 
 
-def copy_template(build: Build, account: Account, data: Path) -> None:
-    """Create a data directory that belongs to the account. Raises ServerError."""
-    template = _template(build, account)
+def copy_data(source: Path, account: Account, data: Path) -> None:
+    """Create a data directory that belongs to the account, a copy of another one. Raises ServerError."""
     account.make_private(data)
-    copy = ["cp", "--archive", "--reflink=auto", f"{template}/.", str(data)]
+    copy = ["cp", "--archive", "--reflink=auto", f"{source}/.", str(data)]
     done = subprocess.run(copy, capture_output=True, text=True, **account.options())
     if done.returncode:
         raise ServerError(f"cannot copy a data directory to {data}: {first_line(done.stderr)}")
@@ -38,12 +37,12 @@ def refusal(build: Build, name: str, value: str) -> str:
     """Return the server's words about a setting that its configuration may not have; "" if it may."""
     account = server_account()
     command = ("postgres", "-D", "data", "-C", name, "-c", f"{name}={value}")  # prints the value, and starts nothing
-    done = _execute(build, account, _template(build, account).parent, command)
+    done = _execute(build, account, template(build, account).parent, command)
     said = "; ".join(line.rstrip(".") for line in _SAID.findall(done.stderr))
     return (said or last_line(done.stderr)) if done.returncode else ""
 
 
-def _template(build: Build, account: Account) -> Path:
+def template(build: Build, account: Account) -> Path:
     """Return the data directory to copy, created on first use. Its name contains all that it depends on."""
     options = _options(build)
     made_of = hashlib.sha256("\0".join((*options, _ROLES)).encode()).hexdigest()

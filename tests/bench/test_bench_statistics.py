@@ -9,16 +9,27 @@ import pytest
 from fuzz.bench.bench import BenchError, all_benches
 from fuzz.bench.bloom import FLOOR
 from fuzz.bench.copying import CopyBench
-from fuzz.bench.run import Row, measure_interleaved, median_ratio, turns
+from fuzz.bench.run import Row, measure_interleaved, median_ratio
 from fuzz.report.bench_result import print_rows, row_json
 from fuzz.report.console import Console
 
 ROW = Row("10 rows, 1 client", "patched", "master", 4.03, 3.9, 4.2, 4.0, 403.0, 100.0, (403.0,), (100.0,), {})
 
 
+def order_of(points: list[tuple[int, ...]], arms: tuple[str, ...], rounds: int) -> list[tuple[tuple[int, ...], str]]:
+    order: list[tuple[tuple[int, ...], str]] = []
+
+    def measure(_: int, point: tuple[int, ...], arm: str) -> float:
+        order.append((point, arm))
+        return 1.0
+
+    measure_interleaved(points, arms, rounds, measure)
+    return order
+
+
 def test_arms_take_turns_in_changing_order() -> None:
-    assert [arm for _, _, arm in turns([(1,)], ("a", "b"), 4)] == ["a", "b", "b", "a", "a", "b", "b", "a"]
-    assert [point for _, point, _ in turns([(1,), (2,)], ("a", "b"), 1)] == [(1,), (1,), (2,), (2,)]
+    assert [arm for _, arm in order_of([(1,)], ("a", "b"), 4)] == ["a", "b", "b", "a", "a", "b", "b", "a"]
+    assert [point for point, _ in order_of([(1,), (2,)], ("a", "b"), 1)] == [(1,), (1,), (2,), (2,)]
 
 
 def test_measurements_of_a_round_are_adjacent() -> None:

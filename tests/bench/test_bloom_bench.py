@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from fuzz.bench.bloom import FLOOR, BloomBench, Join
-from fuzz.bench.run import Row, run_bench
+from fuzz.bench.run import Limits, Row, run_bench
 from fuzz.servers.arm import Arm
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
@@ -23,7 +23,7 @@ def rows(build: Build, request: pytest.FixtureRequest) -> Iterator[list[Row]]:
     with Cluster(build, "one", settings=settings) as one, Cluster(build, "two", settings=settings) as two:
         arms = (Arm("one", build, one, ()), Arm("two", build, two, ()))
         points = bench.points({"work_mem": [64, FLOOR], "limit": [8]})
-        yield run_bench(bench, arms, points, rounds=2, seconds=0, report=lambda _: None)
+        yield run_bench(bench, arms, points, limits=Limits(2), seconds=0, report=lambda _: None)
 
 
 def test_equal_arms_spill_equally_and_only_in_little_memory(rows: list[Row]) -> None:

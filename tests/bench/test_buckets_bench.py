@@ -6,7 +6,7 @@ import pytest
 
 from fuzz.bench.bench import BenchError
 from fuzz.bench.buckets import BucketsBench
-from fuzz.bench.run import Row, run_bench
+from fuzz.bench.run import Limits, Row, run_bench
 from fuzz.servers.arm import ArmSpec, open_arms, shipped_series
 from fuzz.servers.base import Base
 from fuzz.servers.flavor import FLAVORS
@@ -24,7 +24,7 @@ def rows(base: Base) -> Iterator[list[Row]]:
     settings = dict(BENCH.settings) | {"shared_buffers": "64MB"}
     with open_arms(specs, print, settings=settings) as arms:
         points = BENCH.points({"size": [SIZE], "ntup": [1, 10]})
-        yield run_bench(BENCH, arms, points, rounds=2, seconds=0, report=lambda _: None)
+        yield run_bench(BENCH, arms, points, limits=Limits(2), seconds=0, report=lambda _: None)
 
 
 def test_buckets_follow_the_setting_of_an_arm_that_has_it(rows: list[Row]) -> None:

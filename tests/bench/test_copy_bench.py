@@ -6,11 +6,13 @@ import psycopg
 import pytest
 
 from fuzz.bench.bench import BenchError
-from fuzz.bench.copying import CopyBench
-from fuzz.bench.run import run_bench
-from fuzz.servers.arm import Arm
+from fuzz.bench.copying import CopyBench, DefaultAllocatorBench
+from fuzz.bench.run import Limits, run_bench
+from fuzz.servers.arm import Arm, open_arms, parse_arm
+from fuzz.servers.base import Base
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
+from fuzz.servers.flavor import FLAVORS
 
 pytestmark = pytest.mark.servers
 
@@ -18,7 +20,7 @@ BENCH = CopyBench()
 POINTS = BENCH.points({"rows": [10, 1000], "clients": [2]})
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def arms(build: Build) -> Iterator[tuple[Arm, ...]]:
     settings = dict(BENCH.settings) | {"shared_buffers": "64MB"}
     handicap = {"debug_discard_caches": "1"}
@@ -36,7 +38,7 @@ def rows_left(arm: Arm) -> int:
 
 def test_arms_are_measured_and_compared(arms: tuple[Arm, ...]) -> None:
     lines: list[str] = []
-    rows = run_bench(BENCH, arms, POINTS, rounds=2, seconds=1, report=lines.append)
+    rows = run_bench(BENCH, arms, POINTS, limits=Limits(2), seconds=1, report=lines.append)
     assert [(row.case, row.arm, row.against, row.mail) for row in rows] == [
         ("10 rows, 2 clients", "two", "one", None),
         ("1000 rows, 2 clients", "two", "one", None),
@@ -48,13 +50,22 @@ def test_arms_are_measured_and_compared(arms: tuple[Arm, ...]) -> None:
 
 def test_each_measurement_starts_and_ends_with_an_empty_table(arms: tuple[Arm, ...]) -> None:
     arm = arms[0]
+    BENCH.fill(arm, POINTS)
     BENCH.prepare(arm, POINTS)
     assert rows_left(arm) == 0
     assert BENCH.measure(arm, (1000, 1), 1) > 0
     assert rows_left(arm) == 0
 
 
+def test_the_second_bench_has_the_allocators_defaults(base: Base) -> None:
+    specs = [parse_arm("only=", base, FLAVORS["release"], print)]
+    for bench, kept in ((CopyBench, True), (DefaultAllocatorBench, False)):
+        with open_arms(specs, print, environment=bench.environment) as (arm,):
+            environment = arm.cluster.environment()
+        assert ("MALLOC_TRIM_THRESHOLD_" in environment, "PATH" in environment) == (kept, True)
+
+
 def test_errors_of_pgbench_are_reported(arms: tuple[Arm, ...]) -> None:
-    BENCH.prepare(arms[0], [])
+    BENCH.fill(arms[0], [])
     with pytest.raises(BenchError, match=r"pgbench failed on arm one: .*"):
         BENCH.measure(arms[0], (77, 1), 1)

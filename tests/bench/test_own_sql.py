@@ -8,7 +8,7 @@ import pytest
 
 from fuzz.bench.bench import BenchError
 from fuzz.bench.own_sql import SqlBench
-from fuzz.bench.run import run_bench
+from fuzz.bench.run import Limits, run_bench
 from fuzz.report.bench_result import read_bench
 from fuzz.servers.arm import Arm
 from fuzz.servers.build import Build
@@ -37,7 +37,7 @@ def arms(build: Build) -> Iterator[tuple[Arm, ...]]:
 def test_all_arms_do_the_same_work(arms: tuple[Arm, ...], tmp_path: Path) -> None:
     setup, *measured = files(tmp_path, setup=SETUP, fill=FILL, count=COUNT)
     bench = SqlBench(measured, setup)
-    rows = run_bench(bench, arms, bench.points({}), rounds=2, seconds=1, report=lambda line: None)
+    rows = run_bench(bench, arms, bench.points({}), limits=Limits(2), seconds=1, report=lambda line: None)
     assert [(row.case, row.arm, row.against, row.mail) for row in rows] == [
         (str(each), "two", "one", None) for each in measured
     ]
@@ -64,7 +64,7 @@ def test_errors_name_the_file_and_have_the_servers_words(arms: tuple[Arm, ...], 
         (SqlBench([empty]), "empty command list"),
     ):
         with pytest.raises(BenchError) as refused:
-            made.prepare(arms[0], made.points({}))
+            run_bench(made, arms, made.points({}), limits=Limits(2), seconds=1, report=lambda line: None)
         assert message in str(refused.value)
         assert "\n" not in str(refused.value)
 
