@@ -245,10 +245,11 @@ def _conclude(
             say(f"settings of {name}: {', '.join(given)}")
     if environment:
         say("environment: " + ", ".join(f"{name}={value}" for name, value in environment.items()))
+    source = {"subject": mail.subject, "message_id": mail.message_id, "claim": mail.claim}
     return {
         "bench": bench.name,
         "unit": bench.unit,
-        "mail": None if mail is NO_MAIL else {"subject": mail.subject, "message_id": mail.message_id},
+        "mail": None if mail is NO_MAIL else source,
         "rounds": most,
         "seconds": seconds,
         "processors": processors,

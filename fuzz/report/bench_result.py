@@ -34,6 +34,7 @@ class BenchMail:
 
     subject: str
     message_id: str
+    claim: str = ""  # its result in words, if it has no figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,10 @@ def print_rows(console: Console, rows: Sequence[Row], unit: str) -> None:
 
 
 def print_headlines(console: Console, results: Sequence[BenchResult]) -> None:
-    """Print the ratios of all benches as one table in Markdown: a line for each row, a column for each arm."""
+    """Print the ratios of all benches as one table in Markdown: a line for each row, a column for each arm.
+
+    Results of mails without figures follow the table.
+    """
     arms = list(dict.fromkeys(row.arms[1] for result in results for row in result.rows))
     console.say(_line(["bench", "row", *arms, "mail"]))
     console.say(_line(["---"] * (len(arms) + 3)))
@@ -93,6 +97,9 @@ def print_headlines(console: Console, results: Sequence[BenchResult]) -> None:
             by_arm = {row.arms[1]: row for row in rows}
             mail = next((f"{row.mail:.2f}" for row in by_arm.values() if row.mail is not None), "")
             console.say(_line([result.bench, case, *(_interval(by_arm.get(arm)) for arm in arms), mail]))
+    for result in results:
+        if result.mail is not None and result.mail.claim:
+            console.say(f"\n{result.bench}, the mail: {result.mail.claim}")
 
 
 def _place(result: BenchResult) -> Callable[[BenchRow], int]:

@@ -19,10 +19,11 @@ class Kind(StrEnum):
 
 
 class SameRows(StrEnum):
-    """Why a query must have the rows of the step before it, according to another fuzzer."""
+    """Why a query must have the rows of the step before it, according to another fuzzer or a generator."""
 
     BY_MEANING = "by meaning"  # for any contents of the tables
     BY_CONTENT = "by content"  # because of the contents of tables
+    BY_TRIGGERS = "by triggers"  # two logs of changed rows, for any changes: of row triggers and of statement triggers
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Step:
     ordered: bool = False  # the query has a total order, so its rows are compared in order
     may_fail: bool = False  # an error is expected here, or follows from an expected one
     tags: tuple[str, ...] = ()  # workload paths that this step should exercise; counted in the display
-    same_rows: SameRows | None = None  # another fuzzer's report about this query and the step before
+    same_rows: SameRows | None = None  # a report about this query and the step before
 
 
 @dataclass(frozen=True, slots=True)

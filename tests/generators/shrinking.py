@@ -14,15 +14,20 @@ class _SmallEnough(BaseException):
     """The end of shrinking, when the case is as small as required."""
 
 
-def assert_shrinks(generator: Generator, *, scene: int, characters: int, construct: str = "FULL JOIN") -> None:
-    """Require that a case with a construct shrinks to a scene of `scene` steps and one step below `characters`."""
+def assert_shrinks(
+    generator: Generator, *, scene: int, characters: int, construct: str = "FULL JOIN", steps: int = 1
+) -> None:
+    """Require that a case with a construct shrinks to a scene of `scene` steps, and `steps` others.
+
+    The first of these must have fewer characters than `characters`.
+    """
 
     smallest: list[Case] = []
 
     def fails(case: Case) -> bool:
         failing = any(construct in step.sql for step in case.steps)
         smallest[:] = [case] if failing else smallest
-        if failing and len(case.scene) <= scene and len(case.steps) == 1 and len(case.steps[0].sql) < characters:
+        if failing and len(case.scene) <= scene and len(case.steps) == steps and len(case.steps[0].sql) < characters:
             raise _SmallEnough
         return failing
 

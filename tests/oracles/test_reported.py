@@ -37,6 +37,13 @@ def test_other_rows_are_a_finding_that_shows_both_queries() -> None:
     assert [each.sql for each in found.evidence] == [LEFT, RIGHT]
 
 
+def test_logs_of_triggers_name_the_statement_that_they_log() -> None:
+    logs = query(LEFT), replace(query(RIGHT), same_rows=SameRows.BY_TRIGGERS)
+    tested = case(Step("INSERT INTO t VALUES (1)"), Step("merge INTO t USING s ON true"), *logs)
+    found = finding(duel({LEFT: ok("1"), RIGHT: ok("2")}, tested)[:1])
+    assert found.origin == "transition tables and row triggers differ after MERGE"
+
+
 def test_queries_without_a_report_are_not_compared() -> None:
     assert duel({LEFT: ok("1"), RIGHT: ok("2")}, case(query(LEFT), query(RIGHT))) == (NotApplicable(),)
 

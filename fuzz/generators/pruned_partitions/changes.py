@@ -31,7 +31,8 @@ def changed(rng: random.Random, scene: Scene) -> tuple[Step, ...]:
     tree = tree_of(drawing)
     name, change = _CHANGES.pick(rng)
     sql = change(drawing, tree)
-    # PostgreSQL 17.11: after MERGE inserts a row, the transition table of its updates has that row, or freed memory.
+    # PostgreSQL 17.11: after MERGE inserts a row, the transition table of its updates has that row, or freed memory
+    # (corpus/upstream/26b2282fb4a5.sql).
     watched = chance(rng, 30) and "THEN INSERT" not in sql
     silent = chance(rng, 75 if "following" in name else 40)
     if silent:  # so that the executor keeps its target from row to row
