@@ -13,15 +13,14 @@ always read all rows, because aggregates do.
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
 from oracles.framework.relations import ArmRuns, MetamorphicRelation
 from oracles.model.oracle import Canary, Sample
-from oracles.sql.building import printed, snippet
-from oracles.sql.core import summarized
-from oracles.sql.determinism import deterministic_select
+from oracles.sql.building import snippet
+from oracles.sql.core import with_derived_rows
 
 CACHED: Final = 4096  # statements
 RESCANNED: Final = Sample("rescanned", 32)
@@ -38,20 +37,13 @@ _RESCANNED: Final = (
 @lru_cache(CACHED)
 def rescanned(sql: str) -> str:
     """Return the query with the rows of the last of five executions of `sql`; "" if these may differ."""
-    statement = deterministic_select(sql)
-    if statement is None:
-        return ""
-    around, select = summarized(statement)
-    if around is None or select is None:
-        around, select = None, statement
-    if not (select.fromClause or select.larg):
-        return ""
+    return with_derived_rows(sql, _again)
+
+
+def _again(select: Any) -> Any:
     again = snippet(_RESCANNED)
     again.fromClause[0].rarg.subquery.fromClause[0].subquery.fromClause[0].subquery = select
-    if around is None:
-        return printed(again)
-    around.fromClause[0].subquery = again
-    return printed(statement)
+    return again
 
 
 class Rescan(Metamorphic):

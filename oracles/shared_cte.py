@@ -11,15 +11,14 @@ If a query returns aggregates of a subquery only, then the subquery becomes the 
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
 from oracles.framework.relations import ArmRuns, MetamorphicRelation
 from oracles.model.oracle import Canary, Sample
-from oracles.sql.building import printed, snippet
-from oracles.sql.core import summarized
-from oracles.sql.determinism import deterministic_select
+from oracles.sql.building import snippet
+from oracles.sql.core import with_derived_rows
 
 CACHED: Final = 4096  # statements
 SHARED: Final = Sample("shared", 32)
@@ -31,20 +30,13 @@ _SHARED: Final = (
 @lru_cache(CACHED)
 def shared(sql: str) -> str:
     """Return the query with its rows read by two readers of one CTE; "" if these may differ."""
-    statement = deterministic_select(sql)
-    if statement is None:
-        return ""
-    around, select = summarized(statement)
-    if around is None or select is None:
-        around, select = None, statement
-    if not (select.fromClause or select.larg):
-        return ""
+    return with_derived_rows(sql, _readers)
+
+
+def _readers(select: Any) -> Any:
     readers = snippet(_SHARED)
     readers.withClause.ctes[0].ctequery = select
-    if around is None:
-        return printed(readers)
-    around.fromClause[0].subquery = readers
-    return printed(statement)
+    return readers
 
 
 class SharedCte(Metamorphic):

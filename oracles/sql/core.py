@@ -1,12 +1,13 @@
 """Query core: the innermost SELECT that determines a query's rows, below parts that only count, order or limit them."""
 
+from collections.abc import Callable
 from typing import Any
 
 from pglast import ast
 from pglast.enums import LimitOption, SetOperation
 
-from oracles.sql.building import conjuncts, fresh_select
-from oracles.sql.determinism import AGGREGATES, is_deterministic, name_of
+from oracles.sql.building import conjuncts, fresh_select, printed
+from oracles.sql.determinism import AGGREGATES, deterministic_select, is_deterministic, name_of
 from oracles.sql.total_order import is_star
 
 _ENDING = ("sortClause", "limitCount", "limitOffset")
@@ -74,6 +75,27 @@ def summarized(select: Any) -> tuple[Any, Any]:
         around, only = within, within.fromClause[0] if len(within.fromClause or ()) == 1 else None
         within = only.subquery if isinstance(only, ast.RangeSubselect) else None
     return around, within
+
+
+def with_derived_rows(sql: str, derive: Callable[[Any], Any]) -> str:
+    """Return the query with its rows taken from `derive(query)`, a query around it that returns the same rows.
+
+    If the query only returns aggregates of a subquery, `derive` gets the subquery instead. "" if the query is not
+    deterministic, or reads no table.
+    """
+    statement = deterministic_select(sql)
+    if statement is None:
+        return ""
+    around, select = summarized(statement)
+    if around is None or select is None:
+        around, select = None, statement
+    if not (select.fromClause or select.larg):
+        return ""
+    derived = derive(select)
+    if around is None:
+        return printed(derived)
+    around.fromClause[0].subquery = derived
+    return printed(statement)
 
 
 def _aggregates_all(select: Any) -> bool:
