@@ -27,6 +27,8 @@ from fuzz.servers.account import server_account
 from fuzz.servers.processes import kill_all_in
 
 _FILE = "owner"
+# line of postmaster.pid, from 0, with key and ID (LOCK_FILE_LINE_SHMEM_KEY of utils/pidfile.h, minus one)
+_SEGMENT_LINE = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,15 +125,6 @@ def _destroy_all() -> None:
         watchdog.communicate(b"done\n")
 
 
-if __name__ == "__main__":
-    clean_up()
-
-
-_SEGMENT_LINE = (
-    6  # line of postmaster.pid, from 0, with key and ID (LOCK_FILE_LINE_SHMEM_KEY of utils/pidfile.h, minus one)
-)
-
-
 def remove_segment_of(data: Path) -> None:
     """Remove the segment of a killed server. A server that ends by itself removes its own.
 
@@ -142,3 +135,7 @@ def remove_segment_of(data: Path) -> None:
         with account.file_access():
             line = (data / "postmaster.pid").read_text().splitlines()[_SEGMENT_LINE]
         subprocess.run(["ipcrm", "--shmem-id", line.split()[1]], capture_output=True, **account.options())
+
+
+if __name__ == "__main__":
+    clean_up()

@@ -136,8 +136,12 @@ def test_a_link_that_a_server_plants_is_not_followed(cluster: Cluster, closed: P
 
 
 @pytest.fixture
-def owner(build: Build) -> Iterator[tuple[subprocess.Popen[str], Path]]:
-    """Start a process that owns a server; yield it and the data directory."""
+def owner(build: Build, open_directory: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """Start a process that owns a server; yield it and the data directory.
+
+    Its cache is its own, so that no other process that starts a server cleans up after it.
+    """
+    (open_directory / "builds").symlink_to(workdir.builds())
     program = (
         "import time\n"
         "from fuzz.servers.build import list_builds\n"
@@ -148,7 +152,9 @@ def owner(build: Build) -> Iterator[tuple[subprocess.Popen[str], Path]]:
         "print(cluster.data, flush=True)\n"
         "time.sleep(600)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+    environment = os.environ | {"PGDUEL_HOME": str(open_directory)}
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
         yield process, Path(process.stdout.readline().strip())
         process.kill()
