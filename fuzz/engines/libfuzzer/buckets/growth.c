@@ -193,6 +193,8 @@ draw_tuples(Input *input)
 static void
 create_table(Input *input)
 {
+	uint32		choice;
+
 	dlist_init(&hash_pieces);
 	dlist_init(&batch_pieces);
 	dlist_init(&spill_pieces);
@@ -203,8 +205,9 @@ create_table(Input *input)
 	table.bloomMode = HASHJOIN_BLOOM_OFF;
 	table.growEnabled = true;
 	table.spaceAllowed = 1024 + (word(input) & 0xFFFFF);
-	table.batch_shift = ExecHashBatchShift(table.spaceAllowed);
-	table.nbatch = 1 << byte(input) % 4;
+	choice = byte(input);
+	table.nbatch = 1 << choice % 4;
+	table.batch_salt = murmurhash32(choice / 4);
 	if (table.nbatch > 1)
 	{
 		table.innerBatchFile = MemoryContextAllocZero(table.spillCxt, table.nbatch * sizeof(BufFile *));

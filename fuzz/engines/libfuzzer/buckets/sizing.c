@@ -9,7 +9,8 @@
 #include "failure.h"
 
 #define POINTER			sizeof(HashJoinTuple)
-#define LEAST_WORK_MEM	((Size) 64 * 1024)
+#define DRAWN			512
+#define STEP			2654435769u	/* consecutive multiples differ in all bits, the lowest included */
 
 static const int loads[] = {1, HASH_BUCKET_LOAD, HASH_BUCKET_OVERFULL_LOAD, HASH_BUCKET_FULL_LOAD};
 
@@ -71,24 +72,11 @@ any_space(Input *input)
 }
 
 /*
- * Check that the bits of a hash value for the batch and those for the bucket are disjoint, if a batch fits into
- * memory. Check that each tuple of a divided batch goes to one of the two resulting batches.
+ * Check that each tuple of a divided batch goes to one of the two resulting batches.
  */
 static void
-check_batches(Input *input)
+check_division(HashJoinTableData table, uint32 hashvalue)
 {
-	HashJoinTableData table = {0};
-	Size		allowed = LEAST_WORK_MEM + any_space(input) % ((Size) 1 << 40);
-	uint32		hashvalue = word(input);
-	double		ntuples = any_count(input);
-	double		used = ntuples * ExecHashTupleSize(0);
-
-	table.batch_shift = ExecHashBatchShift(allowed);
-	if (table.batch_shift < 0 || table.batch_shift > 31)
-		fatal("batch numbers begin at bit %d", table.batch_shift);
-	if (used <= allowed && ExecHashChooseBuckets(ntuples, (Size) used, allowed) >> table.batch_shift > 1)
-		fatal("%.0f tuples in %zu bytes have buckets beyond bit %d", ntuples, allowed, table.batch_shift);
-
 	for (table.nbatch = 1; table.nbatch < 1 << 28; table.nbatch *= 2)
 	{
 		int			before = ExecHashGetBatch(&table, hashvalue);
@@ -102,6 +90,48 @@ check_batches(Input *input)
 		if (after != before && after != before + table.nbatch)
 			fatal("batch %d of %d becomes %d", before, table.nbatch, after);
 	}
+}
+
+static void
+expect_half(int number, const char *what)
+{
+	if (number < DRAWN / 4 || number > DRAWN * 3 / 4)	/* 11 standard deviations */
+		fatal("%d of %d tuples of a batch are in %s", number, DRAWN, what);
+}
+
+/*
+ * Check that the tuples of a batch, whatever their hash values are, use all buckets, and all batches of another join.
+ */
+static void
+check_independence(HashJoinTableData table, HashJoinTableData other, uint32 hashvalue)
+{
+	int			drawn = 0;
+	int			same_batch = 0;
+	int			same_bucket = 0;
+
+	table.nbatch = other.nbatch = table.nbuckets = 2;
+	for (; drawn < DRAWN; hashvalue += STEP)
+	{
+		if (ExecHashGetBatch(&table, hashvalue) != 0)
+			continue;
+		drawn++;
+		same_batch += ExecHashGetBatch(&other, hashvalue) == 0;
+		same_bucket += ExecHashGetBucket(&table, hashvalue) == 0;
+	}
+	expect_half(same_batch, "one batch of another join");
+	expect_half(same_bucket, "one bucket");
+}
+
+static void
+check_batches(Input *input)
+{
+	HashJoinTableData table = {.batch_salt = murmurhash32(byte(input))};
+	HashJoinTableData other = {.batch_salt = murmurhash32(byte(input))};
+	uint32		hashvalue = word(input);
+
+	check_division(table, hashvalue);
+	if (table.batch_salt != other.batch_salt)
+		check_independence(table, other, hashvalue);
 }
 
 void
