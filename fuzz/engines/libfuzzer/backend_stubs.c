@@ -32,6 +32,7 @@ static dlist_head top_pieces = DLIST_STATIC_INIT(top_pieces);
 MemoryContext TopMemoryContext = (MemoryContext) &top_pieces;
 MemoryContext CurrentMemoryContext = (MemoryContext) &top_pieces;
 
+bool		stub_out_of_memory = false;
 static long allocations = 0;
 static sigjmp_buf *catcher = NULL;
 static int	level;
@@ -58,6 +59,17 @@ long
 stub_allocations(void)
 {
 	return allocations;
+}
+
+Size
+stub_allocated(MemoryContext context)
+{
+	dlist_iter	iter;
+	Size		size = 0;
+
+	dlist_foreach(iter, (dlist_head *) context)
+		size += dlist_container(Piece, node, iter.cur)->size;
+	return size;
 }
 
 /* postgres.c */
@@ -136,6 +148,8 @@ MemoryContextAllocZero(MemoryContext context, Size size)
 void *
 MemoryContextAllocExtended(MemoryContext context, Size size, int flags)
 {
+	if (flags & MCXT_ALLOC_NO_OOM && stub_out_of_memory)
+		return NULL;
 	return flags & MCXT_ALLOC_ZERO ? MemoryContextAllocZero(context, size) : MemoryContextAlloc(context, size);
 }
 

@@ -12,6 +12,12 @@ extern const char *error_of(void (*call) (void *), void *arg);
 /* Number of pallocs without pfree. */
 extern long stub_allocations(void);
 
+/* Bytes that were allocated in a context. */
+extern Size stub_allocated(MemoryContext context);
+
+/* If set, allocations that may fail return NULL. */
+extern bool stub_out_of_memory;
+
 /* Defined by the harness: called for each elog(WARNING). */
 extern void on_warning(const char *text);
 
