@@ -92,8 +92,10 @@ def source_wanted(arguments: list[str]) -> str | None:
 
 
 def extra_wanted(arguments: list[str]) -> str | None:
-    """Return the extra of pyproject.toml that the command needs: for the page of a report, or for mutants."""
+    """Return the extra of pyproject.toml that the command needs: for a report's page, mutants, or many machines."""
     words = _words(arguments)
+    if "--dask" in words or words[:2] in (["campaign", "worker"], ["campaign", "scheduler"]):
+        return "dask"
     if words[0] == "mutate":
         return "mutate"
     if words[:2] == ["campaign", "serve"]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from fuzz.campaign.counters import Counters, is_sample_due, sample_of
 from fuzz.campaign.known import known_fault
-from fuzz.campaign.pool import Done, LostJob, Pool
+from fuzz.campaign.pool import Done, LostJob, Workers
 from fuzz.campaign.schedule import (
     Job,
     Range,
@@ -60,7 +60,7 @@ class Campaign:
     """The execution of a schedule by a pool of workers, recorded in a store."""
 
     def __init__(
-        self, store: Store, schedule: Schedule, limits: Limits, pool: Pool[Job, Result], environment: Environment
+        self, store: Store, schedule: Schedule, limits: Limits, pool: Workers[Job, Result], environment: Environment
     ) -> None:
         self._store = store
         self._schedule = schedule
@@ -90,7 +90,8 @@ class Campaign:
         self._record({})
         while why is None:
             self._fill()
-            why = self._step(interrupt) if self._pool.jobs else "all cases done"
+            # without any worker, there is neither a job nor an idle worker
+            why = self._step(interrupt) if self._pool.jobs or not self._pool.idle else "all cases done"
         self._pool.stop()
         while any(isinstance(job, Range) for job in self._pool.jobs):
             self._step(interrupt)
@@ -154,7 +155,7 @@ class Campaign:
         self._queue(result.found)
 
     def _take_death(self, died: LostJob[Job]) -> None:
-        self._environment.say(f"a worker died (exit status {died.status}) and was replaced")
+        self._environment.say(died.line)
         job = died.job
         self._tries[job] += 1
         given_up = self._tries[job] == TRIES

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext, ForkServerProcess, SpawnContext, SpawnProcess
 from multiprocessing.synchronize import Event
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from fuzz.output import guard
 
@@ -37,10 +37,42 @@ class Done(Generic[Job, Result]):
 
 @dataclass(frozen=True, slots=True)
 class LostJob(Generic[Job]):
-    """A job whose process died; `status` is the process's exit status, negative for a signal."""
+    """A job whose process died; `status` is the process's exit status, negative for a signal.
+
+    On another machine, the process has no known status, but `worker` is its address.
+    """
 
     job: Job
     status: int | None
+    worker: str = ""
+
+    @property
+    def line(self) -> str:
+        """Return a line for the user."""
+        if self.worker:
+            return f"worker {self.worker} was lost; its job is assigned again"
+        return f"a worker died (exit status {self.status}) and was replaced"
+
+
+class Workers(Protocol[Job, Result]):
+    """Interface of workers that execute one job each."""
+
+    @property
+    def idle(self) -> int:
+        """Return the number of workers that wait for a job."""
+
+    @property
+    def jobs(self) -> list[Job]:
+        """Return the running jobs."""
+
+    def stop(self) -> None:
+        """Request an early end of all running jobs."""
+
+    def submit(self, job: Job) -> None:
+        """Give a job to an idle worker."""
+
+    def wait(self, timeout: float) -> list["Done[Job, Result] | LostJob[Job]"]:
+        """Return the jobs that have ended, after at most `timeout` seconds without one."""
 
 
 @dataclass(slots=True)

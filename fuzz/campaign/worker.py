@@ -9,15 +9,16 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from multiprocessing.synchronize import Event
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from fuzz import workdir
 from fuzz.campaign.counters import Counters
 from fuzz.campaign.known import marked
+from fuzz.campaign.plan import Plan
 from fuzz.campaign.reach import reach
 from fuzz.campaign.schedule import Job, Range, RangeResult, Reduction, ReductionResult, Result, Retry, RetryResult
 from fuzz.campaign.store import Store, StoredDoubt, doubt_of
@@ -37,9 +38,11 @@ from fuzz.servers.cluster import Cluster
 from fuzz.servers.edges.counters import Edges
 from fuzz.servers.processes import runs_in
 from fuzz.sources.source import UserInput
-from fuzz.triage.triage import Triage, as_executed
+from fuzz.triage.findings import StoredFinding
+from fuzz.triage.triage import Log, Triage, as_executed
 from oracles.explain.nodes import plan_shape
 from oracles.model.case import Case, CaseId
+from oracles.model.finding import Finding
 from oracles.model.observation import CaseObservation, Outcome, Run
 from oracles.model.oracle import Inconclusive, Unstable, all_oracles, duel
 
@@ -95,12 +98,48 @@ def running(arm: Arm) -> int:
     return arm.cluster.pid
 
 
+def revive(arms: Sequence[Arm]) -> list[str]:
+    """Restart the servers that are down, and return a line for each. Raises ServerError."""
+    lines = []
+    for arm in arms:
+        if not arm.cluster.alive():
+            arm.cluster.restart()
+            lines.append(f"the server of arm {arm.name} was killed from outside; it is restarted")
+    return lines
+
+
 def explained_arm(arms: Sequence[Arm]) -> Arm:
     """Return the arm whose reach is measured: the last one with features, or the last one.
 
     Arms without features lack the branches to be counted.
     """
     return next((arm for arm in reversed(arms) if arm.features), arms[-1])
+
+
+class WorkerStore(Log, Protocol):
+    """Interface of the store for a worker. All methods raise StorageError."""
+
+    @property
+    def plan(self) -> Plan:
+        """Return the campaign's plan."""
+
+    def add_finding(self, finding: Finding, case_id: str, case: Case) -> bool:
+        """Store or count a finding, and return whether it is new."""
+
+    def finding(self, fingerprint: str) -> StoredFinding:
+        """Return a finding."""
+
+    def add_doubt(self, doubt: StoredDoubt) -> bool:
+        """Store a doubt unless there are enough of its kind, and return whether it was stored."""
+
+    def doubt(self, name: str) -> StoredDoubt | None:
+        """Return the doubt of this name, or None."""
+
+    def tried_again(self, name: str, outcome: str) -> None:
+        """Record what later tries of a doubt came to."""
+
+    def close(self) -> None:
+        """Release the store's resources."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +155,17 @@ class CaseWork:
     files: tuple[UserFile, ...] = ()
     engine: EngineName = EngineName.SEEDED
 
+    def __call__(self, number: int, stop: Event) -> AbstractContextManager[Callable[[Job], Result]]:
+        """Set up worker `number` with the campaign's store."""
+        return self.storing(Store(self.directory), number, stop.is_set)
+
     @contextmanager
-    def __call__(self, number: int, stop: Event) -> Iterator[Callable[[Job], Result]]:
-        """Set up worker `number`; its first job creates its executor."""
+    def storing(self, store: WorkerStore, number: int, stop: Callable[[], bool]) -> Iterator[Callable[[Job], Result]]:
+        """Set up worker `number` with a store, which it closes; its first job creates its executor."""
         gc.set_threshold(_YOUNG)
         for file in self.files:
             load(file)
-        worker = _Worker(self, number, stop)
+        worker = _Worker(self, number, stop, store)
         try:
             yield worker.do
         finally:
@@ -132,11 +175,11 @@ class CaseWork:
 class _Worker:
     """A worker's store, oracle assignments and source database, and its executor while the servers are up."""
 
-    def __init__(self, work: CaseWork, number: int, stop: Event) -> None:
+    def __init__(self, work: CaseWork, number: int, stop: Callable[[], bool], store: WorkerStore) -> None:
         self._work = work
         self._name = f"w{number}"
         self._stop = stop
-        self._store = Store(work.directory)
+        self._store = store
         self._triage = Triage(work.options, work.records, self._store)
         self._assigned = assignments(all_oracles(), work.arms)
         self._arms = tuple(arm.name for arm in work.arms)
@@ -167,7 +210,7 @@ class _Worker:
     def _entered(self) -> Executor:
         if self._executor is None:
             counted = None if self._edges is None else self._edges.counters.parameters
-            self._executor = Executor(self._work.arms, self._name, stop=self._stop.is_set, parameters=counted)
+            self._executor = Executor(self._work.arms, self._name, stop=self._stop, parameters=counted)
         return self._executor
 
     def do(self, job: Job) -> Result:
@@ -183,7 +226,7 @@ class _Worker:
             for case_id in job.case_ids(self._work.seed):
                 self._try(case_id, result)
                 result.done += 1
-                if result.found or self._stop.is_set() or time.monotonic() > until:
+                if result.found or self._stop() or time.monotonic() > until:
                     break  # the rest is assigned again
         except Abandoned:
             pass
@@ -298,7 +341,7 @@ class _Worker:
         found: list[str] = []
         error = ""
         try:
-            with fresh_servers(self._work.arms) as arms, Executor(arms, "retry", stop=self._stop.is_set) as executor:
+            with fresh_servers(self._work.arms) as arms, Executor(arms, "retry", stop=self._stop) as executor:
                 while seen.total() < RETRIES and not found:
                     judged = judge_case(executor, self._assigned, doubt.case)
                     if not judged.complete:

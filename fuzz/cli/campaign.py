@@ -28,6 +28,7 @@ from fuzz.campaign.disk import DISK, GB, directory_of, size_of, size_of_builds
 from fuzz.campaign.user_files import load_recorded
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_files, write_json
+from fuzz.cli.dask_programs import scheduler, worker
 from fuzz.cli.fuzz import new_plan
 from fuzz.cli.report import Formats, chosen_formats
 from fuzz.cli.run_continuous import run_continuous
@@ -43,6 +44,8 @@ from fuzz.servers.flavor import DEFAULT_FLAVOR
 
 campaigns = typer.Typer(help="Campaigns with a name: they run until stopped, continue later, and keep a history.")
 app.add_typer(campaigns, name="campaign")
+campaigns.command()(scheduler)
+campaigns.command()(worker)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the campaign.", show_default=False)]
 
@@ -94,6 +97,7 @@ def start(
     known: Annotated[
         Path | None, typer.Option(metavar="FILE", help="TOML file of known faults.", show_default=False)
     ] = None,
+    dask: options.DaskOption = None,
     base: options.Base = None,
     series: options.SeriesOption = None,
     repo: options.Repo = None,
@@ -120,7 +124,7 @@ def start(
         plan = kept_plan(name)
         for line in load_recorded(plan.files):
             say(line)
-        raise typer.Exit(run_continuous(plan, minutes, run_minutes, new_options=new_options))
+        raise typer.Exit(run_continuous(plan, minutes, run_minutes, dask=dask, new_options=new_options))
 
 
 @campaigns.command()

@@ -20,7 +20,7 @@ from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import processors
 from fuzz.cli import options
 from fuzz.cli.app import console, say, write_json
-from fuzz.cli.run_campaign import run
+from fuzz.cli.run_campaign import Processes, run
 from fuzz.errors import CaseError
 from fuzz.generators.partitioned_joins import PartitionedJoins
 from fuzz.report.comparison_tables import comparisons_json, figures_json, print_comparisons, print_figures
@@ -110,7 +110,7 @@ def _fuzzer(each: Entrant, plan: Plan, given: UserInput, specs: Sequence[ArmSpec
     def campaign(arm: Arm) -> int:
         with opened(new_campaign()) as store:
             store.begin(plan, options.facts_of(specs, [arm]))
-            run(store, plan, (arm,), workers, shown)
+            run(store, plan, (arm,), Processes(workers), shown)
             return store.counters.compared.total()
 
     return campaign

@@ -74,6 +74,7 @@ def fuzz(
     workers: Annotated[
         int, typer.Option(min=1, metavar="N", help="Number of processes that run cases.", rich_help_panel=_PANEL)
     ] = processors(),
+    dask: options.DaskOption = None,
     base: options.Base = None,
     series: options.SeriesOption = None,
     repo: options.Repo = None,
@@ -123,7 +124,8 @@ def fuzz(
             say(line)
         for name in plan.generators:
             require_workload(name, plan.given)
-    summary = run_campaign(directory, plan, workers, console, new_seed=resume is None and seed is None)
+    new_seed = resume is None and seed is None
+    summary = run_campaign(directory, plan, workers, console, dask=dask, new_seed=new_seed)
     edges = edges_reached(workdir.campaigns() / summary.campaign)
     write_json(json_file, summary.to_json() | {"edges": edges and {"reached": edges[0], "counted": edges[1]}})
     if summary.missed:

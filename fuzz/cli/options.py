@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from fuzz.engines.engine import EngineName
-from fuzz.errors import CaseError
+from fuzz.errors import CaseError, PgduelError
 from fuzz.servers.arm import Arm, ArmSpec, settings_json
 from fuzz.servers.flavor import FLAVORS
 from fuzz.servers.release import DEFAULT as DEFAULT_BASE
@@ -56,6 +57,29 @@ EngineOption = Annotated[
         help="Who makes the generators' random choices: a plain seed, or libFuzzer, which keeps inputs that reach new "
         "code in the server (docs/engines.md) and builds the arms in flavor guided.",
         rich_help_panel=_RUN_PANEL,
+    ),
+]
+
+
+def with_dask(address: str | None) -> str | None:
+    """Return the address. Raises PgduelError if there is one, and Dask is not installed."""
+    if address is not None and find_spec("distributed") is None:
+        raise PgduelError(
+            "many machines need the Python package distributed, which is not installed; install pgduel[dask]"
+        )
+    return address
+
+
+DaskOption = Annotated[
+    str | None,
+    typer.Option(
+        "--dask",
+        metavar="ADDRESS",
+        help="Run cases on the workers of this Dask scheduler, or of 'local', a cluster on this machine "
+        "(docs/campaigns.md).",
+        callback=with_dask,
+        rich_help_panel=_RUN_PANEL,
+        show_default=False,
     ),
 ]
 GeneratorFile = Annotated[

@@ -1,9 +1,9 @@
 """A campaign from start to summary: open the arms, plant canaries, run the plan, summarize."""
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -15,15 +15,15 @@ from fuzz.campaign.catalog import last_seed, new_campaign, opened
 from fuzz.campaign.counters import Counters
 from fuzz.campaign.direction.direction import directed_workloads, patches_between
 from fuzz.campaign.plan import Plan
-from fuzz.campaign.pool import Pool
-from fuzz.campaign.schedule import Schedule
-from fuzz.campaign.stop import interruptible
+from fuzz.campaign.pool import Pool, Workers
+from fuzz.campaign.schedule import Job, Result, Schedule
+from fuzz.campaign.stop import Interrupt, interruptible
 from fuzz.campaign.store import Store
-from fuzz.campaign.worker import CaseWork, attached
+from fuzz.campaign.worker import CaseWork, attached, revive
 from fuzz.cli.options import facts_of
 from fuzz.engines.engine import EngineName
 from fuzz.engines.guided.driver import ensure_driver
-from fuzz.errors import CanaryMissed, PgduelError
+from fuzz.errors import CanaryMissed, CaseError, PgduelError
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import absences, assignments
 from fuzz.execution.source_database import SourceDatabase
@@ -32,7 +32,7 @@ from fuzz.report.console import Console
 from fuzz.report.summary import Summary, numbered, summary_of
 from fuzz.report.terminal import INTERVAL, Display, clock, display
 from fuzz.servers import owners
-from fuzz.servers.arm import Arm, features_of, fresh_servers, missing_features, newer_bases, open_arms, remarks
+from fuzz.servers.arm import Arm, ArmSpec, features_of, fresh_servers, missing_features, newer_bases, open_arms, remarks
 from fuzz.servers.edges.counters import edges_reached, ensure_modules
 from fuzz.sources.source import Source
 from fuzz.sources.workloads import workload_named
@@ -41,18 +41,48 @@ from fuzz.triage.replays import KnownFinding, replays
 from oracles.model.oracle import all_oracles
 
 
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """The processes that run cases: so many on this machine, or those of a Dask scheduler, which build the arms."""
+
+    count: int
+    dask: str | None = None
+    specs: Sequence[ArmSpec] = ()
+
+    @contextmanager
+    def started(
+        self, work: CaseWork, store: Store, plan: Plan, interrupt: Interrupt, shown: Display
+    ) -> Iterator[Workers[Job, Result]]:
+        """Start or connect the processes. Raises PgduelError."""
+        if self.dask is None:
+            with Pool(work, self.count) as pool:
+                yield pool
+            return
+        # not at the top, because Dask is not always installed
+        from fuzz.campaign.dask_pool import DaskPool, connected, remote_work
+
+        remote = remote_work(store, plan, self.specs, same_build=plan.arms.same_build_wanted)
+        with (
+            connected(self.dask, self.count) as client,
+            DaskPool(client, remote, store, shown.say, interrupt.__bool__) as pool,
+        ):
+            yield pool
+
+
 def run_campaign(
     directory: Path | None,
     plan: Plan,
     workers: int,
     console: Console,
     *,
+    dask: str | None = None,
     new_seed: bool = False,
     known_bugs: Sequence[KnownFinding] = (),
     while_open: Callable[[Sequence[Arm]], AbstractContextManager[object]] = nullcontext,
 ) -> Summary:
     """Run the plan in a new campaign, or in the directory of a resumed one. Raises PgduelError.
 
+    With `dask`, cases run on the workers of its scheduler, or of a cluster of its own with so many workers.
     With `new_seed`, the plan gets a higher seed than all earlier campaigns on these builds, so its cases are new.
     Findings of `known_bugs` are tried on the arms before the first case.
     The context of `while_open` begins with running arms, and ends before they are deleted.
@@ -61,6 +91,8 @@ def run_campaign(
     limit = plan.limits.seconds
     with display(console, limit) as shown:
         specs = options.specs(shown.progress)
+        if dask is not None and any(spec.flavor.counts_edges for spec in specs):
+            raise CaseError("--dask runs no flavor that counts edges, so no --engine libfuzzer; leave one of them out")
         for line in remarks(specs):
             shown.say(line)
         with open_arms(specs, shown.progress, allow_same_build=options.same_build_wanted) as arms:
@@ -76,8 +108,9 @@ def run_campaign(
                     raise PgduelError(f"campaign {directory.name} ran other builds; start a new campaign for these")
                 for line in missing_features(specs, arms):
                     shown.say(line)
+                processes = Processes(workers) if dask is None else Processes(workers, dask, specs)
                 with while_open(arms):
-                    summary = _run(store, plan, arms, workers, shown, known_bugs)
+                    summary = _run(store, plan, arms, processes, shown, known_bugs)
                 return replace(summary, newer_bases=newer_bases(specs))
 
 
@@ -95,7 +128,12 @@ def _completed(plan: Plan, version: str, arms: Sequence[Arm], shown: Display) ->
 
 
 def _run(
-    store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Display, known_bugs: Sequence[KnownFinding]
+    store: Store,
+    plan: Plan,
+    arms: Sequence[Arm],
+    processes: Processes,
+    shown: Display,
+    known_bugs: Sequence[KnownFinding],
 ) -> Summary:
     with Executor(arms, "canaries") as executor:
         missed = ""
@@ -106,7 +144,7 @@ def _run(
     store.record_start(features_of(arms), tuple(absences(all_oracles(), arms)))
     if known_bugs and not missed:
         replay_known(store, arms, known_bugs, shown)
-    store.record_end("a canary was missed" if missed else run(store, plan, arms, workers, shown))
+    store.record_end("a canary was missed" if missed else run(store, plan, arms, processes, shown))
     return summary_of(store, missed, _parts(plan, arms[0]))
 
 
@@ -137,11 +175,11 @@ def replay_known(store: Store, arms: Sequence[Arm], findings: Sequence[KnownFind
             shown.say(f"finding {outcome.fingerprint}: {where}")
 
 
-def run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Display) -> str:
+def run(store: Store, plan: Plan, arms: Sequence[Arm], processes: Processes, shown: Display) -> str:
     """Run the plan on open arms, with an initialized store; return the reason for its end. Raises PgduelError."""
     number = store.directory.name
     environment = Environment(
-        revive=lambda: _revive(arms),
+        revive=lambda: revive(arms),
         server_cpu=lambda: sum(arm.cluster.cpu_seconds() for arm in arms),
         client_cpu=time.process_time,
         say=shown.say,
@@ -157,13 +195,14 @@ def run(store: Store, plan: Plan, arms: Sequence[Arm], workers: int, shown: Disp
     if plan.engine is EngineName.LIBFUZZER:
         ensure_driver()
     try:
-        with interruptible() as interrupt, Pool(work, workers) as pool:
+        with interruptible() as interrupt, processes.started(work, store, plan, interrupt, shown) as pool:
             shown.say(f"campaign {number}: {_who(arms)}, seed {plan.seed}")
             for line in (*_left_out(plan), *absences(all_oracles(), arms)):
                 shown.say(line)
             return Campaign(store, schedule, plan.limits, pool, environment).run(interrupt)
     except (PgduelError, KeyboardInterrupt):
-        shown.say(f"all findings and counts are kept; continue with: {workdir.COMMAND} fuzz --resume {number}")
+        command = f"{workdir.COMMAND} fuzz --resume {number}{f' --dask {processes.dask}' if processes.dask else ''}"
+        shown.say(f"all findings and counts are kept; continue with: {command}")
         raise
     finally:
         owners.clean_up()  # a worker that is killed during a reduction leaves its servers behind
@@ -194,12 +233,3 @@ def _left_out(plan: Plan) -> Sequence[str]:
 def _who(arms: Sequence[Arm]) -> str:
     reference, *others = (arm.name for arm in arms)
     return f"{' and '.join(others)} against {reference}" if others else reference
-
-
-def _revive(arms: Sequence[Arm]) -> list[str]:
-    lines = []
-    for arm in arms:
-        if not arm.cluster.alive():
-            arm.cluster.restart()
-            lines.append(f"the server of arm {arm.name} was killed from outside; it is restarted")
-    return lines

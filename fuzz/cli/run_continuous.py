@@ -23,7 +23,9 @@ from fuzz.servers.series import apply_series
 Builds = dict[str, str]  # arm → key
 
 
-def run_continuous(plan: Plan, minutes: float | None, run_minutes: float, *, new_options: bool) -> int:
+def run_continuous(
+    plan: Plan, minutes: float | None, run_minutes: float, *, dask: str | None = None, new_options: bool
+) -> int:
     """Run until the time is up, or the user ends it.
 
     Return the exit status: 1 if a run showed a bug that is new, or back again. Raises PgduelError.
@@ -35,7 +37,8 @@ def run_continuous(plan: Plan, minutes: float | None, run_minutes: float, *, new
         arms, builds = _present_arms(plan, () if new_options and not builds else runs)
         _make_room(plan, builds)
         following = next_plan(plan, runs, arms, min(left, run_minutes))
-        summary = run_campaign(None, following, processors(), console, known_bugs=to_replay(runs, builds))
+        bugs = to_replay(runs, builds)
+        summary = run_campaign(None, following, processors(), console, dask=dask, known_bugs=bugs)
         if summary.missed:
             raise CanaryMissed(summary.missed)
         print_summary(console, summary)

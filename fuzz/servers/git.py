@@ -121,19 +121,38 @@ def import_revision(checkout: Path, revision: str) -> str:
         "-C", checkout, "rev-parse", "--verify", "--quiet", f"{revision}^{{tree}}",
         failing=f"{checkout} has no revision {revision!r}",
     )  # fmt: skip
-    objects = output("-C", checkout, "rev-list", "--objects", named.decode().strip(), failing=f"cannot read {checkout}")
-    names = _missing(b"".join(line.split(b" ")[0] + b"\n" for line in objects.splitlines()))
-    if not names:
-        return named.decode().strip()
-    plain = (
-        "pack-objects",
-        "-q",
-        "--window=0",
-        "--stdout",
-    )  # searching for deltas takes longer than writing all objects
-    pack = output("-C", checkout, *plain, stdin=names, failing=f"cannot read {checkout}")
-    output("--git-dir", repository(), "index-pack", "--stdin", stdin=pack, failing=f"cannot copy {revision}")
-    return named.decode().strip()
+    tree = named.decode().strip()
+    objects = output("-C", checkout, "rev-list", "--objects", tree, failing=f"cannot read {checkout}")
+    if names := _missing(_names(objects)):
+        unpack(_packed(("-C", checkout), names, f"cannot read {checkout}"), failing=f"cannot copy {revision}")
+    return tree
+
+
+def missing_trees(trees: Sequence[str]) -> tuple[str, ...]:
+    """Return the trees that are not stored."""
+    return tuple(_missing(b"".join(tree.encode() + b"\n" for tree in trees)).decode().split())
+
+
+def packed(trees: Sequence[str]) -> bytes:
+    """Return a pack with stored trees, for `unpack` in another repository. Raises SourceError."""
+    failing = f"cannot read tree {trees[0][:12]}"
+    objects = output("--git-dir", repository(), "rev-list", "--objects", *trees, failing=failing)
+    return _packed(("--git-dir", repository()), _names(objects), failing)
+
+
+def unpack(pack: bytes, *, failing: str) -> None:
+    """Store the objects of a pack. Raises SourceError."""
+    output("--git-dir", repository(), "index-pack", "--stdin", stdin=pack, failing=failing)
+
+
+def _names(objects: bytes) -> bytes:
+    """Return the names in the output of rev-list --objects, one a line."""
+    return b"".join(line.split(b" ")[0] + b"\n" for line in objects.splitlines())
+
+
+def _packed(where: Sequence[str | Path], names: bytes, failing: str) -> bytes:
+    # searching for deltas takes longer than writing all objects
+    return output(*where, "pack-objects", "-q", "--window=0", "--stdout", stdin=names, failing=failing)
 
 
 def _missing(names: bytes) -> bytes:

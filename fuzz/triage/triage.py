@@ -69,6 +69,16 @@ class Triage:
         self.log.record_reproducer(found.finding.fingerprint, path)
         return replace(found, reproducer=path)
 
+    def write_with_notes(self, found: StoredFinding) -> StoredFinding:
+        """Write the script of a finding with the notes of its triage, and return the finding with its path.
+
+        Raises StorageError.
+        """
+        written = self.write(found)
+        if written.reproducer is not None and found.blame is not None:
+            note(written.reproducer, _notes(found.least, found.blame))
+        return written
+
     def path(self, found: StoredFinding) -> Path:
         """Return the path of a finding's reproducer."""
         return self.log.directory / DIRECTORY / f"{found.finding.fingerprint}.sql"
@@ -147,8 +157,12 @@ class Triage:
             if blame.first is not None or not blame.tried:
                 break
         if found.reproducer is not None:
-            note(found.reproducer, {"shows": smallest.how_often, "blame": str(blame)})
+            note(found.reproducer, _notes(smallest, blame))
         return blame
+
+
+def _notes(smallest: ReducedCase, blame: Blame) -> Mapping[str, str]:
+    return {"shows": smallest.how_often, "blame": str(blame)}
 
 
 def note(path: Path, notes: Mapping[str, str]) -> None:

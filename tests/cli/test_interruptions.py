@@ -17,7 +17,7 @@ from tests.cli.command import EQUALS, Command, ended, json_of
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
 
-def _await_cases(process: subprocess.Popen[str], pgduel: Command) -> None:
+def await_cases(process: subprocess.Popen[str], pgduel: Command) -> None:
     """Wait until the first campaign, which may be resumed, has run more cases."""
     directory = pgduel.campaigns / "1"
     before = _cases(directory)
@@ -36,13 +36,13 @@ def _cases(directory: Path) -> int:
 def test_an_interrupted_and_then_killed_campaign_is_resumed_to_its_end(pgduel: Command, tmp_path: Path) -> None:
     cases = ("--cases", "16", "--generator", "partitioned_joins")
     first = pgduel.start("fuzz", *EQUALS, *cases)
-    _await_cases(first, pgduel)
+    await_cases(first, pgduel)
     os.killpg(first.pid, signal.SIGINT)
     out, _ = first.communicate()
     assert first.returncode == 0  # no finding
     assert "continue with: ./pgduel fuzz --resume 1" in out
     second = pgduel.start("fuzz", "--resume", "last")
-    _await_cases(second, pgduel)
+    await_cases(second, pgduel)
     os.kill(second.pid, signal.SIGKILL)
     second.communicate()
     file = tmp_path / "summary.json"
@@ -56,7 +56,7 @@ def _postmasters(command: psutil.Process) -> list[psutil.Process]:
 
 def test_a_killed_postmaster_is_no_finding(pgduel: Command) -> None:
     process = pgduel.start("fuzz", *EQUALS, "--cases", "10", "--generator", "partitioned_joins")
-    _await_cases(process, pgduel)
+    await_cases(process, pgduel)
     _postmasters(psutil.Process(process.pid))[-1].kill()
     done = ended(process)
     assert done.status == 0, done.out + done.err
@@ -66,7 +66,7 @@ def test_a_killed_postmaster_is_no_finding(pgduel: Command) -> None:
 
 def test_a_data_directory_that_is_gone_ends_the_campaign(pgduel: Command) -> None:
     process = pgduel.start("fuzz", *EQUALS, "--cases", "1000")
-    _await_cases(process, pgduel)
+    await_cases(process, pgduel)
     postmaster = _postmasters(psutil.Process(process.pid))[-1]
     data = Path(postmaster.cwd())
     data.rename(data.with_name("gone"))

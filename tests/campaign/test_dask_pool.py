@@ -1,0 +1,133 @@
+"""Tests of campaigns on a Dask cluster with real servers: the same findings as without it, and lost workers."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fuzz import workdir
+from fuzz.campaign import campaign
+from fuzz.campaign.campaign import Campaign, Environment
+from fuzz.campaign.catalog import opened
+from fuzz.campaign.counters import Counters
+from fuzz.campaign.dask_pool import LOCAL, DaskPool, connected, remote_work
+from fuzz.campaign.plan import Plan
+from fuzz.campaign.pool import Pool, Workers
+from fuzz.campaign.schedule import Job, Result, Schedule
+from fuzz.campaign.stop import Interrupt, Limits
+from fuzz.campaign.store import Store
+from fuzz.campaign.worker import CaseWork, attached
+from fuzz.cli.options import facts_of
+from fuzz.servers.arm import Arm, ArmSpec, open_arms
+from fuzz.servers.arm_options import ArmOptions
+from fuzz.servers.base import Base
+from fuzz.servers.flavor import FLAVORS
+from fuzz.servers.series import series_from_files
+from tests.injected_bugs.injected_bug import bug_of, sound_patches
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
+
+BUG = workdir.PROJECT / "tests" / "injected_bugs" / "group_keeps_right_count.patch"
+CASES = 12
+
+
+@pytest.fixture(scope="module")
+def specs(base: Base) -> tuple[ArmSpec, ...]:
+    sound = sound_patches(bug_of(BUG))
+    series = {"sound": sound, "bugged": [*sound, BUG]}
+    return tuple(ArmSpec(name, base, series_from_files(files), FLAVORS["assert"]) for name, files in series.items())
+
+
+@pytest.fixture(scope="module")
+def arms(specs: tuple[ArmSpec, ...]) -> Iterator[tuple[Arm, ...]]:
+    with open_arms(specs, print) as arms:
+        yield arms
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """Yield the client of a cluster with two workers on this machine."""
+    with connected(LOCAL, 2) as client:
+        yield client
+
+
+class _Campaign:
+    """A campaign of a few cases that does not reduce its findings."""
+
+    def __init__(self, directory: Path, specs: tuple[ArmSpec, ...], arms: tuple[Arm, ...]) -> None:
+        self.directory = directory
+        self.messages: list[str] = []
+        self.shown: Callable[[Counters], None] = lambda _: None
+        self._specs = specs
+        self._arms = arms
+
+    def _run(self, open_pool: Callable[[Store, Plan], AbstractContextManager[Workers[Job, Result]]]) -> None:
+        environment = Environment(
+            list, lambda: 0.0, lambda: 0.0, self.messages.append, lambda counters, _: self.shown(counters)
+        )
+        plan = Plan(1, {"set_operations": 1}, None, CASES, stop_at_first=False, arms=ArmOptions())
+        self.directory.mkdir(exist_ok=True)
+        with opened(self.directory) as store:
+            store.begin(plan, facts_of(self._specs, self._arms))
+            with open_pool(store, plan) as pool:
+                schedule = Schedule(plan.generators, plan.cases, store.done())
+                self.why = Campaign(store, schedule, Limits(), pool, environment).run(Interrupt())
+            self.findings = {each.finding.fingerprint: (each.count, each.finding) for each in store.findings()}
+            self.scripts = [each.reproducer for each in store.findings()]
+            self.cases = store.counters.cases.total()
+            self.statements = store.counters.statements_judged
+            self.server_cpu = store.counters.server_cpu
+
+    def on_dask(self, client: Any) -> None:
+        def opening(store: Store, plan: Plan) -> DaskPool:
+            work = remote_work(store, plan, self._specs, same_build=False)
+            return DaskPool(client, work, store, self.messages.append, bool)
+
+        self._run(opening)
+
+    def here(self) -> None:
+        arms = attached(self._arms)
+        self._run(lambda store, plan: Pool(CaseWork(arms, self.directory, plan.seed, "", store.arms), 2))
+
+
+@pytest.fixture
+def not_reducing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign, "REDUCTIONS", 0)
+
+
+@pytest.mark.usefixtures("not_reducing")
+def test_a_cluster_finds_what_local_processes_find(
+    tmp_path: Path, specs: tuple[ArmSpec, ...], arms: tuple[Arm, ...], client: Any
+) -> None:
+    here, there = _Campaign(tmp_path / "1", specs, arms), _Campaign(tmp_path / "2", specs, arms)
+    here.here()
+    there.on_dask(client)
+    assert here.findings
+    assert there.findings == here.findings
+    assert (there.why, there.cases, there.statements) == (here.why, CASES, here.statements)
+    assert there.server_cpu > 0
+    assert all(path is not None and path.parent.parent == there.directory and path.exists() for path in there.scripts)
+    assert sum(line.endswith(" is ready") for line in there.messages) in (1, 2)
+
+
+@pytest.mark.usefixtures("not_reducing")
+def test_the_job_of_a_killed_worker_runs_again(
+    tmp_path: Path, specs: tuple[ArmSpec, ...], arms: tuple[Arm, ...], client: Any
+) -> None:
+    whole, shortened = _Campaign(tmp_path / "1", specs, arms), _Campaign(tmp_path / "2", specs, arms)
+    whole.on_dask(client)
+    workers = list(client.run(os.getpid).values())
+
+    def kill(counters: Counters) -> None:
+        if workers and counters.cases.total() > 0:
+            os.kill(workers.pop(), signal.SIGKILL)
+            workers.clear()
+
+    shortened.shown = kill
+    shortened.on_dask(client)
+    assert (shortened.findings, shortened.cases) == (whole.findings, CASES)
+    assert sum("was lost; its job is assigned again" in line for line in shortened.messages) == 1
