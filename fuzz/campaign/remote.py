@@ -25,7 +25,7 @@ from fuzz import workdir
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.schedule import Job, RangeResult, Result
 from fuzz.campaign.store import KEPT, Store, StoredDoubt
-from fuzz.campaign.worker import ERRORS, CaseWork, attached, revive
+from fuzz.campaign.worker import ERRORS, CaseWork, attached, revive, server_cpu
 from fuzz.errors import PgduelError
 from fuzz.servers import git, owners
 from fuzz.servers.arm import ArmSpec, open_arms
@@ -198,11 +198,11 @@ class _Hosted:
         self._journal.begin(subject)
         log = self._journal.directory / ERRORS
         log.unlink(missing_ok=True)
-        before = self._server_cpu()
+        before = server_cpu(self._arms)
         result = self._do(job)
         lines = []
         if isinstance(result, RangeResult):
-            result.counters.server_cpu += self._server_cpu() - before
+            result.counters.server_cpu += server_cpu(self._arms) - before
             lines = revive(self._arms) if result.outage is not None else []
         self.used = time.monotonic()
         return Answer(
@@ -213,9 +213,6 @@ class _Hosted:
             tuple(lines),
             str(self._journal.directory),
         )
-
-    def _server_cpu(self) -> float:
-        return sum(arm.cluster.cpu_seconds() for arm in self._arms)
 
     def close(self) -> None:
         """Stop and delete the servers."""

@@ -98,6 +98,11 @@ def running(arm: Arm) -> int:
     return arm.cluster.pid
 
 
+def server_cpu(arms: Sequence[Arm]) -> float:
+    """Return the CPU time in seconds of the servers."""
+    return sum(arm.cluster.cpu_seconds() for arm in arms)
+
+
 def revive(arms: Sequence[Arm]) -> list[str]:
     """Restart the servers that are down, and return a line for each. Raises ServerError."""
     lines = []

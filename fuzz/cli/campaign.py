@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -25,10 +26,10 @@ from fuzz.campaign.continuous import (
     stop,
 )
 from fuzz.campaign.disk import DISK, GB, directory_of, size_of, size_of_builds
+from fuzz.campaign.pool import processors
 from fuzz.campaign.user_files import load_recorded
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_files, write_json
-from fuzz.cli.dask_programs import scheduler, worker
 from fuzz.cli.fuzz import new_plan
 from fuzz.cli.report import Formats, chosen_formats
 from fuzz.cli.run_continuous import run_continuous
@@ -44,10 +45,12 @@ from fuzz.servers.flavor import DEFAULT_FLAVOR
 
 campaigns = typer.Typer(help="Campaigns with a name: they run until stopped, continue later, and keep a history.")
 app.add_typer(campaigns, name="campaign")
-campaigns.command()(scheduler)
-campaigns.command()(worker)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the campaign.", show_default=False)]
+DaskOptions = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[-- OPTION...]", help="Options of Dask's own program.", show_default=False),
+]
 
 # SIGINT ends a run as Ctrl-C does: running cases end, and all is kept.
 _UNIT: Final = """\
@@ -202,6 +205,33 @@ def unit(name: Name) -> None:
     kept = {key: value for key, value in sorted(os.environ.items()) if key.startswith("PGDUEL_")}
     environment = "".join(f"Environment={_quoted(f'{key}={value}')}\n" for key, value in kept.items())
     write_exactly(_UNIT.format(name=name, command=_quoted(str(command)), environment=environment))
+
+
+@campaigns.command()
+def scheduler(own: DaskOptions = None) -> None:
+    """Run a Dask scheduler for campaigns on many machines, until Ctrl-C. It prints its address."""
+    _run_dask("dask_scheduler", "--no-dashboard", *(own or ()))
+
+
+@campaigns.command()
+def worker(
+    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="Address of the scheduler.", show_default=False)],
+    own: DaskOptions = None,
+    *,
+    workers: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Number of processes, each with servers of its own.")
+    ] = processors(),
+) -> None:
+    """Run cases of campaigns with `--dask` on this machine, until Ctrl-C."""
+    ours = ("--nworkers", str(workers), "--nthreads", "1", "--memory-limit", "0", "--no-dashboard")
+    _run_dask("dask_worker", address, *ours, *(own or ()))
+
+
+def _run_dask(program: str, *arguments: str) -> None:
+    """Replace this process by a program of Dask, which receives signals itself. Raises PgduelError."""
+    options.with_dask(program)
+    command = (sys.executable, "-P", "-m", f"distributed.cli.{program}", *arguments)
+    os.execve(sys.executable, command, os.environ | {"PYTHONPATH": str(workdir.PROJECT)})
 
 
 def _quoted(text: str) -> str:

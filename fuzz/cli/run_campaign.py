@@ -19,7 +19,7 @@ from fuzz.campaign.pool import Pool, Workers
 from fuzz.campaign.schedule import Job, Result, Schedule
 from fuzz.campaign.stop import Interrupt, interruptible
 from fuzz.campaign.store import Store
-from fuzz.campaign.worker import CaseWork, attached, revive
+from fuzz.campaign.worker import CaseWork, attached, revive, server_cpu
 from fuzz.cli.options import facts_of
 from fuzz.engines.engine import EngineName
 from fuzz.engines.guided.driver import ensure_driver
@@ -108,9 +108,8 @@ def run_campaign(
                     raise PgduelError(f"campaign {directory.name} ran other builds; start a new campaign for these")
                 for line in missing_features(specs, arms):
                     shown.say(line)
-                processes = Processes(workers) if dask is None else Processes(workers, dask, specs)
                 with while_open(arms):
-                    summary = _run(store, plan, arms, processes, shown, known_bugs)
+                    summary = _run(store, plan, arms, Processes(workers, dask, specs), shown, known_bugs)
                 return replace(summary, newer_bases=newer_bases(specs))
 
 
@@ -180,7 +179,7 @@ def run(store: Store, plan: Plan, arms: Sequence[Arm], processes: Processes, sho
     number = store.directory.name
     environment = Environment(
         revive=lambda: revive(arms),
-        server_cpu=lambda: sum(arm.cluster.cpu_seconds() for arm in arms),
+        server_cpu=lambda: server_cpu(arms),
         client_cpu=time.process_time,
         say=shown.say,
         show=with_edges(partial(shown.show, features=features_of(arms)), store.directory, shown),

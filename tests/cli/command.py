@@ -4,11 +4,14 @@ import json
 import os
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fuzz import workdir
+from fuzz.campaign.catalog import opened
+from fuzz.campaign.store import FILE
 
 EQUALS = ("--arm", "a=upstream", "--arm", "b=upstream")
 
@@ -71,3 +74,19 @@ def json_of(ended: Ended, file: Path, status: int) -> Any:
     assert ended.status == status, ended.out + ended.err
     assert file.exists(), ended.out + ended.err
     return json.loads(file.read_text())
+
+
+def await_cases(process: subprocess.Popen[str], pgduel: Command) -> None:
+    """Wait until the first campaign, which may be resumed, has run more cases."""
+    directory = pgduel.campaigns / "1"
+    before = _cases(directory)
+    while _cases(directory) == before:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.2)
+
+
+def _cases(directory: Path) -> int:
+    if not (directory / FILE).exists():
+        return 0
+    with opened(directory) as store:
+        return store.counters.cases.total()

@@ -3,34 +3,14 @@
 import os
 import re
 import signal
-import subprocess
-import time
 from pathlib import Path
 
 import psutil
 import pytest
 
-from fuzz.campaign.catalog import opened
-from fuzz.campaign.store import FILE
-from tests.cli.command import EQUALS, Command, ended, json_of
+from tests.cli.command import EQUALS, Command, await_cases, ended, json_of
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
-
-
-def await_cases(process: subprocess.Popen[str], pgduel: Command) -> None:
-    """Wait until the first campaign, which may be resumed, has run more cases."""
-    directory = pgduel.campaigns / "1"
-    before = _cases(directory)
-    while _cases(directory) == before:
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.2)
-
-
-def _cases(directory: Path) -> int:
-    if not (directory / FILE).exists():
-        return 0
-    with opened(directory) as store:
-        return store.counters.cases.total()
 
 
 def test_an_interrupted_and_then_killed_campaign_is_resumed_to_its_end(pgduel: Command, tmp_path: Path) -> None:

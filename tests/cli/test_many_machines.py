@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import EQUALS, Command, ended, json_of
-from tests.cli.test_interruptions import await_cases
+from tests.cli.command import EQUALS, Command, await_cases, ended, json_of
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
