@@ -112,10 +112,10 @@ class BloomBench(Bench):
         return f"{self._join} {self._scale} {self._memory}"
 
     def label(self, point: Point) -> str:
-        """Return the point as text. Limits are the mail's hexadecimal digits."""
+        """Return the point as text. A limit of the mail, a hexadecimal digit, is a share of matching rows."""
         work_mem, limit = point
         memory = "one batch" if work_mem == FLOOR else f"{work_mem} MB"
-        return f"{self._join}, {memory}, {limit:x}"
+        return f"{self._join}, {memory}, {limit / 16:.0%} match"
 
     def data(self, points: Sequence[Point]) -> str:
         """Return the scale."""

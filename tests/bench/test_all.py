@@ -123,7 +123,7 @@ def test_a_limited_run_measures_a_patch_with_and_without(
     assert [each.bench for each in read_bench(file)] == ["fdw_analyze", "bloom"]
     out = capsys.readouterr().out
     assert "| bench | row | b | mail |" in out
-    assert "| bloom | inner, 64 MB, 8 | " in out
+    assert "| bloom | inner, 64 MB, 50% match | " in out
 
 
 @pytest.mark.servers

@@ -82,7 +82,7 @@ def test_the_bloom_bench_has_both_tables_of_the_mail_and_a_floor_for_each_row() 
         [0.4909, 1.1291, 1.0416]
     )
     assert {limit for work_mem, limit in points if work_mem == FLOOR} == set(range(1, 16))
-    assert bench.label((16, 15)) == "inner, 16 MB, f"
+    assert bench.label((16, 15)) == "inner, 16 MB, 94% match"
 
 
 def test_points_can_be_chosen() -> None:
