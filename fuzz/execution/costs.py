@@ -1,14 +1,15 @@
 """Costs of planning and execution, from messages of the server.
 
 EXPLAIN reports elapsed time, which includes waits for other processes of the machine, and no memory of the executor.
+Neither does it report the width of single tuples.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from oracles.explain.nodes import EXECUTOR_CPU, EXECUTOR_MEMORY, PLANNER_CPU
+from oracles.explain.nodes import EXECUTOR_CPU, EXECUTOR_MEMORY, PLANNER_CPU, WIDEST_HASH_TUPLE
 
 # Settings of sessions that plan. The server sends one message per planned query, so the last one belongs to the
 # explained query.
@@ -18,6 +19,7 @@ OF_EXECUTION: Final[Mapping[str, str]] = MappingProxyType({"pgduel_probe.cost": 
 
 _PLANNING = re.compile(r"PLANNER STATISTICS\b.*?([0-9.]+) s user, ([0-9.]+) s system", re.DOTALL)
 _EXECUTION = re.compile(r"pgduel_probe: executor used ([0-9.]+) ms of CPU time and ([0-9.]+) kB of memory")
+_WIDEST = re.compile(r"pgduel_probe: widest tuple of hash tables has ([0-9]+) bytes")
 
 
 def costs_in(message: str) -> Mapping[str, float]:
@@ -26,3 +28,9 @@ def costs_in(message: str) -> Mapping[str, float]:
         return {PLANNER_CPU: 1000 * (float(planned[1]) + float(planned[2]))}
     executed = _EXECUTION.match(message)
     return {EXECUTOR_CPU: float(executed[1]), EXECUTOR_MEMORY: float(executed[2])} if executed else {}
+
+
+def widest_in(messages: Iterable[str]) -> Mapping[str, float]:
+    """Return the widest tuple of hash tables in the messages of a statement's processes, if any measured it: bytes."""
+    sizes = [float(found[1]) for text in messages if (found := _WIDEST.match(text))]
+    return {WIDEST_HASH_TUPLE: max(sizes)} if sizes else {}

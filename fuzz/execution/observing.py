@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from fuzz.execution import messages
-from fuzz.execution.costs import costs_in
+from fuzz.execution.costs import costs_in, widest_in
 from fuzz.execution.session import Frames
 from fuzz.execution.wire import Reply
 from oracles.explain.nodes import EXECUTOR_CPU, planning_time
@@ -142,11 +142,11 @@ def _plan_of(replies: Iterable[Reply]) -> Mapping[str, Any] | None:
 
 def _explained(reply: Reply) -> Iterator[Mapping[str, Any]]:
     """Yield the plan of each row (an array of one element), with the costs that the server reported last."""
-    texts = (messages.message_of(payload).text for kind, payload in reply.others if kind == messages.NOTICE_RESPONSE)
+    texts = [messages.message_of(payload).text for kind, payload in reply.others if kind == messages.NOTICE_RESPONSE]
     costs = {name: cost for text in texts for name, cost in costs_in(text).items()}
     for row in reply.rows:
         for value in filter(None, messages.values_of(row)[:1]):
-            yield json.loads(value)[0] | costs
+            yield json.loads(value)[0] | costs | widest_in(texts)
 
 
 def _cpu(plan: Mapping[str, Any]) -> float:

@@ -9,15 +9,20 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from oracles.model.case import Case, Kind
+from oracles.model.mode import Mode
 from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Sample
 
 Node = Mapping[str, Any]
 EXPLAINED: Final = Sample("explained", 6)
-# Costs that are added to the output of EXPLAIN
+# Figures that are added to the output of EXPLAIN
 PLANNER_CPU: Final = "Planner CPU Time"  # ms
 EXECUTOR_CPU: Final = "Executor CPU Time"  # ms, with that of parallel workers
 EXECUTOR_MEMORY: Final = "Executor Memory"  # kB in all contexts at the end of the query, without parallel workers
+# Bytes, largest of all hash tables. Only in runs under MEASURED. The leader of a parallel plan does not measure rows of
+# a parallel-aware join.
+WIDEST_HASH_TUPLE: Final = "Widest Hash Tuple"
+MEASURED: Final = Mode("hash_tuples", (("pgduel_probe.hash_tuples", "on"),))
 
 # Nodes that read their whole input before they return a row.
 _BLOCKING: Final = frozenset({"Hash", "Sort"})

@@ -6,7 +6,16 @@ from fuzz.errors import ServerError
 from fuzz.execution.executor import Executor
 from fuzz.execution.messages import values_of
 from fuzz.execution.modes import MODES
-from oracles.explain.nodes import EXECUTOR_CPU, EXECUTOR_MEMORY, PLANNER_CPU, planning_time
+from oracles.explain.nodes import (
+    EXECUTOR_CPU,
+    EXECUTOR_MEMORY,
+    MEASURED,
+    PLANNER_CPU,
+    WIDEST_HASH_TUPLE,
+    plan_shape,
+    planning_time,
+)
+from oracles.framework.canaries import AS_HASH_JOIN
 from oracles.model.case import Case, Kind, Step
 from oracles.model.mode import Mode, Protocol
 from oracles.model.observation import CaseObservation, Outcome, ResultColumn, Run
@@ -157,6 +166,40 @@ def test_execution_has_its_memory(observe: Observe) -> None:
     assert keeping.plan is not None
     assert streaming.plan is not None
     assert keeping.plan[EXECUTOR_MEMORY] > 5000 * 16 / 1024 > streaming.plan[EXECUTOR_MEMORY] > 0
+
+
+WIDE = "SELECT FROM generate_series(1, 999) a JOIN (SELECT repeat('x', 9 * g) FROM {} OFFSET 0) b (t) ON a::text = t"
+
+
+def test_the_widest_tuple_of_hash_tables_is_measured(observe: Observe) -> None:
+    modes = (MEASURED, AS_HASH_JOIN)
+    steps = [query(WIDE.format(f"generate_series(1, {n}) AS g")) for n in (100, 50)]
+    widest, narrow, none = observe(*steps, query("SELECT"), modes=modes, explain=True).steps
+    sizes = [step.plan[WIDEST_HASH_TUPLE] for step in (widest, narrow, none) if step.plan]
+    assert sizes[0] - sizes[1] in (448, 456)
+    assert (900 < sizes[0] < 1000, sizes[2]) == (True, 0)
+    (unmeasured,) = observe(query("SELECT"), explain=True).steps
+    assert unmeasured.plan is not None
+    assert WIDEST_HASH_TUPLE not in unmeasured.plan
+
+
+def test_the_widest_tuple_is_measured_in_parallel_workers(observe: Observe) -> None:
+    workers = Mode(
+        "workers",
+        (
+            *(("max_parallel_workers_per_gather", "2"), ("min_parallel_table_scan_size", "0")),
+            *(("parallel_setup_cost", "0"), ("parallel_tuple_cost", "0"), ("parallel_leader_participation", "off")),
+        ),
+    )
+    scene = (
+        Step("CREATE TABLE wide AS SELECT g, repeat('x', 10 * g) AS t FROM generate_series(1, 100) AS g"),
+        Step("ANALYZE wide"),
+    )
+    wide = query("SELECT count(b.t) FROM wide AS a JOIN wide AS b USING (g)")
+    (parallel,) = observe(wide, scene=scene, modes=(MEASURED, AS_HASH_JOIN, workers), explain=True).steps
+    assert parallel.plan is not None
+    assert "Parallel" in plan_shape(parallel.plan)
+    assert 1000 < parallel.plan[WIDEST_HASH_TUPLE] < 1100
 
 
 def test_processor_time_of_parallel_workers_counts(observe: Observe) -> None:

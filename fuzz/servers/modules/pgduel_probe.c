@@ -3,7 +3,7 @@
  * pgduel_probe.c
  *		Observation of server internals that no other interface shows.
  *
- * It is preloaded into every server of pgduel, on all arms.  It has three
+ * It is preloaded into every server of pgduel, on all arms.  It has four
  * parts:
  *
  * A backend that gets a fatal signal writes the signal, its process ID and a
@@ -25,6 +25,11 @@
  * process.  log_executor_stats omits the workers.  Memory is what chunks
  * use, not blocks, because a chunk more may need a block of twice the size.
  *
+ * While pgduel_probe.hash_tuples is on, each statement that the executor runs
+ * ends with an INFO message from each process: the size of the widest tuple
+ * that it put into a hash table.  The process measures the rows of each Hash
+ * node's input.
+ *
  * fuzz/servers/modules/pgduel_probe.c
  *
  *-------------------------------------------------------------------------
@@ -42,9 +47,11 @@
 #include "access/parallel.h"
 #include "access/tableam.h"
 #include "executor/executor.h"
+#include "executor/hashjoin.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "port/atomics.h"
 #include "storage/ipc.h"
 #include "storage/lock.h"
@@ -371,6 +378,83 @@ show_counters(void)
 }
 
 /* ----------------------------------------------------------------
+ *		The widest tuple of hash tables
+ * ----------------------------------------------------------------
+ */
+
+/* A plan node whose rows are measured. */
+typedef struct Measured
+{
+	PlanState  *node;
+	ExecProcNodeMtd real;		/* what the node would have done */
+	struct Measured *next;
+	MemoryContextCallback forget;
+} Measured;
+
+static bool hash_tuples = false;
+static Measured *measured = NULL;
+static Size widest;				/* bytes in the table, since the outermost statement started */
+
+static TupleTableSlot *
+measure_row(PlanState *node)
+{
+	Measured   *found = measured;
+	TupleTableSlot *slot;
+
+	while (found->node != node)
+		found = found->next;
+	slot = found->real(node);
+	if (!TupIsNull(slot))
+	{
+		bool		should_free;
+		MinimalTuple tuple = ExecFetchSlotMinimalTuple(slot, &should_free);
+
+		widest = Max(widest, MAXALIGN(HJTUPLE_OVERHEAD + tuple->t_len));
+		if (should_free)
+			heap_free_minimal_tuple(tuple);
+	}
+	return slot;
+}
+
+/* The node's memory is about to be freed, perhaps after an error. */
+static void
+forget_measured(void *entry)
+{
+	Measured  **link = &measured;
+
+	while (*link != entry)
+		link = &(*link)->next;
+	*link = ((Measured *) entry)->next;
+}
+
+/*
+ * To be called after a worker's nodes are initialized for parallel execution,
+ * since a parallel-aware join then replaces its function.  In the leader, that
+ * happens later.  So there the rows of such a join are not measured.
+ */
+static bool
+measure_inputs(PlanState *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, HashState) && outerPlanState(node)->ExecProcNodeReal != measure_row)
+	{
+		PlanState  *input = outerPlanState(node);
+		Measured   *entry = MemoryContextAlloc(node->state->es_query_cxt, sizeof(Measured));
+
+		entry->node = input;
+		entry->real = input->ExecProcNodeReal;
+		entry->next = measured;
+		measured = entry;
+		entry->forget.func = forget_measured;
+		entry->forget.arg = entry;
+		MemoryContextRegisterResetCallback(node->state->es_query_cxt, &entry->forget);
+		ExecSetExecProcNode(input, measure_row);
+	}
+	return planstate_tree_walker(node, measure_inputs, context);
+}
+
+/* ----------------------------------------------------------------
  *		CPU time and memory of the executor
  * ----------------------------------------------------------------
  */
@@ -477,7 +561,10 @@ static void
 watch_executor_start(QueryDesc *queryDesc, int eflags)
 {
 	if (depth == 0)
+	{
 		forget_cost();
+		widest = 0;
+	}
 	if (depth == 0 && cost)
 		memory_before = memory_most = memory_used(TopMemoryContext);
 	enter_executor();
@@ -504,6 +591,8 @@ watch_executor_run(QueryDesc *queryDesc, ScanDirection direction, uint64 count, 
 #define RUN_ARGUMENTS queryDesc, direction, count, once
 #endif
 {
+	if (hash_tuples)
+		measure_inputs(queryDesc->planstate, NULL);
 	enter_executor();
 	PG_TRY();
 	{
@@ -581,6 +670,8 @@ watch_executor_end(QueryDesc *queryDesc)
 	PG_END_TRY();
 	if (cost && depth == 0)
 		report_cost();
+	if (hash_tuples && depth == 0)
+		ereport(INFO, (errmsg("pgduel_probe: widest tuple of hash tables has %zu bytes", widest)));
 }
 
 static void
@@ -610,6 +701,8 @@ _PG_init(void)
 							   NULL, NULL, show_counters);
 	DefineCustomBoolVariable("pgduel_probe.cost", "Reports the executor's CPU time and memory of each statement.", NULL,
 							 &cost, false, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("pgduel_probe.hash_tuples", "Reports the widest tuple of each statement's hash tables.", NULL,
+							 &hash_tuples, false, PGC_USERSET, 0, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("pgduel_probe");
 
 	install_handlers();
