@@ -12,6 +12,17 @@ of these kinds tested.
 Each figure is the maximum of all batches, participants and rescans. For a Parallel Hash, participants read the figures
 after the build. Its rows are those that were read, including NULLs that no join keeps. So most identities are tested
 only for tables with a single batch that one process built once.
+
+A Parallel Hash that is planned for one batch starts with a bucket for each expected tuple (ExecHashTableCreate). All
+participants compute the same number, whenever they arrive and however many workers are launched. EXPLAIN reports the
+expected tuples of one participant: the planner divides their total by a number that depends on the workers of the inner
+path (get_parallel_divisor). The Gather has the workers of the outer path (create_hashjoin_path), which may be fewer.
+EXPLAIN does not report those of the inner path, but max_parallel_workers_per_gather limits them. So this setting limits
+the total, and with it the buckets.
+
+A participant records the memory of a Parallel Hash when it leaves a batch (ExecHashTableDetachBatch). If LIMIT ends the
+scan first, nothing is recorded (ExecShutdownNode). So the peak may be that of an earlier scan with fewer buckets, and
+is compared with the buckets only if there was one scan.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,7 +31,7 @@ from typing import ClassVar, Final
 
 from oracles.explain.hash_memory import allowance
 from oracles.explain.inconsistencies import Inconsistency, InconsistentFigures
-from oracles.explain.nodes import EXPLAINED, Node, Span, loops, places, power_of_two, rows
+from oracles.explain.nodes import EXPLAINED, LocatedNode, Node, Span, loops, places, power_of_two, rows
 from oracles.framework.canaries import AS_HASH_JOIN, canary_case, query
 from oracles.model.oracle import Canary
 
@@ -33,6 +44,9 @@ FEWEST: Final = 1024  # minimal number of buckets
 POINTER: Final = 8  # bytes of a bucket
 LEAST_TUPLE: Final = 32  # bytes: HJTUPLE_OVERHEAD and the header of a MinimalTuple
 
+_MOST_WORKERS: Final = "max_parallel_workers_per_gather"
+_DEFAULT_MOST_WORKERS: Final = 2  # EXPLAIN (SETTINGS) omits settings with their built-in value
+
 _CANARY: Final = canary_case(
     query("SELECT flock.n, canary.name FROM flock LEFT JOIN canary ON canary.n = flock.n"),
     modes=(AS_HASH_JOIN,),
@@ -42,11 +56,16 @@ _CANARY: Final = canary_case(
 
 @dataclass(frozen=True, slots=True)
 class HashTable:
-    """A hash table that was built: its plan node, and the number of processes that may have built it."""
+    """A hash table that was built: its place in the plan, its memory limit, and its expected size."""
 
-    node: Node
-    participants: int
+    place: LocatedNode
     allowed: float  # bytes, for one process
+    expected: float  # the largest number of tuples that the planner may have expected
+
+    @property
+    def node(self) -> Node:
+        """Return the plan node."""
+        return self.place.node
 
     @property
     def shared(self) -> bool:
@@ -57,14 +76,6 @@ class HashTable:
     def tuples(self) -> Span:
         """Return the number of tuples, summed over all builds; a Parallel Hash may hold fewer."""
         return rows(self.node)
-
-    @property
-    def expected(self) -> float:
-        """Return the largest number of tuples that the planner may have expected: EXPLAIN's figure is rounded.
-
-        For a Parallel Hash, the figure is per participant.
-        """
-        return float(self.node["Plan Rows"] + 0.5) * (self.participants if self.shared else 1)
 
     @property
     def whole(self) -> bool:
@@ -79,7 +90,7 @@ class HashTable:
     @property
     def peak_has_buckets(self) -> bool:
         """Return whether the peak includes the buckets."""
-        return not self.shared or (self.node[BATCHES] == 1 and self.node[PEAK] > 0)
+        return not self.shared or (self.node[BATCHES] == 1 and self.node[PEAK] > 0 and self.place.gathers == 1)
 
     @property
     def array(self) -> int:
@@ -90,6 +101,19 @@ class HashTable:
     def peak(self) -> int:
         """Return the peak memory in bytes, rounded up to 1024."""
         return int(self.node[PEAK]) * 1024
+
+
+def expected_tuples(explained: Node, place: LocatedNode) -> float:
+    """Return the largest number of tuples that the planner may have expected in a hash table of a plan.
+
+    EXPLAIN's figure is rounded. That of a Parallel Hash is divided among the workers of the inner path and the leader.
+    """
+    figure = float(place.node["Plan Rows"]) + 0.5
+    if not place.node.get("Parallel Aware"):
+        return figure
+    setting = int(explained.get("Settings", {}).get(_MOST_WORKERS, _DEFAULT_MOST_WORKERS))
+    workers = max(setting, place.participants - 1)
+    return figure * (workers + max(0.0, 1 - 0.3 * workers))  # get_parallel_divisor
 
 
 Test = Callable[[HashTable], bool]
@@ -175,7 +199,7 @@ def _tables(explained: Node) -> Iterator[HashTable]:
     allowed = allowance(explained.get("Settings", {})) * 1024
     for place in places(explained):
         if place.node["Node Type"] == "Hash" and loops(place.node) > 0 and BATCHES in place.node:
-            yield HashTable(place.node, place.participants, allowed)
+            yield HashTable(place, allowed, expected_tuples(explained, place))
 
 
 def _kind(table: HashTable) -> str:
@@ -185,7 +209,7 @@ def _kind(table: HashTable) -> str:
 def _figures(table: HashTable) -> tuple[str, ...]:
     shown = {key: value for key, value in table.node.items() if "Hash B" in key or key in (PEAK, "Plan Rows")}
     return (
-        f"{table.tuples} tuples in {loops(table.node)} loops of {table.participants} participants,"
+        f"{table.tuples} tuples in {loops(table.node)} loops of {table.place.participants} participants,"
         f" {table.allowed / 1024:g} kB allowed",
         *(f"{key}: {value}" for key, value in sorted(shown.items())),
     )

@@ -67,6 +67,7 @@ class LocatedNode:
     node: Node
     path: tuple[int, ...]  # numbers of children, from the top
     participants: int  # processes that may execute it: the workers of a Gather above, and the leader
+    gathers: int  # executions of that Gather; 1 if there is none
     finished: bool  # certainly returned all of its rows, in each of its loops
 
 
@@ -90,17 +91,17 @@ def planning_time(explained: Node) -> float:
 
 def places(explained: Node) -> Iterator[LocatedNode]:
     """Yield all nodes of a plan, each before those below it. EXPLAIN (ANALYZE) executes a statement to its end."""
-    yield from _below(LocatedNode(explained["Plan"], (), 1, finished=True))
+    yield from _below(LocatedNode(explained["Plan"], (), 1, 1, finished=True))
 
 
 def _below(place: LocatedNode) -> Iterator[LocatedNode]:
     yield place
-    participants = place.participants
+    participants, gathers = place.participants, place.gathers
     if place.node["Node Type"] in ("Gather", "Gather Merge"):
-        participants = place.node.get("Workers Planned", 0) + 1
+        participants, gathers = place.node.get("Workers Planned", 0) + 1, loops(place.node)
     for number, child in enumerate(place.node.get("Plans", ())):
         finished = _finishes(place, child)
-        yield from _below(LocatedNode(child, (*place.path, number), participants, finished))
+        yield from _below(LocatedNode(child, (*place.path, number), participants, gathers, finished))
 
 
 def _finishes(place: LocatedNode, child: Node) -> bool:

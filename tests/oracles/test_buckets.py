@@ -32,13 +32,13 @@ def shared(tuples: float, **fields: Any) -> Node:
     return table(tuples, alone=False, loops=3, **fields)
 
 
-def gathered(join: Node) -> Node:
-    return node("Gather", 1, join, Workers_Planned=2)
+def gathered(join: Node, *, workers: int = 2, loops: int = 1) -> Node:
+    return node("Gather", 1, join, loops=loops, Workers_Planned=workers)
 
 
-def duel(plan: Node) -> tuple[Verdict, ...]:
+def duel(plan: Node, settings: dict[str, str] = SETTINGS) -> tuple[Verdict, ...]:
     """Judge an arm with this plan; the reference has none."""
-    return judged(Buckets(), CASE, lambda run: explained_case(plan if run.arm == "patched" else None, SETTINGS))
+    return judged(Buckets(), CASE, lambda run: explained_case(plan if run.arm == "patched" else None, settings))
 
 
 @pytest.mark.parametrize(
@@ -51,6 +51,10 @@ def duel(plan: Node) -> tuple[Verdict, ...]:
         (table(1024, Hash_Buckets=4096, Hash_Batches=4), "no more buckets than tuples deserve"),
         (table(4098, Hash_Buckets=4096), "no fewer buckets than tuples deserve"),
         (table(4097, expected=9000, Hash_Buckets=2048, Original_Hash_Buckets=16384), "no fewer buckets"),
+        (
+            gathered(shared(900, Original_Hash_Buckets=2048, Hash_Buckets=2048, expected=400)),
+            "no more buckets at first",
+        ),
         (gathered(shared(900, Hash_Buckets=8192, expected=100)), "no more buckets than tuples"),
         (gathered(shared(2000, Hash_Buckets=8192, expected=100, Peak_Memory_Usage=60)), "memory holds the buckets"),
         (table(1000, Peak_Memory_Usage=31), "memory holds the tuples"),
@@ -86,6 +90,8 @@ def test_inconsistent_figures_are_a_finding(plan: Node, identity: str) -> None:
         gathered(shared(1000, Hash_Buckets=4096, expected=9, Peak_Memory_Usage=9, Hash_Batches=2)),  # of one batch only
         gathered(shared(1000, Peak_Memory_Usage=8)),  # rows with NULL keys are not in the table
         gathered(shared(2400, Original_Hash_Buckets=8192, Hash_Buckets=8192, Peak_Memory_Usage=400)),
+        # the last of two scans had more buckets, and ended before a participant recorded its memory
+        gathered(shared(1000, Hash_Buckets=4096, expected=9, Peak_Memory_Usage=9), loops=2),
         hash_join("Inner", 0, 0, 0, loops=0),
         node("Merge Join", 5, node("Hash", 5)),
     ],
@@ -94,8 +100,18 @@ def test_legal_figures_are_no_finding(plan: Node) -> None:
     assert duel(plan) == (Agree(1),)
 
 
+def test_a_parallel_hash_may_expect_rows_of_more_workers_than_the_gather_has() -> None:
+    # 1200 rows divided by 2.4 for two workers of the inner path; the outer path has one worker
+    plan = gathered(shared(100, expected=500, Original_Hash_Buckets=2048, Hash_Buckets=2048), workers=1)
+    assert duel(plan) == (Agree(1),)
+    one_worker = duel(plan, SETTINGS | {"max_parallel_workers_per_gather": "1"})
+    assert finding(one_worker).origin == "no more buckets at first than expected tuples deserve: Parallel Hash"
+    too_many = gathered(shared(100, expected=500, Original_Hash_Buckets=4096, Hash_Buckets=4096), workers=1)
+    assert finding(duel(too_many, SETTINGS | {"max_parallel_workers_per_gather": "3"}))
+
+
 def test_the_memory_limit_comes_from_the_settings() -> None:
     crowded = table(9000, expected=9, Hash_Buckets=4096, Peak_Memory_Usage=1000)
     assert duel(crowded) == (Agree(1),)
-    more_memory = judged(Buckets(), CASE, lambda run: explained_case(crowded, SETTINGS | {"hash_mem_multiplier": "2"}))
+    more_memory = duel(crowded, SETTINGS | {"hash_mem_multiplier": "2"})
     assert finding(more_memory).origin == "no fewer buckets than tuples deserve: Hash"
