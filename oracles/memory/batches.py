@@ -14,10 +14,11 @@ blocks and its memory. The outer side has no limit: its tuples may all have one 
 size.
 """
 
+import math
 from collections.abc import Iterable, Set
 from typing import Final
 
-from oracles.buckets import BATCHES, BUCKETS, FEWEST, LEAST_TUPLE, ORIGINAL, PEAK, POINTER
+from oracles.buckets import BATCHES, BUCKETS, FEWEST, LEAST_TUPLE, ORIGINAL, PEAK, POINTER, expected_tuples
 from oracles.explain.hash_memory import allowance
 from oracles.explain.nodes import LocatedNode, Node, loops, places
 
@@ -25,11 +26,69 @@ WRITTEN: Final = "Temp Written Blocks"  # of a node and all nodes below
 CHUNK_BLOCKS: Final = 4  # STS_CHUNK_PAGES
 ORIGINAL_BATCHES: Final = "Original Hash Batches"
 _BLOCK: Final = 8192
+_FOR_SKEW: Final = 0.02  # of the memory; for the most common values (SKEW_HASH_MEM_PERCENT)
+_CHUNK: Final = 32  # kB, HASH_CHUNK_SIZE
+_CHUNK_HEADER: Final = 1 / 16  # kB, at least HASH_CHUNK_HEADER_SIZE
+_MANY_TUPLES: Final = 32  # by chance, all or none of them leave a batch in 1 of 2^31 cases
 
 
 def shares(place: LocatedNode) -> int:
     """Return the number of participants whose memory a hash table may use: all for a shared one, else one."""
     return place.participants if is_shared(place.node) else 1
+
+
+def largest_peak(place: LocatedNode, allowed: float, widest: float) -> int:
+    """Return the largest legal peak of a node in kB, as EXPLAIN rounds it up.
+
+    `allowed` is the limit of a process in kB, and `widest` the size of the widest tuple of hash tables in bytes.
+    """
+    return math.ceil(allowed * shares(place) + _surplus(place, allowed, widest / 1024))
+
+
+def _surplus(place: LocatedNode, allowed: float, widest: float) -> float:
+    """Return the memory in kB that a node may use beyond its limit; `widest` is in kB, too.
+
+    Each participant of a Parallel Hash takes a first chunk without a check. When it loads a batch from files, it leaves
+    another one partly empty (ExecParallelHashTupleAlloc). A wide tuple has a chunk of its own.
+    """
+    if place.node["Node Type"] != "Hash":
+        return 1
+    if is_shared(place.node):
+        return 2 * place.participants * max(_CHUNK, widest + _CHUNK_HEADER)
+    skew = _FOR_SKEW * allowed if place.node.get(ORIGINAL_BATCHES, 1) > 1 else 0
+    return skew + max(widest, 1)
+
+
+def depends_on_order(explained: Node, place: LocatedNode) -> bool:
+    """Return whether the peak of a node may depend on the order of its rows, and the order may differ between arms.
+
+    The table of an aggregate exceeds its limit by a block or an array, depending on the groups that come first. A hash
+    join returns rows in the order of batches and buckets, and parallel workers in any order.
+    """
+    below = (each for each in places(explained) if each.path[: len(place.path)] == place.path)
+    ordering = ("Hash", "Gather", "Gather Merge")
+    mixed = any(each.node["Node Type"] in ordering or each.participants > 1 for each in below)
+    return place.node["Node Type"] != "Hash" and mixed
+
+
+def memory_of_buckets(table: Node) -> float:
+    """Return the memory in kB of a table's buckets, if its peak includes them.
+
+    A Parallel Hash counts added buckets twice (ExecParallelHashIncreaseNumBuckets, ExecHashTableDetachBatch).
+    """
+    buckets = table.get(BUCKETS, 0)
+    added = max(0, buckets - table.get(ORIGINAL, 0)) if is_shared(table) else 0
+    return float(buckets + added) * POINTER / 1024
+
+
+def measures_tuples(table: Node) -> bool:
+    """Return whether all processes measure the tuples of this hash table."""
+    return not any(is_shared(child) and child["Node Type"] == "Hash Join" for child in table.get("Plans", ()))
+
+
+def may_be_indivisible(allowed: float, widest: float) -> bool:
+    """Return whether so few tuples of this size (bytes) fill the limit (kB) that by chance all may be in one batch."""
+    return allowed * 1024 < _MANY_TUPLES * widest
 
 
 def splits(explained: Node, path: tuple[int, ...]) -> bool:
@@ -92,7 +151,6 @@ def partial_blocks(join: Node) -> int:
     return int(files * (CHUNK_BLOCKS if is_shared(join) else 1))
 
 
-_FOR_TUPLES: Final = 0.98  # of the memory; SKEW_HASH_MEM_PERCENT may be reserved for the most common values
 _ALIGNMENT: Final = 8  # MAXIMUM_ALIGNOF
 
 Path = tuple[int, ...]
@@ -103,31 +161,34 @@ def joins_short_of_memory(ours: Node, theirs: Node) -> frozenset[Path]:
     allowed = allowance(theirs.get("Settings", {})) * 1024
     pairs = zip(places(ours), places(theirs), strict=True)
     return frozenset(
-        after.path[:-1] for before, after in pairs if BATCHES in after.node and _needs_more(before, after, allowed)
+        after.path[:-1]
+        for before, after in pairs
+        if BATCHES in after.node and _needs_more(before, after, allowed, expected_tuples(theirs, after))
     )
 
 
-def _needs_more(before: LocatedNode, after: LocatedNode, allowed: float) -> bool:
+def _needs_more(before: LocatedNode, after: LocatedNode, allowed: float, expected: float) -> bool:
     ours, theirs = before.node, after.node
     if theirs[BATCHES] <= ours[BATCHES]:
         return False
     planned = theirs[ORIGINAL_BATCHES] > ours[ORIGINAL_BATCHES]
     grown = theirs[BATCHES] > max(theirs[ORIGINAL_BATCHES], ours[BATCHES])
-    return (not planned or _were_expected(before, after, allowed)) and (not grown or _was_full(after, allowed))
+    return (not planned or _were_expected(before, after, allowed, expected)) and (
+        not grown or _was_full(after, allowed)
+    )
 
 
-def _were_expected(before: LocatedNode, after: LocatedNode, allowed: float) -> bool:
-    """Return whether half as many batches lack memory for the buckets and the tuples that the planner expects.
+def _were_expected(before: LocatedNode, after: LocatedNode, allowed: float, expected: float) -> bool:
+    """Return whether half as many batches lack memory for the buckets and the tuples that the planner may expect.
 
     A Parallel Hash may use the memory of all participants if that makes a single batch sufficient, else that of one.
     """
-    node, shared = after.node, bool(after.node.get("Parallel Aware"))
-    combined = shared and before.node[ORIGINAL_BATCHES] == 1
+    node = after.node
+    combined = is_shared(node) and before.node[ORIGINAL_BATCHES] == 1
     fewer = 1 if combined else node[ORIGINAL_BATCHES] // 2
-    expected = (node["Plan Rows"] + 0.5) * (after.participants if shared else 1)
     tuples = expected * _size(node) / fewer
     buckets = max(node[ORIGINAL], FEWEST if fewer == 1 else 0)
-    return bool(tuples + buckets * POINTER > allowed * _FOR_TUPLES * (after.participants if combined else 1))
+    return bool(tuples + buckets * POINTER > allowed * (1 - _FOR_SKEW) * (after.participants if combined else 1))
 
 
 def _was_full(table: LocatedNode, allowed: float) -> bool:
@@ -136,7 +197,7 @@ def _was_full(table: LocatedNode, allowed: float) -> bool:
     True for a Parallel Hash, whose peak is unknown.
     """
     node = table.node
-    return bool(node.get("Parallel Aware")) or node[PEAK] * 1024 + node[BUCKETS] * POINTER > allowed
+    return is_shared(node) or node[PEAK] * 1024 + node[BUCKETS] * POINTER > allowed
 
 
 def joins_divided_otherwise(ours: Node, theirs: Node) -> frozenset[Path]:

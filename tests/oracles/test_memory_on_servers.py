@@ -1,0 +1,84 @@
+"""Tests of the oracle `memory` on real servers: hash tables of wide tuples."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from fuzz.execution.executor import Executor
+from fuzz.execution.judging import judge_case
+from fuzz.servers.arm import Arm, shipped_series
+from fuzz.servers.base import Base
+from fuzz.servers.build import ensure_build
+from fuzz.servers.cluster import Cluster
+from fuzz.servers.flavor import FLAVORS
+from fuzz.servers.series import apply_series
+from oracles.explain.nodes import EXPLAINED, explained_runs, places, plans
+from oracles.framework.canaries import AS_HASH_JOIN
+from oracles.memory.oracle import Memory
+from oracles.model.case import Case, Kind, Step
+from oracles.model.mode import Mode
+from oracles.model.oracle import Agree
+from tests.oracles.observed import assigned
+
+pytestmark = pytest.mark.servers
+
+NAMES = ("master", "patched")
+LIMIT = 64  # kB
+SMALL = Mode(
+    "small", (("work_mem", f"{LIMIT}kB"), ("hash_mem_multiplier", "1"), ("max_parallel_workers_per_gather", "0"))
+)
+SCENE = (
+    "CREATE TABLE many AS SELECT g AS n FROM generate_series(1, 3000) AS g",
+    "CREATE TABLE wide (n int, t text)",
+    "ALTER TABLE wide ALTER t SET STORAGE PLAIN",  # neither compressed nor moved elsewhere
+    "INSERT INTO wide SELECT g, rpad('', 1000 + g * 7919 % 5000, md5(g::text)) FROM generate_series(1, 300) AS g",
+    "ANALYZE many, wide",
+)
+QUERIES = tuple(
+    f"SELECT count(w.t), count(*) FROM many LEFT JOIN wide AS w ON many.n = w.n AND w.n BETWEEN {low} AND {low + 80}"
+    for low in range(1, 200, 25)
+)
+CASE = Case(
+    "wide",
+    tuple(map(Step, SCENE)),
+    tuple(Step(sql, Kind.QUERY) for sql in QUERIES),
+    (AS_HASH_JOIN, SMALL),
+    samples=(EXPLAINED.name,),
+)
+
+
+@pytest.fixture(scope="module")
+def arms(base: Base) -> Iterator[tuple[Arm, ...]]:
+    """Yield a server whose batches are filled by other tuples than those of the second one."""
+    with ExitStack() as stack:
+        yield tuple(_arm(stack, base, name) for name in NAMES)
+
+
+def _arm(stack: ExitStack, base: Base, name: str) -> Arm:
+    trees = apply_series(base.tree, shipped_series(name, base))
+    build = ensure_build(trees[-1], FLAVORS["assert"], print)
+    return Arm(name, build, stack.enter_context(Cluster(build, name)), trees)
+
+
+@pytest.fixture(scope="module")
+def executor(arms: tuple[Arm, ...]) -> Iterator[Executor]:
+    with Executor(arms) as executor:
+        yield executor
+
+
+def test_tuples_of_several_kilobytes_are_no_finding(executor: Executor) -> None:
+    master, patched = executor.observe(CASE, explained_runs(CASE, NAMES)).values()
+    peaks = [
+        [
+            place.node["Peak Memory Usage"]
+            for _, plan in plans(seen)
+            for place in places(plan)
+            if "Hash Batches" in place.node
+        ]
+        for seen in (master, patched)
+    ]
+    # the server that is judged exceeds the limit by more than rounding, the other one does not
+    assert any(ours <= LIMIT and theirs > LIMIT + 1 for ours, theirs in zip(*peaks, strict=True))
+    verdicts = judge_case(executor, assigned((Memory(),), NAMES), CASE).verdicts
+    assert [verdict for _, verdict in verdicts] == [Agree(len(QUERIES))]
