@@ -1,11 +1,12 @@
 """Generator `merged_bounds`: partition-wise joins of relations with different bounds, and changes that move rows."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import permutations
 from typing import ClassVar
 
-from fuzz.generators.choices import Weighted, between, chance, pick, shuffled
+from fuzz.generators.choices import Weighted, between, chance, pick, shuffled, some
 from fuzz.generators.generator import Generator, Scale
 from fuzz.generators.merged_bounds.scene import Scene, Table, draw_scene, steps_of
 from fuzz.generators.merged_bounds.trees import Allowed, Drawing, Tree, draw_allowed, draw_tree, matched
@@ -115,8 +116,13 @@ class MergedBounds(Generator):
         steps = tuple(step for table in scene.tables for step in steps_of(rng, table))
         if chance(rng, 30):  # without pruning, partitions may then be proven empty in another way
             steps = (Step("SET constraint_exclusion = on"), *steps)
+        limit = max(1, scale.queries * 2 // 3)
         actions = [_query(rng, scene, scale)]
-        while len(actions) < max(1, scale.queries * 2 // 3) and rng.randrange(100):  # a shrinking rng ends the loop
+        if scene.joins_in_any_order:
+            for _ in range((_MATCHING_ROUNDS if scene.matching else _ROUNDS).pick(rng)):
+                actions += _in_each_order(rng, scene)
+            actions = actions[:limit]
+        while len(actions) < limit and rng.randrange(100):  # a shrinking rng ends the loop
             changed = scene.tables[0].changed and chance(rng, 10)
             actions.append(move(rng, scene) if changed else _query(rng, scene, scale))
         return Case(self.name, steps, tuple(actions))
@@ -125,6 +131,28 @@ class MergedBounds(Generator):
 def _query(rng: random.Random, scene: Scene, scale: Scale) -> Step:
     count = 2 if scene.remaps and chance(rng, 40) else min(scale.relations, _RELATIONS.pick(rng))
     return parameterized(rng, scene.sources, lambda scope: ("", _select(rng, scene, scope, count)))
+
+
+def _in_each_order(rng: random.Random, scene: Scene) -> Iterator[Step]:
+    """Yield joins of three tables in each order."""
+    for order in permutations(some(rng, scene.tables, 3)):
+        yield _chain(rng, scene, order, (_FIRST_KINDS.pick(rng), _SECOND_KINDS.pick(rng)))
+
+
+def _chain(rng: random.Random, scene: Scene, order: tuple[Table, ...], kinds: tuple[str, ...]) -> Step:
+    allowed, top = draw_allowed(rng, scene, len(order)), _TOPS.pick(rng)
+    return parameterized(
+        rng,
+        scene.sources,
+        lambda scope: ("", top(Drawing(rng, scene, scope, order, allowed, kinds), len(order))),
+    )
+
+
+_ROUNDS = Weighted((90, 0), (10, 1))
+_MATCHING_ROUNDS = Weighted((10, 0), (20, 1), (40, 2), (30, 3))
+# Only a full join has rows of both tables outside of the other one's bounds.
+_FIRST_KINDS = Weighted((15, ""), (10, "LEFT"), (5, "RIGHT"), (70, "FULL"))
+_SECOND_KINDS = Weighted((50, ""), (20, "LEFT"), (10, "RIGHT"), (20, "FULL"))
 
 
 def _select(rng: random.Random, scene: Scene, scope: Scope, count: int) -> Select:
@@ -136,11 +164,12 @@ def _level(drawing: Drawing, count: int) -> tuple[Tree, Level]:
     rng = drawing.rng
     tree = draw_tree(drawing, count)
     scope = drawing.scope.over(tree.joined.relations, tree.rows)
-    filters = (drawing.predicate(scope.relations, scope) for _ in range(_FILTERS.pick(rng)))
-    conditions = [*tree.conditions, *filters]
+    # Most conditions make an outer join an inner one.
+    filters = 0 if drawing.kinds and chance(rng, 70) else _FILTERS.pick(rng)
+    conditions = [*tree.conditions, *(drawing.predicate(scope.relations, scope) for _ in range(filters))]
     if tree.joined.missing and chance(rng, 20):
         conditions.append(f"{pick(rng, tree.joined.missing)} IS NULL")
-    if drawing.allowed.more and chance(rng, 14):
+    if drawing.allowed.more and chance(rng, 20):
         conditions.append(matched(drawing, pick(rng, tree.sides), 0))
     if drawing.allowed == Allowed() and chance(rng, 10):
         conditions.append(subquery(rng, scope))

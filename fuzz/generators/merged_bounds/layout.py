@@ -6,9 +6,9 @@ match one to one, as PostgreSQL requires where it merges bounds. Some tables bre
 
 import random
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 
-from fuzz.generators.choices import Weighted, between, chance, pick, shuffled
+from fuzz.generators.choices import Weighted, between, chance, pick, shuffled, some
 from fuzz.generators.merged_bounds.bounds import HIGH, LOW, Bounds, Edge, Part, Remainder, Rest, Span, Values
 
 _STEP = 6  # least distance of neighboring edges; they move by up to 2
@@ -20,11 +20,12 @@ class Zone:
     """A part of the domain: a range, or values.
 
     Each table has the first value of `core`, and some of the other values. `least` is the smallest value. One table has
-    it, and so have tables with default partitions.
+    it, and so have tables with default partitions. With `spans`, each table has one of these ranges.
     """
 
     low: Edge = ()
     high: Edge = ()
+    spans: tuple[Span, ...] = ()
     least: tuple[int, ...] = ()
     core: tuple[int, ...] = ()
     others: tuple[int, ...] = ()
@@ -36,11 +37,10 @@ class Layout:
     """The common structure of the bounds of a case's tables.
 
     `owner` is the only table with a default partition, or `ALL` or `NOBODY`. The zone `absorbed` is missing from tables
-    with a default partition. `missing`, `cut`, `stepped`, `moved` and `freed` are percentages of zones, ranges, ranges,
-    edges and tables. A cut range is one part of its zone, so it may overlap some ranges of the zone, but not all. A
-    stepped range ends at two of four edges of its zone. So a third table's range may end between the bounds of two
-    others. If `remaps`, any table may have values below the common ones. Otherwise the table `early` has one in each
-    list.
+    with a default partition. `missing`, `cut`, `moved` and `freed` are percentages of zones, ranges, edges and tables.
+    A cut range is one part of its zone, so it may overlap some ranges of the zone, but not all. If `matching`, each
+    table has a range in each zone, and none has a default partition. If `remaps`, any table may have values below the
+    common ones. Otherwise the table `early` has one in each list.
     """
 
     method: str
@@ -51,9 +51,9 @@ class Layout:
     nulls: int = 0  # number of the zone with NULL, or of zones: then a partition of its own
     missing: int = 0
     cut: int = 0
-    stepped: int = 0
     moved: int = 0
     freed: int = 0
+    matching: bool = False
     remaps: bool = False
     early: int = 0
 
@@ -83,19 +83,21 @@ def draw_layout(rng: random.Random, columns: int, tables: int, limit: int) -> La
     return replace(layout, zones=with_subs)
 
 
-_METHODS = Weighted((48, "RANGE"), (44, "LIST"), (8, "HASH"))
+_METHODS = Weighted((52, "RANGE"), (40, "LIST"), (8, "HASH"))
 _ZONES = Weighted((20, 2), (35, 3), (25, 4), (12, 5), (8, 6))
 
 
 def _level(rng: random.Random, method: str, columns: tuple[int, ...], tables: int, zones: int) -> Layout:
     remaps = method == "LIST" and chance(rng, 35)
+    matching = method == "RANGE" and chance(rng, 50)
     if method == "LIST":
         drawn = _lists(rng, zones, remaps=remaps)
+    elif method == "RANGE":
+        shared = some(rng, range(zones), _SHARED.pick(rng))
+        ranges = _ranges(rng, len(columns), zones)
+        drawn = tuple(_with_shared_edges(rng, zone) if n in shared else zone for n, zone in enumerate(ranges))
     else:
-        drawn = _ranges(rng, len(columns), zones) if method == "RANGE" else (Zone(),) * zones
-    stepped = pick(rng, (0, 75))
-    # A full join of partitions needs a partner for each of them, and no default partition beside stepped ranges.
-    matching = method == "RANGE" and stepped > 0 and chance(rng, 70)
+        drawn = (Zone(),) * zones
     owner = {"nobody": NOBODY, "one": rng.randrange(tables), "all": ALL}[_OWNERS.pick(rng)]
     if matching:
         owner = NOBODY
@@ -108,9 +110,9 @@ def _level(rng: random.Random, method: str, columns: tuple[int, ...], tables: in
         nulls=rng.randrange(zones + 1),
         missing=0 if matching else pick(rng, (0, 15, 0, 30)),
         cut=0 if matching else pick(rng, (0, 20, 0, 45)),
-        stepped=stepped,
         moved=pick(rng, (50, 25, 0)),
         freed=0 if matching else pick(rng, (0, 10, 30)),
+        matching=matching,
         remaps=remaps,
         early=rng.randrange(tables),
     )
@@ -129,6 +131,19 @@ def _ranges(rng: random.Random, width: int, zones: int) -> tuple[Zone, ...]:
     if chance(rng, 50):
         edges[-1] = (HIGH,) * width
     return tuple(Zone(low, high) for low, high in pairwise(edges))
+
+
+def _with_shared_edges(rng: random.Random, zone: Zone) -> Zone:
+    """Return the zone with all ranges between two of a few edges, in random order.
+
+    So a third table's range may begin or end between the bounds of two others.
+    """
+    edges = (zone.low, *(_inside(zone, by) for by in _INNER.pick(rng)), zone.high)
+    return replace(zone, spans=shuffled(rng, [Span(low, high) for low, high in combinations(edges, 2)]))
+
+
+_SHARED = Weighted((30, 0), (40, 1), (30, 2))  # zones with shared edges; without any, the tables may have equal bounds
+_INNER = Weighted((2, (_STEP // 2,)), (1, (_STEP // 3, _STEP * 2 // 3)))  # distances of inner edges from the lower one
 
 
 def _edge(rng: random.Random, width: int, least: int, spread: int) -> Edge:
@@ -185,7 +200,7 @@ def _parts(rng: random.Random, layout: Layout, table: int, *, default: bool) -> 
     for n in kept:
         zone = layout.zones[n]
         bound = (
-            (Span(zone.low, zone.high) if exact else _span(rng, zone, layout))
+            (Span(zone.low, zone.high) if exact else _span(rng, zone, layout, table))
             if layout.method == "RANGE"
             else _values(rng, zone, exact=exact, null=n == nulls, least=exact or layout.early == table)
         )
@@ -205,19 +220,15 @@ def _sub(rng: random.Random, zone: Zone, table: int) -> Bounds | None:
     return draw_bounds(rng, zone.sub, table) if zone.sub and chance(rng, 92) else None
 
 
-def _span(rng: random.Random, zone: Zone, layout: Layout) -> Span:
+def _span(rng: random.Random, zone: Zone, layout: Layout, table: int) -> Span:
+    if zone.spans:
+        return zone.spans[table % len(zone.spans)]
     low = pick(rng, _after(zone.low)) if chance(rng, layout.moved) else zone.low
     high = pick(rng, _before(zone.high)) if chance(rng, layout.moved) else zone.high
     if chance(rng, layout.cut):
         middle = _inside(zone, _STEP // 2)
         low, high = pick(rng, ((low, middle), (middle, high)))
-    if chance(rng, layout.stepped):
-        edges = (zone.low, _inside(zone, _STEP // 3), _inside(zone, _STEP * 2 // 3), zone.high)
-        low, high = (edges[n] for n in _STEPS.pick(rng))
     return Span(low, high) if low < high else Span(zone.low, zone.high)
-
-
-_STEPS = Weighted((4, (0, 3)), (4, (0, 2)), (4, (1, 3)), (1, (0, 1)), (3, (2, 3)), (2, (1, 2)))
 
 
 def _inside(zone: Zone, by: int) -> Edge:

@@ -107,6 +107,17 @@ class Scene:
     keys: tuple[Key, ...]
     remaps: bool
     defaults: bool
+    matching: bool
+
+    @property
+    def plain(self) -> bool:
+        """Return whether all keys are columns themselves."""
+        return all(key.plain for key in self.keys)
+
+    @property
+    def joins_in_any_order(self) -> bool:
+        """Return whether three tables can be joined by USING in any order and with full joins."""
+        return len(self.tables) > 2 and self.plain and not self.remaps
 
     @property
     def sources(self) -> tuple[RowSource, ...]:
@@ -114,7 +125,7 @@ class Scene:
         return tuple(table.source for table in self.tables)
 
 
-_TABLES = Weighted((20, 2), (40, 3), (25, 4), (15, 5))
+_TABLES = Weighted((16, 2), (48, 3), (23, 4), (13, 5))
 _KEYS = Weighted((46, 1), (40, 2), (14, 3))
 
 
@@ -136,6 +147,7 @@ def draw_scene(rng: random.Random, scale: Scale) -> Scene:
         keys,
         remaps=any(level.remaps for level in levels),
         defaults=any(level.owner != NOBODY for level in levels),
+        matching=layout.matching,
     )
 
 

@@ -1,7 +1,7 @@
 """Join trees over all partition keys, in any shape: each side of a join may be a join whose bounds were merged."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from fuzz.generators.choices import Weighted, between, chance, pick
@@ -14,7 +14,8 @@ from fuzz.generators.sql.sqltypes import INT4
 
 Keys = tuple[str, ...]  # expressions, one for each key of the case
 
-_ROWS = Weighted((70, 2_000), (30, 8_000))  # upper bounds of the rows of a tree
+_MOST_ROWS = 8_000
+_ROWS = Weighted((70, 2_000), (30, _MOST_ROWS))  # upper bounds of the rows of a tree
 _RESCANNED = 20_000  # upper bound of the rows that a rescanned subquery reads
 
 
@@ -60,13 +61,17 @@ def draw_allowed(rng: random.Random, scene: Scene, count: int) -> Allowed:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """The random number generator, the scene, the scope of a tree, and the tables in the order of their use."""
+    """The random number generator, the scene, the scope of a tree, and the tables in the order of their use.
+
+    With `kinds`, each tree is the chain of these joins of the tables.
+    """
 
     rng: random.Random
     scene: Scene
     scope: Scope
     order: tuple[Table, ...]
     allowed: Allowed
+    kinds: tuple[str, ...] = ()
 
     def predicate(self, relations: tuple[Relation, ...], scope: Scope) -> str:
         """Return a condition over the relations, without keys where they are not allowed."""
@@ -92,11 +97,12 @@ def _others(scene: Scene, relation: Relation) -> tuple[Column, ...]:
 def draw_tree(drawing: Drawing, count: int) -> Tree:
     """Return a tree of up to `count` relations."""
     rng = drawing.rng
+    if drawing.kinds:
+        return _chain(drawing, drawing.order, drawing.kinds, _MOST_ROWS)
     limit = _ROWS.pick(rng)
-    plain = all(key.plain for key in drawing.scene.keys)
     kinds = _KINDS.pick(rng) if drawing.allowed.full else _NOT_FULL
-    if plain and count > 1 and chance(rng, 20):
-        return _chain(drawing, count, limit, kinds)
+    if drawing.scene.plain and count > 1 and chance(rng, 20):
+        return _any_chain(drawing, count, limit, kinds)
     if count > 1 and chance(rng, 12):
         return _listed(drawing, count, limit)
     return _tree(drawing, 0, count, limit, kinds)
@@ -153,24 +159,28 @@ def matched(drawing: Drawing, outer: Keys, number: int) -> str:
     inside = drawing.table().source.relation(_inner(drawing, number))
     keys = _keys(drawing, inside.alias)
     extra = []
-    if drawing.allowed.keys and chance(rng, 40):
+    if drawing.allowed.keys and chance(rng, 60):
         extra.append(_at_bound(rng, inside))
     elif chance(rng, 30):
         extra.append(drawing.predicate((inside,), drawing.scope.inner()))
     exists = f"EXISTS (SELECT FROM {inside.sql}{where([*_equalities(outer, keys), *extra])})"
     if chance(rng, 25):
         # Below grouping sets, a nested loop may lose expressions after IN (corpus/README.md, 654f2797f80a).
-        if not all(key.plain for key in drawing.scene.keys):
+        if not drawing.scene.plain:
             return exists
         whole = f"({', '.join(outer)}) IN (SELECT {', '.join(keys)} FROM {inside.sql}{where(extra)})"
         return whole if len(outer) > 1 else whole.replace(f"({outer[0]}) IN", f"{outer[0]} IN", 1)
-    return pick(rng, ("NOT ", "")) + exists
+    return pick(rng, ("NOT ", "NOT ", "")) + exists
 
 
 def _at_bound(rng: random.Random, relation: Relation) -> str:
-    """Return a comparison of a key with a value at a bound or near it, which proves some partitions empty."""
+    """Return a comparison of a key with a value at a bound or near it, which proves some partitions empty.
+
+    At the first and the last bound, it may do so for all partitions of a partition, but not of others.
+    """
     key = pick(rng, relation.keys)
-    value = max(0, pick(rng, key.hints or (1,)) + pick(rng, (0, 1, -1)))
+    hints = key.hints or (1,)
+    value = max(0, pick(rng, (pick(rng, hints), hints[0], hints[-1])) + pick(rng, (0, 1, -1)))
     return f"{key.sql} {pick(rng, ('=', '<', '>=', '>', '<='))} {key.type.literal(value)}"
 
 
@@ -202,7 +212,7 @@ _SINGLE: tuple[tuple[int, Callable[[Drawing, Table, str], Tree]], ...] = (
     (74, _table), (10, _filtered), (3, _united), (3, _grouped),
 )  # fmt: skip
 _SINGLE_ITEMS = Weighted(*_SINGLE)
-_ITEMS = Weighted(*_SINGLE, (12, _semi))
+_ITEMS = Weighted(*_SINGLE, (18, _semi))
 
 
 def _tree(drawing: Drawing, first: int, count: int, limit: int, kinds: Weighted[str]) -> Tree:
@@ -271,15 +281,21 @@ def _operand(tree: Tree) -> str:
     return f"({tree.joined.sql})" if tree.joined.kinds else tree.joined.sql
 
 
-def _chain(drawing: Drawing, count: int, limit: int, kinds: Weighted[str]) -> Tree:
+def _any_chain(drawing: Drawing, count: int, limit: int, kinds: Weighted[str]) -> Tree:
+    """Return a chain over `count` tables. If it is longer than one join, this is a full join more often."""
+    tables = [drawing.next(n) for n in range(count)]
+    drawn = [kinds.pick(drawing.rng) for _ in range(count - 1)]
+    if count > 2 and drawing.allowed.full and chance(drawing.rng, 40):
+        drawn[0] = "FULL"
+    return _chain(drawing, tables, drawn, limit)
+
+
+def _chain(drawing: Drawing, tables: Sequence[Table], kinds: Sequence[str], limit: int) -> Tree:
     """Return joins with USING over all keys. After a full join, a key is the COALESCE of both sides."""
-    tree = _table(drawing, drawing.next(0), drawing.scope.alias(0))
+    tree, *others = (_table(drawing, table, drawing.scope.alias(n)) for n, table in enumerate(tables))
     names = tuple(key.name for key in drawing.scene.keys)
-    for number in range(1, count):
-        right = _table(drawing, drawing.next(number), drawing.scope.alias(number))
-        first_full = number == 1 and count > 2 and drawing.allowed.full and chance(drawing.rng, 40)
-        kind = "FULL" if first_full else kinds.pick(drawing.rng)
-        rows = tree.rows * right.fan + _unmatched(kind, tree, right)
+    for right, kind in zip(others, kinds, strict=True):
+        rows = min(tree.rows * right.fan, right.rows * tree.fan) + _unmatched(kind, tree, right)
         if rows > limit:
             break
         sql = f"{tree.joined.sql} {f'{kind} JOIN'.strip()} {right.joined.sql} USING ({', '.join(names)})"
