@@ -154,6 +154,11 @@ def campaigns() -> Path:
     return path
 
 
+def shared_campaigns(name: str) -> Path:
+    """Return the directory of the files of campaigns in a shared store, beside the other campaigns."""
+    return _ready(campaigns() / name, _PRIVATE)
+
+
 def mutants() -> Path:
     """Return the directory of mutants' results, beside the campaigns."""
     return _ready(campaigns() / "mutants", _PRIVATE)

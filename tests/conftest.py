@@ -1,5 +1,6 @@
 """Configuration of all tests: no deadlines, distribution over processes, parts of the long tests, and a summary."""
 
+import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
@@ -11,6 +12,8 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 from tests.parts import Times, note_times, noted_times, parts_of, seconds_of
 
 pytest_plugins = ["tests.fixtures"]
+
+os.environ.pop("PGDUEL_STORE", None)  # a developer's own; tests have stores of their own
 
 # Deadlines would depend on the load of the machine.
 settings.register_profile("untimed", deadline=None)

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from fuzz.campaign.database import home
+from fuzz.campaign.postgresql import VARIABLE
 from fuzz.execution.executor import Executor
 from fuzz.servers.arm import Arm
 from fuzz.servers.base import Base, resolve_base
@@ -12,6 +14,7 @@ from fuzz.servers.build import Build, ensure_build
 from fuzz.servers.cluster import Cluster
 from fuzz.servers.flavor import FLAVORS
 from tests.servers.rights import open_to_all
+from tests.shared_store import BOTH, new_database, url_of
 
 
 @pytest.fixture(scope="session")
@@ -41,6 +44,31 @@ def arms(build: Build) -> Iterator[tuple[Arm, ...]]:
 def executor(arms: tuple[Arm, ...]) -> Iterator[Executor]:
     with Executor(arms) as executor:
         yield executor
+
+
+@pytest.fixture(scope="module")
+def store_server(build: Build) -> Iterator[Cluster]:
+    """Yield a server for shared stores."""
+    with Cluster(build, "store") as server:
+        yield server
+
+
+@pytest.fixture
+def shared_store(store_server: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Yield the name of a new database, which is the store of this process."""
+    monkeypatch.setenv("PGDUEL_CAMPAIGNS", str(tmp_path / "campaigns"))
+    with new_database(store_server) as name:
+        monkeypatch.setenv(VARIABLE, url_of(store_server, name))
+        yield name
+
+
+@pytest.fixture(params=BOTH)
+def campaigns(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the directory of campaigns whose stores are in SQLite, or in a new database of PostgreSQL."""
+    monkeypatch.setenv("PGDUEL_CAMPAIGNS", str(tmp_path / "campaigns"))
+    if request.param == "postgresql":
+        request.getfixturevalue("shared_store")
+    return home()
 
 
 @pytest.fixture

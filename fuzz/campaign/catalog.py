@@ -1,4 +1,7 @@
-"""Catalog of campaigns: numbered directories, each with a store and reproducers."""
+"""Catalog of campaigns: numbered directories, each with a store and reproducers.
+
+A shared store has the numbers of all its campaigns. Their directories have the files of this machine.
+"""
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,8 +11,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from fuzz import workdir
+from fuzz.campaign.database import Say, home
 from fuzz.campaign.plan import Plan
-from fuzz.campaign.store import FILE, HarnessFinding, SpecFinding, Store, StoredDoubt, harness_findings, spec_findings
+from fuzz.campaign.postgresql import shared
+from fuzz.campaign.schema import StoreUnreachable
+from fuzz.campaign.sqlite import FILE
+from fuzz.campaign.store import HarnessFinding, SpecFinding, Store, StoredDoubt, harness_findings, spec_findings
 from fuzz.engines.guided.inputs import Corpus, stored_input
 from fuzz.engines.libfuzzer.run import INPUT_NAME
 from fuzz.errors import CaseError, PgduelError
@@ -19,14 +26,30 @@ _Finding = TypeVar("_Finding", StoredFinding, SpecFinding, HarnessFinding)
 _Record = TypeVar("_Record")
 
 
+def require_store() -> None:
+    """Raise StoreError if a shared store cannot have new campaigns, before a command builds servers."""
+    server = shared()
+    if server is not None:
+        server.require_usable()
+
+
 def all_campaigns() -> tuple[Path, ...]:
-    """Return the directories of all campaigns, oldest first."""
+    """Return the directories of all campaigns, oldest first. Raises StoreError."""
+    server = shared()
+    if server is not None:
+        return tuple(home() / str(number) for number in server.numbers())
     found = (path.parent for path in workdir.campaigns().glob(f"*/{FILE}") if path.parent.name.isdigit())
     return tuple(sorted(found, key=lambda path: int(path.name)))
 
 
 def new_campaign() -> Path:
-    """Create and return the directory of a new campaign, numbered one above the highest."""
+    """Create and return the directory of a new campaign, numbered one above the highest. Raises StorageError."""
+    server = shared()
+    if server is not None:
+        directory = home() / str(server.reserve())
+        with workdir.writing(directory):
+            directory.mkdir(exist_ok=True)  # it may be left of a database that was deleted
+        return directory
     numbers = [int(path.name) for path in workdir.campaigns().iterdir() if path.name.isdigit()]
     number = max(numbers, default=0)
     while True:
@@ -51,13 +74,24 @@ def campaign_named(name: str) -> Path:
 
 
 @contextmanager
-def opened(directory: Path) -> Iterator[Store]:
-    """Open a campaign's store, and close it at the end. Raises PgduelError."""
-    store = Store(directory)
+def opened(directory: Path, say: Say | None = None) -> Iterator[Store]:
+    """Open a campaign's store, and close it at the end. With `say`, it outlasts its server. Raises PgduelError."""
+    store = Store(directory, say)
     try:
         yield store
     finally:
         store.close()
+
+
+@contextmanager
+def unless_unreadable() -> Iterator[None]:
+    """Leave the context if a store cannot be read. Raises StoreUnreachable, because others cannot be read then."""
+    try:
+        yield
+    except StoreUnreachable:
+        raise
+    except PgduelError:
+        return
 
 
 def last_seed(arms: Mapping[str, Any]) -> int:
@@ -67,7 +101,7 @@ def last_seed(arms: Mapping[str, Any]) -> int:
     """
     seeds = [0]
     for directory in all_campaigns():
-        with suppress(PgduelError), opened(directory) as store:
+        with unless_unreadable(), opened(directory) as store:
             if store.begun and store.arms == arms:
                 seeds.append(store.plan.seed)
     return max(seeds)

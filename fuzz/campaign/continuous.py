@@ -17,10 +17,12 @@ from filelock import FileLock, Timeout
 
 from fuzz import documents, workdir
 from fuzz.campaign.bug_history import CampaignRun
-from fuzz.campaign.catalog import all_campaigns, opened
+from fuzz.campaign.catalog import all_campaigns, opened, unless_unreadable
+from fuzz.campaign.database import home
 from fuzz.campaign.known import KnownFault, known_fault
 from fuzz.campaign.plan import Plan
-from fuzz.errors import CaseError, PgduelError
+from fuzz.campaign.postgresql import shared
+from fuzz.errors import CaseError
 from fuzz.servers.arm_options import ArmOptions
 
 RUN_MINUTES: Final = 60.0
@@ -38,8 +40,8 @@ def require_name(name: str) -> str:
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all continuous campaigns, sorted."""
-    return tuple(sorted(path.name.removesuffix(_PLAN) for path in workdir.campaigns().glob(f"*{_PLAN}")))
+    """Return the names of all continuous campaigns that this machine has started, sorted."""
+    return tuple(sorted(path.name.removesuffix(_PLAN) for path in home().glob(f"*{_PLAN}")))
 
 
 def keep_plan(plan: Plan) -> None:
@@ -48,10 +50,12 @@ def keep_plan(plan: Plan) -> None:
 
 
 def kept_plan(name: str) -> Plan:
-    """Return the kept options of a campaign. Raises CaseError if there are none."""
+    """Return the kept options of a campaign, or those of its last run. Raises CaseError if there are none."""
     try:
         return documents.loads(file_of(name, _PLAN).read_text(encoding="utf-8"), Plan)
     except FileNotFoundError as error:
+        if runs := runs_of(name):  # of another machine
+            return runs[-1].plan
         known = ", ".join(names()) or "none yet"
         raise CaseError(f"no campaign is called {name}; `{workdir.COMMAND} campaign start` has: {known}") from error
 
@@ -62,7 +66,7 @@ def runs_of(name: str) -> tuple[CampaignRun, ...]:
 
 
 def _runs_in(directory: Path, name: str) -> Iterator[CampaignRun]:
-    with suppress(PgduelError), opened(directory) as store:
+    with unless_unreadable(), opened(directory) as store:
         if store.begun and store.plan.name == name:
             counters = store.counters
             yield CampaignRun(
@@ -97,6 +101,8 @@ def claimed(name: str) -> Iterator[None]:
     process = file_of(name, _PROCESS)
     try:
         with FileLock(f"{process}.lock", timeout=_PATIENCE):
+            if other := _runner_elsewhere(name):
+                raise CaseError(f"campaign {name} runs already: {other}; stop it there first")
             workdir.write(process, str(os.getpid()))
             try:
                 yield
@@ -106,8 +112,19 @@ def claimed(name: str) -> Iterator[None]:
         raise CaseError(f"campaign {name} runs already; stop it with {workdir.COMMAND} campaign stop {name}") from error
 
 
+def runner_of(name: str) -> str:
+    """Return the process that runs this campaign, here or on another machine, in words; "" if there is none."""
+    process = process_of(name)
+    return f"process {process}" if process else _runner_elsewhere(name)
+
+
+def _runner_elsewhere(name: str) -> str:
+    server = shared()
+    return "" if server is None else server.holder(name)
+
+
 def process_of(name: str) -> int | None:
-    """Return the process that runs this campaign, or None."""
+    """Return the process of this machine that runs this campaign, or None."""
     process = file_of(name, _PROCESS)
     with suppress(Timeout), FileLock(f"{process}.lock", timeout=0):
         return None
@@ -120,10 +137,12 @@ def stop(name: str) -> None:
     """Have the process of this campaign end its run and then itself. Raises CaseError if there is none."""
     process = process_of(name)
     if process is None:
+        if other := _runner_elsewhere(name):
+            raise CaseError(f"campaign {name} runs elsewhere: {other}; stop it there")
         raise CaseError(f"campaign {name} does not run; see {workdir.COMMAND} campaign status {name}")
     os.kill(process, signal.SIGINT)
 
 
 def file_of(name: str, suffix: str) -> Path:
     """Return the path of a file of a campaign. Raises CaseError."""
-    return workdir.campaigns() / f"{require_name(name)}{suffix}"
+    return home() / f"{require_name(name)}{suffix}"

@@ -13,10 +13,10 @@ from typing import Final
 
 from fuzz import documents, workdir
 from fuzz.campaign.bug_history import BugStatus, CampaignRun, history
-from fuzz.campaign.catalog import all_campaigns, opened
+from fuzz.campaign.catalog import all_campaigns, opened, unless_unreadable
 from fuzz.campaign.continuous import file_of
-from fuzz.campaign.store import FILE
-from fuzz.errors import PgduelError
+from fuzz.campaign.database import home
+from fuzz.campaign.sqlite import FILE
 from fuzz.servers.build import delete_build
 from fuzz.triage.triage import DIRECTORY as REPRODUCERS
 
@@ -84,7 +84,7 @@ def make_room(name: str, runs: Sequence[CampaignRun], gigabytes: float, builds: 
 
 def directory_of(run: CampaignRun) -> Path:
     """Return the directory of a run."""
-    return workdir.campaigns() / run.number
+    return home() / run.number
 
 
 def _needed(runs: Sequence[CampaignRun]) -> Iterator[str]:
@@ -100,7 +100,7 @@ def _needed(runs: Sequence[CampaignRun]) -> Iterator[str]:
 def _of_others(name: str) -> Iterator[str]:
     """Yield the builds of all other campaigns. Stores that cannot be read have none."""
     for directory in all_campaigns():
-        with suppress(PgduelError), opened(directory) as store:
+        with unless_unreadable(), opened(directory) as store:
             if store.begun and store.plan.name != name:
                 yield from (facts["build"] for facts in store.arms.values())
 
@@ -116,11 +116,11 @@ def _delete_builds(name: str, needed: set[str]) -> list[str]:
 def _drop_details(directory: Path) -> int:
     """Delete the details of a run, and return the number of freed bytes. Stores that cannot be read stay."""
     before = size_of(directory)
-    for path in directory.iterdir():
+    for path in directory.glob("*"):  # a run of another machine has no directory here
         if path.name == REPRODUCERS or path.name.startswith(FILE):
             continue
         with workdir.writing(path):
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
-    with suppress(PgduelError), opened(directory) as store:
+    with unless_unreadable(), opened(directory) as store:
         store.drop_details()
     return max(0, before - size_of(directory))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from fuzz import workdir
-from fuzz.campaign.store import Store, add_harness_finding
+from fuzz.campaign.store import Store, add_harness_finding, record_input
 from fuzz.engines.libfuzzer.build import Harness, build_harness
 from fuzz.engines.libfuzzer.kept import Failure, Kept, delete_input, failure_of, merge, minimized, read_input, replay
 from fuzz.engines.libfuzzer.run import HarnessRun, input_name, run_harness
@@ -91,12 +91,14 @@ class HarnessCampaign:
         shown_by = f"{harness}/{input_name(failure.data)}"
         if not path.exists():
             workdir.write(path, failure.data)
-        new = add_harness_finding(self.store, finding, shown_by, harness, path)
+        new = add_harness_finding(self.store, finding, shown_by, harness, path, failure.data)
         delete_input(artifact)
         if new:
             self.found(finding, path)
             self.report(f"{harness}: minimizing the input of {finding.fingerprint}")
-            workdir.write(path, minimized(program, failure).data)
+            smallest = minimized(program, failure).data
+            record_input(self.store, finding.fingerprint, smallest)
+            workdir.write(path, smallest)
 
 
 def _merged(program: Path, kept: Kept, seeds: Path) -> str:

@@ -1,14 +1,27 @@
 """The schema of a campaign's store: its tables, its version, and the migrations of older stores.
 
-`PRAGMA user_version` is the version. Change a table, or a document in a way that `fuzz.documents` cannot read, together
-with a migration, which stays as it is from then on.
+Change a table, or a document in a way that `fuzz.documents` cannot read, together with a migration, which stays as it
+is from then on. SQLite and PostgreSQL have the same tables and versions. PostgreSQL began with version 7, so older
+migrations are SQL of SQLite; newer ones run in both.
 """
 
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import JSON, Boolean, Column, Connection, Dialect, Engine, Float, Integer, MetaData, String, Table, Text
-from sqlalchemy.exc import OperationalError
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    Connection,
+    Dialect,
+    Float,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
 from sqlalchemy.schema import CreateTable
 from sqlalchemy.types import TypeDecorator
 
@@ -25,6 +38,10 @@ from oracles.model.finding import Finding
 
 class StoreError(StorageError):
     """A store that cannot be read or written."""
+
+
+class StoreUnreachable(StoreError):
+    """A store whose server does not answer. It may answer later."""
 
 
 class _Document(TypeDecorator[Any]):
@@ -61,11 +78,12 @@ class _Path(TypeDecorator[Path]):
         return None if value is None else Path(value)
 
 
+_Count = BigInteger().with_variant(Integer(), "sqlite")  # SQLite's integers have 64 bits
 METADATA = MetaData()
 CAMPAIGN = Table(
     "campaign",
     METADATA,
-    Column("only", Integer, primary_key=True),
+    Column("only", Integer, primary_key=True, autoincrement=False),
     Column("plan", _Document(Plan), nullable=False),
     Column("arms", JSON, nullable=False, comment="arm -> build, base and series"),
     Column("canaries", JSON, comment="planted and caught, when last tried"),
@@ -77,20 +95,20 @@ CAMPAIGN = Table(
 SAMPLE = Table(
     "sample",
     METADATA,
-    Column("cases", Integer, primary_key=True, autoincrement=False),
+    Column("cases", _Count, primary_key=True, autoincrement=False),
     Column("at", Float, nullable=False, comment="seconds since the epoch; displayed only"),
     Column("seconds", Float, nullable=False, comment="elapsed in all parts of the campaign"),
-    Column("statements", Integer, nullable=False, comment="compared"),
-    Column("shapes", Integer, nullable=False, comment="distinct plan shapes"),
-    Column("findings", Integer, nullable=False, comment="distinct fingerprints"),
-    Column("unstable", Integer, nullable=False, comment="verdicts"),
-    Column("inconclusive", Integer, nullable=False, comment="verdicts"),
+    Column("statements", _Count, nullable=False, comment="compared"),
+    Column("shapes", _Count, nullable=False, comment="distinct plan shapes"),
+    Column("findings", _Count, nullable=False, comment="distinct fingerprints"),
+    Column("unstable", _Count, nullable=False, comment="verdicts"),
+    Column("inconclusive", _Count, nullable=False, comment="verdicts"),
 )
 RANGE = Table(
     "range",
     METADATA,
-    Column("number", Integer, primary_key=True, comment="position in the schedule"),
-    Column("done", Integer, nullable=False, comment="number of executed cases, from the first on"),
+    Column("number", _Count, primary_key=True, autoincrement=False, comment="position in the schedule"),
+    Column("done", _Count, nullable=False, comment="number of executed cases, from the first on"),
 )
 FINDING = Table(
     "finding",
@@ -131,6 +149,7 @@ SPEC_FINDING = Table(
     Column("fingerprint", String, unique=True, nullable=False),
     Column("finding", _Document(Finding), nullable=False),
     Column("spec", _Path, nullable=False, comment="the spec that shows it"),
+    Column("content", _Document(bytes), comment="of that file; null before version 8"),
 )
 HARNESS_FINDING = Table(
     "harness_finding",
@@ -140,6 +159,7 @@ HARNESS_FINDING = Table(
     Column("finding", _Document(Finding), nullable=False),
     Column("harness", String, nullable=False),
     Column("input", _Path, nullable=False, comment="the input that shows it"),
+    Column("content", _Document(bytes), comment="of that file; null before version 8"),
 )
 DOUBT = Table(
     "doubt",
@@ -268,64 +288,31 @@ _TO_7 = (
         harness VARCHAR NOT NULL,
         input TEXT NOT NULL)""",
 )
-_MIGRATIONS = (_TO_1, _TO_2, _TO_3, _TO_4, _TO_5, _TO_6, _TO_7)  # to version 1, 2 ...
+_TO_8 = (
+    "ALTER TABLE spec_finding ADD COLUMN content TEXT",
+    "ALTER TABLE harness_finding ADD COLUMN content TEXT",
+)
+_MIGRATIONS = (_TO_1, _TO_2, _TO_3, _TO_4, _TO_5, _TO_6, _TO_7, _TO_8)  # to version 1, 2 ...
 VERSION = len(_MIGRATIONS)
-_LOCK_TIMEOUT = 2000  # ms, in which another process may end its own migration
 
 
-def prepare(engine: Engine) -> None:
-    """Create the tables of a new store, or migrate an older one. Raises StoreError for a newer one, SQLAlchemyError."""
-    version = _version_of(engine)
-    if version is None:
-        _create(engine)
-    elif version > VERSION:
+def require_readable(version: int, name: str) -> None:
+    """Raise StoreError if a newer pgduel wrote the store."""
+    if version > VERSION:
         raise StoreError(
-            f"the store {engine.url.database} has version {version}, this pgduel reads versions up to {VERSION}; "
+            f"the store {name} has version {version}, this pgduel reads versions up to {VERSION}; "
             "use the newer pgduel that wrote it"
         )
-    elif version < VERSION:
-        try:
-            _migrate(engine)
-        except OperationalError:
-            if _version_of(engine) != VERSION:  # otherwise another process was faster
-                raise
 
 
-def _version_of(engine: Engine) -> int | None:
-    with engine.connect() as connection:
-        return _version(connection)
+def create_tables(connection: Connection) -> None:
+    """Create the tables of the present version, except those that exist."""
+    for table in METADATA.sorted_tables:
+        connection.execute(CreateTable(table, if_not_exists=True))
 
 
-def _version(connection: Connection) -> int | None:
-    """Return the version of a store, or None if it has no tables."""
-    if not connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar():
-        return None
-    return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
-
-
-def _create(engine: Engine) -> None:
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.exec_driver_sql("PRAGMA journal_mode = WAL")  # stored in the file
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-        for table in METADATA.sorted_tables:
-            connection.execute(CreateTable(table, if_not_exists=True))  # another process may have created them
-        _commit(connection)
-
-
-def _migrate(engine: Engine) -> None:
-    """Migrate a store while no other process has it open, because an older pgduel needs the old tables."""
-    engine.dispose()  # its connections would count as those of another process
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.detach()  # so that its lock ends with it
-        connection.exec_driver_sql(f"PRAGMA busy_timeout = {_LOCK_TIMEOUT}")
-        connection.exec_driver_sql("PRAGMA locking_mode = EXCLUSIVE")
-        connection.exec_driver_sql("BEGIN EXCLUSIVE")
-        for migration in _MIGRATIONS[_version(connection) or 0 :]:
-            for statement in migration:
-                connection.exec_driver_sql(statement)
-        _commit(connection)
-
-
-def _commit(connection: Connection) -> None:
-    connection.exec_driver_sql(f"PRAGMA user_version = {VERSION}")
-    connection.exec_driver_sql("COMMIT")
+def migrate(connection: Connection, version: int) -> None:
+    """Change the tables of an older version to the present one."""
+    for migration in _MIGRATIONS[version:]:
+        for statement in migration:
+            connection.exec_driver_sql(statement)

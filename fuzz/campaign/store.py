@@ -1,21 +1,36 @@
-"""Store: one SQLite database per campaign. Findings are committed there before anything else is done with them.
+"""Store: one database per campaign. Findings are committed there before anything else is done with them.
 
-Several processes write to it: each worker its findings, the campaign its progress. So it has a write-ahead log, and
-waits for locks. No result is kept in memory only.
+Several processes write to it: each worker its findings, the campaign its progress. No result is kept in memory only.
+Each method has one transaction, which may be repeated: after a loss of the connection, nobody knows whether its commit
+succeeded.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import Column, Connection, ScalarSelect, Select, Table, create_engine, delete, func, select, update
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy import (
+    Column,
+    Executable,
+    RowMapping,
+    ScalarSelect,
+    Select,
+    Table,
+    delete,
+    func,
+    select,
+    update,
+)
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
+from fuzz import workdir
 from fuzz.campaign.counters import KINDS, Counters, ProgressPoint
+from fuzz.campaign.database import Say, database_of, outlasted
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.schema import (
     CAMPAIGN,
@@ -28,10 +43,9 @@ from fuzz.campaign.schema import (
     SAMPLE,
     SPEC_FINDING,
     StoreError,
-    prepare,
 )
 from fuzz.documents import DocumentError
-from fuzz.errors import CaseError, first_line
+from fuzz.errors import CaseError
 from fuzz.triage.blame import Blame
 from fuzz.triage.findings import StoredFinding
 from fuzz.triage.interestingness import ReducedCase
@@ -41,13 +55,10 @@ from oracles.model.feature import Feature
 from oracles.model.finding import Finding
 from oracles.model.oracle import Inconclusive, Unstable
 
-FILE = "store.sqlite"
 KEPT = 10  # doubts of one oracle, kind and reason: more are counted only
-_ADVICE = {
-    "SQLITE_FULL": "; make room there",
-    "SQLITE_IOERR_SHMSIZE": "; make room there",
-    "SQLITE_BUSY": "; another process uses it: try again when that has ended",
-}
+
+_COUNTING = {"preserve_rowcount": True}  # for insertions, too
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +108,16 @@ class HarnessFinding:
 class Store:
     """The store of one campaign, in its own directory."""
 
-    def __init__(self, directory: Path) -> None:
-        """Open or create the store. Raises StoreError, as all methods do."""
+    def __init__(self, directory: Path, say: Say | None = None) -> None:
+        """Open or create the store. With `say`, each method outlasts a restart of its server, as `outlasted` does.
+
+        Raises StoreError, as all methods do.
+        """
         self.directory = directory
-        self._engine = create_engine(f"sqlite:///{directory / FILE}", connect_args={"timeout": 60})
+        self._say = say
+        self._database = database_of(directory)
         try:
-            with self._errors():
-                prepare(self._engine)
+            self._repeated(self._database.prepare)
         except StoreError:
             self.close()
             raise
@@ -111,35 +125,64 @@ class Store:
     @contextmanager
     def _errors(self) -> Iterator[None]:
         """Convert the database's exceptions into StoreError."""
-        file = self.directory / FILE
         try:
             yield
         except SQLAlchemyError as error:
-            cause = first_line(str(error.__cause__ or error))
-            advice = _ADVICE.get(getattr(error.__cause__, "sqlite_errorname", ""), "")
-            raise StoreError(f"the store {file} cannot be used: {cause}{advice}") from error
+            raise self._database.error(error) from error
         except DocumentError as error:
-            raise StoreError(f"the store {file} is damaged: {error}") from error
+            raise StoreError(f"the store {self._database.name} is damaged: {error}") from error
 
-    @contextmanager
-    def transaction(self) -> Iterator[Connection]:
-        """Open a transaction, and commit it at the end. Raises StoreError."""
-        with self._errors(), self._engine.begin() as connection:
-            yield connection
+    def _repeated(self, work: Callable[[], _Result]) -> _Result:
+        """Return the result of `work`, which is repeated after a loss of the connection."""
+
+        def tried() -> _Result:
+            with self._errors():
+                return work()
+
+        return outlasted(tried, self._say)
+
+    def read(self, query: Select[Any]) -> Sequence[RowMapping]:
+        """Return the rows of a query."""
+
+        def fetch() -> Sequence[RowMapping]:
+            with self._database.reading() as connection:
+                return connection.execute(query).mappings().all()
+
+        return self._repeated(fetch)
+
+    def write(self, *statements: Executable) -> bool:
+        """Execute statements in one transaction, and return whether the first one changed a row."""
+        changed = False
+
+        def execute() -> None:
+            nonlocal changed
+            with self._database.begin() as connection:
+                results = [connection.execute(each, execution_options=_COUNTING) for each in statements]
+                changed = changed or results[0].rowcount > 0  # a repeated insertion may find its own row, which is new
+
+        self._repeated(execute)
+        return changed
+
+    def new(self, table: Table, **values: object) -> postgresql.Insert | sqlite.Insert:
+        """Return the statement that inserts a row unless there is one with its key."""
+        return self._database.insert(table).values(values).on_conflict_do_nothing()
 
     def close(self) -> None:
         """Close the database's connections."""
-        self._engine.dispose()
+        self._database.close()
 
     def begin(self, plan: Plan, arms: Mapping[str, Any]) -> None:
-        """Record plan and arms of a new campaign; a resumed one keeps its plan and counts."""
-        row = {"only": 1, "plan": plan, "arms": dict(arms), "counters": Counters()}
-        with self.transaction() as connection:
-            connection.execute(insert(CAMPAIGN).values(row).on_conflict_do_nothing())
+        """Record plan and arms of a new campaign; a resumed one keeps its plan and counts.
+
+        In a shared store, raises StoreError if another process runs this campaign, or a campaign of its name.
+        """
+        self._repeated(lambda: self._database.claim(*filter(None, [plan.name])))
+        with workdir.writing(self.directory):
+            self.directory.mkdir(exist_ok=True)  # a shared campaign may have begun on another machine
+        self.write(self.new(CAMPAIGN, only=1, plan=plan, arms=dict(arms), counters=Counters()))
 
     def _field(self, name: str) -> Any:
-        with self.transaction() as connection:
-            return connection.execute(select(CAMPAIGN.c[name])).scalar()
+        return next((row[name] for row in self.read(select(CAMPAIGN.c[name]))), None)
 
     @property
     def begun(self) -> bool:
@@ -166,8 +209,7 @@ class Store:
 
     def record_canaries(self, counts: Mapping[str, int]) -> None:
         """Record the result of the canaries, in the form of `canaries.counts`."""
-        with self.transaction() as connection:
-            connection.execute(update(CAMPAIGN).values(canaries=dict(counts)))
+        self.write(update(CAMPAIGN).values(canaries=dict(counts)))
 
     @property
     def counters(self) -> Counters:
@@ -178,13 +220,11 @@ class Store:
     def record_start(self, features: Sequence[Feature], not_compared: Sequence[str]) -> None:
         """Record the arms' features, and the lines about oracles that do not judge an arm; forget an earlier end."""
         values = {"features": tuple(features), "not_compared": list(not_compared), "ended": None}
-        with self.transaction() as connection:
-            connection.execute(update(CAMPAIGN).values(values))
+        self.write(update(CAMPAIGN).values(values))
 
     def record_end(self, why: str) -> None:
         """Record the reason for the campaign's end."""
-        with self.transaction() as connection:
-            connection.execute(update(CAMPAIGN).values(ended=why))
+        self.write(update(CAMPAIGN).values(ended=why))
 
     @property
     def features(self) -> tuple[Feature, ...]:
@@ -203,47 +243,37 @@ class Store:
 
     def samples(self) -> tuple[ProgressPoint, ...]:
         """Return the samples of progress, by number of cases."""
-        with self.transaction() as connection:
-            rows = connection.execute(select(SAMPLE).order_by(SAMPLE.c.cases)).mappings()
-            return tuple(ProgressPoint(**row) for row in rows)
+        return tuple(ProgressPoint(**row) for row in self.read(select(SAMPLE).order_by(SAMPLE.c.cases)))
 
     def progress(self, counters: Counters, done: Mapping[int, int], sample: ProgressPoint | None = None) -> None:
         """Record counters, ranges (number -> total of executed cases) and perhaps a sample, in one transaction."""
-        with self.transaction() as connection:
-            connection.execute(update(CAMPAIGN).values(counters=counters))
-            if sample is not None:
-                connection.execute(insert(SAMPLE).values(asdict(sample)).on_conflict_do_nothing())
-            for number, cases in done.items():
-                row = insert(RANGE).values(number=number, done=cases)
-                connection.execute(row.on_conflict_do_update(["number"], set_={"done": cases}))
+        ranges = (self._database.insert(RANGE).values(number=number, done=cases) for number, cases in done.items())
+        self.write(
+            update(CAMPAIGN).values(counters=counters),
+            *(() if sample is None else [self.new(SAMPLE, **asdict(sample))]),
+            *(
+                each.on_conflict_do_update(index_elements=["number"], set_={"done": each.excluded.done})
+                for each in ranges
+            ),
+        )
 
     def done(self) -> dict[int, int]:
         """Return the number of executed cases by range number."""
-        with self.transaction() as connection:
-            rows = connection.execute(select(RANGE)).mappings().all()
-        return {row["number"]: row["done"] for row in rows}
+        return {row["number"]: row["done"] for row in self.read(select(RANGE))}
 
     def add_finding(self, finding: Finding, case_id: str, case: Case) -> bool:
         """Commit a finding, or count it if its fingerprint is known; return whether it is new.
 
         A case counts once for each finding.
         """
-        fingerprint = finding.fingerprint
-        row = {"fingerprint": fingerprint, "finding": finding, "case_id": case_id, "case": case}
-        seen = {"fingerprint": fingerprint, "case_id": case_id}
-        with self.transaction() as connection:
-            added = connection.execute(insert(FINDING).values(row).on_conflict_do_nothing())
-            connection.execute(insert(OCCURRENCE).values(seen).on_conflict_do_nothing())
-        return added.rowcount == 1
+        return add(self, FINDING, finding, case_id, case_id=case_id, case=case)
 
     def add_doubt(self, doubt: StoredDoubt) -> bool:
         """Commit a doubt unless it is known, or the store has enough of its kind. Returns whether it was committed."""
         row = {"name": doubt.name} | {each.name: getattr(doubt, each.name) for each in fields(doubt)}
         alike = (DOUBT.c[name] == row[name] for name in ("oracle", "kind", "reason"))
-        with self.transaction() as connection:
-            if connection.execute(select(func.count()).where(*alike)).scalar_one() >= KEPT:
-                return False
-            return connection.execute(insert(DOUBT).values(row).on_conflict_do_nothing()).rowcount == 1
+        (stored,) = self.read(select(func.count().label("count")).where(*alike))
+        return stored["count"] < KEPT and self.write(self.new(DOUBT, **row))
 
     def doubt(self, name: str) -> StoredDoubt | None:
         """Return the doubt of this name, or None."""
@@ -258,14 +288,12 @@ class Store:
         return self._doubts(_DOUBTS)
 
     def _doubts(self, query: Select[Any]) -> tuple[StoredDoubt, ...]:
-        with self.transaction() as connection:
-            rows = connection.execute(query.order_by(DOUBT.c.number)).mappings()
-            return tuple(StoredDoubt(**row | {"sides": tuple(row["sides"])}) for row in map(dict, rows))
+        rows = self.read(query.order_by(DOUBT.c.number))
+        return tuple(StoredDoubt(**row | {"sides": tuple(row["sides"])}) for row in map(dict, rows))
 
     def tried_again(self, name: str, outcome: str) -> None:
         """Record what later tries of a doubt came to."""
-        with self.transaction() as connection:
-            connection.execute(update(DOUBT).where(DOUBT.c.name == name).values(outcome=outcome))
+        self.write(update(DOUBT).where(DOUBT.c.name == name).values(outcome=outcome))
 
     def record_reproducer(self, fingerprint: str, reproducer: Path) -> None:
         """Record the path of the finding's reproducer."""
@@ -284,28 +312,21 @@ class Store:
         self._update(fingerprint, blame=blame)
 
     def _update(self, fingerprint: str, **values: object) -> None:
-        with self.transaction() as connection:
-            connection.execute(update(FINDING).where(FINDING.c.fingerprint == fingerprint).values(values))
+        self.write(update(FINDING).where(FINDING.c.fingerprint == fingerprint).values(values))
 
     def record_replay(self, outcome: ReplayResult) -> None:
         """Record the outcome of a finding of an earlier run on these arms."""
-        with self.transaction() as connection:
-            connection.execute(insert(REPLAY).values(asdict(outcome)).on_conflict_do_nothing())
+        self.write(self.new(REPLAY, **asdict(outcome)))
 
     def replays(self) -> tuple[ReplayResult, ...]:
         """Return the outcomes of findings of earlier runs, by fingerprint."""
-        with self.transaction() as connection:
-            rows = connection.execute(select(REPLAY).order_by(REPLAY.c.fingerprint)).mappings()
-            return tuple(ReplayResult(**row) for row in rows)
+        return tuple(ReplayResult(**row) for row in self.read(select(REPLAY).order_by(REPLAY.c.fingerprint)))
 
     def drop_details(self) -> None:
         """Delete doubts, and all samples but the last, and return their space to the disk."""
         last = select(func.max(SAMPLE.c.cases)).scalar_subquery()
-        with self.transaction() as connection:
-            connection.execute(delete(DOUBT))
-            connection.execute(delete(SAMPLE).where(SAMPLE.c.cases < last))
-        with self._errors(), self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.exec_driver_sql("VACUUM")
+        self.write(delete(DOUBT), delete(SAMPLE).where(SAMPLE.c.cases < last))
+        self._repeated(lambda: self._database.vacuum(DOUBT, SAMPLE))
 
     def finding(self, fingerprint: str) -> StoredFinding:
         """Return a finding of the store by its fingerprint."""
@@ -317,8 +338,12 @@ class Store:
         return self._findings(_FINDINGS.order_by(FINDING.c.number))
 
     def _findings(self, query: Select[Any]) -> tuple[StoredFinding, ...]:
-        with self.transaction() as connection:
-            return tuple(StoredFinding(**row) for row in connection.execute(query).mappings())
+        return tuple(self._known_here(StoredFinding(**row)) for row in self.read(query))
+
+    def _known_here(self, found: StoredFinding) -> StoredFinding:
+        """Return a finding without its script if that is on another machine. Its statements are in the store."""
+        elsewhere = self._database.is_shared and not os.path.isfile(found.reproducer or "")
+        return replace(found, reproducer=None) if elsewhere else found
 
 
 def occurrences(fingerprint: Column[Any]) -> ScalarSelect[int]:
@@ -333,40 +358,66 @@ _FINDINGS = select(
 _DOUBTS = select(*(column for column in DOUBT.columns if column.name not in ("number", "name")))
 
 
-def add_spec_finding(store: Store, finding: Finding, shown_by: str, spec: Path) -> bool:
+def add(store: Store, table: Table, finding: Finding, shown_by: str, **values: object) -> bool:
     """Commit a finding, or count it if its fingerprint is known; return whether it is new. Raises StoreError."""
-    return _add(store, SPEC_FINDING, finding, shown_by, spec=spec)
+    fingerprint = finding.fingerprint
+    return store.write(
+        store.new(table, fingerprint=fingerprint, finding=finding, **values),
+        store.new(OCCURRENCE, fingerprint=fingerprint, case_id=shown_by),
+    )
 
 
-def add_harness_finding(store: Store, finding: Finding, shown_by: str, harness: str, file: Path) -> bool:
+def add_spec_finding(store: Store, finding: Finding, shown_by: str, spec: Path, content: bytes) -> bool:
     """Commit a finding, or count it if its fingerprint is known; return whether it is new. Raises StoreError.
 
-    `shown_by` is the name of the input, and `file` has the smallest one.
+    `spec` is the path of a file with this content.
     """
-    return _add(store, HARNESS_FINDING, finding, shown_by, harness=harness, input=file)
+    return add(store, SPEC_FINDING, finding, shown_by, spec=spec, content=content)
 
 
-def _add(store: Store, table: Table, finding: Finding, shown_by: str, **values: object) -> bool:
-    fingerprint = finding.fingerprint
-    row = {"fingerprint": fingerprint, "finding": finding, **values}
-    seen = {"fingerprint": fingerprint, "case_id": shown_by}
-    with store.transaction() as connection:
-        added = connection.execute(insert(table).values(row).on_conflict_do_nothing())
-        connection.execute(insert(OCCURRENCE).values(seen).on_conflict_do_nothing())
-    return added.rowcount == 1
+def add_harness_finding(
+    store: Store, finding: Finding, shown_by: str, harness: str, file: Path, content: bytes
+) -> bool:
+    """Commit a finding, or count it if its fingerprint is known; return whether it is new. Raises StoreError.
+
+    `shown_by` is the name of the input, and `file` has the smallest one, whose bytes are `content`.
+    """
+    return add(store, HARNESS_FINDING, finding, shown_by, harness=harness, input=file, content=content)
+
+
+def record_input(store: Store, fingerprint: str, content: bytes) -> None:
+    """Record a smaller input of a finding of a harness. Raises StoreError."""
+    store.write(update(HARNESS_FINDING).where(HARNESS_FINDING.c.fingerprint == fingerprint).values(content=content))
 
 
 def spec_findings(store: Store) -> tuple[SpecFinding, ...]:
-    """Return all findings of specs, in the order of their discovery. Raises StoreError."""
-    count = occurrences(SPEC_FINDING.c.fingerprint)
-    query = select(SPEC_FINDING.c.finding, count, SPEC_FINDING.c.spec).order_by(SPEC_FINDING.c.number)
-    with store.transaction() as connection:
-        return tuple(SpecFinding(*row) for row in connection.execute(query))
+    """Return all findings of specs, in the order of their discovery. Raises StorageError."""
+    return tuple(
+        SpecFinding(row["finding"], row["count"], _file_here(store, row["spec"], row["content"]))
+        for row in _of_files(store, SPEC_FINDING)
+    )
 
 
 def harness_findings(store: Store) -> tuple[HarnessFinding, ...]:
-    """Return all findings of harnesses, in the order of their discovery. Raises StoreError."""
-    columns = HARNESS_FINDING.c
-    query = select(columns.finding, occurrences(columns.fingerprint), columns.harness, columns.input)
-    with store.transaction() as connection:
-        return tuple(HarnessFinding(*row) for row in connection.execute(query.order_by(columns.number)))
+    """Return all findings of harnesses, in the order of their discovery. Raises StorageError."""
+    return tuple(
+        HarnessFinding(row["finding"], row["count"], row["harness"], _file_here(store, row["input"], row["content"]))
+        for row in _of_files(store, HARNESS_FINDING)
+    )
+
+
+def _of_files(store: Store, table: Table) -> Sequence[RowMapping]:
+    count = occurrences(table.c.fingerprint).label("count")
+    return store.read(select(*table.columns, count).order_by(table.c.number))
+
+
+def _file_here(store: Store, path: Path, content: bytes | None) -> Path:
+    """Return the path of a finding's file. If this machine lacks it, it is written from the store."""
+    if content is None or os.path.isfile(path):
+        return path
+    here = store.directory / path.name
+    if not here.exists():
+        with workdir.writing(store.directory):
+            store.directory.mkdir(exist_ok=True)
+        workdir.write(here, content)
+    return here

@@ -162,7 +162,7 @@ class CaseWork:
 
     def __call__(self, number: int, stop: Event) -> AbstractContextManager[Callable[[Job], Result]]:
         """Set up worker `number` with the campaign's store."""
-        return self.storing(Store(self.directory), number, stop.is_set)
+        return self.storing(Store(self.directory, _ignore), number, stop.is_set)
 
     @contextmanager
     def storing(self, store: WorkerStore, number: int, stop: Callable[[], bool]) -> Iterator[Callable[[Job], Result]]:
@@ -359,6 +359,10 @@ class _Worker:
         outcome = f"found: {', '.join(found)}" if found else error or counts
         self._store.tried_again(doubt.name, outcome)
         return RetryResult(f"doubt {doubt.name} ({doubt.oracle}: {doubt.reason}): {outcome}", tuple(found))
+
+
+def _ignore(_line: str) -> None:
+    """Ignore a line about the store's server, which the campaign's own process prints, too."""
 
 
 def _cpu_seconds() -> float:

@@ -22,11 +22,14 @@ from fuzz.campaign.continuous import (
     names,
     process_of,
     require_name,
+    runner_of,
     runs_of,
     stop,
 )
+from fuzz.campaign.database import home
 from fuzz.campaign.disk import DISK, GB, directory_of, size_of, size_of_builds
 from fuzz.campaign.pool import processors
+from fuzz.campaign.postgresql import VARIABLE, has_password
 from fuzz.campaign.user_files import load_recorded
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_files, write_json
@@ -117,8 +120,11 @@ def start(
     """
     arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
     with claimed(require_name(name)):
-        new_options = bool(name not in names() or generator or oracle or sql or known or arms != ArmOptions())
+        given_options = bool(generator or oracle or sql or known or arms != ArmOptions())
+        new_options = given_options or name not in names()
         former = kept_plan(name) if name in names() else None
+        if former is None and not given_options and runs_of(name):
+            raise CaseError(f"another machine has the options of campaign {name}; give them here, too")
         if former is None or new_options:
             plan = new_plan(arms, options.given(sql), generators=generator, oracles=oracle, known=known)
         else:
@@ -134,9 +140,9 @@ def start(
 def status(name: Name, json_file: options.JsonFile = None) -> None:
     """Print a campaign's runs and bugs: which are new, still there, fixed, back again, or not seen again."""
     plan = kept_plan(name)
-    runs, process = runs_of(name), process_of(name)
+    runs, runner = runs_of(name), runner_of(name)
     bugs = history(runs)
-    say(f"campaign {name}: {f'runs, process {process}' if process else 'does not run'}")
+    say(f"campaign {name}: {f'runs, {runner}' if runner else 'does not run'}")
     if runs:
         seconds, statements = sum(run.seconds for run in runs), sum(run.statements for run in runs)
         say(
@@ -149,7 +155,7 @@ def status(name: Name, json_file: options.JsonFile = None) -> None:
     say(f"{numbered(len(bugs), 'bug')}{':' if bugs else ''}")
     if bugs:
         console.print_whole(_table(bugs))
-    write_json(json_file, _json(name, runs, bugs, process))
+    write_json(json_file, _json(name, runs, bugs, process_of(name)))
 
 
 @campaigns.command("stop")
@@ -183,7 +189,7 @@ def report(
     elif len(chosen) == 1 and chosen[0].printed:
         write_exactly(chosen[0].text(found))
     else:
-        write_files(workdir.campaigns(), {f"pgduel-{name}.{each.suffix}": each.text(found) for each in chosen})
+        write_files(home(), {f"pgduel-{name}.{each.suffix}": each.text(found) for each in chosen})
 
 
 @campaigns.command()
@@ -203,6 +209,8 @@ def unit(name: Name) -> None:
     kept_plan(name)
     command = workdir.PROJECT / "pgduel" if workdir.IS_CHECKOUT else Path(shutil.which("pgduel") or "pgduel")
     kept = {key: value for key, value in sorted(os.environ.items()) if key.startswith("PGDUEL_")}
+    if has_password(kept.get(VARIABLE)):
+        raise CaseError(f"the unit would show the password in {VARIABLE}; write it to ~/.pgpass instead")
     environment = "".join(f"Environment={_quoted(f'{key}={value}')}\n" for key, value in kept.items())
     write_exactly(_UNIT.format(name=name, command=_quoted(str(command)), environment=environment))
 

@@ -108,7 +108,7 @@ def _fuzzer(each: Entrant, plan: Plan, given: UserInput, specs: Sequence[ArmSpec
         return lancer(class_path(given.sqlancer_jar), _ORACLE, plan.seed, seconds, workers)
 
     def campaign(arm: Arm) -> int:
-        with opened(new_campaign()) as store:
+        with opened(new_campaign(), shown.say) as store:
             store.begin(plan, options.facts_of(specs, [arm]))
             run(store, plan, (arm,), Processes(workers), shown)
             return store.counters.compared.total()

@@ -14,7 +14,7 @@ import typer
 
 from fuzz import workdir
 from fuzz.campaign.campaign import REDUCTIONS
-from fuzz.campaign.catalog import new_campaign, opened
+from fuzz.campaign.catalog import new_campaign, opened, require_store
 from fuzz.campaign.counters import Counters, nested
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.stop import Interrupt, interruptible
@@ -110,6 +110,7 @@ class ExternalRun:
 @contextmanager
 def external_run(plan: Plan) -> Iterator[ExternalRun]:
     """Open the arms of a plan for an external fuzzer, and reduce its findings at the end. Raises PgduelError."""
+    require_store()
     options = plan.arms
     with display(console, plan.limits.seconds) as shown:
         specs = options.specs(shown.progress)
@@ -117,7 +118,11 @@ def external_run(plan: Plan) -> Iterator[ExternalRun]:
             shown.say(line)
         with open_arms(specs, shown.progress, allow_same_build=options.same_build_wanted) as arms:
             facts = facts_of(specs, arms)
-            with opened(new_campaign()) as store, interruptible() as interrupt, Executor(arms, "external") as executor:
+            with (
+                opened(new_campaign(), shown.say) as store,
+                interruptible() as interrupt,
+                Executor(arms, "external") as executor,
+            ):
                 store.begin(plan, facts)
                 plant_canaries(store, executor, arms, shown)
                 with closing(SourceDatabase(arms[-1], "external", plan.given)) as target:

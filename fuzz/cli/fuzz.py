@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from fuzz import workdir
 from fuzz.campaign.catalog import campaign_named, opened
+from fuzz.campaign.database import home
 from fuzz.campaign.known import SHIPPED, read_known
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import processors
@@ -126,7 +126,7 @@ def fuzz(
             require_workload(name, plan.given)
     new_seed = resume is None and seed is None
     summary = run_campaign(directory, plan, workers, console, dask=dask, new_seed=new_seed)
-    edges = edges_reached(workdir.campaigns() / summary.campaign)
+    edges = edges_reached(home() / summary.campaign)
     write_json(json_file, summary.to_json() | {"edges": edges and {"reached": edges[0], "counted": edges[1]}})
     if summary.missed:
         raise CanaryMissed(summary.missed)

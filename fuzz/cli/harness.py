@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from fuzz import workdir
-from fuzz.campaign.catalog import harness_replay, last_seed, new_campaign, opened
+from fuzz.campaign.catalog import harness_replay, last_seed, new_campaign, opened, require_store
 from fuzz.campaign.counters import Counters
 from fuzz.campaign.harnesses import NAME, HarnessCampaign, HarnessResult, compiled
 from fuzz.campaign.plan import Plan
@@ -99,6 +99,7 @@ def harness(
         elif minimize:
             status = _minimize(programs, inputs, shown)
         else:
+            require_store()
             facts = options.arms_json([spec], [build_key(trees[-1], spec.flavor)])
             first = last_seed(facts) + 1 if seed is None else seed
             plan = Plan(first, {NAME: 1}, minutes, None, stop_at_first=False, arms=arms)
@@ -120,7 +121,7 @@ def _fuzz(
     def found(finding: Finding, file: Path) -> None:
         shown.say(f"finding {finding.fingerprint} in {finding.summary}\n  {file}")
 
-    with opened(new_campaign()) as store, interruptible() as interrupt:
+    with opened(new_campaign(), shown.say) as store, interruptible() as interrupt:
         store.begin(plan, facts)
         shown.say(
             f"campaign {store.directory.name}: {arm}, seed {plan.seed}, {', '.join(each.name for each in programs)}"

@@ -14,7 +14,7 @@ import typer
 
 from fuzz import workdir
 from fuzz.campaign.canaries import TRIES, PlantedBug, counts, require_caught
-from fuzz.campaign.catalog import new_campaign, opened
+from fuzz.campaign.catalog import new_campaign, opened, require_store
 from fuzz.campaign.counters import Counters
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.stop import interruptible
@@ -71,6 +71,7 @@ def isolation(
     different output runs again, several times. Each difference becomes a spec file that names its settings: `pgduel
     isolation FILE` runs it again with these.
     """
+    require_store()
     arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
     plan = Plan(seed, {NAME: 1}, minutes, None, stop_at_first=False, arms=arms)
     files = [read_spec(Path(name)) for name in specs or () if Path(name).is_file()]
@@ -83,7 +84,7 @@ def isolation(
             named = _named(names, running[0].trees[0], by_default=not files)
             specs_drawn = [*files, *_drawn(_built(named, testers, shown), seed)]
             drawn = [replace(spec, features=features_of(running)) for spec in specs_drawn]
-            with opened(new_campaign()) as store:
+            with opened(new_campaign(), shown.say) as store:
                 store.begin(plan, options.facts_of(wanted, running))
                 run = _Run(testers, shown, arms.command_line(), store)
                 with ThreadPoolExecutor(len(testers)) as pool:
@@ -179,10 +180,11 @@ class _Run:
 
     def _found(self, spec: Spec, finding: Finding) -> None:
         path = self.store.directory / f"{finding.fingerprint}.spec"
-        if add_spec_finding(self.store, finding, f"{spec.name} under {spec.modes}", path):
-            lines = unified_diff(
-                finding.expected.splitlines(), finding.actual.splitlines(), *finding.arms, lineterm="", n=3
-            )
-            comment = [finding.summary, f"Judge it: {workdir.COMMAND} isolation {path}{self.options}", *lines]
-            workdir.write(path, reproducer(spec, comment[:_SHOWN]))
+        lines = unified_diff(
+            finding.expected.splitlines(), finding.actual.splitlines(), *finding.arms, lineterm="", n=3
+        )
+        comment = [finding.summary, f"Judge it: {workdir.COMMAND} isolation {path}{self.options}", *lines]
+        content = reproducer(spec, comment[:_SHOWN]).encode()
+        if add_spec_finding(self.store, finding, f"{spec.name} under {spec.modes}", path, content):
+            workdir.write(path, content)
             self.shown.say(f"finding {finding.fingerprint} in {spec.name} ({spec.modes}): {finding.summary}\n  {path}")

@@ -11,8 +11,9 @@ from pathlib import Path
 from fuzz import workdir
 from fuzz.campaign.campaign import Campaign, Environment
 from fuzz.campaign.canaries import counts, plant_all, require_caught
-from fuzz.campaign.catalog import last_seed, new_campaign, opened
+from fuzz.campaign.catalog import last_seed, new_campaign, opened, require_store
 from fuzz.campaign.counters import Counters
+from fuzz.campaign.database import outlasted
 from fuzz.campaign.direction.direction import directed_workloads, patches_between
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import Pool, Workers
@@ -87,6 +88,7 @@ def run_campaign(
     Findings of `known_bugs` are tried on the arms before the first case.
     The context of `while_open` begins with running arms, and ends before they are deleted.
     """
+    require_store()
     options = plan.arms
     limit = plan.limits.seconds
     with display(console, limit) as shown:
@@ -101,8 +103,8 @@ def run_campaign(
                 plan = replace(plan, seed=max(plan.seed, last_seed(facts) + 1))
             if directory is None:
                 plan = _completed(plan, specs[0].base.version, arms, shown)
-                directory = new_campaign()
-            with opened(directory) as store:
+                directory = outlasted(new_campaign, shown.say)
+            with opened(directory, shown.say) as store:
                 store.begin(plan, facts)
                 if store.arms != facts:
                     raise PgduelError(f"campaign {directory.name} ran other builds; start a new campaign for these")

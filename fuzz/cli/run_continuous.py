@@ -1,10 +1,12 @@
 """A continuous campaign from start to stop: run after run, each on the present commits of its branches."""
 
 from collections.abc import Sequence
+from functools import partial
 from math import inf
 
 from fuzz.campaign.bug_history import BugStatus, CampaignRun, history, to_replay
 from fuzz.campaign.continuous import next_plan, runs_of
+from fuzz.campaign.database import outlasted
 from fuzz.campaign.disk import DISK, make_room, note_build
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import processors
@@ -33,7 +35,7 @@ def run_continuous(
     left = inf if minutes is None else minutes
     codes, builds = {0}, Builds()
     while left > 0:
-        runs = runs_of(plan.name)
+        runs = outlasted(partial(runs_of, plan.name), say)
         arms, builds = _present_arms(plan, () if new_options and not builds else runs)
         _make_room(plan, builds)
         following = next_plan(plan, runs, arms, min(left, run_minutes))
@@ -42,7 +44,7 @@ def run_continuous(
         if summary.missed:
             raise CanaryMissed(summary.missed)
         print_summary(console, summary)
-        codes |= {summary.exit_code, _code_of(runs_of(plan.name))}
+        codes |= {summary.exit_code, _code_of(outlasted(partial(runs_of, plan.name), say))}
         left -= summary.counters.seconds / 60
         if summary.why == INTERRUPTED:
             break
@@ -55,7 +57,10 @@ def _code_of(runs: Sequence[CampaignRun]) -> int:
 
 
 def _make_room(plan: Plan, builds: Builds) -> None:
-    for line in make_room(plan.name, runs_of(plan.name), plan.disk or DISK, builds):
+    def lines() -> list[str]:
+        return list(make_room(plan.name, runs_of(plan.name), plan.disk or DISK, builds))
+
+    for line in outlasted(lines, say):
         say(line)
 
 

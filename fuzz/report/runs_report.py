@@ -9,6 +9,7 @@ from fuzz import workdir
 from fuzz.campaign.bug_history import BugHistory, BugStatus, CampaignRun, history
 from fuzz.campaign.continuous import kept_plan, runs_of
 from fuzz.campaign.counters import Counters, ProgressPoint, complaints, sample_of
+from fuzz.campaign.database import home
 from fuzz.campaign.disk import directory_of, size_of
 from fuzz.campaign.reach import feature_reach
 from fuzz.errors import CaseError
@@ -63,7 +64,7 @@ def report_of_runs(name: str) -> CampaignReport:
     )
     bugs = (_bug(bug, summary) for bug in found)
     return CampaignReport(
-        directory=workdir.campaigns(),
+        directory=home(),
         summary=summary,
         bugs=tuple(sorted(bugs, key=_rank)),
         doubts=tuple(_doubts(parts)),

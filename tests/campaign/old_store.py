@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from fuzz.campaign.store import FILE
+from fuzz.campaign.sqlite import FILE
 
 DUMP = Path(__file__).with_name("store_0.sql")
 BUG = "join_drops_row_at_partition_bound.patch"

@@ -1,10 +1,12 @@
 """Tests of the campaign's state machine with real worker processes that simulate cases."""
 
 import os
+import re
 import signal
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
@@ -12,8 +14,8 @@ import pytest
 
 from fuzz.campaign import campaign
 from fuzz.campaign.campaign import Campaign, Environment
-from fuzz.campaign.catalog import opened
-from fuzz.campaign.counters import SAMPLED_EVERY
+from fuzz.campaign.catalog import new_campaign, opened
+from fuzz.campaign.counters import SAMPLED_EVERY, Counters
 from fuzz.campaign.known import KnownFault
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import Pool
@@ -22,6 +24,7 @@ from fuzz.campaign.stop import Interrupt, Limits
 from fuzz.campaign.store import Store, doubt_of
 from fuzz.errors import ServerError
 from fuzz.servers.arm_options import ArmOptions
+from fuzz.servers.cluster import Cluster
 from fuzz.triage.interestingness import ReducedCase
 from oracles.model.case import Case, CaseId
 from oracles.model.finding import Finding
@@ -48,6 +51,7 @@ class _SimulatedWork:
     once: bool = True
     dies_reducing: bool = False
     failing: bool = False
+    variables: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
     def _first_time(self) -> bool:
         try:
@@ -90,7 +94,8 @@ class _SimulatedWork:
                     break
             return result
 
-        with opened(self.directory) as store:
+        os.environ.update(self.variables)
+        with opened(self.directory, lambda _: None) as store:
             yield work
 
 
@@ -106,6 +111,7 @@ class _Run:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.messages: list[str] = []
+        self.shown: Callable[[Counters], None] = lambda _: None
         self.revived = 0
 
     def _revive(self) -> list[str]:
@@ -120,8 +126,10 @@ class _Run:
         interrupt: Interrupt | None = None,
         known: tuple[KnownFault, ...] = (),
     ) -> str:
-        environment = Environment(self._revive, lambda: 0.0, lambda: 0.0, self.messages.append, lambda *_: None)
-        with opened(self.directory) as store, Pool(work, 2, FORKING) as pool:
+        environment = Environment(
+            self._revive, lambda: 0.0, lambda: 0.0, self.messages.append, lambda counters, _: self.shown(counters)
+        )
+        with opened(self.directory, self.messages.append) as store, Pool(work, 2, FORKING) as pool:
             plan = Plan(1, {"a": 1, "b": 1}, None, cases, stop_at_first=False, arms=ArmOptions(), known=known)
             store.begin(plan, {})
             schedule = Schedule(plan.generators, cases, store.done())
@@ -134,8 +142,8 @@ class _Run:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> _Run:
-    return _Run(tmp_path)
+def run(campaigns: Path) -> _Run:
+    return _Run(new_campaign())
 
 
 def test_runs_all_cases_and_reduces_findings(run: _Run) -> None:
@@ -241,3 +249,26 @@ def test_a_case_that_always_loses_its_servers_is_abandoned(run: _Run) -> None:
 def test_servers_that_do_not_stay_up_end_the_campaign(run: _Run) -> None:
     with pytest.raises(ServerError, match="do not stay up: postmaster is gone"):
         run(_SimulatedWork(run.directory, away=ALWAYS, once=False), 200, Limits())
+
+
+@pytest.mark.servers
+@pytest.mark.quick
+def test_a_campaign_outlasts_the_kill_of_its_stores_server(
+    store_server: Cluster, shared_store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGDUEL_CAMPAIGNS", str(tmp_path))
+    run, killed = _Run(new_campaign()), threading.Event()
+
+    def kill(counters: Counters) -> None:
+        if counters.cases.total() > 20 and not killed.is_set():
+            killed.set()
+            store_server.kill9()
+            threading.Timer(2.0, store_server.start).start()
+
+    run.shown = kill
+    assert run(_SimulatedWork(run.directory, bad=50), 400, Limits()) == "all cases done"
+    (found,) = run.findings
+    assert (run.cases, found.count, found.reduced) == (400, 2, True)
+    about_the_store = [line for line in run.messages if "the store" in line]
+    assert re.fullmatch(r"the store .* does not answer \(.*\); .*; trying again for 10 minutes", about_the_store[0])
+    assert about_the_store[1:] == ["the store answers again"]

@@ -2,20 +2,22 @@
 
 import os
 import signal
-import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
+from sqlalchemy import literal_column, select, text
 
+from fuzz.campaign.catalog import new_campaign
 from fuzz.campaign.counters import Counters, sample_of
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.schema import StoreError
+from fuzz.campaign.sqlite import FILE
 from fuzz.campaign.store import (
-    FILE,
     KEPT,
     HarnessFinding,
     SpecFinding,
@@ -24,6 +26,7 @@ from fuzz.campaign.store import (
     add_harness_finding,
     add_spec_finding,
     harness_findings,
+    record_input,
     spec_findings,
 )
 from fuzz.errors import CaseError
@@ -54,8 +57,8 @@ FINDING = Finding("result", ("master", "patched"), "XX000", 1, "rows differ", "1
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store(tmp_path)
+def store(campaigns: Path) -> Iterator[Store]:
+    opened = Store(new_campaign())
     opened.begin(PLAN, {"master": {"build": "abc"}})
     yield opened
     opened.close()
@@ -69,12 +72,10 @@ def test_evidence_is_read_unchanged(store: Store) -> None:
     assert [each.finding for each in store.findings()] == [FINDING, found]
 
 
-def test_a_damaged_document_is_refused_in_one_line(store: Store, tmp_path: Path) -> None:
+def test_a_damaged_document_is_refused_in_one_line(store: Store) -> None:
     store.add_finding(FINDING, "1/copy_batches/0", CASE)
-    with sqlite3.connect(tmp_path / FILE) as connection:
-        connection.execute("""UPDATE finding SET "case" = '{"generator": "x"}'""")
-    connection.close()
-    with pytest.raises(StoreError, match=r"^the store \S+ is damaged: not a Case: .* @ data.scene$"):
+    store.write(text("""UPDATE finding SET "case" = '{"generator": "x"}'"""))
+    with pytest.raises(StoreError, match=r"^the store .+ is damaged: not a Case: .* @ data.scene$"):
         store.findings()
 
 
@@ -85,8 +86,10 @@ def test_findings_are_read_unchanged_and_counted_by_case(store: Store) -> None:
     (found,) = store.findings()
     assert (found.finding, found.case_id, found.case, found.count) == (FINDING, "1/copy_batches/0", CASE, 2)
     assert found.reproducer is None
-    store.record_reproducer(FINDING.fingerprint, Path("x.sql"))
-    assert store.findings()[0].reproducer == Path("x.sql")
+    script = store.directory / "x.sql"
+    script.touch()
+    store.record_reproducer(FINDING.fingerprint, script)
+    assert store.findings()[0].reproducer == script
     assert not store.findings()[0].reduced
     assert store.findings()[0].smallest is None
 
@@ -141,8 +144,9 @@ def test_a_resumed_campaign_keeps_its_plan(store: Store) -> None:
     assert store.arms == {"master": {"build": "abc"}}
 
 
-def test_a_campaign_that_ended_before_it_began_has_no_plan(tmp_path: Path) -> None:
-    with closing(Store(tmp_path)) as store:
+@pytest.mark.usefixtures("campaigns")
+def test_a_campaign_that_ended_before_it_began_has_no_plan() -> None:
+    with closing(Store(new_campaign())) as store:
         assert not store.begun
         assert store.counters == Counters()
         with pytest.raises(CaseError, match="ended before its first case"):
@@ -155,21 +159,21 @@ def test_a_file_that_is_no_store_is_refused_in_one_line(tmp_path: Path) -> None:
         Store(tmp_path)
 
 
-def test_a_finding_that_cannot_be_kept_is_an_error(store: Store, tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / FILE) as connection:
-        connection.execute("DROP TABLE finding")
-    connection.close()
-    with pytest.raises(StoreError, match="cannot be used: no such table: finding"):
+def test_a_finding_that_cannot_be_kept_is_an_error(store: Store) -> None:
+    store.write(text("DROP TABLE finding"))
+    reason = 'no such table: finding|relation "finding" does not exist'
+    with pytest.raises(StoreError, match=f"cannot be used: ({reason})$"):
         store.add_finding(FINDING, "1/copy_batches/0", CASE)
 
 
-def _find_and_be_killed(directory: Path) -> None:
+def _find_and_be_killed(directory: Path, variables: Mapping[str, str]) -> None:
+    os.environ.update(variables)
     Store(directory).add_finding(FINDING, "1/copy_batches/0", CASE)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_a_finding_survives_the_kill_of_its_worker(store: Store) -> None:
-    worker = FORKING.Process(target=_find_and_be_killed, args=(store.directory,))
+    worker = FORKING.Process(target=_find_and_be_killed, args=(store.directory, dict(os.environ)))
     worker.start()
     worker.join()
     assert worker.exitcode == -signal.SIGKILL
@@ -178,18 +182,33 @@ def test_a_finding_survives_the_kill_of_its_worker(store: Store) -> None:
 
 def test_a_finding_of_a_spec_is_read_unchanged_and_is_none_of_a_case(store: Store, tmp_path: Path) -> None:
     finding = Finding("isolation", ("master", "patched"), "merge-update", None, "differs", "a", "b")
-    assert add_spec_finding(store, finding, "merge-update under plain", tmp_path / "it.spec")
-    assert not add_spec_finding(store, finding, "merge-update under parallel", tmp_path / "other.spec")
-    assert spec_findings(store) == (SpecFinding(finding, 2, tmp_path / "it.spec"),)
+    spec = tmp_path / "it.spec"
+    spec.touch()
+    assert add_spec_finding(store, finding, "merge-update under plain", spec, b"setup {}")
+    assert not add_spec_finding(store, finding, "merge-update under parallel", tmp_path / "other.spec", b"another")
+    assert spec_findings(store) == (SpecFinding(finding, 2, spec),)
     assert store.findings() == ()
 
 
 def test_a_finding_of_a_harness_is_read_unchanged_and_is_none_of_a_case(store: Store, tmp_path: Path) -> None:
     finding = Finding("harness", ("patched", "patched"), "resowner: check in it", None, "differs", "a", "b")
-    assert add_harness_finding(store, finding, "resowner/1", "resowner", tmp_path / "input")
-    assert not add_harness_finding(store, finding, "resowner/2", "resowner", tmp_path / "other")
-    assert harness_findings(store) == (HarnessFinding(finding, 2, "resowner", tmp_path / "input"),)
+    input = tmp_path / "input"
+    input.touch()
+    assert add_harness_finding(store, finding, "resowner/1", "resowner", input, b"\xff\x00")
+    assert not add_harness_finding(store, finding, "resowner/2", "resowner", tmp_path / "other", b"another")
+    assert harness_findings(store) == (HarnessFinding(finding, 2, "resowner", input),)
     assert store.findings() == ()
+
+
+def test_a_file_that_a_finding_needs_is_written_again_from_the_store(store: Store, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    add_spec_finding(store, FINDING, "x under plain", elsewhere / "x.spec", b"setup {}")
+    add_harness_finding(store, FINDING, "resowner/1", "resowner", elsewhere / "x.input", b"\xff\x00")
+    record_input(store, FINDING.fingerprint, b"\xff")
+    (of_spec,), (of_harness,) = spec_findings(store), harness_findings(store)
+    assert (of_spec.spec, of_spec.spec.read_bytes()) == (store.directory / "x.spec", b"setup {}")
+    assert (of_harness.input, of_harness.input.read_bytes()) == (store.directory / "x.input", b"\xff")
+    assert spec_findings(store) == (of_spec,)
 
 
 def test_replays_are_read_unchanged_and_recorded_once(store: Store) -> None:
@@ -200,17 +219,27 @@ def test_replays_are_read_unchanged_and_recorded_once(store: Store) -> None:
     assert store.replays() == outcomes
 
 
-def test_without_details_findings_and_counters_are_left(store: Store, tmp_path: Path) -> None:
+def _bytes_of(store: Store) -> int:
+    """Return the size of a store."""
+    file = store.directory / FILE
+    if file.exists():
+        return file.stat().st_size
+    tables = text("pg_class WHERE relkind = 'r' AND relnamespace = 'campaign_1'::regnamespace")
+    (row,) = store.read(select(literal_column("sum(pg_total_relation_size(oid))").label("size")).select_from(tables))
+    return int(row["size"])
+
+
+def test_without_details_findings_and_counters_are_left(store: Store) -> None:
     store.add_finding(FINDING, "1/copy_batches/0", CASE)
     for number in range(40):
-        case = replace(CASE, scene=(Step("x" * 10_000),))
+        case = replace(CASE, scene=(Step(Random(number).randbytes(10_000).hex()),))
         store.add_doubt(StoredDoubt("result", "unstable", f"reason {number}", f"1/copy_batches/{number}", case))
         counters = Counters(cases=Counter({"a": number}))
         store.progress(counters, {0: number}, sample_of(counters, 1, at=float(number)))
     findings = store.findings()
     store.drop_details()
     store.close()
-    assert (tmp_path / FILE).stat().st_size < 100_000
+    assert _bytes_of(store) < 500_000
     assert (store.findings(), store.doubts(), store.done()) == (findings, (), {0: 39})
     assert [(sample.cases, sample.at) for sample in store.samples()] == [(39, 39.0)]
     assert store.counters.cases.total() == 39

@@ -11,7 +11,7 @@ from typing import Any
 
 from fuzz import workdir
 from fuzz.campaign.catalog import opened
-from fuzz.campaign.store import FILE
+from fuzz.campaign.sqlite import FILE
 
 EQUALS = ("--arm", "a=upstream", "--arm", "b=upstream")
 

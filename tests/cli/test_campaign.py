@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fuzz.campaign.catalog import opened
-from fuzz.campaign.store import FILE
+from fuzz.campaign.sqlite import FILE
 from tests.cli.command import EQUALS, Command, json_of
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]

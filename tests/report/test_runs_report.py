@@ -12,9 +12,11 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from sqlalchemy import delete, text
 
 from fuzz.campaign.catalog import opened
 from fuzz.campaign.continuous import keep_plan
+from fuzz.campaign.schema import FINDING, OCCURRENCE
 from fuzz.errors import CaseError, PgduelError
 from fuzz.report.campaign_report import CampaignReport, report_of
 from fuzz.report.formats.format import all_formats
@@ -34,10 +36,8 @@ def campaigns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     with opened(hostile_campaign(tmp_path / "campaigns" / "5", "nightly")) as store, opened(first) as before:
         keep_plan(store.plan)
         fixed = before.findings()[0].finding.fingerprint
-        with store.transaction() as connection:
-            connection.exec_driver_sql("UPDATE campaign SET arms = replace(arms, 'abc', 'ghi')")
-            for table in ("finding", "occurrence"):
-                connection.exec_driver_sql(f"DELETE FROM {table} WHERE fingerprint = ?", (fixed,))
+        store.write(text("UPDATE campaign SET arms = replace(arms, 'abc', 'ghi')"))
+        store.write(*(delete(table).where(table.c.fingerprint == fixed) for table in (FINDING, OCCURRENCE)))
         store.record_replay(ReplayResult(fixed, shown=False))
     hostile_campaign(tmp_path / "campaigns" / "6")
     return tmp_path / "campaigns"

@@ -1,0 +1,118 @@
+"""Stores in SQLite: a file in each campaign's directory, with the version in `PRAGMA user_version`.
+
+Several processes write to it: each worker its findings, the campaign its progress. So it has a write-ahead log, and
+waits for locks.
+"""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import Connection, Table, create_engine
+from sqlalchemy.dialects.sqlite import Insert, insert
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
+
+from fuzz.campaign.schema import VERSION, StoreError, create_tables, migrate, require_readable
+from fuzz.errors import first_line
+
+FILE: Final = "store.sqlite"
+_LOCK_TIMEOUT: Final = 2000  # ms, in which another process may end its own migration
+_ADVICE: Final = {
+    "SQLITE_FULL": "; make room there",
+    "SQLITE_IOERR_SHMSIZE": "; make room there",
+    "SQLITE_BUSY": "; another process uses it: try again when that has ended",
+}
+
+
+class SQLite:
+    """The store's file. It has the interface `Database`."""
+
+    is_shared: Final = False
+
+    def __init__(self, file: Path) -> None:
+        """Nothing is opened before the first use."""
+        self.name = str(file)
+        self._engine = create_engine(f"sqlite:///{file}", connect_args={"timeout": 60})
+
+    def begin(self) -> AbstractContextManager[Connection]:
+        """Open a transaction, and commit it at the end. Raises SQLAlchemyError."""
+        return self._engine.begin()
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """Open a connection for one query. Raises SQLAlchemyError."""
+        return self._engine.connect()
+
+    def insert(self, table: Table) -> Insert:
+        """Return the statement that inserts into a table."""
+        return insert(table)
+
+    def prepare(self) -> None:
+        """Create the tables of a new store, or migrate an older one. Raises StoreError for a newer one."""
+        version = self._version()
+        if version is None:
+            self._create()
+            return
+        require_readable(version, self.name)
+        if version < VERSION:
+            try:
+                self._migrate()
+            except OperationalError:
+                if self._version() != VERSION:  # otherwise another process was faster
+                    raise
+
+    def _version(self) -> int | None:
+        with self._engine.connect() as connection:
+            return _version(connection)
+
+    @contextmanager
+    def _autocommit(self) -> Iterator[Connection]:
+        with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            yield connection
+
+    def _create(self) -> None:
+        with self._autocommit() as connection:
+            connection.exec_driver_sql("PRAGMA journal_mode = WAL")  # stored in the file
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            create_tables(connection)  # another process may have created them
+            _commit(connection)
+
+    def _migrate(self) -> None:
+        """Migrate a store while no other process has it open, because an older pgduel needs the old tables."""
+        self._engine.dispose()  # its connections would count as those of another process
+        with self._autocommit() as connection:
+            connection.detach()  # so that its lock ends with it
+            connection.exec_driver_sql(f"PRAGMA busy_timeout = {_LOCK_TIMEOUT}")
+            connection.exec_driver_sql("PRAGMA locking_mode = EXCLUSIVE")
+            connection.exec_driver_sql("BEGIN EXCLUSIVE")
+            migrate(connection, _version(connection) or 0)
+            _commit(connection)
+
+    def vacuum(self, *_tables: Table) -> None:
+        """Return the space of deleted rows to the disk."""
+        with self._autocommit() as connection:
+            connection.exec_driver_sql("VACUUM")
+
+    def claim(self, *_names: str) -> None:
+        """Do nothing: only users of this directory have the store."""
+
+    def error(self, error: SQLAlchemyError) -> StoreError:
+        """Return the error of a store for one of SQLAlchemy."""
+        advice = _ADVICE.get(getattr(error.__cause__, "sqlite_errorname", ""), "")
+        return StoreError(f"the store {self.name} cannot be used: {first_line(str(error.__cause__ or error))}{advice}")
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._engine.dispose()
+
+
+def _version(connection: Connection) -> int | None:
+    """Return the version of a store, or None if it has no tables."""
+    if not connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar():
+        return None
+    return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
+
+
+def _commit(connection: Connection) -> None:
+    connection.exec_driver_sql(f"PRAGMA user_version = {VERSION}")
+    connection.exec_driver_sql("COMMIT")
