@@ -81,6 +81,7 @@ class WindowFrames(Generator):
     """Window functions over a table with ties, NULLs and extreme keys."""
 
     name: ClassVar[str] = "window_frames"
+    cpu_seconds: ClassVar[float] = 1.1
     modes: ClassVar[tuple[str, ...]] = (
         "plain",
         "small_memory",

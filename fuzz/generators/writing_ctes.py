@@ -33,6 +33,7 @@ class WritingCtes(Generator):
     """Common table expressions that insert, update and delete rows of three or four small tables."""
 
     name: ClassVar[str] = "writing_ctes"
+    cpu_seconds: ClassVar[float] = 0.3
     modes: ClassVar[tuple[str, ...]] = (
         "plain",
         "loop_only",

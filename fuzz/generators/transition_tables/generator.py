@@ -15,6 +15,7 @@ class TransitionTables(Generator):
     """Every statement that changes rows, on trees whose row triggers and statement triggers must log the same rows."""
 
     name: ClassVar[str] = "transition_tables"
+    cpu_seconds: ClassVar[float] = 0.8
     modes: ClassVar[tuple[str, ...]] = (
         "plain",
         "loop_only",
