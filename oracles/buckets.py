@@ -31,7 +31,7 @@ from typing import ClassVar, Final
 
 from oracles.explain.hash_memory import allowance
 from oracles.explain.inconsistencies import Inconsistency, InconsistentFigures
-from oracles.explain.nodes import EXPLAINED, LocatedNode, Node, Span, loops, places, power_of_two, rows
+from oracles.explain.nodes import EXPLAINED, LocatedNode, Node, Span, is_shared, loops, places, power_of_two, rows
 from oracles.framework.canaries import AS_HASH_JOIN, canary_case, query
 from oracles.model.oracle import Canary
 
@@ -70,7 +70,7 @@ class HashTable:
     @property
     def shared(self) -> bool:
         """Return whether it is a Parallel Hash."""
-        return bool(self.node.get("Parallel Aware"))
+        return is_shared(self.node)
 
     @property
     def tuples(self) -> Span:
@@ -109,7 +109,7 @@ def expected_tuples(explained: Node, place: LocatedNode) -> float:
     EXPLAIN's figure is rounded. That of a Parallel Hash is divided among the workers of the inner path and the leader.
     """
     figure = float(place.node["Plan Rows"]) + 0.5
-    if not place.node.get("Parallel Aware"):
+    if not is_shared(place.node):
         return figure
     setting = int(explained.get("Settings", {}).get(_MOST_WORKERS, _DEFAULT_MOST_WORKERS))
     workers = max(setting, place.participants - 1)

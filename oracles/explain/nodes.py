@@ -89,6 +89,11 @@ def planning_time(explained: Node) -> float:
     return float(explained.get(PLANNER_CPU, explained.get("Planning Time", 0)))
 
 
+def is_shared(table: Node) -> bool:
+    """Return whether the participants of a parallel plan share the hash table of a node."""
+    return bool(table.get("Parallel Aware"))
+
+
 def places(explained: Node) -> Iterator[LocatedNode]:
     """Yield all nodes of a plan, each before those below it. EXPLAIN (ANALYZE) executes a statement to its end."""
     yield from _below(LocatedNode(explained["Plan"], (), 1, 1, finished=True))

@@ -20,7 +20,7 @@ from typing import Final
 
 from oracles.buckets import BATCHES, BUCKETS, FEWEST, LEAST_TUPLE, ORIGINAL, PEAK, POINTER, expected_tuples
 from oracles.explain.hash_memory import allowance
-from oracles.explain.nodes import LocatedNode, Node, loops, places
+from oracles.explain.nodes import LocatedNode, Node, is_shared, loops, places
 
 WRITTEN: Final = "Temp Written Blocks"  # of a node and all nodes below
 CHUNK_BLOCKS: Final = 4  # STS_CHUNK_PAGES
@@ -94,11 +94,6 @@ def may_be_indivisible(allowed: float, widest: float) -> bool:
 def splits(explained: Node, path: tuple[int, ...]) -> bool:
     """Return whether the node at this path has more than one batch."""
     return any(place.path == path and place.node.get("Hash Batches", 1) > 1 for place in places(explained))
-
-
-def is_shared(node: Node) -> bool:
-    """Return whether the participants of a parallel plan share the table."""
-    return bool(node.get("Parallel Aware"))
 
 
 def larger_batch(batches: int) -> float:
