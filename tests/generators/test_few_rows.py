@@ -39,4 +39,4 @@ def test_cases_have_more_queries_than_those_of_other_generators(cases: list[Case
 
 
 def test_a_failing_case_shrinks() -> None:
-    assert_shrinks(FewRows(), scene=4, characters=200, construct="HAVING")
+    assert_shrinks(FewRows(), scene=8, steps=2, characters=160)
