@@ -7,6 +7,7 @@ text, so a finding can be replayed whatever becomes of the file.
 import hashlib
 import inspect
 import linecache
+import os
 import re
 import sys
 import traceback
@@ -20,9 +21,10 @@ from typing import Any, Final
 from fuzz.errors import CaseError, text_of
 from fuzz.execution.modes import composed
 from fuzz.generators.generator import Generator
+from fuzz.output import visible_line
 from fuzz.sources.workloads import GENERATOR_FILES, all_workloads
 from oracles.model.discovery import instances_below
-from oracles.model.oracle import ORACLE_FILES, Oracle, all_oracles
+from oracles.model.oracle import ORACLE_FILES, Canary, Oracle, all_oracles
 
 SUFFIX: Final = ".py"
 _NAME: Final = re.compile(r"\w+")  # it is part of a case's identity
@@ -58,7 +60,7 @@ def read_file(kind: FileKind, path: str) -> UserFile:
     """Read a file of the command line. Raises CaseError."""
     if not path.endswith(SUFFIX):
         raise CaseError(f"--{kind} {path}: give a file NAME.py with your own {kind}; pgduel's own need no option")
-    file = Path(path).expanduser().resolve()
+    file = Path(os.path.expanduser(path)).resolve()
     return UserFile(kind, str(file), text_of(file, CaseError, f"give --{kind} a file of Python"))
 
 
@@ -110,8 +112,9 @@ def _import(file: UserFile) -> None:
     try:
         exec(compile(file.text, file.path, "exec"), vars(module))
     except SyntaxError as error:
-        raise CaseError(f"{error.filename}, line {error.lineno}: {error.msg}; correct the file") from error
-    except Exception as error:
+        where = f"{error.filename}, line {error.lineno}" if error.filename else file.path
+        raise CaseError(f"{where}: {error.msg}; correct the file") from error
+    except (Exception, SystemExit) as error:
         raise CaseError(error_in_file(error) or f"cannot import {file.path}: {error!r}") from error
 
 
@@ -123,7 +126,7 @@ def error_in_file(error: BaseException) -> str:
     if not passed:
         return ""
     frame, line = passed[-1]
-    return f"{frame.f_code.co_filename}, line {line}: {type(error).__name__}: {error}; correct the file"
+    return visible_line(f"{frame.f_code.co_filename}, line {line}: {type(error).__name__}: {error}; correct the file")
 
 
 def _instances(file: UserFile) -> tuple[Any, ...]:
@@ -164,12 +167,15 @@ def _classes(file: UserFile) -> list[Any]:
 
 def _require_attributes(where: str, kind: type) -> None:
     """Check the modes or canaries of a class. Raises CaseError."""
+    needed, part = ("modes", str) if issubclass(kind, Generator) else ("canaries", Canary)
+    parts = getattr(kind, needed, None)
+    if not parts:
+        raise CaseError(f"{where} lacks {needed}; give it at least one")
+    if not isinstance(parts, tuple | list) or not all(isinstance(each, part) for each in parts):
+        raise CaseError(f"{where}: {needed} must be a tuple of {part.__name__}; correct it")
     if issubclass(kind, Generator):
         try:
-            for entry in getattr(kind, "modes", ()):
+            for entry in kind.modes:
                 composed(entry)
         except CaseError as error:
             raise CaseError(f"{where}: {error}") from error
-    needed = "modes" if issubclass(kind, Generator) else "canaries"
-    if not getattr(kind, needed, ()):
-        raise CaseError(f"{where} lacks {needed}; give it at least one")

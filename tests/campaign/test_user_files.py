@@ -114,12 +114,17 @@ def test_a_file_changes_no_other_case(file: Path) -> None:
         (FileKind.GENERATOR, _GENERATOR.replace('"own"', '"typed"'), "there is another generator typed; give yours"),
         (FileKind.GENERATOR, _GENERATOR.replace('"plain"', '"unknown"'), "class Own: no mode is called 'unknown'"),
         (FileKind.GENERATOR, _GENERATOR.replace('("plain",)', "()"), "class Own lacks modes; give it at least one"),
+        (FileKind.GENERATOR, _GENERATOR.replace('("plain",)', "(5,)"), "class Own: modes must be a tuple of str"),
+        (FileKind.GENERATOR, "import sys\nsys.exit(0)\n", "own.py, line 2: SystemExit: 0; correct the file"),
+        (FileKind.GENERATOR, "x = 1\0", "own.py: source code string cannot contain null bytes"),
+        (FileKind.GENERATOR, "raise ValueError('a\\nb')\n", r"own.py, line 1: ValueError: a\\x0ab; correct the file"),
         (FileKind.ORACLE, _ORACLE.replace('"own"', '"crash"'), "class Own: there is another oracle crash; give yours"),
         (
             FileKind.ORACLE,
             _ORACLE.replace("    canaries", "    others"),
             "class Own lacks canaries; give it at least one",
         ),
+        (FileKind.ORACLE, f"{_ORACLE}    canaries = ('lose_row',)\n", "class Own: canaries must be a tuple of Canary"),
         (FileKind.ORACLE, f"{_ORACLE}    def __init__(self, x): ...\n", "no class of oracles may need arguments"),
     ],
 )
