@@ -118,7 +118,7 @@ def import_revision(checkout: Path, revision: str) -> str:
     Only missing objects are copied, so that a campaign on a moving branch needs little disk.
     """
     named = output(
-        "-C", checkout, "rev-parse", "--verify", "--quiet", f"{revision}^{{tree}}",
+        "-C", checkout, "rev-parse", "--verify", f"{revision}^{{tree}}",
         failing=f"{checkout} has no revision {revision!r}",
     )  # fmt: skip
     tree = named.decode().strip()

@@ -8,7 +8,7 @@ from pathlib import Path
 from unidiff.errors import UnidiffParseError
 from unidiff.patch import PatchSet
 
-from fuzz.errors import SourceError
+from fuzz.errors import SourceError, text_of
 from fuzz.servers import git
 from fuzz.servers.known_good import made_for
 from fuzz.servers.manifest import FILE as MANIFEST
@@ -19,6 +19,8 @@ SERIES = "series"  # the file that lists the patches of a directory
 _FAILED = re.compile(r"error: patch failed: (?P<file>.+):(?P<line>\d+)$", re.MULTILINE)
 _DIFF = re.compile(rb"^(?:---$|--- |diff |Index: )", re.MULTILINE)  # end of a patch's message
 _PLAN_NEUTRAL = re.compile(rb"^plan-neutral:\s*yes\s*$", re.IGNORECASE | re.MULTILINE)
+_CRLF = b"\r\n"
+_NO_DIFF = "No valid patches in input"  # git's words
 _CONTEXT = 1  # lines of context that must fit before and after each change, if others have moved
 _COMPLAINT = re.compile(r"^(?:error|fatal): (?P<text>.+)$", re.MULTILINE)
 
@@ -81,7 +83,8 @@ def series_from_directory(directory: Path) -> Series:
     listing = directory / SERIES
     if not listing.is_file():
         raise SourceError(f"{directory} has no file `series`; create one that lists the patches")
-    lines = (line.partition("#")[0].strip() for line in listing.read_text().splitlines())
+    listed = text_of(listing, SourceError, "correct the list of the patches").splitlines()
+    lines = (line.partition("#")[0].strip() for line in listed)
     return series_from_files([directory / line for line in lines if line], name=str(directory))
 
 
@@ -91,8 +94,15 @@ def series_from_files(files: Sequence[Path], name: str = "files") -> Series:
         if not file.is_file():
             raise SourceError(f"there is no patch {file}; correct its path")
     manifests = {directory: _manifest_in(directory) for directory in dict.fromkeys(file.parent for file in files)}
-    parts = (_described(Patch(file.name, file.read_bytes()), manifests[file.parent]) for file in files)
+    parts = (_described(Patch(file.name, _content(file)), manifests[file.parent]) for file in files)
     return replace(sum(parts, start=Series(name)), name=name, made_for=made_for(files))
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise SourceError(f"cannot read the patch {file} ({error.strerror}); make it readable") from error
 
 
 def _described(patch: Patch, manifest: Manifest | None) -> Series:
@@ -114,12 +124,18 @@ def series_from_range(checkout: Path, commits: str) -> Series:
     """Read a git range such as master..topic, one patch per commit, oldest first. Raises SourceError."""
     failing = f"cannot read {commits!r} in {checkout}"
     log = git.output("-C", checkout, "rev-list", "--reverse", "--parents", commits, "--", failing=failing)
-    patches = []
+    patches, remarks = [], []
     for commit, *parents in (line.split() for line in log.decode().splitlines()):
         if len(parents) > 1:
             raise SourceError(f"{commits} contains the merge {commit[:12]}; rebase it to a linear series first")
-        patches.append(_patch_of(checkout, commit))
-    return Series(commits, tuple(patches))
+        patch = _patch_of(checkout, commit)
+        if patch.content:
+            patches.append(patch)
+        else:
+            remarks.append(f"left out commit {patch.name}: it changes no file")
+    if not patches:
+        raise SourceError(f"{commits} has no commit with changes; give A..B, where B has commits that A lacks")
+    return Series(commits, tuple(patches), remarks=tuple(remarks))
 
 
 def _patch_of(checkout: Path, commit: str) -> Patch:
@@ -159,6 +175,8 @@ def applied(tree: str, series: Series) -> Applied:
     with git.temporary_index(tree) as index:
         for patch in series.patches:
             complaint = _apply(index, patch)
+            if complaint and _CRLF in patch.content:  # as `git am`, which removes what mail programs have added
+                complaint = _apply(index, replace(patch, content=patch.content.replace(_CRLF, b"\n")))
             if complaint and series.made_for and not _apply(index, patch, f"-C{_CONTEXT}"):
                 moved.append(patch.name)
             elif complaint:
@@ -179,6 +197,8 @@ def _apply(index: Path, patch: Patch, *options: str) -> str:
 def _why(patch: Patch, complaint: str, made_for: str) -> str:
     """Return the reason for a patch that does not apply. git names the line of a hunk; this adds the hunk's number."""
     advice = f"it was made for {made_for}, so rebase it" if made_for else "check that the series was made for this base"
+    if _NO_DIFF in complaint:
+        return f"{patch.name} is no patch; give files of git format-patch or diff -u"
     failed = _FAILED.search(complaint)
     if failed:
         hunk = _hunk_at(patch, failed["file"], int(failed["line"]))

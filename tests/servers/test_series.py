@@ -67,6 +67,17 @@ def test_range_with_a_merge_is_refused(checkout: Path) -> None:
         series_from_range(checkout, "base..side")
 
 
+def test_a_range_without_changes_is_refused_and_an_empty_commit_left_out(checkout: Path) -> None:
+    with pytest.raises(SourceError, match=r"topic\.\.base has no commit with changes; give A\.\.B"):
+        series_from_range(checkout, "topic..base")
+    sources.git(checkout, "commit", "--quiet", "--allow-empty", "-m", "Run CI")
+    series = series_from_range(checkout, "base..topic")
+    assert len(series.patches) == 2
+    (remark,) = series.remarks
+    assert remark.startswith("left out commit ")
+    assert remark.endswith("-Run-CI: it changes no file")
+
+
 def test_the_error_about_an_unknown_range_names_it(checkout: Path) -> None:
     with pytest.raises(SourceError, match=r"cannot read 'base\.\.nothing' in"):
         series_from_range(checkout, "base..nothing")
@@ -86,6 +97,12 @@ def test_directory_with_an_empty_series_is_legal(tmp_path: Path) -> None:
 
 def test_the_error_about_a_directory_without_series_names_it(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="has no file `series`"):
+        series_from_directory(tmp_path)
+
+
+def test_the_error_about_a_series_file_that_is_no_text_names_it(tmp_path: Path) -> None:
+    (tmp_path / "series").write_bytes(b"\xff\xfe")
+    with pytest.raises(SourceError, match=r"cannot read .*/series \(it is no text in UTF-8\); correct the list"):
         series_from_directory(tmp_path)
 
 
@@ -112,8 +129,16 @@ def test_failure_for_a_file_that_is_not_there(checkout: Path) -> None:
 
 
 def test_a_file_that_is_no_patch_is_refused(checkout: Path) -> None:
-    with pytest.raises(SourceError, match=r"patch README does not apply: "):
-        apply_series(git.import_revision(checkout, "base"), Series("x", (Patch("README", b"hello\n"),)))
+    for content in (b"hello\n", b""):
+        with pytest.raises(SourceError, match="README is no patch; give files of git format-patch or diff -u"):
+            apply_series(git.import_revision(checkout, "base"), Series("x", (Patch("README", content),)))
+
+
+def test_a_patch_to_which_a_mail_program_added_carriage_returns_applies(checkout: Path) -> None:
+    _, changing = series_from_range(checkout, "base..topic").patches
+    base = git.import_revision(checkout, "base")
+    mailed = Patch("mailed.patch", changing.content.replace(b"\n", b"\r\n"))
+    assert apply_series(base, Series("mailed", (mailed,))) == apply_series(base, Series("sent", (changing,)))
 
 
 NEUTRAL = b"From: dev <dev@example.org>\nSubject: [PATCH] Faster\n\nAs it was.\n\nPlan-neutral: yes\nDiscussion: none\n"
