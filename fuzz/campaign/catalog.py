@@ -6,7 +6,7 @@ A shared store has the numbers of all its campaigns. Their directories have the 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +20,7 @@ from fuzz.campaign.store import HarnessFinding, SpecFinding, Store, StoredDoubt,
 from fuzz.engines.guided.inputs import Corpus, stored_input
 from fuzz.engines.libfuzzer.run import INPUT_NAME
 from fuzz.errors import CaseError, PgduelError
+from fuzz.output import note
 from fuzz.triage.findings import StoredFinding
 
 _Finding = TypeVar("_Finding", StoredFinding, SpecFinding, HarnessFinding)
@@ -83,15 +84,24 @@ def opened(directory: Path, say: Say | None = None) -> Iterator[Store]:
         store.close()
 
 
+@cache
+def warn(line: str) -> None:
+    """Print a line to stderr, once in a process."""
+    note(line)
+
+
 @contextmanager
-def unless_unreadable() -> Iterator[None]:
-    """Leave the context if a store cannot be read. Raises StoreUnreachable, because others cannot be read then."""
+def unless_unreadable(say: Say = lambda _: None) -> Iterator[None]:
+    """Leave the context if a store cannot be read, and pass the reason to `say`.
+
+    Raises StoreUnreachable, because others cannot be read then.
+    """
     try:
         yield
     except StoreUnreachable:
         raise
-    except PgduelError:
-        return
+    except PgduelError as error:
+        say(str(error))
 
 
 def last_seed(arms: Mapping[str, Any]) -> int:
@@ -169,8 +179,13 @@ def _of_fingerprint(findings: Callable[[Store], Sequence[_Finding]], store: Stor
 def _found(name: str, record_of: Callable[[Store, str], _Record | None]) -> tuple[Path, _Record] | None:
     """Return the newest record of [CAMPAIGN/]NAME, and its campaign's directory."""
     campaign, _, wanted = name.rpartition("/")
-    for directory in [campaign_named(campaign)] if campaign else reversed(all_campaigns()):
+    if campaign:
+        directory = campaign_named(campaign)
         with opened(directory) as store:
+            found = record_of(store, wanted)
+        return (directory, found) if found else None
+    for directory in reversed(all_campaigns()):
+        with unless_unreadable(warn), opened(directory) as store:
             if found := record_of(store, wanted):
                 return directory, found
     return None

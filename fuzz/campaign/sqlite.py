@@ -21,6 +21,8 @@ _LOCK_TIMEOUT: Final = 2000  # ms, in which another process may end its own migr
 _ADVICE: Final = {
     "SQLITE_FULL": "; make room there",
     "SQLITE_IOERR_SHMSIZE": "; make room there",
+    "SQLITE_CANTOPEN": "; make its directory writable, which reading needs, too, or read a copy",
+    "SQLITE_READONLY": "; make it and its directory writable",
     "SQLITE_BUSY": "; another process uses it: try again when that has ended",
 }
 

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 from rich.table import Table
 
-from fuzz.campaign.catalog import all_campaigns, opened
+from fuzz.campaign.catalog import all_campaigns, opened, unless_unreadable, warn
 from fuzz.campaign.store import HarnessFinding, SpecFinding, harness_findings, spec_findings
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_json
@@ -30,7 +30,7 @@ _LONGEST_WORD: Final = 20
 def _campaigns() -> Rows:
     rows = []
     for directory in all_campaigns():
-        with opened(directory) as store:
+        with unless_unreadable(warn), opened(directory) as store:
             counters = store.counters
             rows.append(
                 {
@@ -49,7 +49,7 @@ def _campaigns() -> Rows:
 def _findings() -> Rows:
     rows = []
     for directory in all_campaigns():
-        with opened(directory) as store:
+        with unless_unreadable(warn), opened(directory) as store:
             for found in store.findings():
                 rows.append(
                     {
@@ -70,7 +70,7 @@ def _findings() -> Rows:
 def _doubts() -> Rows:
     rows = []
     for directory in all_campaigns():
-        with opened(directory) as store:
+        with unless_unreadable(warn), opened(directory) as store:
             for doubt in store.doubts():
                 rows.append(
                     {

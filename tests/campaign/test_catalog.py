@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from fuzz.campaign.catalog import all_campaigns, last_seed, new_campaign
+from fuzz.campaign.catalog import all_campaigns, find_finding, last_seed, new_campaign
 from fuzz.campaign.plan import Plan
+from fuzz.campaign.sqlite import FILE
 from fuzz.campaign.store import Store
+from fuzz.errors import CaseError, StorageError
 from fuzz.servers.arm_options import ArmOptions
 
 pytestmark = pytest.mark.usefixtures("campaigns")
@@ -45,3 +47,16 @@ def test_campaigns_that_cannot_be_read_do_not_count() -> None:
     with closing(Store(new_campaign())):
         pass  # ended before it began
     assert last_seed(ARMS) == 2
+
+
+def test_findings_are_found_beside_a_campaign_that_cannot_be_read(
+    campaigns: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begin(1, ARMS)
+    (campaigns / "2").mkdir()
+    (campaigns / "2" / FILE).write_text("no database" * 100)
+    with pytest.raises(CaseError, match="no finding is called"):
+        find_finding("0123456789ab")
+    assert capsys.readouterr().err.count(f"{campaigns}/2/{FILE} cannot be used: file is not a database") == 1
+    with pytest.raises(StorageError, match="file is not a database"):
+        find_finding("2/0123456789ab")
