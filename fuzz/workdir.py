@@ -14,6 +14,7 @@ PROJECT = Path(__file__).resolve().parents[1]  # the checkout, or its copy in an
 IS_CHECKOUT = (PROJECT / "pyproject.toml").exists()
 COMMAND = "./pgduel" if IS_CHECKOUT else "pgduel"  # as users type it
 MEMORY = Path("/dev/shm")
+_CAMPAIGNS = "PGDUEL_CAMPAIGNS"
 _PRIVATE = 0o700
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _MEMORY_NEEDED = 8 << 30  # bytes: four servers with at most 1 GB of WAL each, their data, and as much again
@@ -33,13 +34,13 @@ def _made(*parts: str) -> Path:
     return _ready(_root().joinpath(*parts))
 
 
-def _ready(path: Path, mode: int = 0o777) -> Path:
+def _ready(path: Path, mode: int = 0o777, *, variable: str = "PGDUEL_HOME") -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode, exist_ok=True)
     except OSError as error:
         raise PgduelError(
-            f"cannot write to {path} ({error.strerror}); set PGDUEL_HOME to a writable directory"
+            f"cannot write to {path} ({error.strerror}); set {variable} to a writable directory"
         ) from error
     return path
 
@@ -146,8 +147,8 @@ def campaigns() -> Path:
 
     Others cannot read it, because cases may contain the user's own data.
     """
-    if elsewhere := os.environ.get("PGDUEL_CAMPAIGNS"):
-        return _ready(Path(elsewhere).absolute(), _PRIVATE)
+    if elsewhere := os.environ.get(_CAMPAIGNS):
+        return _ready(Path(elsewhere).absolute(), _PRIVATE, variable=_CAMPAIGNS)
     path = _made("campaigns")
     if path.stat().st_mode & ~_PRIVATE & 0o777:
         path.chmod(_PRIVATE)

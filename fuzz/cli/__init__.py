@@ -1,5 +1,6 @@
 """The `pgduel` command, one file per command. Errors that users can cause end as one line and an exit status."""
 
+import errno
 import importlib
 import sys
 from typing import Any
@@ -31,6 +32,15 @@ COMMANDS = {  # name -> module, in the order that --help has them
 }
 
 
+# Errors that are not pgduel's, whatever file they concern, and what to do.
+_OF_ENVIRONMENT = {
+    errno.ENAMETOOLONG: "give a shorter name",
+    errno.EACCES: "give pgduel the permission",
+    errno.EPERM: "give pgduel the permission",
+    errno.EROFS: "give pgduel a writable place",
+    errno.ENOSPC: "make room there",
+    errno.EDQUOT: "make room there",
+}
 _WITHOUT_SERVERS = ("doctor", "list", "report", "test")
 
 
@@ -76,6 +86,11 @@ def _exit_code(app: Any) -> int:
     except PgduelError as error:
         note(str(error))
         return error.exit_code
+    except OSError as error:
+        if error.errno not in _OF_ENVIRONMENT or error.filename is None:
+            raise
+        note(f"cannot use {error.filename} ({error.strerror}); {_OF_ENVIRONMENT[error.errno]}")
+        return PgduelError.exit_code
     except Exception as error:
         message_of = getattr(error, "format_message", None)  # click's errors; Typer does not export their class
         if message_of is None:
@@ -85,5 +100,6 @@ def _exit_code(app: Any) -> int:
             raise
         context: Any = getattr(error, "ctx", None)
         if message := message_of():  # if there is none, the help was printed
-            note(f"{message.rstrip('.')}; see {'pgduel' if context is None else context.command_path} --help")
+            message = message.replace("Value error, ", "").rstrip(".")  # pydantic's words
+            note(f"{message}; see {'pgduel' if context is None else context.command_path} --help")
         return int(getattr(error, "exit_code", 2))

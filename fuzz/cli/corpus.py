@@ -105,15 +105,17 @@ def add(
 ) -> None:
     """Keep a finding's reproducer, in the directory that fits the arms' present behaviour.
 
-    It goes to `fixed` if no arm shows the finding, and to `upstream` if all do. If only some do, fix it first.
+    It goes to `fixed` if no arm shows the finding, and to `upstream` if all do. If only some do, fix it first. A
+    finding of a campaign has its own arms.
     """
     _require_own(corpus)
     given = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
-    reported = reported_finding(named, given, lambda line: None)
-    with _opened(given) as there:
-        place = place_for(reported.fingerprint, shown(there.executor, there.arms, reported.case))
+    with display(progress, None) as shown_there:
+        reported = reported_finding(named, given, shown_there.progress)
+        with reported.opened() as there, Executor(there.arms, "corpus") as executor:
+            place = place_for(reported.fingerprint, shown(executor, there.arms, reported.case))
     path = corpus / place / f"{reported.fingerprint}.sql"
-    _write(path, with_replay_command(reported.script, path, given.command_line()))
+    _write(path, with_replay_command(reported.script, path, reported.options))
     say(f"{path}: {place}")
 
 

@@ -127,12 +127,13 @@ def fuzz(
     new_seed = resume is None and seed is None
     summary = run_campaign(directory, plan, workers, console, dask=dask, new_seed=new_seed)
     edges = edges_reached(home() / summary.campaign)
+    if not summary.missed:
+        print_summary(console, summary, verbose=verbose)
+        if edges:
+            say(f"edges reached: {edges[0]} of {edges[1]}")
     write_json(json_file, summary.to_json() | {"edges": edges and {"reached": edges[0], "counted": edges[1]}})
     if summary.missed:
         raise CanaryMissed(summary.missed)
-    print_summary(console, summary, verbose=verbose)
-    if edges:
-        say(f"edges reached: {edges[0]} of {edges[1]}")
     raise typer.Exit(summary.exit_code)
 
 

@@ -1,7 +1,7 @@
 """The options that select the arms, shared by several commands."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -170,8 +170,26 @@ FlavorOption = Annotated[
         "--flavor", metavar="NAME", help=f"Flavor of the builds: {', '.join(FLAVORS)}.", rich_help_panel=_PANEL
     ),
 ]
+
+
+def _writable(file: Path | None) -> Path | None:
+    """Return the file. Raises PgduelError if it cannot be written: now, not after hours of fuzzing."""
+    if file is not None:
+        there = file if os.path.exists(file) else file.parent
+        if os.path.isdir(file) or not os.path.isdir(file.parent) or not os.access(there, os.W_OK):
+            raise PgduelError(f"cannot write {file}; give --json a file in a directory that exists and is writable")
+    return file
+
+
 JsonFile = Annotated[
-    Path | None, typer.Option("--json", metavar="FILE", help="Write the result to FILE, as JSON.", show_default=False)
+    Path | None,
+    typer.Option(
+        "--json",
+        metavar="FILE",
+        help="Write the result to FILE, as JSON.",
+        callback=_writable,
+        show_default=False,
+    ),
 ]
 Sql = Annotated[
     Path | None,
@@ -199,13 +217,13 @@ Jar = Annotated[
 def given(sql: Path | None = None, jar: Path | str | None = None) -> UserInput:
     """Return the input of sources from the command line and the environment. Raises CaseError."""
     jar = jar or os.environ.get(JAR_VARIABLE)
-    if sql is not None and not sql.expanduser().exists():
+    if sql is not None and not os.path.exists(os.path.expanduser(sql)):
         raise CaseError(f"{sql} does not exist; give --sql a file or a directory of SQL")
     return UserInput(None if sql is None else _resolved(sql), _resolved(Path(jar)) if jar else None)
 
 
 def _resolved(path: Path) -> str:
-    return str(path.expanduser().resolve())
+    return os.path.realpath(os.path.expanduser(path))
 
 
 def arms_json(specs: Sequence[ArmSpec], builds: Sequence[str]) -> dict[str, Any]:
@@ -226,3 +244,9 @@ def facts_of(specs: Sequence[ArmSpec], arms: Sequence[Arm]) -> dict[str, Any]:
     """Return the record of running arms: as `arms_json`, and their settings."""
     facts = arms_json(specs, [arm.build.key for arm in arms])
     return {arm.name: settings_json(arm) | facts[arm.name] for arm in arms}
+
+
+def other_builds(facts: Mapping[str, Any], arms: Sequence[Arm]) -> Iterator[str]:
+    """Yield a line if running arms have other builds than a campaign recorded by `facts_of`."""
+    if names := [arm.name for arm in arms if arm.name in facts and facts[arm.name]["build"] != arm.build.key]:
+        yield f"not the campaign's build: {', '.join(names)}; base, patches, flavor or compiler are others now"

@@ -1,8 +1,8 @@
 """`pgduel replay`: another run of a case, script or finding."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -41,6 +41,7 @@ class _Replay:
     fingerprint: str | None  # of the finding that the case showed, if any
     arms: ArmOptions
     plan: Plan | None = None  # of the campaign that has it, if any
+    facts: Mapping[str, Any] = field(default_factory=dict)  # recorded by that campaign about its arms
 
 
 @app.command()
@@ -83,6 +84,8 @@ def replay(
         specs = requested.arms.specs(shown.progress)
         same = requested.arms.same_build_wanted
         with open_arms(specs, shown.progress, allow_same_build=same) as arms, Executor(arms, "replay") as executor:
+            for line in options.other_builds(requested.facts, arms):
+                shown.say(line)
             names = tuple(each.name for each in arms)
             case = requested.case or _made(what, arms, given)
             judged = _tried(executor, assignments(all_oracles(), arms), case, times)
@@ -121,12 +124,11 @@ def _replay_of(what: str, arms: ArmOptions, given: UserInput) -> _Replay:
     if is_file:
         loaded = load(what)
         return _Replay(loaded.case, None if loaded.about is None else loaded.about.fingerprint, arms)
-    case, fingerprint, plan = _stored(what)
-    return _Replay(case, fingerprint, plan.arms if arms == ArmOptions() else arms, plan)
+    return _stored(what, arms)
 
 
-def _stored(what: str) -> tuple[Case, str | None, Plan]:
-    """Return the case of a doubt or finding, its fingerprint if it has one, and its campaign's plan."""
+def _stored(what: str, arms: ArmOptions) -> _Replay:
+    """Return the case of a doubt or finding, and its arms. Raises CaseError."""
     if doubted := find_doubt(what):
         directory, doubt = doubted
         case, fingerprint = doubt.case, None
@@ -134,7 +136,7 @@ def _stored(what: str) -> tuple[Case, str | None, Plan]:
         directory, found = find_finding(what)
         case, fingerprint = found.case, found.finding.fingerprint
     with opened(directory) as store:
-        return case, fingerprint, store.plan
+        return _Replay(case, fingerprint, arms.instead_of(store.plan.arms), store.plan, store.arms)
 
 
 def _require_syntax(what: str, case: Case, judged: JudgedCase, arms: tuple[str, ...]) -> None:

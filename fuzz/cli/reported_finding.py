@@ -1,21 +1,22 @@
 """The finding of a command's argument: a fingerprint, or a reproducer."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from types import MappingProxyType
+from typing import Annotated
 
 import typer
 
 from fuzz import workdir
 from fuzz.campaign.catalog import find_finding, opened
 from fuzz.campaign.user_files import FileKind, load_recorded, read_and_load
-from fuzz.cli.options import facts_of
+from fuzz.cli.options import facts_of, other_builds
 from fuzz.errors import CaseError
 from fuzz.report.console import Console
-from fuzz.report.forms.form import Opened, ReportedFinding
+from fuzz.report.forms.form import Facts, Opened, ReportedFinding
 from fuzz.servers import Report
 from fuzz.servers.arm import open_arms
 from fuzz.servers.arm_options import ArmOptions
@@ -44,7 +45,7 @@ def reported_finding(
         plan = store.plan
     for line in () if judges else load_recorded(plan.judging):
         progress.say(line)
-    options = plan.arms if given == ArmOptions() else given
+    options = given.instead_of(plan.arms)
     reproducer = found.reproducer if found.reproducer is not None and found.reproducer.is_file() else None
     known = replace(_stored(found, facts, options, report), campaign=directory, reproducer=reproducer)
     if found.smallest is not None or reproducer is None:
@@ -66,7 +67,7 @@ def _in_script(path: Path, options: ArmOptions, report: Report) -> ReportedFindi
     )
 
 
-def _stored(found: StoredFinding, facts: Mapping[str, Any], options: ArmOptions, report: Report) -> ReportedFinding:
+def _stored(found: StoredFinding, facts: Facts, options: ArmOptions, report: Report) -> ReportedFinding:
     finding, case = found.least.finding, found.least.case
     fingerprint = found.finding.fingerprint
     script = render(case, finding, facts, found.case_id, f"{workdir.COMMAND} replay {fingerprint}")
@@ -79,14 +80,16 @@ def _stored(found: StoredFinding, facts: Mapping[str, Any], options: ArmOptions,
         case,
         noted(script, notes | ({"blame": blame} if blame else {})),
         options.command_line(),
-        partial(_opened, options, report),
+        partial(_opened, options, report, facts),
         finding,
         blame,
     )
 
 
 @contextmanager
-def _opened(options: ArmOptions, report: Report) -> Iterator[Opened]:
+def _opened(options: ArmOptions, report: Report, recorded: Facts = MappingProxyType({})) -> Iterator[Opened]:
     specs = options.specs(report)
     with open_arms(specs, report, allow_same_build=True) as arms:
+        for line in other_builds(recorded, arms):
+            progress.say(line)
         yield Opened(arms, facts_of(specs, arms))

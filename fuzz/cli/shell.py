@@ -13,7 +13,7 @@ from fuzz.cli.app import app, console
 from fuzz.errors import CaseError
 from fuzz.report.terminal import display
 from fuzz.servers.account import server_account
-from fuzz.servers.arm import Arm, open_arms
+from fuzz.servers.arm import SHIPPED, Arm, open_arms
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import DEFAULT_FLAVOR
 
@@ -37,8 +37,8 @@ def shell(
     The server is new and empty: `pgduel shell patched -f reproducer.sql`.
     """
     wanted = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
-    if not wanted.arms and not wanted.series and wanted.range is None and name not in ("master", "patched"):
-        wanted = replace(wanted, arms=(name,))  # another shipped arm
+    if not wanted.arms and not wanted.series and wanted.range is None and name in SHIPPED:
+        wanted = replace(wanted, arms=(name,))
     with ExitStack() as stack:
         with display(console, None) as shown:
             specs = {spec.name: spec for spec in wanted.specs(shown.progress)}

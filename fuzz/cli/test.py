@@ -1,6 +1,7 @@
 """`pgduel test`: the project's own tests, by tox."""
 
 import os
+import re
 import signal
 import sys
 from typing import Annotated, Any, Final
@@ -15,6 +16,7 @@ from fuzz.output import run_visibly
 from fuzz.servers import git
 
 PARTS: Final = 8  # number of parts of the long tests
+_PART: Final = re.compile(r"[1-9]\d*/[1-9]\d*")
 
 
 class _Verbatim(TyperCommand):
@@ -49,6 +51,8 @@ def run_tests(
         if part:
             raise typer.BadParameter("--part is for --all and --rest; others take it as `-e long -- --part N/M`")
         raise typer.Exit(_tox(context.args))
+    if part and not _PART.fullmatch(part):
+        raise typer.BadParameter(f"cannot read --part {part}; give N/M, such as 3/{PARTS}")
     part, why = (part, "as requested") if part else part_of_commit()
     environments = ["rest"] if rest else ["lint", "types", "quick", "rest"]
     at = context.args.index("--") if "--" in context.args else len(context.args)

@@ -134,13 +134,13 @@ def _parts(text: str, base: Base, repo: Path | None) -> Iterator[Series]:
     """Yield the series of all parts. Neighbouring patch files are one, so that manifests beside them are read once."""
     for are_files, group in groupby(split_series(text), _is_patch_file):
         if are_files:
-            yield series_from_files([Path(part).expanduser() for part in group], name=text)
+            yield series_from_files([Path(os.path.expanduser(part)) for part in group], name=text)
         else:
             yield from (_part(part, base, repo) for part in group)
 
 
 def _is_patch_file(part: str) -> bool:
-    path = Path(part).expanduser()
+    path = Path(os.path.expanduser(part))
     return part not in SHIPPED and path.is_file() and not is_mail(path)
 
 
@@ -151,7 +151,9 @@ def _part(text: str, base: Base, repo: Path | None) -> Series:
     name, up_to, number = text.partition(UP_TO)
     if up_to and name in SHIPPED:
         return _up_to(shipped_series(name, base), number)
-    path = Path(text).expanduser()
+    if not text:
+        raise SourceError("a series has an empty part; correct the commas between its parts")
+    path = Path(os.path.expanduser(text))
     if is_mail(path):
         return series_from_mails(path, name=text)
     if path.is_dir():

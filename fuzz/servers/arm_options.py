@@ -1,5 +1,6 @@
 """The options that select arms, as they are stored with a campaign."""
 
+import os
 import re
 import shlex
 from collections.abc import Sequence
@@ -62,12 +63,15 @@ class ArmOptions:
         settings: Sequence[str] | None = None,
     ) -> "ArmOptions":
         """Return the options of the command line, with absolute paths. Raises SourceError."""
+        empty = {"--base": base == "", "--series": "" in (series or ()), "--range": commits == ""}
+        if wrong := next((option for option, is_empty in empty.items() if is_empty), None):
+            raise SourceError(f"the value of {wrong} is empty; give one, or leave the option out")
         if commits is not None and repo is None:
             raise SourceError("--range needs a checkout; give --repo")
-        if arms and (series or commits):
-            raise SourceError(
-                "the series stands in --arm as well as in --series or --range; give one of them, not both"
-            )
+        if repo is not None and commits is None and ".." not in "".join((*(series or ()), *(arms or ()))):
+            raise SourceError("--repo is only the checkout of a range of commits; give --range A..B, too")
+        if len([each for each in (arms, series, commits) if each]) > 1:
+            raise SourceError("the patches are given by more than one of --arm, --series and --range; give one of them")
         if manifest is not None and not (arms or series or commits):
             raise SourceError("--manifest needs patches; give --series, --range or --arm")
         for text in settings or ():
@@ -82,6 +86,13 @@ class ArmOptions:
             manifest=None if manifest is None else _absolute(str(manifest)),
             settings=tuple(settings or ()),
         )
+
+    def instead_of(self, recorded: "ArmOptions") -> "ArmOptions":
+        """Return these options for a finding with recorded ones. Without arms, they change its flavor and settings."""
+        if replace(self, flavor=DEFAULT_FLAVOR, settings=()) != ArmOptions():
+            return self
+        flavor = recorded.flavor if self.flavor == DEFAULT_FLAVOR else self.flavor
+        return replace(recorded, flavor=flavor, settings=recorded.settings + self.settings)
 
     def command_line(self) -> str:
         """Return the options as text of a command line, each after a space; empty if all have their defaults."""
@@ -174,8 +185,8 @@ def _absolute(text: str) -> str:
     """Return the text with an absolute path if it starts with an existing one: PATH or CHECKOUT@REVISION."""
     if text in SHIPPED or text in RELEASES:
         return text
-    path, at, revision = text.rpartition("@") if not Path(text).expanduser().exists() else (text, "", "")
-    expanded = Path(path).expanduser()
+    path, at, revision = text.rpartition("@") if not Path(os.path.expanduser(text)).exists() else (text, "", "")
+    expanded = Path(os.path.expanduser(path))
     return f"{expanded.resolve()}{at}{revision}" if path and expanded.exists() else text
 
 
@@ -188,15 +199,15 @@ def _absolute_arm(arm: str) -> str:
 def _pinned_base(base: str) -> str:
     """Return CHECKOUT@COMMIT for CHECKOUT@REVISION; any other base unchanged. Raises SourceError."""
     checkout, at, revision = base.rpartition("@")
-    if not at or Path(base).expanduser().exists() or not Path(checkout).expanduser().is_dir():
+    if not at or Path(os.path.expanduser(base)).exists() or not Path(os.path.expanduser(checkout)).is_dir():
         return base
-    return f"{checkout}@{_commit(Path(checkout).expanduser(), revision)}"
+    return f"{checkout}@{_commit(Path(os.path.expanduser(checkout)), revision)}"
 
 
 def _pinned_part(part: str, repo: Path | None) -> str:
     """Return the range of commits for a range A..B; any other part of a series unchanged. Raises SourceError."""
     found = _RANGE.fullmatch(part)
-    if found is None or repo is None or part in SHIPPED or Path(part).expanduser().exists():
+    if found is None or repo is None or part in SHIPPED or Path(os.path.expanduser(part)).exists():
         return part
     return "".join((_commit(repo, found["first"]), found["dots"], _commit(repo, found["last"])))
 

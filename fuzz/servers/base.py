@@ -4,6 +4,7 @@ import bz2
 import gzip
 import hashlib
 import lzma
+import os
 import re
 import shutil
 import subprocess
@@ -57,16 +58,16 @@ def resolve_base(spec: str, report: Report, *, refresh: bool = False) -> Base:
         with workdir.locked(workdir.downloads() / spec):
             archive = download(spec, report, refresh=refresh)
         return _from_archive(spec, archive, report)
-    path = Path(spec).expanduser()
+    path = Path(os.path.expanduser(spec))
     if path.is_dir():
         report(f"reading {path}")
         return _checked(spec, git.import_directory(path))
     if path.is_file():
         return _from_archive(spec, path, report)
     checkout, at, revision = spec.rpartition("@")
-    if at and Path(checkout).expanduser().is_dir():
+    if at and Path(os.path.expanduser(checkout)).is_dir():
         report(f"reading {revision} of {checkout}")
-        return _checked(spec, git.import_revision(Path(checkout).expanduser(), revision))
+        return _checked(spec, git.import_revision(Path(os.path.expanduser(checkout)), revision))
     raise SourceError(
         f"no source found for {spec!r}; give {', '.join(RELEASES)}, a directory, a .tar archive, or CHECKOUT@REVISION"
     )

@@ -54,12 +54,28 @@ def test_one_series_twice_allows_equal_builds() -> None:
     ("given", "message"),
     [
         ({"commits": "a..b"}, "give --repo"),
-        ({"arms": ("a=",), "series": ("x.patch",)}, "not both"),
+        ({"arms": ("a=",), "series": ("x.patch",)}, "more than one of --arm, --series and --range"),
+        ({"repo": Path("/src"), "commits": "a..b", "series": ("x.patch",)}, "more than one of --arm, --series"),
+        ({"repo": Path("/src")}, "give --range A..B, too"),
+        ({"repo": Path("/src"), "arms": ("a=patched",)}, "give --range A..B, too"),
+        ({"base": ""}, "the value of --base is empty"),
+        ({"series": ("x.patch", "")}, "the value of --series is empty"),
+        ({"repo": Path("/src"), "commits": ""}, "the value of --range is empty"),
     ],
 )
 def test_inconsistent_options_are_refused(given: dict[str, object], message: str) -> None:
     with pytest.raises(SourceError, match=message):
         _given(**given)
+
+
+def test_a_finding_keeps_its_arms_under_another_flavor_or_setting() -> None:
+    recorded = _given(arms=("a=master", "b=patched"), settings=("b:work_mem=1MB",))
+    assert _given().instead_of(recorded) == recorded
+    changed = _given(flavor="sanitize", settings=("work_mem=2MB",)).instead_of(recorded)
+    assert (changed.arms, changed.flavor) == (recorded.arms, "sanitize")
+    assert changed.settings == ("b:work_mem=1MB", "work_mem=2MB")
+    others = _given(arms=("c=upstream",), flavor="sanitize")
+    assert others.instead_of(recorded) == others
 
 
 def test_the_error_about_an_unknown_flavor_lists_all_flavors() -> None:
