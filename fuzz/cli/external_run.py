@@ -12,7 +12,6 @@ from typing import Any
 
 import typer
 
-from fuzz import workdir
 from fuzz.campaign.campaign import REDUCTIONS
 from fuzz.campaign.catalog import new_campaign, opened, require_store
 from fuzz.campaign.counters import Counters, nested
@@ -29,7 +28,7 @@ from fuzz.report.terminal import Display, display
 from fuzz.servers.arm import Arm, fresh_servers, open_arms, remarks
 from fuzz.servers.cluster import await_connections
 from fuzz.triage.findings import StoredFinding, untriaged
-from fuzz.triage.triage import Triage
+from fuzz.triage.triage import Triage, replay_command
 from oracles.model.case import Case
 from oracles.model.oracle import all_oracles
 
@@ -87,6 +86,10 @@ class ExternalRun:
             with fresh_servers(self.arms) as arms:
                 self._triage.investigate(found, arms)
 
+    def replay_command(self, found: StoredFinding) -> str:
+        """Return the command that judges a finding's script again."""
+        return replay_command(self._triage.path(found), self._triage.options)
+
     def to_json(self) -> dict[str, Any]:
         """Return the data of --json."""
         named = ("fingerprint", "oracle", "summary")
@@ -140,7 +143,7 @@ def print_results(external: ExternalRun, headline: str) -> typer.Exit:
     for found in external.findings:
         say(f"finding {found.finding.fingerprint}, {found.finding.oracle}: {found.finding.summary}")
         say(f"  {found.case_id}, in {found.count} cases")
-        say(f"  replay: {workdir.COMMAND} replay {found.reproducer}")
+        say(f"  replay: {external.replay_command(found)}")
     if unreduced := len(untriaged(external.findings)):
         say(f"not reduced: {unreduced}; a run reduces at most {REDUCTIONS}")
     if not external.findings:

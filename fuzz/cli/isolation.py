@@ -8,6 +8,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from difflib import unified_diff
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any, Final
 
 import typer
@@ -183,7 +184,7 @@ class _Run:
         lines = unified_diff(
             finding.expected.splitlines(), finding.actual.splitlines(), *finding.arms, lineterm="", n=3
         )
-        comment = [finding.summary, f"Judge it: {workdir.COMMAND} isolation {path}{self.options}", *lines]
+        comment = [finding.summary, f"Judge it: {workdir.COMMAND} isolation {quote(str(path))}{self.options}", *lines]
         content = reproducer(spec, comment[:_SHOWN]).encode()
         if add_spec_finding(self.store, finding, f"{spec.name} under {spec.modes}", path, content):
             workdir.write(path, content)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from fuzz import workdir
@@ -185,9 +186,9 @@ def _report(
 
 def _bugs(store: Store, summary: Summary) -> tuple[ReportedBug, ...]:
     found = [reported_bug(bug, summary.known, summary.replay_command) for bug in bugs(summary.findings)]
-    found += [
-        reported_spec(each, summary.known, f"{workdir.COMMAND} isolation {each.spec}") for each in spec_findings(store)
-    ]
+    for each in spec_findings(store):
+        command = f"{workdir.COMMAND} isolation {quote(str(each.spec))}{summary.replay_options}"
+        found.append(reported_spec(each, summary.known, command))
     found += [
         reported_harness(each, summary.known, harness_replay(each, store.plan)) for each in harness_findings(store)
     ]

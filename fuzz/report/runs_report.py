@@ -85,8 +85,7 @@ def _rank(bug: ReportedBug) -> tuple[bool, int]:
 
 
 def _bug(bug: BugHistory, summary: Summary) -> ReportedBug:
-    named = bug.finding.reproducer or f"{bug.run}/{bug.finding.finding.fingerprint}"
-    command = f"{workdir.COMMAND} replay {named}"
+    command = f"{workdir.COMMAND} replay {bug.run}/{bug.finding.finding.fingerprint}"  # on the builds of that run
     return reported_bug(Bug(bug.key, bug.findings), summary.known, lambda _: command, bug)
 
 

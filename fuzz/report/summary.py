@@ -45,7 +45,7 @@ class Summary:
     newer_bases: Sequence[str] = ()  # a line for each newer base and each moved patch
     known: Sequence[KnownFault] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)  # source that did not run → reason
-    arm_options: str = ""  # options of commands for the same arms, after a space
+    replay_options: str = ""  # of `pgduel replay` for the same arms and oracles, after a space
 
     @property
     def new_findings(self) -> list[StoredFinding]:
@@ -152,7 +152,7 @@ class Summary:
         """Return the command that replays the finding."""
         if found.reproducer is None:  # a finding of a campaign has the arms of that campaign
             return f"{workdir.COMMAND} replay {self.campaign}/{found.finding.fingerprint}"
-        return replay_command(found.reproducer, self.arm_options)
+        return replay_command(found.reproducer, self.replay_options)
 
 
 def summary_of(store: Store, missed: str = "", parts: Mapping[str, int] | None = None) -> Summary:
@@ -173,7 +173,7 @@ def summary_of(store: Store, missed: str = "", parts: Mapping[str, int] | None =
         parts=parts or {},
         known=plan.known,
         left_out=plan.left_out,
-        arm_options=plan.arms.command_line(),
+        replay_options=plan.replay_options(),
     )
 
 

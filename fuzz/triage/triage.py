@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
+from shlex import quote
 from typing import Any, Final, Protocol
 
 import pglast
@@ -184,7 +185,7 @@ def with_replay_command(script: str, path: Path, options: str) -> str:
 
 def replay_command(what: Path | str, options: str) -> str:
     """Return the command that replays a case or a reproducer."""
-    return f"{workdir.COMMAND} replay {what}{options}"
+    return f"{workdir.COMMAND} replay {quote(str(what))}{options}"
 
 
 _AROUND: Final = ("SET ", "RESET ", "BEGIN", "ROLLBACK")  # statements around a query

@@ -34,7 +34,9 @@ def test_bugs_have_status_blame_and_plans(old: CampaignReport) -> None:
     assert first.statements.endswith("\nSELECT 1 FROM t0 WHERE k = 9;")
     assert first.script.endswith("\nDROP SCHEMA duel CASCADE;")  # from the case, because the file is not there
     assert (unreduced.blame, unreduced.how_often, len(unreduced.evidence)) == ("", "", 2)
-    assert (of_spec.oracle, of_spec.replay) == ("isolation", f"./pgduel isolation {of_spec.file}")
+    assert of_spec.oracle == "isolation"
+    options = f" --arm master --arm patched --arm bugged=/pgduel/tests/injected_bugs/{BUG}"
+    assert of_spec.replay == f"./pgduel isolation {of_spec.file}{options}"
 
 
 def test_a_store_without_samples_and_features_is_reported(old: CampaignReport) -> None:

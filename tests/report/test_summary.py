@@ -138,7 +138,7 @@ def test_a_finding_has_its_replay_command() -> None:
     assert "1 row [missing]" in printed(by_name)
     by_script = replace(CLEAN, findings=(replace(found, reproducer=Path("x.sql")),))
     assert "./pgduel replay x.sql" in printed(by_script)
-    assert "./pgduel replay x.sql --arm a=b.patch" in printed(replace(by_script, arm_options=" --arm a=b.patch"))
+    assert "./pgduel replay x.sql --arm a=b.patch" in printed(replace(by_script, replay_options=" --arm a=b.patch"))
     assert by_script.to_json()["findings"][0]["reproducer"] == "x.sql"
 
 
