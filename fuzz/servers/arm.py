@@ -1,6 +1,7 @@
 """Arm: a named build with its running cluster. Arms are opened together, because they must be comparable."""
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from pathlib import Path
 import psycopg
 
 from fuzz import workdir
-from fuzz.errors import BuildError, ServerError, SourceError
+from fuzz.errors import BuildError, ServerError, SourceError, first_line
 from fuzz.servers import Report
 from fuzz.servers.arm_settings import Settings, configuration, require_accepted, texts
 from fuzz.servers.base import Base, resolve_base
@@ -38,6 +39,7 @@ SHIPPED = {  # name -> directories of patches/pgNN that form its series; not eve
     "patched": ("baseline", "optimizations"),
 }
 UP_TO = ":"  # NAME:NUMBER is a shipped arm up to a patch
+_CRASH = re.compile(r"^TRAP|terminated by signal|PANIC|FATAL")
 _FIXED_AT_INITDB = (
     "block_size",
     "data_checksums",
@@ -280,6 +282,18 @@ def open_arms(
         yield tuple(arms)
 
 
+@contextmanager
+def _session(cluster: Cluster) -> Iterator[psycopg.Connection]:
+    """Open a session on a server that has started. Raises ServerError, because a patch may break sessions alone."""
+    try:
+        with psycopg.connect(**cluster.connect_kwargs) as connection:  # type: ignore[arg-type]  # host is a str
+            yield connection
+    except psycopg.OperationalError as error:
+        lines = cluster.log_since(0).splitlines()
+        reason = next((line for line in lines if _CRASH.search(line)), first_line(str(error)))
+        raise ServerError(f"the server of arm {cluster.name} starts, but its sessions fail: {reason}") from error
+
+
 def _in_environment(build: Build, environment: Mapping[str, str] | None) -> Build:
     """Return the build with another environment of its programs, or with that of its flavor."""
     if environment is None:
@@ -291,7 +305,7 @@ def _features_of(spec: ArmSpec, cluster: Cluster) -> tuple[Feature, ...]:
     """Return the arm's features. Raises SourceError if one needs a setting that the arm lacks."""
     if not spec.series.features:
         return ()
-    with psycopg.connect(**cluster.connect_kwargs) as connection:  # type: ignore[arg-type]  # host is a str
+    with _session(cluster) as connection:
         known = {name for (name,) in connection.execute("SELECT lower(name) FROM pg_settings")}
     features = tuple(each for each in spec.series.features if not each.setting or each.setting in known)
     for feature in features:
@@ -316,7 +330,7 @@ def settings_json(arm: Arm) -> dict[str, list[str]]:
     """Return the arm's settings as NAME=VALUE: those that a session may set, and those of the server alone."""
     if not arm.settings:
         return {}
-    with psycopg.connect(**arm.cluster.connect_kwargs) as connection:  # type: ignore[arg-type]  # host is a str
+    with _session(arm.cluster) as connection:
         query = "SELECT lower(name) FROM pg_settings WHERE context IN ('postmaster', 'sighup')"
         fixed = {name for (name,) in connection.execute(query)}
     parts = {
@@ -330,7 +344,7 @@ def session_defaults(arm: Arm) -> dict[str, str]:
     """Return the values, without `--set`, of those of the arm's settings that a session may change."""
     if not arm.settings:
         return {}
-    with psycopg.connect(**arm.cluster.connect_kwargs) as connection:  # type: ignore[arg-type]  # host is a str
+    with _session(arm.cluster) as connection:
         query = (
             "SELECT lower(name), coalesce(boot_val, '') FROM pg_settings"
             " WHERE context NOT IN ('internal', 'postmaster', 'sighup')"
@@ -393,7 +407,7 @@ def require_same_initdb(arms: Sequence[Arm]) -> None:
 
 
 def _initdb_settings(arm: Arm) -> dict[str, str]:
-    with psycopg.connect(**arm.cluster.connect_kwargs) as connection:  # type: ignore[arg-type]  # host is a str
+    with _session(arm.cluster) as connection:
         fixed = connection.execute(
             "SELECT name, setting FROM pg_settings WHERE name = ANY (%s)", [list(_FIXED_AT_INITDB)]
         ).fetchall()
