@@ -290,7 +290,7 @@ def _session(cluster: Cluster) -> Iterator[psycopg.Connection]:
             yield connection
     except psycopg.OperationalError as error:
         lines = cluster.log_since(0).splitlines()
-        reason = next((line for line in lines if _CRASH.search(line)), first_line(str(error)))
+        reason = next((line.rpartition("|")[2] for line in lines if _CRASH.search(line)), first_line(str(error)))
         raise ServerError(f"the server of arm {cluster.name} starts, but its sessions fail: {reason}") from error
 
 

@@ -25,6 +25,8 @@ def test_a_difference_by_settings_is_stored_with_them(pgduel: Command, tmp_path:
     assert (resumed["cases"], resumed["arms"]) == (2, first["arms"])
     replayed = pgduel("replay", found["fingerprint"])
     assert f"It still differs: finding {found['fingerprint']}." in replayed.out
+    equal = pgduel("replay", found["fingerprint"], "--set", "b:extra_float_digits=1")
+    assert (equal.status, "It does not differ." in equal.out) == (0, True), equal.err
     blamed = pgduel("blame", found["fingerprint"])
     assert "no patch, both arms are one build and differ only in settings (a: none; b: extra_float_" in blamed.out
     script = Path(found["reproducer"]).read_text()
@@ -49,4 +51,13 @@ def test_a_setting_that_the_server_refuses_ends_with_its_words(pgduel: Command) 
     assert ended.err == (
         "pgduel: --set extra_float_digits=many: the server of arm b refuses it: invalid value for parameter "
         '"extra_float_digits": "many"; correct it\n'
+    )
+
+
+def test_a_setting_under_which_sessions_fail_ends_with_the_servers_words(pgduel: Command) -> None:
+    ended = pgduel("shell", "upstream", "--set", "session_preload_libraries=absent", "-c", "SELECT 1")
+    assert ended.status == 2
+    assert ended.err == (
+        "pgduel: the server of arm upstream starts, but its sessions fail: "
+        'FATAL:  could not access file "absent": No such file or directory\n'
     )
