@@ -63,6 +63,7 @@ _HELPERS: Final = frozenset(
     }
 )
 _TABLE: Final = Step("CREATE TABLE canary AS SELECT n FROM generate_series(1, 4) AS n")  # views are not compared
+_WIDE, _NARROW = "pgduel_wide", "pgduel_narrow"  # begin the names of subplans, which must not hide tables of the case
 _DISTINCT: Final = frozenset({"Aggregate", "Limit", "Unique"})  # node types on top of the scans and the join
 
 
@@ -140,7 +141,7 @@ class _Arm:
                 continue
             planned = {node["Subplan Name"]: node for node in plan["Plan"].get("Plans", ()) if "Subplan Name" in node}
             for number, pair in enumerate(pairs):
-                wide, narrow = (planned.get(f"CTE {side}{number}") for side in "wn")
+                wide, narrow = (planned.get(f"CTE {side}{number}") for side in (_WIDE, _NARROW))
                 if wide and narrow and wide["Plan Rows"] and is_simple(wide) and is_simple(narrow):
                     yield position, pair, wide["Plan Rows"], narrow["Plan Rows"]
 
@@ -196,7 +197,7 @@ def _together(pairs: Sequence[Restriction]) -> str:
 
 
 def _sides(pair: Restriction) -> tuple[tuple[str, str], tuple[str, str]]:
-    return ("w", pair.wide), ("n", pair.narrow)
+    return (_WIDE, pair.wide), (_NARROW, pair.narrow)
 
 
 def is_simple(node: Mapping[str, Any]) -> bool:

@@ -10,6 +10,7 @@ from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Unstable, V
 from tests.oracles.observed import case, error, finding, judged, ok, query, seen
 
 CASE = case(query("SELECT a.x FROM a WHERE a.x <> 1"), samples=(ESTIMATED,))
+NARROW = "pgduel_narrow0"
 Estimate = Callable[[str, Run], int]
 
 
@@ -17,7 +18,7 @@ def plan(estimate: Estimate, run: Run) -> Observation:
     """Return the plan of the combined statement; `estimate` returns the expected rows of each part."""
     parts = [
         {"Node Type": "Seq Scan", "Plan Rows": estimate(name, run), "Subplan Name": f"CTE {name}"}
-        for name in ("w0", "n0", "w1", "n1", "w2", "n2")
+        for name in (f"pgduel_{side}{number}" for number in range(3) for side in ("wide", "narrow"))
     ]
     return replace(ok(), plan={"Plan": {"Node Type": "Append", "Plan Rows": 6, "Plans": parts}})
 
@@ -32,12 +33,12 @@ def duel(estimate: Estimate, tested: Case = CASE, rows: Observation | None = Non
 
 
 def test_a_restriction_with_fewer_expected_rows_agrees() -> None:
-    assert duel(lambda name, run: 10 if name.startswith("w") else 9) == (Agree(1),)
+    assert duel(lambda name, run: 10 if name.startswith("pgduel_wide") else 9) == (Agree(1),)
     assert duel(lambda name, run: 10) == (Agree(1),)
 
 
 def test_a_restriction_with_more_expected_rows_is_a_finding() -> None:
-    verdicts = duel(lambda name, run: 11 if name == "n0" and run.arm == "patched" else 10)
+    verdicts = duel(lambda name, run: 11 if name == NARROW and run.arm == "patched" else 10)
     found = finding(verdicts[:1])
     assert (found.oracle, found.arms, found.step) == ("cert", ("master", "patched"), 0)
     assert found.summary == "step 0: 11 rows are expected, 10 without the restriction: one more condition"
@@ -46,22 +47,22 @@ def test_a_restriction_with_more_expected_rows_is_a_finding() -> None:
 
 
 def test_a_fault_of_all_arms_is_the_bases_own() -> None:
-    found = finding(duel(lambda name, run: 11 if name == "n0" else 10)[:1])
+    found = finding(duel(lambda name, run: 11 if name == NARROW else 10)[:1])
     assert found.shown_by_all
 
 
 def test_estimates_of_at_most_one_row_are_no_finding() -> None:
     assert duel(lambda name, run: 1) == (Agree(1),)
-    assert duel(lambda name, run: 0 if name.startswith("w") else 7) == (NotApplicable(),)
+    assert duel(lambda name, run: 0 if name.startswith("pgduel_wide") else 7) == (NotApplicable(),)
 
 
 def test_estimates_that_differ_once_are_unstable() -> None:
-    verdicts = duel(lambda name, run: 11 if name == "n0" and not run.repetition else 10)
+    verdicts = duel(lambda name, run: 11 if name == NARROW and not run.repetition else 10)
     assert isinstance(verdicts[0], Unstable)
 
 
 def test_extended_statistics_may_be_more_exact() -> None:
-    assert duel(lambda name, run: 11 if name == "n0" else 10, rows=replace(ok(), rows=())) == (NotApplicable(),)
+    assert duel(lambda name, run: 11 if name == NARROW else 10, rows=replace(ok(), rows=())) == (NotApplicable(),)
 
 
 def test_plans_with_one_time_filters_are_not_judged() -> None:
@@ -74,7 +75,7 @@ def test_plans_with_one_time_filters_are_not_judged() -> None:
 def test_cases_outside_of_the_sample_are_not_judged() -> None:
     others = [replace(CASE, samples=(), steps=(query(f"SELECT a.x FROM a WHERE a.x <> {n}"),)) for n in range(200)]
     skipped = next(each for each in others if each not in ESTIMATED)
-    assert duel(lambda name, run: 11 if name == "n0" else 10, skipped) == (NotApplicable(),)
+    assert duel(lambda name, run: 11 if name == NARROW else 10, skipped) == (NotApplicable(),)
 
 
 def failing(again: str, sqlstate: str = "22003") -> tuple[Verdict, ...]:

@@ -9,7 +9,7 @@ from fuzz.execution.executor import Executor
 from fuzz.execution.judging import assignments, judge_case
 from fuzz.execution.modes import MODES
 from fuzz.servers.arm import Arm
-from oracles.cert.oracle import ESTIMATED
+from oracles.cert.oracle import ESTIMATED, Cert
 from oracles.framework.metamorphic import Metamorphic
 from oracles.model.case import Case, Kind, SameRows, Step
 from oracles.model.oracle import Agree, Canary, NotApplicable, Oracle, all_oracles
@@ -84,3 +84,11 @@ def test_a_planted_bug_is_found_on_a_single_arm(
     oracle: Oracle, canary: Canary, executor: Executor, arms: tuple[Arm, ...]
 ) -> None:
     assert is_caught(plant(oracle, canary, executor, arms), arms)
+
+
+def test_estimates_of_tables_with_short_names_are_compared(executor: Executor, arms: tuple[Arm, ...]) -> None:
+    tables = [Step(f"CREATE TABLE {name} AS SELECT g AS k FROM generate_series(1, 9) AS g") for name in ("w0", "n1")]
+    queries = [Step(f"SELECT r.k FROM {name} AS r WHERE r.k > 3", Kind.QUERY) for name in ("w0", "n1")]
+    case = Case("by_hand", tuple(tables), tuple(queries), samples=(ESTIMATED.name,))
+    judged = judge_case(executor, assignments((Cert(),), arms), case)
+    assert {verdict for _, verdict in judged.verdicts} == {Agree(len(queries))}
