@@ -93,6 +93,8 @@ class Campaign:
             # without any worker, there is neither a job nor an idle worker
             why = self._step(interrupt) if self._pool.jobs or not self._pool.idle else "all cases done"
         self._pool.stop()
+        if why == INTERRUPTED and self._pool.jobs:
+            self._environment.say("interrupted: running cases end first; another Ctrl-C kills them")
         while any(isinstance(job, Range) for job in self._pool.jobs):
             self._step(interrupt)
         self._sampled = -1
