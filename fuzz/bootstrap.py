@@ -5,7 +5,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
-from fuzz import __version__, packages, workdir
+from fuzz import __version__, packages, store_url, workdir
 from fuzz.environment import ensure_environment, ensure_extra, environment_directory, is_complete
 from fuzz.errors import PgduelError
 from fuzz.output import guard, note, tell
@@ -33,6 +33,7 @@ _WITH_CLANG = ("harness", "test")
 def main(arguments: list[str]) -> int:
     """Set up the requirements of the command, then replace this process by it. Return an exit code if set-up fails."""
     guard()
+    store_url.hide()
     try:
         if not _only_prints(arguments):
             python = set_up(packages.missing_packages(for_tests=arguments[0] in _WITH_CLANG), arguments)
@@ -47,7 +48,9 @@ def main(arguments: list[str]) -> int:
         return error.exit_code
     path = os.pathsep.join(filter(None, (str(workdir.PROJECT), os.environ.get("PYTHONPATH"))))
     # -P: Python must not import a package `fuzz` from the user's working directory.
-    os.execve(python, [str(python), "-P", "-m", "fuzz", *arguments], os.environ | {"PYTHONPATH": path})
+    os.execve(
+        python, [str(python), "-P", "-m", "fuzz", *arguments], os.environ | {"PYTHONPATH": path} | store_url.variables()
+    )
 
 
 def set_up(absent: list[packages.Package], arguments: list[str]) -> Path:

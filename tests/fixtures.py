@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from fuzz.campaign.database import home
-from fuzz.campaign.postgresql import VARIABLE
 from fuzz.execution.executor import Executor
 from fuzz.servers.arm import Arm
 from fuzz.servers.base import Base, resolve_base
 from fuzz.servers.build import Build, ensure_build
 from fuzz.servers.cluster import Cluster
 from fuzz.servers.flavor import FLAVORS
+from fuzz.store_url import VARIABLE
 from tests.servers.rights import open_to_all
 from tests.shared_store import BOTH, new_database, url_of
 

@@ -23,8 +23,8 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError, StatementError
 
 from fuzz.campaign.schema import VERSION, StoreError, StoreUnreachable, create_tables, migrate, require_readable
 from fuzz.errors import first_line
+from fuzz.store_url import VARIABLE, store_url
 
-VARIABLE: Final = "PGDUEL_STORE"
 _PREFIX: Final = "campaign_"
 _LOCK_TIMEOUT: Final = 2000  # ms, in which another process may end
 _DEFAULTS: Final = {  # of libpq's parameters; a server whose machine is gone is noticed after a minute
@@ -323,10 +323,10 @@ def _server(url: str) -> Server:
 
 def shared() -> Server | None:
     """Return the database of $PGDUEL_STORE, or None if it is not set. Raises StoreError."""
-    url = os.environ.get(VARIABLE)
+    url = store_url()
     return _server(url) if url else None
 
 
-def has_password(url: str | None) -> bool:
+def has_password(url: str) -> bool:
     """Return whether a URL has a password. Raises StoreError."""
-    return url is not None and not {"password", "sslpassword"}.isdisjoint(_parameters(url))
+    return url != "" and not {"password", "sslpassword"}.isdisjoint(_parameters(url))

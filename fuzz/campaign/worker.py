@@ -15,7 +15,7 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any, Protocol
 
-from fuzz import workdir
+from fuzz import store_url, workdir
 from fuzz.campaign.counters import Counters
 from fuzz.campaign.known import marked
 from fuzz.campaign.plan import Plan
@@ -159,9 +159,11 @@ class CaseWork:
     given: UserInput = field(default_factory=UserInput)
     files: tuple[UserFile, ...] = ()
     engine: EngineName = EngineName.SEEDED
+    store: str = field(default_factory=store_url.store_url, repr=False)  # the URL, which new processes do not inherit
 
     def __call__(self, number: int, stop: Event) -> AbstractContextManager[Callable[[Job], Result]]:
         """Set up worker `number` with the campaign's store."""
+        store_url.keep(self.store)
         return self.storing(Store(self.directory, _ignore), number, stop.is_set)
 
     @contextmanager

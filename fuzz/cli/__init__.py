@@ -5,7 +5,7 @@ import importlib
 import sys
 from typing import Any
 
-from fuzz import packages, workdir
+from fuzz import packages, store_url, workdir
 from fuzz.errors import PgduelError
 from fuzz.output import guard, note
 
@@ -47,6 +47,7 @@ _WITHOUT_SERVERS = ("doctor", "list", "report", "test")
 def main() -> None:
     """Run the command line and exit."""
     guard()
+    store_url.hide()
     if not workdir.IS_CHECKOUT and _needs_programs(sys.argv[1:]):  # in a checkout, the launcher installs programs
         _require_programs()
     from fuzz.cli.app import app  # not at the top: worker processes import this module, but not the commands

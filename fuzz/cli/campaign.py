@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 import typer
 from rich.table import Table
 
-from fuzz import workdir
+from fuzz import store_url, workdir
 from fuzz.campaign.bug_history import BugHistory, CampaignRun, OnRevision, history
 from fuzz.campaign.continuous import (
     RUN_MINUTES,
@@ -29,7 +29,7 @@ from fuzz.campaign.continuous import (
 from fuzz.campaign.database import home
 from fuzz.campaign.disk import DISK, GB, directory_of, size_of, size_of_builds
 from fuzz.campaign.pool import processors
-from fuzz.campaign.postgresql import VARIABLE, has_password
+from fuzz.campaign.postgresql import has_password
 from fuzz.campaign.user_files import load_recorded
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_files, write_json
@@ -208,10 +208,10 @@ def unit(name: Name) -> None:
     """Print a systemd unit that runs a campaign, for ~/.config/systemd/user/pgduel-NAME.service."""
     kept_plan(name)
     command = workdir.PROJECT / "pgduel" if workdir.IS_CHECKOUT else Path(shutil.which("pgduel") or "pgduel")
-    kept = {key: value for key, value in sorted(os.environ.items()) if key.startswith("PGDUEL_")}
-    if has_password(kept.get(VARIABLE)):
-        raise CaseError(f"the unit would show the password in {VARIABLE}; write it to ~/.pgpass instead")
-    environment = "".join(f"Environment={_quoted(f'{key}={value}')}\n" for key, value in kept.items())
+    own = {key: value for key, value in os.environ.items() if key.startswith("PGDUEL_")} | store_url.variables()
+    if has_password(store_url.store_url()):
+        raise CaseError(f"the unit would show the password in {store_url.VARIABLE}; write it to ~/.pgpass instead")
+    environment = "".join(f"Environment={_quoted(f'{key}={value}')}\n" for key, value in sorted(own.items()))
     write_exactly(_UNIT.format(name=name, command=_quoted(str(command)), environment=environment))
 
 

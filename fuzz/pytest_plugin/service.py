@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from fuzz import packages, workdir
+from fuzz import packages, store_url, workdir
 from fuzz.cli.options import facts_of
 from fuzz.errors import CaseError, PgduelError
 from fuzz.execution.executor import Executor
@@ -177,6 +177,7 @@ def _seconds(text: str | None) -> int:
 
 def main() -> None:
     """Serve the connection whose file descriptor is the argument."""
+    store_url.hide()
     with ExitStack() as stack:
         Service(Connection(int(sys.argv[1])), stack).serve()
 

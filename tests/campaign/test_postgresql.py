@@ -16,13 +16,14 @@ from fuzz.campaign import postgresql, schema
 from fuzz.campaign.catalog import all_campaigns, new_campaign, opened, require_store
 from fuzz.campaign.continuous import claimed, keep_plan, kept_plan, runner_of, runs_of, stop
 from fuzz.campaign.plan import Plan
-from fuzz.campaign.postgresql import VARIABLE, has_password
+from fuzz.campaign.postgresql import has_password
 from fuzz.campaign.schema import VERSION, StoreError, StoreUnreachable
 from fuzz.campaign.store import Store
 from fuzz.errors import CaseError
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.cluster import Cluster
 from fuzz.triage.interestingness import ReducedCase
+from fuzz.store_url import VARIABLE
 from oracles.model.case import Case, Step
 from oracles.model.finding import Finding
 from tests.forking import FORKING

@@ -5,13 +5,16 @@ import re
 import signal
 import time
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import psutil
 
 from fuzz.campaign.catalog import all_campaigns, opened
 from fuzz.servers.cluster import Cluster
 from tests.cli.command import EQUALS, Command, Ended, ended, json_of
+from fuzz.store_url import VARIABLE
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900), pytest.mark.usefixtures("shared_store")]
 
@@ -88,6 +91,23 @@ def test_two_people_run_campaigns_in_one_store_at_the_same_time(alice: Command, 
 
 
 def test_a_killed_campaign_is_resumed_on_another_machine_but_not_while_it_runs(
+def test_programs_do_not_inherit_the_address_of_the_store(alice: Command) -> None:
+    process = alice.start("fuzz", *EQUALS, *CASES)
+    pgduel = psutil.Process(process.pid)
+    assert VARIABLE in pgduel.environ()
+    command, names = pgduel.cmdline(), set[str]()
+    while process.poll() is None:
+        for program in pgduel.children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                if program.cmdline() != command:  # it is a program of its own already
+                    names.add(program.name())
+                    assert VARIABLE not in program.environ(), program.cmdline()
+        time.sleep(0.05)
+    assert {"postgres", "sh"} <= names  # servers, and the watchdog that stops them
+    done = ended(process)
+    assert (done.status, _cases(1)) == (0, 16), done.out + done.err
+
+
     alice: Command, bob: Command, tmp_path: Path
 ) -> None:
     process = alice.start("fuzz", *EQUALS, *CASES)
