@@ -10,11 +10,13 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from sqlalchemy import select
+
 from fuzz import workdir
-from fuzz.campaign.database import Say, home
+from fuzz.campaign.database import Say, home, outlasted
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.postgresql import shared
-from fuzz.campaign.schema import StoreUnreachable
+from fuzz.campaign.schema import CAMPAIGN, StoreUnreachable
 from fuzz.campaign.sqlite import FILE
 from fuzz.campaign.store import HarnessFinding, SpecFinding, Store, StoredDoubt, harness_findings, spec_findings
 from fuzz.engines.guided.inputs import Corpus, stored_input
@@ -91,6 +93,13 @@ def warn(line: str) -> None:
 
 
 @contextmanager
+def opened_new(say: Say) -> Iterator[Store]:
+    """Open the store of a new campaign, which outlasts its server, and close it at the end. Raises PgduelError."""
+    with opened(outlasted(new_campaign, say), say) as store:
+        yield store
+
+
+@contextmanager
 def unless_unreadable(say: Say = lambda _: None) -> Iterator[None]:
     """Leave the context if a store cannot be read, and pass the reason to `say`.
 
@@ -112,8 +121,8 @@ def last_seed(arms: Mapping[str, Any]) -> int:
     seeds = [0]
     for directory in all_campaigns():
         with unless_unreadable(), opened(directory) as store:
-            if store.begun and store.arms == arms:
-                seeds.append(store.plan.seed)
+            recorded = store.read(select(CAMPAIGN.c.plan, CAMPAIGN.c.arms))
+            seeds += [row["plan"].seed for row in recorded if row["arms"] == arms]
     return max(seeds)
 
 

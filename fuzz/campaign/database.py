@@ -1,12 +1,12 @@
 """The database of a store: a SQLite file in the campaign's directory, or a schema of the database in $PGDUEL_STORE."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection, Executable, Table
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -39,8 +39,14 @@ class Database(Protocol):
     def reading(self) -> AbstractContextManager[Connection]:
         """Open a connection for one query."""
 
+    def in_turn(self) -> AbstractContextManager[Connection]:
+        """Open a transaction, and commit it at the end. One campaign at a time has one. Raises StorageError."""
+
     def insert(self, table: Table) -> postgresql.Insert | sqlite.Insert:
         """Return the statement that inserts into a table."""
+
+    def locking(self, table: Table) -> Sequence[Executable]:
+        """Return the statements after which no other transaction changes a table before this one ends."""
 
     def prepare(self) -> None:
         """Create the tables of a new store, or migrate an older one. Raises StoreError for a newer one."""

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
-from sqlalchemy import Connection, Table, create_engine, text
+from sqlalchemy import Connection, Executable, Table, create_engine, text
 from sqlalchemy.dialects.postgresql import Insert, insert
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError, StatementError
 
@@ -27,6 +27,8 @@ from fuzz.store_url import VARIABLE, store_url
 
 _PREFIX: Final = "campaign_"
 _LOCK_TIMEOUT: Final = 2000  # ms, in which another process may end
+_TURN: Final = "next campaign"  # in place of a campaign's name, of which none has a space
+_TURN_TIMEOUT: Final = 60_000  # ms, in which the processes before this one may end their transactions
 _DEFAULTS: Final = {  # of libpq's parameters; a server whose machine is gone is noticed after a minute
     "client_encoding": "utf8",
     "connect_timeout": "10",
@@ -152,9 +154,23 @@ class PostgreSQL:
         """Open a connection for one query. Raises SQLAlchemyError."""
         return self._server.autocommit(self._schema)
 
+    @contextmanager
+    def in_turn(self) -> Iterator[Connection]:
+        """Open a transaction, and commit it at the end. One campaign at a time has one.
+
+        Raises SQLAlchemyError, StoreError.
+        """
+        with self.begin() as connection:
+            self._lock(connection, _TURN, _TURN_TIMEOUT, f"{self.name} cannot begin", "begins a campaign")
+            yield connection
+
     def insert(self, table: Table) -> Insert:
         """Return the statement that inserts into a table."""
         return insert(table)
+
+    def locking(self, table: Table) -> tuple[Executable, ...]:
+        """Return the statements after which no other transaction changes a table before this one ends."""
+        return (text(f"LOCK TABLE {table.name} IN SHARE ROW EXCLUSIVE MODE"),)
 
     def prepare(self) -> None:
         """Create the tables of a new store, or migrate an older one. Raises StoreError for a newer one."""
@@ -193,19 +209,24 @@ class PostgreSQL:
     def _migrate(self) -> None:
         """Migrate a store that no other process has claimed, because an older pgduel needs the old tables."""
         with self._server.begin(self._schema) as connection:
-            connection.exec_driver_sql(f"SET LOCAL lock_timeout = {_LOCK_TIMEOUT}")
-            try:
-                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _key(self._number)})
-            except DBAPIError as error:
-                if _state(error) != _LOCKED:
-                    raise
-                raise StoreError(
-                    f"the store {self.name} cannot be migrated: {self._server.holder(self._number)} uses it; "
-                    "try again when that has ended"
-                ) from error
+            self._lock(connection, self._number, _LOCK_TIMEOUT, f"the store {self.name} cannot be migrated", "uses it")
             version = int(connection.exec_driver_sql("SELECT number FROM version").scalar_one())
             migrate(connection, version)
             connection.exec_driver_sql(f"UPDATE version SET number = {VERSION}")
+
+    def _lock(self, connection: Connection, name: str, timeout: int, failing: str, doing: str) -> None:
+        """Lock a name until the end of the transaction. After `timeout` ms, raises StoreError.
+
+        `failing` is the first part of its message, and `doing` what the other process does.
+        """
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {timeout}")
+        try:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _key(name)})
+        except DBAPIError as error:
+            if _state(error) != _LOCKED:
+                raise
+            holder = self._server.holder(name)
+            raise StoreError(f"{failing}: {holder} {doing}; try again when that has ended") from error
 
     def vacuum(self, *tables: Table) -> None:
         """Return the space of deleted rows to the disk."""
@@ -267,7 +288,7 @@ def _claiming(server: Server, names: tuple[str, ...]) -> psycopg.Connection:
 
 
 def _key(name: str) -> int:
-    """Return the key of the advisory lock on a campaign, by its number or name."""
+    """Return the key of the advisory lock on a campaign, by its number or name, or on the next one."""
     return int.from_bytes(sha256(f"pgduel campaign {name}".encode()).digest()[:8], signed=True)
 
 

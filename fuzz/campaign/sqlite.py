@@ -9,10 +9,11 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import Connection, Table, create_engine
+from sqlalchemy import Connection, Executable, Table, create_engine
 from sqlalchemy.dialects.sqlite import Insert, insert
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
+from fuzz import workdir
 from fuzz.campaign.schema import VERSION, StoreError, create_tables, migrate, require_readable
 from fuzz.errors import first_line
 
@@ -35,6 +36,7 @@ class SQLite:
     def __init__(self, file: Path) -> None:
         """Nothing is opened before the first use."""
         self.name = str(file)
+        self._campaigns = file.parents[1]
         self._engine = create_engine(f"sqlite:///{file}", connect_args={"timeout": 60})
 
     def begin(self) -> AbstractContextManager[Connection]:
@@ -45,9 +47,23 @@ class SQLite:
         """Open a connection for one query. Raises SQLAlchemyError."""
         return self._engine.connect()
 
+    @contextmanager
+    def in_turn(self) -> Iterator[Connection]:
+        """Open a transaction, and commit it at the end. One campaign at a time has one.
+
+        Raises SQLAlchemyError, StorageError.
+        """
+        turn = self._campaigns / "next"
+        with workdir.writing(turn), workdir.locked(turn), self.begin() as connection:
+            yield connection
+
     def insert(self, table: Table) -> Insert:
         """Return the statement that inserts into a table."""
         return insert(table)
+
+    def locking(self, _table: Table) -> tuple[Executable, ...]:
+        """Return no statement: each insertion locks the file, before it reads."""
+        return ()
 
     def prepare(self) -> None:
         """Create the tables of a new store, or migrate an older one. Raises StoreError for a newer one."""

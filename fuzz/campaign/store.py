@@ -22,6 +22,7 @@ from sqlalchemy import (
     Table,
     delete,
     func,
+    literal,
     select,
     update,
 )
@@ -151,14 +152,14 @@ class Store:
         return self._repeated(fetch)
 
     def write(self, *statements: Executable) -> bool:
-        """Execute statements in one transaction, and return whether the first one changed a row."""
+        """Execute statements in one transaction, and return whether the last one changed a row."""
         changed = False
 
         def execute() -> None:
             nonlocal changed
             with self._database.begin() as connection:
                 results = [connection.execute(each, execution_options=_COUNTING) for each in statements]
-                changed = changed or results[0].rowcount > 0  # a repeated insertion may find its own row, which is new
+                changed = changed or results[-1].rowcount > 0  # a repeated insertion may find its own row, which is new
 
         self._repeated(execute)
         return changed
@@ -171,15 +172,27 @@ class Store:
         """Close the database's connections."""
         self._database.close()
 
-    def begin(self, plan: Plan, arms: Mapping[str, Any]) -> None:
+    def begin(self, plan: Plan, arms: Mapping[str, Any], last_seed: Callable[[], int] | None = None) -> None:
         """Record plan and arms of a new campaign; a resumed one keeps its plan and counts.
 
+        With `last_seed`, which returns the highest seed of earlier campaigns, a new campaign gets a higher one. Of
+        campaigns that begin at the same time, one after the other calls it.
         In a shared store, raises StoreError if another process runs this campaign, or a campaign of its name.
         """
         self._repeated(lambda: self._database.claim(*filter(None, [plan.name])))
         with workdir.writing(self.directory):
             self.directory.mkdir(exist_ok=True)  # a shared campaign may have begun on another machine
-        self.write(self.new(CAMPAIGN, only=1, plan=plan, arms=dict(arms), counters=Counters()))
+        row = {"only": 1, "arms": dict(arms), "counters": Counters()}
+        if last_seed is None:
+            self.write(self.new(CAMPAIGN, plan=plan, **row))
+            return
+
+        def begin_with_new_seed() -> None:
+            with self._database.in_turn() as connection:
+                seed = max(plan.seed, last_seed() + 1)
+                connection.execute(self.new(CAMPAIGN, plan=replace(plan, seed=seed), **row))
+
+        self._repeated(begin_with_new_seed)
 
     def _field(self, name: str) -> Any:
         return next((row[name] for row in self.read(select(CAMPAIGN.c[name]))), None)
@@ -272,8 +285,13 @@ class Store:
         """Commit a doubt unless it is known, or the store has enough of its kind. Returns whether it was committed."""
         row = {"name": doubt.name} | {each.name: getattr(doubt, each.name) for each in fields(doubt)}
         alike = (DOUBT.c[name] == row[name] for name in ("oracle", "kind", "reason"))
-        (stored,) = self.read(select(func.count().label("count")).where(*alike))
-        return stored["count"] < KEPT and self.write(self.new(DOUBT, **row))
+        stored = select(func.count().label("count")).where(*alike)
+        if self.read(stored)[0]["count"] >= KEPT:  # of most doubts; without a lock, for which all workers would wait
+            return False
+        values = (literal(value, DOUBT.c[name].type) for name, value in row.items())
+        unless_enough = select(*values).where(stored.scalar_subquery() < KEPT)
+        insertion = self._database.insert(DOUBT).from_select([*row], unless_enough).on_conflict_do_nothing()
+        return self.write(*self._database.locking(DOUBT), insertion)
 
     def doubt(self, name: str) -> StoredDoubt | None:
         """Return the doubt of this name, or None."""
@@ -362,8 +380,8 @@ def add(store: Store, table: Table, finding: Finding, shown_by: str, **values: o
     """Commit a finding, or count it if its fingerprint is known; return whether it is new. Raises StoreError."""
     fingerprint = finding.fingerprint
     return store.write(
-        store.new(table, fingerprint=fingerprint, finding=finding, **values),
         store.new(OCCURRENCE, fingerprint=fingerprint, case_id=shown_by),
+        store.new(table, fingerprint=fingerprint, finding=finding, **values),
     )
 
 

@@ -46,7 +46,7 @@ def blame(
                 raise CaseError(f"finding {reported.fingerprint} {smallest.how_often}: there is nothing to blame")
             found = blame_search(smallest, there.arms, shown.progress).blame(there.facts)
     if reported.campaign is not None:
-        with opened(reported.campaign) as store:
+        with opened(reported.campaign, progress.say) as store:
             store.record_blame(reported.fingerprint, found)
     if reported.reproducer is not None:
         note(reported.reproducer, {"blame": str(found)})

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from fuzz import store_url, workdir
 from fuzz.campaign.bug_history import BugHistory, CampaignRun, OnRevision, history
+from fuzz.campaign.catalog import require_store
 from fuzz.campaign.continuous import (
     RUN_MINUTES,
     claimed,
@@ -133,6 +134,7 @@ def start(
         plan = kept_plan(name)
         for line in load_recorded(plan.files):
             say(line)
+        require_store()
         raise typer.Exit(run_continuous(plan, minutes, run_minutes, dask=dask, new_options=new_options))
 
 

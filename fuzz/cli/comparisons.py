@@ -15,7 +15,7 @@ from fuzz import workdir
 from fuzz.bench.fuzzers import Fuzzer, lancer, measure, smith
 from fuzz.bench.reduction.comparison import ReducerResult, comparison
 from fuzz.bench.reduction.reducer import Reducer, Task, all_reducers
-from fuzz.campaign.catalog import campaign_named, find_finding, new_campaign, opened
+from fuzz.campaign.catalog import campaign_named, find_finding, opened, opened_new
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import processors
 from fuzz.cli import options
@@ -25,7 +25,6 @@ from fuzz.errors import CaseError
 from fuzz.generators.partitioned_joins import PartitionedJoins
 from fuzz.report.comparison_tables import comparisons_json, figures_json, print_comparisons, print_figures
 from fuzz.report.terminal import Display, display
-from fuzz.servers import Report
 from fuzz.servers.arm import Arm, ArmSpec, open_arms
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import COVERAGE
@@ -108,7 +107,7 @@ def _fuzzer(each: Entrant, plan: Plan, given: UserInput, specs: Sequence[ArmSpec
         return lancer(class_path(given.sqlancer_jar), _ORACLE, plan.seed, seconds, workers)
 
     def campaign(arm: Arm) -> int:
-        with opened(new_campaign(), shown.say) as store:
+        with opened_new(shown.say) as store:
             store.begin(plan, options.facts_of(specs, [arm]))
             run(store, plan, (arm,), Processes(workers), shown)
             return store.counters.compared.total()
@@ -138,7 +137,7 @@ def reduction(
     comparisons: dict[str, Sequence[ReducerResult]] = {}
     with display(console, None) as shown:
         for directory, findings in _chosen_findings(what or ["last"]).items():
-            comparisons |= _comparisons(directory, findings, reducers, seconds, shown.progress)
+            comparisons |= _comparisons(directory, findings, reducers, seconds, shown)
     print_comparisons(console, comparisons)
     write_json(json_file, comparisons_json(comparisons))
 
@@ -174,18 +173,18 @@ def _comparisons(
     findings: dict[str, StoredFinding],
     reducers: Sequence[Reducer],
     seconds: float,
-    report: Report,
+    shown: Display,
 ) -> dict[str, list[ReducerResult]]:
     """Compare the reducers on findings of one campaign, on its arms."""
-    with opened(directory) as store:
+    with opened(directory, shown.say) as store:
         given = store.plan.arms
         facts = store.arms
     comparisons = {}
-    with open_arms(given.specs(report), report, allow_same_build=given.same_build_wanted) as arms:
+    with open_arms(given.specs(shown.progress), shown.progress, allow_same_build=given.same_build_wanted) as arms:
         for fingerprint, as_found in findings.items():
             case = sampled_by_name(as_found.case, oracle_of(as_found.finding), alone=len(arms) == 1)
             found = replace(as_found, case=case)
             script = render(found.case, found.finding, facts, found.case_id, f"{workdir.COMMAND} replay {fingerprint}")
             name = f"{directory.name}/{fingerprint}, {found.finding.oracle}"
-            comparisons[name] = comparison(Task(found, script, arms), reducers, seconds, report)
+            comparisons[name] = comparison(Task(found, script, arms), reducers, seconds, shown.progress)
     return comparisons

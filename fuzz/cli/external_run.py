@@ -13,7 +13,7 @@ from typing import Any
 import typer
 
 from fuzz.campaign.campaign import REDUCTIONS
-from fuzz.campaign.catalog import new_campaign, opened, require_store
+from fuzz.campaign.catalog import opened_new, require_store
 from fuzz.campaign.counters import Counters, nested
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.stop import Interrupt, interruptible
@@ -122,7 +122,7 @@ def external_run(plan: Plan) -> Iterator[ExternalRun]:
         with open_arms(specs, shown.progress, allow_same_build=options.same_build_wanted) as arms:
             facts = facts_of(specs, arms)
             with (
-                opened(new_campaign(), shown.say) as store,
+                opened_new(shown.say) as store,
                 interruptible() as interrupt,
                 Executor(arms, "external") as executor,
             ):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fuzz.campaign.catalog import campaign_named, opened
+from fuzz.campaign.catalog import campaign_named, opened, require_store
 from fuzz.campaign.database import home
 from fuzz.campaign.known import SHIPPED, read_known
 from fuzz.campaign.plan import Plan
@@ -124,6 +124,7 @@ def fuzz(
             say(line)
         for name in plan.generators:
             require_workload(name, plan.given)
+    require_store()
     new_seed = resume is None and seed is None
     summary = run_campaign(directory, plan, workers, console, dask=dask, new_seed=new_seed)
     edges = edges_reached(home() / summary.campaign)

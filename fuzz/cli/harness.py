@@ -4,13 +4,14 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
 from fuzz import workdir
-from fuzz.campaign.catalog import harness_replay, last_seed, new_campaign, opened, require_store
+from fuzz.campaign.catalog import harness_replay, last_seed, opened_new, require_store
 from fuzz.campaign.counters import Counters
 from fuzz.campaign.harnesses import NAME, HarnessCampaign, HarnessResult, compiled
 from fuzz.campaign.plan import Plan
@@ -101,28 +102,28 @@ def harness(
         else:
             require_store()
             facts = options.arms_json([spec], [build_key(trees[-1], spec.flavor)])
-            first = last_seed(facts) + 1 if seed is None else seed
-            plan = Plan(first, {NAME: 1}, minutes, None, stop_at_first=False, arms=arms)
-            status = _fuzz(plan, spec.name, facts, programs, inputs, shown, json_file)
+            plan = Plan(seed or 1, {NAME: 1}, minutes, None, stop_at_first=False, arms=arms)
+            with opened_new(shown.say) as store:
+                store.begin(plan, facts, partial(last_seed, facts) if seed is None else None)
+                status = _fuzz(store, spec.name, programs, inputs, shown, json_file)
     raise typer.Exit(status)
 
 
 def _fuzz(
-    plan: Plan,
+    store: Store,
     arm: str,
-    facts: Mapping[str, Any],
     programs: _Programs,
     inputs: Path | None,
     shown: Display,
     json_file: Path | None,
 ) -> int:
     """Run the harnesses one after the other, print the result, and return the exit status."""
+    plan = store.plan
 
     def found(finding: Finding, file: Path) -> None:
         shown.say(f"finding {finding.fingerprint} in {finding.summary}\n  {file}")
 
-    with opened(new_campaign(), shown.say) as store, interruptible() as interrupt:
-        store.begin(plan, facts)
+    with interruptible() as interrupt:
         shown.say(
             f"campaign {store.directory.name}: {arm}, seed {plan.seed}, {', '.join(each.name for each in programs)}"
         )
@@ -141,14 +142,13 @@ def _fuzz(
                 shown.say(remark)
             _note_progress(store, results)
         store.record_end(INTERRUPTED if interrupt else "time is up")
-        findings = harness_findings(store)
-        number = store.directory.name
+    findings = harness_findings(store)
     for each in findings:
         say(f"finding {each.finding.fingerprint} in {each.finding.summary}")
         say(f"  replay: {harness_replay(each, plan)}")
     if not findings:
         say("No finding.")
-    write_json(json_file, {"campaign": number, "seed": plan.seed, **_json(results, findings, plan)})
+    write_json(json_file, {"campaign": store.directory.name, "seed": plan.seed, **_json(results, findings, plan)})
     return 1 if findings else 0
 
 

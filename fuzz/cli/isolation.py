@@ -15,7 +15,7 @@ import typer
 
 from fuzz import workdir
 from fuzz.campaign.canaries import TRIES, PlantedBug, counts, require_caught
-from fuzz.campaign.catalog import new_campaign, opened, require_store
+from fuzz.campaign.catalog import opened_new, require_store
 from fuzz.campaign.counters import Counters
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.stop import interruptible
@@ -85,7 +85,7 @@ def isolation(
             named = _named(names, running[0].trees[0], by_default=not files)
             specs_drawn = [*files, *_drawn(_built(named, testers, shown), seed)]
             drawn = [replace(spec, features=features_of(running)) for spec in specs_drawn]
-            with opened(new_campaign(), shown.say) as store:
+            with opened_new(shown.say) as store:
                 store.begin(plan, options.facts_of(wanted, running))
                 run = _Run(testers, shown, arms.command_line(), store)
                 with ThreadPoolExecutor(len(testers)) as pool:

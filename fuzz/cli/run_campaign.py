@@ -11,7 +11,7 @@ from pathlib import Path
 from fuzz import workdir
 from fuzz.campaign.campaign import Campaign, Environment
 from fuzz.campaign.canaries import counts, plant_all, require_caught
-from fuzz.campaign.catalog import last_seed, new_campaign, opened, require_store
+from fuzz.campaign.catalog import last_seed, new_campaign, opened
 from fuzz.campaign.counters import Counters
 from fuzz.campaign.database import outlasted
 from fuzz.campaign.direction.direction import directed_workloads, patches_between
@@ -88,7 +88,6 @@ def run_campaign(
     Findings of `known_bugs` are tried on the arms before the first case.
     The context of `while_open` begins with running arms, and ends before they are deleted.
     """
-    require_store()
     options = plan.arms
     limit = plan.limits.seconds
     with display(console, limit) as shown:
@@ -99,13 +98,12 @@ def run_campaign(
             shown.say(line)
         with open_arms(specs, shown.progress, allow_same_build=options.same_build_wanted) as arms:
             facts = facts_of(specs, arms)
-            if new_seed:
-                plan = replace(plan, seed=max(plan.seed, last_seed(facts) + 1))
             if directory is None:
                 plan = _completed(plan, specs[0].base.version, arms, shown)
                 directory = outlasted(new_campaign, shown.say)
             with opened(directory, shown.say) as store:
-                store.begin(plan, facts)
+                store.begin(plan, facts, partial(last_seed, facts) if new_seed else None)
+                plan = replace(plan, seed=store.plan.seed)
                 if store.arms != facts:
                     raise PgduelError(f"campaign {directory.name} ran other builds; start a new campaign for these")
                 for line in missing_features(specs, arms):

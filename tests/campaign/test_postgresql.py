@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from sqlalchemy import column, select, text
 
 from fuzz.campaign import postgresql, schema
-from fuzz.campaign.catalog import all_campaigns, new_campaign, opened, require_store
+from fuzz.campaign.catalog import all_campaigns, last_seed, new_campaign, opened, opened_new, require_store
 from fuzz.campaign.continuous import claimed, keep_plan, kept_plan, runner_of, runs_of, stop
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.postgresql import has_password
@@ -22,8 +23,8 @@ from fuzz.campaign.store import Store
 from fuzz.errors import CaseError
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.cluster import Cluster
-from fuzz.triage.interestingness import ReducedCase
 from fuzz.store_url import VARIABLE
+from fuzz.triage.interestingness import ReducedCase
 from oracles.model.case import Case, Step
 from oracles.model.finding import Finding
 from tests.forking import FORKING
@@ -203,6 +204,30 @@ def test_a_store_outlasts_the_kill_of_its_server_and_claims_its_campaign_again(
         assert re.search(r" does not answer \(.*\); .*; trying again for 10 minutes$", lines[0])
         with pytest.raises(StoreError, match="campaign 1 runs already"):
             impatient.begin(PLAN, {})
+
+
+@on_postgresql
+def test_a_process_that_never_ends_to_begin_is_named(shared_store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgresql, "_TURN_TIMEOUT", 100)
+    with opened(new_campaign()) as one, opened(new_campaign()) as other:
+        error = f"^campaign_2 in .* cannot begin: process {os.getpid()} on .* begins a campaign; try again"
+        with one._database.in_turn(), pytest.raises(StoreError, match=error):
+            other.begin(PLAN, {}, partial(last_seed, {}))
+
+
+@on_postgresql
+def test_a_campaign_that_begins_outlasts_the_kill_of_its_server(store_server: Cluster, shared_store: str) -> None:
+    lines: list[str] = []
+    with opened(new_campaign()) as store:
+        store.begin(PLAN, {})
+    with opened_new(lines.append) as store:
+        store_server.kill9()
+        starting = threading.Timer(1.0, store_server.start)
+        starting.start()
+        store.begin(PLAN, {}, partial(last_seed, {}))
+        starting.join()
+        assert store.plan.seed == 2
+    assert lines[-1] == "the store answers again"
 
 
 @on_postgresql

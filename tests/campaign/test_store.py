@@ -2,20 +2,23 @@
 
 import os
 import signal
+import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import closing
-from dataclasses import replace
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from random import Random
 
 import pytest
 from sqlalchemy import literal_column, select, text
 
-from fuzz.campaign.catalog import new_campaign
+from fuzz.campaign.catalog import last_seed, new_campaign
 from fuzz.campaign.counters import Counters, sample_of
 from fuzz.campaign.plan import Plan
-from fuzz.campaign.schema import StoreError
+from fuzz.campaign.schema import DOUBT, StoreError
 from fuzz.campaign.sqlite import FILE
 from fuzz.campaign.store import (
     KEPT,
@@ -53,13 +56,14 @@ ARMS = ArmOptions(arms=("a=", "b="))
 PLAN = Plan(
     1, {"a": 1, "b": 3}, 2.5, None, stop_at_first=True, arms=ARMS, given=UserInput("x.sql"), left_out={"c": "d"}
 )
+ARMS_RECORDED = {"master": {"build": "abc"}}
 FINDING = Finding("result", ("master", "patched"), "XX000", 1, "rows differ", "1 row", "2 rows")
 
 
 @pytest.fixture
 def store(campaigns: Path) -> Iterator[Store]:
     opened = Store(new_campaign())
-    opened.begin(PLAN, {"master": {"build": "abc"}})
+    opened.begin(PLAN, ARMS_RECORDED)
     yield opened
     opened.close()
 
@@ -107,6 +111,46 @@ def test_doubts_are_read_unchanged_and_their_number_is_limited(store: Store) -> 
     assert store.doubts()[0].outcome == "decided 20 times"
 
 
+def test_doubts_of_two_workers_at_the_same_time_do_not_exceed_their_number(store: Store) -> None:
+    first, *others = (
+        StoredDoubt("result", "unstable", "rows", f"1/copy_batches/{number}", CASE) for number in range(KEPT + 1)
+    )
+    for doubt in others[1:]:
+        store.add_doubt(doubt)
+    with ThreadPoolExecutor() as pool, closing(Store(store.directory)) as another:
+        with store._database.begin() as connection:
+            row = {"name": first.name} | {each.name: getattr(first, each.name) for each in fields(first)}
+            connection.execute(store.new(DOUBT, **row))
+            added = pool.submit(another.add_doubt, others[0])
+            with suppress(TimeoutError):
+                added.result(timeout=0.5)  # it waits, or would have counted too few
+        assert not added.result()
+    assert len(store.doubts()) == KEPT
+
+
+def test_campaigns_that_begin_at_the_same_time_have_different_seeds(store: Store) -> None:
+    """The second one begins while the first one chooses."""
+    with ThreadPoolExecutor() as pool, closing(Store(new_campaign())) as one, closing(Store(new_campaign())) as other:
+        choosing = threading.Event()
+
+        def chosen() -> int:
+            choosing.set()
+            with suppress(TimeoutError):
+                second.result(timeout=0.5)  # it waits, or would choose the same seed
+            return last_seed(ARMS_RECORDED)
+
+        def begin_second() -> None:
+            choosing.wait()
+            other.begin(PLAN, ARMS_RECORDED, partial(last_seed, ARMS_RECORDED))
+
+        second = pool.submit(begin_second)
+        one.begin(PLAN, ARMS_RECORDED, chosen)
+        second.result()
+        assert (store.plan.seed, one.plan.seed, other.plan.seed) == (1, 2, 3)
+        one.begin(PLAN, ARMS_RECORDED, lambda: 7)
+        assert one.plan.seed == 2  # a resumed campaign keeps its seed
+
+
 def test_an_interrupted_reduction_leaves_its_smallest_case(store: Store) -> None:
     store.add_finding(FINDING, "1/copy_batches/0", CASE)
     assert store.findings()[0].least.case == CASE
@@ -141,7 +185,7 @@ def test_progress_is_read_back(store: Store) -> None:
 def test_a_resumed_campaign_keeps_its_plan(store: Store) -> None:
     store.begin(replace(PLAN, seed=2), {})
     assert store.plan == PLAN
-    assert store.arms == {"master": {"build": "abc"}}
+    assert store.arms == ARMS_RECORDED
 
 
 @pytest.mark.usefixtures("campaigns")
