@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext, ForkServerProcess, SpawnContext, SpawnProcess
 from multiprocessing.synchronize import Event
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 from fuzz.output import guard
 
@@ -96,7 +96,7 @@ class Pool(Generic[Job, Result]):
         self._workers: list[_Worker[Job]] = []
         self._count = count
 
-    def __enter__(self) -> "Pool[Job, Result]":
+    def __enter__(self) -> Self:
         self._workers = [self._started(number) for number in range(self._count)]
         return self
 

@@ -31,7 +31,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from fuzz import workdir
 from fuzz.campaign.counters import KINDS, Counters, ProgressPoint
-from fuzz.campaign.database import Say, database_of, outlasted
+from fuzz.campaign.database import Database, Say, database_of, outlasted
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.schema import (
     CAMPAIGN,
@@ -109,14 +109,14 @@ class HarnessFinding:
 class Store:
     """The store of one campaign, in its own directory."""
 
-    def __init__(self, directory: Path, say: Say | None = None) -> None:
+    def __init__(self, directory: Path, say: Say | None = None, database: Database | None = None) -> None:
         """Open or create the store. With `say`, each method outlasts a restart of its server, as `outlasted` does.
 
-        Raises StoreError, as all methods do.
+        `database` is another one than that of the directory. Raises StoreError, as all methods do.
         """
         self.directory = directory
         self._say = say
-        self._database = database_of(directory)
+        self._database = database or database_of(directory)
         try:
             self._repeated(self._database.prepare)
         except StoreError:

@@ -17,9 +17,15 @@ from fuzz.bench.join_order import JoinOrderBench
 from fuzz.bench.oltp import OltpBench
 from fuzz.bench.own_sql import SqlBench
 from fuzz.bench.planning import RELATIONS, SIZES, QueryABench, QueryBBench
-from fuzz.cli.app import app
+from fuzz.bench.store_load import WORKERS, loads
+from fuzz.campaign.pool import processors
+from fuzz.cli import options
+from fuzz.cli.app import app, console, say, write_json
 from fuzz.cli.comparisons import fuzzers, reduction
 from fuzz.cli.measuring import Chosen, Selection, measuring, numbers
+from fuzz.report.load_table import load_json, print_loads
+from fuzz.report.summary import numbered
+from fuzz.report.terminal import display
 
 benches = typer.Typer(
     help="Measure your own SQL, or repeat the measurements of a mail's table: arms interleaved in one run, medians of "
@@ -88,6 +94,27 @@ def all_(
         return Selection(chosen, minutes or _QUICK_MINUTES)
     grids = (_grid(each, {}) for each in found)
     return Selection([(bench, points) for bench, points in grids if points], minutes)
+
+
+@benches.command()
+def store(
+    *,
+    workers: Annotated[str, typer.Option(metavar="N,N...", help="Numbers of simulated workers.")] = ",".join(
+        map(str, WORKERS)
+    ),
+    rounds: Annotated[int, typer.Option(min=1, help="Measurements of each number.")] = 1,
+    seconds: Annotated[int, typer.Option(min=1, help="Length of each measurement.")] = 5,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Load a store, and the process of a campaign, with many simulated workers, which return recorded results.
+
+    SQLite and PostgreSQL take turns. Workers are busy while they simulate cases; the rest of the time they wait.
+    """
+    with display(console, None) as shown:
+        found = loads(numbers(workers, "--workers"), rounds, seconds, shown.progress)
+    print_loads(console, found)
+    say(f"{numbered(rounds, 'round')} of {seconds} s on {numbered(processors(), 'processor')}")
+    write_json(json_file, [load_json(each) for each in found])
 
 
 @benches.command()
