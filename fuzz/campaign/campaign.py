@@ -1,7 +1,9 @@
 """Campaign: the state machine that keeps workers busy until there is a reason to end.
 
 Workers execute cases and reductions, the store keeps their results, `revive` restarts dead servers, and `show` displays
-the state. Each range that ends is recorded together with its counts, in one transaction.
+the state. Ranges that end are recorded together with their counts, in one transaction. Counts of a long campaign are a
+large document. So after each record, the next one waits, and has the ranges that end meanwhile; a killed campaign runs
+these again. Their findings and doubts are in the store before.
 """
 
 import time
@@ -9,7 +11,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from fuzz.campaign.counters import Counters, is_sample_due, sample_of
+from fuzz.campaign.counters import Counters, ProgressPoint, is_sample_due, sample_of
 from fuzz.campaign.known import known_fault
 from fuzz.campaign.pool import Done, LostJob, Workers
 from fuzz.campaign.schedule import (
@@ -34,6 +36,8 @@ TRIES = 3  # a job is given up when it has killed so many workers, a case when t
 OUTAGES = 20  # consecutive ranges without a single case after which the campaign ends
 CPU_INTERVAL = 2.0  # seconds between readings of the servers' CPU time, which needs /proc for each process
 TICK = 0.25  # seconds between readings of the clock
+RECORDING = 0.05  # maximum share of the time for which the campaign waits for the store to record ranges
+LONGEST_PAUSE = 10.0  # seconds between two records, after a store that did not answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +72,21 @@ class Campaign:
         self._pool = pool
         self._environment = environment
         self._done = store.done()
-        self._findings = store.findings()
-        self._before = store.counters
-        self._counted = Counters()
+        self._counted = store.counters  # in all parts of the campaign
+        self._unrecorded: dict[int, int] = {}  # range number → number of executed cases
+        self._samples: list[ProgressPoint] = []  # that are not recorded either
         self._sampled = -1  # cases at the last sample of this run
+        self._record_at = 0.0  # time of the next record
+        self._outage: str | None = None  # reason why servers are to be revived after this step
         self._tries: Counter[Job] = Counter()
         self._outages = 0
         self._cases_since_retry = 0
         self._failures = set[str]()  # kinds of failures of pgduel itself; the user sees one of each
         self._known = store.plan.known
-        waiting = [each.finding.fingerprint for each in untriaged(self._new_findings())]
+        self._read_findings()
+        waiting = [each.finding.fingerprint for each in untriaged(self._new_findings)]
         self._to_reduce = deque(waiting[:REDUCTIONS])
-        self._reducing = len(self._new_findings()) - len(waiting) + len(self._to_reduce)
+        self._reducing = len(self._new_findings) - len(waiting) + len(self._to_reduce)
         self._ended: Clocks | None = None
         self._last: Clocks | None = None
         self._began = self._read_clocks()
@@ -87,7 +94,7 @@ class Campaign:
     def run(self, interrupt: Interrupt) -> str:
         """Run until a limit, the end of the schedule or an interrupt; return the reason for the end in a few words."""
         why = None
-        self._record({})
+        self._record()
         while why is None:
             self._fill()
             # without any worker, there is neither a job nor an idle worker
@@ -98,7 +105,7 @@ class Campaign:
         while any(isinstance(job, Range) for job in self._pool.jobs):
             self._step(interrupt)
         self._sampled = -1
-        self._record({})
+        self._record()
         self._ended = self._read_clocks()
         if self._to_reduce:
             self._environment.say(f"reducing {len(self._to_reduce)} findings")
@@ -110,13 +117,17 @@ class Campaign:
     def _step(self, interrupt: Interrupt) -> str | None:
         for ended in self._pool.wait(TICK):
             self._take(ended)
+        if self._unrecorded and (self._outage is not None or time.monotonic() >= self._record_at):
+            self._record()
+        self._revive()
         counters = self._counters()
         self._environment.show(counters, self._findings)
-        return INTERRUPTED if interrupt else self._limits.reached(counters, len(self._new_findings()))
+        return INTERRUPTED if interrupt else self._limits.reached(counters, len(self._new_findings))
 
-    def _new_findings(self) -> list[StoredFinding]:
-        """Return the findings that are no known faults."""
-        return [found for found in self._findings if known_fault(found.finding, self._known) is None]
+    def _read_findings(self) -> None:
+        """Read all findings, and those that are no known faults."""
+        self._findings = self._store.findings()
+        self._new_findings = [each for each in self._findings if known_fault(each.finding, self._known) is None]
 
     def _fill(self) -> None:
         self._fill_reductions(at_once=1)  # the other workers continue fuzzing
@@ -146,14 +157,14 @@ class Campaign:
             self._take_range(ended.job, ended.result)
         elif isinstance(ended.result, ReductionResult):
             self._environment.say(ended.result.note)
-            self._findings = self._store.findings()
+            self._read_findings()
         elif isinstance(ended.result, RetryResult):
             self._take_retry(ended.result)
 
     def _take_retry(self, result: RetryResult) -> None:
         if result.note:
             self._environment.say(result.note)
-        self._findings = self._store.findings()
+        self._read_findings()
         self._queue(result.found)
 
     def _take_death(self, died: LostJob[Job]) -> None:
@@ -192,12 +203,12 @@ class Campaign:
             if kind not in self._failures:
                 self._failures.add(kind)
                 self._environment.say(line)
+        self._done[job.number] = self._unrecorded[job.number] = self._done.get(job.number, 0) + result.done
         if result.found:
-            self._findings = self._store.findings()
-        self._record({job.number: self._done.get(job.number, 0) + result.done})
-        self._queue(result.found)
-        if result.outage is not None:
-            self._revive(result.outage)
+            self._read_findings()
+            self._queue(result.found)
+        self._sample()
+        self._outage = result.outage or self._outage
 
     def _take_outage(self, job: Range, result: RangeResult) -> None:
         """Give up the first case of the range if it could not be executed in several tries."""
@@ -219,32 +230,39 @@ class Campaign:
                 else:
                     self._environment.say(f"  not reduced now: a run reduces at most {REDUCTIONS} findings")
 
-    def _revive(self, outage: str) -> None:
+    def _revive(self) -> None:
+        outage, self._outage = self._outage, None
+        if outage is None:
+            return
         if self._outages >= OUTAGES:
             raise ServerError(f"the servers do not stay up: {outage}")
         for line in self._environment.revive():
             self._environment.say(line)
 
-    def _record(self, done: dict[int, int]) -> None:
-        """Record ranges and counters, and every few cases a sample, also at the start and the end of a run."""
-        self._done.update(done)
-        counters = self._counters()
-        sample = None
-        if is_sample_due(self._sampled, counters.cases.total()):
-            sample = sample_of(counters, len(self._findings), time.time())
-            self._sampled = sample.cases
-        self._store.progress(counters, done, sample)
+    def _record(self) -> None:
+        """Record counters, and the ranges and samples since the last record."""
+        self._sample()
+        began = time.monotonic()
+        self._store.progress(self._counters(), self._unrecorded, self._samples)
+        self._unrecorded, self._samples = {}, []
+        now = time.monotonic()
+        self._record_at = now + min((now - began) * (1 / RECORDING - 1), LONGEST_PAUSE)
+
+    def _sample(self) -> None:
+        """Take a sample every few cases, also at the start and the end of a run."""
+        if is_sample_due(self._sampled, self._counted.cases.total()):
+            self._samples.append(sample_of(self._counters(), len(self._findings), time.time()))
+            self._sampled = self._samples[-1].cases
 
     def _counters(self) -> Counters:
-        now = self._ended or self._read_clocks()
-        counters = Counters(
-            seconds=now.wall - self._began.wall,
-            client_cpu=now.client - self._began.client,
-            server_cpu=now.servers - self._began.servers,
+        """Return the present counters, without a copy of what they count."""
+        now, counted = self._ended or self._read_clocks(), self._counted
+        return replace(
+            counted,
+            seconds=counted.seconds + now.wall - self._began.wall,
+            client_cpu=counted.client_cpu + now.client - self._began.client,
+            server_cpu=counted.server_cpu + now.servers - self._began.servers,
         )
-        counters.add(self._before)
-        counters.add(self._counted)
-        return counters
 
     def _read_clocks(self) -> Clocks:
         wall = time.monotonic()

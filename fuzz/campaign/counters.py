@@ -5,7 +5,7 @@ number of cases; samples are the data of plots over time.
 """
 
 import hashlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -108,8 +108,14 @@ class Counters:
 
     def plans(self, generator: str) -> Plans:
         """Return the diversity of plans of the generator's statements."""
-        counts = [count for (name, _), count in self.shapes.items() if name == generator]
-        return Plans(sum(counts), len(counts), counts.count(1))
+        return self.all_plans().get(generator, Plans(0, 0, 0))
+
+    def all_plans(self) -> dict[str, Plans]:
+        """Return the diversity of plans by generator, without those that have no explained statement."""
+        found = defaultdict[str, list[int]](list)
+        for (generator, _), count in self.shapes.items():
+            found[generator].append(count)
+        return {name: Plans(sum(counts), len(counts), counts.count(1)) for name, counts in found.items()}
 
     def failed(self, generator: str, reason: str) -> None:
         """Count a case on which pgduel itself failed."""

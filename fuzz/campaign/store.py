@@ -258,16 +258,16 @@ class Store:
         """Return the samples of progress, by number of cases."""
         return tuple(ProgressPoint(**row) for row in self.read(select(SAMPLE).order_by(SAMPLE.c.cases)))
 
-    def progress(self, counters: Counters, done: Mapping[int, int], sample: ProgressPoint | None = None) -> None:
-        """Record counters, ranges (number -> total of executed cases) and perhaps a sample, in one transaction."""
+    def progress(self, counters: Counters, done: Mapping[int, int], samples: Sequence[ProgressPoint] = ()) -> None:
+        """Record counters, ranges (number -> total of executed cases) and samples, in one transaction."""
         ranges = (self._database.insert(RANGE).values(number=number, done=cases) for number, cases in done.items())
         self.write(
-            update(CAMPAIGN).values(counters=counters),
-            *(() if sample is None else [self.new(SAMPLE, **asdict(sample))]),
+            *(self.new(SAMPLE, **asdict(sample)) for sample in samples),
             *(
                 each.on_conflict_do_update(index_elements=["number"], set_={"done": each.excluded.done})
                 for each in ranges
             ),
+            update(CAMPAIGN).values(counters=counters),
         )
 
     def done(self) -> dict[int, int]:

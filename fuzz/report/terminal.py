@@ -105,6 +105,7 @@ class LiveDisplay:
         self._live = live
         self._limit = limit
         self._topic = ""
+        self._next = 0.0  # time of the next panel
 
     def progress(self, line: str) -> None:
         """Show the line beside a spinner. The last line of a finished topic stays above."""
@@ -119,7 +120,10 @@ class LiveDisplay:
         self._console.say(line)
 
     def show(self, counters: Counters, findings: Sequence[StoredFinding], features: Sequence[Feature] = ()) -> None:
-        """Redraw the panel. `features` are those of the arms."""
+        """Renew the panel if it is time to redraw it. `features` are those of the arms."""
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + 1 / REFRESH
         limit = f" of {clock(self._limit)}" if self._limit is not None else ""
         parts: list[RenderableType] = [_progress(counters, findings)]
         if findings:
@@ -162,13 +166,11 @@ def _counters(counts: dict[str, int]) -> RenderableType:
 
 def plan_lines(counters: Counters) -> Iterator[str]:
     """Yield a line for each generator with explained statements: the number of different plan shapes."""
-    for name in sorted(counters.cases):
-        plans = counters.plans(name)
-        if plans.explained:
-            yield (
-                f"{name}: shapes of plans {plans.shapes}, statements explained {plans.explained}, "
-                f"chance of a new shape {plans.once / plans.explained:.0%}"
-            )
+    for name, plans in sorted(counters.all_plans().items()):
+        yield (
+            f"{name}: shapes of plans {plans.shapes}, statements explained {plans.explained}, "
+            f"chance of a new shape {plans.once / plans.explained:.0%}"
+        )
 
 
 def branch_tables(counts: Mapping[str, int], features: Sequence[Feature]) -> Iterator[Table]:

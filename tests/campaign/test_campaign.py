@@ -4,7 +4,8 @@ import os
 import re
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.synchronize import Event
@@ -15,7 +16,7 @@ import pytest
 from fuzz.campaign import campaign
 from fuzz.campaign.campaign import Campaign, Environment
 from fuzz.campaign.catalog import new_campaign, opened
-from fuzz.campaign.counters import SAMPLED_EVERY, Counters
+from fuzz.campaign.counters import SAMPLED_EVERY, Counters, ProgressPoint
 from fuzz.campaign.known import KnownFault
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import Pool
@@ -211,6 +212,22 @@ def test_progress_is_sampled_at_numbers_of_cases(run: _Run) -> None:
     assert 3 < len(run.samples) <= 200 / SAMPLED_EVERY + 2
     assert (run.samples[0].findings, run.samples[-1].findings) == (0, 1)
     assert run.samples[-1].seconds >= run.samples[0].seconds >= 0
+
+
+def test_ranges_that_end_during_a_record_share_the_next_one(run: _Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    records: list[int] = []
+    progress = Store.progress
+
+    def slow(store: Store, counters: Counters, done: Mapping[int, int], samples: Sequence[ProgressPoint] = ()) -> None:
+        time.sleep(0.2)
+        records.append(len(done))
+        progress(store, counters, done, samples)
+
+    monkeypatch.setattr(Store, "progress", slow)
+    run(_SimulatedWork(run.directory), 800, Limits())
+    assert run.cases == 800
+    assert sum(records) == 100  # ranges
+    assert len(records) < 50
 
 
 def test_the_second_interrupt_ends_at_once() -> None:

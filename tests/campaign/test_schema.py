@@ -99,7 +99,7 @@ def test_a_campaign_resumes_after_a_migration(old: Path) -> None:
         store.record_start((Feature("bloom", "Bloom filter"),), ["plan: not used"])
         store.record_end("time is up")
         sample = sample_of(store.counters, 3, at=1.5)
-        store.progress(store.counters, {}, sample)
+        store.progress(store.counters, {}, [sample])
         assert (store.samples(), store.ended) == ((sample,), "time is up")
         assert (store.features, store.not_compared) == ((Feature("bloom", "Bloom filter"),), ("plan: not used",))
 

@@ -279,7 +279,7 @@ def test_without_details_findings_and_counters_are_left(store: Store) -> None:
         case = replace(CASE, scene=(Step(Random(number).randbytes(10_000).hex()),))
         store.add_doubt(StoredDoubt("result", "unstable", f"reason {number}", f"1/copy_batches/{number}", case))
         counters = Counters(cases=Counter({"a": number}))
-        store.progress(counters, {0: number}, sample_of(counters, 1, at=float(number)))
+        store.progress(counters, {0: number}, [sample_of(counters, 1, at=float(number))])
     findings = store.findings()
     store.drop_details()
     store.close()

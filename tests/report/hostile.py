@@ -63,7 +63,7 @@ def hostile_campaign(directory: Path, name: str = "") -> Path:
         store.record_canaries({"planted": 40, "caught": 40, "retried": 0})
         for number in range(20):
             _count(counters, number)
-            store.progress(counters, {0: number}, sample_of(counters, number // 2, at=1_700_000_000.0 + number))
+            store.progress(counters, {0: number}, [sample_of(counters, number // 2, at=1_700_000_000.0 + number)])
         for number in range(BUGS - 1):
             _add(store, directory, number)
         store.add_finding(
