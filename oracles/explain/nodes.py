@@ -24,6 +24,12 @@ EXECUTOR_MEMORY: Final = "Executor Memory"  # kB in all contexts at the end of t
 WIDEST_HASH_TUPLE: Final = "Widest Hash Tuple"
 MEASURED: Final = Mode("hash_tuples", (("pgduel_probe.hash_tuples", "on"),))
 
+
+def salted(salt: int) -> Mode:
+    """Return the mode that changes all hash values, so that each batch of a hash join has other tuples."""
+    return Mode(f"hash_salt {salt}", (("pgduel_probe.hash_salt", str(salt)),))
+
+
 # Nodes that read their whole input before they return a row.
 _BLOCKING: Final = frozenset({"Hash", "Sort"})
 # Nodes that have read their whole input when they have returned all of their rows.

@@ -3,7 +3,7 @@
  * pgduel_probe.c
  *		Observation of server internals that no other interface shows.
  *
- * It is preloaded into every server of pgduel, on all arms.  It has four
+ * It is preloaded into every server of pgduel, on all arms.  It has five
  * parts:
  *
  * A backend that gets a fatal signal writes the signal, its process ID and a
@@ -30,6 +30,12 @@
  * that it put into a hash table.  The process measures the rows of each Hash
  * node's input.
  *
+ * While pgduel_probe.hash_salt is not 0, a session mixes it into the values
+ * of all built-in hash functions of operator classes.  So other tuples meet in
+ * a batch of a hash join.  Functions with a seed, which assign rows to hash
+ * partitions, stay as they are.  A hash index must be used under the salt
+ * under which it was built.
+ *
  * fuzz/servers/modules/pgduel_probe.c
  *
  *-------------------------------------------------------------------------
@@ -46,6 +52,8 @@
 #include "access/htup_details.h"
 #include "access/parallel.h"
 #include "access/tableam.h"
+#include "catalog/pg_proc.h"
+#include "common/hashfn.h"
 #include "executor/executor.h"
 #include "executor/hashjoin.h"
 #include "fmgr.h"
@@ -58,10 +66,13 @@
 #include "storage/proc.h"
 #include "storage/shmem.h"
 #include "tcop/utility.h"
+#include "utils/builtins.h"
+#include "utils/fmgrtab.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/resowner.h"
+#include "utils/syscache.h"
 
 #if __has_include("private_resowner.h")
 #include "private_resowner.h"
@@ -71,6 +82,16 @@
 PG_MODULE_MAGIC;
 
 void		_PG_init(void);
+
+/* Change the protection of a part of a constant table, and of all its pages. */
+static bool
+protect(const void *start, Size size, int protection)
+{
+	uintptr_t	page_size = sysconf(_SC_PAGESIZE);
+	uintptr_t	first = (uintptr_t) start & ~(page_size - 1);
+
+	return mprotect((void *) first, (uintptr_t) start + size - first, protection) == 0;
+}
 
 /* ----------------------------------------------------------------
  *		Fatal signals
@@ -315,22 +336,19 @@ counting_multi_insert(Relation rel, TupleTableSlot **slots, int nslots, CommandI
 	}
 }
 
-/* The table is constant, so its page has to be made writable for a moment. */
 static void
 replace_multi_insert(void)
 {
 	TableAmRoutine *heap = (TableAmRoutine *) GetHeapamTableAmRoutine();
-	uintptr_t	page_size = sysconf(_SC_PAGESIZE);
-	uintptr_t	start = (uintptr_t) &heap->multi_insert & ~(page_size - 1);
 
-	if (mprotect((void *) start, page_size, PROT_READ | PROT_WRITE) != 0)
+	if (!protect(&heap->multi_insert, sizeof(heap->multi_insert), PROT_READ | PROT_WRITE))
 	{
 		elog(LOG, "pgduel_probe cannot count flushes: mprotect failed: %m");
 		return;
 	}
 	real_multi_insert = heap->multi_insert;
 	heap->multi_insert = counting_multi_insert;
-	mprotect((void *) start, page_size, PROT_READ);
+	protect(&heap->multi_insert, sizeof(heap->multi_insert), PROT_READ);
 }
 
 static ProcessUtility_hook_type next_utility = NULL;
@@ -452,6 +470,71 @@ measure_inputs(PlanState *node, void *context)
 		ExecSetExecProcNode(input, measure_row);
 	}
 	return planstate_tree_walker(node, measure_inputs, context);
+}
+
+/* ----------------------------------------------------------------
+ *		Salted hash values
+ * ----------------------------------------------------------------
+ */
+
+static int	hash_salt = 0;
+static PGFunction *unsalted = NULL; /* by position in fmgr_builtins; NULL for other functions */
+
+/* Is it a hash function of an operator class, without a seed? */
+static bool
+is_hash_function(const FmgrBuiltin *function)
+{
+	return function->nargs == 1 && strstr(function->funcName, "hash") != NULL &&
+		strcmp(function->funcName, "hashhandler") != 0;
+}
+
+/* A function that a user made of a built-in one has its source, but another OID. */
+static Oid
+built_in(Oid function)
+{
+	bool		isnull;
+	HeapTuple	tuple;
+
+	if (function <= fmgr_last_builtin_oid)
+		return function;
+	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", function);
+	function = fmgr_internal_function(TextDatumGetCString(SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull)));
+	ReleaseSysCache(tuple);
+	return function;
+}
+
+static Datum
+salted_hash(PG_FUNCTION_ARGS)
+{
+	Datum		value = unsalted[fmgr_builtin_oid_index[built_in(fcinfo->flinfo->fn_oid)]] (fcinfo);
+
+	return hash_salt == 0 ? value : UInt32GetDatum(murmurhash32(DatumGetUInt32(value) ^ (uint32) hash_salt));
+}
+
+/* No hook exists around hash functions, so their entries in the table of built-in functions are replaced. */
+static void
+replace_hash_functions(int salt, void *extra)
+{
+	FmgrBuiltin *functions = (FmgrBuiltin *) fmgr_builtins;
+	Size		size = fmgr_nbuiltins * sizeof(FmgrBuiltin);
+
+	if (salt == 0 || unsalted != NULL)
+		return;
+	if (!protect(functions, size, PROT_READ | PROT_WRITE))
+	{
+		elog(LOG, "pgduel_probe cannot salt hash values: mprotect failed: %m");
+		return;
+	}
+	unsalted = MemoryContextAllocZero(TopMemoryContext, fmgr_nbuiltins * sizeof(PGFunction));
+	for (int i = 0; i < fmgr_nbuiltins; i++)
+		if (is_hash_function(&functions[i]))
+		{
+			unsalted[i] = functions[i].func;
+			functions[i].func = salted_hash;
+		}
+	protect(functions, size, PROT_READ);
 }
 
 /* ----------------------------------------------------------------
@@ -703,6 +786,8 @@ _PG_init(void)
 							 &cost, false, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("pgduel_probe.hash_tuples", "Reports the widest tuple of each statement's hash tables.", NULL,
 							 &hash_tuples, false, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("pgduel_probe.hash_salt", "Is mixed into the values of hash functions, unless it is 0.", NULL,
+							&hash_salt, 0, 0, INT_MAX, PGC_USERSET, 0, NULL, replace_hash_functions, NULL);
 	MarkGUCPrefixReserved("pgduel_probe");
 
 	install_handlers();
