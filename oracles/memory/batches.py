@@ -1,17 +1,9 @@
-"""Batches of hash joins: blocks written to their files, and joins that legally write more than the reference's.
+"""Batches of hash joins: blocks written to their files, and joins that legally have more batches than the reference's.
 
-A join may legally write more for two reasons:
-
-More batches. If the expected tuples just fit without the array of buckets, a server that counts the array starts with
-more batches (ExecChooseHashTableSize). It doubles the batches when tuples and array exceed the memory
-(ExecHashTableInsert, ExecHashIncreaseNumBatches). EXPLAIN reports all of these figures: expected rows and width,
-buckets, both numbers of batches, and the peak, which is at least the memory when batches were doubled.
-
-Other tuples in them. The number of buckets determines the bits of a hash value that are the number of the batch
-(ExecHashGetBucketAndBatch). So with an equal number of batches, other tuples are in the first one, which is not
-written. But each tuple is written at most once. So the limit of a table is the size of the reference's: its written
-blocks and its memory. The outer side has no limit: its tuples may all have one key, and EXPLAIN does not report their
-size.
+If the expected tuples just fit without the array of buckets, a server that counts the array starts with more batches
+(ExecChooseHashTableSize). It doubles the batches when tuples and array exceed the memory (ExecHashTableInsert,
+ExecHashIncreaseNumBatches). EXPLAIN reports all of these figures: expected rows and width, buckets, both numbers of
+batches, and the peak, which is at least the memory when batches were doubled.
 """
 
 import math
@@ -114,11 +106,11 @@ def counts_files(explained: Node) -> bool:
     )
 
 
-def has_uneven_batches(explained: Node, path: tuple[int, ...] | None = None) -> bool:
-    """Return whether a table of the plan, or the one at this path, has several batches and exceeds its memory."""
+def has_uneven_batches(explained: Node, path: tuple[int, ...]) -> bool:
+    """Return whether the table at this path has several batches and exceeds its memory."""
     allowed = allowance(explained.get("Settings", {}))
     tables = (place for place in places(explained) if place.node.get("Hash Batches", 1) > 1)
-    return any(place.node.get(PEAK, 0) > allowed * shares(place) for place in tables if path in (None, place.path))
+    return any(place.node.get(PEAK, 0) > allowed * shares(place) for place in tables if place.path == path)
 
 
 def own_written(node: Node) -> int:
@@ -193,38 +185,6 @@ def _was_full(table: LocatedNode, allowed: float) -> bool:
     """
     node = table.node
     return is_shared(node) or node[PEAK] * 1024 + node[BUCKETS] * POINTER > allowed
-
-
-def joins_divided_otherwise(ours: Node, theirs: Node) -> frozenset[Path]:
-    """Return the paths of hash joins that have as many batches with other tuples, and wrote no tuple twice."""
-    pairs = zip(places(ours), places(theirs), strict=True)
-    return frozenset(
-        after.path
-        for before, after in pairs
-        if after.node["Node Type"] == "Hash Join" and after.participants == 1
-        if _has_others(_input(before.node, "Inner"), _input(after.node, "Inner"))
-        if _wrote_once(before.node, after.node)
-    )
-
-
-def _input(join: Node, side: str) -> Node:
-    found: Node = next(child for child in join["Plans"] if child.get("Parent Relationship") == side)
-    return found
-
-
-def _has_others(ours: Node, theirs: Node) -> bool:
-    """Return whether both tables have the planned number of batches, but assign tuples to them by other bits."""
-    if BATCHES not in ours or BATCHES not in theirs or loops(theirs) != 1:
-        return False
-    numbers = {node[name] for node in (ours, theirs) for name in (BATCHES, ORIGINAL_BATCHES)}
-    return len(numbers) == 1 and min(numbers) > 1 and bool(ours[ORIGINAL] != theirs[ORIGINAL])
-
-
-def _wrote_once(ours: Node, theirs: Node) -> bool:
-    """Return whether the table of a join wrote at most the size of the reference's table."""
-    before, after = (_input(join, "Inner") for join in (ours, theirs))
-    kept = -(-before[PEAK] * 1024 // _BLOCK)
-    return bool(own_written(after) <= own_written(before) + kept + partial_blocks(theirs))
 
 
 def _size(node: Node) -> int:

@@ -31,15 +31,15 @@ as many. ExecChooseHashTableSize has such a limit (max_pointers) for immense est
 **Temporary files.** Blocks are counted when they are written (BufFileDumpBuffer), the last one of a file as a whole
 block. A hash join has two files per batch. They are flushed once, when they are first read. That number of blocks is
 tolerated. A Parallel Hash has these files for each participant, and writes chunks of STS_CHUNK_PAGES blocks
-(sharedtuplestore.c). There are three legal kinds of excess:
+(sharedtuplestore.c). There are two legal kinds of excess:
 
 - A server that counts the array of buckets, at most 8 bytes per tuple, needs batches for somewhat fewer tuples. So an
   excess must occur again with that much more memory. If the plan differs there, the figures must show which joins
-  need their batches.
-- The number of buckets determines which tuples are in which batch (`batches`). Then the excess must come from other
-  joins.
-- The tuples of one key may fill more than a batch. They may be in the first batch, which is not written, or in a later
-  one, with any number of other keys. So arms may write different numbers of blocks.
+  need their batches (`batches`).
+- Hash values determine which tuples are in the first batch, which is not written, and which are written again when
+  batches are doubled. Arms may use other bits of them (ExecHashGetBucketAndBatch). So an excess must occur again under
+  14 salts, each of which changes all hash values on both arms. If both servers write equally much on average, the
+  suspect writes more under one salt with a probability of at most one half, whatever the tuples and their keys are.
 
 Timing determines the work of each participant of a parallel plan, their number, and so the number of files. So each
 run of the suspect must exceed each run of the reference. Files are compared only if both did the same work in each
@@ -48,7 +48,7 @@ node.
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, cycle
 from typing import ClassVar, Final
 
 from oracles.buckets import BATCHES, BUCKETS, PEAK, POINTER
@@ -66,6 +66,7 @@ from oracles.explain.nodes import (
     plan_shape,
     plans,
     rows,
+    salted,
 )
 from oracles.framework.canaries import AS_HASH_JOIN, canary_case, query
 from oracles.framework.pairwise import REPETITIONS, Pair, SampledPairwise
@@ -77,7 +78,6 @@ from oracles.memory.batches import (
     counts_files,
     depends_on_order,
     has_uneven_batches,
-    joins_divided_otherwise,
     joins_short_of_memory,
     larger_batch,
     largest_peak,
@@ -96,6 +96,7 @@ from oracles.model.oracle import Agree, Canary, Inconclusive, More, Sample, Unst
 
 _REPETITIONS: Final = tuple(Variation(repetition=number) for number in REPETITIONS)  # by chance alone: 1 of 16,000
 _MEASURING: Final = Variation((MEASURED,))
+_SALTS: Final = range(1, 15)  # by chance alone, the suspect writes more under all of them in 1 of 16,000 cases
 _MEMORY_FACTORS: Final = (9 / 8, 5 / 4)  # factors of work_mem, so small that most hash tables still need batches
 
 _CANARY: Final = canary_case(
@@ -144,7 +145,8 @@ class _MemoryPair(Pair):
     def judge(self) -> tuple[Verdict, ...] | More:
         compared, doubt = comparable_steps(self._seen(self.reference), self._seen(self.suspect))
         suspected = self._excesses(Variation(), Variation())
-        if suspected and (missing := self.missing(self._confirming_runs(suspected))):
+        missing = self.missing(self._confirming_runs(suspected)) if suspected else ()
+        if missing := missing or self.missing(self._salted_runs(suspected)):
             return More(missing, frozenset(excess.figure for excess in suspected))
         verdicts: list[Verdict] = [self._verdict(excess, texts) for excess, texts in suspected.items()]
         if doubt:
@@ -153,33 +155,12 @@ class _MemoryPair(Pair):
         return (*verdicts, Agree(len(clean))) if clean or not verdicts else tuple(verdicts)
 
     def _verdict(self, excess: Excess, texts: tuple[str, str]) -> Finding | Unstable | Inconclusive:
-        """Return the verdict on an excess, after comparison of each run of the suspect with each of the reference."""
-        variations = (Variation(), *_REPETITIONS)
-        if not all(excess in self._excesses(ours, theirs) for ours in variations for theirs in variations):
-            return Unstable(f"{excess.figure}: not in all runs", excess.step, texts)
-        persists = self._peak_persists if excess.figure.startswith(PEAK) else self._writes_persist
-        if not all(persists(excess, variation) for variation in self._with_more_memory()):
-            return Unstable(f"{excess.figure}: not with a little more memory", excess.step, texts)
-        if excess.figure.startswith(PEAK) and (doubt := self._doubt_about_tuples(excess)):
+        if refutation := self._refutation(excess):
+            return Unstable(f"{excess.figure}: {refutation}", excess.step, texts)
+        if doubt := self._doubt(excess):
             return Inconclusive(doubt, excess.step, texts)
-        if excess.figure.startswith(PEAK) and self._is_uncounted(excess):
-            return Inconclusive("the reference does not count buckets", excess.step, texts)
-        if excess.figure.startswith(PEAK) and self._may_be_of_later_batches(excess):
-            return Inconclusive("the reference may not count buckets of later batches", excess.step, texts)
-        if excess.figure.startswith(PEAK) and self._has_larger_batches(excess):
-            return Inconclusive(
-                "batches may exceed memory, because more of them need more for files", excess.step, texts
-            )
-        if excess.figure.startswith(PEAK) and self._is_divided_otherwise(excess):
-            return Inconclusive(
-                "a batch is larger than memory, and its other tuples differ between arms", excess.step, texts
-            )
-        if excess.figure == WRITTEN and self._is_for_buckets(excess):
-            return Inconclusive("joins need other batches for their buckets", excess.step, texts)
-        if excess.figure == WRITTEN and self._is_uneven(excess):
-            return Inconclusive(
-                "a batch is larger than memory, and may be the first one, which is not written", excess.step, texts
-            )
+        if not all(self._exceeds(excess, *salted_pair) for salted_pair in self._salted_pairs(excess)):
+            return Unstable(f"{excess.figure}: not with other tuples in each batch", excess.step, texts)
         plan = dict(plans(self._seen(self.suspect)))[excess.step]
         return Finding(
             oracle=Memory.name,
@@ -191,6 +172,37 @@ class _MemoryPair(Pair):
             actual=f"{texts[1]}\nplan: {plan_shape(plan)}",
             evidence=(Evidence(self.case.all_steps[excess.step].sql, explained=True),),
         )
+
+    def _refutation(self, excess: Excess) -> str:
+        """Return the runs that lack the excess; "" if there are none.
+
+        Each run of the suspect is compared with each run of the reference.
+        """
+        variations = (Variation(), *_REPETITIONS)
+        if not all(excess in self._excesses(ours, theirs) for ours in variations for theirs in variations):
+            return "not in all runs"
+        persists = self._peak_persists if excess.figure.startswith(PEAK) else self._writes_persist
+        if not all(persists(excess, variation) for variation in self._with_more_memory()):
+            return "not with a little more memory"
+        return ""
+
+    def _doubt(self, excess: Excess) -> str:
+        """Return the reason why the excess may be legal; "" if there is none."""
+        if excess.figure == WRITTEN:
+            return "joins need other batches for their buckets" if self._is_for_buckets(excess) else ""
+        if not excess.figure.startswith(PEAK):
+            return ""
+        if doubt := self._doubt_about_tuples(excess):
+            return doubt
+        if self._is_uncounted(excess):
+            return "the reference does not count buckets"
+        if self._may_be_of_later_batches(excess):
+            return "the reference may not count buckets of later batches"
+        if self._has_larger_batches(excess):
+            return "batches may exceed memory, because more of them need more for files"
+        if self._is_divided_otherwise(excess):
+            return "a batch is larger than memory, and its other tuples differ between arms"
+        return ""
 
     def _peak_persists(self, excess: Excess, variation: Variation) -> bool:
         """Return whether the excess occurs in this variation, too, or the plan or the need for batches is another."""
@@ -219,16 +231,31 @@ class _MemoryPair(Pair):
         return excess.step not in comparable_steps(ours, theirs)[0] or excess in excesses(ours, theirs, {})
 
     def _is_for_buckets(self, excess: Excess) -> bool:
-        """Return whether only joins that legally have other batches write more.
+        """Return whether only joins that need more batches for their buckets write more."""
+        return not self._exceeds(excess, Variation(), Variation())
 
-        A join with more batches is excused only if runs with memory for the buckets have another plan.
-        """
+    def _exceeds(self, excess: Excess, ours: Variation, theirs: Variation) -> bool:
+        """Return whether the suspect writes more in these runs, without joins that need more batches."""
+        seen = self._seen(self.reference, ours), self._seen(self.suspect, theirs)
+        if excess.step not in comparable_steps(*seen)[0]:
+            return False
+        before, after = (dict(plans(each))[excess.step] for each in seen)
+        more = frozenset() if self._is_settled(excess) else joins_short_of_memory(before, after)
+        return any(_written(before, after, more))
+
+    def _is_settled(self, excess: Excess) -> bool:
+        """Return whether runs with memory for the buckets have the same plan. Then these are not the reason."""
         ours = self._seen(self.reference)
         others = (self._seen(self.suspect, variation) for variation in self._with_more_memory())
-        settled = all(excess.step in comparable_steps(ours, other)[0] for other in others)
-        before, after = (dict(plans(self._seen(arm)))[excess.step] for arm in (self.reference, self.suspect))
-        more = frozenset() if settled else joins_short_of_memory(before, after)
-        return not any(_written(before, after, more | joins_divided_otherwise(before, after)))
+        return all(excess.step in comparable_steps(ours, other)[0] for other in others)
+
+    def _salted_pairs(self, excess: Excess) -> Iterator[tuple[Variation, Variation]]:
+        """Yield the variations of the reference and the suspect that confirm an excess of written blocks."""
+        if excess.figure != WRITTEN:
+            return
+        memory = self._with_more_memory() if self._is_settled(excess) else (Variation(),)
+        for salt, more in zip(_SALTS, cycle(memory), strict=False):
+            yield Variation((salted(salt),)), Variation((*more.modes, salted(salt)), more.instead)
 
     def _is_uncounted(self, excess: Excess) -> bool:
         """Return whether the excess is at most the buckets, which the reference does not count."""
@@ -261,11 +288,6 @@ class _MemoryPair(Pair):
         ours, theirs = (_node_at(self._seen(arm), excess) for arm in (self.reference, self.suspect))
         return has_uneven_batches(plan, excess.path) and own_written(ours) != own_written(theirs)
 
-    def _is_uneven(self, excess: Excess) -> bool:
-        """Return whether a table on either arm has a batch larger than its memory."""
-        explained = (dict(plans(self._seen(arm)))[excess.step] for arm in (self.reference, self.suspect))
-        return any(map(has_uneven_batches, explained))
-
     def _excesses(self, ours: Variation, theirs: Variation) -> Excesses:
         return excesses(self._seen(self.reference, ours), self._seen(self.suspect, theirs), self._widths)
 
@@ -289,6 +311,18 @@ class _MemoryPair(Pair):
         if peaks:
             yield self._run(self.suspect, _MEASURING)
         yield from (self._run(self.reference, probe(excess)) for excess in peaks for probe in (_probe, _immense_probe))
+
+    def _salted_runs(self, suspected: Excesses) -> Iterator[Run]:
+        """Yield the runs under the next salt for each excess that no earlier run refutes."""
+        for excess in suspected:
+            pairs = () if self._refutation(excess) or self._doubt(excess) else self._salted_pairs(excess)
+            for ours, theirs in pairs:
+                runs = (self._run(self.reference, ours), self._run(self.suspect, theirs))
+                if self.missing(runs):
+                    yield from runs
+                    break
+                if not self._exceeds(excess, ours, theirs):
+                    break
 
     def _run(self, arm: str, variation: Variation) -> Run:
         modes = self.case.modes + variation.modes

@@ -13,7 +13,7 @@ from oracles.model.case import Step
 from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
 from tests.oracles.explained import Node, hash_join, node
-from tests.oracles.observed import LOST, case, finding, judged, ok, query, seen, variant
+from tests.oracles.observed import LOST, case, finding, judged, judged_with_runs, ok, query, seen, variant
 
 CASE = case(query(), samples=(EXPLAINED,))
 SMALL = {"work_mem": "64kB", "hash_mem_multiplier": "1"}
@@ -266,6 +266,7 @@ def near_limit(peak: int, batches: int, buckets: int, written: int, *, rows: int
     return plan
 
 
+ONE_BATCH, TWO_BATCHES = near_limit(48, 1, 1024, 0, rows=25), near_limit(33, 2, 32, 15, rows=25)
 OTHER = [
     (arm, name, node("Merge Join", 10))
     for arm in ("master", "patched")
@@ -277,8 +278,7 @@ FOR_BUCKETS = (Inconclusive("joins need other batches for their buckets"),)
 def test_batches_for_expected_tuples_and_buckets_are_no_finding_even_if_more_memory_changes_the_plan() -> None:
     fits = near_limit(58, 1, 1024, 0)
     assert duel(fits, near_limit(33, 2, 32, 15), *OTHER) == FOR_BUCKETS
-    fewer = near_limit(48, 1, 1024, 0, rows=25)  # 1024 buckets fit in addition
-    assert finding(duel(fewer, near_limit(33, 2, 32, 15, rows=25), *OTHER))
+    assert finding(duel(ONE_BATCH, TWO_BATCHES, *OTHER))  # 1024 buckets fit in addition
 
 
 def test_batches_doubled_in_full_memory_are_no_finding_even_if_more_memory_changes_the_plan() -> None:
@@ -296,23 +296,49 @@ def test_a_join_must_not_write_more_although_another_needs_batches() -> None:
     assert finding(duel(append(before, before), append(after, before | {WRITTEN: 25}), *OTHER))
 
 
-def test_the_tuples_of_batches_depend_on_buckets() -> None:
-    before, after = near_limit(60, 2, 1024, 5), near_limit(60, 2, 32, 17)
-    assert duel(before, after) == FOR_BUCKETS
-    assert finding(duel(before, near_limit(60, 2, 1024, 17)))  # the same buckets: the same tuples
-    # all tuples of the outer side may be in the written batch; those of the table have a limit
-    assert duel(before, near_limit(60, 2, 32, 90)) == FOR_BUCKETS
-    table = near_limit(60, 2, 32, 90)
-    table["Plans"][1][WRITTEN] = 13  # 8 were in memory, 4 may be partial
-    assert finding(duel(before, table))
-    assert finding(duel(before, near_limit(60, 4, 32, 17)))
+OTHER_TUPLES = (Unstable(f"{WRITTEN}: not with other tuples in each batch"),)
 
 
-def test_an_indivisible_key_may_be_written() -> None:
-    (verdict,) = duel(join(peak=900), join(peak=900, written=300))
-    assert isinstance(verdict, Inconclusive)
-    assert "larger than memory" in verdict.reason
-    assert finding(duel(join(peak=64), join(peak=64, written=300)))
+def test_an_excess_with_some_tuples_in_the_batches_is_no_finding() -> None:
+    large = join(written=300)
+    assert finding(duel(join(), large))
+    for salt in (1, 14):
+        assert duel(join(), large, ("patched", f"hash_salt {salt}", join())) == OTHER_TUPLES
+        assert duel(join(), large, ("master", f"hash_salt {salt}", large)) == OTHER_TUPLES
+    assert duel(join(), large, ("patched", "hash_salt 2", node("Merge Join", 10))) == OTHER_TUPLES
+    assert finding(duel(join(), large, ("patched", "hash_salt 2", join(written=109))))
+
+
+def test_an_excess_that_buckets_do_not_explain_must_occur_with_other_tuples_in_the_batches() -> None:
+    assert finding(duel(ONE_BATCH, TWO_BATCHES, *OTHER))
+    assert duel(ONE_BATCH, TWO_BATCHES, *OTHER, ("patched", "hash_salt 2", ONE_BATCH)) == OTHER_TUPLES
+
+
+def salted_runs(*otherwise: tuple[str, str, Node]) -> list[Run]:
+    """Return the salted runs that an excess causes; `otherwise` lists runs with another plan."""
+    others = {(arm, name): plan for arm, name, plan in otherwise}
+    plain = {"master": ONE_BATCH, "patched": TWO_BATCHES}
+
+    def respond(run: Run) -> CaseObservation:
+        return seen_in(run, others.get((run.arm, variant(run)), plain[run.arm]))
+
+    return [run for run in judged_with_runs(Memory(), CASE, respond)[1] if variant(run).startswith("hash_salt")]
+
+
+def test_other_tuples_are_tried_until_the_excess_is_refuted() -> None:
+    assert len(salted_runs()) == 28
+    assert len(salted_runs(("patched", "hash_salt 3", ONE_BATCH))) == 6
+    assert not salted_runs(("patched", "again 1", ONE_BATCH))
+
+
+def test_other_tuples_are_tried_with_memory_for_buckets_unless_that_changes_the_plan() -> None:
+    def memory(runs: list[Run]) -> set[tuple[str, str]]:
+        settings = ((run.arm, setting) for run in runs for mode in run.modes for setting in mode.settings)
+        return {(arm, value) for arm, (name, value) in settings if name == "work_mem"}
+
+    assert memory(salted_runs()) == {("patched", "72kB"), ("patched", "80kB")}
+    runs = salted_runs(*OTHER)
+    assert (len(runs), memory(runs)) == (28, set())
 
 
 def test_other_tuples_of_an_indivisible_batch_may_differ() -> None:
