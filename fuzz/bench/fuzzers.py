@@ -107,18 +107,22 @@ def smith(seed: int, seconds: float, workers: int) -> Fuzzer:
         until = time.monotonic() + seconds
         with closing(SourceDatabase(arm, f"smith{worker}", UserInput())) as target:
             while not over.is_set() and (left := until - time.monotonic()) > 0:
-                scene = small_scene(rng, Scale())
-                with target.session(scene) as connection:
-                    database = connection.info.dbname
-                drawn = sqlsmith.Smith(rng.randrange(SEEDS), _SMITH_QUERIES)
-                sqlsmith.execute(drawn, arm.cluster, database, min(_ROUND, left))
-                await_connections(arm.cluster)
+                smith_on_scene(arm, target, rng, _SMITH_QUERIES, min(_ROUND, left))
 
     def fuzz(arm: Arm) -> int:
         together(partial(work, arm), workers)
         return 0
 
     return fuzz
+
+
+def smith_on_scene(arm: Arm, target: SourceDatabase, rng: random.Random, queries: int, seconds: float) -> None:
+    """Run SQLsmith on a scene of a generator, for a number of queries or for `seconds`."""
+    scene = small_scene(rng, Scale())
+    with target.session(scene) as connection:
+        database = connection.info.dbname
+    sqlsmith.execute(sqlsmith.Smith(rng.randrange(SEEDS), queries), arm.cluster, database, seconds)
+    await_connections(arm.cluster)
 
 
 def lancer(class_path: str, oracle: str, seed: int, seconds: float, workers: int) -> Fuzzer:
