@@ -34,7 +34,8 @@ def shell(
 ) -> None:
     """Compile and start one arm, run psql on it, and stop it. Further arguments are psql's.
 
-    The server is new and empty: `pgduel shell patched -f reproducer.sql`.
+    The server is new and empty: `pgduel shell patched < reproducer.sql`. psql has the rights of the servers, so it
+    cannot open files of root.
     """
     wanted = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
     if not wanted.arms and not wanted.series and wanted.range is None and name in SHIPPED:
