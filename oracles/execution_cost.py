@@ -11,7 +11,8 @@ The margin of CPU time is a factor of 1.5 and a millisecond, because each change
 shipped patches differ from master by up to a quarter in statements of some milliseconds, without any fault. The margin
 of memory is a factor of 1.5 and 64 kB, for what a patch adds to each node. A hash join in several batches holds the
 last one at its end. The bits of the hash values that select batches decide whether that is a large one. So the peaks of
-the reference's tables in several batches are allowed in addition.
+the reference's tables in several batches are allowed in addition. So are larger arrays of buckets: how many buckets the
+expected tuples deserve is judged by the oracle `buckets`.
 """
 
 from collections.abc import Sequence
@@ -32,7 +33,7 @@ from oracles.explain.nodes import (
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.cost import Cost, CostOracle, CostPair
 from oracles.framework.verdicts import lost_session
-from oracles.memory.batches import ORIGINAL_BATCHES
+from oracles.memory.batches import ORIGINAL_BATCHES, memory_of_buckets
 from oracles.model.case import Case
 from oracles.model.finding import Evidence
 from oracles.model.observation import Run
@@ -68,6 +69,16 @@ def _in_batches(plan: Node) -> float:
     return float(sum(node.get(PEAK, 0) for node in nodes if node.get(BATCHES, 1) > 1))
 
 
+def _allowed_memory(ours: Node, theirs: Node) -> float:
+    """Return the kB that a suspect's plan may hold in addition, because of its batches and buckets."""
+    return _in_batches(ours) + max(0.0, _arrays_of_buckets(theirs) - _arrays_of_buckets(ours))
+
+
+def _arrays_of_buckets(plan: Node) -> float:
+    """Return the size of all arrays of buckets in kB."""
+    return sum(memory_of_buckets(place.node) for place in places(plan))
+
+
 def _is_parallel(plan: Node) -> bool:
     """Return whether a plan has parallel workers. The number that start in time depends on chance."""
     return any("Workers Planned" in place.node for place in places(plan))
@@ -90,7 +101,7 @@ def _batches(node: Node) -> int:
 COSTS: Final = (
     Cost("CPU time of execution", "ms", 1.5, 1.0, 20, _cpu_time),
     Cost("buffers read", "blocks", 1.5, 100, 20, _buffers),
-    Cost("memory of execution", "kB", 1.5, 64, 20, _memory, _in_batches),
+    Cost("memory of execution", "kB", 1.5, 64, 20, _memory, _allowed_memory),
 )
 
 

@@ -25,7 +25,7 @@ from oracles.model.oracle import Agree, Inconclusive, More, Observations, Unstab
 class Cost:
     """A cost and its margin: the suspect may need `factor` times as much as the reference, plus `least` units.
 
-    `by_chance` returns the units of the reference's plan by which the cost may differ between equal servers.
+    `allowed` returns further units that two plans, of the reference and of the suspect, may legally differ by.
     """
 
     name: str
@@ -34,11 +34,11 @@ class Cost:
     least: float
     rounds: int
     of: Callable[[Node], float]
-    by_chance: Callable[[Node], float] = lambda _: 0.0
+    allowed: Callable[[Node, Node], float] = lambda _ours, _theirs: 0.0
 
     def exceeds(self, reference: Node, suspect: Node) -> bool:
         """Return whether the suspect's plan is beyond the margin."""
-        return self.of(suspect) > self.factor * self.of(reference) + self.least + self.by_chance(reference)
+        return self.of(suspect) > self.factor * self.of(reference) + self.least + self.allowed(reference, suspect)
 
 
 class CostPair(Pair):

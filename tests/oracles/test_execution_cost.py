@@ -48,9 +48,10 @@ def test_more_memory_is_found_where_time_is_the_same() -> None:
     assert finding(verdicts).origin.startswith("memory of execution")
 
 
-def hashed(batches: int, held: float, peak: int) -> Observation:
+def hashed(batches: int, held: float, peak: int, buckets: int = 1024) -> Observation:
     """Return a hash join that holds `held` kB at its end, of which its table had `peak` kB at most."""
     table = {"Node Type": "Hash", "Hash Batches": batches, "Original Hash Batches": batches, "Peak Memory Usage": peak}
+    table["Hash Buckets"] = buckets
     counted = {"Plan Rows": 100, "Actual Rows": 100, "Actual Loops": 1}
     plan = {"Node Type": "Hash Join", "Shared Hit Blocks": 10, "Plans": [table | counted]}
     return replace(ok(), plan={"Plan": plan, EXECUTOR_CPU: 1.0, EXECUTOR_MEMORY: held})
@@ -65,6 +66,13 @@ def test_the_last_of_several_batches_may_be_a_large_one() -> None:
 def test_more_memory_than_one_batch_explains_is_found(batches: int, held: float) -> None:
     verdicts, _ = judged(by_arm(hashed(batches, 69, 498), hashed(batches, held, 506)))
     assert finding(verdicts).origin.startswith("memory of execution")
+
+
+@pytest.mark.parametrize(("held", "legal"), [(2116, True), (2700, False)])
+def test_a_larger_array_of_buckets_may_hold_its_own_memory(held: float, *, legal: bool) -> None:
+    few, many = hashed(1, 324, 300), hashed(1, held, 2100, buckets=262144)
+    verdicts, _ = judged(by_arm(few, many))
+    assert (verdicts == (Agree(2),)) == legal
 
 
 @pytest.mark.parametrize(
