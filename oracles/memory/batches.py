@@ -106,11 +106,11 @@ def counts_files(explained: Node) -> bool:
     )
 
 
-def has_uneven_batches(explained: Node, path: tuple[int, ...]) -> bool:
-    """Return whether the table at this path has several batches and exceeds its memory."""
+def has_uneven_batches(explained: Node, path: tuple[int, ...] | None = None) -> bool:
+    """Return whether a table of the plan, or the one at this path, has several batches and exceeds its memory."""
     allowed = allowance(explained.get("Settings", {}))
     tables = (place for place in places(explained) if place.node.get("Hash Batches", 1) > 1)
-    return any(place.node.get(PEAK, 0) > allowed * shares(place) for place in tables if place.path == path)
+    return any(place.node.get(PEAK, 0) > allowed * shares(place) for place in tables if path in (None, place.path))
 
 
 def own_written(node: Node) -> int:

@@ -372,3 +372,10 @@ def test_statements_that_set_memory_get_more() -> None:
         (0, "SET work_mem = '72kB'"),
         (1, "set local WORK_MEM = '1152kB'"),
     )
+
+
+def test_a_batch_larger_than_memory_may_be_split_at_another_time() -> None:
+    (verdict,) = duel(join(peak=900), join(peak=900, written=300))
+    assert isinstance(verdict, Inconclusive)
+    assert "larger than memory" in verdict.reason
+    assert finding(duel(join(peak=64), join(peak=64, written=300)))
