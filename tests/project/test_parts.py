@@ -81,14 +81,14 @@ def commit(directory: Path) -> None:
 
 def test_successive_commits_have_different_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workdir, "PROJECT", tmp_path)
-    assert part_of_commit() == ("1/8", "this is no git checkout")
+    assert part_of_commit() == (f"1/{PARTS}", "this is no git checkout")
     subprocess.run(["git", "init", "--quiet", tmp_path], env=git.environment(), check=True)
     parts = []
-    for _ in range(8):
+    for _ in range(PARTS):
         commit(tmp_path)
         assert part_of_commit() == part_of_commit()
         parts.append(part_of_commit()[0])
-    assert set(parts) == {f"{number}/8" for number in range(1, 9)}
+    assert set(parts) == {f"{number}/{PARTS}" for number in range(1, PARTS + 1)}
 
 
 def test_commits_of_a_shallow_clone_have_parts_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,4 +100,4 @@ def test_commits_of_a_shallow_clone_have_parts_too(tmp_path: Path, monkeypatch: 
     subprocess.run(clone, env=git.environment(), check=True)
     monkeypatch.setattr(workdir, "PROJECT", shallow)
     name = git.run("rev-parse", "HEAD", cwd=shallow).stdout.decode().strip()
-    assert part_of_commit() == (f"{int(name, 16) % 8 + 1}/8", f"by commit {name[:12]}")
+    assert part_of_commit() == (f"{int(name, 16) % PARTS + 1}/{PARTS}", f"by commit {name[:12]}")
