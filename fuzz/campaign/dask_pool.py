@@ -29,6 +29,8 @@ from fuzz.servers import git
 from fuzz.servers.arm import ArmSpec
 from fuzz.triage.triage import Triage
 
+# Of the HTTP server that each of Dask's processes has. By default it is port 8787, open to other machines.
+HTTP_ADDRESS: Final = "127.0.0.1:0"
 LOCAL: Final = "local"  # in place of an address: a cluster of its own on this machine
 _TICK: Final = 0.25  # seconds
 _POLL: Final = 0.01  # seconds between readings of the states of futures, which need no message
@@ -83,8 +85,8 @@ def connected(where: str, workers: int) -> Iterator[Any]:
                     n_workers=workers,
                     threads_per_worker=1,
                     memory_limit=0,  # servers, not Dask's data, take the memory
-                    dashboard_address=None,
-                    worker_dashboard_address=None,
+                    dashboard_address=HTTP_ADDRESS,
+                    worker_dashboard_address=HTTP_ADDRESS,
                     silence_logs=_CRITICAL,
                     security=True,  # other users of the machine can open the ports
                     local_directory=stack.enter_context(TemporaryDirectory(prefix="pgduel-dask-")),

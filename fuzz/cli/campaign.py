@@ -27,6 +27,7 @@ from fuzz.campaign.continuous import (
     runs_of,
     stop,
 )
+from fuzz.campaign.dask_pool import HTTP_ADDRESS
 from fuzz.campaign.database import home
 from fuzz.campaign.disk import DISK, GB, directory_of, size_of, size_of_builds
 from fuzz.campaign.pool import processors
@@ -220,7 +221,7 @@ def unit(name: Name) -> None:
 @campaigns.command()
 def scheduler(own: DaskOptions = None) -> None:
     """Run a Dask scheduler for campaigns on many machines, until Ctrl-C. It prints its address."""
-    _run_dask("dask_scheduler", "--no-dashboard", *(own or ()))
+    _run_dask("dask_scheduler", "--no-dashboard", "--dashboard-address", HTTP_ADDRESS, *(own or ()))
 
 
 @campaigns.command()
@@ -233,8 +234,8 @@ def worker(
     ] = processors(),
 ) -> None:
     """Run cases of campaigns with `--dask` on this machine, until Ctrl-C."""
-    ours = ("--nworkers", str(workers), "--nthreads", "1", "--memory-limit", "0", "--no-dashboard")
-    _run_dask("dask_worker", address, *ours, *(own or ()))
+    ours = ("--nworkers", str(workers), "--nthreads", "1", "--memory-limit", "0")
+    _run_dask("dask_worker", address, *ours, "--no-dashboard", "--dashboard-address", HTTP_ADDRESS, *(own or ()))
 
 
 def _run_dask(program: str, *arguments: str) -> None:
