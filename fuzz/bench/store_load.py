@@ -215,7 +215,7 @@ class SimulatedWork:
 
 @dataclass(frozen=True, slots=True)
 class _Simulated:
-    """A worker that executes nothing. It stores and returns what a real one does."""
+    """A worker that executes nothing. It stores and returns recorded results."""
 
     recording: Recording
     store: Store

@@ -255,7 +255,7 @@ class Campaign:
             self._sampled = self._samples[-1].cases
 
     def _counters(self) -> Counters:
-        """Return the present counters, without a copy of what they count."""
+        """Return the present counters. Their counts are the campaign's own, not copies."""
         now, counted = self._ended or self._read_clocks(), self._counted
         return replace(
             counted,

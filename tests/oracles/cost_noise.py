@@ -50,10 +50,9 @@ class Pair:
     def values(self, cost: Cost) -> tuple[list[float], list[float]]:
         return [cost.of(plan) for plan in self.ours], [cost.of(plan) for plan in self.theirs]
 
-    def exceeding(self, cost: Cost) -> int:
-        """Return the number of rounds that a server exceeds the other by more than the margin, in both directions."""
-        there = sum(map(cost.exceeds, self.ours, self.theirs))
-        return there + sum(map(cost.exceeds, self.theirs, self.ours))
+    def exceeding(self, cost: Cost) -> tuple[int, int]:
+        """Return the numbers of rounds in which one server, and the other, exceeds its fellow beyond the margin."""
+        return sum(map(cost.exceeds, self.theirs, self.ours)), sum(map(cost.exceeds, self.ours, self.theirs))
 
 
 def spread_p_value(ours: Sequence[float], theirs: Sequence[float], rng: numpy.random.Generator) -> float:
@@ -91,8 +90,8 @@ def _report(cost: Cost, pairs: Sequence[Pair], table: Table) -> None:
         " ".join(f"{share:.1%}" for share in deciles),
         f"{scipy.stats.kstest(values, 'uniform').pvalue:.3g}",
         " ".join(f"{numpy.quantile(ratios, level):.2f}" for level in (0.01, 0.5, 0.99)),
-        f"{sum(pair.exceeding(cost) for pair in pairs)} of {len(pairs) * _ROUNDS}",
-        str(sum(pair.exceeding(cost) == _ROUNDS for pair in pairs)),
+        f"{sum(sum(pair.exceeding(cost)) for pair in pairs)} of {len(pairs) * _ROUNDS}",
+        str(sum(_ROUNDS in pair.exceeding(cost) for pair in pairs)),
     )
 
 
