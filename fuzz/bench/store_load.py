@@ -276,7 +276,10 @@ class _MeasuredPool(Pool[Job, Result]):
 
 
 class _Window:
-    """The time that is measured: it begins when each worker has had time for a result, and ends the campaign."""
+    """The time that is measured: it begins when each worker has had time for a result, and ends the campaign.
+
+    It is longer than `seconds` if no result arrives in that time.
+    """
 
     def __init__(self, store: Store, pool: _MeasuredPool, workers: int, seconds: float) -> None:
         self._store = store
@@ -288,11 +291,12 @@ class _Window:
 
     def show(self, _counters: Counters, _findings: object) -> None:
         """Begin or end the window. The campaign calls it after each step."""
+        results = len(self._pool.results)
         if self._began is None:
-            if len(self._pool.results) >= 2 * self._workers:
+            if results >= 2 * self._workers:
                 self._first = self._state()
                 self._began = time.monotonic()
-        elif not self.interrupt and time.monotonic() > self._began + self._seconds:
+        elif not self.interrupt and time.monotonic() > self._began + self._seconds and results > self._first[0]:
             self._length = time.monotonic() - self._began
             self._last = self._state()
             self.interrupt(signal.SIGINT, None)
