@@ -106,11 +106,21 @@ def counts_files(explained: Node) -> bool:
     )
 
 
-def has_uneven_batches(explained: Node, path: tuple[int, ...] | None = None) -> bool:
-    """Return whether a table of the plan, or the one at this path, has several batches and exceeds its memory."""
+def has_uneven_batches(explained: Node, path: tuple[int, ...]) -> bool:
+    """Return whether the table at this path has several batches and exceeds its memory."""
     allowed = allowance(explained.get("Settings", {}))
     tables = (place for place in places(explained) if place.node.get("Hash Batches", 1) > 1)
-    return any(place.node.get(PEAK, 0) > allowed * shares(place) for place in tables if path in (None, place.path))
+    return any(place.node.get(PEAK, 0) > allowed * shares(place) for place in tables if place.path == path)
+
+
+def has_immense_batches(explained: Node) -> bool:
+    """Return whether a table with several batches exceeds its memory by more than one narrow tuple.
+
+    A table exceeds it by one tuple whenever the server doubles the batches.
+    """
+    allowed = allowance(explained.get("Settings", {}))
+    tables = (place for place in places(explained) if place.node.get("Hash Batches", 1) > 1)
+    return any(place.node.get(PEAK, 0) > largest_peak(place, allowed, 0) for place in tables)
 
 
 def own_written(node: Node) -> int:

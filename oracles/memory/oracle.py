@@ -34,8 +34,8 @@ tolerated. A Parallel Hash has these files for each participant, and writes chun
 (sharedtuplestore.c). There are two legal kinds of excess:
 
 - A server that counts the array of buckets, at most 8 bytes per tuple, needs batches for somewhat fewer tuples. So an
-  excess must occur again with that much more memory. If the plan differs there, the figures must show which joins
-  need their batches (`batches`).
+  excess must occur again with that much more memory for the suspect, and for both. If the plan differs there, the
+  figures must show which joins need their batches (`batches`).
 - Hash values determine which tuples are in the first batch, which is not written, and which are written again when
   batches are doubled. Arms may use other bits of them (ExecHashGetBucketAndBatch). So an excess must occur again under
   14 salts, each of which changes all hash values on both arms. If both servers write equally much on average, the
@@ -80,6 +80,7 @@ from oracles.memory.batches import (
     Path,
     counts_files,
     depends_on_order,
+    has_immense_batches,
     has_uneven_batches,
     joins_short_of_memory,
     larger_batch,
@@ -196,7 +197,7 @@ class _MemoryPair(Pair):
                 return "joins need other batches for their buckets"
             return (
                 "a batch is larger than memory, so arms may split it at different times"
-                if self._is_uneven(excess)
+                if self._has_immense_batches(excess)
                 else ""
             )
         if not excess.figure.startswith(PEAK):
@@ -235,9 +236,15 @@ class _MemoryPair(Pair):
         return ""
 
     def _writes_persist(self, excess: Excess, variation: Variation) -> bool:
-        """Return whether more is written even with memory for uncounted buckets, or plans differ."""
-        ours, theirs = self._seen(self.reference), self._seen(self.suspect, variation)
-        return excess.step not in comparable_steps(ours, theirs)[0] or excess in excesses(ours, theirs, {})
+        """Return whether more is written even with memory for uncounted buckets, or plans differ.
+
+        Sorts and tuple stores may write more with this memory, so the reference must write less with it, too.
+        """
+        theirs = self._seen(self.suspect, variation)
+        with_less, with_as_much = self._seen(self.reference), self._seen(self.reference, variation)
+        return excess.step not in comparable_steps(with_less, theirs)[0] or all(
+            excess in excesses(ours, theirs, {}) for ours in (with_less, with_as_much)
+        )
 
     def _is_for_buckets(self, excess: Excess) -> bool:
         """Return whether only joins that need more batches for their buckets write more."""
@@ -297,10 +304,10 @@ class _MemoryPair(Pair):
         ours, theirs = (_node_at(self._seen(arm), excess) for arm in (self.reference, self.suspect))
         return has_uneven_batches(plan, excess.path) and own_written(ours) != own_written(theirs)
 
-    def _is_uneven(self, excess: Excess) -> bool:
+    def _has_immense_batches(self, excess: Excess) -> bool:
         """Return whether a table on either arm has a batch larger than its memory."""
         explained = (dict(plans(self._seen(arm)))[excess.step] for arm in (self.reference, self.suspect))
-        return any(map(has_uneven_batches, explained))
+        return any(map(has_immense_batches, explained))
 
     def _excesses(self, ours: Variation, theirs: Variation) -> Excesses:
         return excesses(self._seen(self.reference, ours), self._seen(self.suspect, theirs), self._widths)

@@ -251,6 +251,13 @@ def test_larger_batches_are_no_finding_if_the_reference_prefers_them() -> None:
     assert finding(duel_with_larger_batches(8192, 300, 16))
 
 
+def test_sorts_that_write_more_with_more_memory_are_no_finding() -> None:
+    settings = "work_mem * 1.125", "work_mem * 1.25"
+    variants = [(arm, name, join(written=300)) for arm in ("master", "patched") for name in settings]
+    verdicts = duel(join(), join(written=300), *variants)
+    assert verdicts == (Unstable(f"{WRITTEN}: not with a little more memory"),)
+
+
 def test_batches_that_buckets_need_are_no_finding() -> None:
     variants = [("patched", name, join()) for name in ("work_mem * 1.125", "work_mem * 1.25")]
     verdicts = duel(join(), join(written=300), *variants)
