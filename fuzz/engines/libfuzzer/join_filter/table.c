@@ -17,6 +17,7 @@ static struct
 	int			inserted;		/* rows */
 	int			next;			/* inner row after the last one that was checked */
 	int			nbatch;
+	bool		may_grow;		/* may batches be added? */
 	Size		filter;			/* size */
 	int			nskew;			/* buckets */
 	size_t		tuples;			/* in memory */
@@ -190,6 +191,7 @@ look_at(HashJoinTable table, int next, size_t tuples)
 {
 	seen.next = next;
 	seen.nbatch = table->nbatch;
+	seen.may_grow = table->growEnabled;
 	seen.filter = table->bloom ? table->bloom->size : 0;
 	seen.nskew = table->nSkewBuckets;
 	seen.tuples = tuples;
@@ -210,7 +212,7 @@ begin_build(HashJoinTable table, const HashJoinState *join)
 	saved_inner = saved_outer = 0;
 }
 
-/* Check that batches were not added because of the filter, unless there are many. */
+/* Check that batches were not added because of the filter, unless there are many, and that others may still be. */
 static void
 check_growth(HashJoinTable table, Size inserted)
 {
@@ -220,15 +222,22 @@ check_growth(HashJoinTable table, Size inserted)
 		fatal("%d batches become %d", seen.nbatch, table->nbatch);
 	if (table->nbatch > seen.nbatch && seen.nbatch < HASH_BLOOM_MANY_BATCHES && needed <= table->spaceAllowed)
 		fatal("batches are added when %zu bytes are needed", needed);
+	if (seen.may_grow && !table->growEnabled && needed <= table->spaceAllowed)
+		fatal("no batches are added any more, though only %zu bytes are needed", needed);
 }
 
 static void
 check_limit(HashJoinTable table, Size inserted)
 {
+	Size		limit = table->spaceAllowed;
+
 	seen.peak = Max(seen.peak, seen.without + inserted);
+	/* Tuples that exceed the memory have some buckets all the same. */
+	if (seen.peak > limit)
+		limit = seen.peak + (table->buckets.unshared ? table->nbuckets * sizeof(HashJoinTuple) : 0);
 	if (table->bloom && table->spaceUsed > table->spaceAllowed)
 		fatal("%zu bytes are in use with a filter, of %zu", table->spaceUsed, table->spaceAllowed);
-	if (table->spacePeak > Max(table->spaceAllowed, seen.peak) + FIRST_DUMPED_VALUES)
+	if (table->spacePeak > limit + FIRST_DUMPED_VALUES)
 		fatal("a peak of %zu bytes, and of %zu without the filter, of %zu", table->spacePeak, seen.peak,
 			  table->spaceAllowed);
 }
