@@ -43,8 +43,8 @@ def tell(line: str) -> None:
 
 
 def note(line: str) -> None:
-    """Print a message of pgduel to stderr."""
-    print(visible(f"pgduel: {line}"), file=terminal_of(sys.stderr), flush=True)
+    """Print a message of pgduel to stderr, as one line: it may have names of files."""
+    print(visible_line(f"pgduel: {line}"), file=terminal_of(sys.stderr), flush=True)
 
 
 def write_exactly(text: str) -> None:

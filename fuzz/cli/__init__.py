@@ -3,6 +3,7 @@
 import errno
 import importlib
 import sys
+from itertools import pairwise
 from typing import Any
 
 from fuzz import packages, store_url, workdir
@@ -66,6 +67,18 @@ def _needs_programs(arguments: list[str]) -> bool:
     return not helping and arguments[0] not in _WITHOUT_SERVERS
 
 
+def _require_values(words: list[str]) -> None:
+    """Raise PgduelError for an empty value. As a path, it would be the working directory."""
+    if words[:1] in (["shell"], ["test"]):  # they pass arguments on to other programs
+        return
+    for before, word in pairwise(("pgduel", *words)):
+        option, equals, value = word.partition("=")
+        if not word and not before.startswith("-"):
+            raise PgduelError(f"the argument after {before} is empty; give a value, or leave it out")
+        if not word or (option.startswith("--") and equals and not value):
+            raise PgduelError(f"the value of {option or before} is empty; give one, or leave the option out")
+
+
 def _require_programs() -> None:
     try:
         packages.require_programs()
@@ -83,6 +96,7 @@ def _error_in_file(error: Exception) -> str:
 def _exit_code(app: Any) -> int:
     """Run the command and return its exit code. Print errors of pgduel and of Typer as one line."""
     try:
+        _require_values(sys.argv[1:])
         return app(prog_name="pgduel", standalone_mode=False) or 0
     except PgduelError as error:
         note(str(error))

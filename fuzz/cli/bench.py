@@ -81,6 +81,7 @@ def all_(
         float | None,
         typer.Option(
             min=0.01,
+            max=options.MOST_MINUTES,
             metavar="N",
             help="Limit of time. Rows with a narrow interval get no more rounds, but each row gets three.",
             show_default=False,

@@ -83,16 +83,27 @@ def start(
     name: Name,
     minutes: Annotated[
         float | None,
-        typer.Option(min=0.01, metavar="N", help="Minutes until it ends, for example in CI. Default: no limit."),
+        typer.Option(
+            min=0.01,
+            max=options.MOST_MINUTES,
+            metavar="N",
+            help="Minutes until it ends, for example in CI. Default: no limit.",
+        ),
     ] = None,
     run_minutes: Annotated[
         float,
-        typer.Option(min=0.01, metavar="N", help="Minutes of each run. A run has servers and a store of its own."),
+        typer.Option(
+            min=0.01,
+            max=options.MOST_MINUTES,
+            metavar="N",
+            help="Minutes of each run. A run has servers and a store of its own.",
+        ),
     ] = RUN_MINUTES,
     disk: Annotated[
         float | None,
         typer.Option(
             min=0.001,
+            max=1e6,
             metavar="GB",
             help="Limit of the disk of all runs and builds of the campaign; details of old runs are deleted first. "
             f"The campaign keeps it. Default: {DISK:g}.",

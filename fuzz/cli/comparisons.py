@@ -54,7 +54,9 @@ class Entrant(StrEnum):
 def fuzzers(
     *,
     fuzzer: Annotated[list[Entrant] | None, typer.Argument(help="Fuzzers. Default: all that are installed.")] = None,
-    minutes: Annotated[float, typer.Option(min=0.1, metavar="N", help="Minutes for each fuzzer.")] = 10.0,
+    minutes: Annotated[
+        float, typer.Option(min=0.1, max=options.MOST_MINUTES, metavar="N", help="Minutes for each fuzzer.")
+    ] = 10.0,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the cases, the scenes and the other fuzzers.")] = 1,
     jar: options.Jar = None,
     base: options.Base = None,
@@ -124,7 +126,7 @@ def reduction(
     by: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Reducer (repeat the option). Default: all.")
     ] = None,
-    seconds: Annotated[float, typer.Option(min=1, help="Limit for each reducer and finding.")] = 300,
+    seconds: Annotated[float, typer.Option(min=1, max=1e6, help="Limit for each reducer and finding.")] = 300,
     json_file: options.JsonFile = None,
 ) -> None:
     """Reduce findings by pgduel, by picire on lines, by C-Vise on text, and by sqlreduce: sizes, tries and time.

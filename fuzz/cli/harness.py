@@ -45,7 +45,13 @@ def harness(
         ),
     ] = None,
     minutes: Annotated[
-        float, typer.Option(min=0.01, metavar="N", help="Minutes to fuzz, in equal shares for all harnesses.")
+        float,
+        typer.Option(
+            min=0.01,
+            max=options.MOST_MINUTES,
+            metavar="N",
+            help="Minutes to fuzz, in equal shares for all harnesses.",
+        ),
     ] = 5.0,
     seed: Annotated[
         int | None,

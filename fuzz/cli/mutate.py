@@ -45,6 +45,7 @@ def mutate(
         float,
         typer.Option(
             min=0.01,
+            max=options.MOST_MINUTES,
             metavar="N",
             help="Minutes after which no further mutant is judged. The same command continues.",
             rich_help_panel=_PANEL,

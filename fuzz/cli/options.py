@@ -15,7 +15,9 @@ from fuzz.servers.flavor import FLAVORS
 from fuzz.servers.release import DEFAULT as DEFAULT_BASE
 from fuzz.sources.source import UserInput
 from fuzz.sources.sqlancer.running import JAR_VARIABLE
+from fuzz.sources.user_sql import read_files
 
+MOST_MINUTES = 1e6  # infinity cannot be a timeout
 _PANEL = "Arms"
 _RUN_PANEL = "What runs"
 
@@ -23,6 +25,7 @@ Minutes = Annotated[
     float | None,
     typer.Option(
         min=0.01,
+        max=MOST_MINUTES,
         metavar="N",
         help="Minutes to fuzz. Default: 5, or no limit with --cases.",
         rich_help_panel=_RUN_PANEL,
@@ -217,9 +220,18 @@ Jar = Annotated[
 def given(sql: Path | None = None, jar: Path | str | None = None) -> UserInput:
     """Return the input of sources from the command line and the environment. Raises CaseError."""
     jar = jar or os.environ.get(JAR_VARIABLE)
-    if sql is not None and not os.path.exists(os.path.expanduser(sql)):
+    return UserInput(None if sql is None else _readable(sql), _resolved(Path(jar)) if jar else None)
+
+
+def _readable(sql: Path) -> str:
+    """Return the resolved path of SQL that can be read. Raises CaseError: now, not in each case."""
+    path = _resolved(sql)
+    if not os.path.exists(path):
         raise CaseError(f"{sql} does not exist; give --sql a file or a directory of SQL")
-    return UserInput(None if sql is None else _resolved(sql), _resolved(Path(jar)) if jar else None)
+    if not (os.path.isfile(path) or os.path.isdir(path)):
+        raise CaseError(f"{sql} is no ordinary file, but each case reads it; give --sql a file or a directory of SQL")
+    read_files(Path(path))
+    return path
 
 
 def _resolved(path: Path) -> str:

@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from fuzz.errors import ServerError
@@ -22,7 +23,8 @@ from fuzz.execution.serverlog import Entry, about, crash_of, deaths, remote
 from fuzz.execution.session import Frames, frames_of, lacking, reading_back, startup_parameters
 from fuzz.execution.wire import Reply, Wire
 from fuzz.execution.worker_database import WorkerDatabase
-from fuzz.servers.processes import cpu_seconds_of
+from fuzz.servers.account import server_account
+from fuzz.servers.processes import cpu_seconds_of, runs_in
 from fuzz.sources.scripts.roles import role_made
 from oracles.framework.comparison import DISK_FULL
 from oracles.model.case import Case
@@ -151,8 +153,12 @@ class CaseRun:
             raise Lost
 
     def _end(self, session: Wire) -> Exchange[None]:
-        """End a session that ignored statement_timeout: with SIGTERM, then SIGABRT for a backtrace, then SIGKILL."""
-        for number in (signal.SIGTERM, signal.SIGABRT, signal.SIGKILL) if session.pid else ():
+        """End a session that ignored statement_timeout: with SIGTERM, then SIGABRT for a backtrace, then SIGKILL.
+
+        A patched server may have sent the number of any process, which root could kill.
+        """
+        own = runs_in(session.pid, self._worker_db.cluster.data)
+        for number in (signal.SIGTERM, signal.SIGABRT, signal.SIGKILL) if own else ():
             with suppress(ProcessLookupError):
                 os.kill(session.pid, number)
             enough = cpu_seconds_of(session.pid) + _EXIT_CPU
@@ -283,21 +289,28 @@ def _hang_report(worker_db: WorkerDatabase, pid: int) -> Exchange[tuple[str, ...
     rows = yield from worker_db.admin_query(_WAITS, (str(pid),))
     lines: list[str] = []
     for process, kind, state, wait in rows:
-        lines += [f"{kind}, {state}, {wait}", *_stack(int(process or 0))]
+        lines += [f"{kind}, {state}, {wait}", *_stack(int(process or 0), worker_db.cluster.data)]
     return tuple(lines)
 
 
-def _stack(pid: int) -> Iterator[str]:
-    """Yield the frames of a process, innermost first, without addresses and process numbers."""
+def _stack(pid: int, data: Path) -> Iterator[str]:
+    """Yield the frames of a process of a server, innermost first, without addresses and process numbers.
+
+    gdb reads the patched program, so root does not run it.
+    """
     gdb = shutil.which("gdb")
     if gdb is None:
         yield "  install gdb to see stacks of processes that hang"
         return
+    if not runs_in(pid, data):
+        yield "  the process has ended, or is no process of the server"
+        return
     command = [gdb, "--batch", "--nx", "-p", str(pid), "-ex", "bt"]
     try:
         output = subprocess.run(
-            command, capture_output=True, text=True, timeout=_SECONDS, stdin=subprocess.DEVNULL
-        ).stdout
+            command, capture_output=True, text=True, errors="replace", timeout=_SECONDS, stdin=subprocess.DEVNULL,
+            cwd="/", **server_account().options(),
+        ).stdout  # fmt: skip
     except subprocess.TimeoutExpired:
         yield "  gdb did not end"
         return

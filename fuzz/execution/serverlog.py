@@ -16,6 +16,7 @@ from pathlib import Path
 
 from fuzz.generators.loopback import LED_BY
 from fuzz.servers.account import server_account
+from fuzz.servers.cluster import log_text
 from oracles.model.observation import Message, Remote
 
 _PREFIX = re.compile(rf"^(\d+)\|(?:{LED_BY}(\d+)\b)?[^|]*\|(.*)$", re.DOTALL)
@@ -64,9 +65,7 @@ class ServerLog:
         """Return the messages since the mark."""
         if not self._path.exists() or self._path.stat().st_size <= self._offset:
             return []
-        with self._path.open("rb") as log:
-            log.seek(self._offset)
-            return split(log.read().decode("utf-8", "replace"))
+        return split(log_text(self._path, self._offset))
 
 
 def split(text: str) -> list[Entry]:

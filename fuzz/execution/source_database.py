@@ -7,10 +7,11 @@ from typing import Any
 
 import psycopg
 
-from fuzz.errors import CaseError, ServerError
+from fuzz.errors import CaseError, ServerError, first_line
 from fuzz.execution.session import SEARCH_PATH
 from fuzz.execution.worker_database import WorkerDatabase
 from fuzz.servers.arm import Arm
+from fuzz.servers.sessions import session
 from fuzz.sources.source import UserInput
 from oracles.model.case import Step
 
@@ -47,22 +48,18 @@ class SourceDatabase:
         else:
             self._worker_db.renew()
         try:
-            with self._connected(self._worker_db) as connection:
+            with session(self._address(self._worker_db), autocommit=True) as connection:
                 for step in (Step("CREATE SCHEMA duel"), *scene):
                     _execute(connection, step)
                 yield connection
         except psycopg.OperationalError as error:
-            raise ServerError(f"arm {self._arm.name} was lost while a source used it: {error}") from error
+            raise ServerError(
+                f"arm {self._arm.name} was lost while a source used it: {first_line(str(error))}"
+            ) from error
 
-    def _connected(self, worker_db: WorkerDatabase) -> psycopg.Connection[Any]:
-        return psycopg.connect(
-            host=str(worker_db.cluster.socket_dir),
-            port=worker_db.cluster.port,
-            user="postgres",
-            dbname=worker_db.database,
-            options=f"-c search_path={SEARCH_PATH}",
-            autocommit=True,
-        )
+    def _address(self, worker_db: WorkerDatabase) -> dict[str, Any]:
+        options = f"-c search_path={SEARCH_PATH}"
+        return worker_db.cluster.connect_kwargs | {"dbname": worker_db.database, "options": options}
 
     def close(self) -> None:
         """Drop the database."""
@@ -84,4 +81,4 @@ def _execute(connection: psycopg.Connection[Any], step: Step) -> None:
         if connection.broken:
             raise
         if not step.may_fail:
-            raise CaseError(f"cannot execute the scene of a source: {error}") from error
+            raise CaseError(f"cannot execute the scene of a source: {first_line(str(error))}") from error

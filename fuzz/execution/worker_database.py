@@ -4,7 +4,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Sequence
-from contextlib import closing, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from fuzz.execution.serverlog import ServerLog
 from fuzz.execution.wire import Wire
 from fuzz.servers.account import server_account
 from fuzz.servers.arm import Arm
+from fuzz.servers.sessions import session
 
 TEMPLATE: Final = "duel_template"
 TOOLS: Final = Path(__file__).with_name("tools.sql")
@@ -172,15 +173,8 @@ class WorkerDatabase:
         except psycopg.OperationalError:
             return  # the server just went down
 
-    def _psycopg(self, database: str) -> psycopg.Connection[Any]:
-        return psycopg.connect(
-            host=str(self.cluster.socket_dir),
-            port=self.cluster.port,
-            user="postgres",
-            dbname=database,
-            autocommit=True,
-            connect_timeout=10,
-        )
+    def _psycopg(self, database: str) -> AbstractContextManager[psycopg.Connection[Any]]:
+        return session(self.cluster.connect_kwargs | {"dbname": database}, autocommit=True)
 
     def _prepare_template(self) -> None:
         """Create the template once per cluster.

@@ -30,6 +30,7 @@ from fuzz.servers.series import (
     series_from_files,
     series_from_range,
 )
+from fuzz.servers.sessions import session
 from fuzz.servers.settings import FUZZING
 from oracles.model.feature import Feature
 
@@ -286,9 +287,9 @@ def open_arms(
 def _session(cluster: Cluster) -> Iterator[psycopg.Connection]:
     """Open a session on a server that has started. Raises ServerError, because a patch may break sessions alone."""
     try:
-        with psycopg.connect(**cluster.connect_kwargs) as connection:  # type: ignore[arg-type]  # host is a str
+        with session(cluster.connect_kwargs) as connection:
             yield connection
-    except psycopg.OperationalError as error:
+    except psycopg.Error as error:
         lines = cluster.log_since(0).splitlines()
         reason = next((line.rpartition("|")[2] for line in lines if _CRASH.search(line)), first_line(str(error)))
         raise ServerError(f"the server of arm {cluster.name} starts, but its sessions fail: {reason}") from error

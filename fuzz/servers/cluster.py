@@ -34,6 +34,7 @@ _STOPS = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}
 _STOP_SECONDS = 20
 _RECOVERY_SECONDS = 10.0
 _RECOVERY_PAUSE = 0.05
+_LOG_BYTES = 32 << 20  # read of each end of a log, which a patched server may fill
 _NO_SHARED_MEMORY = f"there is not enough shared memory; see {workdir.COMMAND} doctor"
 _CAUSES = (  # the server's message -> cause and remedy
     ("Address already in use", "the socket or port is in use by another server; stop that server"),
@@ -289,11 +290,21 @@ class Cluster:
 
     def log_since(self, offset: int) -> str:
         """Return the server's log, with stderr of its processes, from an offset in bytes."""
-        if not self.log.exists():
-            return ""
-        with self.log.open("rb") as log:
-            log.seek(offset)
-            return log.read().decode(errors="replace")
+        return log_text(self.log, offset)
+
+
+def log_text(log: Path, offset: int) -> str:
+    """Return the text of a log from an offset in bytes. Of very much text, only start and end are read."""
+    if not log.exists():
+        return ""
+    with log.open("rb") as file:
+        end = file.seek(0, os.SEEK_END)
+        file.seek(offset)
+        text = file.read(_LOG_BYTES)
+        if end - file.tell() > _LOG_BYTES:
+            file.seek(end - _LOG_BYTES)
+            text += b"\n"
+        return (text + file.read(_LOG_BYTES)).decode(errors="replace")
 
 
 def await_connections(cluster: Cluster) -> None:

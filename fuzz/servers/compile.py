@@ -25,6 +25,8 @@ from fuzz.servers.objects import Workplace
 
 _TOOLS = ("meson", "ninja", "ccache", "bison", "flex", "perl", "pkg-config")
 _STATISTICS = "build/ccache.log"
+_VERSION = re.compile(r"postgres \(PostgreSQL\) (\d\S*)")
+_VERSION_SECONDS = 60
 _PROGRESS = re.compile(r"^\[(\d+)/(\d+)\]")
 _ERRORS = ("error:", "undefined reference", "ERROR:", "FAILED:", "fatal:")  # the most informative first
 _MESON_FAILED = "ninja: error: rebuilding 'build.ninja'"  # meson's output has the reason
@@ -62,16 +64,25 @@ def meson_build(place: Workplace, home: Path, options: Sequence[str], flavor: Fl
     run("ninja", "-C", "build", "all", "testprep")
     run("meson", "install", "-C", "build", "--no-rebuild", "--quiet")
     run("ninja", "-C", "build", "install-test-files")
-    shown = subprocess.run(
-        [home / "install/bin/postgres", "--version"],
-        capture_output=True,
-        text=True,
-        env=_environment(place.home, home, flavor, account),
-        **account.options(),
-    )
+    return version_of(home / "install/bin/postgres", _environment(place.home, home, flavor, account))
+
+
+def version_of(server: Path, environment: Mapping[str, str]) -> str:
+    """Return PostgreSQL's version. Raises CompileError if the server does not print it."""
+    command = [server, "--version"]
+    try:
+        shown = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", env=environment, timeout=_VERSION_SECONDS,
+            **server_account().options(),
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise CompileError("the new server does not run: postgres --version does not end") from error
     if shown.returncode:
         raise CompileError(f"the new server does not run: {first_line(shown.stderr)}")
-    return shown.stdout.split()[-1]
+    found = _VERSION.match(shown.stdout)
+    if found is None:
+        raise CompileError(f"the new server does not print its version, but {first_line(shown.stdout, 'nothing')!r}")
+    return found[1]
 
 
 def meson_objects(place: Workplace, home: Path, options: Sequence[str], flavor: Flavor, report: Report) -> None:

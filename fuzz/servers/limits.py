@@ -1,10 +1,10 @@
-"""Limits of servers: the time of all servers of a build, and the memory of one.
+"""Limits of servers: the time of all servers of a build, or of programs in a directory; the memory of one server.
 
 A build may hang anywhere: in initdb, at its start, in any query. The memory limit is a control group, in which cached
 files count as memory. So the server's temporary files must go to the disk, and must be read from there again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
@@ -12,7 +12,7 @@ from typing import Final
 
 from fuzz.errors import ServerError
 from fuzz.servers.build import Build
-from fuzz.servers.processes import kill_all_of
+from fuzz.servers.processes import kill_all_in, kill_all_of
 
 _PAUSE: Final = 5.0  # seconds between two searches for servers that were started after the limit
 # Directory of groups, and file of the limit in bytes: for control groups of version 1 and 2.
@@ -28,19 +28,43 @@ def time_limit(build: Build, seconds: float) -> Iterator[None]:
 
     So whoever waits for them gets an error.
     """
+    with _repeated_after(seconds, lambda: kill_all_of(build.bindir / "postgres")):
+        yield
+
+
+@contextmanager
+def programs_limited(directories: Sequence[Path], seconds: float) -> Iterator[Event]:
+    """Kill all programs that run in these directories after `seconds`, until this context ends.
+
+    Yield an event that is set then.
+    """
     over = Event()
-    watching = Thread(target=_watch, args=(build, seconds, over), daemon=True)
+
+    def kill() -> None:
+        over.set()
+        for directory in directories:
+            kill_all_in(directory)
+
+    with _repeated_after(seconds, kill):
+        yield over
+
+
+@contextmanager
+def _repeated_after(seconds: float, action: Callable[[], None]) -> Iterator[None]:
+    """Call `action` after `seconds`, and again until this context ends."""
+    ended = Event()
+    watching = Thread(target=_watch, args=(seconds, action, ended), daemon=True)
     watching.start()
     try:
         yield
     finally:
-        over.set()
+        ended.set()
         watching.join()
 
 
-def _watch(build: Build, seconds: float, over: Event) -> None:
-    while not over.wait(seconds):
-        kill_all_of(build.bindir / "postgres")
+def _watch(seconds: float, action: Callable[[], None], ended: Event) -> None:
+    while not ended.wait(seconds):
+        action()
         seconds = _PAUSE
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from fuzz.errors import BuildError, CompileError
+from fuzz.errors import BuildError, CompileError, first_line
 from fuzz.servers import git
 from fuzz.servers.account import server_account
 from fuzz.servers.build import Build
@@ -79,16 +79,18 @@ def _compiled(build: Build, source: Path, library: Path, *options: str) -> subpr
 
 
 def server_headers(build: Build) -> list[str]:
-    """Return the directories of a build's headers: the server's, and libpq's."""
+    """Return the directories of a build's headers: the server's, and libpq's. Raises CompileError."""
     done = subprocess.run(
         [build.bindir / "pg_config", "--includedir-server", "--includedir"],
         capture_output=True,
         text=True,
-        check=True,
         env=os.environ | build.flavor.environment,
         **server_account().options(),
     )
-    return done.stdout.splitlines()
+    directories = done.stdout.splitlines()
+    if done.returncode or len(directories) != 2:
+        raise CompileError(f"pg_config of build {build.key} does not name its headers: {first_line(done.stderr)}")
+    return directories
 
 
 def private_headers(tree: str) -> dict[str, str]:

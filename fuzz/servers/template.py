@@ -14,10 +14,12 @@ from fuzz.errors import ServerError, first_line, last_line
 from fuzz.servers.account import Account, server_account
 from fuzz.servers.build import Build
 from fuzz.servers.known_good import major_of
+from fuzz.servers.limits import programs_limited
 from fuzz.servers.settings import INITDB, INITDB_SINCE, RELAY_ROLES
 
 _SAID = re.compile(r"\b(?:FATAL|DETAIL|HINT):  (.*)")
 _REASON = re.compile(r"^TRAP|FATAL|PANIC|error|terminated by signal", re.IGNORECASE)  # reasons for a failure of initdb
+_SECONDS = 300.0  # limit of each program, which takes a second
 
 # Roles that HBA names, created before any server listens, in single-user mode. By default it continues after errors.
 _ROLES = f"CREATE ROLE {RELAY_ROLES} NOLOGIN\n"
@@ -77,14 +79,25 @@ def _run(build: Build, account: Account, home: Path, command: Sequence[str], sql
 def _execute(
     build: Build, account: Account, home: Path, command: Sequence[str], sql: str = ""
 ) -> subprocess.CompletedProcess[str]:
+    """Run one of the build's programs in a directory with the data directory `draft` or `data`.
+
+    Raises ServerError if it does not end.
+    """
     program, *arguments = command
-    return subprocess.run(
-        [build.bindir / program, *arguments],
-        input=sql,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        cwd=home,
-        env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"} | build.flavor.environment,
-        **account.options(),
-    )
+    with programs_limited((home, home / "draft", home / "data"), _SECONDS) as over:
+        done = subprocess.run(
+            [build.bindir / program, *arguments],
+            input=sql,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            cwd=home,
+            env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"} | build.flavor.environment,
+            **account.options(),
+        )
+    if over.is_set():
+        raise ServerError(
+            f"{program} of build {build.key} did not end within {_SECONDS:g} s, so its servers cannot start; "
+            "the patch makes it hang"
+        )
+    return done

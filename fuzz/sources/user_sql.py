@@ -122,7 +122,8 @@ class Files:
 @lru_cache(maxsize=1)
 def read_files(path: Path) -> Files:
     """Return the content of a file, or of a directory's files in order of their names. Raises CaseError."""
-    found = sorted(each for each in path.rglob("*") if each.suffix in _SUFFIXES) if path.is_dir() else [path]
+    below = (each for each in path.rglob("*") if each.suffix in _SUFFIXES and each.is_file())
+    found = sorted(below) if path.is_dir() else [path]
     if not found:
         raise CaseError(f"{path} has no files ending in {', '.join(_SUFFIXES)}")
     size = sum(each.stat().st_size for each in found)
@@ -137,9 +138,12 @@ def read_files(path: Path) -> Files:
 
 def _text(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise CaseError(f"{file} cannot be read ({error}); --sql takes text in UTF-8, as pg_dump writes it") from error
+    if "\0" in text:
+        raise CaseError(f"{file} has NUL characters, which PostgreSQL has no text with; give --sql SQL without them")
+    return text
 
 
 def _recorded(file: Path, text: str) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Tests of the user's mistakes: one line on stderr and exit status 2, before anything is compiled."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -57,6 +58,12 @@ def test_the_help_names_every_command(pgduel: PreloadedCommand) -> None:
         ),
         (("fuzz", "--sql", "/nowhere"), "/nowhere does not exist; give --sql a file or a directory of SQL"),
         (("replay", "1/user_sql/0"), "cannot take statements from user_sql"),
+        (("fuzz", "--sql", ""), "the value of --sql is empty; give one, or leave the option out"),
+        (("fuzz", "--sql="), "the value of --sql is empty; give one, or leave the option out"),
+        (("fuzz", "--sql", "/dev/null"), "/dev/null is no ordinary file, but each case reads it; give --sql a file or"),
+        (("fuzz", "--sql", sys.executable), "cannot be read ('utf-8' codec can't decode"),
+        (("replay", ""), "the argument after replay is empty; give a value, or leave it out"),
+        (("fuzz", "--base", "no\nwhere"), r"no source found for 'no\nwhere'"),
         (("fuzz", "--flavor", "tasty"), "no flavor is called 'tasty'; give one of release, assert, sanitize"),
         (("fuzz", "--base", "nowhere"), "no source found for 'nowhere'"),
         (("fuzz", "--range", "a..b"), "--range needs a checkout; give --repo"),
@@ -108,6 +115,8 @@ def test_wrong_options_end_with_one_line(pgduel: PreloadedCommand, arguments: tu
     [
         (("fuzz", "--nonsense"), "No such option: --nonsense"),
         (("fuzz", "--cases", "some"), "Invalid value for '--cases': "),
+        (("fuzz", "--minutes", "inf"), "Invalid value for '--minutes': "),
+        (("sqlsmith", "--minutes", "nan"), "Invalid value for '--minutes': "),
         (("show",), "Missing argument 'FINDING'; see pgduel show --help"),
         (("nonsense",), "No such command 'nonsense'; see pgduel --help"),
     ],

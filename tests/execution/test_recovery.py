@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,8 +12,10 @@ import psycopg
 import pytest
 
 from fuzz.errors import ServerError
+from fuzz.execution import worker_database
 from fuzz.execution.exchanges import Abandoned
 from fuzz.execution.executor import Executor
+from fuzz.execution.wire import Wire
 from fuzz.servers import modules
 from fuzz.servers.arm import Arm
 from oracles.model.case import Case, Step
@@ -121,6 +124,25 @@ def test_a_backend_that_hangs_is_a_timeout_and_killed(twins: tuple[Arm, ...]) ->
         assert [step.outcome for step in observed.steps] == [Outcome.OK, Outcome.TIMEOUT, Outcome.SKIPPED]
         assert observed.crash is not None
         assert observe(executor, CANARY).crash is None
+
+
+def test_a_process_that_is_none_of_the_servers_is_not_killed(
+    twins: tuple[Arm, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = Case("test", (), (query("SELECT pg_sleep(9)"),))
+    with subprocess.Popen(["sleep", "600"]) as stranger:
+
+        class Lying(Wire):
+            pid = property(lambda _: stranger.pid, lambda _self, _sent: None)  # type: ignore[assignment]
+
+        with Executor(twins, "lying", statement_timeout_ms=1000) as executor:
+            monkeypatch.setattr(worker_database, "Wire", Lying)
+            with meanwhile(kill(twins[0], "query = 'SELECT pg_sleep(9)'", signal.SIGSTOP)):
+                observed = observe(executor, case)
+            kill(twins[0], "query = 'SELECT pg_sleep(9)'", signal.SIGCONT)()
+        assert stranger.poll() is None
+        stranger.kill()
+    assert [step.outcome for step in observed.steps] == [Outcome.TIMEOUT]
 
 
 def test_an_executor_that_is_stopped_abandons_the_case_at_once_and_can_be_used_again(twins: tuple[Arm, ...]) -> None:

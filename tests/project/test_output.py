@@ -168,6 +168,12 @@ def test_lines_of_set_up_are_visible() -> None:
     assert (out.getvalue(), err.getvalue()) == (f"{SHOWN}\n", f"pgduel: {SHOWN}\n")
 
 
+def test_a_message_with_the_name_of_a_file_is_one_line() -> None:
+    with guarded() as (_, err):
+        output.note("cannot read a\nb\tc")
+    assert err.getvalue() == "pgduel: cannot read a\\x0ab\\x09c\n"
+
+
 def test_richs_own_sequences_pass_guards() -> None:
     with guarded() as (out, _):
         output.guard()  # a second guard, as over Rich's own redirection

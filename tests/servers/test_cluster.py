@@ -14,9 +14,10 @@ import psycopg
 import pytest
 
 from fuzz.errors import ServerError
+from fuzz.servers import cluster as clusters
 from fuzz.servers import owners
 from fuzz.servers.build import Build
-from fuzz.servers.cluster import Cluster
+from fuzz.servers.cluster import Cluster, log_text
 from fuzz.servers.processes import processes_in
 
 pytestmark = pytest.mark.servers
@@ -86,6 +87,16 @@ def test_log_lines_have_the_process_number(cluster: Cluster) -> None:
         pid = connection.info.backend_pid
         connection.execute("DO $$ BEGIN RAISE WARNING 'seen'; END $$")
     assert f"{pid}|me|WARNING:  seen" in cluster.log_since(offset)
+
+
+def test_of_a_huge_log_both_ends_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clusters, "_LOG_BYTES", 10)
+    log = tmp_path / "log"
+    assert log_text(log, 0) == ""
+    log.write_text("before start\n" + "spam\n" * 100 + "the end\n")
+    assert log_text(log, 7) == "start\nspam\nm\nthe end\n"
+    log.write_text("before start, the end\n")
+    assert log_text(log, 7) == "start, the end\n"
 
 
 def test_the_clusters_of_a_killed_owner_are_stopped(build: Build) -> None:

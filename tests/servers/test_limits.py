@@ -13,7 +13,7 @@ import pytest
 from fuzz.errors import ServerError
 from fuzz.servers.build import Build
 from fuzz.servers.flavor import FLAVORS
-from fuzz.servers.limits import memory_limited, time_limit
+from fuzz.servers.limits import memory_limited, programs_limited, time_limit
 
 LIMIT = 64  # MB
 PARENT = """
@@ -46,6 +46,21 @@ def test_servers_before_the_limit_and_after_the_context_live(build: Build) -> No
         time.sleep(0.1)
     with subprocess.Popen([build.bindir / "postgres", "0.1"]) as server:
         assert server.wait(30) == 0
+
+
+def test_programs_of_a_directory_are_killed_after_the_limit(tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "60"]) as other:
+        with programs_limited([tmp_path], 0.1) as over, subprocess.Popen(["sleep", "60"], cwd=tmp_path) as limited:
+            limited.wait(30)  # its exit status is lost if the thread that kills it waits for it first
+        assert over.is_set()
+        assert other.poll() is None
+        other.kill()
+
+
+def test_programs_that_end_before_the_limit_are_not_reported(tmp_path: Path) -> None:
+    with programs_limited([tmp_path], 60) as over, subprocess.Popen(["sleep", "0.1"], cwd=tmp_path) as program:
+        assert program.wait(30) == 0
+    assert not over.is_set()
 
 
 @pytest.fixture

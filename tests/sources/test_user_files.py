@@ -1,5 +1,6 @@
 """Tests of the files of a user's SQL, and of mutations of queries."""
 
+import os
 import random
 from pathlib import Path
 
@@ -38,6 +39,7 @@ def test_statements_that_a_server_recorded_are_read(tmp_path: Path) -> None:
     [
         ("x.csv", b"a,b\n1,2\n", "neither a log in CSV nor pg_stat_statements"),
         ("x.sql", b"SELECT '\xff';", "takes text in UTF-8"),
+        ("x.sql", b"SELECT 1;\0", "has NUL characters"),
         ("x.txt", b"", "has no files ending in .sql"),
     ],
 )
@@ -45,6 +47,12 @@ def test_unusable_files_are_refused(tmp_path: Path, name: str, content: bytes, m
     (tmp_path / name).write_bytes(content)
     with pytest.raises(CaseError, match=message):
         read_files(tmp_path)
+
+
+def test_pipes_in_a_directory_are_left_out(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.sql")
+    (tmp_path / "x.sql").write_text("SELECT 1;")
+    assert len(read_files(tmp_path).scripts) == 1
 
 
 def test_too_large_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
