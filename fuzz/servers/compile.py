@@ -69,11 +69,10 @@ def meson_build(place: Workplace, home: Path, options: Sequence[str], flavor: Fl
 
 def version_of(server: Path, environment: Mapping[str, str]) -> str:
     """Return PostgreSQL's version. Raises CompileError if the server does not print it."""
-    command = [server, "--version"]
     try:
         shown = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", env=environment, timeout=_VERSION_SECONDS,
-            **server_account().options(),
+            [server, "--version"], capture_output=True, text=True, errors="replace", env=environment,
+            timeout=_VERSION_SECONDS, **server_account().options(),
         )  # fmt: skip
     except subprocess.TimeoutExpired as error:
         raise CompileError("the new server does not run: postgres --version does not end") from error

@@ -123,7 +123,8 @@ def _manifest_in(directory: Path) -> Manifest | None:
 def series_from_range(checkout: Path, commits: str) -> Series:
     """Read a git range such as master..topic, one patch per commit, oldest first. Raises SourceError."""
     failing = f"cannot read {commits!r} in {checkout}"
-    log = git.output("-C", checkout, "rev-list", "--reverse", "--parents", commits, "--", failing=failing)
+    listed = ("rev-list", "--reverse", "--parents", "--end-of-options", commits, "--")  # --output would write a file
+    log = git.output("-C", checkout, *listed, failing=failing)
     patches, remarks = [], []
     for commit, *parents in (line.split() for line in log.decode().splitlines()):
         if len(parents) > 1:

@@ -133,7 +133,10 @@ def read_files(path: Path) -> Files:
     texts = {each: _text(each) for each in found}
     scripts = tuple(tuple(read_script(text, {}, {})) for file, text in texts.items() if file.suffix != ".csv")
     recorded = (sql for file, text in texts.items() if file.suffix == ".csv" for sql in _recorded(file, text))
-    return Files(scripts, tuple(dict.fromkeys(recorded)))
+    files = Files(scripts, tuple(dict.fromkeys(recorded)))
+    if not any(scripts) and not files.recorded:
+        raise CaseError(f"{path} has no statement; give scripts with SELECT, or recorded statements")
+    return files
 
 
 def _text(file: Path) -> str:

@@ -130,19 +130,22 @@ def test_a_process_that_is_none_of_the_servers_is_not_killed(
     twins: tuple[Arm, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = Case("test", (), (query("SELECT pg_sleep(9)"),))
-    with subprocess.Popen(["sleep", "600"]) as stranger:
+    stranger = subprocess.Popen(["sleep", "600"])
 
-        class Lying(Wire):
-            pid = property(lambda _: stranger.pid, lambda _self, _sent: None)  # type: ignore[assignment]
+    class Lying(Wire):
+        pid = property(lambda _: stranger.pid, lambda _self, _sent: None)
 
+    try:
         with Executor(twins, "lying", statement_timeout_ms=1000) as executor:
             monkeypatch.setattr(worker_database, "Wire", Lying)
             with meanwhile(kill(twins[0], "query = 'SELECT pg_sleep(9)'", signal.SIGSTOP)):
                 observed = observe(executor, case)
             kill(twins[0], "query = 'SELECT pg_sleep(9)'", signal.SIGCONT)()
+        assert [step.outcome for step in observed.steps] == [Outcome.TIMEOUT]
         assert stranger.poll() is None
+    finally:
         stranger.kill()
-    assert [step.outcome for step in observed.steps] == [Outcome.TIMEOUT]
+        stranger.wait()
 
 
 def test_an_executor_that_is_stopped_abandons_the_case_at_once_and_can_be_used_again(twins: tuple[Arm, ...]) -> None:

@@ -78,6 +78,12 @@ def test_a_range_without_changes_is_refused_and_an_empty_commit_left_out(checkou
     assert remark.endswith("-Run-CI: it changes no file")
 
 
+def test_a_range_that_looks_like_an_option_is_none(checkout: Path, tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"cannot read '--output=.*: fatal: bad revision"):
+        series_from_range(checkout, f"--output={tmp_path}/file..x")
+    assert not (tmp_path / "file..x").exists()
+
+
 def test_the_error_about_an_unknown_range_names_it(checkout: Path) -> None:
     with pytest.raises(SourceError, match=r"cannot read 'base\.\.nothing' in"):
         series_from_range(checkout, "base..nothing")

@@ -45,9 +45,9 @@ def test_a_session_that_answers_is_not_cut(cluster: Cluster) -> None:
 
 def test_arms_whose_sessions_hang_are_refused(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "_CONNECT_SECONDS", 2)
-    arm = Arm("mine", cluster.build, cluster, ())
+    arm = Arm("test", cluster.build, cluster, ())
     with (
         stopped(cluster.pid),
-        pytest.raises(ServerError, match="the server of arm mine starts, but its sessions fail: connection timeout"),
+        pytest.raises(ServerError, match="the server of arm test starts, but its sessions fail: connection timeout"),
     ):
         require_same_initdb([arm])

@@ -40,6 +40,8 @@ def test_statements_that_a_server_recorded_are_read(tmp_path: Path) -> None:
         ("x.csv", b"a,b\n1,2\n", "neither a log in CSV nor pg_stat_statements"),
         ("x.sql", b"SELECT '\xff';", "takes text in UTF-8"),
         ("x.sql", b"SELECT 1;\0", "has NUL characters"),
+        ("x.sql", b"-- nothing\n", "has no statement; give scripts with SELECT"),
+        ("x.csv", b"query\nSELEC\n", "has no statement; give scripts with SELECT"),
         ("x.txt", b"", "has no files ending in .sql"),
     ],
 )
