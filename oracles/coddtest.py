@@ -28,6 +28,7 @@ from oracles.model.oracle import Canary, Sample
 from oracles.sql.building import expression, printed, text_of
 from oracles.sql.determinism import deterministic_select, has_parameters
 from oracles.sql.names import names_in
+from oracles.sql.reading import Reader
 
 CACHED: Final = 4096  # statements
 _MOST: Final = 60  # values of a list
@@ -162,7 +163,7 @@ class _Replaced(Visitor):
         return self._by.get(id(node))
 
 
-class _Unfolding(Visitor):
+class _Unfolding(Reader):
     """A visitor that replaces constants that are operands in conditions with subqueries."""
 
     def __init__(self) -> None:

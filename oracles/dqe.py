@@ -11,14 +11,13 @@ from functools import lru_cache
 from typing import Any, ClassVar, Final
 
 from pglast import ast
-from pglast.stream import RawStream
 
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
 from oracles.framework.relations import SIMPLE_PROTOCOL, ArmRuns, MetamorphicRelation, QueryVariant
 from oracles.model.observation import Outcome
 from oracles.model.oracle import Canary, Sample
-from oracles.sql.building import columns_in, snippet, text_of
+from oracles.sql.building import columns_in, snippet, sql_of, text_of
 from oracles.sql.core import core
 from oracles.sql.determinism import is_deterministic
 
@@ -80,7 +79,7 @@ def changes(sql: str) -> tuple[str, str, str] | None:
     column = _column_of(select.whereClause, alias)
     if not condition or not column or (table.alias and table.alias.colnames):
         return None
-    whole = str(RawStream()(table))
+    whole = sql_of(table)
     name = _written(alias)
     rows = f"({name}.*)::text"
     selected = f"SELECT count(*), sum(hashtextextended({rows}, 0)) FROM {whole} WHERE {condition}"
@@ -107,4 +106,4 @@ def _column_of(condition: Any, alias: str) -> str:
 
 def _written(name: str) -> str:
     """Return a name as SQL, quoted if necessary."""
-    return str(RawStream()(ast.ColumnRef(fields=(ast.String(sval=name),))))
+    return sql_of(ast.ColumnRef(fields=(ast.String(sval=name),)))

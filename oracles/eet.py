@@ -14,7 +14,6 @@ from functools import lru_cache
 from typing import Any, ClassVar, Final
 
 from pglast.enums import JoinType, SetOperation
-from pglast.visitors import Visitor
 
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
@@ -23,6 +22,7 @@ from oracles.model.oracle import Canary, Sample
 from oracles.sql.building import all_of, columns_in, conjuncts, expression, has_subquery, printed, text_of
 from oracles.sql.core import groups
 from oracles.sql.determinism import SET_RETURNING, calls, deterministic_select
+from oracles.sql.reading import Reader
 from oracles.sql.total_order import is_star
 
 CACHED: Final = 4096  # statements
@@ -59,7 +59,7 @@ def transformed(sql: str) -> str:
     return printed(statement) if transformer.count else ""
 
 
-class _Transformer(Visitor):
+class _Transformer(Reader):
     """A visitor that transforms each query level, from the outermost inwards.
 
     The choice of forms depends on the query's text alone.

@@ -16,7 +16,6 @@ from functools import lru_cache
 from typing import Any, ClassVar, Final
 
 from pglast import ast
-from pglast.visitors import Visitor
 
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
@@ -25,6 +24,7 @@ from oracles.model.oracle import Canary, Sample
 from oracles.sql.building import fresh_select, printed, snippet
 from oracles.sql.core import groups
 from oracles.sql.determinism import deterministic_select
+from oracles.sql.reading import Reader
 from oracles.sql.total_order import is_star
 
 CACHED: Final = 4096  # statements
@@ -63,7 +63,7 @@ def _fenced(item: Any) -> Any:
     return fence
 
 
-class _Parts(Visitor):
+class _Parts(Reader):
     """The queries of a statement that have FROM, and what forbids to replace their tables."""
 
     def __init__(self) -> None:

@@ -17,7 +17,6 @@ from typing import Any, ClassVar, Final
 
 from pglast import ast
 from pglast.enums import JoinType
-from pglast.stream import RawStream
 
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.difference_text import texts_of
@@ -25,7 +24,7 @@ from oracles.framework.metamorphic import Metamorphic
 from oracles.framework.relations import SIMPLE_PROTOCOL, ArmRuns, MetamorphicRelation, QueryVariant
 from oracles.model.observation import Outcome
 from oracles.model.oracle import Canary, Sample
-from oracles.sql.building import conjuncts, snippet, text_of
+from oracles.sql.building import conjuncts, snippet, sql_of, text_of
 from oracles.sql.core import core
 from oracles.sql.determinism import is_deterministic
 
@@ -88,7 +87,7 @@ def pivots(sql: str) -> Pivots | None:
     if select is None or select.withClause is not None or select.whereClause is None or len(select.fromClause) != 1:
         return None
     chain = _chain(select.fromClause[0])
-    source = str(RawStream()(select.fromClause[0]))
+    source = sql_of(select.fromClause[0])
     conditions = tuple(map(text_of, conjuncts(select.whereClause)))
     if not chain or not all(conditions) or snippet(f"SELECT FROM {source}").fromClause != select.fromClause:
         return None

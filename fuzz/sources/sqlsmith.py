@@ -21,9 +21,10 @@ from fuzz.generators.choices import chance
 from fuzz.generators.generator import Scale, small_scene
 from fuzz.sources.determinism.analysis import Unanalysable, doubts, is_quick
 from fuzz.sources.determinism.catalog import Catalog
-from fuzz.sources.determinism.repair import repair, sql_of
+from fuzz.sources.determinism.repair import repair
 from fuzz.sources.source import Source, UserInput
 from oracles.model.case import Case, Kind, Step
+from oracles.sql.building import sql_of
 
 PROGRAM: Final = "sqlsmith"
 SEEDS: Final = 1 << 31

@@ -26,11 +26,12 @@ from fuzz.generators.choices import chance, pick
 from fuzz.generators.generator import Scale
 from fuzz.sources.determinism.analysis import Unanalysable, doubts, is_quick
 from fuzz.sources.determinism.catalog import Catalog
-from fuzz.sources.determinism.repair import repair, sql_of
+from fuzz.sources.determinism.repair import repair
 from fuzz.sources.scripts.psql import Sent, read_script
 from fuzz.sources.scripts.steps import Stager
 from fuzz.sources.source import Source, UserInput
 from oracles.model.case import Case, Kind, Step
+from oracles.sql.building import sql_of
 
 _JOINS: Final = (JoinType.JOIN_INNER, JoinType.JOIN_LEFT, JoinType.JOIN_RIGHT, JoinType.JOIN_FULL)
 _COMPARISONS: Final = ("=", "<", "<=", ">", ">=", "<>")

@@ -17,11 +17,11 @@ from typing import Any, Final
 
 from pglast import ast
 from pglast.enums import A_Expr_Kind, JoinType
-from pglast.stream import RawStream
-from pglast.visitors import Skip, Visitor
+from pglast.visitors import Skip
 
-from oracles.sql.building import all_of, columns_in, conjuncts, has_null_test, has_subquery, text_of
+from oracles.sql.building import all_of, columns_in, conjuncts, has_null_test, has_subquery, sql_of, text_of
 from oracles.sql.core import deterministic_core
+from oracles.sql.reading import Reader
 from oracles.sql.total_order import is_star
 
 CACHED: Final = 4096  # statements
@@ -63,7 +63,7 @@ def _of_query(select: Any, tables: int, joined_by: Any, shown: list[Any]) -> Ite
     if any(map(has_subquery, parts)) or (condition is not None and not text):
         return ()
     columns = [each for part in parts for each in columns_in(part)] + shown
-    rows = _Rows(str(RawStream()(select.fromClause[0])), text)
+    rows = _Rows(sql_of(select.fromClause[0]), text)
     return _pairs(rows, _names(columns)[:1], condition if tables == 1 else None, list(map(_name, shown)))
 
 
@@ -73,14 +73,14 @@ def _of_table(table: Any, conditions: list[Any], columns: list[Any]) -> Iterable
     if condition is not None and not text:
         return ()
     names = _names(columns)
-    return _pairs(_Rows(str(RawStream()(table)), text), names[:1], condition, names)
+    return _pairs(_Rows(sql_of(table), text), names[:1], condition, names)
 
 
 def _names(columns: Iterable[Any]) -> list[str]:
     return [name for name in dict.fromkeys(map(_name, columns)) if name]
 
 
-class _Tables(Visitor):
+class _Tables(Reader):
     """The tables of a join by the qualifier of their columns, with the conditions on each alone and its columns."""
 
     def __init__(self, select: Any) -> None:
@@ -168,7 +168,7 @@ def _from(clause: Any) -> tuple[int, Any]:
 def _name(column: Any) -> str:
     """Return a column as SQL; "" for a star or a system column."""
     names = [getattr(field, "sval", "") for field in column.fields]
-    return "" if not names[-1] or names[-1] in _SYSTEM else str(RawStream()(column))
+    return "" if not names[-1] or names[-1] in _SYSTEM else sql_of(column)
 
 
 def _is_bound(condition: Any) -> bool:
@@ -187,7 +187,7 @@ def _equates(condition: Any) -> bool:
     return _Equating(condition).found
 
 
-class _Equating(Visitor):
+class _Equating(Reader):
     def __init__(self, condition: Any) -> None:
         super().__init__()
         self.found = False

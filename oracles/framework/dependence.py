@@ -14,13 +14,13 @@ from typing import Any, Final
 
 from pglast import ast
 from pglast.enums import AlterTableType
-from pglast.visitors import Visitor
 
 from oracles.model.case import Kind, Step
 from oracles.model.observation import Observation
 from oracles.sql.building import trees
 from oracles.sql.determinism import DETERMINED, is_known, name_of
 from oracles.sql.names import names_in
+from oracles.sql.reading import Reader
 
 CACHED: Final = 64  # cases
 _INDIRECT: Final = re.compile(
@@ -58,7 +58,7 @@ class DifferentData:
         return families is None or not families.isdisjoint(self.names)
 
 
-class _Tables(Visitor):
+class _Tables(Reader):
     """The tables of a case by name, each with the name of its parent, and the names that its views use."""
 
     def __init__(self) -> None:
@@ -164,7 +164,7 @@ def _common_changes(statement: Any) -> bool:
     return within is not None and any(isinstance(each.ctequery, _CHANGES) for each in within.ctes)
 
 
-class _Calls(Visitor):
+class _Calls(Reader):
     def __init__(self, tree: Any) -> None:
         super().__init__()
         self.names: set[str] = set()

@@ -25,6 +25,7 @@ from pglast.visitors import Visitor
 from oracles.model.observation import ResultColumn
 from oracles.sql.building import fresh_select, has_subquery, snippet, text_of, trees
 from oracles.sql.determinism import is_deterministic
+from oracles.sql.reading import Reader
 from oracles.sql.total_order import integer, is_star
 
 
@@ -126,7 +127,7 @@ def _is_plain(key: Any) -> bool:
     return not calls.found and not has_subquery(key) and is_deterministic(key)
 
 
-class _Calls(Visitor):
+class _Calls(Reader):
     def __init__(self) -> None:
         super().__init__()
         self.found = False

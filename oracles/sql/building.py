@@ -11,7 +11,9 @@ from pglast import ast, parse_sql
 from pglast.enums import BoolExprType, NullTestType
 from pglast.parser import ParseError, fingerprint
 from pglast.stream import RawStream
-from pglast.visitors import Skip, Visitor
+from pglast.visitors import Skip
+
+from oracles.sql.reading import Reader
 
 KEPT: Final = 256  # the statements of a case, for all oracles; a tree may need megabytes
 
@@ -51,15 +53,30 @@ def expression(sql: str) -> Any:
     return snippet(f"SELECT {sql}").targetList[0].val
 
 
+def sql_of(tree: Any) -> str:
+    """Return a node as SQL, which is that of another tree if pglast's printer does not support this one."""
+    _Placed()((tree,))  # as RawStream.__call__ does, but faster
+    stream = RawStream()
+    stream.print_node(tree)
+    return str(stream.getvalue())
+
+
+class _Placed(Reader):
+    """Notes the place of each node, which pglast's printer depends on."""
+
+    def visit(self, ancestors: Any, node: Any) -> None:
+        node.ancestors = ancestors
+
+
 def text_of(value: Any) -> str:
     """Return an expression as SQL, or "" if the SQL does not parse to the same tree."""
-    text = str(RawStream()(value))
+    text = sql_of(value)
     return text if expression(text) == value else ""
 
 
 def printed(statement: Any) -> str:
     """Return the statement as SQL; "" if parsing that would not return the same tree."""
-    sql = str(RawStream()(statement))
+    sql = sql_of(statement)
     return sql if snippet(sql) == statement else ""
 
 
@@ -143,7 +160,7 @@ def has_null_test(value: Any) -> bool:
     return bool(_Found(value).null_tests)
 
 
-class _Found(Visitor):
+class _Found(Reader):
     def __init__(self, value: Any) -> None:
         super().__init__()
         self.subqueries: list[Any] = []

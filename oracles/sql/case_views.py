@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import Any, Final
 
 from pglast.enums import ConstrType, ObjectType
-from pglast.visitors import Visitor
 
 from oracles.model.case import Step
 from oracles.sql.building import trees
 from oracles.sql.determinism import is_deterministic, name_of
+from oracles.sql.reading import Reader
 
 CACHED: Final = 4096  # statements
 _MAKING: Final = ("VIEW", "FUNCTION", "FOREIGN TABLE")
@@ -67,7 +67,7 @@ def _used(tree: Any) -> frozenset[str]:
     return frozenset(used.names)
 
 
-class _Made(Visitor):
+class _Made(Reader):
     def __init__(self) -> None:
         super().__init__()
         self.found: list[tuple[str, frozenset[str] | None]] = []
@@ -87,7 +87,7 @@ class _Made(Visitor):
             self.found.append((node.relation.relname, None))
 
 
-class _Constraints(Visitor):
+class _Constraints(Reader):
     def __init__(self, tree: Any) -> None:
         super().__init__()
         self.types: set[ConstrType] = set()
@@ -97,7 +97,7 @@ class _Constraints(Visitor):
         self.types.add(node.contype)
 
 
-class _Used(Visitor):
+class _Used(Reader):
     def __init__(self) -> None:
         super().__init__()
         self.names: set[str] = set()

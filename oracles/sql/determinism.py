@@ -18,9 +18,10 @@ from typing import Any, Final
 
 from pglast import ast
 from pglast.enums import SubLinkType
-from pglast.visitors import Skip, Visitor
+from pglast.visitors import Skip
 
 from oracles.sql.building import fresh_select, trees
+from oracles.sql.reading import Reader
 from oracles.sql.total_order import is_cut, is_total
 
 CACHED: Final = 4096  # statements
@@ -84,7 +85,7 @@ class _Found(Exception):  # a signal, no error
     """Signal that a search has succeeded."""
 
 
-def _search(node: Any, visitor: Visitor) -> bool:
+def _search(node: Any, visitor: Reader) -> bool:
     """Return whether the visitor finds nothing."""
     try:
         visitor(node)
@@ -98,7 +99,7 @@ def name_of(call: Any) -> str:
     return str(call.funcname[-1].sval)
 
 
-class _Calls(Visitor):
+class _Calls(Reader):
     def __init__(self, names: Collection[str]) -> None:
         super().__init__()
         self._names = names
@@ -111,12 +112,12 @@ class _Calls(Visitor):
         return Skip
 
 
-class _Parameters(Visitor):
+class _Parameters(Reader):
     def visit_ParamRef(self, _ancestors: Any, _node: Any) -> None:
         raise _Found
 
 
-class _Doubts(Visitor):
+class _Doubts(Reader):
     def visit(self, _ancestors: Any, node: Any) -> None:
         if isinstance(node, _DOUBTFUL):
             raise _Found

@@ -16,12 +16,11 @@ from typing import Any, Final
 
 from pglast import ast
 from pglast.enums import A_Expr_Kind, ObjectType, SetOperation, SubLinkType
-from pglast.stream import RawStream
-from pglast.visitors import Visitor
 
 from oracles.model.case import Step
-from oracles.sql.building import trees
+from oracles.sql.building import sql_of, trees
 from oracles.sql.determinism import ADDING, INEXACT_FUNCTIONS, PICKING, name_of
+from oracles.sql.reading import Reader
 from oracles.sql.total_order import is_cut
 
 CACHED: Final = 4096  # statements
@@ -125,7 +124,7 @@ def _used(sql: str) -> "_Used":
     return used
 
 
-class _Declared(Visitor):
+class _Declared(Reader):
     def __init__(self) -> None:
         super().__init__()
         self.types: set[str] = set()
@@ -149,7 +148,7 @@ class _Declared(Visitor):
             self.types |= {_COLLATED, _PADDED}
 
 
-class _Named(Visitor):
+class _Named(Reader):
     """The inexact types that a tree names, and types of numbers with a fixed number of digits."""
 
     def __init__(self) -> None:
@@ -159,7 +158,7 @@ class _Named(Visitor):
     def visit_TypeName(self, _ancestors: Any, node: Any) -> None:
         name = node.names[-1].sval if node.names else ""
         if name == _NUMERIC and node.typmods:
-            self.types.add(_SCALED.format(RawStream()(node.typmods[-1]) if len(node.typmods) > 1 else "0"))
+            self.types.add(_SCALED.format(sql_of(node.typmods[-1]) if len(node.typmods) > 1 else "0"))
         elif name in _GIVES:
             self.types.add(_GIVES[name])
         else:
@@ -173,7 +172,7 @@ def _held(named: Any) -> frozenset[str]:
     return frozenset({_HOLDS[name]}) if held else frozenset()
 
 
-class _Used(Visitor):
+class _Used(Reader):
     """Places in which a query picks one of several equal values, adds up values that it does not return, or creates
     inexact values.
 

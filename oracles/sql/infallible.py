@@ -21,13 +21,14 @@ from typing import Any, Final
 
 from pglast import ast
 from pglast.enums import A_Expr_Kind, SetOperation, SubLinkType
-from pglast.visitors import Skip, Visitor
+from pglast.visitors import Skip
 
 from oracles.model.case import Kind, Step
 from oracles.model.observation import Message, Observation, Outcome
 from oracles.sql.building import trees
 from oracles.sql.determinism import AGGREGATES, calls, name_of
 from oracles.sql.names import names_in
+from oracles.sql.reading import Reader
 from oracles.sql.total_order import integer
 
 CACHED: Final = 64  # cases
@@ -107,7 +108,7 @@ def _scene_of(steps: tuple[Step, ...]) -> "_Scene | None":
     return scene
 
 
-class _Scene(Visitor):
+class _Scene(Reader):
     """The relations that statements create, and the types of their columns."""
 
     def __init__(self) -> None:
@@ -166,7 +167,7 @@ def _types_in(tree: Any) -> set[str]:
     return named.names
 
 
-class _Types(Visitor):
+class _Types(Reader):
     """The names of types in a tree; that of an array, and of a numeric without a number of digits, is changed."""
 
     def __init__(self) -> None:
@@ -179,7 +180,7 @@ class _Types(Visitor):
         self.names.add(name if bounded and not node.arrayBounds else f"{name}[]")
 
 
-class _Counts(Visitor):
+class _Counts(Reader):
     """The columns of VALUES, as (alias, column), whose values are numbers of rows: integers from 0, or NULL."""
 
     def __init__(self) -> None:
@@ -193,7 +194,7 @@ class _Counts(Visitor):
                 self.columns.add((node.alias.aliasname, name.sval))
 
 
-class _Fallible(Visitor):
+class _Fallible(Reader):
     """A visitor that finds nodes that are not known to be infallible."""
 
     def __init__(self, scene: _Scene, common: Iterable[str], counts: Set[tuple[str, str]]) -> None:
@@ -296,7 +297,7 @@ def _aggregates(call: Any, aliases: set[str]) -> bool:
     return bool(call.agg_star or (columns and columns <= aliases))
 
 
-class _Aggregates(Visitor):
+class _Aggregates(Reader):
     """The aggregates in an expression, outside of subqueries."""
 
     def __init__(self, expression: Any) -> None:

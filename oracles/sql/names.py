@@ -6,9 +6,10 @@ An aggregate belongs to the query of its columns: in `SELECT (SELECT max(a.x)) F
 from typing import Any
 
 from pglast import ast
-from pglast.visitors import Skip, Visitor
+from pglast.visitors import Skip
 
 from oracles.sql.determinism import AGGREGATES, calls, name_of
+from oracles.sql.reading import Reader
 
 
 def names_in(node: Any, *, deep: bool = False) -> "_Names":
@@ -18,7 +19,7 @@ def names_in(node: Any, *, deep: bool = False) -> "_Names":
     return names
 
 
-class _Names(Visitor):
+class _Names(Reader):
     def __init__(self, *, deep: bool) -> None:
         super().__init__()
         self.links: list[Any] = []
@@ -60,7 +61,7 @@ def _reaches_out(select: Any) -> bool:
     return any(named and named.isdisjoint(aliases) for named in called.columns_of)
 
 
-class _Called(Visitor):
+class _Called(Reader):
     """The qualifiers of columns in each aggregate call."""
 
     def __init__(self) -> None:

@@ -4,7 +4,8 @@ import pglast
 import pytest
 
 from fuzz.sources.determinism.catalog import Catalog, Function
-from fuzz.sources.determinism.repair import repair, sql_of
+from fuzz.sources.determinism.repair import repair
+from oracles.sql.building import sql_of
 
 FUNCTIONS = (
     Function(1, "now", 0, "f", fit=False, returns="timestamp with time zone"),

@@ -9,8 +9,8 @@ import pytest
 
 from fuzz.errors import CaseError
 from fuzz.sources import user_sql as files
-from fuzz.sources.determinism.repair import sql_of
 from fuzz.sources.user_sql import mutate, read_files
+from oracles.sql.building import sql_of
 
 LOG_LINE = '2024-01-01,"u","d",1,,s,1,"SELECT",2024-01-01,3/1,0,LOG,00000,"{}",,,,,,,,,"psql","client backend",,0\n'
 VALUES = {"N": ("7", "2.5"), "S": ("x",), "D": ("2024-01-01",)}

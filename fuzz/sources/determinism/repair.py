@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import pglast
 from pglast import ast
-from pglast.stream import RawStream
 from pglast.visitors import Visitor
 
 from fuzz.sources.determinism.catalog import Catalog
@@ -27,11 +26,6 @@ def repair(statement: Any, catalog: Catalog, *, without_calls: bool) -> bool:
     visitor = _Repair(catalog, without_calls=without_calls)
     visitor(statement)
     return visitor.changed
-
-
-def sql_of(statement: Any) -> str:
-    """Return a syntax tree as SQL."""
-    return str(RawStream()(statement))
 
 
 class _Repair(Visitor):

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pglast import ast
-from pglast.visitors import Visitor
 
 from oracles.sql.determinism import SYSTEM_COLUMNS
+from oracles.sql.reading import Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def facts_of(statement: Any) -> Facts:
     return Facts(frozenset(visitor.relations), calls, sources, frozenset(uses), visitor.identities)
 
 
-class _Facts(Visitor):
+class _Facts(Reader):
     def __init__(self) -> None:
         super().__init__()
         self.relations: set[str] = set()

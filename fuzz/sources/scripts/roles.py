@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from pglast import ast
 from pglast.enums import RoleSpecType
-from pglast.visitors import Visitor
 
 from fuzz.sources.scripts.psql import Sent
 from oracles.model.case import Step
+from oracles.sql.reading import Reader
 
 _MADE: Final = re.compile(
     r"(?:CREATE\s+(?:ROLE|GROUP|USER(?!\s+MAPPING))|ALTER\s+(?:ROLE|GROUP|USER)\s+\w+\s+RENAME\s+TO)\s+(\w+)", re.I
@@ -79,7 +79,7 @@ def about_roles(tree: Any, roles: frozenset[str]) -> bool:
     return visitor.names <= roles
 
 
-class _Named(Visitor):
+class _Named(Reader):
     """A visitor that collects the roles in a statement. CURRENT_USER and the like have the name of their enum value."""
 
     def __init__(self) -> None:

@@ -15,11 +15,12 @@ from pglast import ast
 from pglast.enums import ObjectType, ReindexObjectType, TransactionStmtKind
 
 from fuzz.sources.determinism.catalog import Catalog
-from fuzz.sources.determinism.repair import repair, sql_of
+from fuzz.sources.determinism.repair import repair
 from fuzz.sources.scripts.facts import Facts, changed_by, facts_of
 from fuzz.sources.scripts.psql import Sent, tokens
 from fuzz.sources.scripts.roles import about_roles
 from oracles.model.case import Kind, Step
+from oracles.sql.building import sql_of
 
 _WITH_QUERIES: Final = (
     *(ast.SelectStmt, ast.InsertStmt, ast.UpdateStmt, ast.DeleteStmt, ast.MergeStmt),

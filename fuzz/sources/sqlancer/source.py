@@ -18,12 +18,13 @@ from fuzz.generators.choices import pick
 from fuzz.generators.generator import Scale
 from fuzz.sources.determinism.analysis import Unanalysable, doubts, is_quick
 from fuzz.sources.determinism.catalog import Catalog
-from fuzz.sources.determinism.repair import repair, sql_of
+from fuzz.sources.determinism.repair import repair
 from fuzz.sources.source import Source, UserInput
 from fuzz.sources.sqlancer.logs import SqlancerLog, divided, scene_of
 from fuzz.sources.sqlancer.options import SEEDS, SqlancerRun
 from fuzz.sources.sqlancer.running import Server, class_path, lacking, run
 from oracles.model.case import Case, Kind, Step
+from oracles.sql.building import sql_of
 
 _ORACLES: Final = ("NOREC", "QUERY_PARTITIONING", "HAVING", "PQS", "FUZZER")  # oracles of SQLancer that read rows
 _DRAWN: Final = 4  # queries of SQLancer per query of a case

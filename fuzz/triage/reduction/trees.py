@@ -11,7 +11,8 @@ from typing import Any
 
 from pglast import ast, parse_sql
 from pglast.parser import ParseError
-from pglast.stream import RawStream
+
+from oracles.sql.building import sql_of
 
 Path = tuple[str | int, ...]
 # Errors of printer and nodes for trees of shapes that no parser creates.
@@ -39,7 +40,7 @@ def changed(sql: str, path: Path, part: Any) -> str | None:
 def text_of(tree: Any) -> str | None:
     """Return a tree as SQL; None if parsing that would not return the same tree."""
     try:
-        sql = str(RawStream()(tree))
+        sql = sql_of(tree)
     except _UNPRINTABLE:
         return None
     return sql if tree_of(sql) == tree else None
