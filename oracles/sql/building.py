@@ -15,6 +15,10 @@ from pglast.visitors import Skip
 
 from oracles.sql.reading import Reader
 
+# pglast checks each attribute that is set, also when it parses, which takes half of the CPU time of the oracles. The
+# parser sets valid attributes only. Trees with others have no SQL that parses to the same tree.
+ast.Node.__setattr__ = object.__setattr__  # type: ignore[assignment, method-assign]
+
 KEPT: Final = 256  # the statements of a case, for all oracles; a tree may need megabytes
 
 

@@ -31,10 +31,7 @@ def tree_of(sql: str) -> Any:
 
 def changed(sql: str, path: Path, part: Any) -> str | None:
     """Return a statement with another part at the path; None if that is no valid statement."""
-    try:
-        return text_of(_with(tree_of(sql), path, part))
-    except ValueError:  # the node does not accept a part of that kind
-        return None
+    return text_of(_with(tree_of(sql), path, part))
 
 
 def text_of(tree: Any) -> str | None:
