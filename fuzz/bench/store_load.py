@@ -9,7 +9,7 @@ import multiprocessing
 import signal
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -49,7 +49,7 @@ from fuzz.campaign.stop import Interrupt, Limits
 from fuzz.campaign.store import Store, StoredDoubt
 from fuzz.campaign.worker import REPORTED, CaseWork, attached, server_cpu
 from fuzz.engines.seeded import case_of
-from fuzz.errors import ServerError
+from fuzz.errors import PgduelError, ServerError, StorageError
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import assignments
 from fuzz.generators.generator import Scale, all_generators
@@ -183,6 +183,11 @@ class Place:
     directory: Path
     url: str = ""
 
+    @property
+    def store(self) -> str:
+        """Return the name of the store's program."""
+        return "postgresql" if self.url else "sqlite"
+
     def opened(self) -> Store:
         """Open the store."""
         number = int(self.directory.name)
@@ -238,9 +243,13 @@ class _Simulated:
             recorded = self.recording.case(case_id)
             time.sleep(recorded.seconds)
             seconds += recorded.seconds
-            self._add_finding(case_id, result)
-            for doubt in recorded.doubts:
-                self.store.add_doubt(StoredDoubt(doubt.oracle, doubt.kind, doubt.reason, str(case_id), doubt.case))
+            try:
+                self._add_finding(case_id, result)
+                for doubt in recorded.doubts:
+                    self.store.add_doubt(replace(doubt, case_id=str(case_id)))
+            except StorageError as error:
+                result.fatal = str(error)
+                break
             result.counters.add(recorded.counters)
             result.done += 1
             if result.found or self.stop() or seconds > REPORTED:
@@ -334,23 +343,44 @@ def measured(recording: Recording, place: Place, workers: int, shapes: int, seco
         window = _Window(store, pool, workers, seconds)
         environment = Environment(tuple, float, time.process_time, _ignore, window.show)
         Campaign(store, Schedule(plan.generators, None, {}), Limits(), pool, environment).run(window.interrupt)
-    return window.load("postgresql" if place.url else "sqlite", shapes)
+    return window.load(place.store, shapes)
 
 
-def loads(workers: Sequence[int], rounds: int, seconds: float, report: Report) -> list[Load]:
-    """Return the median figures of each number of workers, on both stores, which take turns. Raises PgduelError."""
+@dataclass(frozen=True, slots=True)
+class FailedLoad:
+    """A measurement that failed, and the reason."""
+
+    store: str
+    shapes: int
+    workers: int
+    reason: str
+
+
+def loads(workers: Sequence[int], rounds: int, seconds: float, report: Report) -> Iterator[Load | FailedLoad]:
+    """Yield the figures of each measurement: each number of workers, on both stores, which take turns.
+
+    Raises PgduelError if there can be no measurement.
+    """
     if not workers or min(workers) < 1:
         raise BenchError("there is no worker to simulate; give numbers from 1 on")
     _FORKING.set_forkserver_preload([__name__])
     with recorded(max(workers), report) as (recording, url), TemporaryDirectory(dir=workdir.benches()) as directory:
         numbers = count(1)
-        found = defaultdict[tuple[str, int, int], list[Load]](list)
         for _, shapes, some, where in product(range(rounds), SHAPES, workers, ("", url)):
             report(f"simulating {some} workers")
             place = Place(Path(directory) / str(next(numbers)), where)
-            each = measured(recording, place, some, shapes, seconds)
-            found[each.store, each.shapes, each.workers].append(each)
-    return [_median(alike) for alike in found.values()]
+            try:
+                yield measured(recording, place, some, shapes, seconds)
+            except PgduelError as error:
+                yield FailedLoad(place.store, shapes, some, str(error))
+
+
+def medians(found: Iterable[Load]) -> list[Load]:
+    """Return the median figures of each number of workers on each store."""
+    rounds = defaultdict[tuple[str, int, int], list[Load]](list)
+    for each in found:
+        rounds[each.store, each.shapes, each.workers].append(each)
+    return [_median(alike) for alike in rounds.values()]
 
 
 def _median(alike: Sequence[Load]) -> Load:

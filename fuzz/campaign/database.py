@@ -12,10 +12,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from fuzz import workdir
 from fuzz.campaign.postgresql import PostgreSQL, shared
-from fuzz.campaign.schema import StoreError, StoreUnreachable
+from fuzz.campaign.schema import StoreBusy, StoreError, StoreUnreachable
 from fuzz.campaign.sqlite import FILE, SQLite
 
-PATIENCE: Final = 600.0  # seconds in which a server may start again
+PATIENCE: Final = 600.0  # seconds in which a server may start again, or other processes may end
 _PAUSE: Final = 1.0  # seconds between tries
 
 _Result = TypeVar("_Result")
@@ -79,16 +79,16 @@ def database_of(directory: Path) -> Database:
 
 
 def outlasted(work: Callable[[], _Result], say: Say | None) -> _Result:
-    """Return the result of `work`, which is tried again while the store's server does not answer.
+    """Return the result of `work`, which is tried again while the store is busy, or its server does not answer.
 
-    `say` gets a line then, and another one when the server answers. Without `say`, and after ten minutes, raises
-    StoreUnreachable.
+    `say` gets a line then, and another one when the store answers. Without `say`, and after ten minutes, raises
+    StoreBusy or StoreUnreachable.
     """
     until, told = time.monotonic() + PATIENCE, False
     while True:
         try:
             result = work()
-        except StoreUnreachable as error:
+        except (StoreBusy, StoreUnreachable) as error:
             if say is None or time.monotonic() > until:
                 raise
             if not told:

@@ -44,6 +44,10 @@ class StoreUnreachable(StoreError):
     """A store whose server does not answer. It may answer later."""
 
 
+class StoreBusy(StoreError):
+    """A store that other processes use for long. It may be free later."""
+
+
 class _Document(TypeDecorator[Any]):
     """A document of one class, or several in a tuple, as JSON."""
 

@@ -1,10 +1,15 @@
 """Stores in SQLite: a file in each campaign's directory, with the version in `PRAGMA user_version`.
 
 Several processes write to it: each worker its findings, the campaign its progress. So it has a write-ahead log, and
-waits for locks.
+they write in turn. SQLite alone would prefer the process that began to wait last: it tries again at longer and longer
+intervals, and gives up at some time.
 """
 
+import fcntl
+import os
+import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Final
@@ -14,18 +19,75 @@ from sqlalchemy.dialects.sqlite import Insert, insert
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from fuzz import workdir
-from fuzz.campaign.schema import VERSION, StoreError, create_tables, migrate, require_readable
+from fuzz.campaign.schema import VERSION, StoreBusy, StoreError, create_tables, migrate, require_readable
 from fuzz.errors import first_line
 
 FILE: Final = "store.sqlite"
 _LOCK_TIMEOUT: Final = 2000  # ms, in which another process may end its own migration
+_TIMEOUT: Final = 60.0  # seconds in which the processes before this one may write, or another program may end
 _ADVICE: Final = {
     "SQLITE_FULL": "; make room there",
     "SQLITE_IOERR_SHMSIZE": "; make room there",
     "SQLITE_CANTOPEN": "; make its directory writable, which reading needs, too, or read a copy",
     "SQLITE_READONLY": "; make it and its directory writable",
-    "SQLITE_BUSY": "; another process uses it: try again when that has ended",
 }
+_BUSY: Final = ("SQLITE_BUSY", "SQLITE_PROTOCOL")  # the second one after many tries to begin to read
+
+
+class Turns:
+    """The turns of processes that write to one file, in the order in which they request them.
+
+    A turn is a lock of the kernel (flock) on a directory, so it ends with its process. The kernel keeps the order of
+    requests, but has no limit of time, so a thread waits for it.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        """Nothing is opened before the first turn."""
+        self._directory = directory
+        self._waiting = threading.local()  # requests, so that each thread keeps its place
+
+    def take(self, seconds: float) -> int:
+        """Wait for a turn, and return the file descriptor with its lock, for `end_turn`.
+
+        Raises TimeoutError, after which the next call keeps the place in the order, and OSError.
+        """
+        self._waiting.request = request = self._request or self._requested()
+        turn = request.result(seconds)
+        self._waiting.request = None
+        return turn
+
+    @property
+    def _request(self) -> Future[int] | None:
+        """Return the request of this thread that waits for its turn, or None."""
+        return getattr(self._waiting, "request", None)
+
+    def _requested(self) -> Future[int]:
+        """Return the future of a locked file. It is done if no other process has the turn."""
+        request: Future[int] = Future()
+        turn = os.open(self._directory, os.O_RDONLY)
+        try:
+            fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            request.set_result(turn)
+        except BlockingIOError:
+            threading.Thread(target=_wait_for_turn, args=(turn, request), daemon=True).start()
+        return request
+
+    def close(self) -> None:
+        """Give up the place of this thread, if it waits."""
+        if request := self._request:
+            request.add_done_callback(lambda given_up: end_turn(given_up.result()))
+        self._waiting.request = None
+
+
+def _wait_for_turn(turn: int, request: Future[int]) -> None:
+    fcntl.flock(turn, fcntl.LOCK_EX)
+    request.set_result(turn)
+
+
+def end_turn(turn: int) -> None:
+    """Let the next process have its turn."""
+    fcntl.flock(turn, fcntl.LOCK_UN)  # a process forked in the meantime has the file open, too
+    os.close(turn)
 
 
 class SQLite:
@@ -37,11 +99,28 @@ class SQLite:
         """Nothing is opened before the first use."""
         self.name = str(file)
         self._campaigns = file.parents[1]
-        self._engine = create_engine(f"sqlite:///{file}", connect_args={"timeout": 60})
+        self._directory = file.parent
+        self._turns = Turns(self._directory)
+        self._engine = create_engine(f"sqlite:///{file}", connect_args={"timeout": _TIMEOUT})
 
-    def begin(self) -> AbstractContextManager[Connection]:
-        """Open a transaction, and commit it at the end. Raises SQLAlchemyError."""
-        return self._engine.begin()
+    @contextmanager
+    def begin(self) -> Iterator[Connection]:
+        """Open a transaction, and commit it at the end. Raises SQLAlchemyError, StorageError."""
+        turn = self._turn()
+        try:
+            with self._engine.begin() as connection:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")  # one that has read could not wait for the lock
+                yield connection
+        finally:
+            end_turn(turn)
+
+    def _turn(self) -> int:
+        """Wait for the turn to write. Raises StorageError."""
+        with workdir.writing(self._directory):
+            try:
+                return self._turns.take(_TIMEOUT)
+            except TimeoutError as error:
+                raise StoreBusy(f"the store {self.name} is busy: other processes of pgduel write to it") from error
 
     def reading(self) -> AbstractContextManager[Connection]:
         """Open a connection for one query. Raises SQLAlchemyError."""
@@ -116,11 +195,14 @@ class SQLite:
 
     def error(self, error: SQLAlchemyError) -> StoreError:
         """Return the error of a store for one of SQLAlchemy."""
-        advice = _ADVICE.get(getattr(error.__cause__, "sqlite_errorname", ""), "")
-        return StoreError(f"the store {self.name} cannot be used: {first_line(str(error.__cause__ or error))}{advice}")
+        name, reason = getattr(error.__cause__, "sqlite_errorname", ""), first_line(str(error.__cause__ or error))
+        if name.startswith(_BUSY):
+            return StoreBusy(f"the store {self.name} is busy: another process uses it ({reason}); end that")
+        return StoreError(f"the store {self.name} cannot be used: {reason}{_ADVICE.get(name, '')}")
 
     def close(self) -> None:
         """Close the connections."""
+        self._turns.close()
         self._engine.dispose()
 
 

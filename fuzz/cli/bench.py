@@ -17,7 +17,7 @@ from fuzz.bench.join_order import JoinOrderBench
 from fuzz.bench.oltp import OltpBench
 from fuzz.bench.own_sql import SqlBench
 from fuzz.bench.planning import RELATIONS, SIZES, QueryABench, QueryBBench
-from fuzz.bench.store_load import WORKERS, loads
+from fuzz.bench.store_load import WORKERS, FailedLoad, Load, loads, medians
 from fuzz.campaign.pool import processors
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_json
@@ -111,11 +111,24 @@ def store(
 
     SQLite and PostgreSQL take turns. Workers are busy while they simulate cases; the rest of the time they wait.
     """
-    with display(console, None) as shown:
-        found = loads(numbers(workers, "--workers"), rounds, seconds, shown.progress)
-    print_loads(console, found)
-    say(f"{numbered(rounds, 'round')} of {seconds} s on {numbered(processors(), 'processor')}")
-    write_json(json_file, [load_json(each) for each in found])
+    ended: list[Load | FailedLoad] = []
+    try:
+        with display(console, None) as shown:
+            for each in loads(numbers(workers, "--workers"), rounds, seconds, shown.progress):
+                ended.append(each)
+    except KeyboardInterrupt as interrupt:
+        raise BenchError("interrupted: the rest is not measured; run it again") from interrupt
+    finally:
+        if ended:
+            found = medians(each for each in ended if isinstance(each, Load))
+            print_loads(console, found)
+            say(f"{numbered(rounds, 'round')} of {seconds} s on {numbered(processors(), 'processor')}")
+            write_json(json_file, [load_json(each) for each in found])
+    failed = [each for each in ended if isinstance(each, FailedLoad)]
+    for each in failed:
+        say(f"not measured: {each.store}, {each.workers} workers, {each.shapes} plan shapes before: {each.reason}")
+    if failed:
+        raise BenchError(f"{len(failed)} of {numbered(len(ended), 'measurement')} failed; run those again")
 
 
 @benches.command()

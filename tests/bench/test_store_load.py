@@ -1,14 +1,20 @@
 """Tests of simulated workers on a store."""
 
+import json
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from fuzz.bench.store_load import Load, Place, RecordedCase, Recording, bend, measured
+from fuzz.bench import store_load
+from fuzz.bench.bench import BenchError
+from fuzz.bench.store_load import SHAPES, Load, Place, RecordedCase, Recording, bend, measured
 from fuzz.campaign.counters import Counters
+from fuzz.campaign.schema import StoreError
 from fuzz.campaign.store import StoredDoubt
+from fuzz.cli import bench
 from fuzz.generators.generator import all_generators
 from oracles.model.case import Case, Step
 from oracles.model.finding import Finding
@@ -44,6 +50,41 @@ def test_the_curve_bends_where_workers_wait() -> None:
     loads = [replace(LOAD, workers=workers, busy=busy) for workers, busy in ((4, 0.7), (1, 0.99), (2, 0.92))]
     assert bend(loads) == loads[0]
     assert bend(loads[1:]) is None
+
+
+def _measure_some(_recording: Recording, place: Place, workers: int, shapes: int, _seconds: float) -> Load:
+    """Fail for three workers on SQLite; be interrupted by the user for five on PostgreSQL, in the second part."""
+    if (place.store, workers) == ("sqlite", 3):
+        raise StoreError("the store is busy")
+    if (place.store, workers, shapes) == ("postgresql", 5, SHAPES[1]):
+        raise KeyboardInterrupt
+    return replace(LOAD, store=place.store, shapes=shapes, workers=workers)
+
+
+@pytest.mark.parametrize(
+    ("workers", "error", "rows"),
+    [
+        ("1,3", "2 of 8 measurements failed; run those again", 6),
+        ("1,5", "interrupted: the rest is not measured; run it again", 7),
+    ],
+)
+def test_rows_are_kept_after_a_failure_and_after_an_interrupt(
+    workers: str, error: str, rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_load, "recorded", lambda *_: nullcontext((Recording({}, []), "postgresql:///x")))
+    monkeypatch.setattr(store_load, "measured", _measure_some)
+    lines: list[str] = []
+    monkeypatch.setattr(bench, "say", lines.append)
+    printed: list[Load] = []
+    monkeypatch.setattr(bench, "print_loads", lambda _console, found: printed.extend(found))
+    monkeypatch.setenv("PGDUEL_CAMPAIGNS", str(tmp_path))
+    file = tmp_path / "loads.json"
+    with pytest.raises(BenchError, match=f"^{error}$"):
+        bench.store(workers=workers, json_file=file)
+    assert len(printed) == rows
+    assert [each["workers"] for each in json.loads(file.read_text())] == [each.workers for each in printed]
+    failed = [f"not measured: sqlite, 3 workers, {shapes} plan shapes before: the store is busy" for shapes in SHAPES]
+    assert lines[1:] == (failed if workers == "1,3" else [])
 
 
 @pytest.mark.servers
