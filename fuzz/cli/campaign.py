@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -57,13 +58,15 @@ DaskOptions = Annotated[
     typer.Argument(metavar="[-- OPTION...]", help="Options of Dask's own program.", show_default=False),
 ]
 
+_LISTENING: Final = ("--host", "--interface", "--listen-address")  # Dask's options for the address of a worker
+
 # SIGINT ends a run as Ctrl-C does: running cases end, and all is kept.
 _UNIT: Final = """\
 [Unit]
 Description=pgduel campaign {name}
 
 [Service]
-{environment}ExecStart={command} campaign start {name}
+{environment}ExecStart={command} campaign start {name}{arguments}
 KillMode=mixed
 KillSignal=SIGINT
 TimeoutStopSec=600
@@ -218,7 +221,7 @@ def serve(name: Name) -> None:
 
 
 @campaigns.command()
-def unit(name: Name) -> None:
+def unit(name: Name, dask: options.DaskOption = None) -> None:
     """Print a systemd unit that runs a campaign, for ~/.config/systemd/user/pgduel-NAME.service."""
     kept_plan(name)
     command = workdir.PROJECT / "pgduel" if workdir.IS_CHECKOUT else Path(shutil.which("pgduel") or "pgduel")
@@ -226,7 +229,8 @@ def unit(name: Name) -> None:
     if has_password(store_url.store_url()):
         raise CaseError(f"the unit would show the password in {store_url.VARIABLE}; write it to ~/.pgpass instead")
     environment = "".join(f"Environment={_quoted(f'{key}={value}')}\n" for key, value in sorted(own.items()))
-    write_exactly(_UNIT.format(name=name, command=_quoted(str(command)), environment=environment))
+    arguments = "" if dask is None else f" --dask {_quoted(dask)}"
+    write_exactly(_UNIT.format(name=name, command=_quoted(str(command)), arguments=arguments, environment=environment))
 
 
 @campaigns.command()
@@ -244,9 +248,25 @@ def worker(
         int, typer.Option(min=1, metavar="N", help="Number of processes, each with servers of its own.")
     ] = processors(),
 ) -> None:
-    """Run cases of campaigns with `--dask` on this machine, until Ctrl-C."""
-    ours = ("--nworkers", str(workers), "--nthreads", "1", "--memory-limit", "0")
+    """Run cases of campaigns with `--dask` on this machine, until Ctrl-C.
+
+    It listens at the address by which this machine reaches the scheduler.
+    """
+    options.with_dask(address)
+    ours = ("--nworkers", str(workers), "--nthreads", "1", "--memory-limit", "0", *_listening(address, own or ()))
     _run_dask("dask_worker", address, *ours, "--no-dashboard", "--dashboard-address", HTTP_ADDRESS, *(own or ()))
+
+
+def _listening(scheduler: str, own: Sequence[str]) -> tuple[str, ...]:
+    """Return the options with which a worker does not listen on all interfaces. Raises PgduelError."""
+    if any(word.partition("=")[0] in _LISTENING for word in own):
+        return ()
+    distributed: Any = import_module("distributed")  # not at the top, because Dask is not always installed
+    try:
+        own_address = distributed.utils.get_ip(distributed.comm.get_address_host(scheduler))
+        return ("--host", distributed.comm.unparse_host_port(own_address))
+    except (OSError, ValueError) as error:
+        raise CaseError(f"cannot find {scheduler} ({error}); give the address that the scheduler printed") from error
 
 
 def _run_dask(program: str, *arguments: str) -> None:

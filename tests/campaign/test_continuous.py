@@ -1,5 +1,7 @@
 """Tests of the runs of a continuous campaign: seeds, known faults, and the history of bugs."""
 
+import shutil
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +29,7 @@ from fuzz.triage.interestingness import ReducedCase
 from fuzz.triage.replays import KnownFinding, ReplayResult
 from oracles.model.case import Case
 from oracles.model.finding import Finding
+from tests.cli.preloaded import PreloadedCommand
 
 PLAN = Plan(1, {}, None, None, stop_at_first=False, arms=ArmOptions(), name="nightly")
 CASE = Case("x", (), ())
@@ -173,3 +176,20 @@ def test_one_process_runs_a_campaign() -> None:
 def test_a_bad_name_is_refused(name: str) -> None:
     with pytest.raises(CaseError, match="is no name"), claimed(name):
         pass
+
+
+@pytest.mark.parametrize(("dask", "ending"), [((), ""), (("--dask", "tcp://[fe80::1%eth0]:8786"), ' --dask "{}"')])
+def test_the_unit_of_a_campaign_keeps_the_address_of_its_scheduler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dask: tuple[str, ...], ending: str
+) -> None:
+    monkeypatch.setenv("PGDUEL_CAMPAIGNS", str(tmp_path))
+    with claimed("nightly"):
+        keep_plan(PLAN)
+    printed = PreloadedCommand(tmp_path)("campaign", "unit", "nightly", *dask)
+    (command,) = (line for line in printed.out.splitlines() if line.startswith("ExecStart="))
+    assert command.endswith(" campaign start nightly" + ending.format(*(each.replace("%", "%%") for each in dask[1:])))
+    if shutil.which("systemd-analyze"):
+        unit = tmp_path / "pgduel-nightly.service"
+        unit.write_text(printed.out)
+        verified = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True)
+        assert verified.returncode == 0, verified.stderr

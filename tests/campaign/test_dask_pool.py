@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from fuzz import workdir
@@ -27,6 +28,7 @@ from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.base import Base
 from fuzz.servers.flavor import FLAVORS
 from fuzz.servers.series import series_from_files
+from tests.cli.command import addresses_of
 from tests.injected_bugs.injected_bug import bug_of, sound_patches
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
@@ -97,6 +99,11 @@ class _Campaign:
 @pytest.fixture
 def not_reducing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(campaign, "REDUCTIONS", 0)
+
+
+def test_a_cluster_of_its_own_listens_on_the_loopback_interface_only(client: Any) -> None:
+    client.wait_for_workers(2)
+    assert addresses_of(psutil.Process()) == {"127.0.0.1"}
 
 
 @pytest.mark.usefixtures("not_reducing")

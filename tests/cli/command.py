@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from fuzz import workdir
 from fuzz.campaign.catalog import opened
 from fuzz.campaign.sqlite import FILE
@@ -90,3 +92,10 @@ def _cases(directory: Path) -> int:
         return 0
     with opened(directory) as store:
         return store.counters.cases.total()
+
+
+def addresses_of(process: psutil.Process) -> set[str]:
+    """Return the addresses at which a process and its children accept connections."""
+    processes = [process, *process.children(recursive=True)]
+    sockets = (socket for each in processes for socket in each.net_connections("inet"))
+    return {socket.laddr.ip for socket in sockets if socket.status == psutil.CONN_LISTEN}

@@ -9,9 +9,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
-from tests.cli.command import EQUALS, Command, await_cases, ended, json_of
+from fuzz.campaign.dask_pool import connected
+from tests.cli.command import EQUALS, Command, addresses_of, await_cases, ended, json_of
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
@@ -36,6 +38,11 @@ class _Machines:
         self._processes.append(self._pgduel.start("campaign", "worker", address, "--workers", "1"))
         return address
 
+    @property
+    def worker(self) -> psutil.Process:
+        """Return the process of the worker."""
+        return psutil.Process(self._processes[-1].pid)
+
     def kill_scheduler(self) -> None:
         self._processes[-2].kill()
 
@@ -54,6 +61,12 @@ def machines(pgduel: Command, tmp_path: Path) -> Iterator[_Machines]:
         yield machines
     finally:
         machines.kill()
+
+
+def test_a_worker_listens_at_the_address_by_which_it_reaches_the_scheduler(machines: _Machines) -> None:
+    with connected(machines.start(), 0) as client:
+        client.wait_for_workers(1)
+        assert addresses_of(machines.worker) == {"127.0.0.1"}
 
 
 def test_a_campaign_whose_scheduler_is_killed_is_resumed_on_another(
