@@ -3,15 +3,16 @@
 python -m tests.oracles.cost_noise --pairs 10000
 
 Each query is executed and planned once in each of four rounds, on one server after the other. A pair is a query with
-its costs on both servers. Its p-value is that of a two-sided Mann-Whitney test. Ties and few rounds make it discrete,
-so it is spread uniformly over its step with a seeded generator. If chance alone decides, these p-values are uniform
-(Kolmogorov-Smirnov test).
+its costs on both servers. What else the machine does changes the costs of a round on both servers alike, so rounds are
+compared within themselves: the p-value is that of the sum of their differences among the sums with any signs. It is
+discrete, so it is spread uniformly over its step with a seeded generator. If chance alone decides which server costs
+more in a round, these p-values are uniform (Kolmogorov-Smirnov test).
 """
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, count
+from itertools import count, product
 from typing import Annotated, Final
 
 import numpy
@@ -35,7 +36,7 @@ from oracles.model.observation import Run
 
 _ROUNDS: Final = 4
 _SCALE: Final = Scale(queries=60)  # many queries for the time to create their tables
-_SIDES: Final = list(combinations(range(2 * _ROUNDS), _ROUNDS))
+_SIGNS: Final = numpy.array(list(product((1, -1), repeat=_ROUNDS)))  # the first ones change nothing
 _EXECUTED: Final = execution_cost.COSTS[0]
 _PLANNED: Final = planning_cost.COSTS[0]
 
@@ -56,12 +57,10 @@ class Pair:
 
 
 def spread_p_value(ours: Sequence[float], theirs: Sequence[float], rng: numpy.random.Generator) -> float:
-    """Return the p-value of the sum of ranks, spread over its step. It is uniform if the order is random."""
-    ranks = scipy.stats.rankdata([*ours, *theirs])
-    middle = ranks.sum() / 2
-    possible = numpy.abs(ranks[_SIDES].sum(axis=1) - middle)
-    seen = abs(ranks[: len(ours)].sum() - middle)
-    beyond, equal = numpy.mean(possible > seen + 1e-9), numpy.mean(numpy.abs(possible - seen) <= 1e-9)
+    """Return the two-sided p-value of the costs in each round, spread over its step: uniform if chance decides."""
+    possible = numpy.abs(_SIGNS @ (numpy.array(theirs) - numpy.array(ours)))
+    seen, least = possible[0], 1e-9 * possible.max()
+    beyond, equal = numpy.mean(possible > seen + least), numpy.mean(numpy.abs(possible - seen) <= least)
     return float(beyond + rng.random() * equal)
 
 
