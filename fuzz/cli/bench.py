@@ -79,11 +79,8 @@ def all_(
     ] = False,
     minutes: Annotated[
         float | None,
-        typer.Option(
-            min=0.01,
-            max=options.MOST_MINUTES,
-            metavar="N",
-            help="Limit of time. Rows with a narrow interval get no more rounds, but each row gets three.",
+        options.minutes_option(
+            "Limit of time. Rows with a narrow interval get no more rounds, but each row gets three.",
             show_default=False,
         ),
     ] = None,

@@ -85,22 +85,10 @@ def start(
     *,
     name: Name,
     minutes: Annotated[
-        float | None,
-        typer.Option(
-            min=0.01,
-            max=options.MOST_MINUTES,
-            metavar="N",
-            help="Minutes until it ends, for example in CI. Default: no limit.",
-        ),
+        float | None, options.minutes_option("Minutes until it ends, for example in CI. Default: no limit.")
     ] = None,
     run_minutes: Annotated[
-        float,
-        typer.Option(
-            min=0.01,
-            max=options.MOST_MINUTES,
-            metavar="N",
-            help="Minutes of each run. A run has servers and a store of its own.",
-        ),
+        float, options.minutes_option("Minutes of each run. A run has servers and a store of its own.")
     ] = RUN_MINUTES,
     disk: Annotated[
         float | None,

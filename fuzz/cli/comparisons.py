@@ -54,9 +54,7 @@ class Entrant(StrEnum):
 def fuzzers(
     *,
     fuzzer: Annotated[list[Entrant] | None, typer.Argument(help="Fuzzers. Default: all that are installed.")] = None,
-    minutes: Annotated[
-        float, typer.Option(min=0.1, max=options.MOST_MINUTES, metavar="N", help="Minutes for each fuzzer.")
-    ] = 10.0,
+    minutes: Annotated[float, options.minutes_option("Minutes for each fuzzer.", least=0.1)] = 10.0,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the cases, the scenes and the other fuzzers.")] = 1,
     jar: options.Jar = None,
     base: options.Base = None,

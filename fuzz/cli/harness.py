@@ -44,15 +44,7 @@ def harness(
             show_default=False,
         ),
     ] = None,
-    minutes: Annotated[
-        float,
-        typer.Option(
-            min=0.01,
-            max=options.MOST_MINUTES,
-            metavar="N",
-            help="Minutes to fuzz, in equal shares for all harnesses.",
-        ),
-    ] = 5.0,
+    minutes: Annotated[float, options.minutes_option("Minutes to fuzz, in equal shares for all harnesses.")] = 5.0,
     seed: Annotated[
         int | None,
         typer.Option(

@@ -54,9 +54,7 @@ def isolation(
             metavar="[SPEC]...", help="Names of specs, or files. Default: all specs of the base.", show_default=False
         ),
     ] = None,
-    minutes: Annotated[
-        float, typer.Option(min=0.1, max=options.MOST_MINUTES, metavar="N", help="Minutes to run.")
-    ] = 5.0,
+    minutes: Annotated[float, options.minutes_option("Minutes to run.", least=0.1)] = 5.0,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the order.")] = 1,
     base: options.Base = None,
     series: options.SeriesOption = None,

@@ -43,12 +43,8 @@ def mutate(
     ] = 100,
     minutes: Annotated[
         float,
-        typer.Option(
-            min=0.01,
-            max=options.MOST_MINUTES,
-            metavar="N",
-            help="Minutes after which no further mutant is judged. The same command continues.",
-            rich_help_panel=_PANEL,
+        options.minutes_option(
+            "Minutes after which no further mutant is judged. The same command continues.", rich_help_panel=_PANEL
         ),
     ] = 60.0,
     seed: Annotated[

@@ -17,19 +17,18 @@ from fuzz.sources.source import UserInput
 from fuzz.sources.sqlancer.running import JAR_VARIABLE
 from fuzz.sources.user_sql import read_files
 
-MOST_MINUTES = 1e6  # infinity cannot be a timeout
 _PANEL = "Arms"
 _RUN_PANEL = "What runs"
 
+
+def minutes_option(help_: str, *, least: float = 0.01, **others: Any) -> Any:
+    """Return an option for minutes, with `others` for Typer. Infinity is refused, because it cannot be a timeout."""
+    return typer.Option(min=least, max=1e6, metavar="N", help=help_, **others)
+
+
 Minutes = Annotated[
     float | None,
-    typer.Option(
-        min=0.01,
-        max=MOST_MINUTES,
-        metavar="N",
-        help="Minutes to fuzz. Default: 5, or no limit with --cases.",
-        rich_help_panel=_RUN_PANEL,
-    ),
+    minutes_option("Minutes to fuzz. Default: 5, or no limit with --cases.", rich_help_panel=_RUN_PANEL),
 ]
 Cases = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Maximum number of cases.", rich_help_panel=_RUN_PANEL)

@@ -25,9 +25,7 @@ DEFAULT: Final = Which("QUERY_PARTITIONING")
 def sqlancer(
     *,
     oracle: Annotated[Which, typer.Option(help="SQLancer's oracle.")] = DEFAULT,
-    minutes: Annotated[
-        float, typer.Option(min=0.1, max=options.MOST_MINUTES, metavar="N", help="Minutes to run.")
-    ] = 5.0,
+    minutes: Annotated[float, options.minutes_option("Minutes to run.", least=0.1)] = 5.0,
     seed: Annotated[int, typer.Option(metavar="N", help="SQLancer's first seed.")] = 1,
     jar: options.Jar = None,
     base: options.Base = None,

@@ -23,9 +23,7 @@ _ROUND: Final = 60.0  # seconds at most on one scene
 @app.command()
 def sqlsmith(
     *,
-    minutes: Annotated[
-        float, typer.Option(min=0.1, max=options.MOST_MINUTES, metavar="N", help="Minutes to run.")
-    ] = 5.0,
+    minutes: Annotated[float, options.minutes_option("Minutes to run.", least=0.1)] = 5.0,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the scenes, and of SQLsmith on each.")] = 1,
     base: options.Base = None,
     series: options.SeriesOption = None,

@@ -28,7 +28,7 @@ def time_limit(build: Build, seconds: float) -> Iterator[None]:
 
     So whoever waits for them gets an error.
     """
-    with _repeated_after(seconds, lambda: kill_all_of(build.bindir / "postgres")):
+    with repeated_after(seconds, lambda: kill_all_of(build.bindir / "postgres")):
         yield
 
 
@@ -45,12 +45,12 @@ def programs_limited(directories: Sequence[Path], seconds: float) -> Iterator[Ev
         for directory in directories:
             kill_all_in(directory)
 
-    with _repeated_after(seconds, kill):
+    with repeated_after(seconds, kill):
         yield over
 
 
 @contextmanager
-def _repeated_after(seconds: float, action: Callable[[], None]) -> Iterator[None]:
+def repeated_after(seconds: float, action: Callable[[], None]) -> Iterator[None]:
     """Call `action` after `seconds`, and again until this context ends."""
     ended = Event()
     watching = Thread(target=_watch, args=(seconds, action, ended), daemon=True)

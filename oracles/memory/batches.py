@@ -7,7 +7,7 @@ batches, and the peak, which is at least the memory when batches were doubled.
 """
 
 import math
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Iterator, Set
 from typing import Final
 
 from oracles.buckets import BATCHES, BUCKETS, FEWEST, LEAST_TUPLE, ORIGINAL, PEAK, POINTER, expected_tuples
@@ -85,7 +85,12 @@ def may_be_indivisible(allowed: float, widest: float) -> bool:
 
 def splits(explained: Node, path: tuple[int, ...]) -> bool:
     """Return whether the node at this path has more than one batch."""
-    return any(place.path == path and place.node.get("Hash Batches", 1) > 1 for place in places(explained))
+    return any(place.path == path for place in _divided(explained))
+
+
+def _divided(explained: Node) -> Iterator[LocatedNode]:
+    """Yield the hash tables with more than one batch."""
+    return (place for place in places(explained) if place.node.get(BATCHES, 1) > 1)
 
 
 def larger_batch(batches: int) -> float:
@@ -109,18 +114,17 @@ def counts_files(explained: Node) -> bool:
 def has_uneven_batches(explained: Node, path: tuple[int, ...]) -> bool:
     """Return whether the table at this path has several batches and exceeds its memory."""
     allowed = allowance(explained.get("Settings", {}))
-    tables = (place for place in places(explained) if place.node.get("Hash Batches", 1) > 1)
-    return any(place.node.get(PEAK, 0) > allowed * shares(place) for place in tables if place.path == path)
+    tables = (place for place in _divided(explained) if place.path == path)
+    return any(place.node.get(PEAK, 0) > allowed * shares(place) for place in tables)
 
 
-def has_immense_batches(explained: Node) -> bool:
+def has_overfull_batches(explained: Node) -> bool:
     """Return whether a table with several batches exceeds its memory by more than one narrow tuple.
 
     A table exceeds it by one tuple whenever the server doubles the batches.
     """
     allowed = allowance(explained.get("Settings", {}))
-    tables = (place for place in places(explained) if place.node.get("Hash Batches", 1) > 1)
-    return any(place.node.get(PEAK, 0) > largest_peak(place, allowed, 0) for place in tables)
+    return any(place.node.get(PEAK, 0) > largest_peak(place, allowed, 0) for place in _divided(explained))
 
 
 def own_written(node: Node) -> int:

@@ -80,7 +80,7 @@ from oracles.memory.batches import (
     Path,
     counts_files,
     depends_on_order,
-    has_immense_batches,
+    has_overfull_batches,
     has_uneven_batches,
     joins_short_of_memory,
     larger_batch,
@@ -197,7 +197,7 @@ class _MemoryPair(Pair):
                 return "joins need other batches for their buckets"
             return (
                 "a batch is larger than memory, so arms may split it at different times"
-                if self._has_immense_batches(excess)
+                if self._has_overfull_batches(excess)
                 else ""
             )
         if not excess.figure.startswith(PEAK):
@@ -304,10 +304,10 @@ class _MemoryPair(Pair):
         ours, theirs = (_node_at(self._seen(arm), excess) for arm in (self.reference, self.suspect))
         return has_uneven_batches(plan, excess.path) and own_written(ours) != own_written(theirs)
 
-    def _has_immense_batches(self, excess: Excess) -> bool:
+    def _has_overfull_batches(self, excess: Excess) -> bool:
         """Return whether a table on either arm has a batch larger than its memory."""
         explained = (dict(plans(self._seen(arm)))[excess.step] for arm in (self.reference, self.suspect))
-        return any(map(has_immense_batches, explained))
+        return any(map(has_overfull_batches, explained))
 
     def _excesses(self, ours: Variation, theirs: Variation) -> Excesses:
         return excesses(self._seen(self.reference, ours), self._seen(self.suspect, theirs), self._widths)

@@ -1,7 +1,7 @@
 """Readers of syntax trees: visitors that replace no nodes. They are several times faster than those of pglast.
 
-A reader calls the same methods in the same order as `pglast.visitors.Visitor`, but ignores what they return, unless it
-is `Skip`. They may change attributes of the node that they get; the nodes below are read afterwards.
+A reader calls the same methods as `pglast.visitors.Visitor`, in the same order. It ignores results other than `Skip`.
+A method may change attributes of its node. The nodes below are read afterwards.
 """
 
 from collections import deque
@@ -45,7 +45,7 @@ class Reader:
 
 
 class _Kind(NamedTuple):
-    """What a class of readers does with a class of nodes."""
+    """A class of nodes: its method in a class of readers, and the attributes to read."""
 
     method: Callable[..., Any] | None
     links: tuple[str, ...]  # the attributes that may have nodes

@@ -3,8 +3,8 @@
 python -m tests.oracles.cost_noise --pairs 10000
 
 Each query is executed and planned once in each of four rounds, on one server after the other. A pair is a query with
-its costs on both servers. What else the machine does changes the costs of a round on both servers alike, so rounds are
-compared within themselves: the p-value is that of the sum of their differences among the sums with any signs. It is
+its costs on both servers. Other work of the machine changes the costs of a round on both servers alike. So the two
+costs of a round are compared: the p-value is that of the sum of their differences among the sums with any signs. It is
 discrete, so it is spread uniformly over its step with a seeded generator. If chance alone decides which server costs
 more in a round, these p-values are uniform (Kolmogorov-Smirnov test).
 """
