@@ -207,7 +207,7 @@ create_table(Input *input)
 	table.spaceAllowed = 1024 + (word(input) & 0xFFFFF);
 	choice = byte(input);
 	table.nbatch = 1 << choice % 4;
-	table.batch_salt = murmurhash32(choice / 4);
+	table.batch_salt = murmurhash32(choice / 4) | 1;
 	if (table.nbatch > 1)
 	{
 		table.innerBatchFile = MemoryContextAllocZero(table.spillCxt, table.nbatch * sizeof(BufFile *));

@@ -72,7 +72,8 @@ any_space(Input *input)
 }
 
 /*
- * Check that each tuple of a divided batch goes to one of the two resulting batches.
+ * Check that each tuple of a divided batch goes to one of the two resulting batches, and NULL keys, whose hash value is
+ * 0, to the first batch.
  */
 static void
 check_division(HashJoinTableData table, uint32 hashvalue)
@@ -89,6 +90,8 @@ check_division(HashJoinTableData table, uint32 hashvalue)
 			fatal("batch %d of %d", before, table.nbatch);
 		if (after != before && after != before + table.nbatch)
 			fatal("batch %d of %d becomes %d", before, table.nbatch, after);
+		if (ExecHashGetBatch(&table, 0) != 0)
+			fatal("NULL is in batch %d of %d", ExecHashGetBatch(&table, 0), table.nbatch);
 	}
 }
 
@@ -125,8 +128,8 @@ check_independence(HashJoinTableData table, HashJoinTableData other, uint32 hash
 static void
 check_batches(Input *input)
 {
-	HashJoinTableData table = {.batch_salt = murmurhash32(byte(input))};
-	HashJoinTableData other = {.batch_salt = murmurhash32(byte(input))};
+	HashJoinTableData table = {.batch_salt = murmurhash32(byte(input)) | 1};
+	HashJoinTableData other = {.batch_salt = murmurhash32(byte(input)) | 1};
 	uint32		hashvalue = word(input);
 
 	check_division(table, hashvalue);
