@@ -23,6 +23,8 @@ _CHUNK: Final = 32  # kB, HASH_CHUNK_SIZE
 _CHUNK_HEADER: Final = 1 / 16  # kB, at least HASH_CHUNK_HEADER_SIZE
 _MANY_TUPLES: Final = 32  # by chance, all or none of them leave a batch in 1 of 2^31 cases
 
+Path = tuple[int, ...]
+
 
 def shares(place: LocatedNode) -> int:
     """Return the number of participants whose memory a hash table may use: all for a shared one, else one."""
@@ -118,13 +120,14 @@ def has_uneven_batches(explained: Node, path: tuple[int, ...]) -> bool:
     return any(place.node.get(PEAK, 0) > allowed * shares(place) for place in tables)
 
 
-def has_overfull_batches(explained: Node) -> bool:
-    """Return whether a table with several batches exceeds its memory by more than one narrow tuple.
+def overfull_tables(explained: Node, widest: float = 0) -> frozenset[Path]:
+    """Return the paths of tables with several batches that exceed their memory by more than one tuple.
 
-    A table exceeds it by one tuple whenever the server doubles the batches.
+    A table exceeds it by one tuple whenever the server doubles the batches. `widest` is its size in bytes.
     """
     allowed = allowance(explained.get("Settings", {}))
-    return any(place.node.get(PEAK, 0) > largest_peak(place, allowed, 0) for place in _divided(explained))
+    divided = _divided(explained)
+    return frozenset(place.path for place in divided if place.node.get(PEAK, 0) > largest_peak(place, allowed, widest))
 
 
 def own_written(node: Node) -> int:
@@ -153,8 +156,6 @@ def partial_blocks(join: Node) -> int:
 
 
 _ALIGNMENT: Final = 8  # MAXIMUM_ALIGNOF
-
-Path = tuple[int, ...]
 
 
 def joins_short_of_memory(ours: Node, theirs: Node) -> frozenset[Path]:

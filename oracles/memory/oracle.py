@@ -80,7 +80,6 @@ from oracles.memory.batches import (
     Path,
     counts_files,
     depends_on_order,
-    has_overfull_batches,
     has_uneven_batches,
     joins_short_of_memory,
     larger_batch,
@@ -88,6 +87,7 @@ from oracles.memory.batches import (
     may_be_indivisible,
     measures_tuples,
     memory_of_buckets,
+    overfull_tables,
     own_written,
     partial_blocks,
     splits,
@@ -299,15 +299,16 @@ class _MemoryPair(Pair):
         return probed is not None and counts_files(probed)
 
     def _is_divided_otherwise(self, excess: Excess) -> bool:
-        """Return whether the reference's table exceeds its memory, too, with other tuples in its largest batch."""
+        """Return whether the reference has a batch larger than its memory, too, with other tuples in it."""
         plan = dict(plans(self._seen(self.reference)))[excess.step]
         ours, theirs = (_node_at(self._seen(arm), excess) for arm in (self.reference, self.suspect))
-        return has_uneven_batches(plan, excess.path) and own_written(ours) != own_written(theirs)
+        overfull = overfull_tables(plan, self._widths.get(excess.step, 0))
+        return excess.path in overfull and own_written(ours) != own_written(theirs)
 
     def _has_overfull_batches(self, excess: Excess) -> bool:
         """Return whether a table on either arm has a batch larger than its memory."""
         explained = (dict(plans(self._seen(arm)))[excess.step] for arm in (self.reference, self.suspect))
-        return any(map(has_overfull_batches, explained))
+        return any(map(overfull_tables, explained))
 
     def _excesses(self, ours: Variation, theirs: Variation) -> Excesses:
         return excesses(self._seen(self.reference, ours), self._seen(self.suspect, theirs), self._widths)

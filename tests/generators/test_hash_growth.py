@@ -121,6 +121,14 @@ def test_queries_with_a_parameter_have_its_value(steps: list[Step]) -> None:
             assert int(step.params[0] or "") >= 0
 
 
+def test_the_first_rows_of_some_sources_have_one_key(scenes: str, steps: list[Step]) -> None:
+    """They must not fill the memory alone."""
+    counts = re.findall(r"repeat\(md5\(g::text\), (\d)\) FROM generate_series\(1, (\d+)\) AS g; RETURN QUERY", scenes)
+    assert counts
+    assert all(int(rows) * (40 + 32 * int(times)) < 54_000 for times, rows in counts)
+    assert sum("way.first_key" in step.tags for step in steps) > len(steps) / 200
+
+
 def test_queries_of_contended_scenes_run_several_times(steps: list[Step]) -> None:
     growths = [draw_growth(random.Random(n), Scale()) for n in range(200)]
     assert 10 < sum(growth.contended for growth in growths) < 60

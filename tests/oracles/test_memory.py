@@ -358,6 +358,7 @@ def test_other_tuples_of_an_indivisible_batch_may_differ() -> None:
     assert duel(divided(313, 35), divided(365, 28)) == (Inconclusive(why),)
     assert finding(duel(divided(313, 35), divided(365, 35)))
     assert finding(duel(divided(60, 35), divided(66, 28)))
+    assert finding(duel(divided(65, 35), divided(90, 28)))  # the reference has added batches in time
 
 
 def test_a_lost_connection_is_inconclusive() -> None:
