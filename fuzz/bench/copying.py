@@ -1,4 +1,4 @@
-"""COPY FROM a file into an unlogged table: the gain of counted duplicates in resource owners.
+"""COPY FROM a file into a table: the gain of counted duplicates in resource owners.
 
 Each slot of COPY's batch of 1000 tuples references the same tuple descriptor, so gains should peak at 1000 rows. The
 table has one integer column, because only the number of rows should matter. It is emptied after each measurement, so
@@ -6,7 +6,8 @@ that the kernel writes none of it during the other arm's measurement. The costs 
 of a new backend) are the same share of the time on both arms, so they cancel out in the ratio. The time of connecting
 is not part of pgbench's figure.
 
-In flavor `release`, glibc keeps freed memory. Users have glibc's defaults, which the second bench measures.
+In flavor `release`, glibc keeps freed memory. Users have glibc's defaults, which the second bench measures. They also
+have logged tables, which the third one measures; the mail's are unlogged.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar
 
-from fuzz.bench.bench import UNDISTURBED, Bench, Mail, Point, connected
+from fuzz.bench.bench import NO_MAIL, UNDISTURBED, Bench, Mail, Point, connected
 from fuzz.bench.measurement import transactions_a_second
 from fuzz.servers.arm import Arm
 
@@ -34,6 +35,7 @@ class CopyBench(Bench):
 
     name = "copy"
     unit = "tps"
+    persistence: ClassVar[str] = "UNLOGGED"  # of the table
     axes = MappingProxyType({"rows": _ROWS, "clients": _CLIENTS})
     rounds = 16
     headlines: ClassVar[Sequence[Point]] = ((10, 1), (1000, 1), (1000, 4), (1000, 8), (100000, 1))
@@ -70,12 +72,12 @@ class CopyBench(Bench):
 
     def data(self, points: Sequence[Point]) -> str:
         """Return the files' numbers of rows."""
-        return str(_numbers(points))
+        return f"{self.persistence} {_numbers(points)}"
 
     def fill(self, arm: Arm, points: Sequence[Point]) -> None:
         """Create the table, and write the files beside the server's data."""
         with connected(arm) as connection:
-            connection.execute("CREATE UNLOGGED TABLE bench_copy (a int)")
+            connection.execute(f"CREATE {self.persistence} TABLE bench_copy (a int)")
             for rows in _numbers(points):
                 connection.execute(f"COPY (SELECT generate_series(1, {rows})) TO '{_file(arm, rows)}'")
             connection.execute("CHECKPOINT")
@@ -104,6 +106,15 @@ class DefaultAllocatorBench(CopyBench):
     name = "copy_default_allocator"
     environment = MappingProxyType({})
     headlines = ((10, 1), (1000, 1), (100000, 1))
+
+
+class LoggedTableBench(CopyBench):
+    """The same with a logged table. No figures of the mail."""
+
+    name = "copy_logged"
+    persistence = ""
+    mail = NO_MAIL
+    headlines = ()
 
 
 def _numbers(points: Sequence[Point]) -> list[int]:

@@ -11,7 +11,7 @@ from fuzz.bench import join_order
 from fuzz.bench.bench import Bench, BenchError, all_benches
 from fuzz.bench.bloom import BloomBench, Join
 from fuzz.bench.buckets import LARGEST, BucketsBench
-from fuzz.bench.copying import CopyBench, DefaultAllocatorBench
+from fuzz.bench.copying import CopyBench, DefaultAllocatorBench, LoggedTableBench
 from fuzz.bench.fdw import ANALYZE_METHODS, PERCENTS, ROWS, TARGETS, FdwAnalyzeBench, FdwSamplingBench
 from fuzz.bench.join_order import JoinOrderBench
 from fuzz.bench.oltp import OltpBench
@@ -48,11 +48,12 @@ class Workload(StrEnum):
     PGBENCH = OltpBench.name
 
 
-class Allocator(StrEnum):
-    """The settings of glibc's allocator in `copy`."""
+class CopyTest(StrEnum):
+    """The measurements of `copy`."""
 
     KEEPING = "keeping"
     DEFAULT = "default"
+    LOGGED = "logged"
 
 
 class FdwTest(StrEnum):
@@ -132,9 +133,12 @@ def store(
 @measuring
 def copy(
     *,
-    allocator: Annotated[
-        list[Allocator] | None,
-        typer.Argument(help="Settings of glibc's allocator: keeping freed memory, or the defaults. Default: both."),
+    test: Annotated[
+        list[CopyTest] | None,
+        typer.Argument(
+            help="An unlogged table, while glibc's allocator is keeping freed memory, or has its default settings; or a"
+            " logged table. Default: all."
+        ),
     ] = None,
     rows: Annotated[
         str | None, typer.Option(metavar="N,N...", help=f"Rows per COPY. Default: {_listed(CopyBench, 'rows')}.")
@@ -144,10 +148,14 @@ def copy(
         typer.Option(metavar="N,N...", help=f"Clients at once. Default: {_listed(CopyBench, 'clients')}."),
     ] = None,
 ) -> list[Chosen]:
-    """COPY a file into an unlogged table: transactions per second, by rows and clients."""
+    """COPY a file into a table: transactions per second, by rows and clients."""
     chosen = {"rows": numbers(rows, "--rows"), "clients": numbers(clients, "--clients")}
-    made: dict[Allocator, Bench] = {Allocator.KEEPING: CopyBench(), Allocator.DEFAULT: DefaultAllocatorBench()}
-    return [_grid(made[each], chosen) for each in dict.fromkeys(allocator or Allocator)]
+    made: dict[CopyTest, Bench] = {
+        CopyTest.KEEPING: CopyBench(),
+        CopyTest.DEFAULT: DefaultAllocatorBench(),
+        CopyTest.LOGGED: LoggedTableBench(),
+    }
+    return [_grid(made[each], chosen) for each in dict.fromkeys(test or CopyTest)]
 
 
 @benches.command()

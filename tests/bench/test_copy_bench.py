@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from fuzz.bench.bench import BenchError
-from fuzz.bench.copying import CopyBench, DefaultAllocatorBench
+from fuzz.bench.copying import CopyBench, DefaultAllocatorBench, LoggedTableBench
 from fuzz.bench.run import Limits, run_bench
 from fuzz.servers.arm import Arm, open_arms, parse_arm
 from fuzz.servers.base import Base
@@ -63,6 +63,14 @@ def test_the_second_bench_has_the_allocators_defaults(base: Base) -> None:
         with open_arms(specs, print, environment=bench.environment) as (arm,):
             environment = arm.cluster.environment()
         assert ("MALLOC_TRIM_THRESHOLD_" in environment, "PATH" in environment) == (kept, True)
+
+
+@pytest.mark.parametrize(("bench", "persistence"), [(CopyBench(), "u"), (LoggedTableBench(), "p")])
+def test_the_third_bench_has_a_logged_table(arms: tuple[Arm, ...], bench: CopyBench, persistence: str) -> None:
+    bench.fill(arms[0], POINTS)
+    with psycopg.connect(**arms[0].cluster.connect_kwargs) as connection:  # type: ignore[arg-type]  # host is a str
+        query = "SELECT relpersistence::text FROM pg_class WHERE relname = 'bench_copy'"
+        assert connection.execute(query).fetchone() == (persistence,)
 
 
 def test_errors_of_pgbench_are_reported(arms: tuple[Arm, ...]) -> None:
