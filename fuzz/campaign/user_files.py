@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import CodeType, MappingProxyType, ModuleType
 from typing import Any, Final
 
 from fuzz.errors import CaseError, text_of
@@ -110,12 +110,20 @@ def _import(file: UserFile) -> None:
     # Tracebacks show these lines, also if the file has changed meanwhile.
     linecache.cache[file.path] = (len(file.text), None, file.text.splitlines(keepends=True), file.path)
     try:
-        exec(compile(file.text, file.path, "exec"), vars(module))
+        exec(_compiled(file), vars(module))
     except SyntaxError as error:
         where = f"{error.filename}, line {error.lineno}" if error.filename else file.path
         raise CaseError(f"{where}: {error.msg}; correct the file") from error
     except (Exception, SystemExit) as error:
         raise CaseError(error_in_file(error) or f"cannot import {file.path}: {error!r}") from error
+
+
+def _compiled(file: UserFile) -> CodeType:
+    """Return a file's code. Raises SyntaxError."""
+    try:
+        return compile(file.text, file.path, "exec")
+    except ValueError as error:  # null bytes; before Python 3.11.4, that was no SyntaxError
+        raise SyntaxError(str(error)) from error
 
 
 def error_in_file(error: BaseException) -> str:
