@@ -140,10 +140,11 @@ def series_from_range(checkout: Path, commits: str) -> Series:
 
 
 def _patch_of(checkout: Path, commit: str) -> Patch:
+    """Return the patch of a commit, without content if it changes no file, for which newer gits print a header."""
     failing = f"cannot read commit {commit[:12]} in {checkout}"
-    content = git.output(
-        "-C", checkout, "format-patch", "-1", "--stdout", "--binary", "--full-index", "--root", commit, failing=failing
-    )
+    changes = git.output("-C", checkout, "diff-tree", "--root", "--no-commit-id", commit, failing=failing)
+    form = ("-1", "--stdout", "--binary", "--full-index", "--root")
+    content = git.output("-C", checkout, "format-patch", *form, commit, failing=failing) if changes else b""
     reported = git.output("-C", checkout, "show", "--no-patch", "--format=%f", commit, failing=failing)
     return Patch(f"{commit[:12]}-{reported.decode(errors='replace').strip()}", content)
 

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,13 +37,13 @@ def test_simulated_workers_store_what_is_recorded(tmp_path: Path) -> None:
     assert 0 < load.ranges <= load.cases
     assert load.findings > 0
     assert load.busy > 0
-    store = place.opened()
-    assert store.counters.judged.total() == 7 * store.counters.cases.total() == 7 * sum(store.done().values())
-    findings = store.findings()
-    assert {found.finding for found in findings} <= set(FINDINGS)
-    assert findings
-    assert all(found.reduced for found in findings)
-    assert store.doubts()
+    with closing(place.opened()) as store:
+        assert store.counters.judged.total() == 7 * store.counters.cases.total() == 7 * sum(store.done().values())
+        findings = store.findings()
+        assert {found.finding for found in findings} <= set(FINDINGS)
+        assert findings
+        assert all(found.reduced for found in findings)
+        assert store.doubts()
 
 
 def test_the_curve_bends_where_workers_wait() -> None:
