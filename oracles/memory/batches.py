@@ -85,7 +85,7 @@ def may_be_indivisible(allowed: float, widest: float) -> bool:
     return allowed * 1024 < _MANY_TUPLES * widest
 
 
-def splits(explained: Node, path: tuple[int, ...]) -> bool:
+def splits(explained: Node, path: Path) -> bool:
     """Return whether the node at this path has more than one batch."""
     return any(place.path == path for place in _divided(explained))
 
@@ -113,7 +113,7 @@ def counts_files(explained: Node) -> bool:
     )
 
 
-def has_uneven_batches(explained: Node, path: tuple[int, ...]) -> bool:
+def has_uneven_batches(explained: Node, path: Path) -> bool:
     """Return whether the table at this path has several batches and exceeds its memory."""
     allowed = allowance(explained.get("Settings", {}))
     tables = (place for place in _divided(explained) if place.path == path)
@@ -137,14 +137,14 @@ def own_written(node: Node) -> int:
     return written - below
 
 
-def written_without(explained: Node, joins: Set[tuple[int, ...]]) -> int:
+def written_without(explained: Node, joins: Set[Path]) -> int:
     """Return the number of blocks that a plan wrote, without hash joins at these paths and their tables."""
     top: int = explained["Plan"].get(WRITTEN, 0)
     apart = (place.node for place in places(explained) if place.path in joins or _is_table_of(place, joins))
     return top - sum(map(own_written, apart))
 
 
-def _is_table_of(place: LocatedNode, joins: Set[tuple[int, ...]]) -> bool:
+def _is_table_of(place: LocatedNode, joins: Set[Path]) -> bool:
     return place.node["Node Type"] == "Hash" and place.path[:-1] in joins
 
 
