@@ -53,6 +53,7 @@ collect(Input *input, PgFdwRemoteSize *size)
 {
 	int			ntables = byte(input) % MAX_TABLES;
 	double		block_size = 1024 << byte(input) % 6;
+	bool		blocks_differ = false;
 
 	pgfdw_init_remote_size(size, versions[byte(input) % lengthof(versions)]);
 	for (int i = 0; i < ntables; i++)
@@ -61,14 +62,18 @@ collect(Input *input, PgFdwRemoteSize *size)
 		double		blocks = floor(number(input));
 		bool		is_current = byte(input) % 2;
 		double		reltuples = (double) byte(input) * blocks - 1;
-		double		live_rows = byte(input) % 2 ? Max(reltuples, 0) : floor(number(input));
+		int			statistics = byte(input) % 4;
+		double		live_rows = statistics == 1 ? -1 : statistics == 3 ? Max(reltuples, 0) : floor(number(input));
 
+		blocks_differ |= !is_current;
 		if (byte(input) % 4 == 0)
 			reltuples = floor(number(input)) - 1;
 		pgfdw_add_remote_table(size, relkind, reltuples, is_current ? blocks : floor(number(input)),
 							   blocks, block_size, live_rows);
 	}
 	pgfdw_finish_remote_size(size);
+	if (size->live_rows < 0 && !blocks_differ && size->doubtful)
+		fatal("rows are counted only because there are no statistics, as on a standby");
 
 	if (size->rows < 0 && !size->tablesample)
 	{

@@ -179,6 +179,8 @@ check_size_sql(Relation rel, int server_version, bool whole_tree)
 		fatal("%s: which relation?", sql);
 	if ((strstr(sql, "pg_stat_get_live_tuples") != NULL) != (server_version >= 80300))
 		fatal("%s: statistics of server %d", sql, server_version);
+	if ((strstr(sql, "pg_is_in_recovery") != NULL) != (server_version >= 90000))
+		fatal("%s: standby of server %d", sql, server_version);
 	expect(whole_tree ? " WHERE oid IN (WITH RECURSIVE tree(member) AS (SELECT " : " WHERE oid = ");
 	if (strchr(relname.data, '\\') != NULL)
 		expect("E");
