@@ -10,11 +10,11 @@ with a difference.
 
 A finding names the first node that differs. The properties of nodes (all but their figures) are compared from the top,
 because the nodes below a node of another type have another purpose. Figures are compared from the bottom, because a
-node's cost includes the costs below it.
+node's cost includes the costs below it. What EXPLAIN shows of a feature in its group of fields is no property.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar, Final
@@ -50,6 +50,12 @@ def first_difference(ours: Node, theirs: Node) -> Difference | None:
     kinds = (_difference(path, _kind(one), _kind(other), figures=False) for path, one, other in pairs)
     figures = (_difference(path, _figures(one), _figures(other), figures=True) for path, one, other in reversed(pairs))
     return next(filter(None, chain(kinds, figures)), None)
+
+
+def _without_groups(node: Node, groups: Collection[str]) -> Node:
+    """Return a plan without these groups of fields."""
+    kept = {key: value for key, value in node.items() if key not in groups}
+    return kept | {"Plans": [_without_groups(below, groups) for below in kept["Plans"]]} if "Plans" in kept else kept
 
 
 def _pairs(ours: Node, theirs: Node, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Node, Node]]:
@@ -121,7 +127,8 @@ class _PlanPair(Pair):
         return first_difference(ours, theirs if theirs is not None else ours)
 
     def _plan(self, step: int, arm: str, repetition: int = 0) -> Any:
-        return dict(plans(self._seen(arm, repetition))).get(step, {}).get("Plan")
+        plan = dict(plans(self._seen(arm, repetition))).get(step, {}).get("Plan")
+        return plan and _without_groups(plan, {feature.group for feature in self.features})
 
     def _verdict(self, step: int, unstable: set[int]) -> Finding | Unstable:
         found = self._difference(step, self.reference, self.suspect)

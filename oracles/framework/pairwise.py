@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from oracles.model.case import Case
+from oracles.model.feature import Feature
 from oracles.model.observation import Run
 from oracles.model.oracle import More, NotApplicable, Observations, Oracle, Verdict, duel, judge_each
 
@@ -20,6 +21,7 @@ class Pair(ABC):
     reference: str
     suspect: str
     observations: Observations
+    features: tuple[Feature, ...] = ()  # of the arms
 
     @abstractmethod
     def judge(self) -> tuple[Verdict, ...] | More:
@@ -40,7 +42,9 @@ class Pairwise(Oracle):
 
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
         """Return verdicts on each other arm, compared with `arms[0]`, or a request for more runs."""
-        return judge_each(arms[1:], lambda suspect: self.pair(case, arms[0], suspect, observations).judge())
+        return judge_each(
+            arms[1:], lambda suspect: self.pair(case, arms[0], suspect, observations, self.features).judge()
+        )
 
 
 class SampledPairwise(Pairwise):

@@ -8,6 +8,7 @@ import pytest
 
 from oracles.framework.shared_runs import PLANNED
 from oracles.model.case import Case
+from oracles.model.feature import Feature
 from oracles.model.observation import CaseObservation, Observation, Run
 from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
 from oracles.plan import Plan
@@ -89,6 +90,15 @@ def test_temporary_tables_have_a_schema_of_their_session() -> None:
         node("Seq Scan", Schema=f"pg_temp_{number}", Output=[f"pg_temp_{number}.f(a)"]) for number in (3, 12)
     )
     assert duel(ours, theirs) == (Agree(1),)
+
+
+def test_a_feature_may_show_in_explain() -> None:
+    plain = node("Limit", join())
+    shown = node("Limit", join() | {"Bloom Filter": {"Planned": True}})
+    plans = {arm: seen(planned(plan)) for arm, plan in zip(ARMS, (plain, shown), strict=True)}
+    assert finding(judged(Plan(), CASE, lambda run: plans[run.arm])).summary.endswith("Bloom Filter of Hash Join")
+    bloom = Feature("bloom", "Bloom filter", group="Bloom Filter")
+    assert judged(Plan().of((bloom,)), CASE, lambda run: plans[run.arm]) == (Agree(1),)
 
 
 def test_a_plan_that_the_reference_does_not_repeat_is_no_finding() -> None:
