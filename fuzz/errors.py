@@ -1,6 +1,7 @@
 """The tree of errors. Each message is one line: what failed, why, and what to do."""
 
 from pathlib import Path
+from typing import ClassVar
 
 
 class PgduelError(Exception):
@@ -27,6 +28,18 @@ class ServerError(PgduelError):
 
 class StorageError(PgduelError):
     """A result that cannot be stored: the disk is full, or permissions are missing."""
+
+
+class TransientError(PgduelError):
+    """A failure that may pass, so that another try is worthwhile. `passed` is the line for the user when it has."""
+
+    passed: ClassVar[str]
+
+
+class DiskFull(StorageError, TransientError):
+    """A disk without room for a file, or for a server."""
+
+    passed = "there is room again"
 
 
 class CaseError(PgduelError):

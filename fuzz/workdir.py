@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from fuzz.errors import PgduelError, StorageError
+from fuzz.errors import DiskFull, PgduelError, StorageError
 
 PROJECT = Path(__file__).resolve().parents[1]  # the checkout, or its copy in an installed package
 IS_CHECKOUT = (PROJECT / "pyproject.toml").exists()
@@ -52,12 +52,14 @@ def root() -> Path:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Wrap code that writes to a path. Raises StorageError if that fails."""
+    """Wrap code that writes to a path. Raises StorageError if that fails, DiskFull without room."""
     try:
         yield
     except OSError as error:
-        advice = "make room there" if error.errno in _NO_ROOM else "give pgduel write permission there"
-        raise StorageError(f"cannot write {path} ({error.strerror}); {advice}") from error
+        failure = f"cannot write {path} ({error.strerror})"
+        if error.errno in _NO_ROOM:
+            raise DiskFull(f"{failure}; make room there") from error
+        raise StorageError(f"{failure}; give pgduel write permission there") from error
 
 
 def write(path: Path, content: str | bytes) -> None:

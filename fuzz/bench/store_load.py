@@ -341,7 +341,7 @@ def measured(recording: Recording, place: Place, workers: int, shapes: int, seco
         store.begin(plan, {})
         store.progress(Counters(shapes=Counter({("before", f"{number:012x}"): 1 for number in range(shapes)})), {})
         window = _Window(store, pool, workers, seconds)
-        environment = Environment(tuple, float, time.process_time, _ignore, window.show)
+        environment = Environment(tuple, tuple, float, time.process_time, _ignore, window.show)
         Campaign(store, Schedule(plan.generators, None, {}), Limits(), pool, environment).run(window.interrupt)
     return window.load(place.store, shapes)
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from fuzz.campaign.counters import Counters, ProgressPoint, is_sample_due, sample_of
+from fuzz.campaign.database import outlasted
 from fuzz.campaign.known import known_fault
 from fuzz.campaign.pool import Done, LostJob, Workers
 from fuzz.campaign.schedule import (
@@ -27,7 +28,7 @@ from fuzz.campaign.schedule import (
 )
 from fuzz.campaign.stop import INTERRUPTED, Interrupt, Limits
 from fuzz.campaign.store import Store
-from fuzz.errors import ServerError, StorageError
+from fuzz.errors import DiskFull, ServerError, StorageError
 from fuzz.triage.findings import StoredFinding, untriaged
 
 REDUCTIONS = 10  # limit of reduced findings: more of them have few causes, and new cases are a better use of the time
@@ -45,6 +46,7 @@ class Environment:
     """The campaign's connections to servers and user, as plain functions."""
 
     revive: Callable[[], Sequence[str]]  # restarts dead arms, and returns a line for each. Raises ServerError
+    require_room: Callable[[], object]  # raises DiskFull if a server's disk is full
     server_cpu: Callable[[], float]  # CPU seconds that the arms' servers have used so far
     client_cpu: Callable[[], float]  # CPU seconds of this process, without its workers
     say: Callable[[str], None]  # prints a line for the user
@@ -193,8 +195,9 @@ class Campaign:
     def _take_range(self, job: Range, result: RangeResult) -> None:
         if result.fatal is not None:
             raise StorageError(result.fatal)
-        self._outages = 0 if result.done or result.outage is None else self._outages + 1
-        if result.outage is not None and not result.done:
+        in_vain = result.outage is not None and not self._waited_for_room() and not result.done
+        self._outages = self._outages + 1 if in_vain else 0
+        if in_vain:
             self._take_outage(job, result)
         self._schedule.give_back(job.after(result.done))
         self._counted.add(result.counters)
@@ -209,6 +212,15 @@ class Campaign:
             self._queue(result.found)
         self._sample()
         self._outage = result.outage or self._outage
+
+    def _waited_for_room(self) -> bool:
+        """Return whether a server's disk was full. Then there is room again, or DiskFull is raised after a while."""
+        try:
+            self._environment.require_room()
+        except DiskFull:
+            outlasted(self._environment.require_room, self._environment.say)
+            return True
+        return False
 
     def _take_outage(self, job: Range, result: RangeResult) -> None:
         """Give up the first case of the range if it could not be executed in several tries."""

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from math import inf
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
@@ -12,8 +13,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from fuzz import workdir
 from fuzz.campaign.postgresql import PostgreSQL, shared
-from fuzz.campaign.schema import StoreBusy, StoreError, StoreUnreachable
+from fuzz.campaign.schema import StoreError
 from fuzz.campaign.sqlite import FILE, SQLite
+from fuzz.errors import TransientError
 
 PATIENCE: Final = 600.0  # seconds in which a server may start again, or other processes may end
 _PAUSE: Final = 1.0  # seconds between tries
@@ -79,23 +81,24 @@ def database_of(directory: Path) -> Database:
 
 
 def outlasted(work: Callable[[], _Result], say: Say | None) -> _Result:
-    """Return the result of `work`, which is tried again while the store is busy, or its server does not answer.
+    """Return the result of `work`, which is tried again after a TransientError: a store or a disk may recover.
 
-    `say` gets a line then, and another one when the store answers. Without `say`, and after ten minutes, raises
-    StoreBusy or StoreUnreachable.
+    `say` gets a line then, and another one when `work` succeeds. Without `say`, and after ten minutes, raises the
+    error.
     """
-    until, told = time.monotonic() + PATIENCE, False
+    until, told = inf, ""
     while True:
         try:
             result = work()
-        except (StoreBusy, StoreUnreachable) as error:
+        except TransientError as error:
+            until = min(until, time.monotonic() + PATIENCE)
             if say is None or time.monotonic() > until:
                 raise
             if not told:
                 say(f"{error}; trying again for {PATIENCE / 60:g} minutes")
-                told = True
+                told = error.passed
             time.sleep(_PAUSE)
         else:
             if told and say is not None:
-                say("the store answers again")
+                say(told)
             return result

@@ -21,7 +21,15 @@ from sqlalchemy import Connection, Executable, Table, create_engine, text
 from sqlalchemy.dialects.postgresql import Insert, insert
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError, StatementError
 
-from fuzz.campaign.schema import VERSION, StoreError, StoreUnreachable, create_tables, migrate, require_readable
+from fuzz.campaign.schema import (
+    VERSION,
+    StoreError,
+    StoreFull,
+    StoreUnreachable,
+    create_tables,
+    migrate,
+    require_readable,
+)
 from fuzz.errors import first_line
 from fuzz.store_url import VARIABLE, store_url
 
@@ -41,10 +49,8 @@ _EXISTS: Final = ("42P06", "23505")  # a schema, or that of another process, whi
 _NO_TABLE: Final = "42P01"
 _LOCKED: Final = "55P03"
 _LOST: Final = ("08", "57P")  # connections that ended, or servers that start or end
-_ADVICE: Final = {
-    "42501": "; docs/campaigns.md has the rights that a team's roles need",
-    "53100": "; make room there",
-}
+_FULL: Final = "53100"
+_ADVICE: Final = {"42501": "; docs/campaigns.md has the rights that a team's roles need"}
 _HOLDER: Final = text("""
     SELECT application_name FROM pg_stat_activity JOIN pg_locks USING (pid)
     WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND (classid::bigint << 32) | objid::bigint = :key
@@ -297,6 +303,8 @@ def _error(error: Exception, name: str) -> StoreError:
     state, cause = _state(error), _cause(error)
     if isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError) and (not state or state.startswith(_LOST)):
         return StoreUnreachable(f"the store {name} does not answer ({_reason(cause)}); check its server and {VARIABLE}")
+    if state == _FULL:
+        return StoreFull(f"the store {name} cannot be used: {_reason(cause)}; make room there")
     return StoreError(f"the store {name} cannot be used: {_reason(cause)}{_ADVICE.get(state, '')}")
 
 

@@ -28,7 +28,7 @@ from sqlalchemy.types import TypeDecorator
 from fuzz import documents
 from fuzz.campaign.counters import Counters
 from fuzz.campaign.plan import Plan
-from fuzz.errors import StorageError
+from fuzz.errors import StorageError, TransientError
 from fuzz.triage.blame import Blame
 from fuzz.triage.interestingness import ReducedCase
 from oracles.model.case import Case
@@ -40,12 +40,22 @@ class StoreError(StorageError):
     """A store that cannot be read or written."""
 
 
-class StoreUnreachable(StoreError):
-    """A store whose server does not answer. It may answer later."""
+class StoreUnavailable(StoreError, TransientError):
+    """A store that cannot be used now."""
+
+    passed = "the store answers again"
 
 
-class StoreBusy(StoreError):
-    """A store that other processes use for long. It may be free later."""
+class StoreUnreachable(StoreUnavailable):
+    """A store whose server does not answer."""
+
+
+class StoreBusy(StoreUnavailable):
+    """A store that other processes use for long."""
+
+
+class StoreFull(StoreUnavailable):
+    """A store whose disk is full."""
 
 
 class _Document(TypeDecorator[Any]):

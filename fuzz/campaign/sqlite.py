@@ -19,18 +19,17 @@ from sqlalchemy.dialects.sqlite import Insert, insert
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from fuzz import workdir
-from fuzz.campaign.schema import VERSION, StoreBusy, StoreError, create_tables, migrate, require_readable
+from fuzz.campaign.schema import VERSION, StoreBusy, StoreError, StoreFull, create_tables, migrate, require_readable
 from fuzz.errors import first_line
 
 FILE: Final = "store.sqlite"
 _LOCK_TIMEOUT: Final = 2000  # ms, in which another process may end its own migration
 _TIMEOUT: Final = 60.0  # seconds in which the processes before this one may write, or another program may end
 _ADVICE: Final = {
-    "SQLITE_FULL": "; make room there",
-    "SQLITE_IOERR_SHMSIZE": "; make room there",
     "SQLITE_CANTOPEN": "; make its directory writable, which reading needs, too, or read a copy",
     "SQLITE_READONLY": "; make it and its directory writable",
 }
+_FULL: Final = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
 _BUSY: Final = ("SQLITE_BUSY", "SQLITE_PROTOCOL")  # the second one after many tries to begin to read
 
 
@@ -198,6 +197,8 @@ class SQLite:
         name, reason = getattr(error.__cause__, "sqlite_errorname", ""), first_line(str(error.__cause__ or error))
         if name.startswith(_BUSY):
             return StoreBusy(f"the store {self.name} is busy: another process uses it ({reason}); end that")
+        if name.startswith(_FULL):
+            return StoreFull(f"the store {self.name} cannot be used: {reason}; make room there")
         return StoreError(f"the store {self.name} cannot be used: {reason}{_ADVICE.get(name, '')}")
 
     def close(self) -> None:

@@ -9,14 +9,16 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any, Protocol
 
 from fuzz import store_url, workdir
 from fuzz.campaign.counters import Counters
+from fuzz.campaign.database import outlasted
 from fuzz.campaign.known import marked
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.reach import reach
@@ -26,11 +28,12 @@ from fuzz.campaign.user_files import UserFile, error_in_file, load
 from fuzz.engines.engine import DrawnCase, Engine, EngineName
 from fuzz.engines.guided.engine import GuidedEngine
 from fuzz.engines.seeded import SeededEngine
-from fuzz.errors import PgduelError, ServerError, StorageError
+from fuzz.errors import DiskFull, PgduelError, ServerError, StorageError
 from fuzz.execution.exchanges import Abandoned
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import JudgedCase, assignments, judge_case
 from fuzz.execution.source_database import SourceDatabase
+from fuzz.execution.worker_database import is_full, no_room
 from fuzz.generators.generator import Scale
 from fuzz.servers.account import server_account
 from fuzz.servers.arm import Arm, features_of, fresh_servers
@@ -39,6 +42,7 @@ from fuzz.servers.edges.counters import Edges
 from fuzz.servers.processes import runs_in
 from fuzz.sources.source import UserInput
 from fuzz.triage.findings import StoredFinding
+from fuzz.triage.interestingness import ReducedCase
 from fuzz.triage.triage import Log, Triage, as_executed
 from oracles.explain.nodes import plan_shape
 from oracles.model.case import Case, CaseId
@@ -101,6 +105,14 @@ def running(arm: Arm) -> int:
 def server_cpu(arms: Sequence[Arm]) -> float:
     """Return the CPU time in seconds of the servers."""
     return sum(arm.cluster.cpu_seconds() for arm in arms)
+
+
+def require_room(arms: Sequence[Arm]) -> None:
+    """Raise DiskFull if the disk of a server is full."""
+    for arm in arms:
+        with suppress(FileNotFoundError):  # its data directory is gone, which its restart reports
+            if is_full(arm.cluster):
+                raise DiskFull(no_room(arm.name, arm.cluster))
 
 
 def revive(arms: Sequence[Arm]) -> list[str]:
@@ -304,7 +316,7 @@ class _Worker:
             played, executed = as_executed(case, found, judged.observations)
             finding = marked(executed, played, self._store.plan.known)
             if self._store.add_finding(finding, case_id, played):
-                self._triage.write(self._store.finding(finding.fingerprint))
+                outlasted(partial(self._triage.write, self._store.finding(finding.fingerprint)), _ignore)
                 new.append(finding.fingerprint)
         return new
 
@@ -328,14 +340,19 @@ class _Worker:
         """Reduce a finding on new servers, so that the campaign's servers do not crash, or disturb the reduction."""
         try:
             with fresh_servers(self._work.arms) as arms:
-                # write the script again, because pgduel may have been killed before it did
-                found = self._triage.write(self._store.finding(job.fingerprint))
-                smallest = self._triage.investigate(found, arms)
+                smallest = outlasted(partial(self._investigate, job.fingerprint, arms), _ignore)
         except PgduelError as error:
             later = f"{workdir.COMMAND} fuzz --resume {self._work.directory.name} tries again"
             return ReductionResult(f"finding {job.fingerprint} is not reduced: {error} ({later})")
         often = "" if smallest.always else f" ({smallest.how_often})"
-        return ReductionResult(f"finding {job.fingerprint}: {found.reproducer}{often}")
+        script = self._triage.path(self._store.finding(job.fingerprint))
+        return ReductionResult(f"finding {job.fingerprint}: {script}{often}")
+
+    def _investigate(self, fingerprint: str, arms: Sequence[Arm]) -> ReducedCase:
+        """Reduce a finding and find the patch to blame, from where an earlier try ended."""
+        # write the script again, because pgduel may have been killed before it did
+        found = self._triage.write(self._store.finding(fingerprint))
+        return self._triage.investigate(found, arms)
 
     def _retry(self, job: Retry) -> RetryResult:
         """Judge a doubt's case again on servers of its own, until it is a finding or was tried often enough.
@@ -364,7 +381,7 @@ class _Worker:
 
 
 def _ignore(_line: str) -> None:
-    """Ignore a line about the store's server, which the campaign's own process prints, too."""
+    """Ignore a line about the store or its disk, which the campaign's own process prints, too."""
 
 
 def _cpu_seconds() -> float:

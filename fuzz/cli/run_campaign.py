@@ -20,7 +20,7 @@ from fuzz.campaign.pool import Pool, Workers
 from fuzz.campaign.schedule import Job, Result, Schedule
 from fuzz.campaign.stop import Interrupt, interruptible
 from fuzz.campaign.store import Store
-from fuzz.campaign.worker import CaseWork, attached, revive, server_cpu
+from fuzz.campaign.worker import CaseWork, attached, require_room, revive, server_cpu
 from fuzz.cli.options import facts_of
 from fuzz.engines.engine import EngineName
 from fuzz.engines.guided.driver import ensure_driver
@@ -179,6 +179,7 @@ def run(store: Store, plan: Plan, arms: Sequence[Arm], processes: Processes, sho
     number = store.directory.name
     environment = Environment(
         revive=lambda: revive(arms),
+        require_room=lambda: require_room(arms),
         server_cpu=lambda: server_cpu(arms),
         client_cpu=time.process_time,
         say=shown.say,

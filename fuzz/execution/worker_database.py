@@ -19,6 +19,7 @@ from fuzz.execution.serverlog import ServerLog
 from fuzz.execution.wire import Wire
 from fuzz.servers.account import server_account
 from fuzz.servers.arm import Arm
+from fuzz.servers.cluster import Cluster
 from fuzz.servers.sessions import session
 
 TEMPLATE: Final = "duel_template"
@@ -33,6 +34,16 @@ RECOVERY_PAUSE: Final = 0.03
 _ROOM: Final = 32 << 20  # bytes that a server needs: two segments of WAL
 
 _TEMPLATE_LOCK = 24071  # advisory lock, so that only one of several starting workers creates the template
+
+
+def is_full(cluster: Cluster) -> bool:
+    """Return whether a server's disk is full."""
+    return shutil.disk_usage(cluster.data).free < _ROOM
+
+
+def no_room(arm: str, cluster: Cluster) -> str:
+    """Return the message for an arm whose disk is full."""
+    return f"the disk of server {arm} is full; make room for {cluster.data}"
 
 
 class WorkerDatabase:
@@ -122,11 +133,11 @@ class WorkerDatabase:
 
     def is_full(self) -> bool:
         """Return whether the server's disk is full."""
-        return shutil.disk_usage(self.cluster.data).free < _ROOM
+        return is_full(self.cluster)
 
     def no_room(self) -> ServerError:
         """Return the error for a full disk."""
-        return ServerError(f"the disk of server {self.arm} is full; make room for {self.cluster.data}")
+        return ServerError(no_room(self.arm, self.cluster))
 
     def _point_loopback(self) -> None:
         options = {"host": str(self.cluster.socket_dir), "port": str(self.cluster.port), "dbname": self.database}

@@ -23,7 +23,7 @@ from fuzz.campaign.pool import Pool
 from fuzz.campaign.schedule import Job, RangeResult, Reduction, ReductionResult, Result, Retry, RetryResult, Schedule
 from fuzz.campaign.stop import Interrupt, Limits
 from fuzz.campaign.store import Store, doubt_of
-from fuzz.errors import ServerError
+from fuzz.errors import DiskFull, ServerError
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.cluster import Cluster
 from fuzz.triage.interestingness import ReducedCase
@@ -113,6 +113,7 @@ class _Run:
         self.directory = directory
         self.messages: list[str] = []
         self.shown: Callable[[Counters], None] = lambda _: None
+        self.require_room: Callable[[], object] = lambda: None
         self.revived = 0
 
     def _revive(self) -> list[str]:
@@ -128,7 +129,12 @@ class _Run:
         known: tuple[KnownFault, ...] = (),
     ) -> str:
         environment = Environment(
-            self._revive, lambda: 0.0, lambda: 0.0, self.messages.append, lambda counters, _: self.shown(counters)
+            self._revive,
+            self.require_room,
+            lambda: 0.0,
+            lambda: 0.0,
+            self.messages.append,
+            lambda counters, _: self.shown(counters),
         )
         with opened(self.directory, self.messages.append) as store, Pool(work, 2, FORKING) as pool:
             plan = Plan(1, {"a": 1, "b": 1}, None, cases, stop_at_first=False, arms=ArmOptions(), known=known)
@@ -255,6 +261,20 @@ def test_dead_servers_are_restarted_and_the_range_continues(run: _Run) -> None:
     assert run.cases == 20
     assert run.revived == 1
     assert "patched was restarted" in run.messages
+
+
+def test_a_full_disk_of_a_server_costs_no_case(run: _Run) -> None:
+    full = iter([True] * 3)
+
+    def require_room() -> None:
+        if next(full, False):
+            raise DiskFull("the disk of server patched is full")
+
+    run.require_room = require_room
+    assert run(_SimulatedWork(run.directory, away=3), 20, Limits()) == "all cases done"
+    assert (run.cases, run.failed) == (20, 0)
+    told = [line for line in run.messages if "full" in line or "room" in line]
+    assert told == ["the disk of server patched is full; trying again for 10 minutes", "there is room again"]
 
 
 def test_a_case_that_always_loses_its_servers_is_abandoned(run: _Run) -> None:

@@ -69,7 +69,7 @@ class _Campaign:
 
     def _run(self, open_pool: Callable[[Store, Plan], AbstractContextManager[Workers[Job, Result]]]) -> None:
         environment = Environment(
-            list, lambda: 0.0, lambda: 0.0, self.messages.append, lambda counters, _: self.shown(counters)
+            list, list, lambda: 0.0, lambda: 0.0, self.messages.append, lambda counters, _: self.shown(counters)
         )
         plan = Plan(1, {"set_operations": 1}, None, CASES, stop_at_first=False, arms=ArmOptions())
         self.directory.mkdir(exist_ok=True)
