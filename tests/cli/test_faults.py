@@ -4,8 +4,10 @@ A file of a user has findings and doubts that only its cases determine. The find
 reduced.
 """
 
+import re
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +16,7 @@ import pytest
 
 from fuzz import workdir
 from fuzz.campaign.catalog import opened
-from tests.cli.command import Command, Ended, await_cases
+from tests.cli.command import Command, Ended, await_cases, ended
 from tests.servers.disk import fill, of_limited_size
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
@@ -66,6 +68,45 @@ _KNOWN = """\
 [[known]]
 oracle = "few_rows"
 origin = "rows"
+"""
+
+# A library to preload. libfaketime does not fit: without a wrong monotonic clock, Python's sleep fails in it.
+_CLOCK = """\
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+int clock_gettime(clockid_t clock, struct timespec *now) {
+    long failed = syscall(SYS_clock_gettime, clock, now);
+    const char *file = getenv("CLOCK_SECONDS");
+    if (!failed && clock == CLOCK_REALTIME && file) {
+        char text[32] = "";
+        int seconds = open(file, O_RDONLY | O_CLOEXEC);
+        if (seconds >= 0 && read(seconds, text, sizeof text - 1) > 0)
+            now->tv_sec += atol(text);
+        close(seconds);
+    }
+    return failed;
+}
+
+int gettimeofday(struct timeval *restrict now, void *restrict zone) {
+    struct timespec precise;
+    clock_gettime(CLOCK_REALTIME, &precise);
+    now->tv_sec = precise.tv_sec;
+    now->tv_usec = precise.tv_nsec / 1000;
+    return 0;
+}
+
+time_t time(time_t *now) {
+    struct timespec precise;
+    clock_gettime(CLOCK_REALTIME, &precise);
+    if (now)
+        *now = precise.tv_sec;
+    return precise.tv_sec;
+}
 """
 
 
@@ -181,3 +222,55 @@ def test_a_campaign_outlasts_a_full_disk(disk: _Disk, options: tuple[str | Path,
     done = _acting(process, "trying again for 10 minutes", filling.unlink)
     assert (done.status, _results(disk.pgduel)) == (0, expected), done.out + done.err
     assert "make room" in done.out
+
+
+def _kill_backend(process: subprocess.Popen[str]) -> None:
+    """Kill a backend that executes a statement of a case."""
+    while True:
+        for each in psutil.Process(process.pid).children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                if re.match(r"postgres: \w+ duel_w\d \[local\] (BIND|CREATE|PARSE|SELECT)", " ".join(each.cmdline())):
+                    each.kill()
+                    return
+        assert process.poll() is None, process.communicate()
+
+
+def test_a_killed_backend_is_no_finding(pgduel: Command, options: tuple[str | Path, ...], expected: _Results) -> None:
+    process = pgduel.start("fuzz", *options)
+    for _ in range(3):
+        await_cases(process, pgduel)
+        _kill_backend(process)
+    done = ended(process)
+    results = _results(pgduel)
+    assert (done.status, results.ended, results.cases) == (0, "all cases done", 16), done.out + done.err
+    assert results.findings.keys() == expected.findings.keys()
+    with opened(pgduel.campaigns / "1") as store:
+        others = [each for each in store.doubts() if each.name not in expected.doubts]
+    assert {each.reason for each in others} <= {"killed by SIGKILL"}
+
+
+@pytest.fixture
+def clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a file with the seconds by which the clock of commands is wrong."""
+    source, library, seconds = tmp_path / "clock.c", tmp_path / "clock.so", tmp_path / "seconds"
+    source.write_text(_CLOCK)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    seconds.write_text("0")
+    monkeypatch.setenv("LD_PRELOAD", str(library))
+    monkeypatch.setenv("CLOCK_SECONDS", str(seconds))
+    return seconds
+
+
+@pytest.mark.parametrize("dask", [(), ("--dask", "local")])
+def test_a_campaign_outlasts_changes_of_the_clock(
+    pgduel: Command, options: tuple[str | Path, ...], expected: _Results, clock: Path, dask: tuple[str, ...]
+) -> None:
+    process = pgduel.start("fuzz", *options, "--minutes", "600", *dask)
+    for seconds in (86400, -86400):
+        await_cases(process, pgduel)
+        clock.write_text(str(seconds))
+    done = ended(process)
+    assert (done.status, _results(pgduel)) == (0, expected), done.out + done.err
+    with opened(pgduel.campaigns / "1") as store:
+        times = [each.at for each in store.samples()]
+    assert times != sorted(times)
