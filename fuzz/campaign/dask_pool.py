@@ -39,6 +39,7 @@ _END: Final = 20.0  # seconds in which workers stop their servers
 _AGAIN: Final = 20.0  # seconds between preparations of a worker that waits
 _EMPTY: Final = 600.0  # seconds without any worker after which the campaign ends
 _CRITICAL: Final = 50  # of the module logging: the pool reports all that the user must know
+TCP_TIMEOUT: Final = "5 minutes"  # without an answer, after which a connection is given up
 _QUIET: Final = ("distributed", "distributed.client", "distributed.scheduler", "distributed.worker", "tornado")
 
 
@@ -64,7 +65,13 @@ def _distributed() -> Any:
     """Import Dask, whose log is silent then."""
     import dask  # not at the top, because the settings come before the import of distributed
 
-    dask.config.set({"logging": dict.fromkeys(_QUIET, "critical"), "distributed.scheduler.allowed-failures": 0})
+    dask.config.set(
+        {
+            "logging": dict.fromkeys(_QUIET, "critical"),
+            "distributed.scheduler.allowed-failures": 0,
+            "distributed.comm.timeouts.tcp": TCP_TIMEOUT,
+        }
+    )
     import distributed
 
     return distributed

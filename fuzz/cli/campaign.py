@@ -28,7 +28,7 @@ from fuzz.campaign.continuous import (
     runs_of,
     stop,
 )
-from fuzz.campaign.dask_pool import HTTP_ADDRESS
+from fuzz.campaign.dask_pool import HTTP_ADDRESS, TCP_TIMEOUT
 from fuzz.campaign.database import home
 from fuzz.campaign.disk import DISK, GB, directory_of, size_of, size_of_builds
 from fuzz.campaign.pool import processors
@@ -261,7 +261,8 @@ def _run_dask(program: str, *arguments: str) -> None:
     """Replace this process by a program of Dask, which receives signals itself. Raises PgduelError."""
     options.with_dask(program)
     command = (sys.executable, "-P", "-m", f"distributed.cli.{program}", *arguments)
-    os.execve(sys.executable, command, os.environ | {"PYTHONPATH": str(workdir.PROJECT)})
+    settings = {"DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": TCP_TIMEOUT}
+    os.execve(sys.executable, command, settings | os.environ | {"PYTHONPATH": str(workdir.PROJECT)})
 
 
 def _quoted(text: str) -> str:

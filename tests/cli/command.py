@@ -34,6 +34,7 @@ class Command:
     campaigns: Path
     home: Path | None = None
     project: Path = workdir.PROJECT
+    around: tuple[str, ...] = ()  # a command that runs another one
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
         """Start the command in its own session, as a terminal does."""
@@ -55,7 +56,7 @@ class Command:
 
     def _python(self, arguments: list[str]) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, *arguments],
+            [*self.around, sys.executable, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

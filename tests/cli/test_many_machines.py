@@ -3,10 +3,12 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -17,20 +19,28 @@ from tests.cli.command import EQUALS, Command, addresses_of, await_cases, ended,
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
+_HERE, _THERE = "198.51.100.1", "198.51.100.2"  # for documentation (RFC 5737)
+_CUT = 45  # seconds without a network, more than Dask's own timeout of 30
+
 
 class _Machines:
     """A scheduler and a worker, started again after they were killed."""
 
-    def __init__(self, pgduel: Command, directory: Path) -> None:
+    def __init__(
+        self, pgduel: Command, directory: Path, address: str = "127.0.0.1", scheduling: Command | None = None
+    ) -> None:
+        """`scheduling` starts the scheduler, which listens at this address."""
         self._pgduel = pgduel
+        self._address = address
+        self._scheduling = scheduling or pgduel
         self._file = directory / "scheduler.json"
         self._processes: list[subprocess.Popen[str]] = []
 
     def start(self) -> str:
         """Start both; return the address of the scheduler."""
         self._file.unlink(missing_ok=True)
-        here = ("--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(self._file))
-        self._processes.append(self._pgduel.start("campaign", "scheduler", "--", *here))
+        here = ("--host", self._address, "--port", "0", "--scheduler-file", str(self._file))
+        self._processes.append(self._scheduling.start("campaign", "scheduler", "--", *here))
         while not self._file.exists():
             assert self._processes[-1].poll() is None, self._processes[-1].communicate()
             time.sleep(0.1)
@@ -85,3 +95,45 @@ def test_a_campaign_whose_scheduler_is_killed_is_resumed_on_another(
     file = tmp_path / "summary.json"
     ended_again = pgduel("fuzz", "--resume", "1", "--dask", machines.start(), "--json", file)
     assert json_of(ended_again, file, 0)["cases"] == 16
+
+
+@pytest.fixture
+def machine() -> Iterator[str]:
+    """Make a machine, a network namespace with the address _THERE, and return its name."""
+    if os.geteuid() != 0 or shutil.which("ip") is None:
+        pytest.skip("only root may make a network namespace, with the package iproute2")
+    name = f"pgd{os.getpid()}"
+    if _ip("netns", "add", name).returncode:
+        pytest.skip("no network namespace can be made here")
+    try:
+        _ip("link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", name, check=True)
+        _ip("address", "add", f"{_HERE}/30", "dev", name, check=True)
+        _ip("link", "set", name, "up", check=True)
+        _ip("-n", name, "address", "add", f"{_THERE}/30", "dev", "eth0", check=True)
+        for device in ("lo", "eth0"):
+            _ip("-n", name, "link", "set", device, "up", check=True)
+        yield name
+    finally:
+        _ip("link", "delete", name)
+        _ip("netns", "delete", name)
+
+
+def _ip(*arguments: str, check: bool = False) -> "subprocess.CompletedProcess[bytes]":
+    return subprocess.run(["ip", *arguments], check=check)
+
+
+def test_a_campaign_outlasts_a_network_that_is_cut(pgduel: Command, machine: str, tmp_path: Path) -> None:
+    machines = _Machines(pgduel, tmp_path, _THERE, replace(pgduel, around=("ip", "netns", "exec", machine)))
+    file = tmp_path / "summary.json"
+    try:
+        cases = ("--cases", "16", "--generator", "partitioned_joins")
+        process = pgduel.start("fuzz", *EQUALS, *cases, "--dask", machines.start(), "--json", file)
+        await_cases(process, pgduel)
+        _ip("-n", machine, "link", "set", "eth0", "down", check=True)
+        time.sleep(_CUT)
+        _ip("-n", machine, "link", "set", "eth0", "up", check=True)
+        done = ended(process)
+    finally:
+        machines.kill()
+    assert json_of(done, file, 0)["cases"] == 16
+    assert " lost" not in done.out
