@@ -16,7 +16,7 @@ import pytest
 
 from fuzz import workdir
 from fuzz.campaign.catalog import opened
-from tests.cli.command import Command, Ended, await_cases, ended
+from tests.cli.command import Command, Ended, await_cases, ended, json_of
 from tests.servers.disk import fill, of_limited_size
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
@@ -109,6 +109,8 @@ time_t time(time_t *now) {
 }
 """
 
+_CASES = ("--seed", "10", "--cases", "16")
+
 
 @dataclass(frozen=True)
 class _Results:
@@ -129,8 +131,7 @@ def options(tmp_path_factory: pytest.TempPathFactory) -> tuple[str | Path, ...]:
     generator.write_text(_GENERATOR)
     oracle.write_text(_ORACLE)
     known.write_text(_KNOWN)
-    cases = ("--seed", "10", "--cases", "16")
-    return ("--arm", "only=upstream", "--generator", generator, "--oracle", oracle, "--known", known, *cases)
+    return ("--arm", "only=upstream", "--generator", generator, "--oracle", oracle, "--known", known)
 
 
 def _results(pgduel: Command) -> _Results:
@@ -150,7 +151,7 @@ def _results(pgduel: Command) -> _Results:
 def expected(tmp_path_factory: pytest.TempPathFactory, options: tuple[str | Path, ...]) -> _Results:
     """Return the results of a campaign without faults."""
     pgduel = Command(tmp_path_factory.mktemp("expected"))
-    done = pgduel("fuzz", *options)
+    done = pgduel("fuzz", *options, *_CASES)
     results = _results(pgduel)
     assert (done.status, results.cases, *results.findings.values(), len(results.doubts)) == (0, 16, 3, 2), done.out
     return results
@@ -169,7 +170,7 @@ def _kill_all(process: subprocess.Popen[str]) -> None:
 def test_a_campaign_whose_processes_are_all_killed_at_once_is_resumed(
     pgduel: Command, options: tuple[str | Path, ...], expected: _Results
 ) -> None:
-    process = pgduel.start("fuzz", *options)
+    process = pgduel.start("fuzz", *options, *_CASES)
     await_cases(process, pgduel)
     _kill_all(process)
     process = pgduel.start("fuzz", "--resume", "1")
@@ -177,6 +178,21 @@ def test_a_campaign_whose_processes_are_all_killed_at_once_is_resumed(
     _kill_all(process)
     done = pgduel("fuzz", "--resume", "1")
     assert (done.status, _results(pgduel)) == (0, expected), done.out + done.err
+
+
+def test_a_named_campaign_whose_processes_are_all_killed_at_once_starts_again(
+    pgduel: Command, options: tuple[str | Path, ...], tmp_path: Path
+) -> None:
+    process = pgduel.start("campaign", "start", "nightly", *options)
+    await_cases(process, pgduel)
+    _kill_all(process)
+    killed = _results(pgduel)
+    done = pgduel("campaign", "start", "nightly", "--minutes", "0.05")
+    assert done.status in (0, 2), done.out + done.err  # a few cases may prove too little
+    assert _results(pgduel) == killed
+    file = tmp_path / "status.json"
+    status = json_of(pgduel("campaign", "status", "nightly", "--json", file), file, 0)
+    assert [(run["campaign"], run["seed"]) for run in status["runs"]] == [("1", 1), ("2", 2)]
 
 
 def _acting(process: subprocess.Popen[str], line: str, action: Callable[[], object]) -> Ended:
@@ -216,7 +232,7 @@ def disk(request: pytest.FixtureRequest, pgduel: Command, open_directory: Path) 
 
 
 def test_a_campaign_outlasts_a_full_disk(disk: _Disk, options: tuple[str | Path, ...], expected: _Results) -> None:
-    process = disk.pgduel.start("fuzz", *options)
+    process = disk.pgduel.start("fuzz", *options, *_CASES)
     await_cases(process, disk.pgduel)
     filling = fill(disk.directory)
     done = _acting(process, "trying again for 10 minutes", filling.unlink)
@@ -236,7 +252,7 @@ def _kill_backend(process: subprocess.Popen[str]) -> None:
 
 
 def test_a_killed_backend_is_no_finding(pgduel: Command, options: tuple[str | Path, ...], expected: _Results) -> None:
-    process = pgduel.start("fuzz", *options)
+    process = pgduel.start("fuzz", *options, *_CASES)
     for _ in range(3):
         await_cases(process, pgduel)
         _kill_backend(process)
@@ -265,7 +281,7 @@ def clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_campaign_outlasts_changes_of_the_clock(
     pgduel: Command, options: tuple[str | Path, ...], expected: _Results, clock: Path, dask: tuple[str, ...]
 ) -> None:
-    process = pgduel.start("fuzz", *options, "--minutes", "600", *dask)
+    process = pgduel.start("fuzz", *options, *_CASES, "--minutes", "600", *dask)
     for seconds in (86400, -86400):
         await_cases(process, pgduel)
         clock.write_text(str(seconds))
