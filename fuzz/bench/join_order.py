@@ -15,6 +15,7 @@ from psycopg.sql import SQL, Identifier
 from fuzz.bench.bench import SQL_FILE, BenchError, Connection
 from fuzz.bench.planning import VARIANTS, PlanningBench, planning_mail
 from fuzz.errors import text_of
+from oracles.sql.parsing import parse_statements
 
 HOME = Path(__file__).with_suffix("")
 _SPEEDUP = MappingProxyType(  # in percent, by v5, v6, v7
@@ -85,7 +86,9 @@ def _selects(directory: Path) -> dict[str, str]:
 def _statements(file: Path) -> tuple[str, ...]:
     """Return a file's statements. Raises BenchError."""
     try:
-        return tuple(pglast.split(text_of(file, BenchError, SQL_FILE)))
+        text = text_of(file, BenchError, SQL_FILE)
+        parse_statements(text)
+        return tuple(pglast.split(text))
     except pglast.parser.ParseError as error:
         raise BenchError(f"cannot parse {file}: {error}") from error
 

@@ -100,6 +100,8 @@ def run_campaign(
             facts = facts_of(specs, arms)
             if directory is None:
                 plan = _completed(plan, specs[0].base.version, arms, shown)
+                for line in _remarks(plan, arms[0]):
+                    shown.say(line)
                 directory = outlasted(new_campaign, shown.say)
             with opened(directory, shown.say) as store:
                 store.begin(plan, facts, partial(last_seed, facts) if new_seed else None)
@@ -152,6 +154,13 @@ def _parts(plan: Plan, arm: Arm) -> dict[str, int]:
     with closing(SourceDatabase(arm, "parts", plan.given)) as target:
         named = (workload_named(name, target) for name in plan.generators)
         return {each.name: len(each.parts()) for each in named if isinstance(each, Source) and each.rounds}
+
+
+def _remarks(plan: Plan, arm: Arm) -> tuple[str, ...]:
+    """Return the remarks of the plan's sources. Raises CaseError if one of them has no statements, and ServerError."""
+    with closing(SourceDatabase(arm, "remarks", plan.given)) as target:
+        named = (workload_named(name, target) for name in plan.generators)
+        return tuple(line for each in named if isinstance(each, Source) for line in each.remarks())
 
 
 def plant_canaries(store: Store, executor: Executor, arms: Sequence[Arm], shown: Display) -> None:

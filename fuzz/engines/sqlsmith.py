@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import pglast
 from pglast import ast
+from pglast.parser import ParseError
 from psycopg.conninfo import make_conninfo
 
 from fuzz.errors import CaseError, last_line
@@ -21,6 +21,7 @@ from fuzz.servers.cluster import Cluster
 from fuzz.sources.sqlsmith import PROGRAM
 from oracles.internal_error import CLASS, template_of
 from oracles.model.case import Case, Kind, Step
+from oracles.sql.parsing import parse_statements
 
 _LOGGED: Final = "-c log_statement=all -c log_error_verbosity=verbose"
 _STATEMENT: Final = re.compile(r"LOG:  00000: (?:statement|execute <unnamed>): (.*)", re.DOTALL)
@@ -121,8 +122,8 @@ def cases(scene: Sequence[Step], sent: Sequence[str]) -> Iterator[Case]:
 def _step(sql: str) -> Step | None:
     """Return the step of a statement, or None for SQLsmith's own settings. SQLsmith rolls back each statement."""
     try:
-        statements = pglast.parse_sql(sql)
-    except pglast.parser.ParseError:
+        statements = parse_statements(sql)
+    except ParseError:
         return Step(sql, may_fail=True)
     if len(statements) != 1 or isinstance(statements[0].stmt, ast.VariableSetStmt):
         return None

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Final
 
-import pglast
 from pglast import ast
+from pglast.parser import ParseError
 
 from fuzz.errors import CaseError
 from fuzz.generators.choices import pick
@@ -26,6 +26,7 @@ from fuzz.sources.scripts.roles import Roles
 from fuzz.sources.scripts.steps import Stager
 from fuzz.sources.source import Source, UserInput
 from oracles.model.case import Case, Step
+from oracles.sql.parsing import parse_statements
 
 # Statements that others need without naming their object.
 _ALWAYS: Final = (ast.CreateExtensionStmt, ast.CreateCastStmt, ast.CreateSchemaStmt)
@@ -136,8 +137,8 @@ def parsed(tree: str, directory: str, test: str) -> Parsed:
 
 def _tree(sql: str) -> Any:
     try:
-        statements = pglast.parse_sql(sql)
-    except pglast.parser.ParseError:
+        statements = parse_statements(sql)
+    except ParseError:
         return None
     return statements[0].stmt if len(statements) == 1 else None
 

@@ -102,6 +102,11 @@ class Source(Generator):
         """Return the names of items that are replayed as a whole, or (). Raises CaseError, ServerError."""
         return ()
 
+    def remarks(self) -> tuple[str, ...]:
+        """Return lines about statements that no case has. Raises CaseError if there are no others, and ServerError."""
+        self.parts()
+        return ()
+
     def replay(self, part: str, rng: random.Random, scale: Scale) -> Case:
         """Return the case of a part. Raises CaseError, ServerError."""
         raise NotImplementedError

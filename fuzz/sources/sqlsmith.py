@@ -25,6 +25,7 @@ from fuzz.sources.determinism.repair import repair
 from fuzz.sources.source import Source, UserInput
 from oracles.model.case import Case, Kind, Step
 from oracles.sql.building import sql_of
+from oracles.sql.parsing import parse_statements
 
 PROGRAM: Final = "sqlsmith"
 SEEDS: Final = 1 << 31
@@ -86,7 +87,7 @@ def _fit(connection: psycopg.Connection[Any], drawn: Iterable[str], rng: random.
 
 def _step(sql: str, catalog: Catalog, *, widened: bool) -> Step:
     """Return the repaired statement. If `widened`, a query loses its WHERE clause, which is rarely true."""
-    tree = pglast.parse_sql(sql)[0].stmt
+    tree = parse_statements(sql)[0].stmt
     repair(tree, catalog, without_calls=True)
     if widened and isinstance(tree, ast.SelectStmt):
         tree.whereClause = None

@@ -31,7 +31,8 @@ from fuzz.sources.scripts.psql import Sent, read_script
 from fuzz.sources.scripts.steps import Stager
 from fuzz.sources.source import Source, UserInput
 from oracles.model.case import Case, Kind, Step
-from oracles.sql.building import sql_of
+from oracles.sql.building import sql_of, trees
+from oracles.sql.parsing import parse_statements
 
 _JOINS: Final = (JoinType.JOIN_INNER, JoinType.JOIN_LEFT, JoinType.JOIN_RIGHT, JoinType.JOIN_FULL)
 _COMPARISONS: Final = ("=", "<", "<=", ">", ">=", "<>")
@@ -195,21 +196,36 @@ class UserSql(Source):
         """Return a message if --sql is missing, otherwise ""."""
         return "" if given.sql is not None else "give your SQL with --sql"
 
+    def remarks(self) -> tuple[str, ...]:
+        """Return a line about recorded statements that no case has. Raises CaseError if there are no others."""
+        queries = self._material().drawn_from
+        lost = sum(not trees(sql) for sql in queries)
+        left_out = f"left out: {lost} of {len(queries)} queries of {self._path}, nested too deeply or no valid SQL"
+        return (left_out,) if lost else ()
+
     def generate(self, rng: random.Random, scale: Scale) -> Case:
         """Return a case. Raises CaseError if no statement of the files can be used, ServerError."""
-        path = self.target.given.sql_path
-        if path is None:
-            raise CaseError(f"{self.name}: {self.lacks(self.target.given)}")
-        with self.target.session(()) as connection:
-            catalog = Catalog.of(connection)
-        material = _material(read_files(path), catalog)
-        if not material.drawn_from:
-            raise CaseError(f"{path} has no query to draw from: give scripts with SELECT, or recorded statements")
+        material = self._material()
         with self.target.session(material.scene) as connection:
             steps = _Drawing(connection, rng).steps(material.drawn_from, scale.queries)
         if not steps:
+            path = self._path
             raise CaseError(f"{path}: none of its queries can be compared, or runs at all, on the schema that it makes")
         return Case(self.name, material.scene, steps)
+
+    @property
+    def _path(self) -> Path:
+        path = self.target.given.sql_path
+        if path is None:
+            raise CaseError(f"{self.name}: {self.lacks(self.target.given)}")
+        return path
+
+    def _material(self) -> _Material:
+        with self.target.session(()) as connection:
+            material = _material(read_files(self._path), Catalog.of(connection))
+        if not any(map(trees, material.drawn_from)):
+            raise CaseError(f"{self._path} has no query to draw from; give scripts with SELECT, or recorded statements")
+        return material
 
 
 def _material(files: Files, catalog: Catalog) -> _Material:
@@ -246,7 +262,7 @@ class _Drawing:
 
     def _tried(self, sql: str) -> Iterator[Step]:
         try:
-            statements = pglast.parse_sql(sql)
+            statements = parse_statements(sql)
             if len(statements) != 1 or not isinstance(tree := statements[0].stmt, _READ):
                 return
             _Placeholders(self._rng, self._values)(tree)

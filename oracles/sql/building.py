@@ -13,6 +13,7 @@ from pglast.parser import ParseError, fingerprint
 from pglast.stream import RawStream
 from pglast.visitors import Skip
 
+from oracles.sql.parsing import parse_statements
 from oracles.sql.reading import Reader
 
 # pglast checks each attribute that is set, also when it parses, which takes half of the CPU time of the oracles. The
@@ -29,7 +30,7 @@ def trees(sql: str) -> tuple[Any, ...]:
     The trees are shared. A caller that changes one must parse a new one (`fresh_select`).
     """
     try:
-        return tuple(parse_sql(sql))
+        return parse_statements(sql)
     except ParseError:
         return ()
 

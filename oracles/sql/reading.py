@@ -73,3 +73,27 @@ _kinds = cache(_Kinds)
 def _has_nodes(types: Any) -> bool:
     """Return whether an attribute of these types may have nodes."""
     return any(issubclass(each, (tuple, ast.Node)) for each in (types if isinstance(types, tuple) else (types,)))
+
+
+def deeper_than(tree: Any, levels: int) -> bool:
+    """Return whether a tree, which is a node or a tuple, has more levels of nodes."""
+    kinds = _kinds(Reader)
+    level = _nodes((tree,))
+    for _ in range(levels):
+        level = _nodes(tuple(getattr(node, name) for node in level for name in kinds[type(node)].links))
+        if not level:
+            return False
+    return True
+
+
+def _nodes(values: tuple[Any, ...]) -> list[Any]:
+    """Return the nodes among values, and in tuples of these."""
+    found: list[Any] = []
+    waiting = [*values]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, tuple):
+            waiting.extend(value)
+        elif isinstance(value, ast.Node):
+            found.append(value)
+    return found

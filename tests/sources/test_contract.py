@@ -5,6 +5,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import cache
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -19,8 +20,10 @@ from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
 from fuzz.sources.source import Source, UserInput, all_sources
 from fuzz.sources.sqlancer.source import SqLancer
+from fuzz.sources.user_sql import UserSql
 from fuzz.sources.workloads import USER_SQL, all_workloads, require_workload, workload_named
 from oracles.model.case import Case, CaseId, Kind
+from oracles.sql.parsing import MOST_LEVELS
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(1200)]
 
@@ -146,6 +149,28 @@ def test_cases_can_be_sent_to_workers(source: Source, generated: Generated) -> N
 def test_scale_is_respected(source: Source, generated: Generated) -> None:
     small, large = (sum(len(case.steps) for case in generated(source, scale)) for scale in (SMALL, LARGE))
     assert 0 < small < large
+
+
+@pytest.mark.parametrize("content", ["CREATE TABLE t (a int);", "BEGIN; COMMIT;", "SELECT pg_backend_pid();"])
+def test_sql_without_a_query_is_refused_before_the_first_case(arm: Arm, tmp_path: Path, content: str) -> None:
+    (tmp_path / "scene.sql").write_text(content)
+    with (
+        closing(SourceDatabase(arm, "queries", UserInput(str(tmp_path)))) as target,
+        pytest.raises(CaseError, match=r"has no query to draw from; give scripts with SELECT, or recorded statements"),
+    ):
+        UserSql(target).remarks()
+
+
+def test_recorded_statements_that_are_nested_too_deeply_are_counted(arm: Arm, tmp_path: Path) -> None:
+    deep = f"SELECT 1{' + 1' * MOST_LEVELS}"
+    (tmp_path / "recorded.csv").write_text(f"query\nSELECT 1\n{deep}\n")
+    (tmp_path / "deep.sql").write_text(f"{deep};")  # runs in the scene
+    with closing(SourceDatabase(arm, "nested", UserInput(str(tmp_path)))) as target:
+        source = UserSql(target)
+        assert source.remarks() == (f"left out: 1 of 2 queries of {tmp_path}, nested too deeply or no valid SQL",)
+        case = source.generate(random.Random(1), SMALL)
+    assert deep in [step.sql for step in case.scene]
+    assert deep not in [step.sql for step in case.steps]
 
 
 def test_unknown_names_are_refused() -> None:

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import pglast
 from pglast import ast
 from pglast.enums import ObjectType, ReindexObjectType, TransactionStmtKind
+from pglast.parser import ParseError
 
 from fuzz.sources.determinism.catalog import Catalog
 from fuzz.sources.determinism.repair import repair
@@ -21,6 +21,7 @@ from fuzz.sources.scripts.psql import Sent, tokens
 from fuzz.sources.scripts.roles import about_roles
 from oracles.model.case import Kind, Step
 from oracles.sql.building import sql_of
+from oracles.sql.parsing import parse_statements
 
 _WITH_QUERIES: Final = (
     *(ast.SelectStmt, ast.InsertStmt, ast.UpdateStmt, ast.DeleteStmt, ast.MergeStmt),
@@ -73,8 +74,8 @@ class Stager:
         Any step may fail, because errors are often the purpose of a test.
         """
         try:
-            statements = pglast.parse_sql(sent.sql)
-        except pglast.parser.ParseError:
+            statements = parse_statements(sent.sql)
+        except ParseError:
             # The value of a variable came from a server's result.
             unset = any(token.kind == "variable" for token in tokens(sent.sql))
             return None if unset or sent.data is not None else Step(sent.sql, may_fail=True)

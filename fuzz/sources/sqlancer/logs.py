@@ -23,6 +23,7 @@ from fuzz.sources.scripts.psql import Sent
 from fuzz.sources.scripts.steps import Stager
 from fuzz.sources.source import SourceContext
 from oracles.model.case import Case, Kind, SameRows, Step
+from oracles.sql.parsing import parse_statements
 
 _HEAD: Final = re.compile(r"^(?:--)?-- (Time|Database|Database version|seed value): .*$", re.MULTILINE)
 _SEED: Final = re.compile(r"^-- seed value: (\d+)$", re.MULTILINE)
@@ -96,7 +97,7 @@ def scene_of(statements: Iterable[str], catalog: Catalog) -> tuple[Step, ...]:
 def _depends_on_chance(sql: str, catalog: Catalog) -> bool:
     """Return whether a statement calls a nondeterministic function, or prints times and counts (VERBOSE)."""
     try:
-        trees = pglast.parse_sql(sql)
+        trees = parse_statements(sql)
     except pglast.parser.ParseError:
         return False
     calls = {call for tree in trees for call in facts_of(tree.stmt).calls}
@@ -179,7 +180,7 @@ def _doubtful(connection: psycopg.Connection[Any], catalog: Catalog, sql: str) -
 
 def _step(sql: str) -> Step:
     try:
-        reads = isinstance(pglast.parse_sql(sql)[0].stmt, ast.SelectStmt)
+        reads = isinstance(parse_statements(sql)[0].stmt, ast.SelectStmt)
     except (pglast.parser.ParseError, IndexError):
         reads = False
     return Step(sql, Kind.QUERY if reads else Kind.COMMAND, may_fail=True)

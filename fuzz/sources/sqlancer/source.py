@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, ClassVar, Final
 
-import pglast
 import psycopg
 from pglast import ast
+from pglast.parser import ParseError
 
 from fuzz.errors import CaseError
 from fuzz.generators.choices import pick
@@ -25,6 +25,7 @@ from fuzz.sources.sqlancer.options import SEEDS, SqlancerRun
 from fuzz.sources.sqlancer.running import Server, class_path, lacking, run
 from oracles.model.case import Case, Kind, Step
 from oracles.sql.building import sql_of
+from oracles.sql.parsing import parse_statements
 
 _ORACLES: Final = ("NOREC", "QUERY_PARTITIONING", "HAVING", "PQS", "FUZZER")  # oracles of SQLancer that read rows
 _DRAWN: Final = 4  # queries of SQLancer per query of a case
@@ -67,12 +68,12 @@ def _fit(connection: psycopg.Connection[Any], catalog: Catalog, sent: tuple[str,
     """Yield a step for each query that is comparable after repair."""
     for sql in sent:
         try:
-            tree = pglast.parse_sql(sql)[0].stmt
+            tree = parse_statements(sql)[0].stmt
             if not isinstance(tree, ast.SelectStmt):
                 continue
             repair(tree, catalog, without_calls=False)
             repaired = sql_of(tree)
             if not doubts(connection, catalog, repaired) and is_quick(connection, repaired):
                 yield Step(repaired, Kind.QUERY, may_fail=True)
-        except (pglast.parser.ParseError, Unanalysable):
+        except (ParseError, Unanalysable):
             continue

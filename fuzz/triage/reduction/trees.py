@@ -9,10 +9,11 @@ from copy import copy
 from functools import lru_cache
 from typing import Any
 
-from pglast import ast, parse_sql
+from pglast import ast
 from pglast.parser import ParseError
 
 from oracles.sql.building import sql_of
+from oracles.sql.parsing import parse_statements
 
 Path = tuple[str | int, ...]
 # Errors of printer and nodes for trees of shapes that no parser creates.
@@ -23,7 +24,7 @@ _UNPRINTABLE = (AttributeError, IndexError, KeyError, NotImplementedError, TypeE
 def tree_of(sql: str) -> Any:
     """Return the tree of a statement; None if it has none."""
     try:
-        statements: Any = parse_sql(sql)
+        statements = parse_statements(sql)
     except (ParseError, ValueError):  # ValueError: characters that cannot be encoded
         return None
     return statements[0].stmt if len(statements) == 1 else None
