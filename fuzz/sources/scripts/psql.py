@@ -18,12 +18,12 @@ from typing import Final, NamedTuple
 
 _TOKENS = re.compile(
     r"""
-      (?P<escape>   [eE]'(?:[^'\\]|\\.|'')*' )
-    | (?P<string>   '(?:[^']|'')*' )
-    | (?P<name>     "(?:[^"]|"")*" | [^\W\d][\w$]* )
+      (?P<escape>   [eE]'[^'\\]*(?:(?:\\.|'')[^'\\]*)*' )
+    | (?P<string>   '[^']*(?:''[^']*)*' )
+    | (?P<name>     "[^"]*(?:""[^"]*)*" | [^\W\d][\w$]* )
     | (?P<dollar>   \$(?P<tag>(?:[^\W\d]\w*)?)\$ .*? \$(?P=tag)\$ )
     | (?P<number>   \$?\d[\w.]* )
-    | (?P<comment>  --[^\n]* | /\*(?:(?!/\*|\*/).)*\*/ )
+    | (?P<comment>  --[^\n]* | /\*[^*/]*(?:(?:\*(?!/)|/(?!\*))[^*/]*)*\*/ )
     | (?P<space>    \s+ )
     | (?P<joint>    \\; )
     | (?P<end>      ; )
@@ -184,10 +184,11 @@ class _Reader:
         self._text = text
         self._words = Words(variables, environment)
         self._sent: list[Sent] = []
+        self._line, self._counted = 1, 0  # line number of a position
         self._begin("")
 
     def _begin(self, sql: str) -> None:
-        self._sql = sql
+        self._parts = [sql]
         self._start = -1
         self._depth = 0  # of open parentheses
         self._blocks = 0  # open BEGIN ATOMIC, and CASE within it
@@ -217,7 +218,7 @@ class _Reader:
         self._depth = depth_after(self._depth, token)
         if token.kind == "name":
             self._count_blocks(token.text.lower())
-        self._sql += ";" if token.kind == "joint" else token.text
+        self._parts.append(";" if token.kind == "joint" else token.text)
         return end
 
     def _count_blocks(self, name: str) -> None:
@@ -234,15 +235,15 @@ class _Reader:
         found = _REFERENCE.match(self._text, token.start)
         value = self._words.referred(found) if found else None
         if found is None or value is None:
-            self._sql += token.text
+            self._parts.append(token.text)
             return token.start + len(token.text)
         self._start = token.start if self._start < 0 else self._start
-        self._sql += value
+        self._parts.append(value)
         return found.end()
 
     def _send(self, end: int) -> int:
         """Append the message, with the COPY data below it, and return the position after both."""
-        sql, line = self._sql.strip(), self._text.count("\n", 0, max(self._start, 0)) + 1
+        sql, line = "".join(self._parts).strip(), self._line_of(max(self._start, self._counted))
         nonempty, active = self._start >= 0, self._words.active
         self._begin("")
         data = None
@@ -254,6 +255,12 @@ class _Reader:
         if nonempty and active:
             self._sent.append(Sent(sql, data, line))
         return end
+
+    def _line_of(self, position: int) -> int:
+        """Return the line number of a position, which is not before those of earlier calls."""
+        self._line += self._text.count("\n", self._counted, position)
+        self._counted = position
+        return self._line
 
     def _command(self, token: Token, end: int) -> int:
         command = token.text.rstrip()
@@ -268,7 +275,7 @@ class _Reader:
         if word in ("bind", "gdesc", "r", "reset"):  # they discard the statement or set parameters
             self._begin("")
         elif word in ("c", "connect") and self._words.active:
-            self._sent.append(Sent("DISCARD ALL", None, self._text.count("\n", 0, token.start) + 1))
+            self._sent.append(Sent("DISCARD ALL", None, self._line_of(token.start)))
         else:
             self._words.command(word, command[len(word) + 1 :])
         return end
