@@ -29,6 +29,7 @@ _TEMPORARY_SCHEMA: Final = re.compile(r"\b(pg_(?:toast_)?temp)_\d+\b")
 
 # after the column's name: table, attribute, type, type length, modifier, format
 _FIELD = struct.Struct(">IhIhih")
+_LEAST_KEY: Final = 8  # bytes: process number, and secret
 
 # Types of messages from the server.
 BACKEND_KEY, READY, COMMAND_COMPLETE = ord("K"), ord("Z"), ord("C")
@@ -120,6 +121,27 @@ def parse_fields(payload: bytes) -> dict[str, str]:
     """Return the fields of an ErrorResponse or NoticeResponse by their one-letter codes."""
     text = payload.decode("utf-8", "replace")
     return {part[0]: part[1:] for part in text.split("\0") if part}
+
+
+def error_response(severity: str, sqlstate: str, text: str) -> bytes:
+    """Return the payload of an ErrorResponse."""
+    return _text(f"S{severity}") + _text(f"V{severity}") + _text(f"C{sqlstate}") + _text(f"M{text}") + b"\0"
+
+
+def malformation(kind: int, payload: bytes) -> str:
+    """Return why a message of the server, which is no row, cannot be read; "" if it can."""
+    if kind == READY and payload not in (b"I", b"T", b"E"):
+        return f"an unknown status, {payload!r}"
+    if kind == BACKEND_KEY and len(payload) < _LEAST_KEY:
+        return f"{len(payload)} bytes"
+    if kind == COMMAND_COMPLETE and not payload.endswith(b"\0"):
+        return "a text without an end"
+    if kind == ROW_DESCRIPTION:
+        try:
+            list(columns_of(payload))
+        except (ValueError, struct.error):
+            return "incomplete columns"
+    return ""
 
 
 def message_of(payload: bytes) -> Message:

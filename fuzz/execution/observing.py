@@ -111,7 +111,7 @@ class Reader:
             rows += reply.rows
             for kind, payload in reply.others:
                 if kind == messages.COMMAND_COMPLETE:
-                    tags.append(payload[:-1].decode())
+                    tags.append(payload[:-1].decode("utf-8", "replace"))
                 elif kind == messages.ROW_DESCRIPTION:
                     columns = self._described(payload)
                 elif kind in (messages.ERROR_RESPONSE, messages.NOTICE_RESPONSE):

@@ -21,12 +21,14 @@ from pathlib import Path
 from typing import Final
 
 from fuzz.errors import ServerError
-from fuzz.execution.messages import BACKEND_KEY, READY, ROW_KINDS, startup
+from fuzz.execution.messages import BACKEND_KEY, ERROR_RESPONSE, READY, ROW_KINDS, error_response, malformation, startup
 
 # A Unix socket holds about 200 kB, so one call empties it.
 RECEIVE_BYTES: Final = 1 << 18
 
 _HEAD = struct.Struct(">BI")
+_LENGTHS: Final = range(4, 1 << 30)  # of a message, including the length itself; the server's limit is 1 GB
+_PROTOCOL_VIOLATION: Final = "08P01"
 
 
 @dataclass(slots=True)
@@ -45,7 +47,8 @@ class Wire:
     """One connection. `send` queues messages; `pump_out` and `pump_in` transfer bytes when the socket is ready.
 
     `replies` has the reply to the startup first, then one Reply per answered Query or Sync. When the server closes the
-    connection, `lost` is set, and `partial` holds the incomplete reply.
+    connection, `lost` is set, and `partial` holds the incomplete reply. A malformed message counts as the connection's
+    end; `partial` then has a fatal error about it, as libpq creates errors of its own.
     """
 
     def __init__(self, socket_directory: Path, port: int, parameters: Mapping[str, str]) -> None:
@@ -129,11 +132,15 @@ class Wire:
         add_row, unpack = reply.rows.append, _HEAD.unpack_from
         while body <= size:
             kind, length = unpack(data, position)
+            if length not in _LENGTHS:
+                return self._break_off(kind, f"a length of {length}")
             end = position + 1 + length
             if end > size:
                 break
             if kind in row_kinds:
                 add_row(data[body:end])
+            elif wrong := malformation(kind, data[body:end]):
+                return self._break_off(kind, wrong)
             elif kind == READY:
                 reply.status = chr(data[body])
                 self.replies.append(reply)
@@ -146,6 +153,12 @@ class Wire:
             position = end
             body = end + 5
         self._carry = data[position:]
+
+    def _break_off(self, kind: int, wrong: str) -> None:
+        """End the connection, because the position of the next message is unknown."""
+        text = f"the server sent a message of type {chr(kind)!r} with {wrong}"
+        self.partial.others.append((ERROR_RESPONSE, error_response("FATAL", _PROTOCOL_VIOLATION, text)))
+        self.close()
 
     def close(self) -> None:
         """Close the socket immediately; the backend detects that and exits."""

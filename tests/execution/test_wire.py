@@ -3,9 +3,11 @@
 import os
 import select
 import signal
+import socket
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import cycle
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -96,6 +98,54 @@ def test_an_incomplete_row_is_left_out(twins: tuple[Arm, ...]) -> None:
     assert len(came) < 899
     assert came == list(map(str, range(1, len(came) + 1)))
     await_connections(twins[0].cluster)
+
+
+@contextmanager
+def changed_replies(arm: Arm, directory: Path, sent: bytes, instead: bytes) -> Iterator[Wire]:
+    """Connect to a real server through a socket that replaces bytes of its replies."""
+    cluster = arm.cluster
+    with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as server:
+        listener.bind(str(directory / f".s.PGSQL.{cluster.port}"))
+        listener.listen()
+        with closing(Wire(directory, cluster.port, {"user": "postgres", "database": "postgres"})) as connection:
+            client, _ = listener.accept()
+            server.connect(str(cluster.socket_dir / f".s.PGSQL.{cluster.port}"))
+            with client:
+                connection.pump_out()
+                server.sendall(client.recv(1 << 16))
+                client.sendall(_received(server, b"Z\0\0\0\5I").replace(sent, instead))
+                yield connection
+
+
+def _received(server: socket.socket, end: bytes) -> bytes:
+    data = b""
+    while not data.endswith(end):
+        data += server.recv(1 << 16)
+    return data
+
+
+@pytest.mark.parametrize(
+    ("sent", "instead", "message"),
+    [
+        (b"Z\0\0\0\5I", b"Z\0\0\0\4", "a message of type 'Z' with an unknown status, b''"),
+        (b"Z\0\0\0\5I", b"Z\0\0\0\5?", "a message of type 'Z' with an unknown status, b'?'"),
+        (b"Z\0\0\0\5I", b"Z\0\0\0\3I", "a message of type 'Z' with a length of 3"),
+        (b"Z\0\0\0\5I", b"D\xff\xff\xff\xff", "a message of type 'D' with a length of 4294967295"),
+        (b"K\0\0\0\x0c", b"K\0\0\0\7", "a message of type 'K' with 3 bytes"),
+        (b"Z\0\0\0\5I", b"T\0\0\0\x06\0\1Z\0\0\0\5I", "a message of type 'T' with incomplete columns"),
+    ],
+    ids=["no status", "unknown status", "too short", "too long", "no process", "no columns"],
+)
+def test_malformed_messages_end_the_connection_with_an_error(
+    twins: tuple[Arm, ...], tmp_path: Path, sent: bytes, instead: bytes, message: str
+) -> None:
+    with changed_replies(twins[0], tmp_path, sent, instead) as connection:
+        run_exchanges([listen(connection)], 60)
+        assert connection.lost
+    kind, payload = connection.partial.others[-1]
+    error = messages.message_of(payload)
+    assert kind == messages.ERROR_RESPONSE
+    assert (error.severity, error.sqlstate, error.text) == ("FATAL", "08P01", f"the server sent {message}")
 
 
 def test_a_silent_server_times_out(twins: tuple[Arm, ...]) -> None:
