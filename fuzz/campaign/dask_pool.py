@@ -103,7 +103,7 @@ def connected(where: str, workers: int) -> Iterator[Any]:
             client = distributed.Client(cluster, timeout=_PATIENCE, set_as_default=False)
         except (OSError, ValueError) as error:
             raise ServerError(
-                f"no Dask scheduler answers at {where} ({error}); start one, or give --dask another address"
+                f"no Dask scheduler answers at {where} ({error}); start one, or give its address"
             ) from error
         yield stack.enter_context(client)
 

@@ -28,7 +28,7 @@ from fuzz.campaign.continuous import (
     runs_of,
     stop,
 )
-from fuzz.campaign.dask_pool import HTTP_ADDRESS, TCP_TIMEOUT
+from fuzz.campaign.dask_pool import HTTP_ADDRESS, TCP_TIMEOUT, connected
 from fuzz.campaign.database import home
 from fuzz.campaign.disk import DISK, GB, directory_of, size_of, size_of_builds
 from fuzz.campaign.pool import processors
@@ -241,6 +241,9 @@ def worker(
     It listens at the address by which this machine reaches the scheduler.
     """
     options.with_dask(address)
+    if not any(word.startswith("--tls") for word in own or ()):
+        with connected(address, 0):  # Dask prints pages if it cannot
+            pass
     ours = ("--nworkers", str(workers), "--nthreads", "1", "--memory-limit", "0", *_listening(address, own or ()))
     _run_dask("dask_worker", address, *ours, "--no-dashboard", "--dashboard-address", HTTP_ADDRESS, *(own or ()))
 

@@ -21,7 +21,7 @@ from fuzz.report.terminal import display
 from fuzz.servers.arm import Arm, open_arms
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import DEFAULT_FLAVOR
-from fuzz.triage.corpus import Entry, entries, needless, place_for, shown
+from fuzz.triage.corpus import Entry, entries, needless, place_for, reproducers, shown
 from fuzz.triage.findings import StoredFinding
 from fuzz.triage.reduction.problem import sort_key
 from fuzz.triage.reproducer.reproducer import load
@@ -31,7 +31,7 @@ corpora = typer.Typer(help="Keep and run reproducers of fixed faults, and of fau
 app.add_typer(corpora, name="corpus")
 
 Corpus = Annotated[
-    Path, typer.Option("--corpus", metavar="DIR", help="The corpus: DIR/fixed/*.sql and DIR/upstream/*.sql.")
+    Path, typer.Option("--corpus", metavar="DIR", help="The corpus: `DIR/fixed/*.sql` and `DIR/upstream/*.sql`.")
 ]
 CORPUS = workdir.PROJECT / "corpus"
 
@@ -77,9 +77,10 @@ def run(
     Exit status 1 if one does otherwise. Faults that a release newer than the known-good one fixed are reported as such.
     """
     wanted = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
+    kept = reproducers(corpus)
     with _opened(wanted.with_referee(say)) as there:
         found = []
-        for entry in entries(corpus, there.executor, there.arms):
+        for entry in entries(kept, there.executor, there.arms):
             say(f"{entry.path}: {entry.remark}")
             found.append(entry)
     complaints = {str(entry.path): entry.complaint for entry in found if entry.complaint}
@@ -137,8 +138,9 @@ def minimize(
     Fixed faults can be reduced only on arms that have them.
     """
     _require_own(corpus)
+    kept = reproducers(corpus)
     with _opened(ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)) as there:
-        found = [_smaller(there, entry) for entry in entries(corpus, there.executor, there.arms)]
+        found = [_smaller(there, entry) for entry in entries(kept, there.executor, there.arms)]
     for entry in needless(found):
         entry.path.unlink()
         say(f"{entry.path}: deleted, because a smaller one shows the same")

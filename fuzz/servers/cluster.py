@@ -2,6 +2,7 @@
 
 import functools
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -58,12 +59,18 @@ def _fixed_addresses() -> tuple[str, ...]:
     return command if tried.returncode == 0 else ()
 
 
+_PREFIX = re.compile(r"^\d+\|[^|]*\|")  # settings.FUZZING["log_line_prefix"]
+_SHUT_DOWN = "LOG:  database system is shut down"
+_SHOWN = 300  # characters of a line, which a patched server may make as long as it likes
+
+
 def _why_failed(log: str) -> str:
-    """Return the cause of a failed start from the server's log, and a remedy."""
+    """Return the cause of a failed start from the server's log, and a remedy if there is one."""
+    lines = [_PREFIX.sub("", line[:_SHOWN]) for line in log.splitlines()]
     for symptom, cause in _CAUSES:
-        if symptom in log:
-            return f"{cause} ({next(line for line in log.splitlines() if symptom in line)})"
-    return " / ".join(line for line in log.splitlines()[-3:]) or "its log is empty"
+        if found := next((line for line in lines if symptom in line), ""):
+            return f"{cause} ({found})"
+    return " / ".join([line for line in lines if line != _SHUT_DOWN][-3:]) or "its log is empty"
 
 
 class Cluster:

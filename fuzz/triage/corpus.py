@@ -11,7 +11,7 @@ from fuzz.execution.judging import JudgedCase, assignments, judge_case
 from fuzz.servers.arm import Arm
 from fuzz.servers.known_good import newer_than_known
 from fuzz.triage.reduction.problem import sort_key
-from fuzz.triage.reproducer.reproducer import load, read_about
+from fuzz.triage.reproducer.reproducer import load
 from fuzz.triage.sequential_test import CERTAIN_TRIES
 from oracles.framework.metamorphic import Metamorphic
 from oracles.model.case import Case
@@ -66,14 +66,33 @@ class Entry:
         return ""
 
 
-def entries(corpus: Path, executor: Executor, arms: Sequence[Arm]) -> Iterator[Entry]:
-    """Execute the reproducers in the order of their names, and yield their entries. Raises CaseError, ServerError."""
+@dataclass(frozen=True, slots=True)
+class Reproducer:
+    """A reproducer of the corpus."""
+
+    path: Path
+    place: Folder
+    case: Case
+    oracle: str  # the one that its header names, or ""
+
+
+def reproducers(corpus: Path) -> tuple[Reproducer, ...]:
+    """Return the reproducers in the order of their names. Raises CaseError if one cannot be read, or there is none."""
+    paths = [(place, path) for place in Folder for path in sorted((corpus / place).glob("*.sql"))]
+    if not paths:
+        raise CaseError(f"{corpus} has no reproducer; give --corpus a directory with fixed/*.sql or upstream/*.sql")
+    loaded = ((place, path, load(str(path))) for place, path in paths)
+    return tuple(
+        Reproducer(path, place, kept.case, kept.about.oracle if kept.about else "") for place, path, kept in loaded
+    )
+
+
+def entries(kept: Sequence[Reproducer], executor: Executor, arms: Sequence[Arm]) -> Iterator[Entry]:
+    """Execute reproducers in order, and yield their entries. Raises CaseError, ServerError."""
     newer = newer_version([arm.build.version for arm in arms])
-    for place in Folder:
-        for path in sorted((corpus / place).glob("*.sql")):
-            case = load(str(path)).case
-            judged = _judged(executor, arms, case)
-            yield Entry(path, place, case, judged.findings, newer, _idle_oracle(path, judged))
+    for each in kept:
+        judged = _judged(executor, arms, each.case)
+        yield Entry(each.path, each.place, each.case, judged.findings, newer, _idle_oracle(each.oracle, judged))
 
 
 def newer_version(versions: Sequence[str]) -> str:
@@ -96,11 +115,10 @@ def _judged(executor: Executor, arms: Sequence[Arm], case: Case) -> JudgedCase:
     return judged
 
 
-def _idle_oracle(path: Path, judged: JudgedCase) -> str:
+def _idle_oracle(oracle: str, judged: JudgedCase) -> str:
     """Return the oracle that the reproducer names if it has compared nothing, else ""."""
-    about = read_about(path.read_text())
     at_work = {name for name, verdict in judged.verdicts if not isinstance(verdict, NotApplicable)}
-    return about.oracle if about and about.oracle not in at_work else ""
+    return "" if oracle in at_work else oracle
 
 
 def place_for(fingerprint: str, findings: Sequence[Finding]) -> Folder:

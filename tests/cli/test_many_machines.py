@@ -79,6 +79,12 @@ def test_a_worker_listens_at_the_address_by_which_it_reaches_the_scheduler(machi
         assert addresses_of(machines.worker) == {"127.0.0.1"}
 
 
+def test_a_worker_without_a_scheduler_ends_with_one_line(pgduel: Command) -> None:
+    done = pgduel("campaign", "worker", "tcp://127.0.0.1:1")
+    assert (done.status, done.err.count("\n")) == (2, 1)
+    assert done.err.startswith("pgduel: no Dask scheduler answers at tcp://127.0.0.1:1 (")
+
+
 def test_a_campaign_whose_scheduler_is_killed_is_resumed_on_another(
     pgduel: Command, machines: _Machines, tmp_path: Path
 ) -> None:

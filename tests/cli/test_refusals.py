@@ -88,6 +88,11 @@ def test_the_help_names_every_command(pgduel: PreloadedCommand) -> None:
         (("replay", "no-such-file.sql"), "no finding is called 'no-such-file.sql'"),
         (("replay", "1/nonsense/0"), "no generator is called 'nonsense'"),
         (("replay", "7/0123456789ab"), "there is no campaign yet"),
+        (
+            ("corpus", "run", "--corpus", "/nowhere"),
+            "/nowhere has no reproducer; give --corpus a directory with fixed/",
+        ),
+        (("corpus", "minimize", "--corpus", "/tmp"), "/tmp has no reproducer; give --corpus a directory with fixed/"),
         (("show", "0123456789ab"), "no finding is called '0123456789ab'"),
         (("show", "0123456789ab", "--as", "regress"), "regress has several files; give their directory with --into"),
         (("show", "fuzz/execution/tools.sql"), "tools.sql lacks the header of a reproducer"),
