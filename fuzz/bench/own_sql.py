@@ -16,6 +16,7 @@ from fuzz.bench.bench import SQL_FILE, UNDISTURBED, Bench, BenchError, Point, co
 from fuzz.bench.measurement import TPS, run_pgbench
 from fuzz.errors import text_of
 from fuzz.servers.arm import Arm
+from fuzz.sources.scripts.psql import BLANK, tokens
 
 _EXECUTED = re.compile(r"^number of transactions actually processed: ([1-9]\d*)", re.MULTILINE)
 _ERROR = re.compile(r"^psql:<stdin>:(.*)", re.MULTILINE)
@@ -30,9 +31,12 @@ class SqlBench(Bench):
     rounds = 16
     settings = MappingProxyType({**UNDISTURBED, "jit": "off", "fsync": "off"})
 
-    # Raises BenchError for files that cannot be read.
+    # Raises BenchError for files that cannot be read, or have no statement.
     def __init__(self, files: Sequence[Path] = (), setup: Path | None = None) -> None:
         self._scripts = {str(file): text_of(file, BenchError, SQL_FILE) for file in files}
+        for file, text in self._scripts.items():
+            if all(token.kind in BLANK for token in tokens(text)):
+                raise BenchError(f"{file} has no statement; {SQL_FILE}")
         self._setup = None if setup is None else (setup, text_of(setup, BenchError, SQL_FILE))
         self._executions: dict[Point, int] = {}
         self._measured: Counter[tuple[str, Point]] = Counter()

@@ -107,7 +107,13 @@ def coverage(
     ] = False,
     html: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write annotated source to DIR.", rich_help_panel=_PANEL, show_default=False),
+        typer.Option(
+            metavar="DIR",
+            help="Write annotated source to DIR.",
+            callback=options.writable_directory,
+            rich_help_panel=_PANEL,
+            show_default=False,
+        ),
     ] = None,
     base: options.Base = None,
     repo: options.Repo = None,

@@ -49,6 +49,7 @@ def harness(
         int | None,
         typer.Option(
             min=1,
+            max=0xFFFFFFFF,
             metavar="N",
             help="libFuzzer's seed. Default: the one after that of the last run on the same code, or 1.",
         ),

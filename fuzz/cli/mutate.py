@@ -63,6 +63,7 @@ def mutate(
         typer.Option(
             metavar="DIR",
             help="Write the mutated files to DIR, with each mutant below its line.",
+            callback=options.writable_directory,
             rich_help_panel=_PANEL,
             show_default=False,
         ),

@@ -183,6 +183,15 @@ def _writable(file: Path | None) -> Path | None:
     return file
 
 
+def writable_directory(option: typer.CallbackParam, path: Path | None) -> Path | None:
+    """Return the directory of an option. Raises PgduelError if it cannot be written: now, not after hours."""
+    if path is not None:
+        there = next(each for each in (path, *path.absolute().parents) if os.path.lexists(each))
+        if not os.path.isdir(there) or not os.access(there, os.W_OK):
+            raise PgduelError(f"cannot write below {path}; give {option.opts[0]} a directory that is writable, or new")
+    return path
+
+
 JsonFile = Annotated[
     Path | None,
     typer.Option(
