@@ -36,6 +36,7 @@ _STOP_SECONDS = 20
 _RECOVERY_SECONDS = 10.0
 _RECOVERY_PAUSE = 0.05
 _LOG_BYTES = 32 << 20  # read of each end of a log, which a patched server may fill
+_LOG_KEPT = 256 << 20  # bytes at the end of a log that stay on the disk, which may be memory
 _NO_SHARED_MEMORY = f"there is not enough shared memory; see {workdir.COMMAND} doctor"
 _CAUSES = (  # the server's message -> cause and remedy
     ("Address already in use", "the socket or port is in use by another server; stop that server"),
@@ -60,6 +61,7 @@ def _fixed_addresses() -> tuple[str, ...]:
 
 
 _PREFIX = re.compile(r"^\d+\|[^|]*\|")  # settings.FUZZING["log_line_prefix"]
+_BLOCK = 512  # bytes of st_blocks, see stat(2)
 _SHUT_DOWN = "LOG:  database system is shut down"
 _SHOWN = 300  # characters of a line, which a patched server may make as long as it likes
 
@@ -198,6 +200,12 @@ class Cluster:
         while not self._ready():
             if self._process is None or self._process.poll() is not None:
                 raise ServerError(f"server {self.name} did not start: {_why_failed(self.log_since(offset))}")
+            if self.log_size() - offset > _LOG_KEPT:
+                self.kill9()
+                last = _why_failed(self.log_since(self.log_size() - _SHOWN))
+                raise ServerError(
+                    f"server {self.name} did not start, but fills its log; the patch logs too much: {last}"
+                )
             if time.monotonic() > deadline:
                 self.kill9()
                 raise ServerError(
@@ -311,7 +319,18 @@ def log_text(log: Path, offset: int) -> str:
         if end - file.tell() > _LOG_BYTES:
             file.seek(end - _LOG_BYTES)
             text += b"\n"
-        return (text + file.read(_LOG_BYTES)).decode(errors="replace")
+        return (text + file.read(_LOG_BYTES)).replace(b"\0", b"").decode(errors="replace")
+
+
+def shorten_log(log: Path) -> None:
+    """Free the disk space of a log's start if it is long. Offsets stay valid; what was there is read as nothing.
+
+    A server that logs each row would fill the disk within minutes. File systems without holes keep the log.
+    """
+    if log.stat().st_blocks * _BLOCK > 2 * _LOG_KEPT:
+        freed = str(log.stat().st_size - _LOG_KEPT)
+        command = ["fallocate", "--punch-hole", "--offset", "0", "--length", freed, str(log)]
+        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def await_connections(cluster: Cluster) -> None:

@@ -17,7 +17,7 @@ from fuzz.errors import ServerError
 from fuzz.servers import cluster as clusters
 from fuzz.servers import owners
 from fuzz.servers.build import Build
-from fuzz.servers.cluster import Cluster, log_text
+from fuzz.servers.cluster import Cluster, log_text, shorten_log
 from fuzz.servers.processes import processes_in
 
 pytestmark = pytest.mark.servers
@@ -97,6 +97,29 @@ def test_of_a_huge_log_both_ends_are_read(tmp_path: Path, monkeypatch: pytest.Mo
     assert log_text(log, 7) == "start\nspam\nm\nthe end\n"
     log.write_text("before start, the end\n")
     assert log_text(log, 7) == "start, the end\n"
+
+
+def test_a_long_log_frees_the_disk_of_its_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clusters, "_LOG_KEPT", 1 << 16)
+    log = tmp_path / "log"
+    log.write_text("spam\n" * 200_000 + "the end\n")
+    size = log.stat().st_size
+    shorten_log(log)
+    assert log.stat().st_size == size
+    assert log.stat().st_blocks * 512 < 1 << 18
+    assert log_text(log, size - 8) == "the end\n"
+    assert len(log_text(log, 0)) < 1 << 17
+
+
+def test_a_server_that_fills_its_log_at_the_start_is_stopped(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clusters, "_LOG_KEPT", 0)
+    talkative = Cluster(build, "talkative", settings={"log_min_messages": "debug5"})
+    try:
+        with pytest.raises(ServerError, match=r"server talkative did not start, but fills its log; the patch logs too"):
+            talkative.start()
+        assert not processes_in(talkative.data)
+    finally:
+        talkative.destroy()
 
 
 def test_the_clusters_of_a_killed_owner_are_stopped(build: Build) -> None:
