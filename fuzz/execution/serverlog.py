@@ -16,7 +16,7 @@ from pathlib import Path
 
 from fuzz.generators.loopback import LED_BY
 from fuzz.servers.account import server_account
-from fuzz.servers.cluster import log_text, shorten_log
+from fuzz.servers.cluster import log_text
 from oracles.model.observation import Message, Remote
 
 _PREFIX = re.compile(rf"^(\d+)\|(?:{LED_BY}(\d+)\b)?[^|]*\|(.*)$", re.DOTALL)
@@ -58,11 +58,8 @@ class ServerLog:
         self.mark()
 
     def mark(self) -> None:
-        """Set the mark to the current end of the file, and free the disk space of a long past."""
-        self._offset = 0
-        if self._path.exists():
-            shorten_log(self._path)
-            self._offset = self._path.stat().st_size
+        """Set the mark to the current end of the file."""
+        self._offset = self._path.stat().st_size if self._path.exists() else 0
 
     def entries(self) -> list[Entry]:
         """Return the messages since the mark."""

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -23,6 +23,7 @@ from fuzz.servers.account import server_account
 from fuzz.servers.build import Build
 from fuzz.servers.coverage import PROFILES
 from fuzz.servers.flavor import PROFILE_FILE
+from fuzz.servers.limits import repeated_after
 from fuzz.servers.owners import remove_segment_of
 from fuzz.servers.processes import cpu_seconds_in, kill_all_in, runs_in
 from fuzz.servers.settings import FUZZING, HBA, ident, lines
@@ -37,6 +38,7 @@ _RECOVERY_SECONDS = 10.0
 _RECOVERY_PAUSE = 0.05
 _LOG_BYTES = 32 << 20  # read of each end of a log, which a patched server may fill
 _LOG_KEPT = 256 << 20  # bytes at the end of a log that stay on the disk, which may be memory
+_LOG_PAUSE = 5.0  # seconds after which a log is first shortened
 _NO_SHARED_MEMORY = f"there is not enough shared memory; see {workdir.COMMAND} doctor"
 _CAUSES = (  # the server's message -> cause and remedy
     ("Address already in use", "the socket or port is in use by another server; stop that server"),
@@ -102,6 +104,7 @@ class Cluster:
         self._account = server_account()
         self._process: subprocess.Popen[bytes] | None = None
         self._spent = 0.0
+        self._shortening = ExitStack()
         self._settings = settings or {}
         self._owner = owners.claim(name, directory or workdir.clusters(), self.destroy)
         self._home = self._owner.home
@@ -183,6 +186,7 @@ class Cluster:
             )
         kill_all_in(self.data)  # backends may outlive a killed postmaster, and would prevent the start of a new one
         offset = self.log_size()
+        self._shortening.enter_context(repeated_after(_LOG_PAUSE, lambda: shorten_log(self.log)))
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [*_fixed_addresses(), self.build.bindir / "postgres", "-D", self.data],
@@ -267,6 +271,7 @@ class Cluster:
     def _sweep(self) -> None:
         kill_all_in(self.data)
         self._wait(_STOP_SECONDS)
+        self._shortening.close()
         self._process = None
 
     def kill9(self) -> None:
@@ -327,8 +332,12 @@ def shorten_log(log: Path) -> None:
 
     A server that logs each row would fill the disk within minutes. File systems without holes keep the log.
     """
-    if log.stat().st_blocks * _BLOCK > 2 * _LOG_KEPT:
-        freed = str(log.stat().st_size - _LOG_KEPT)
+    try:
+        state = log.stat()
+    except FileNotFoundError:
+        return
+    if state.st_blocks * _BLOCK > 2 * _LOG_KEPT:
+        freed = str(state.st_size - _LOG_KEPT)
         command = ["fallocate", "--punch-hole", "--offset", "0", "--length", freed, str(log)]
         subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
