@@ -35,6 +35,7 @@ _DIFF: Final = re.compile(rb"^(?:diff --git |--- [^\s-])", re.MULTILINE)
 _REFERENCE: Final = re.compile(r"<[^<>\s]+>")
 _BOUNDARY: Final = re.compile(rb"""boundary="?([^"\s;]+)""", re.IGNORECASE)
 _LONGEST: Final = 2000  # characters of a header
+_MOST_MULTIPARTS: Final = 100  # in a mail
 _TITLE: Final = 52  # characters of a patch's name, as in `git format-patch`
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 _PARSER: Final = email.parser.BytesParser(policy=email.policy.default)
@@ -183,7 +184,9 @@ def _sent(date: str) -> datetime:
 
 
 def _parts(raw: bytes) -> list[Attachment]:
-    """Return the leaves of a mail's MIME tree."""
+    """Return the leaves of a mail's MIME tree. Raises ValueError for a mail with very many levels."""
+    if len(_BOUNDARY.findall(raw)) > _MOST_MULTIPARTS:
+        raise ValueError("the time to parse it would grow with the square of its levels")
     leaves = [part for part in _PARSER.parsebytes(raw).walk() if not part.is_multipart()]
     return [_part(number, leaf) for number, leaf in enumerate(leaves, 1)]
 
