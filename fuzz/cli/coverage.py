@@ -1,5 +1,6 @@
 """`pgduel coverage`: the lines, branches and functions of PostgreSQL that a campaign reaches."""
 
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,14 +11,16 @@ import typer
 
 from fuzz.campaign.pool import processors
 from fuzz.cli import options
-from fuzz.cli.app import app, console, write_json
+from fuzz.cli.app import app, console, say, write_json
 from fuzz.cli.fuzz import new_plan
 from fuzz.cli.run_campaign import run_campaign
 from fuzz.errors import CanaryMissed
 from fuzz.report.coverage_table import file_json, patch_json, print_files, print_patches
 from fuzz.report.summary import print_summary
+from fuzz.servers.account import server_account
 from fuzz.servers.arm import Arm
 from fuzz.servers.arm_options import ArmOptions
+from fuzz.servers.build import Build
 from fuzz.servers.coverage import (
     FileCoverage,
     PatchCoverage,
@@ -28,6 +31,7 @@ from fuzz.servers.coverage import (
     write_html,
 )
 from fuzz.servers.flavor import COVERAGE
+from fuzz.servers.regress import count_suites
 
 # What the mails' patches change, and the code in which injected bugs were found late.
 _FILES: Final = (
@@ -62,8 +66,10 @@ class _Measurement:
 
     wanted: Sequence[str]  # names of files
     with_series: bool
+    with_suites: bool
     html: Path | None
     files: Mapping[str, FileCoverage] = field(default_factory=dict)
+    suites: Mapping[str, FileCoverage] = field(default_factory=dict)  # the same files
     patches: Sequence[PatchCoverage] = ()
 
     @contextmanager
@@ -71,12 +77,24 @@ class _Measurement:
         """Read the counts at the end, while the servers still exist. Raises PgduelError."""
         build, profiles = arms[-1].build, arms[-1].cluster.coverage
         paths = paths_named(build, self.wanted)  # a mistake ends the command before its campaign
+        if self.with_suites:
+            self.suites = _suites_coverage(build, paths)
         yield
         self.files = file_coverage(build, profiles, paths)
         if self.with_series:
             self.patches = patch_coverage(build, profiles, arms[-1].trees)
         if self.html is not None:
             write_html(build, profiles, list(self.files), self.html)
+
+
+def _suites_coverage(build: Build, paths: Sequence[str]) -> dict[str, FileCoverage]:
+    """Return the coverage of files by PostgreSQL's own suites. Raises ServerError."""
+    with tempfile.TemporaryDirectory(prefix="pgduel-suites-") as name:
+        server_account().lend(Path(name))
+        counts = server_account().make_private(Path(name, "counts"))
+        for suite, result in count_suites(build, counts):
+            say(f"{suite}: {len(result.passed)} tests passed, {len(result.failed)} failed")
+        return file_coverage(build, counts, paths)
 
 
 @app.command()
@@ -102,6 +120,14 @@ def coverage(
         typer.Option(
             "--series",
             help="Print also the lines that each patch of the arm's series adds or changes.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = False,
+    suites: Annotated[
+        bool,
+        typer.Option(
+            "--suites",
+            help="Run PostgreSQL's own suites first (regress, isolation, modules), and print what they reach, too.",
             rich_help_panel=_PANEL,
         ),
     ] = False,
@@ -138,12 +164,12 @@ def coverage(
         even=True,
     )
     require_tools()
-    measured = _Measurement(file or _FILES, series, html)
+    measured = _Measurement(file or _FILES, series, suites, html)
     summary = run_campaign(None, plan, processors(), console, new_seed=seed is None, while_open=measured.counting)
     names = list(summary.arms.values())[-1]["series"]
     patches = list(zip(names, measured.patches, strict=series))
     print_summary(console, summary)
-    print_files(console, measured.files)
+    print_files(console, measured.files, measured.suites)
     if series:
         print_patches(console, patches)
     write_json(
@@ -153,6 +179,7 @@ def coverage(
             "seed": summary.seed,
             "cases": summary.counters.cases.total(),
             "files": {name: file_json(each) for name, each in measured.files.items()},
+            "suites": {name: file_json(each) for name, each in measured.suites.items()},
             "patches": [{"patch": name, **patch_json(each)} for name, each in patches],
         },
     )

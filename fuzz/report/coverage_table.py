@@ -12,17 +12,25 @@ from fuzz.report.console import Console
 from fuzz.servers.coverage import Covered, FileCoverage, PatchCoverage
 
 
-def print_files(console: Console, files: Mapping[str, FileCoverage]) -> None:
-    """Print a line for each file, and the functions that no statement entered."""
+def print_files(console: Console, files: Mapping[str, FileCoverage], suites: Mapping[str, FileCoverage]) -> None:
+    """Print a line for each file, then the functions that no statement entered, and lines that only suites reached.
+
+    `suites` has the same files as PostgreSQL's own suites reach them, or none.
+    """
     table = _table("file")
-    table.add_column("functions", justify="right")
+    titles = ("functions", "left out", *(("suites: lines", "suites: branches") if suites else ()))
+    for title in titles:
+        table.add_column(title, justify="right", no_wrap=True)
     for file, found in files.items():
-        entered = len(found.functions) - len(found.not_entered)
-        table.add_row(PurePath(file).name, *_cells(found.covered), _share(entered, len(found.functions)))
+        entered = _share(len(found.functions) - len(found.not_entered), len(found.functions))
+        by_suites = _cells(suites[file].covered) if suites else ()
+        table.add_row(PurePath(file).name, *_cells(found.covered), entered, str(found.left_out), *by_suites)
     console.print_whole(table)
     for file, found in files.items():
         if found.not_entered:
             console.say(f"{PurePath(file).name}, functions not entered: {', '.join(found.not_entered)}")
+        if suites and (missed := suites[file].lines_reached & set(found.lines_not_reached(found.lines))):
+            console.say(f"{PurePath(file).name}, lines that only the suites reached: {ranges(missed)}")
 
 
 def print_patches(console: Console, patches: Sequence[tuple[str, PatchCoverage]]) -> None:
@@ -74,6 +82,7 @@ def ranges(numbers: Iterable[int]) -> str:
 def file_json(found: FileCoverage) -> dict[str, Any]:
     """Return the data of a file for `--json`. Lines with an unreached branch are reached themselves."""
     return asdict(found.covered) | {
+        "lines_left_out": found.left_out,
         "functions": len(found.functions),
         "functions_not_entered": found.not_entered,
         "lines_not_reached": found.lines_not_reached(found.lines),

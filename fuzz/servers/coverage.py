@@ -10,18 +10,20 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from fuzz import workdir
 from fuzz.errors import ServerError, first_line
 from fuzz.servers import git
 from fuzz.servers.account import server_account
 from fuzz.servers.build import Build
+from fuzz.servers.internal_errors import internal_errors
 
 # One file per program and library, in which all of its processes count while they run.
 PROFILES: Final = "%m%c.profraw"
+_ALL: Final = "all"
 _MERGE: Final = "llvm-profdata-19"
 _EXPORT: Final = "llvm-cov-19"
 _HEADER: Final = re.compile(rb"^(?P<commit>[0-9a-f]{40}) \d+ (?P<line>\d+)")  # of a line in git's porcelain format
@@ -47,12 +49,22 @@ def total(parts: Iterable[Covered]) -> Covered:
 class FileCoverage:
     """Counts of one source file: how often each line with code, each branch and each function was executed.
 
-    Branches have the line of their condition. In it, they come in pairs: true, false.
+    Branches have the line of their condition. In it, they come in pairs: true, false. Lines of internal errors are left
+    out.
     """
 
     lines: dict[int, int] = field(default_factory=dict)
     branches: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
     functions: Counter[str] = field(default_factory=Counter)
+    left_out: int = 0  # lines with code
+
+    def without_internal_errors(self, source: str) -> Self:
+        """Leave out the internal errors of the file's text, and the branches of conditions that guard only these."""
+        found = internal_errors(source)
+        lines = {line: count for line, count in self.lines.items() if line not in found.errors}
+        without = found.errors | found.conditions
+        branches = {line: counts for line, counts in self.branches.items() if line not in without}
+        return replace(self, lines=lines, branches=defaultdict(list, branches), left_out=len(self.lines) - len(lines))
 
     @property
     def covered(self) -> Covered:
@@ -65,6 +77,11 @@ class FileCoverage:
         counts = [self.lines[line] for line in chosen & self.lines.keys()]
         branches = [count for line in chosen & self.branches.keys() for count in self.branches[line]]
         return Covered(len(counts), sum(map(bool, counts)), len(branches), sum(map(bool, branches)))
+
+    @property
+    def lines_reached(self) -> set[int]:
+        """Return the lines with code that were reached."""
+        return {line for line, count in self.lines.items() if count}
 
     def lines_not_reached(self, lines: Iterable[int]) -> list[int]:
         """Return those of some lines that have code and were not reached."""
@@ -109,7 +126,16 @@ def file_coverage(build: Build, profiles: Path, files: Sequence[str]) -> dict[st
     """
     found = dict(_tracefile(build, profiles))
     places = {file: str(build.source / file) for file in files}
-    return {file: found[place] for file, place in places.items() if place in found}
+    return {
+        file: found[place].without_internal_errors(_source(build, file))
+        for file, place in places.items()
+        if place in found
+    }
+
+
+def _source(build: Build, file: str) -> str:
+    shown = ("--git-dir", git.repository(), "show", f"{build.tree}:{file}")
+    return git.output(*shown, failing=f"no file {file}").decode(errors="replace")
 
 
 def function_calls(build: Build, profiles: Path) -> dict[tuple[str, str], int]:
@@ -188,17 +214,21 @@ def covered(program: Path, profiles: Path, directories: Sequence[str]) -> dict[s
     }
 
 
+def keep_counts(profiles: Path, directory: Path, name: str) -> None:
+    """Merge the counts of a server's processes into a file of another directory of the account. Raises ServerError."""
+    with server_account().file_access():
+        written = sorted(profiles.glob("*.profraw"))
+    _output(_MERGE, "merge", "-o", directory / f"{name}.profraw", *written)
+
+
 @contextmanager
 def _merged(profiles: Path) -> Iterator[Path]:
     """Merge the profiles of all programs into one file of the account, which is deleted afterwards."""
     account = server_account()
     with tempfile.TemporaryDirectory(prefix="pgduel-coverage-") as directory:
         account.give(Path(directory))
-        merged = Path(directory, "merged")
-        with account.file_access():
-            written = sorted(profiles.glob("*.profraw"))
-        _output(_MERGE, "merge", "-o", merged, *written)
-        yield merged
+        keep_counts(profiles, Path(directory), _ALL)
+        yield Path(directory, f"{_ALL}.profraw")
 
 
 def _objects(build: Build) -> list[str | Path]:

@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,10 +15,13 @@ from fuzz.servers.account import server_account
 from fuzz.servers.arm_settings import Settings, configuration
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
+from fuzz.servers.coverage import keep_counts
 from fuzz.servers.settings import SUITES
 
 _LINE = re.compile(r"^(?P<verdict>ok|not ok) \d+ +[-+] (?P<test>\S+) +\d+ ms")
 _CONCURRENT = 20  # the largest group of a schedule
+_REGRESS = ("--schedule={source}/parallel_schedule", f"--max-concurrent-tests={_CONCURRENT}")
+_ISOLATION = ("--schedule={source}/isolation_schedule",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,24 +45,46 @@ class SuiteResult:
 
 def run_regress(build: Build, tests: Sequence[str] = ()) -> SuiteResult:
     """Run src/test/regress: some tests, or the parallel schedule (about a minute). Raises ServerError."""
-    chosen = list(tests) or ["--schedule={source}/parallel_schedule", f"--max-concurrent-tests={_CONCURRENT}"]
-    return _run(build, "src/test/regress", "pg_regress", chosen)
+    return _run(build, "src/test/regress", "pg_regress", tests or _REGRESS)
 
 
 def run_isolation(build: Build, tests: Sequence[str] = ()) -> SuiteResult:
     """Run src/test/isolation: some tests, or its schedule (some minutes). Raises ServerError."""
-    chosen = list(tests) or ["--schedule={source}/isolation_schedule"]
-    return _run(build, "src/test/isolation", "pg_isolation_regress", chosen)
+    return _run(build, "src/test/isolation", "pg_isolation_regress", tests or _ISOLATION)
 
 
 def run_module(build: Build, path: str) -> SuiteResult:
     """Run all SQL tests of a directory such as contrib/postgres_fdw or src/test/modules/NAME. Raises ServerError."""
+    return _run(build, path, "pg_regress", _sql_tests(build, path))
+
+
+def _sql_tests(build: Build, path: str) -> list[str]:
     listed = git.output(
         "--git-dir", git.repository(), "ls-tree", "--name-only", f"{build.tree}:{path}/sql",
         failing=f"{build.tree[:12]} has no SQL tests in {path}",
     )  # fmt: skip
-    tests = [Path(line).stem for line in listed.decode().splitlines() if line.endswith(".sql")]
-    return _run(build, path, "pg_regress", tests)
+    return [Path(line).stem for line in listed.decode().splitlines() if line.endswith(".sql")]
+
+
+def count_suites(build: Build, counts: Path) -> Iterator[tuple[str, SuiteResult]]:
+    """Run all suites on a build in flavor `coverage`; yield the name and the result of each.
+
+    Their counts go to a directory of the account of servers. These are regress, isolation, and the SQL tests of the
+    modules that the build has. Some fail, because they need settings of their own. Raises ServerError.
+    """
+    yield "regress", _run(build, "src/test/regress", "pg_regress", _REGRESS, counts)
+    yield "isolation", _run(build, "src/test/isolation", "pg_isolation_regress", _ISOLATION, counts)
+    for path in _modules(build):
+        yield path, _run(build, path, "pg_regress", _sql_tests(build, path), counts)
+
+
+def _modules(build: Build) -> list[str]:
+    """Return the directories of the modules of a build that have SQL tests."""
+    listing = ("--git-dir", git.repository(), "ls-tree", "-r", "-d", "--name-only", build.tree)
+    listed = git.output(*listing, "contrib", "src/test/modules", failing=f"no tree {build.tree}").decode().splitlines()
+    paths = [line.removesuffix("/sql") for line in listed if line.endswith("/sql")]
+    installed = {file.stem for kind in ("control", "so") for file in build.prefix.glob(f"**/*.{kind}")}
+    return [path for path in paths if Path(path).name in installed]
 
 
 def run_script(build: Build, name: str, script: str, settings: Settings = ()) -> str:
@@ -88,12 +113,13 @@ def discard_results(build: Build) -> None:
             path.unlink()
 
 
-def _run(build: Build, path: str, driver: str, chosen: Sequence[str]) -> SuiteResult:
+def _run(build: Build, path: str, driver: str, chosen: Sequence[str], counts: Path | None = None) -> SuiteResult:
     name = Path(path).name
     with FileLock(f"{_top(build, name)}.lock"):  # another process may test the same build
         top, output = _directories(build, name)
         git.extract(build.tree, top, path)
-        return _result(_drive(build, driver, top / path, output, chosen), output / "regression.diffs")
+        printed = _drive(build, driver, top / path, output, chosen, counts=counts)
+        return _result(printed, output / "regression.diffs")
 
 
 def _top(build: Build, name: str) -> Path:
@@ -112,7 +138,13 @@ def _directories(build: Build, name: str) -> tuple[Path, Path]:
 
 
 def _drive(
-    build: Build, driver: str, source: Path, output: Path, chosen: Sequence[str], settings: Settings = ()
+    build: Build,
+    driver: str,
+    source: Path,
+    output: Path,
+    chosen: Sequence[str],
+    settings: Settings = (),
+    counts: Path | None = None,
 ) -> str:
     with Cluster(build, source.name, settings=configuration(settings, SUITES)) as cluster:
         done = cluster.run(
@@ -128,6 +160,8 @@ def _drive(
             *(choice.format(source=source) for choice in chosen),
             variables=build.library_path,
         )
+        if counts is not None:
+            keep_counts(cluster.coverage, counts, source.name)
     return done.stdout + done.stderr
 
 

@@ -5,6 +5,13 @@ from pathlib import Path
 import pytest
 
 from fuzz import workdir
+from fuzz.servers.account import server_account
+from fuzz.servers.arm import build_arms, parse_arm
+from fuzz.servers.base import resolve_base
+from fuzz.servers.coverage import file_coverage
+from fuzz.servers.flavor import COVERAGE, FLAVORS
+from fuzz.servers.regress import count_suites
+from fuzz.servers.release import DEFAULT
 from fuzz.servers.series import series_from_directory
 from tests.cli.command import Command, json_of
 
@@ -35,6 +42,20 @@ def test_files_and_patches_have_their_lines(pgduel: Command, tmp_path: Path) -> 
     assert [patch["patch"] for patch in found["patches"] if patch["lines"] and not patch["lines_reached"]] == []
     assert any(page.name == "nodeHashjoin.c.html" for page in pages.rglob("*"))
     assert "nodeHashjoin.c" in ended.out
+
+
+def test_what_postgresqls_own_suites_reach_is_counted(tmp_path: Path) -> None:
+    ((build, _),) = build_arms([parse_arm("it=patched", resolve_base(DEFAULT, print), FLAVORS[COVERAGE], print)], print)
+    server_account().lend(tmp_path)
+    counts = server_account().make_private(tmp_path / "counts")
+    name, result = next(count_suites(build, counts))
+    assert name == "regress"
+    assert not result.failed, result.summary
+    found = file_coverage(build, counts, ["src/backend/partitioning/partprune.c"])[
+        "src/backend/partitioning/partprune.c"
+    ]
+    assert found.covered.lines_reached > 0.9 * found.covered.lines
+    assert 0 < found.left_out < 0.05 * found.covered.lines
 
 
 def test_a_file_that_the_tree_lacks_is_refused(pgduel: Command) -> None:
