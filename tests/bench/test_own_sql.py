@@ -56,12 +56,11 @@ def digest(arm: Arm) -> tuple[int, int]:
 
 @pytest.mark.servers
 def test_errors_name_the_file_and_have_the_servers_words(arms: tuple[Arm, ...], tmp_path: Path) -> None:
-    wrong, unknown, empty = files(tmp_path, wrong="SELECT 1;\nSELECT x FROM y;", unknown="\\gexec", empty="")
+    wrong, unknown = files(tmp_path, wrong="SELECT 1;\nSELECT x FROM y;", unknown="\\gexec")
     for made, message in (
         (SqlBench([], wrong), f'{wrong} fails on arm one: line 2: ERROR:  relation "y" does not exist'),
         (SqlBench([wrong]), f"{wrong}: pgbench failed on arm one: client 0 script 0 aborted in command 1 query 0: ERR"),
         (SqlBench([unknown]), 'invalid command in command "gexec"'),
-        (SqlBench([empty]), "empty command list"),
     ):
         with pytest.raises(BenchError) as refused:
             run_bench(made, arms, made.points({}), limits=Limits(2), seconds=1, report=lambda line: None)

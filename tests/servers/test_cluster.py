@@ -112,8 +112,10 @@ def test_a_long_log_frees_the_disk_of_its_start(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_server_that_fills_its_log_at_the_start_is_stopped(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clusters, "_LOG_KEPT", 0)
-    talkative = Cluster(build, "talkative", settings={"log_min_messages": "debug5"})
+    monkeypatch.setattr(clusters, "_LOG_KEPT", 10_000)
+    settings = {"restore_command": "echo waiting >&2; exit 1", "wal_retrieve_retry_interval": "1ms"}
+    talkative = Cluster(build, "talkative", settings=settings | {"hot_standby": "off"})
+    (talkative.data / "standby.signal").touch()  # it waits for WAL forever, and is never ready
     try:
         with pytest.raises(ServerError, match=r"server talkative did not start, but fills its log; the patch logs too"):
             talkative.start()
