@@ -234,15 +234,20 @@ class Cluster:
         return plain | ({PROFILE_FILE: str(self.coverage / PROFILES)} if PROFILE_FILE in plain else {})
 
     def run(
-        self, program: Path, *arguments: str, stdin: str = "", variables: Mapping[str, str] | None = None
+        self,
+        program: Path,
+        *arguments: str,
+        stdin: str = "",
+        variables: Mapping[str, str] | None = None,
+        directory: Path | None = None,
     ) -> subprocess.CompletedProcess[str]:
         """Run one of the build's programs as the server's user, whatever its exit code.
 
-        `variables` override the environment.
+        `variables` override the environment. The working directory is the server's by default.
         """
         return subprocess.run(
             [program, *arguments],
-            cwd=self._home,
+            cwd=directory or self._home,
             env=self.environment() | dict(variables or {}),
             input=stdin,
             capture_output=True,

@@ -159,6 +159,7 @@ def _drive(
             f"--outputdir={output}",
             *(choice.format(source=source) for choice in chosen),
             variables=build.library_path,
+            directory=source,  # modules read their data relative to it
         )
         if counts is not None:
             keep_counts(cluster.coverage, counts, source.name)
