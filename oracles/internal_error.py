@@ -37,6 +37,8 @@ class Legal:
 LEGAL: Final = (
     Legal("coerce_type", "failed to find conversion function from unknown", "expressions of type unknown"),
     Legal("intervaltypmodout", "invalid INTERVAL typmod", "a type modifier that no type has, passed from SQL"),
+    # PostgreSQL's documentation demands one (Operator Optimization Information); CREATE OPERATOR does not check it.
+    Legal("CommuteOpExpr", "could not find commutator", "an operator for merge joins that has no commutator"),
     Legal("SetNextObjectId", "cannot advance OID counter", "pg_stop_making_pinned_objects() is for initdb only"),
 )
 
