@@ -27,7 +27,9 @@ from oracles.sql.total_order import is_star
 CACHED: Final = 4096  # statements
 MOST: Final = 12  # pairs of a query; all are planned in one statement
 _BOUNDS: Final = {"<": 1, "<=": 1, ">": -1, ">=": -1}
-_LEAST, _MOST = "'-9223372036854775808'::bigint", "9223372036854775807"  # limits of all integer columns
+# Limits of int4, the type of each bound that is read. With another type, the operator may have no place in the operator
+# class of a partition key, so partitions with no such rows are not pruned.
+_LEAST, _MOST = "'-2147483648'::int4", "2147483647"
 _SYSTEM: Final = frozenset({"cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"})
 
 
