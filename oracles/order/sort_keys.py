@@ -157,6 +157,9 @@ class _InOutputs(Visitor):
 # OIDs of types whose text form no setting changes: bool, bytea, name, int8, int2, int4, text, oid, bpchar, varchar,
 # numeric, uuid
 _PLAIN_TEXT: Final = frozenset({"16", "17", "19", "20", "21", "23", "25", "26", "1042", "1043", "1700", "2950"})
+# A literal of type name has collation "C", which leaves the column without any if the query's has another. One of type
+# text has no effect on the collation, and is compared alike.
+_NAME: Final = "19"
 _EXACT: Final = (
     "current_setting('extra_float_digits')::int > 0 AND current_setting('DateStyle') LIKE 'ISO%' "
     "AND current_setting('IntervalStyle') = 'postgres'"
@@ -184,13 +187,17 @@ class SortCheck:
         """
         names = self._names()
         typed = ", ".join(f"(SELECT {name} FROM t)" for name in names)
-        values = "".join(f",\n({number}, {', '.join(map(_literal, row))})" for number, row in rows)
+        values = "".join(f",\n({number}, {', '.join(self._literals(row))})" for number, row in rows)
         types = f"SELECT {', '.join(names)} FROM {self._subquery()} WHERE false"
         unordered = self._unordered(f"t AS ({types}), v (n, {', '.join(names)}) AS (VALUES (0, {typed}){values})")
         if all(self.columns[position].type in _PLAIN_TEXT for position in self.positions):
             return unordered
         nothing = ", NULL" * 2 * len(self.keys)
         return f"{unordered} UNION ALL SELECT {INEXACT}{nothing} WHERE NOT ({_EXACT})"
+
+    def _literals(self, row: Sequence[str | None]) -> Iterator[str]:
+        for position, value in zip(self.positions, row, strict=True):
+            yield _literal(value) + ("::text" if self.columns[position].type == _NAME else "")
 
     def of_query(self) -> str:
         """Return the statement for the rows of the query itself, executed as a subquery."""

@@ -136,6 +136,8 @@ LETTERS = "itnfmpsrezbcvjuol"
 def test_the_server_compares_keys_of_all_types(executor: Executor, arms: tuple[Arm, ...], direction: str) -> None:
     queries = [f"SELECT {key}, i % 3 FROM a ORDER BY 1{direction}, 2{direction}" for key in LETTERS]
     queries += [f'SELECT t, m FROM a ORDER BY m{direction}, t COLLATE "C"{direction}']
+    queries += [f"SELECT t::name FROM a ORDER BY 1{direction}"]
+    queries += [f'SELECT upper(t)::name COLLATE "und-x-icu" FROM a ORDER BY 1{direction}']
     assert verdicts_of_servers(executor, arms, queries) == [Agree(len(queries))]
 
 
