@@ -96,6 +96,12 @@ LEGAL = {
     "AS OPERATOR 3 =, OPERATOR 5 >, FUNCTION 1 btint4cmp (int4, int4);"
     "CREATE TABLE p (k int) PARTITION BY LIST (k few); CREATE TABLE p1 PARTITION OF p FOR VALUES IN (6);"
     "CREATE TABLE p2 PARTITION OF p DEFAULT; SELECT p.k FROM p WHERE p.k > 10",
+    "a join of partitions with few rows": "CREATE TABLE p (k int) PARTITION BY HASH (k);"
+    "CREATE TABLE p1 PARTITION OF p FOR VALUES WITH (MODULUS 3, REMAINDER 0);"
+    "CREATE TABLE p2 PARTITION OF p FOR VALUES WITH (MODULUS 3, REMAINDER 1);"
+    "CREATE TABLE p3 PARTITION OF p FOR VALUES WITH (MODULUS 3, REMAINDER 2);"
+    "INSERT INTO p VALUES (NULL), (0), (2), (4); CREATE TABLE r (k int); INSERT INTO r VALUES (1), (1), (1), (1), (1);"
+    "ANALYZE; SELECT 1 FROM r JOIN p ON r.k = p.k WHERE p.k BETWEEN 1 AND 10",
     "a divisor of zero that a condition excludes": RAISING + "SELECT a.i FROM a WHERE a.k <> 0 AND 10 / a.k > 1",
     "a divisor of zero that CASE excludes": RAISING
     + "SELECT CASE WHEN a.k = 0 THEN 0 ELSE 10 / a.k END AS q FROM a WHERE a.i > 3",

@@ -86,9 +86,12 @@ def node(kind: str, *below: dict[str, object], **more: object) -> dict[str, obje
 
 def test_plans_of_scans_and_one_inner_join_are_simple() -> None:
     scan = node("Seq Scan")
-    join = node("Hash Join", scan, node("Hash", node("Append", scan, scan)), **{"Join Type": "Inner"})
+    append = node("Append", scan, scan)
+    join = node("Hash Join", scan, node("Hash", scan), **{"Join Type": "Inner"})
     assert is_simple(scan)
+    assert is_simple(append)
     assert is_simple(join)
+    assert not is_simple(node("Hash Join", scan, node("Hash", append), **{"Join Type": "Inner"}))
     assert is_simple(node("Unique", node("Sort", join)))
 
 
