@@ -58,6 +58,7 @@ _FILES: Final = (
 )
 _ARM: Final = "patched"
 _PANEL: Final = "What is measured"
+_Coverage = tuple[Mapping[str, FileCoverage], Sequence[PatchCoverage]]
 
 
 @dataclass
@@ -69,32 +70,37 @@ class _Measurement:
     with_suites: bool
     html: Path | None
     files: Mapping[str, FileCoverage] = field(default_factory=dict)
-    suites: Mapping[str, FileCoverage] = field(default_factory=dict)  # the same files
     patches: Sequence[PatchCoverage] = ()
+    suites: Mapping[str, FileCoverage] = field(default_factory=dict)  # the same files by PostgreSQL's suites
+    patches_of_suites: Sequence[PatchCoverage] = ()
 
     @contextmanager
     def counting(self, arms: Sequence[Arm]) -> Iterator[None]:
         """Read the counts at the end, while the servers still exist. Raises PgduelError."""
         build, profiles = arms[-1].build, arms[-1].cluster.coverage
         paths = paths_named(build, self.wanted)  # a mistake ends the command before its campaign
+        trees = arms[-1].trees if self.with_series else ()
         if self.with_suites:
-            self.suites = _suites_coverage(build, paths)
+            self.suites, self.patches_of_suites = _suites_coverage(build, paths, trees)
         yield
-        self.files = file_coverage(build, profiles, paths)
-        if self.with_series:
-            self.patches = patch_coverage(build, profiles, arms[-1].trees)
+        self.files, self.patches = _coverage(build, profiles, paths, trees)
         if self.html is not None:
             write_html(build, profiles, list(self.files), self.html)
 
 
-def _suites_coverage(build: Build, paths: Sequence[str]) -> dict[str, FileCoverage]:
-    """Return the coverage of files by PostgreSQL's own suites. Raises ServerError."""
+def _suites_coverage(build: Build, paths: Sequence[str], trees: Sequence[str]) -> _Coverage:
+    """Return the coverage by PostgreSQL's own suites. Raises PgduelError."""
     with tempfile.TemporaryDirectory(prefix="pgduel-suites-") as name:
         server_account().lend(Path(name))
         counts = server_account().make_private(Path(name, "counts"))
         for suite, result in count_suites(build, counts):
             say(f"{suite}: {len(result.passed)} tests passed, {len(result.failed)} failed")
-        return file_coverage(build, counts, paths)
+        return _coverage(build, counts, paths, trees)
+
+
+def _coverage(build: Build, counts: Path, paths: Sequence[str], trees: Sequence[str]) -> _Coverage:
+    """Return the coverage of files and, if there are trees, of the patches between them. Raises PgduelError."""
+    return file_coverage(build, counts, paths), patch_coverage(build, counts, trees) if trees else ()
 
 
 @app.command()
@@ -171,7 +177,7 @@ def coverage(
     print_summary(console, summary)
     print_files(console, measured.files, measured.suites)
     if series:
-        print_patches(console, patches)
+        print_patches(console, patches, measured.patches_of_suites)
     write_json(
         json_file,
         {
@@ -181,6 +187,7 @@ def coverage(
             "files": {name: file_json(each) for name, each in measured.files.items()},
             "suites": {name: file_json(each) for name, each in measured.suites.items()},
             "patches": [{"patch": name, **patch_json(each)} for name, each in patches],
+            "patches_of_suites": [patch_json(each) for each in measured.patches_of_suites],
         },
     )
     if summary.missed:

@@ -19,7 +19,6 @@ PACKAGE: Final = "universalmutator"
 _RULES: Final = ("universal.rules", "c.rules", "c_like.rules")  # as its own command chooses them for C
 # A correct program behaves the same without its assertions. Conditional compilation is no statement.
 _IGNORED: Final = (r"^\s*(Static)?Assert\w*\s*\(", r"^\s*#\s*(if|el|endif|undef|error|pragma)", r"^\s*[{}]\s*$")
-_TESTS: Final = re.compile(r"(^|/)(test|tests)/")
 _CONTEXT: Final = 3  # lines
 _TOKEN: Final = re.compile(r"""(?P<comment>/\*.*?\*/)|(?P<text>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|\w+|\S""")
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
@@ -70,7 +69,7 @@ def mutable_lines(trees: Sequence[str], patches: Sequence[str]) -> tuple[Mutable
 
     `trees` are those after each prefix of the patches, first the one without them. Raises SourceError.
     """
-    files = [path for path in changed_files(trees[0], trees[-1]) if not _TESTS.search(path)]
+    files = changed_files(trees[0], trees[-1])
     changes = {file: _changes(git.show(trees[-1], file) or "") for file in files}
     texts = {file: (git.show(trees[-1], file) or "").splitlines() for file in files}
     return tuple(

@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from fuzz.report.console import Console
-from fuzz.servers.coverage import Covered, FileCoverage, PatchCoverage
+from fuzz.servers.coverage import Covered, FileCoverage, PatchCoverage, together
 
 
 def print_files(console: Console, files: Mapping[str, FileCoverage], suites: Mapping[str, FileCoverage]) -> None:
@@ -33,13 +33,23 @@ def print_files(console: Console, files: Mapping[str, FileCoverage], suites: Map
             console.say(f"{PurePath(file).name}, lines that only the suites reached: {ranges(missed)}")
 
 
-def print_patches(console: Console, patches: Sequence[tuple[str, PatchCoverage]]) -> None:
-    """Print a line for each patch, then its lines that were not reached, or not in all branches."""
+def print_patches(
+    console: Console, patches: Sequence[tuple[str, PatchCoverage]], suites: Sequence[PatchCoverage]
+) -> None:
+    """Print a line for each patch, then its lines that were not reached, or not in all branches.
+
+    `suites` has the same patches as PostgreSQL's own suites reach them, or none. What either reaches is reached.
+    """
     table = _table("patch")
-    for name, each in patches:
-        table.add_row(name, *_cells(each.covered))
+    for title in ("with suites: lines", "branches") if suites else ():
+        table.add_column(title, justify="right", no_wrap=True)
+    names = [name for name, _ in patches]
+    reached = [each for _, each in patches]
+    whole = list(map(together, reached, suites)) if suites else reached
+    for name, each, with_suites in zip(names, reached, whole, strict=True):
+        table.add_row(name, *_cells(each.covered), *(_cells(with_suites.covered) if suites else ()))
     console.print_whole(table)
-    for name, each in patches:
+    for name, each in zip(names, whole, strict=True):
         console.say(name)
         for file, lines in each.lines.items():
             _print_missed(console, file, each.files[file], lines)

@@ -28,6 +28,7 @@ _MERGE: Final = "llvm-profdata-19"
 _EXPORT: Final = "llvm-cov-19"
 _HEADER: Final = re.compile(rb"^(?P<commit>[0-9a-f]{40}) \d+ (?P<line>\d+)")  # of a line in git's porcelain format
 _SOURCES: Final = (".c", ".h")
+_TESTS: Final = re.compile(r"(^|/)(test|tests)/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,16 @@ class FileCoverage:
         without = found.errors | found.conditions
         branches = {line: counts for line, counts in self.branches.items() if line not in without}
         return replace(self, lines=lines, branches=defaultdict(list, branches), left_out=len(self.lines) - len(lines))
+
+    def plus(self, other: Self) -> Self:
+        """Return the sums of both counts of one file."""
+        lines = {line: count + other.lines[line] for line, count in self.lines.items()}
+        branches = {
+            line: list(map(sum, zip(counts, other.branches[line], strict=True)))
+            for line, counts in self.branches.items()
+        }
+        functions = self.functions + other.functions
+        return replace(self, lines=lines, branches=defaultdict(list, branches), functions=functions)
 
     @property
     def covered(self) -> Covered:
@@ -270,6 +281,11 @@ class PatchCoverage:
         return total(self.files[file].covered_at(lines) for file, lines in self.lines.items())
 
 
+def together(one: PatchCoverage, other: PatchCoverage) -> PatchCoverage:
+    """Return the sums of a patch's counts in two measurements of one build."""
+    return PatchCoverage(one.lines, {file: found.plus(other.files[file]) for file, found in one.files.items()})
+
+
 def patch_coverage(build: Build, profiles: Path, trees: Sequence[str]) -> tuple[PatchCoverage, ...]:
     """Return the coverage of each patch of a build's series. `trees` are the base and the tree after each patch.
 
@@ -281,8 +297,12 @@ def patch_coverage(build: Build, profiles: Path, trees: Sequence[str]) -> tuple[
 
 
 def changed_files(before: str, after: str) -> list[str]:
-    """Return the C files and headers of a tree that differ from those of another. Raises SourceError."""
-    return [path for path in git.changed_files(before, after, deleted=False) if path.endswith(_SOURCES)]
+    """Return the C files and headers of a tree that differ from those of another, without tests.
+
+    Raises SourceError.
+    """
+    changed = git.changed_files(before, after, deleted=False)
+    return [path for path in changed if path.endswith(_SOURCES) and not _TESTS.search(path)]
 
 
 def line_owners(trees: Sequence[str], files: Sequence[str]) -> list[dict[str, set[int]]]:

@@ -2,13 +2,23 @@
 
 import shutil
 import subprocess
+from collections import Counter, defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fuzz.report.coverage_table import ranges
 from fuzz.servers import git
-from fuzz.servers.coverage import Covered, FileCoverage, PatchCoverage, changed_files, line_owners, read_tracefile
+from fuzz.servers.coverage import (
+    Covered,
+    FileCoverage,
+    PatchCoverage,
+    changed_files,
+    line_owners,
+    read_tracefile,
+    together,
+)
 from fuzz.servers.flavor import COVERAGE, FLAVORS, PROFILE_FILE
 
 PROGRAM = """\
@@ -91,6 +101,28 @@ def test_a_patch_has_the_figures_of_its_lines(counted: FileCoverage) -> None:
     )
     assert patch.covered == Covered(3, 2, 6, 3)
     assert PatchCoverage({}, {}).covered == Covered(0, 0, 0, 0)
+
+
+def test_a_line_is_reached_if_either_measurement_reaches_it(counted: FileCoverage) -> None:
+    other = replace(
+        counted,
+        lines=dict.fromkeys(counted.lines, 0) | {11: 4},
+        branches=defaultdict(list, {line: [1] * len(each) for line, each in counted.branches.items()}),
+        functions=Counter(idle=2, small=0, main=0),
+    )
+    one, two = (PatchCoverage({"it.c": frozenset((10, 11, 17))}, {"it.c": each}) for each in (counted, other))
+    both = together(one, two)
+    assert both.covered == Covered(3, 3, 6, 6)
+    assert both.files["it.c"].lines[11] == 4
+    assert both.files["it.c"].not_entered == []
+
+
+def test_tests_are_no_changed_files(tmp_path: Path) -> None:
+    (tmp_path / "src" / "test").mkdir(parents=True)
+    base = git.import_directory(tmp_path)
+    (tmp_path / "src" / "test" / "one.c").write_text("a\n")
+    (tmp_path / "src" / "two.c").write_text("a\n")
+    assert changed_files(base, git.import_directory(tmp_path)) == ["src/two.c"]
 
 
 def test_consecutive_lines_are_a_range() -> None:
