@@ -13,16 +13,16 @@ from fuzz.bench.planning import planning_mail, ratios
 from fuzz.servers.arm import Arm
 
 _SCRIPTS = MappingProxyType({1: "select-only", 2: "tpcb-like"})  # pgbench's names (option -b)
-_MAIL = MappingProxyType(  # tps of master and of v5, v6, v7, by partitions; the mail does not name the script
+_MAIL = MappingProxyType(  # tps of master and of v3, v5, v6, v7, by partitions; the mail does not name the script
     {
-        1: (7617, (7484, 7599, 7561)),
-        2: (7613, (7503, 7609, 7560)),
-        4: (7559, (7453, 7560, 7553)),
-        8: (7506, (7405, 7523, 7503)),
-        16: (7584, (7466, 7558, 7508)),
-        32: (7556, (7448, 7558, 7521)),
-        64: (7555, (7435, 7541, 7504)),
-        128: (7542, (7442, 7558, 7517)),
+        1: (7617, (7510, 7484, 7599, 7561)),
+        2: (7613, (7487, 7503, 7609, 7560)),
+        4: (7559, (7497, 7453, 7560, 7553)),
+        8: (7506, (7429, 7405, 7523, 7503)),
+        16: (7584, (7481, 7466, 7558, 7508)),
+        32: (7556, (7456, 7448, 7558, 7521)),
+        64: (7555, (7452, 7435, 7541, 7504)),
+        128: (7542, (7430, 7442, 7558, 7517)),
     }
 )
 

@@ -95,6 +95,7 @@ def test_the_first_variant_whose_function_the_tree_has_is_linked() -> None:
     for text, linked in (
         ("start_ec_members_any(\nfind_ec_members_any(", "eclass/lookup_iterator.c"),
         ("start_ec_members(\nadd_child_rel_equivalences(", "eclass/lookup_children.c"),
+        ("remove_ec_member(\nadd_child_rel_equivalences(", "eclass/lookup_numbers.c"),
         ("add_child_rel_equivalences(", "eclass/lookup_linear.c"),
     ):
         assert [file for file in harness.own({"a.c": text}) if "/lookup_" in file] == [linked]

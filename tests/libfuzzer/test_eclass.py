@@ -15,11 +15,14 @@ CHILDREN = str(VARIANTS / "000-children-by-relation")
 LOOKUPS = {
     "eclass_linear": "upstream",
     "eclass_children": CHILDREN,
+    "eclass_numbers": str(VARIANTS / "000-v1-sets"),
+    "eclass_exclusion": str(VARIANTS / "000-v3-exclusion"),
     "eclass_indexes": str(VARIANTS / "000-v5-indexes"),
     "eclass_iterator": str(VARIANTS / "000-v6-iterator"),
     "eclass_cache": str(VARIANTS / "000-v7-cache"),
 }
-COMPARED = ("eclass_indexes", "eclass_iterator", "eclass_cache")  # the mail's variants; no shipped arm has them
+# The mail's variants. No shipped arm has them.
+COMPARED = ("eclass_numbers", "eclass_exclusion", "eclass_indexes", "eclass_iterator", "eclass_cache")
 
 
 def _marks(lookup: str) -> list[pytest.MarkDecorator]:
