@@ -3,12 +3,14 @@
 import ctypes
 import os
 import pwd
+import resource
 import subprocess
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypedDict
+from typing import IO, Any, Final, TypedDict
 
 from filelock import FileLock
 
@@ -17,6 +19,7 @@ from fuzz.errors import ServerError
 
 _DEFAULT = "pgduel"
 _VARIABLE = "PGDUEL_USER"
+_FILE_BYTES: Final = 64 << 20  # more than initdb writes to a file
 _LIBC: Final = ctypes.CDLL(None)
 
 
@@ -110,6 +113,33 @@ def server_account() -> Account:
     if found is None or found.pw_uid == 0:
         raise ServerError(f"servers cannot run as user {name!r}; set {_VARIABLE} to an ordinary user")
     return Account(name, found.pw_uid, found.pw_gid)
+
+
+def within(limits: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the command that starts a program within soft limits, whose names are those of prlimit(1).
+
+    Where the caller has a hard limit, that one stays. Soft limits end a program with a signal that names the limit.
+    """
+    kinds = {name: getattr(resource, f"RLIMIT_{name.upper()}") for name in limits}
+    unlimited = [name for name, kind in kinds.items() if resource.getrlimit(kind)[1] == resource.RLIM_INFINITY]
+    return ("prlimit", *(f"--{name}={limits[name]}:" for name in unlimited))
+
+
+def captured(command: Sequence[str | Path], **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a program of a patch as the account of servers, and return it with its output, or a line if that is endless.
+
+    The limit of its files ends such a program. `options` are those of subprocess.run.
+    """
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        limited = (*within({"fsize": _FILE_BYTES}), *command)
+        done = subprocess.run(limited, stdout=output, stderr=errors, **options, **server_account().options())
+        return subprocess.CompletedProcess(command, done.returncode, _text(output), _text(errors))
+
+
+def _text(output: IO[bytes]) -> str:
+    size = output.seek(0, os.SEEK_END)
+    output.seek(0)
+    return "its output does not end" if size >= _FILE_BYTES else output.read().decode(errors="replace")
 
 
 def _look_up(name: str) -> pwd.struct_passwd | None:

@@ -1,5 +1,6 @@
 """Cluster: one running server of a build, deleted with its owner. Method names are those of PostgreSQL's TAP tests."""
 
+import ctypes
 import functools
 import os
 import re
@@ -10,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from ctypes import c_int64
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -64,6 +66,8 @@ def _fixed_addresses() -> tuple[str, ...]:
 
 _PREFIX = re.compile(r"^\d+\|[^|]*\|")  # settings.FUZZING["log_line_prefix"]
 _BLOCK = 512  # bytes of st_blocks, see stat(2)
+_PUNCH_HOLE = 3  # FALLOC_FL_KEEP_SIZE and FALLOC_FL_PUNCH_HOLE, see fallocate(2)
+_LIBC = ctypes.CDLL(None)
 _SHUT_DOWN = "LOG:  database system is shut down"
 _SHOWN = 300  # characters of a line, which a patched server may make as long as it likes
 
@@ -337,14 +341,10 @@ def shorten_log(log: Path) -> None:
 
     A server that logs each row would fill the disk within minutes. File systems without holes keep the log.
     """
-    try:
-        state = log.stat()
-    except FileNotFoundError:
-        return
-    if state.st_blocks * _BLOCK > 2 * _LOG_KEPT:
-        freed = str(state.st_size - _LOG_KEPT)
-        command = ["fallocate", "--punch-hole", "--offset", "0", "--length", freed, str(log)]
-        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with suppress(FileNotFoundError), log.open("r+b") as file:  # the cluster may be deleted meanwhile
+        state = os.stat(file.fileno())
+        if state.st_blocks * _BLOCK > 2 * _LOG_KEPT:
+            _LIBC.fallocate64(file.fileno(), _PUNCH_HOLE, c_int64(0), c_int64(state.st_size - _LOG_KEPT))
 
 
 def await_connections(cluster: Cluster) -> None:

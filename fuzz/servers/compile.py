@@ -8,17 +8,17 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
 from filelock import FileLock
 
 from fuzz import workdir
 from fuzz.errors import BuildError, CompileError, first_line
 from fuzz.servers import Report
-from fuzz.servers.account import Account, server_account
+from fuzz.servers.account import Account, captured, server_account, within
 from fuzz.servers.edges.compiling import edge_options
 from fuzz.servers.flavor import Flavor
 from fuzz.servers.objects import Workplace
@@ -27,10 +27,20 @@ _TOOLS = ("meson", "ninja", "ccache", "bison", "flex", "perl", "pkg-config")
 _STATISTICS = "build/ccache.log"
 _VERSION = re.compile(r"postgres \(PostgreSQL\) (\d\S*)")
 _VERSION_SECONDS = 60
+_SHOWN = 300  # characters of a line, which a patched program may make as long as it likes
 _PROGRESS = re.compile(r"^\[(\d+)/(\d+)\]")
-_ERRORS = ("error:", "undefined reference", "ERROR:", "FAILED:", "fatal:")  # the most informative first
+_OVER_LIMIT = (
+    *("out of memory", "bad_alloc", "MemoryError"),
+    *("CPU time limit exceeded", "File size limit exceeded", "File too large"),
+)
+_ERRORS = ("error:", "undefined reference", *_OVER_LIMIT, "ERROR:", "FAILED:", "fatal:")  # the most informative first
 _MESON_FAILED = "ninja: error: rebuilding 'build.ninja'"  # meson's output has the reason
 _NO_SPACE = "No space left on device"
+# Limits of each program. The largest file of PostgreSQL takes less than a minute and 1 GB, even with sanitizers.
+_CPU_SECONDS: Final = 3600
+_FILE_BYTES: Final = 4 << 30
+_OUTPUT: Final = 64 << 20  # characters of all programs
+_LINE: Final = 1 << 16  # characters that are read at once
 _KEPT_VARIABLES = ("PATH",)  # not CFLAGS and the like, which are not part of the key
 # Of programs in bin, and of libraries in lib/postgresql, to lib. All of it is in the installation.
 _RUN_PATH = "-Wl,-rpath,$ORIGIN/../lib:$ORIGIN/.."
@@ -70,17 +80,17 @@ def meson_build(place: Workplace, home: Path, options: Sequence[str], flavor: Fl
 def version_of(server: Path, environment: Mapping[str, str]) -> str:
     """Return PostgreSQL's version. Raises CompileError if the server does not print it."""
     try:
-        shown = subprocess.run(
-            [server, "--version"], capture_output=True, text=True, errors="replace", env=environment,
-            timeout=_VERSION_SECONDS, **server_account().options(),
-        )  # fmt: skip
+        shown = captured([server, "--version"], env=environment, timeout=_VERSION_SECONDS)
     except subprocess.TimeoutExpired as error:
         raise CompileError("the new server does not run: postgres --version does not end") from error
     if shown.returncode:
-        raise CompileError(f"the new server does not run: {first_line(shown.stderr)}")
+        reason = first_line(shown.stderr or shown.stdout)[:_SHOWN]
+        raise CompileError(f"the new server does not run: {reason}")
     found = _VERSION.match(shown.stdout)
     if found is None:
-        raise CompileError(f"the new server does not print its version, but {first_line(shown.stdout, 'nothing')!r}")
+        raise CompileError(
+            f"the new server does not print its version, but {first_line(shown.stdout, 'nothing')[:_SHOWN]!r}"
+        )
     return found[1]
 
 
@@ -104,7 +114,9 @@ def _runner(place: Workplace, home: Path, flavor: Flavor, report: Report) -> Cal
     """Return a function that runs a command in a workplace, for a build in `home`, with a new log."""
     build_log(home.name).unlink(missing_ok=True)
     environment = _environment(place.home, home, flavor, server_account())
-    return lambda *command: _run(command, place.home, environment, build_log(home.name), report)
+    limits = {"cpu": _CPU_SECONDS, "fsize": _FILE_BYTES} | ({"as": flavor.memory} if flavor.memory else {})
+    limiting = within(limits)  # a patch may include /dev/zero, or have a script that loops
+    return lambda *command: run_step((*limiting, *command), place.home, environment, build_log(home.name), report)
 
 
 def _configure(place: Workplace, options: Sequence[str], flavor: Flavor, run: Callable[..., None]) -> None:
@@ -183,8 +195,11 @@ def _environment(place: Path, home: Path, flavor: Flavor, account: Account) -> d
     return kept | caching | flavor.environment | own
 
 
-def _run(command: Sequence[str], place: Path, environment: Mapping[str, str], log: Path, report: Report) -> None:
-    """Run one step as the account of servers, with its output in the log and its progress in `report`."""
+def run_step(command: Sequence[str], place: Path, environment: Mapping[str, str], log: Path, report: Report) -> None:
+    """Run one step as the account of servers, with its output in the log and its progress in `report`.
+
+    Raises BuildError.
+    """
     with (
         log.open("a") as output,
         subprocess.Popen(
@@ -201,31 +216,34 @@ def _run(command: Sequence[str], place: Path, environment: Mapping[str, str], lo
     ):
         output.write(f"$ {' '.join(command)}\n")
         try:
-            _follow(process.stdout or (), output, report)
+            _follow(process.stdout or output, output, report)
         except BaseException:  # on an interrupt, the compilers must end too
             process.terminate()
             raise
     if process.returncode:
-        raise _failure(command[0], log)
+        raise _failure(log)
 
 
-def _follow(lines: Iterable[str], output: IO[str], report: Report) -> None:
-    """Copy lines to the log, and report the progress in steps of 5%."""
+def _follow(output: IO[str], log: IO[str], report: Report) -> None:
+    """Copy lines to the log, and report the progress in steps of 5%. Raises CompileError if they do not end."""
     shown = -1
-    for line in lines:
-        output.write(line)
+    written = 0
+    for line in iter(partial(output.readline, _LINE), ""):
+        written += log.write(line)
+        if written > _OUTPUT:
+            raise CompileError(f"the source does not compile: its build prints over {_OUTPUT >> 20} MB; see {log.name}")
         progress = _PROGRESS.match(line)
         if progress and (share := 100 * int(progress[1]) // int(progress[2]) // 5 * 5) > shown:
             shown = share
             report(f"{share}%")
 
 
-def _failure(tool: str, log: Path) -> BuildError:
+def _failure(log: Path) -> BuildError:
     text = log.read_text(errors="replace")
     if _NO_SPACE in text:
         room = "make room or set PGDUEL_HOME"
         return BuildError(f"no space left on the disk of {workdir.builds()} during a build; {room}")
     lines = [line for line in text.splitlines() if not line.startswith(_MESON_FAILED)]
     errors = (line for sign in _ERRORS for line in lines if sign in line)
-    first = next(errors, f"{tool} failed")
+    first = next(errors, lines[-1])
     return CompileError(f"the source does not compile: {first.strip()}; see {log}")

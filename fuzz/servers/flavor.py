@@ -29,6 +29,7 @@ class Flavor:
     compiler: str = "gcc"
     environment: dict[str, str] = field(default_factory=dict)  # for each program of the build
     space: int = 1 << 30  # bytes on disk during the compilation
+    memory: int | None = 4 << 30  # bytes that a program of the compilation may reserve, or None
     counts_edges: bool = False  # in the files that edges/instrumented.txt lists
 
 
@@ -56,6 +57,7 @@ FLAVORS = {
                 "UBSAN_OPTIONS": "print_stacktrace=1:abort_on_error=1",
             },
             space=3 << 30,
+            memory=None,  # AddressSanitizer reserves terabytes of addresses
         ),
         Flavor(
             "buildfarm",

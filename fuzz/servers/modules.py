@@ -14,7 +14,7 @@ from filelock import FileLock
 
 from fuzz.errors import BuildError, CompileError, first_line
 from fuzz.servers import git
-from fuzz.servers.account import server_account
+from fuzz.servers.account import captured
 from fuzz.servers.build import Build
 from fuzz.servers.compile import compile_file
 
@@ -80,13 +80,8 @@ def _compiled(build: Build, source: Path, library: Path, *options: str) -> subpr
 
 def server_headers(build: Build) -> list[str]:
     """Return the directories of a build's headers: the server's, and libpq's. Raises CompileError."""
-    done = subprocess.run(
-        [build.bindir / "pg_config", "--includedir-server", "--includedir"],
-        capture_output=True,
-        text=True,
-        env=os.environ | build.flavor.environment,
-        **server_account().options(),
-    )
+    program = build.bindir / "pg_config"
+    done = captured([program, "--includedir-server", "--includedir"], env=os.environ | build.flavor.environment)
     directories = done.stdout.splitlines()
     if done.returncode or len(directories) != 2:
         raise CompileError(f"pg_config of build {build.key} does not name its headers: {first_line(done.stderr)}")

@@ -11,7 +11,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from fuzz.errors import ServerError, first_line, last_line
-from fuzz.servers.account import Account, server_account
+from fuzz.servers.account import Account, captured, server_account
 from fuzz.servers.build import Build
 from fuzz.servers.known_good import major_of
 from fuzz.servers.limits import programs_limited
@@ -19,6 +19,7 @@ from fuzz.servers.settings import INITDB, INITDB_SINCE, RELAY_ROLES
 
 _SAID = re.compile(r"\b(?:FATAL|DETAIL|HINT):  (.*)")
 _REASON = re.compile(r"^TRAP|FATAL|PANIC|error|terminated by signal", re.IGNORECASE)  # reasons for a failure of initdb
+_SHOWN = 300  # characters of a line, which a patched program may make as long as it likes
 _SECONDS = 300.0  # limit of each program, which takes a second
 
 # Roles that HBA names, created before any server listens, in single-user mode. By default it continues after errors.
@@ -39,7 +40,7 @@ def refusal(build: Build, name: str, value: str) -> str:
     """Return the server's words about a setting that its configuration may not have; "" if it may."""
     account = server_account()
     command = ("postgres", "-D", "data", "-C", name, "-c", f"{name}={value}")  # prints the value, and starts nothing
-    done = _execute(build, account, template(build, account).parent, command)
+    done = _execute(build, template(build, account).parent, command)
     said = "; ".join(line.rstrip(".") for line in _SAID.findall(done.stderr))
     return (said or last_line(done.stderr)) if done.returncode else ""
 
@@ -55,8 +56,8 @@ def template(build: Build, account: Account) -> Path:
             home.mkdir()
             account.require_entry(home)
             account.make_private(home / "draft")
-            _run(build, account, home, ("initdb", "--pgdata=draft", *options))
-            _run(build, account, home, ("postgres", *_SINGLE, "-D", "draft", "postgres"), _ROLES)
+            _run(build, home, ("initdb", "--pgdata=draft", *options))
+            _run(build, home, ("postgres", *_SINGLE, "-D", "draft", "postgres"), _ROLES)
             (home / "draft").rename(home / "data")
     return home / "data"
 
@@ -67,33 +68,27 @@ def _options(build: Build) -> tuple[str, ...]:
     return (*INITDB, *chain.from_iterable(added))
 
 
-def _run(build: Build, account: Account, home: Path, command: Sequence[str], sql: str = "") -> None:
+def _run(build: Build, home: Path, command: Sequence[str], sql: str = "") -> None:
     """Run one of the build's programs in the template's directory. Raises ServerError."""
-    done = _execute(build, account, home, command, sql)
+    done = _execute(build, home, command, sql)
     if done.returncode:
         lines = (done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}").splitlines()
         reason = next(filter(_REASON.search, lines), lines[-1])
-        raise ServerError(f"{command[0]} of build {build.key} failed, so its servers cannot start: {reason}")
+        raise ServerError(f"{command[0]} of build {build.key} failed, so its servers cannot start: {reason[:_SHOWN]}")
 
 
-def _execute(
-    build: Build, account: Account, home: Path, command: Sequence[str], sql: str = ""
-) -> subprocess.CompletedProcess[str]:
+def _execute(build: Build, home: Path, command: Sequence[str], sql: str = "") -> subprocess.CompletedProcess[str]:
     """Run one of the build's programs in a directory with the data directory `draft` or `data`.
 
     Raises ServerError if it does not end.
     """
     program, *arguments = command
     with programs_limited((home, home / "draft", home / "data"), _SECONDS) as over:
-        done = subprocess.run(
+        done = captured(
             [build.bindir / program, *arguments],
-            input=sql,
-            capture_output=True,
-            text=True,
-            errors="replace",
+            input=sql.encode(),
             cwd=home,
             env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"} | build.flavor.environment,
-            **account.options(),
         )
     if over.is_set():
         raise ServerError(
