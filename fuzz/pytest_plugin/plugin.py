@@ -137,6 +137,14 @@ class ServiceProcess:
         self._output.close()
 
 
+def _require_text(*given: object, settings: Mapping[str, str] | None = None) -> None:
+    """Fail the test if an argument, or a name or value of the settings, is no text."""
+    __tracebackhide__ = True
+    for each in (*given, *(settings or {}), *(settings or {}).values()):
+        if not isinstance(each, str):
+            pytest.fail(f"{each!r} is no text; give statements, modes, settings and parameters as text")
+
+
 class Scene:
     """Statements that run before those of each assertion, in the same session and an empty schema."""
 
@@ -146,7 +154,10 @@ class Scene:
 
     def __call__(self, *sql: str | Path) -> None:
         """Add statements, scripts for psql, or files with such scripts."""
-        self.texts += [each.read_text(encoding="utf-8") if isinstance(each, Path) else each for each in sql]
+        __tracebackhide__ = True
+        texts = [each.read_text(encoding="utf-8") if isinstance(each, Path) else each for each in sql]
+        _require_text(*texts)
+        self.texts += texts
 
     def begin_example(self) -> None:
         """Remove what an earlier example of the same test added."""
@@ -200,8 +211,7 @@ class Duel:
         that fails on every arm fails the test, unless `may_fail`.
         """
         __tracebackhide__ = True
-        options = {"params": tuple(params), "ordered": ordered, "may_fail": may_fail}
-        self._check("same", what, mode=mode, settings=settings, **options)
+        self._check("same", what, mode, settings, params, ordered=ordered, may_fail=may_fail)
 
     def same_plan(
         self,
@@ -212,7 +222,7 @@ class Duel:
     ) -> None:
         """Require equal plans with equal estimates and costs."""
         __tracebackhide__ = True
-        self._check("same_plan", queries, mode=mode, settings=settings, params=tuple(params))
+        self._check("same_plan", queries, mode, settings, params)
 
     def no_leak(
         self, *what: str | GeneratedCase, mode: str = "plain", settings: Mapping[str, str] | None = None
@@ -222,7 +232,7 @@ class Duel:
         Each statement runs again in repetitions, which show growth.
         """
         __tracebackhide__ = True
-        self._check("no_leak", what, mode=mode, settings=settings)
+        self._check("no_leak", what, mode, settings)
 
     def faster(
         self,
@@ -242,6 +252,7 @@ class Duel:
         median of the rounds' ratios must be below `ratio`. By default, the second arm is compared with the first.
         """
         __tracebackhide__ = True
+        _require_text(query, settings=settings)
         measured = self._service.ask(
             "faster",
             scene=tuple(self._scene.texts),
@@ -256,12 +267,20 @@ class Duel:
         return Ratio(*measured)
 
     def _check(
-        self, method: str, what: Sequence[str | GeneratedCase], settings: Mapping[str, str] | None, **options: Any
+        self,
+        method: str,
+        what: Sequence[str | GeneratedCase],
+        mode: str,
+        settings: Mapping[str, str] | None,
+        params: Sequence[str | None] = (),
+        **options: Any,
     ) -> None:
         __tracebackhide__ = True
-        texts = tuple(each for each in what if isinstance(each, str))
+        texts = tuple(each for each in what if not isinstance(each, GeneratedCase))
+        _require_text(*texts, mode, *(each for each in params if each is not None), settings=settings)
         cases = [each.number for each in what if isinstance(each, GeneratedCase)]
-        shared: dict[str, Any] = {"scene": tuple(self._scene.texts), "settings": dict(settings or {})}
+        shared: dict[str, Any] = {"scene": tuple(self._scene.texts), "mode": mode, "settings": dict(settings or {})}
+        shared["params"] = tuple(params)
         for number in cases:
             self._service.ask(method, case=number, **shared, **options)
         if texts or not cases:
@@ -283,6 +302,7 @@ class Arm:
     ) -> list[tuple[str | None, ...]]:
         """Run scene and statement on this arm alone; return the rows, with values as text and NULL as None."""
         __tracebackhide__ = True
+        _require_text(sql, mode, settings=settings)
         shared: dict[str, Any] = {"scene": tuple(self._scene.texts), "mode": mode, "settings": dict(settings or {})}
         found: list[tuple[str | None, ...]] = self._service.ask("query", arm=self.name, sql=(sql,), **shared)
         return found

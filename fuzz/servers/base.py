@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzz import workdir
-from fuzz.errors import SourceError, first_line
+from fuzz.errors import SourceError, first_line, text_of
 from fuzz.servers import Report, git
 from fuzz.servers.known_good import major_of
 from fuzz.servers.release import RELEASES, download
@@ -60,6 +60,8 @@ def resolve_base(spec: str, report: Report, *, refresh: bool = False) -> Base:
         return _from_archive(spec, archive, report)
     path = Path(os.path.expanduser(spec))
     if path.is_dir():
+        # before git stores all files of a mistaken directory, such as a home
+        _version(spec, text_of(path / "meson.build", SourceError, "give the source of PostgreSQL 16 or newer"))
         report(f"reading {path}")
         return _checked(spec, git.import_directory(path))
     if path.is_file():
@@ -118,7 +120,11 @@ def _extract(archive: Path, directory: Path) -> None:
 
 
 def _checked(name: str, tree: str, sha256: str = "") -> Base:
-    found = _VERSION.search(git.show(tree, "meson.build") or "")
+    return Base(name, _version(name, git.show(tree, "meson.build") or ""), sha256, tree)
+
+
+def _version(name: str, build_file: str) -> str:
+    found = _VERSION.search(build_file)
     if not found:
         raise SourceError(f"{name} is no PostgreSQL 16 or newer: it has no meson.build with project('postgresql')")
-    return Base(name, found[1], sha256, tree)
+    return found[1]

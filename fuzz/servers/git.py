@@ -57,10 +57,12 @@ def run(
 def output(
     *arguments: str | Path, index: Path | None = None, stdin: bytes = b"", cwd: Path | None = None, failing: str
 ) -> bytes:
-    """Return git's output. Raises SourceError with `failing` and the first line of git's error."""
+    """Return git's output. Raises SourceError with `failing` and the first line of git's error, after its warnings."""
     done = run(*arguments, index=index, stdin=stdin, cwd=cwd)
     if done.returncode:
-        raise SourceError(f"{failing}: {first_line(done.stderr.decode(errors='replace'))}")
+        lines = done.stderr.decode(errors="replace").splitlines()
+        reason = next((line for line in lines if line.startswith(("fatal: ", "error: "))), first_line("\n".join(lines)))
+        raise SourceError(f"{failing}: {reason}")
     return done.stdout
 
 

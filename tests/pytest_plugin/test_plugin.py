@@ -1,11 +1,14 @@
 """Tests of the plugin without servers: its options, errors in one line, and a run that does not use it."""
 
 import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fuzz import workdir
-from fuzz.pytest_plugin.plugin import _OPTIONS
+from fuzz.pytest_plugin.plugin import _OPTIONS, Duel, Scene
 from tests.pytest_plugin.conftest import PLUGIN, Run
 
 pytest_plugins = ["pytester"]
@@ -49,6 +52,25 @@ def test_a_wrong_option_is_one_line(run: Run, options: tuple[str, ...], message:
     assert heading.strip(" _") == ""
     assert message in rest[0]
     assert rest[1].startswith("====")
+
+
+@pytest.mark.parametrize(
+    "assertion",
+    [
+        lambda duel: duel.same("SELECT 1", Path("more.sql")),
+        lambda duel: duel.same("SELECT $1", params=(None, 7)),
+        lambda duel: duel.same_plan("SELECT 1", mode=None),
+        lambda duel: duel.no_leak("SELECT 1", settings={"work_mem": 64}),
+        lambda duel: duel.faster("SELECT 1", settings={"work_mem": 64}),
+    ],
+    ids=["statement", "parameter", "mode", "setting", "setting of times"],
+)
+def test_arguments_that_are_no_text_are_refused(assertion: Callable[[Any], None]) -> None:
+    service: Any = None  # is not reached
+    with pytest.raises(
+        pytest.fail.Exception, match=r"^(.*more.*|7|None|64) is no text; give statements, modes, settings"
+    ):
+        assertion(Duel(service, Scene()))
 
 
 def test_a_run_without_the_fixtures_imports_nothing_of_pgduel(run: Run) -> None:

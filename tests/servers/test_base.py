@@ -124,6 +124,15 @@ def test_other_projects_are_refused(tmp_path: Path) -> None:
         resolve_base(str(tmp_path / "other"), silent)
 
 
+def test_other_directories_are_refused_before_anything_is_stored(tmp_path: Path, home: Path) -> None:
+    (tmp_path / "film").write_bytes(bytes(1 << 20))
+    with pytest.raises(
+        SourceError, match=r"cannot read .*/meson\.build \(No such file .*; give the source of PostgreSQL"
+    ):
+        resolve_base(str(tmp_path), silent)
+    assert not home.exists()
+
+
 @pytest.mark.parametrize("name", ["source.tar", "source.tar.gz", "source.tar.bz2", "source.tar.xz"])
 def test_an_incomplete_archive_is_refused(tree: Path, name: str) -> None:
     archive = packed(tree, name)
