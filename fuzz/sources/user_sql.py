@@ -198,7 +198,11 @@ class UserSql(Source):
 
     def remarks(self) -> tuple[str, ...]:
         """Return a line about recorded statements that no case has. Raises CaseError if there are no others."""
-        queries = self._material().drawn_from
+        material = self._material()
+        queries = material.drawn_from
+        with self.target.session(material.scene) as connection:
+            if not _Drawing(connection, random.Random(0)).can_use_any(queries):
+                raise self._nothing_comparable()
         lost = sum(not trees(sql) for sql in queries)
         left_out = f"left out: {lost} of {len(queries)} queries of {self._path}, nested too deeply or no valid SQL"
         return (left_out,) if lost else ()
@@ -209,9 +213,14 @@ class UserSql(Source):
         with self.target.session(material.scene) as connection:
             steps = _Drawing(connection, rng).steps(material.drawn_from, scale.queries)
         if not steps:
-            path = self._path
-            raise CaseError(f"{path}: none of its queries can be compared, or runs at all, on the schema that it makes")
+            raise self._nothing_comparable()
         return Case(self.name, material.scene, steps)
+
+    def _nothing_comparable(self) -> CaseError:
+        return CaseError(
+            f"{self._path}: none of its queries can be compared, or runs at all, on the schema that it makes; "
+            "give the schema, too"
+        )
 
     @property
     def _path(self) -> Path:
@@ -260,13 +269,18 @@ class _Drawing:
                 break
         return tuple(found)
 
-    def _tried(self, sql: str) -> Iterator[Step]:
+    def can_use_any(self, queries: Sequence[str]) -> bool:
+        """Return whether any query is comparable as it is."""
+        return any(True for sql in queries for _ in self._tried(sql, unchanged=100))
+
+    def _tried(self, sql: str, unchanged: int = _UNCHANGED) -> Iterator[Step]:
+        """Yield the step of a statement, unchanged with a probability of so many percent, if it is comparable."""
         try:
             statements = parse_statements(sql)
             if len(statements) != 1 or not isinstance(tree := statements[0].stmt, _READ):
                 return
             _Placeholders(self._rng, self._values)(tree)
-            if not chance(self._rng, _UNCHANGED):
+            if not chance(self._rng, unchanged):
                 mutate(tree, self._rng, self._values)
             repair(tree, self._catalog, without_calls=False)
             sql = sql_of(tree)

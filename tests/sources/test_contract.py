@@ -161,6 +161,18 @@ def test_sql_without_a_query_is_refused_before_the_first_case(arm: Arm, tmp_path
         UserSql(target).remarks()
 
 
+@pytest.mark.parametrize("content", ["SELECT * FROM nowhere;", "SELEC 5; SELECT 'a' + 1;"])
+def test_sql_whose_queries_all_fail_is_refused_before_the_first_case(arm: Arm, tmp_path: Path, content: str) -> None:
+    (tmp_path / "queries.sql").write_text(content)
+    with (
+        closing(SourceDatabase(arm, "failing", UserInput(str(tmp_path)))) as target,
+        pytest.raises(
+            CaseError, match=r"none of its queries can be compared, or runs at all, .*; give the schema"
+        ),
+    ):
+        UserSql(target).remarks()
+
+
 def test_recorded_statements_that_are_nested_too_deeply_are_counted(arm: Arm, tmp_path: Path) -> None:
     deep = f"SELECT 1{' + 1' * MOST_LEVELS}"
     (tmp_path / "recorded.csv").write_text(f"query\nSELECT 1\n{deep}\n")
