@@ -13,6 +13,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TextIO, cast
 
+from fuzz.errors import PgduelError
+
 # C0 except newline and tab, DEL, C1, marks and overrides of direction, separators of lines and paragraphs, surrogates.
 # The latter stand for bytes of file names that are not UTF-8 and cannot be printed.
 _HIDDEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -48,14 +50,20 @@ def note(line: str) -> None:
 
 
 def write_exactly(text: str) -> None:
-    """Write a file's text to stdout: the exact bytes to a file or pipe, visible text to a terminal."""
+    """Write a file's text to stdout: the exact bytes to a file or pipe, visible text to a terminal.
+
+    Raises PgduelError.
+    """
     stream = terminal_of(sys.stdout)
     if stream.isatty():
         stream.write(visible(text))
-    else:
+        return
+    try:
         stream.flush()
         stream.buffer.write(text.encode())
         stream.buffer.flush()
+    except BrokenPipeError as error:
+        raise reader_ended() from error
 
 
 def run_visibly(command: Sequence[str], **options: Any) -> int:
@@ -76,9 +84,25 @@ def run_visibly(command: Sequence[str], **options: Any) -> int:
 
 
 def guard() -> None:
-    """Replace sys.stdout and sys.stderr by streams that write visible text."""
-    sys.stdout = cast(TextIO, _Guard(sys.stdout))
-    sys.stderr = cast(TextIO, _Guard(sys.stderr))
+    """Replace sys.stdout and sys.stderr by streams that write visible text. A closed one discards it."""
+    sys.stdout = cast(TextIO, _Guard(sys.stdout or _discarding()))
+    sys.stderr = cast(TextIO, _Guard(sys.stderr or _discarding()))
+
+
+def discard_output() -> None:
+    """Discard all further output to stdout, and what waits in its buffer, so that the exit does not fail."""
+    with _discarding() as nothing:
+        os.dup2(nothing.fileno(), terminal_of(sys.stdout).fileno())
+
+
+def reader_ended() -> PgduelError:
+    """Discard all further output, and return the error. Typer would exit with status 1, which means findings."""
+    discard_output()
+    return PgduelError("the program that reads the output has ended; let it read all, or write to a file")
+
+
+def _discarding() -> TextIO:
+    return open(os.devnull, "w", encoding="utf-8")
 
 
 def terminal_of(stream: TextIO) -> TextIO:

@@ -8,7 +8,7 @@ from typing import Any
 
 from fuzz import packages, store_url, workdir
 from fuzz.errors import PgduelError
-from fuzz.output import guard, note
+from fuzz.output import discard_output, guard, note
 
 COMMANDS = {  # name -> module, in the order that --help has them
     "fuzz": "fuzz",
@@ -42,6 +42,7 @@ _OF_ENVIRONMENT = {
     errno.ENOSPC: "make room there",
     errno.EDQUOT: "make room there",
 }
+_OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # if they name no file
 _WITHOUT_SERVERS = ("doctor", "list", "report", "test")
 
 
@@ -102,6 +103,10 @@ def _exit_code(app: Any) -> int:
         note(str(error))
         return error.exit_code
     except OSError as error:
+        if error.errno in _OF_OUTPUT and error.filename is None:
+            discard_output()
+            note(f"cannot write the output ({error.strerror}); make room there")
+            return PgduelError.exit_code
         if error.errno not in _OF_ENVIRONMENT or error.filename is None:
             raise
         note(f"cannot use {error.filename} ({error.strerror}); {_OF_ENVIRONMENT[error.errno]}")

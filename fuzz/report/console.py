@@ -9,7 +9,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from fuzz.output import terminal_of, visible
+from fuzz.output import reader_ended, terminal_of, visible
 
 _UNLIMITED = 10_000  # characters
 
@@ -43,6 +43,10 @@ class Console(RichConsole):
         """Yield visible segments. Rich calls this for all output, including Text objects of other code."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else segment._replace(text=visible(segment.text))
+
+    def on_broken_pipe(self) -> None:
+        """Raise PgduelError. Rich would exit with the status of a campaign with findings."""
+        raise reader_ended()
 
     @property
     def file(self) -> IO[str]:

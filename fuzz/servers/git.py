@@ -84,7 +84,7 @@ def temporary_index(tree: str | None = None) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="pgduel-index-") as directory:
         index = Path(directory) / "index"
         if tree is not None:
-            output("--git-dir", repository(), "read-tree", tree, index=index, failing=f"no tree {tree}")
+            output("--git-dir", repository(), "read-tree", tree, index=index, failing=f"cannot read tree {tree}")
         yield index
 
 

@@ -1,11 +1,13 @@
 """Tests of the user's mistakes: one line on stderr and exit status 2, before anything is compiled."""
 
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from fuzz import workdir
 from tests.cli.preloaded import PreloadedCommand
 
 COMMANDS = (
@@ -158,3 +160,18 @@ def test_lists_have_names(pgduel: PreloadedCommand, tmp_path: Path) -> None:
     assert "result" in pgduel("list", "oracles").out
     assert pgduel("list", "campaigns", "--json", tmp_path / "list.json").out == "none\n"
     assert (tmp_path / "list.json").read_text() == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("redirection", "message"),
+    [
+        (">/dev/full", "pgduel: cannot write the output (No space left on device); make room there"),
+        ("| true", "pgduel: the program that reads the output has ended; let it read all, or write to a file"),
+        (">&-", ""),
+    ],
+    ids=["full disk", "ended reader", "closed"],
+)
+def test_output_that_cannot_be_written_is_one_line_and_no_finding(redirection: str, message: str) -> None:
+    command = f"set -o pipefail; '{sys.executable}' -m fuzz list {redirection}"
+    done = subprocess.run(["bash", "-c", command], cwd=workdir.PROJECT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.strip()) == (2 if message else 0, message)

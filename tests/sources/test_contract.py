@@ -166,9 +166,7 @@ def test_sql_whose_queries_all_fail_is_refused_before_the_first_case(arm: Arm, t
     (tmp_path / "queries.sql").write_text(content)
     with (
         closing(SourceDatabase(arm, "failing", UserInput(str(tmp_path)))) as target,
-        pytest.raises(
-            CaseError, match=r"none of its queries can be compared, or runs at all, .*; give the schema"
-        ),
+        pytest.raises(CaseError, match=r"none of its queries can be compared, or runs at all, .*; give the schema"),
     ):
         UserSql(target).remarks()
 
