@@ -1,7 +1,9 @@
 """The tree of errors. Each message is one line: what failed, why, and what to do."""
 
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Final
+
+SHOWN: Final = 300  # characters of a line, which a patched program may make as long as it likes
 
 
 class PgduelError(Exception):

@@ -19,7 +19,7 @@ from typing import Self
 import psycopg
 
 from fuzz import workdir
-from fuzz.errors import ServerError
+from fuzz.errors import SHOWN, ServerError
 from fuzz.servers import modules, owners
 from fuzz.servers.account import server_account
 from fuzz.servers.build import Build
@@ -69,12 +69,11 @@ _BLOCK = 512  # bytes of st_blocks, see stat(2)
 _PUNCH_HOLE = 3  # FALLOC_FL_KEEP_SIZE and FALLOC_FL_PUNCH_HOLE, see fallocate(2)
 _LIBC = ctypes.CDLL(None)
 _SHUT_DOWN = "LOG:  database system is shut down"
-_SHOWN = 300  # characters of a line, which a patched server may make as long as it likes
 
 
 def _why_failed(log: str) -> str:
     """Return the cause of a failed start from the server's log, and a remedy if there is one."""
-    lines = [_PREFIX.sub("", line[:_SHOWN]) for line in log.splitlines()]
+    lines = [_PREFIX.sub("", line[:SHOWN]) for line in log.splitlines()]
     for symptom, cause in _CAUSES:
         if found := next((line for line in lines if symptom in line), ""):
             return f"{cause} ({found})"
@@ -210,7 +209,7 @@ class Cluster:
                 raise ServerError(f"server {self.name} did not start: {_why_failed(self.log_since(offset))}")
             if self.log_size() - offset > _LOG_KEPT:
                 self.kill9()
-                last = _why_failed(self.log_since(self.log_size() - _SHOWN))
+                last = _why_failed(self.log_since(self.log_size() - SHOWN))
                 raise ServerError(
                     f"server {self.name} did not start, but fills its log; the patch logs too much: {last}"
                 )
@@ -337,12 +336,12 @@ def log_text(log: Path, offset: int) -> str:
 
 
 def shorten_log(log: Path) -> None:
-    """Free the disk space of a log's start if it is long. Offsets stay valid; what was there is read as nothing.
+    """Free the disk space of a log's start if it is long. Offsets stay valid, and the freed part reads as empty.
 
     A server that logs each row would fill the disk within minutes. File systems without holes keep the log.
     """
     with suppress(FileNotFoundError), log.open("r+b") as file:  # the cluster may be deleted meanwhile
-        state = os.stat(file.fileno())
+        state = os.fstat(file.fileno())
         if state.st_blocks * _BLOCK > 2 * _LOG_KEPT:
             _LIBC.fallocate64(file.fileno(), _PUNCH_HOLE, c_int64(0), c_int64(state.st_size - _LOG_KEPT))
 

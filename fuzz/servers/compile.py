@@ -16,7 +16,7 @@ from typing import IO, Final
 from filelock import FileLock
 
 from fuzz import workdir
-from fuzz.errors import BuildError, CompileError, first_line
+from fuzz.errors import SHOWN, BuildError, CompileError, first_line
 from fuzz.servers import Report
 from fuzz.servers.account import Account, captured, server_account, within
 from fuzz.servers.edges.compiling import edge_options
@@ -27,7 +27,6 @@ _TOOLS = ("meson", "ninja", "ccache", "bison", "flex", "perl", "pkg-config")
 _STATISTICS = "build/ccache.log"
 _VERSION = re.compile(r"postgres \(PostgreSQL\) (\d\S*)")
 _VERSION_SECONDS = 60
-_SHOWN = 300  # characters of a line, which a patched program may make as long as it likes
 _PROGRESS = re.compile(r"^\[(\d+)/(\d+)\]")
 _OVER_LIMIT = (
     *("out of memory", "bad_alloc", "MemoryError"),
@@ -84,12 +83,12 @@ def version_of(server: Path, environment: Mapping[str, str]) -> str:
     except subprocess.TimeoutExpired as error:
         raise CompileError("the new server does not run: postgres --version does not end") from error
     if shown.returncode:
-        reason = first_line(shown.stderr or shown.stdout)[:_SHOWN]
+        reason = first_line(shown.stderr or shown.stdout)[:SHOWN]
         raise CompileError(f"the new server does not run: {reason}")
     found = _VERSION.match(shown.stdout)
     if found is None:
         raise CompileError(
-            f"the new server does not print its version, but {first_line(shown.stdout, 'nothing')[:_SHOWN]!r}"
+            f"the new server does not print its version, but {first_line(shown.stdout, 'nothing')[:SHOWN]!r}"
         )
     return found[1]
 

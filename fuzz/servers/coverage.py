@@ -23,7 +23,6 @@ from fuzz.servers.internal_errors import internal_errors
 
 # One file per program and library, in which all of its processes count while they run.
 PROFILES: Final = "%m%c.profraw"
-_ALL: Final = "all"
 _MERGE: Final = "llvm-profdata-19"
 _EXPORT: Final = "llvm-cov-19"
 _HEADER: Final = re.compile(rb"^(?P<commit>[0-9a-f]{40}) \d+ (?P<line>\d+)")  # of a line in git's porcelain format
@@ -138,15 +137,10 @@ def file_coverage(build: Build, profiles: Path, files: Sequence[str]) -> dict[st
     found = dict(_tracefile(build, profiles))
     places = {file: str(build.source / file) for file in files}
     return {
-        file: found[place].without_internal_errors(_source(build, file))
+        file: found[place].without_internal_errors(git.show(build.tree, file) or "")
         for file, place in places.items()
         if place in found
     }
-
-
-def _source(build: Build, file: str) -> str:
-    shown = ("--git-dir", git.repository(), "show", f"{build.tree}:{file}")
-    return git.output(*shown, failing=f"no file {file}").decode(errors="replace")
 
 
 def function_calls(build: Build, profiles: Path) -> dict[tuple[str, str], int]:
@@ -225,11 +219,16 @@ def covered(program: Path, profiles: Path, directories: Sequence[str]) -> dict[s
     }
 
 
-def keep_counts(profiles: Path, directory: Path, name: str) -> None:
-    """Merge the counts of a server's processes into a file of another directory of the account. Raises ServerError."""
+def keep_counts(profiles: Path, directory: Path, name: str) -> Path:
+    """Merge the counts of a server's processes into a file of another directory of the account, and return the file.
+
+    Raises ServerError.
+    """
     with server_account().file_access():
         written = sorted(profiles.glob("*.profraw"))
-    _output(_MERGE, "merge", "-o", directory / f"{name}.profraw", *written)
+    merged = directory / f"{name}.profraw"
+    _output(_MERGE, "merge", "-o", merged, *written)
+    return merged
 
 
 @contextmanager
@@ -238,8 +237,7 @@ def _merged(profiles: Path) -> Iterator[Path]:
     account = server_account()
     with tempfile.TemporaryDirectory(prefix="pgduel-coverage-") as directory:
         account.give(Path(directory))
-        keep_counts(profiles, Path(directory), _ALL)
-        yield Path(directory, f"{_ALL}.profraw")
+        yield keep_counts(profiles, Path(directory), "all")
 
 
 def _objects(build: Build) -> list[str | Path]:

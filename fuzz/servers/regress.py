@@ -20,8 +20,6 @@ from fuzz.servers.settings import SUITES
 
 _LINE = re.compile(r"^(?P<verdict>ok|not ok) \d+ +[-+] (?P<test>\S+) +\d+ ms")
 _CONCURRENT = 20  # the largest group of a schedule
-_REGRESS = ("--schedule={source}/parallel_schedule", f"--max-concurrent-tests={_CONCURRENT}")
-_ISOLATION = ("--schedule={source}/isolation_schedule",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,39 +41,47 @@ class SuiteResult:
         return f"all {len(self.passed)} passed"
 
 
-def run_regress(build: Build, tests: Sequence[str] = ()) -> SuiteResult:
-    """Run src/test/regress: some tests, or the parallel schedule (about a minute). Raises ServerError."""
-    return _run(build, "src/test/regress", "pg_regress", tests or _REGRESS)
+def run_regress(build: Build, tests: Sequence[str] = (), counts: Path | None = None) -> SuiteResult:
+    """Run src/test/regress: some tests, or the parallel schedule (about a minute). Raises ServerError.
+
+    A build in flavor `coverage` adds its counts to the directory `counts` of the account of servers.
+    """
+    chosen = list(tests) or ["--schedule={source}/parallel_schedule", f"--max-concurrent-tests={_CONCURRENT}"]
+    return _run(build, "src/test/regress", "pg_regress", chosen, counts)
 
 
-def run_isolation(build: Build, tests: Sequence[str] = ()) -> SuiteResult:
-    """Run src/test/isolation: some tests, or its schedule (some minutes). Raises ServerError."""
-    return _run(build, "src/test/isolation", "pg_isolation_regress", tests or _ISOLATION)
+def run_isolation(build: Build, tests: Sequence[str] = (), counts: Path | None = None) -> SuiteResult:
+    """Run src/test/isolation: some tests, or its schedule (some minutes). `counts` as in `run_regress`.
+
+    Raises ServerError.
+    """
+    chosen = list(tests) or ["--schedule={source}/isolation_schedule"]
+    return _run(build, "src/test/isolation", "pg_isolation_regress", chosen, counts)
 
 
-def run_module(build: Build, path: str) -> SuiteResult:
-    """Run all SQL tests of a directory such as contrib/postgres_fdw or src/test/modules/NAME. Raises ServerError."""
-    return _run(build, path, "pg_regress", _sql_tests(build, path))
+def run_module(build: Build, path: str, counts: Path | None = None) -> SuiteResult:
+    """Run all SQL tests of a directory such as contrib/postgres_fdw or src/test/modules/NAME.
 
-
-def _sql_tests(build: Build, path: str) -> list[str]:
+    `counts` as in `run_regress`. Raises ServerError.
+    """
     listed = git.output(
         "--git-dir", git.repository(), "ls-tree", "--name-only", f"{build.tree}:{path}/sql",
         failing=f"{build.tree[:12]} has no SQL tests in {path}",
     )  # fmt: skip
-    return [Path(line).stem for line in listed.decode().splitlines() if line.endswith(".sql")]
+    tests = [Path(line).stem for line in listed.decode().splitlines() if line.endswith(".sql")]
+    return _run(build, path, "pg_regress", tests, counts)
 
 
 def count_suites(build: Build, counts: Path) -> Iterator[tuple[str, SuiteResult]]:
     """Run all suites on a build in flavor `coverage`; yield the name and the result of each.
 
-    Their counts go to a directory of the account of servers. These are regress, isolation, and the SQL tests of the
-    modules that the build has. Some fail, because they need settings of their own. Raises ServerError.
+    These are regress, isolation, and the SQL tests of the modules that the build has. Some fail, because they need
+    settings of their own. `counts` as in `run_regress`. Raises ServerError.
     """
-    yield "regress", _run(build, "src/test/regress", "pg_regress", _REGRESS, counts)
-    yield "isolation", _run(build, "src/test/isolation", "pg_isolation_regress", _ISOLATION, counts)
+    yield "regress", run_regress(build, counts=counts)
+    yield "isolation", run_isolation(build, counts=counts)
     for path in _modules(build):
-        yield path, _run(build, path, "pg_regress", _sql_tests(build, path), counts)
+        yield path, run_module(build, path, counts)
 
 
 def _modules(build: Build) -> list[str]:

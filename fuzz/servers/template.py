@@ -10,7 +10,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from fuzz.errors import ServerError, first_line, last_line
+from fuzz.errors import SHOWN, ServerError, first_line, last_line
 from fuzz.servers.account import Account, captured, server_account
 from fuzz.servers.build import Build
 from fuzz.servers.known_good import major_of
@@ -19,7 +19,6 @@ from fuzz.servers.settings import INITDB, INITDB_SINCE, RELAY_ROLES
 
 _SAID = re.compile(r"\b(?:FATAL|DETAIL|HINT):  (.*)")
 _REASON = re.compile(r"^TRAP|FATAL|PANIC|error|terminated by signal", re.IGNORECASE)  # reasons for a failure of initdb
-_SHOWN = 300  # characters of a line, which a patched program may make as long as it likes
 _SECONDS = 300.0  # limit of each program, which takes a second
 
 # Roles that HBA names, created before any server listens, in single-user mode. By default it continues after errors.
@@ -74,7 +73,7 @@ def _run(build: Build, home: Path, command: Sequence[str], sql: str = "") -> Non
     if done.returncode:
         lines = (done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}").splitlines()
         reason = next(filter(_REASON.search, lines), lines[-1])
-        raise ServerError(f"{command[0]} of build {build.key} failed, so its servers cannot start: {reason[:_SHOWN]}")
+        raise ServerError(f"{command[0]} of build {build.key} failed, so its servers cannot start: {reason[:SHOWN]}")
 
 
 def _execute(build: Build, home: Path, command: Sequence[str], sql: str = "") -> subprocess.CompletedProcess[str]:

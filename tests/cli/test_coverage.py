@@ -1,5 +1,7 @@
 """Test of `pgduel coverage` on real servers: known functions are entered, and each patch's lines are named."""
 
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -44,16 +46,21 @@ def test_files_and_patches_have_their_lines(pgduel: Command, tmp_path: Path) -> 
     assert "nodeHashjoin.c" in ended.out
 
 
-def test_what_postgresqls_own_suites_reach_is_counted(tmp_path: Path) -> None:
+@pytest.fixture
+def counts() -> Iterator[Path]:
+    """Return a directory of the account of servers, which cannot enter those of pytest."""
+    with tempfile.TemporaryDirectory() as name:
+        server_account().lend(Path(name))
+        yield server_account().make_private(Path(name, "counts"))
+
+
+def test_what_postgresqls_own_suites_reach_is_counted(counts: Path) -> None:
     ((build, _),) = build_arms([parse_arm("it=patched", resolve_base(DEFAULT, print), FLAVORS[COVERAGE], print)], print)
-    server_account().lend(tmp_path)
-    counts = server_account().make_private(tmp_path / "counts")
     name, result = next(count_suites(build, counts))
     assert name == "regress"
     assert not result.failed, result.summary
-    found = file_coverage(build, counts, ["src/backend/partitioning/partprune.c"])[
-        "src/backend/partitioning/partprune.c"
-    ]
+    file = "src/backend/partitioning/partprune.c"
+    found = file_coverage(build, counts, [file])[file]
     assert found.covered.lines_reached > 0.9 * found.covered.lines
     assert 0 < found.left_out < 0.05 * found.covered.lines
 
