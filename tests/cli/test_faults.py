@@ -162,7 +162,8 @@ def _kill_all(process: subprocess.Popen[str]) -> None:
     command = psutil.Process(process.pid)
     processes = [*command.children(recursive=True), command]
     for each in processes:
-        each.kill()
+        with suppress(psutil.NoSuchProcess):  # ended by itself, when another one was killed
+            each.kill()
     process.communicate()
     psutil.wait_procs(processes)
 
@@ -262,7 +263,8 @@ def test_a_killed_backend_is_no_finding(pgduel: Command, options: tuple[str | Pa
     assert results.findings.keys() == expected.findings.keys()
     with opened(pgduel.campaigns / "1") as store:
         others = [each for each in store.doubts() if each.name not in expected.doubts]
-    assert {each.reason for each in others} <= {"killed by SIGKILL"}
+    # The second reason is that of a session that was lost after its last step, the third that of `few_rows`.
+    assert {each.reason for each in others} <= {"killed by SIGKILL", "connection lost", "an error"}
 
 
 @pytest.fixture
