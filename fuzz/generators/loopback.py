@@ -1,4 +1,4 @@
-"""A loopback foreign server: postgres_fdw connects to its own database.
+"""Loopback foreign servers: postgres_fdw connects to its own database.
 
 The remote session is another backend of the same server. A session must not access tables behind its foreign tables
 directly while it may hold locks. It would wait for its own remote session, and the deadlock detector cannot detect
@@ -13,20 +13,24 @@ from typing import Final
 LED_BY: Final = "duel led by "  # prefix of the remote session's application_name, before the process number
 GUEST: Final = "duel_guest"  # a role without privileges of its own
 
-_SERVER = "duel_loop"
+SERVER: Final = "duel_loop"
+SECOND: Final = "duel_loop_too"
 _SCHEMA = "duel"  # the schema of every case
 _LOGGING = "-c log_statement=all -c log_parameter_max_length=0"
 
 # The server computes the host and port itself, so the options' text is equal on all arms.
 _EXTENSION = "CREATE EXTENSION IF NOT EXISTS postgres_fdw"
 _MADE = (
-    f"DO $$ BEGIN {{}}EXECUTE format('CREATE SERVER {_SERVER} FOREIGN DATA WRAPPER postgres_fdw"
-    f" OPTIONS (host %L, port %L, dbname %L, application_name %L, options %L)',"
+    "DO $$ BEGIN {0}EXECUTE format('CREATE SERVER {4} FOREIGN DATA WRAPPER postgres_fdw"
+    " OPTIONS (host %L, port %L, dbname %L, application_name %L, options %L)',"
     " split_part(current_setting('unix_socket_directories'), ',', 1),"
-    f" current_setting('port'), current_database(), '{LED_BY}%p', '{_LOGGING}');"
-    f" EXECUTE format('CREATE USER MAPPING FOR {{}} SERVER {_SERVER} OPTIONS ({{}})', {{}}); END $$"
+    f" current_setting('port'), current_database(), '{LED_BY}%p{{5}}', '{_LOGGING}');"
+    " EXECUTE format('CREATE USER MAPPING FOR {1} SERVER {4} OPTIONS ({2})', {3}); END $$"
 )
-PROLOGUE: Final = (_EXTENSION, _MADE.format("", "CURRENT_USER", "user %L", "current_user"))
+_AS_ONESELF = ("", "CURRENT_USER", "user %L", "current_user")
+PROLOGUE: Final = (_EXTENSION, _MADE.format(*_AS_ONESELF, SERVER, ""))
+# A second server, with a remote session of its own. Each server has its own application_name.
+SECOND_PROLOGUE: Final = (_MADE.format(*_AS_ONESELF, SECOND, " too"),)
 
 # Roles are global, and cases run in several databases at once. So the first case creates the role, and it stays.
 #
@@ -40,23 +44,23 @@ _GUEST_MADE = (
 # The same as PROLOGUE, but the remote session runs as the guest role, with the privileges granted to it.
 GUEST_PROLOGUE: Final = (
     _EXTENSION,
-    _MADE.format(_GUEST_MADE, "PUBLIC", "user %L, password_required %L", f"'{GUEST}', 'false'"),
+    _MADE.format(_GUEST_MADE, "PUBLIC", "user %L, password_required %L", f"'{GUEST}', 'false'", SERVER, ""),
     f"GRANT USAGE ON SCHEMA {_SCHEMA} TO {GUEST}",
 )
 
 
-def foreign_table(name: str, shape: str, there: str, *options: str) -> str:
-    """Return the CREATE FOREIGN TABLE statement, to run after PROLOGUE.
+def foreign_table(name: str, shape: str, there: str, *options: str, server: str = SERVER) -> str:
+    """Return the CREATE FOREIGN TABLE statement, to run after the prologue of its server.
 
     `shape` is a list of columns or a PARTITION OF clause; `there` is the name of the remote table.
     """
     given = ", ".join((f"schema_name '{_SCHEMA}'", f"table_name '{there}'", *options))
-    return f"CREATE FOREIGN TABLE {name} {shape} SERVER {_SERVER} OPTIONS ({given})"
+    return f"CREATE FOREIGN TABLE {name} {shape} SERVER {server} OPTIONS ({given})"
 
 
-def server_option(option: str, value: str) -> str:
-    """Return a statement that sets an option of the server, if the arm's postgres_fdw supports the option."""
-    return _if_known(f"ALTER SERVER {_SERVER} OPTIONS", option, value)
+def server_option(option: str, value: str, server: str = SERVER) -> str:
+    """Return a statement that sets an option of a server, if the arm's postgres_fdw supports the option."""
+    return _if_known(f"ALTER SERVER {server} OPTIONS", option, value)
 
 
 def table_option(table: str, option: str, value: str) -> str:

@@ -1,0 +1,1 @@
+"""The generator `foreign_tables` and its parts."""

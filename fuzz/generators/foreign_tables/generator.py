@@ -1,0 +1,44 @@
+"""The class of the generator: queries and changes of foreign tables."""
+
+import random
+from typing import ClassVar
+
+from fuzz.generators.choices import chance
+from fuzz.generators.foreign_tables.changes import action
+from fuzz.generators.foreign_tables.queries import query
+from fuzz.generators.foreign_tables.scene import draw_scene
+from fuzz.generators.generator import Generator, Scale
+from oracles.model.case import Case
+
+_STATEMENTS = 3  # of an action, at most: each has new keys of its own
+
+
+class ForeignTables(Generator):
+    """Joins, groups and changes of foreign tables of two servers, and of trees with foreign partitions."""
+
+    name: ClassVar[str] = "foreign_tables"
+    modes: ClassVar[tuple[str, ...]] = (
+        "plain",
+        "loop_only",
+        "hash_only",
+        "merge_only",
+        "indexes",
+        "small_memory",
+        "partitionwise",
+        "partitionwise+no_loops",
+        "extended",
+        "prepared_generic",
+        "prepared_custom",
+        "cursor",
+        "closed_early",
+    )
+
+    def generate(self, rng: random.Random, scale: Scale) -> Case:
+        """Return a case: a scene, then queries and changes."""
+        scene = draw_scene(rng, scale)
+        steps = [query(rng, scene)]
+        number = 1
+        while number < scale.queries and rng.randrange(100):  # a shrinking rng ends the loop
+            steps += [query(rng, scene)] if chance(rng, 45) else action(rng, scene, _STATEMENTS * number)
+            number += 1
+        return Case(self.name, scene.steps, tuple(steps))

@@ -1,0 +1,287 @@
+"""Queries: joins, groups, unions and correlated subqueries of foreign tables, trees and the local table.
+
+Conditions, targets and aggregates are of both kinds: those that postgres_fdw sends, and those that it executes locally.
+"""
+
+import random
+from collections.abc import Sequence
+
+from fuzz.generators.choices import Weighted, between, chance, pick, shuffled, some
+from fuzz.generators.foreign_tables.scene import COLUMNS, LOG, NEAR, Relation, Scene
+from fuzz.generators.sql.predicates import where
+from oracles.model.case import Kind, Step
+
+_COMPARISONS = Weighted((30, "<"), (30, ">="), (20, "="), (20, "<>"))
+_CONDITIONS = Weighted((40, 1), (35, 0), (25, 2))
+_JOINS = Weighted((35, "JOIN"), (25, "LEFT JOIN"), (10, "RIGHT JOIN"), (20, "FULL JOIN"), (10, "SEMI"))
+_RELATIONS = Weighted((20, 1), (50, 2), (30, 3))
+_ON = Weighted(
+    (45, "{0}.k = {1}.k"),
+    (15, "{0}.k = {1}.a"),
+    (15, "{0}.a = {1}.a AND {0}.k = {1}.k"),
+    (10, "{0}.b = {1}.b AND {0}.k = {1}.k"),
+    (8, "{0}.k = {1}.k + 1"),
+    (7, "{0}.k + {0}.a = {1}.k"),
+)
+# Conditions on one relation. The last ones are executed locally.
+_SHIPPED = (
+    "{0}.k {1} {2}",
+    "{0}.a {1} {3}",
+    "{0}.a IN ({3}, 1, NULL)",
+    "{0}.a = ANY (ARRAY[{3}, {0}.k])",
+    "{0}.k <> ALL (ARRAY[1, {2}])",
+    "{0}.b LIKE 'v1%'",
+    "{0}.b COLLATE \"C\" {1} 'v3'",
+    "{0}.d {1} date '2024-01-06'",
+    "{0}.c {1} 1.75",
+    "{0}.c IS NOT NULL",
+    "{0}.a IS DISTINCT FROM {3}",
+    "{0}.e[1] {1} 1",
+    "({0}.e)[1:1] = ARRAY[2]",
+    "{0}.e @> ARRAY[2]",
+    "CASE WHEN {0}.a > {3} THEN {0}.k > 9 ELSE {0}.k < {2} END",
+    "CASE {0}.a WHEN {3} THEN 'v1' WHEN 2 THEN {0}.b ELSE 'v2' END = {0}.b",
+    "NOT ({0}.a > {3} AND {0}.k < {2})",
+    "({0}.a = {3} OR {0}.a IS NULL)",
+    "abs({0}.a - {3}) < 2",
+    "coalesce({0}.a, {3}) {1} 3",
+    "nullif({0}.a, {3}) IS NULL",
+    "length({0}.b) = 2",
+    "({0}.a > 3) IS TRUE",
+)
+_LOCAL = ("{0}.k::text LIKE '%3'", "({0}.a, {0}.k) < (4, {2})", "{0}.b ~ '[1-4]$' AND {0}.k::text <> '5'")
+_TARGETS = (
+    "{0}.k", "{0}.a", "{0}.b", "{0}.c", "{0}.d", "{0}.e", "{0}.e[2]", "{0}.k + {0}.a", "upper({0}.b)",
+    "CASE WHEN {0}.a > 3 THEN {0}.b END", "ARRAY[{0}.a, {0}.k]", "{0}.k::text", "{0}", "{0}.tableoid::regclass",
+    "{0}.a IS NULL", "{0}.b COLLATE \"C\"",
+)  # fmt: skip
+_AGGREGATES = (
+    "count(*)",
+    "sum({0}.c)",
+    "max({0}.b)",
+    "avg({0}.a)",
+    "count(DISTINCT {0}.a)",
+    "sum({0}.k) FILTER (WHERE {0}.a > 2)",
+    "string_agg({0}.b, ',' ORDER BY {0}.k)",
+    "array_agg({0}.k ORDER BY {0}.k DESC NULLS LAST)",
+    "string_agg({0}.b, '-' ORDER BY {0}.b USING OPERATOR(pg_catalog.~>~), {0}.k)",
+    "array_agg(DISTINCT {0}.a ORDER BY {0}.a NULLS FIRST)",
+    "percentile_disc(0.5) WITHIN GROUP (ORDER BY {0}.k)",
+    "rank({3}) WITHIN GROUP (ORDER BY {0}.a)",
+    "bool_and({0}.k > {3})",
+    "string_agg({0}.k::text, ',' ORDER BY {0}.k)",
+)
+_KEYS = ("{0}.a", "{0}.b", "{0}.d", "{0}.k % 5", "{0}.a IS NULL", "{0}.e[1]")
+_HAVING = ("count(*) > {1}", "sum({0}.k) > {1} AND count(*) < 100", "max({0}.k)::text LIKE '%2%'", "min({0}.a) = {1}")
+_DIRECTIONS = Weighted((60, ""), (20, " DESC"), (10, " NULLS FIRST"), (10, " DESC NULLS LAST"))
+_LOCKS = ("UPDATE", "SHARE", "NO KEY UPDATE", "KEY SHARE")
+_ALIASES = ("x", "y", "z")
+
+
+def condition(rng: random.Random, scene: Scene, alias: str, *, keys: str = "") -> str:
+    """Return a condition on one relation."""
+    form = pick(rng, _LOCAL if chance(rng, 15) else _SHIPPED)
+    return form.format(alias, _COMPARISONS.pick(rng), keys or between(rng, 1, scene.keys), rng.randrange(8))
+
+
+def digest(rows: str) -> str:
+    """Return a query of one row for the rows of another one."""
+    return f"SELECT count(*), sum(hashtextextended(q::text, 0)) FROM ({rows}) AS q"
+
+
+def query(rng: random.Random, scene: Scene) -> Step:
+    """Return a query."""
+    tag, make = _QUERIES.pick(rng)
+    sql, ordered, params = make(rng, scene)
+    return Step(sql, Kind.QUERY, ordered=ordered, params=params, tags=(tag,))
+
+
+_Query = tuple[str, bool, tuple[str, ...]]  # statement, whether its order is total, parameters
+
+
+def _conditions(rng: random.Random, scene: Scene, aliases: Sequence[str]) -> list[str]:
+    return [condition(rng, scene, pick(rng, aliases)) for _ in range(_CONDITIONS.pick(rng))]
+
+
+def sources(rng: random.Random, scene: Scene, count: int) -> tuple[Relation, ...]:
+    """Return relations to join, half of the time foreign tables of one server only, as far as there are."""
+    server = pick(rng, scene.foreign).server
+    same = tuple(each for each in scene.foreign if each.server == server)
+    return some(rng, same if len(same) >= count and chance(rng, 65) else scene.relations, count)
+
+
+def _joined(rng: random.Random, scene: Scene) -> tuple[str, tuple[str, ...], list[str]]:
+    """Return a FROM clause, its aliases, and conditions for WHERE."""
+    first, *others = sources(rng, scene, _RELATIONS.pick(rng))
+    aliases, conditions = [_ALIASES[0]], []
+    sql = _side(rng, scene, first, aliases[0])
+    for alias, relation in zip(_ALIASES[1:], others, strict=False):
+        kind, on = _JOINS.pick(rng), _ON.pick(rng).format(pick(rng, aliases), alias)
+        if kind == "SEMI":
+            own = where([on, *_conditions(rng, scene, [alias])])
+            head = pick(rng, ("EXISTS", "NOT EXISTS"))
+            conditions.append(f"{head} (SELECT FROM {relation.name} AS {alias}{own})")
+            continue
+        if kind not in ("FULL JOIN", "RIGHT JOIN") and chance(rng, 25):
+            on += f" AND {condition(rng, scene, alias)}"
+        sql = f"{sql} {kind} {_side(rng, scene, relation, alias)} ON {on}"
+        aliases.append(alias)
+    if chance(rng, 10):
+        inner = pick(rng, scene.foreign).name
+        conditions.append(f"{aliases[0]}.k {pick(rng, ('IN', 'NOT IN'))} (SELECT k FROM {inner} WHERE a > 2)")
+    return sql, tuple(aliases), conditions + _conditions(rng, scene, aliases)
+
+
+def _side(rng: random.Random, scene: Scene, relation: Relation, alias: str) -> str:
+    """Return a relation, or a subquery with a condition on it."""
+    if not chance(rng, 20):
+        return f"{relation.name} AS {alias}"
+    columns = f"{COLUMNS}, tableoid::regclass AS tableoid"
+    return f"(SELECT {columns} FROM {relation.name} AS i WHERE {condition(rng, scene, 'i')}) AS {alias}"
+
+
+def _order(rng: random.Random, aliases: Sequence[str], first: Sequence[str] = ()) -> str:
+    keys = (*first, *(f"{alias}.k" for alias in shuffled(rng, aliases)))
+    return f" ORDER BY {', '.join(f'{key}{_DIRECTIONS.pick(rng)}' for key in keys)}"
+
+
+def _limit(rng: random.Random) -> str:
+    offset = f" OFFSET {between(rng, 1, 20)}" if chance(rng, 30) else ""
+    return f" LIMIT {between(rng, 1, 20)}{offset}"
+
+
+def ordered(rng: random.Random, scene: Scene) -> str:
+    """Return a join in total order, mostly with LIMIT."""
+    sql, aliases, conditions = _joined(rng, scene)
+    keys = [f"{alias}.k" for alias in aliases]
+    targets = [pick(rng, _TARGETS).format(pick(rng, aliases)) for _ in range(between(rng, 1, 3))]
+    first = [pick(rng, ("{0}.a", "{0}.b", "{0}.d")).format(pick(rng, aliases))] if chance(rng, 40) else []
+    rows = f"SELECT {', '.join((*keys, *targets))} FROM {sql}{where(conditions)}{_order(rng, aliases, first)}"
+    return rows + (_limit(rng) if chance(rng, 70) else "")
+
+
+def _ordered(rng: random.Random, scene: Scene) -> _Query:
+    return ordered(rng, scene), True, ()
+
+
+def _digested(rng: random.Random, scene: Scene) -> _Query:
+    sql, aliases, conditions = _joined(rng, scene)
+    targets = [pick(rng, _TARGETS).format(pick(rng, aliases)) for _ in range(between(rng, 1, 3))]
+    head = "SELECT DISTINCT" if chance(rng, 20) else "SELECT"
+    named = ", ".join(f"{target} AS c{number}" for number, target in enumerate(targets))
+    return digest(f"{head} {named} FROM {sql}{where(conditions)}"), False, ()
+
+
+def _grouped(rng: random.Random, scene: Scene) -> _Query:
+    sql, aliases, conditions = _joined(rng, scene)
+    alias = pick(rng, aliases)
+    keys = [pick(rng, _KEYS).format(pick(rng, aliases)) for _ in range(between(rng, 0, 2))]
+    number = rng.randrange(8)
+    aggregates = [form.format(alias, "", "", number) for form in some(rng, _AGGREGATES, between(rng, 1, 3))]
+    group = f" GROUP BY {', '.join(keys)}" if keys else ""
+    having = f" HAVING {pick(rng, _HAVING).format(alias, between(rng, 0, 3))}" if chance(rng, 40) else ""
+    rows = f"SELECT {', '.join((*keys, *aggregates))} FROM {sql}{where(conditions)}{group}{having}"
+    if keys and chance(rng, 40):
+        order = ", ".join(f"{n}{_DIRECTIONS.pick(rng)}" for n in range(1, len(keys) + 1))
+        return f"{rows} ORDER BY {order}{_limit(rng) if chance(rng, 50) else ''}", True, ()
+    return rows, False, ()
+
+
+def _united(rng: random.Random, scene: Scene) -> _Query:
+    """Return a UNION ALL of two to four relations, read or grouped. Its scans may be asynchronous."""
+    branches = [
+        f"SELECT {n} AS n, x.k, x.a, x.b FROM {pick(rng, scene.relations).name} AS x"
+        f"{where(_conditions(rng, scene, ['x']))}"
+        for n in range(between(rng, 2, 4))
+    ]
+    union = " UNION ALL ".join(branches)
+    form = pick(
+        rng,
+        (
+            f"SELECT q.a, count(*), sum(q.k) FROM ({union}) AS q GROUP BY q.a",
+            digest(union),
+            f"SELECT q.n, q.k, l.b FROM ({union}) AS q JOIN {NEAR} AS l ON l.k = q.k",
+            f"SELECT l.k, (SELECT count(*) FROM ({union}) AS q WHERE q.k <= l.k AND q.a = l.a) FROM {NEAR} AS l"
+            f" WHERE l.k <= {between(rng, 1, 20)}",
+        ),
+    )
+    return form, False, ()
+
+
+def _of_a_tree(rng: random.Random, scene: Scene) -> _Query:
+    """Return a query of a tree or its join with another relation, in no order, so that its scans are asynchronous."""
+    tree, other = pick(rng, scene.trees or scene.foreign), pick(rng, scene.relations)
+    conditions = where(_conditions(rng, scene, ["x"]))
+    form = pick(
+        rng,
+        (
+            digest(f"SELECT x.k, x.a, x.b, x.e FROM {tree.name} AS x{conditions}"),
+            f"SELECT x.a, x.tableoid::regclass, count(*), max(x.b) FROM {tree.name} AS x{conditions} GROUP BY 1, 2",
+            digest(f"SELECT x.k, y.b FROM {tree.name} AS x JOIN {other.name} AS y USING (a, k){conditions}"),
+            f"SELECT x.k, x.b FROM {tree.name} AS x{conditions} ORDER BY x.k",
+            f"SELECT l.k, (SELECT sum(x.k) FROM {tree.name} AS x WHERE x.a = l.a) FROM {NEAR} AS l WHERE l.k < 12",
+            f"SELECT l.k, x.b FROM {NEAR} AS l LEFT JOIN {tree.name} AS x ON x.a = l.a AND x.k = l.k WHERE l.k < 30",
+        ),
+    )
+    return form, form.endswith("ORDER BY x.k"), ()
+
+
+def _correlated(rng: random.Random, scene: Scene) -> _Query:
+    """Return a query whose foreign scan has parameters from a local table."""
+    first = sources(rng, scene, 2)
+    inner, other = first[0], first[-1]
+    own = condition(rng, scene, "x", keys="l.k")
+    form = pick(
+        rng,
+        (
+            f"SELECT l.k, (SELECT max(x.b) FROM {inner.name} AS x WHERE x.a = l.a AND {own}) FROM {NEAR} AS l",
+            f"SELECT l.k, s.n, s.t FROM {NEAR} AS l, LATERAL (SELECT count(*) AS n, sum(y.k + l.k) AS t"
+            f" FROM {inner.name} AS x JOIN {other.name} AS y ON y.k = x.k AND y.a < l.k) AS s",
+            f"SELECT l.k, x.b, x.c FROM {NEAR} AS l JOIN {inner.name} AS x ON x.k = l.k + l.a",
+            f"SELECT l.k, s.k AS x FROM {NEAR} AS l LEFT JOIN LATERAL (SELECT x.k FROM {inner.name} AS x"
+            f" WHERE {own} ORDER BY x.k LIMIT 2) AS s ON true",
+            f"SELECT l.k FROM {NEAR} AS l WHERE EXISTS (SELECT FROM {inner.name} AS x WHERE x.a = l.a AND {own})",
+            f"SELECT l.k, ARRAY(SELECT x.k FROM {inner.name} AS x WHERE x.b = l.b ORDER BY x.k LIMIT 3)"
+            f" FROM {NEAR} AS l",
+        ),
+    )
+    few = f" {'AND' if 'AS l WHERE' in form else 'WHERE'} l.k <= {between(rng, 1, 30)}"
+    return f"{form}{few}", False, ()
+
+
+def _locked(rng: random.Random, scene: Scene) -> _Query:
+    first, *others = sources(rng, scene, between(rng, 1, 2))
+    sql, aliases = f"{first.name} AS x", ["x"]
+    for other in others:
+        sql, aliases = f"{sql} JOIN {other.name} AS y ON {_ON.pick(rng).format('x', 'y')}", ["x", "y"]
+    keys = ", ".join(f"{alias}.k" for alias in aliases)
+    lock = f"FOR {pick(rng, _LOCKS)} OF {pick(rng, aliases)}"
+    conditions = where(_conditions(rng, scene, aliases))
+    return f"SELECT {keys}, x.b FROM {sql}{conditions}{_order(rng, aliases)} {lock}", True, ()
+
+
+def _with_parameters(rng: random.Random, scene: Scene) -> _Query:
+    sql, aliases, conditions = _joined(rng, scene)
+    alias = pick(rng, aliases)
+    conditions.append(
+        pick(rng, ("{0}.k < $1::int", "{0}.a + $1::int > 3", "{0}.k = ANY (ARRAY[$1::int, 3, {0}.a])")).format(alias)
+    )
+    group = f"SELECT {alias}.a, count(*), sum({alias}.k + $2::int) FROM {sql}{where(conditions)} GROUP BY 1"
+    return group, False, (str(between(rng, 1, scene.keys)), str(rng.randrange(8)))
+
+
+def _log(rng: random.Random, scene: Scene) -> _Query:
+    return f"SELECT op, count(*), sum(k), sum(c) FROM {LOG} GROUP BY op", False, ()
+
+
+_QUERIES = Weighted(
+    (22, ("ordered", _ordered)),
+    (14, ("digested", _digested)),
+    (18, ("grouped", _grouped)),
+    (10, ("united", _united)),
+    (12, ("tree", _of_a_tree)),
+    (12, ("correlated", _correlated)),
+    (5, ("locked", _locked)),
+    (5, ("parameters", _with_parameters)),
+    (2, ("log", _log)),
+)
