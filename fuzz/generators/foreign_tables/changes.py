@@ -16,7 +16,6 @@ from fuzz.generators.foreign_tables.scene import (
     NEAR,
     Relation,
     Scene,
-    Sort,
     analyzed,
     remote_of,
     values,
@@ -44,7 +43,14 @@ def _returned(rng: random.Random, forms: Sequence[str] = _RETURNED) -> str:
 
 
 def _target(rng: random.Random, scene: Scene) -> Relation:
-    return pick(rng, scene.foreign if chance(rng, 70) else scene.relations)
+    """Return a relation to update, mostly a foreign table."""
+    changeable = _changeable(scene)
+    foreign = [each for each in changeable if each.server]
+    return pick(rng, foreign if foreign and chance(rng, 70) else changeable)
+
+
+def _changeable(scene: Scene) -> list[Relation]:
+    return [each for each in scene.relations if each.changeable]
 
 
 def _where(rng: random.Random, scene: Scene, alias: str = "x") -> str:
@@ -53,7 +59,7 @@ def _where(rng: random.Random, scene: Scene, alias: str = "x") -> str:
 
 def _inserted(rng: random.Random, scene: Scene, number: int) -> str:
     """Return an INSERT of new rows, one or many, or of keys of which some exist, with ON CONFLICT DO NOTHING."""
-    target = _target(rng, scene)
+    target = pick(rng, scene.foreign if chance(rng, 70) else scene.relations)
     rows, key = pick(rng, (1, between(rng, 2, 12), between(rng, 2, 120))), f"{_FRESH * number} + g"
     conflict = ""
     if target.keyed and chance(rng, 40):
@@ -149,7 +155,8 @@ def _merged(rng: random.Random, scene: Scene, number: int) -> str:
 
 def _by_cte(rng: random.Random, scene: Scene, number: int) -> str:
     """Return a statement that moves rows from one relation to another, and returns or counts them."""
-    source, target = some(rng, scene.relations, 2)
+    source = _target(rng, scene)
+    target = pick(rng, [each for each in scene.relations if each.name != source.name])
     removed = (
         f"DELETE FROM {source.name} AS x{where([f'x.k <= {scene.keys}', condition(rng, scene, 'x')])} RETURNING x.*"
     )
@@ -194,7 +201,7 @@ def changes(rng: random.Random, scene: Scene, number: int) -> list[Step]:
 
 
 def _truncated(rng: random.Random, scene: Scene, number: int) -> list[Step]:
-    relations = some(rng, [each for each in scene.relations if each.truncatable], between(rng, 1, 2))
+    relations = some(rng, _changeable(scene), between(rng, 1, 2))
     filled = relations[0].name
     names = ", ".join(relation.name for relation in relations)
     rows = f"SELECT {values(rng, f'{_FRESH * number} + g', scene.repeat)} FROM generate_series(1, 9) AS g"
@@ -308,7 +315,7 @@ def _analyzed(rng: random.Random, scene: Scene, number: int) -> list[Step]:
 
 def _checked(rng: random.Random, scene: Scene, number: int) -> list[Step]:
     """Return changes through a view with a check option, which all rows meet."""
-    target = pick(rng, [each for each in scene.relations if each.sort is not Sort.LOCAL])
+    target = _target(rng, scene)
     rows = f"SELECT {values(rng, f'{_FRESH * number} + g', scene.repeat)} FROM generate_series(1, 5) AS g"
     return [
         Step(f"CREATE VIEW checked AS SELECT * FROM {target.name} WHERE k > 0 WITH CHECK OPTION", tags=("checked",)),

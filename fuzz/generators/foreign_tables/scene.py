@@ -76,8 +76,8 @@ class Relation:
     options: tuple[str, ...] = ()  # names of foreign tables whose options may change
 
     @property
-    def truncatable(self) -> bool:
-        """Return whether TRUNCATE is legal."""
+    def changeable(self) -> bool:
+        """Return whether UPDATE, DELETE and TRUNCATE are legal. postgres_fdw finds rows by ctid, which views lack."""
         return self.sort is not Sort.VIEW
 
 
