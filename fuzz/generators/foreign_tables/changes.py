@@ -33,7 +33,9 @@ _RETURNED = (
     "{0}.k, {0}.c", "{0}.*", "{0}.k, {0}.tableoid::regclass", "{0}", "{0}.k, upper({0}.b) AS u, {0}.e[1]", "{0}.k + 1"
 )  # fmt: skip
 _RETURNED_FROM = ("x.k, y.b", "x, y.k", "y, x.c", "x.k, y.*", "y.k", "x.tableoid::regclass, x.*, y.a")
-_CONDITIONS = Weighted((50, 1), (20, 0), (30, 2))
+_CONDITIONS = Weighted((50, 1), (10, 0), (40, 2))
+
+_ENDS = Weighted((75, "ROLLBACK"), (25, "COMMIT"))
 
 _Change = Callable[[random.Random, Scene, int], str]
 
@@ -191,13 +193,13 @@ def _content(rng: random.Random, scene: Scene) -> Step:
 def changes(rng: random.Random, scene: Scene, number: int) -> list[Step]:
     """Return one to three changes and a query of the content, in a transaction or not."""
     steps = [_change(rng, scene, number), _content(rng, scene)]
-    if chance(rng, 40):
+    if chance(rng, 15):
         return steps
     if chance(rng, 30):
         undone = _change(rng, scene, number + 1)
         steps += [Step("SAVEPOINT s"), undone, Step("ROLLBACK TO SAVEPOINT s"), _content(rng, scene)]
         steps += [_change(rng, scene, number + 2), query(rng, scene)]
-    return [Step("BEGIN"), *steps, Step(pick(rng, ("ROLLBACK", "ROLLBACK", "COMMIT")))]
+    return [Step("BEGIN"), *steps, Step(_ENDS.pick(rng))]
 
 
 def _truncated(rng: random.Random, scene: Scene, number: int) -> list[Step]:
@@ -211,7 +213,7 @@ def _truncated(rng: random.Random, scene: Scene, number: int) -> list[Step]:
         Step(f"TRUNCATE {names}{option}", tags=("truncated",)),
         Step(f"INSERT INTO {filled} ({COLUMNS}) {rows}"),
         _content(rng, scene),
-        Step(pick(rng, ("ROLLBACK", "ROLLBACK", "COMMIT"))),
+        Step(_ENDS.pick(rng)),
     ]
 
 
@@ -254,7 +256,7 @@ def _scrolled(rng: random.Random, scene: Scene, number: int) -> list[Step]:
         Step(declared, tags=("cursor",)),
         *steps,
         Step("CLOSE c"),
-        Step(pick(rng, ("COMMIT", "ROLLBACK"))),
+        Step(_ENDS.pick(rng)),
     ]
 
 

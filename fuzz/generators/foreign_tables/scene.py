@@ -30,6 +30,7 @@ _SERVERS: Final = (loopback.SERVER, loopback.SECOND)
 _BOUNDS: Final = ("0, 1", "2, 3", "4, 5")  # values of a of the first partitions; the last one is the default
 _FOREIGN: Final = Weighted((20, 2), (50, 3), (30, 4))
 _REPEATED: Final = Weighted((40, 12), (30, 5), (30, 60))
+_EVERY: Final = Weighted((65, 1), (20, 2), (15, 3))
 _SERVER_OPTIONS: Final = (
     ("async_capable", ("true", "false")),
     ("use_remote_estimate", ("false", "true")),
@@ -103,7 +104,7 @@ class Scene:
 
 def draw_scene(rng: random.Random, scale: Scale) -> Scene:
     """Return a scene with two to four foreign tables, at most two trees, and the local table."""
-    keys, repeat = between(rng, 1, max(1, scale.rows // 2)), _REPEATED.pick(rng)
+    keys, repeat = between(rng, 1, max(1, scale.rows * 2 // 3)), _REPEATED.pick(rng)
     steps = [Step(sql) for sql in (*loopback.PROLOGUE, *loopback.SECOND_PROLOGUE, *_FUNCTIONS)]
     for server in _SERVERS:
         steps += [
@@ -202,7 +203,7 @@ def _tree(rng: random.Random, name: str) -> tuple[Relation, list[Step]]:
 
 def _filled(rng: random.Random, name: str, keys: int, repeat: int) -> Step:
     """Return the step that fills a relation with the first keys, or with some of them."""
-    series = f"generate_series({between(rng, 1, keys)}, {keys}, {between(rng, 1, 3)})"
+    series = f"generate_series({between(rng, 1, max(1, keys // 4))}, {keys}, {_EVERY.pick(rng)})"
     return Step(f"INSERT INTO {name} ({COLUMNS}) SELECT {values(rng, 'g', repeat)} FROM {series} AS g")
 
 
