@@ -16,6 +16,7 @@ from fuzz.generators.foreign_tables.scene import (
     NEAR,
     Relation,
     Scene,
+    Sort,
     analyzed,
     remote_of,
     values,
@@ -30,9 +31,18 @@ _SETS = (
 )  # fmt: skip
 _SETS_FROM = ("c = y.c + 1", "b = y.b", "b = x.b || y.b", "e = y.e", "d = y.d, c = x.c + y.k")
 _RETURNED = (
-    "{0}.k, {0}.c", "{0}.*", "{0}.k, {0}.tableoid::regclass", "{0}", "{0}.k, upper({0}.b) AS u, {0}.e[1]", "{0}.k + 1"
+    "{0}.k, {0}.c", "{0}.*", "{0}.k, {0}.tableoid::regclass", "{0}", "{0}.k, upper({0}.b) AS u, {0}.e[1]", "{0}.k + 1",
+    "{0}.k, {0}.ctid IS NULL",
 )  # fmt: skip
-_RETURNED_FROM = ("x.k, y.b", "x, y.k", "y, x.c", "x.k, y.*", "y.k", "x.tableoid::regclass, x.*, y.a")
+_RETURNED_FROM = (
+    "x.k, y.b",
+    "x, y.k",
+    "y, x.c",
+    "x.k, y.*",
+    "y.k",
+    "x.tableoid::regclass, x.*, y.a",
+    "y.k, x.ctid IS NULL",
+)
 _CONDITIONS = Weighted((50, 1), (10, 0), (40, 2))
 
 _ENDS = Weighted((75, "ROLLBACK"), (25, "COMMIT"))
@@ -66,6 +76,8 @@ def _inserted(rng: random.Random, scene: Scene, number: int) -> str:
     conflict = ""
     if target.keyed and chance(rng, 40):
         key, conflict = f"g * {between(rng, 1, 3)}", " ON CONFLICT DO NOTHING"
+    elif target.sort is Sort.TREE and chance(rng, 30):
+        conflict = " ON CONFLICT DO NOTHING"
     returned = _returned(rng)
     if rows == 1 and not conflict and chance(rng, 50):
         default = "k" if chance(rng, 20) else "k, a, b"

@@ -48,6 +48,11 @@ _SHIPPED = (
     "nullif({0}.a, {3}) IS NULL",
     "length({0}.b) = 2",
     "({0}.a > 3) IS TRUE",
+    "{0}.b::varchar {1} 'v3'",
+    "{0}.k::bigint {1} {2} AND {0}.c::int < 40",
+    "{3}::int2 {1} {0}.a",
+    "({0}.a = {3} AND {0}.k > 9 OR {0}.a + 1 IS NULL)",
+    "true = ({0}.a > {3})",
 )
 _LOCAL = ("{0}.k::text LIKE '%3'", "({0}.a, {0}.k) < (4, {2})", "{0}.b ~ '[1-4]$' AND {0}.k::text <> '5'")
 _TARGETS = (
@@ -118,6 +123,9 @@ def _joined(rng: random.Random, scene: Scene) -> tuple[str, tuple[str, ...], lis
     for alias, relation in zip(_ALIASES[1:], others, strict=False):
         kind, on = _JOINS.pick(rng), _ON.pick(rng).format(pick(rng, aliases), alias)
         if kind == "SEMI":
+            # A fault of PostgreSQL: postgres_fdw sends a semi join that has a clause of two collations, which only the
+            # local server can evaluate. "missing FROM-clause entry for table" is the remote error.
+            on = f"{aliases[-1]}.k = {alias}.k" if ".b" in on else on
             own = where([on, *_conditions(rng, scene, [alias])])
             head = pick(rng, ("EXISTS", "NOT EXISTS"))
             conditions.append(f"{head} (SELECT FROM {relation.name} AS {alias}{own})")

@@ -106,6 +106,8 @@ def draw_scene(rng: random.Random, scale: Scale) -> Scene:
     """Return a scene with two to four foreign tables, at most two trees, and the local table."""
     keys, repeat = between(rng, 1, max(1, scale.rows * 2 // 3)), _REPEATED.pick(rng)
     steps = [Step(sql) for sql in (*loopback.PROLOGUE, *loopback.SECOND_PROLOGUE, *_FUNCTIONS)]
+    if chance(rng, 15):  # other than that of the remote sessions
+        steps.append(Step(f"SET DateStyle = '{pick(rng, ('German', 'SQL, DMY'))}'"))
     for server in _SERVERS:
         steps += [
             Step(loopback.server_option(option, pick(rng, values), server=server))
