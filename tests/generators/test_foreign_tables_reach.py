@@ -21,4 +21,4 @@ class TestReach(Reach):
     queries = CASES * 10
     failing = 0
     shares: ClassVar = {"rows": 0.6, "foreign_scan": 0.6, "append.live>=2": 0.15}
-    paths = ("nested_loop", "hash_join", "merge_join", "full", "anti", "row_locks", "subplan", "memoize")
+    paths = ("nested_loop", "hash_join", "merge_join", "full", "anti", "row_locks", "subplan", "merge_append")

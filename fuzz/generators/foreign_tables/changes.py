@@ -32,8 +32,8 @@ _SETS = (
 _SETS_FROM = ("c = y.c + 1", "b = y.b", "b = x.b || y.b", "e = y.e", "d = y.d, c = x.c + y.k")
 _RETURNED = (
     "{0}.k, {0}.c", "{0}.*", "{0}.k, {0}.tableoid::regclass", "{0}", "{0}.k, upper({0}.b) AS u, {0}.e[1]", "{0}.k + 1",
-    "{0}.k, {0}.ctid IS NULL",
 )  # fmt: skip
+_RETURNED_ROWS = (*_RETURNED, "{0}.k, {0}.ctid IS NULL")  # of an UPDATE or DELETE; remote views lack ctid
 _RETURNED_FROM = (
     "x.k, y.b",
     "x, y.k",
@@ -97,11 +97,11 @@ def _copied(rng: random.Random, scene: Scene, number: int) -> str:
 
 def _updated(rng: random.Random, scene: Scene, number: int) -> str:
     target = _target(rng, scene)
-    return f"UPDATE {target.name} AS x SET {pick(rng, _SETS)}{_where(rng, scene)}{_returned(rng)}"
+    return f"UPDATE {target.name} AS x SET {pick(rng, _SETS)}{_where(rng, scene)}{_returned(rng, _RETURNED_ROWS)}"
 
 
 def _deleted(rng: random.Random, scene: Scene, number: int) -> str:
-    return f"DELETE FROM {_target(rng, scene).name} AS x{_where(rng, scene)}{_returned(rng)}"
+    return f"DELETE FROM {_target(rng, scene).name} AS x{_where(rng, scene)}{_returned(rng, _RETURNED_ROWS)}"
 
 
 def _pair(rng: random.Random, scene: Scene) -> tuple[Relation, Relation]:
