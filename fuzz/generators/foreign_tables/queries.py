@@ -123,8 +123,7 @@ def _joined(rng: random.Random, scene: Scene) -> tuple[str, tuple[str, ...], lis
     for alias, relation in zip(_ALIASES[1:], others, strict=False):
         kind, on = _JOINS.pick(rng), _ON.pick(rng).format(pick(rng, aliases), alias)
         if kind == "SEMI":
-            # A fault of PostgreSQL: postgres_fdw sends a semi join that has a clause of two collations, which only the
-            # local server can evaluate. "missing FROM-clause entry for table" is the remote error.
+            # postgres_fdw cannot send a clause of two collations, but sends the semi join (corpus/README.md).
             on = f"{aliases[-1]}.k = {alias}.k" if ".b" in on else on
             own = where([on, *_conditions(rng, scene, [alias])])
             head = pick(rng, ("EXISTS", "NOT EXISTS"))
