@@ -1,6 +1,7 @@
 """Configuration of all tests: no deadlines, distribution over processes, parts of the long tests, and a summary."""
 
 import os
+import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
@@ -23,6 +24,13 @@ settings.load_profile("untimed")
 _ALONE = ("tests/cli/", "tests/injected_bugs/", "tests/libfuzzer/", "tests/patches/")
 _GROUP = "group of the long tests"  # property of a report
 _REPORT = "report"  # property of a report: a line that the summary prints unchanged
+
+
+@pytest.hookimpl(trylast=True)  # after the plugin that makes the writer
+def pytest_configure(config: pytest.Config) -> None:
+    """Widen output that is not a terminal's, because the summary cuts off the reasons of failures at its width."""
+    if not sys.stdout.isatty():
+        config.get_terminal_writer().fullwidth = 240
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
