@@ -32,6 +32,20 @@ PROLOGUE: Final = (_EXTENSION, _MADE.format(*_AS_ONESELF, SERVER, ""))
 # A second server, with a remote session of its own. Each server has its own application_name.
 SECOND_PROLOGUE: Final = (_MADE.format(*_AS_ONESELF, SECOND, " too"),)
 
+# Functions that another session executes and commits: dblink connects to the own database for one statement, or for the
+# pending one, once. A session must not wait for locks of the one that waits for it.
+ELSEWHERE: Final = (
+    "CREATE EXTENSION IF NOT EXISTS dblink",
+    "CREATE FUNCTION elsewhere(statement text) RETURNS int LANGUAGE plpgsql AS $$ BEGIN PERFORM dblink_exec("
+    "format('host=%L port=%L dbname=%L application_name=%L options=%L',"
+    " split_part(current_setting('unix_socket_directories'), ',', 1), current_setting('port'), current_database(),"
+    f" '{LED_BY}' || pg_backend_pid(), '-csearch_path={_SCHEMA},public'), statement); RETURN 0; END $$",
+    "CREATE FUNCTION elsewhere_pending() RETURNS int LANGUAGE plpgsql AS $$ DECLARE"
+    " pending text := current_setting('duel.pending', true); BEGIN"
+    " IF pending <> '' THEN PERFORM set_config('duel.pending', '', false), elsewhere(pending); END IF;"
+    " RETURN 0; END $$",
+)
+
 # Roles are global, and cases run in several databases at once. So the first case creates the role, and it stays.
 #
 # CREATE ROLE is part of the block that creates the server. Otherwise reduction could drop it as superfluous, because an
