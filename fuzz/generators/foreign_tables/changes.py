@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from fuzz.generators import loopback
 from fuzz.generators.choices import Weighted, between, chance, pick, some
 from fuzz.generators.foreign_tables.queries import condition, digest, ordered, query
+from fuzz.generators.foreign_tables.refusals import refused
 from fuzz.generators.foreign_tables.scene import (
     COLUMNS,
     NEAR,
@@ -349,6 +350,7 @@ _ACTIONS = Weighted(
     (9, _explained),
     (3, _analyzed),
     (5, _checked),
+    (5, refused),
 )
 
 

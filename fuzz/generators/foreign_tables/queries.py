@@ -53,7 +53,22 @@ _SHIPPED = (
     "{3}::int2 {1} {0}.a",
     "({0}.a = {3} AND {0}.k > 9 OR {0}.a + 1 IS NULL)",
     "true = ({0}.a > {3})",
+    "CASE WHEN {0}.k > {2} THEN true WHEN {0}.a = {3} THEN false ELSE {0}.a {1} 3 END",
+    "CASE WHEN {0}.k > {2} THEN B'101' ELSE B'1' END {1} B'101'",
+    "{0}.c {1} 'NaN'::numeric",
+    "{0}.b <> E'v\\\\1'",
+    "{0}.* IS NOT NULL",
+    "NOT ({0} IS NULL)",
+    "num_nonnulls(VARIADIC {0}.e) {1} 2",
+    "(string_to_array({0}.b, 'v'))[2] = '{3}'",
 )
+# Constants of the types that name objects: sent only if the object is built in.
+_NAMING = (
+    "regproc 'now'", "regprocedure 'abs(int4)'", "regoper '|/'", "regoperator '+(int4,int4)'", "regclass 'pg_class'",
+    "regtype 'int4'", "regcollation '\"C\"'", "regconfig 'english'", "regdictionary 'simple'",
+    "regnamespace 'pg_catalog'", "regrole 'pg_monitor'", f"regclass '{NEAR}'", f"regtype '{NEAR}'",
+    "regprocedure 'noted()'", "regnamespace 'duel'",
+)  # fmt: skip
 _LOCAL = ("{0}.k::text LIKE '%3'", "({0}.a, {0}.k) < (4, {2})", "{0}.b ~ '[1-4]$' AND {0}.k::text <> '5'")
 _TARGETS = (
     "{0}.k", "{0}.a", "{0}.b", "{0}.c", "{0}.d", "{0}.e", "{0}.e[2]", "{0}.k + {0}.a", "upper({0}.b)",
@@ -85,6 +100,8 @@ _ALIASES = ("x", "y", "z")
 
 def condition(rng: random.Random, scene: Scene, alias: str, *, keys: str = "") -> str:
     """Return a condition on one relation."""
+    if chance(rng, 4):
+        return f"(CASE WHEN {alias}.k > {rng.randrange(20)} THEN {pick(rng, _NAMING)} END) IS NOT NULL"
     form = pick(rng, _LOCAL if chance(rng, 15) else _SHIPPED)
     return form.format(alias, _COMPARISONS.pick(rng), keys or between(rng, 1, scene.keys), rng.randrange(8))
 
@@ -131,7 +148,8 @@ def _joined(rng: random.Random, scene: Scene) -> tuple[str, tuple[str, ...], lis
             continue
         if kind not in ("FULL JOIN", "RIGHT JOIN") and chance(rng, 25):
             on += f" AND {condition(rng, scene, alias)}"
-        sql = f"{sql} {kind} {_side(rng, scene, relation, alias)} ON {on}"
+        limited = 60 if kind == "FULL JOIN" else 20
+        sql = f"{sql} {kind} {_side(rng, scene, relation, alias, limited)} ON {on}"
         aliases.append(alias)
     if chance(rng, 10):
         inner = pick(rng, scene.foreign).name
@@ -139,9 +157,9 @@ def _joined(rng: random.Random, scene: Scene) -> tuple[str, tuple[str, ...], lis
     return sql, tuple(aliases), conditions + _conditions(rng, scene, aliases)
 
 
-def _side(rng: random.Random, scene: Scene, relation: Relation, alias: str) -> str:
-    """Return a relation, or a subquery with a condition on it."""
-    if not chance(rng, 20):
+def _side(rng: random.Random, scene: Scene, relation: Relation, alias: str, limited: int = 20) -> str:
+    """Return a relation, or with a chance of `limited` percent a subquery with a condition on it."""
+    if not chance(rng, limited):
         return f"{relation.name} AS {alias}"
     columns = f"{COLUMNS}, tableoid::regclass AS tableoid"
     return f"(SELECT {columns} FROM {relation.name} AS i WHERE {condition(rng, scene, 'i')}) AS {alias}"
@@ -189,7 +207,9 @@ def _grouped(rng: random.Random, scene: Scene) -> _Query:
     having = f" HAVING {pick(rng, _HAVING).format(alias, between(rng, 0, 3))}" if chance(rng, 40) else ""
     rows = f"SELECT {', '.join((*keys, *aggregates))} FROM {sql}{where(conditions)}{group}{having}"
     if keys and chance(rng, 40):
-        order = ", ".join(f"{n}{_DIRECTIONS.pick(rng)}" for n in range(1, len(keys) + 1))
+        by_aggregate = [len(keys) + 1] if chance(rng, 40) else []
+        outputs = (*by_aggregate, *range(1, len(keys) + 1))
+        order = ", ".join(f"{n}{_DIRECTIONS.pick(rng)}" for n in outputs)
         return f"{rows} ORDER BY {order}{_limit(rng) if chance(rng, 50) else ''}", True, ()
     return rows, False, ()
 

@@ -27,7 +27,7 @@ _TYPES: Final = {
     "k": "int NOT NULL", "a": "int", "b": "text{}", "c": "numeric(10, 2) DEFAULT 1", "d": "date", "e": "int[]"
 }  # fmt: skip
 _SERVERS: Final = (loopback.SERVER, loopback.SECOND)
-_BOUNDS: Final = ("0, 1", "2, 3", "4, 5")  # values of a of the first partitions; the last one is the default
+BOUNDS: Final = ("0, 1", "2, 3", "4, 5")  # values of a of the first partitions; the last one is the default
 _FOREIGN: Final = Weighted((20, 2), (50, 3), (30, 4))
 _REPEATED: Final = Weighted((40, 12), (30, 5), (30, 60))
 _EVERY: Final = Weighted((65, 1), (20, 2), (15, 3))
@@ -46,6 +46,7 @@ _TABLE_OPTIONS: Final = (
     ("batch_size", ("3", "50")),
     ("fetch_size", ("3", "15", "100")),
 )
+_INTERVALS: Final = "SET IntervalStyle = 'sql_standard'"
 _FUNCTIONS: Final = (
     "CREATE FUNCTION touched() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
     " IF TG_OP = 'DELETE' THEN RETURN OLD; END IF; NEW.c := NEW.c + 1; RETURN NEW; END $$",
@@ -107,7 +108,7 @@ def draw_scene(rng: random.Random, scale: Scale) -> Scene:
     keys, repeat = between(rng, 1, max(1, scale.rows * 2 // 3)), _REPEATED.pick(rng)
     steps = [Step(sql) for sql in (*loopback.PROLOGUE, *loopback.SECOND_PROLOGUE, *_FUNCTIONS)]
     if chance(rng, 15):  # other than that of the remote sessions
-        steps.append(Step(f"SET DateStyle = '{pick(rng, ('German', 'SQL, DMY'))}'"))
+        steps.append(Step(pick(rng, ("SET DateStyle = 'German'", "SET DateStyle = 'SQL, DMY'", _INTERVALS))))
     for server in _SERVERS:
         steps += [
             Step(loopback.server_option(option, pick(rng, values), server=server))
@@ -190,8 +191,8 @@ def _table(rng: random.Random, create: str) -> Iterator[Step]:
 def _tree(rng: random.Random, name: str) -> tuple[Relation, list[Step]]:
     """Return a partitioned table, and the steps that create it with its partitions. The first one is local."""
     steps = [Step(f"CREATE TABLE {name} ({_columns(_C)}) PARTITION BY LIST (a)")]
-    local, options = [_BOUNDS[0]], []
-    for number, bound in enumerate((*_BOUNDS, ""), 1):
+    local, options = [BOUNDS[0]], []
+    for number, bound in enumerate((*BOUNDS, ""), 1):
         member, clause = f"{name}_{number}", f"FOR VALUES IN ({bound})" if bound else "DEFAULT"
         if number > 1 and not chance(rng, 25):
             options.append(member)

@@ -1,0 +1,79 @@
+"""Statements that postgres_fdw refuses: options that forbid changes, values of a wrong type, moved rows."""
+
+import random
+
+from fuzz.generators import loopback
+from fuzz.generators.choices import Weighted, between, chance, pick
+from fuzz.generators.foreign_tables.scene import BOUNDS, Scene
+from oracles.model.case import Kind, Step
+
+
+def _forbidden(rng: random.Random, scene: Scene) -> list[Step]:
+    """Return a change of a foreign table whose option forbids it, or of another kind."""
+    relations = [each for each in scene.foreign if each.changeable]
+    if not relations:
+        return _wrong_type(rng, scene)
+    relation = pick(rng, relations)
+    option = pick(rng, ("updatable", "truncatable"))
+    change = pick(
+        rng,
+        (
+            "UPDATE {0} AS x SET c = 1 WHERE k = {1}",
+            "DELETE FROM {0} AS x WHERE k = {1}",
+            "INSERT INTO {0} (k) VALUES (-{1})",
+            "TRUNCATE {0}",
+        ),
+    )
+    server = chance(rng, 40)
+
+    def set_to(value: str) -> Step:
+        if server:
+            return Step(loopback.server_option(option, value, server=relation.server))
+        return Step(loopback.table_option(relation.name, option, value))
+
+    sql = change.format(relation.name, between(rng, 1, scene.keys))
+    return [set_to("false"), Step("BEGIN"), Step(sql, may_fail=True), Step("ROLLBACK"), set_to("true")]
+
+
+def _wrong_type(rng: random.Random, scene: Scene) -> list[Step]:
+    """Return queries of a foreign table whose remote column has values that are no dates."""
+    there = "CREATE TABLE r_wrong AS SELECT k, CASE k WHEN 1 THEN 'x' WHEN 2 THEN '2024-01-03' END AS b"
+    other = pick(rng, scene.foreign)
+    server = other.server if chance(rng, 70) else loopback.SERVER
+    queries = (
+        "SELECT b FROM wrong WHERE k = {0}",
+        "SELECT wrong FROM wrong WHERE k = {0}",
+        f"SELECT w.b, y.a FROM wrong AS w JOIN {other.name} AS y ON y.k = w.k WHERE w.k = {{0}}",
+        f"SELECT w, y.k FROM wrong AS w JOIN {other.name} AS y ON y.k = w.k WHERE w.k = {{0}}",
+        "SELECT max(b) FROM wrong WHERE k = {0} GROUP BY k",
+    )
+    return [
+        Step(f"{there} FROM generate_series(1, 3) AS k"),
+        Step(loopback.foreign_table("wrong", "(k int, b date)", "r_wrong", server=server)),
+        *(Step(query.format(key), Kind.QUERY, may_fail=True) for query in queries for key in (1, 2) if chance(rng, 60)),
+        Step("DROP FOREIGN TABLE wrong"),
+        Step("DROP TABLE r_wrong"),
+    ]
+
+
+def _moved_between(rng: random.Random, scene: Scene) -> list[Step]:
+    """Return an UPDATE of several partitions that moves rows of a local one to a foreign one.
+
+    It is legal if the foreign partition is updated first. Otherwise, it ends in an error.
+    """
+    trees = [tree for tree in scene.trees if len(tree.local) < len(BOUNDS)]
+    if not trees:
+        return _wrong_type(rng, scene)
+    tree = pick(rng, trees)
+    foreign = pick(rng, [bound for bound in BOUNDS if bound not in tree.local])
+    local, to = pick(rng, tree.local), foreign.split(", ")[0]
+    sql = f"UPDATE {tree.name} AS x SET a = {to}, c = x.c + 1 WHERE x.a IN ({local}, {foreign}) RETURNING x.k, x.a"
+    return [Step("BEGIN"), Step(sql, may_fail=True), Step("ROLLBACK")]
+
+
+_REFUSALS = Weighted((35, _forbidden), (30, _wrong_type), (35, _moved_between))
+
+
+def refused(rng: random.Random, scene: Scene, _number: int) -> list[Step]:
+    """Return steps some of which end in an error."""
+    return _REFUSALS.pick(rng)(rng, scene)
