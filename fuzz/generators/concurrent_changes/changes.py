@@ -127,7 +127,7 @@ _OTHERS: Final = Weighted(
     (15, "DELETE FROM t WHERE {condition}"),
     (10, "{changed}; UPDATE t SET c = c || '?' WHERE {again}"),
     (8, "{changed}; DELETE FROM t WHERE {again}"),
-    (8, "UPDATE t SET k = k + {moved} WHERE {condition}"),
+    (14, "UPDATE t SET k = k + {moved} WHERE {condition}"),
     (8, "UPDATE t SET a = (a + 1) % {groups} WHERE {condition}"),
     (8, "INSERT INTO t (k, a, b, c) SELECT {fresh} + g, g % {groups}, g, 'e' || g FROM generate_series(1, 8) AS g"),
     (5, "BEGIN; {changed}; ROLLBACK"),
@@ -200,7 +200,7 @@ def _merged(drawing: _Drawing) -> str:
         f"WHEN MATCHED AND {drawing.condition('x')} THEN {pick(rng, actions)}",
         f"WHEN MATCHED THEN {pick(rng, actions)}",
     ][rng.randrange(2) :]
-    if chance(rng, 40):
+    if chance(rng, 55):
         absent = pick(rng, ("UPDATE SET c = 'absent'", "DELETE", "UPDATE SET b = x.b - 1"))
         clauses.append(f"WHEN NOT MATCHED BY SOURCE AND {drawing.condition('x')} THEN {absent}")
     # PostgreSQL 17.11 and 18.6 insert a row of NULLs if a row without source was deleted meanwhile (corpus/README.md).

@@ -69,6 +69,7 @@ _NAMING = (
     "regnamespace 'pg_catalog'", "regrole 'pg_monitor'", f"regclass '{NEAR}'", f"regtype '{NEAR}'",
     "regprocedure 'noted()'", "regnamespace 'duel'",
 )  # fmt: skip
+_TRIGRAMS = ("similarity({0}.b, 'v1') < 0.5", "{0}.b <-> 'v2' > 0.3", "strict_word_similarity({0}.b, 'v') >= 0.1")
 _LOCAL = ("{0}.k::text LIKE '%3'", "({0}.a, {0}.k) < (4, {2})", "{0}.b ~ '[1-4]$' AND {0}.k::text <> '5'")
 _TARGETS = (
     "{0}.k", "{0}.a", "{0}.b", "{0}.c", "{0}.d", "{0}.e", "{0}.e[2]", "{0}.k + {0}.a", "upper({0}.b)",
@@ -102,7 +103,7 @@ def condition(rng: random.Random, scene: Scene, alias: str, *, keys: str = "") -
     """Return a condition on one relation."""
     if chance(rng, 4):
         return f"(CASE WHEN {alias}.k > {rng.randrange(20)} THEN {pick(rng, _NAMING)} END) IS NOT NULL"
-    form = pick(rng, _LOCAL if chance(rng, 15) else _SHIPPED)
+    form = pick(rng, _TRIGRAMS if scene.trigrams and chance(rng, 30) else _LOCAL if chance(rng, 15) else _SHIPPED)
     return form.format(alias, _COMPARISONS.pick(rng), keys or between(rng, 1, scene.keys), rng.randrange(8))
 
 
@@ -161,8 +162,14 @@ def _side(rng: random.Random, scene: Scene, relation: Relation, alias: str, limi
     """Return a relation, or with a chance of `limited` percent a subquery with a condition on it."""
     if not chance(rng, limited):
         return f"{relation.name} AS {alias}"
-    columns = f"{COLUMNS}, tableoid::regclass AS tableoid"
-    return f"(SELECT {columns} FROM {relation.name} AS i WHERE {condition(rng, scene, 'i')}) AS {alias}"
+    return f"(SELECT {COLUMNS} FROM {relation.name} AS i WHERE {condition(rng, scene, 'i')}) AS {alias}"
+
+
+def _targets(rng: random.Random, sql: str, aliases: Sequence[str]) -> list[str]:
+    """Return one to three expressions on relations of a FROM clause. Subqueries have no system columns."""
+    stored = [alias for alias in aliases if f") AS {alias}" not in sql]
+    forms = [(pick(rng, _TARGETS), pick(rng, aliases)) for _ in range(between(rng, 1, 3))]
+    return [form.format(alias) for form, alias in forms if alias in stored or "tableoid" not in form] or ["1"]
 
 
 def _order(rng: random.Random, aliases: Sequence[str], first: Sequence[str] = ()) -> str:
@@ -179,7 +186,7 @@ def ordered(rng: random.Random, scene: Scene) -> str:
     """Return a join in total order, mostly with LIMIT."""
     sql, aliases, conditions = _joined(rng, scene)
     keys = [f"{alias}.k" for alias in aliases]
-    targets = [pick(rng, _TARGETS).format(pick(rng, aliases)) for _ in range(between(rng, 1, 3))]
+    targets = _targets(rng, sql, aliases)
     first = [pick(rng, ("{0}.a", "{0}.b", "{0}.d")).format(pick(rng, aliases))] if chance(rng, 40) else []
     rows = f"SELECT {', '.join((*keys, *targets))} FROM {sql}{where(conditions)}{_order(rng, aliases, first)}"
     return rows + (_limit(rng) if chance(rng, 70) else "")
@@ -191,7 +198,7 @@ def _ordered(rng: random.Random, scene: Scene) -> _Query:
 
 def _digested(rng: random.Random, scene: Scene) -> _Query:
     sql, aliases, conditions = _joined(rng, scene)
-    targets = [pick(rng, _TARGETS).format(pick(rng, aliases)) for _ in range(between(rng, 1, 3))]
+    targets = _targets(rng, sql, aliases)
     head = "SELECT DISTINCT" if chance(rng, 20) else "SELECT"
     named = ", ".join(f"{target} AS c{number}" for number, target in enumerate(targets))
     return digest(f"{head} {named} FROM {sql}{where(conditions)}"), False, ()

@@ -49,7 +49,8 @@ _TABLE_OPTIONS: Final = (
 _INTERVALS: Final = "SET IntervalStyle = 'sql_standard'"
 _FUNCTIONS: Final = (
     "CREATE FUNCTION touched() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
-    " IF TG_OP = 'DELETE' THEN RETURN OLD; END IF; NEW.c := NEW.c + 1; RETURN NEW; END $$",
+    " IF TG_OP = 'DELETE' THEN RETURN OLD; END IF; IF NEW.c % 9 = 4 THEN RETURN NULL; END IF;"
+    " NEW.c := NEW.c + 1; RETURN NEW; END $$",
     f"CREATE TABLE {LOG} (op text, k int, c numeric)",
     "CREATE FUNCTION noted() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF TG_OP <> 'INSERT' THEN"
     f" INSERT INTO {LOG} VALUES (TG_OP, OLD.k, OLD.c); END IF; IF TG_OP <> 'DELETE' THEN"
@@ -90,6 +91,7 @@ class Scene:
     relations: tuple[Relation, ...]
     keys: int
     repeat: int
+    trigrams: bool  # the servers may execute functions and operators of pg_trgm
     steps: tuple[Step, ...]
 
     @property
@@ -109,7 +111,10 @@ def draw_scene(rng: random.Random, scale: Scale) -> Scene:
     steps = [Step(sql) for sql in (*loopback.PROLOGUE, *loopback.SECOND_PROLOGUE, *_FUNCTIONS)]
     if chance(rng, 15):  # other than that of the remote sessions
         steps.append(Step(pick(rng, ("SET DateStyle = 'German'", "SET DateStyle = 'SQL, DMY'", _INTERVALS))))
+    trigrams = chance(rng, 25)
+    steps += [Step("CREATE EXTENSION IF NOT EXISTS pg_trgm")] if trigrams else []
     for server in _SERVERS:
+        steps += [Step(loopback.server_option("extensions", "pg_trgm", server=server))] if trigrams else []
         steps += [
             Step(loopback.server_option(option, pick(rng, values), server=server))
             for option, values in _SERVER_OPTIONS
@@ -126,7 +131,7 @@ def draw_scene(rng: random.Random, scale: Scale) -> Scene:
         relations.append(tree)
         steps += [*made, _filled(rng, tree.name, keys, repeat), *_after(rng, tree)]
     relations.append(Relation(NEAR, Sort.LOCAL, keyed=True))
-    return Scene(tuple(relations), keys, repeat, tuple(steps))
+    return Scene(tuple(relations), keys, repeat, trigrams, tuple(steps))
 
 
 def _columns(collation: str, renamed: str = "") -> str:
@@ -228,7 +233,9 @@ def _after(rng: random.Random, relation: Relation) -> Iterator[Step]:
         yield Step(f"CREATE TRIGGER notes AFTER {event} ON {name} FOR EACH ROW EXECUTE FUNCTION noted()")
     if chance(rng, 15):
         event = pick(rng, ("INSERT", "UPDATE", "DELETE"))
-        yield Step(f"CREATE TRIGGER touches BEFORE {event} ON {name} FOR EACH ROW EXECUTE FUNCTION touched()")
+        # A trigger of the local partition alone makes pending batches of foreign ones be sent first.
+        table = f"{name}_1" if relation.sort is Sort.TREE and chance(rng, 50) else name
+        yield Step(f"CREATE TRIGGER touches BEFORE {event} ON {table} FOR EACH ROW EXECUTE FUNCTION touched()")
     if chance(rng, 50):
         yield analyzed(relation)
 
