@@ -206,6 +206,7 @@ def _merged(drawing: _Drawing) -> str:
     # PostgreSQL 17.11 and 18.6 insert a row of NULLs if a row without source was deleted meanwhile (corpus/README.md).
     if chance(rng, 70) and not (drawing.deletes and "BY SOURCE" in clauses[-1]):
         values = f"{_FRESH * drawing.number + _OWN} + y.k, y.k % {GROUPS}, y.v, y.w"
+        clauses += ["WHEN NOT MATCHED AND y.v > 12 THEN DO NOTHING"] if chance(rng, 25) else []
         clauses.append(f"WHEN NOT MATCHED THEN INSERT ({COLUMNS}) VALUES ({values})")
     condition = pick(rng, ("x.k = y.k", "x.k = y.k", "x.k = y.k AND x.b < 15", "x.k = y.k AND x.b <> y.v"))
     returned = " RETURNING merge_action(), x.k, x.b" if chance(rng, 60) else ""

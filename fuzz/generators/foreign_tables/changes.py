@@ -33,6 +33,7 @@ _SETS = (
 _SETS_FROM = ("c = y.c + 1", "b = y.b", "b = x.b || y.b", "e = y.e", "d = y.d, c = x.c + y.k")
 _RETURNED = (
     "{0}.k, {0}.c", "{0}.*", "{0}.k, {0}.tableoid::regclass", "{0}", "{0}.k, upper({0}.b) AS u, {0}.e[1]", "{0}.k + 1",
+    "1",
 )  # fmt: skip
 _RETURNED_ROWS = (*_RETURNED, "{0}.k, {0}.ctid IS NULL")  # of an UPDATE or DELETE; remote views lack ctid
 _RETURNED_FROM = (
@@ -42,6 +43,7 @@ _RETURNED_FROM = (
     "x.k, y.*",
     "y.k",
     "x.tableoid::regclass, x.*, y.a",
+    "y.k, y.k + 1",
     "y.k, x.ctid IS NULL",
 )
 _CONDITIONS = Weighted((50, 1), (10, 0), (40, 2))
@@ -127,8 +129,9 @@ def _updated_from(rng: random.Random, scene: Scene, number: int) -> str:
     item, join = _source(rng, scene, target, source)
     conditions = where([join, condition(rng, scene, pick(rng, ("x", "y")))])
     if chance(rng, 15):
-        column = f"(SELECT y.b FROM {source.name} AS y WHERE y.k = x.k)"
-        return f"UPDATE {target.name} AS x SET b = {column}{_where(rng, scene)}{_returned(rng)}"
+        change = pick(rng, ("b = (SELECT y.b", "(c, d) = (SELECT y.c, y.d"))
+        column = f"{change} FROM {source.name} AS y WHERE y.k = x.k)"
+        return f"UPDATE {target.name} AS x SET {column}{_where(rng, scene)}{_returned(rng)}"
     changed = pick(rng, _SETS_FROM)
     return f"UPDATE {target.name} AS x SET {changed} FROM {item}{conditions}{_returned(rng, _RETURNED_FROM)}"
 
@@ -139,7 +142,8 @@ def _deleted_using(rng: random.Random, scene: Scene, number: int) -> str:
         semi = f"{pick(rng, ('EXISTS', 'NOT EXISTS'))} (SELECT FROM {source.name} AS y WHERE y.k = x.k AND y.a > 3)"
         return f"DELETE FROM {target.name} AS x WHERE {semi} AND {condition(rng, scene, 'x')}{_returned(rng)}"
     item, join = _source(rng, scene, target, source)
-    conditions = where([join, condition(rng, scene, pick(rng, ("x", "y")))])
+    semi = f"EXISTS (SELECT FROM {source.name} AS s WHERE s.k = x.k AND s.a < 6)" if chance(rng, 15) else "true"
+    conditions = where([join, semi, condition(rng, scene, pick(rng, ("x", "y")))])
     return f"DELETE FROM {target.name} AS x USING {item}{conditions}{_returned(rng, _RETURNED_FROM)}"
 
 
@@ -264,9 +268,10 @@ def _scrolled(rng: random.Random, scene: Scene, number: int) -> list[Step]:
     if chance(rng, 60):
         steps.insert(1, _change(rng, scene, number))
     declared = f"DECLARE c {'SCROLL ' if scroll else ''}CURSOR FOR {ordered(rng, scene)}"
+    begun = [Step("SAVEPOINT s"), Step(declared), Step("RELEASE s")] if chance(rng, 30) else [Step(declared)]
     return [
-        Step("BEGIN"),
-        Step(declared, tags=("cursor",)),
+        Step("BEGIN", tags=("cursor",)),
+        *begun,
         *steps,
         Step("CLOSE c"),
         Step(_ENDS.pick(rng)),

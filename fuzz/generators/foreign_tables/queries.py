@@ -61,6 +61,10 @@ _SHIPPED = (
     "NOT ({0} IS NULL)",
     "num_nonnulls(VARIADIC {0}.e) {1} 2",
     "(string_to_array({0}.b, 'v'))[2] = '{3}'",
+    "CASE {0}.b WHEN 'v1' THEN 1 ELSE {3} END {1} 1",
+    "{0}.b = ANY (ARRAY[{0}.b, 'v1'])",
+    "(ARRAY['v2', 'v1', 'v3'])[{0}.a] = {0}.b",
+    "{0}.e[length({0}.k::text)] {1} 1",
 )
 # Constants of the types that name objects: sent only if the object is built in.
 _NAMING = (
@@ -72,7 +76,7 @@ _NAMING = (
 _TRIGRAMS = ("similarity({0}.b, 'v1') < 0.5", "{0}.b <-> 'v2' > 0.3", "strict_word_similarity({0}.b, 'v') >= 0.1")
 _LOCAL = ("{0}.k::text LIKE '%3'", "({0}.a, {0}.k) < (4, {2})", "{0}.b ~ '[1-4]$' AND {0}.k::text <> '5'")
 _TARGETS = (
-    "{0}.k", "{0}.a", "{0}.b", "{0}.c", "{0}.d", "{0}.e", "{0}.e[2]", "{0}.k + {0}.a", "upper({0}.b)",
+    "{0}.k", "{0}.a", "{0}.b", "{0}.c", "{0}.d", "{0}.e", "{0}.e[2]", "{0}.e[:1]", "{0}.k + {0}.a", "upper({0}.b)",
     "CASE WHEN {0}.a > 3 THEN {0}.b END", "ARRAY[{0}.a, {0}.k]", "{0}.k::text", "{0}", "{0}.tableoid::regclass",
     "{0}.a IS NULL", "{0}.b COLLATE \"C\"",
 )  # fmt: skip
@@ -91,9 +95,18 @@ _AGGREGATES = (
     "rank({3}) WITHIN GROUP (ORDER BY {0}.a)",
     "bool_and({0}.k > {3})",
     "string_agg({0}.k::text, ',' ORDER BY {0}.k)",
+    "array_agg({0}.k ORDER BY {0}.k % 3, {0}.k)",
+    "string_agg({0}.b, ',' ORDER BY 'x'::text, {0}.k)",
+    "rank({3}, 'v1') WITHIN GROUP (ORDER BY {0}.a, {0}.b)",
 )
 _KEYS = ("{0}.a", "{0}.b", "{0}.d", "{0}.k % 5", "{0}.a IS NULL", "{0}.e[1]")
-_HAVING = ("count(*) > {1}", "sum({0}.k) > {1} AND count(*) < 100", "max({0}.k)::text LIKE '%2%'", "min({0}.a) = {1}")
+_HAVING = (
+    "count(*) > {1}",
+    "sum({0}.k) > {1} AND count(*) < 100",
+    "max({0}.k)::text LIKE '%2%'",
+    "min({0}.a) = {1}",
+    "max({0}.k::text) > '{1}'",
+)
 _DIRECTIONS = Weighted((60, ""), (20, " DESC"), (10, " NULLS FIRST"), (10, " DESC NULLS LAST"))
 _LOCKS = ("UPDATE", "SHARE", "NO KEY UPDATE", "KEY SHARE")
 _ALIASES = ("x", "y", "z")
@@ -148,7 +161,8 @@ def _joined(rng: random.Random, scene: Scene) -> tuple[str, tuple[str, ...], lis
             conditions.append(f"{head} (SELECT FROM {relation.name} AS {alias}{own})")
             continue
         if kind not in ("FULL JOIN", "RIGHT JOIN") and chance(rng, 25):
-            on += f" AND {condition(rng, scene, alias)}"
+            by_rows = f"({aliases[-1]}.k, {alias}.a) < ({alias}.k, 5)"
+            on += f" AND {by_rows if chance(rng, 15) else condition(rng, scene, alias)}"
         limited = 60 if kind == "FULL JOIN" else 20
         sql = f"{sql} {kind} {_side(rng, scene, relation, alias, limited)} ON {on}"
         aliases.append(alias)
@@ -196,6 +210,29 @@ def _ordered(rng: random.Random, scene: Scene) -> _Query:
     return ordered(rng, scene), True, ()
 
 
+def _projected(rng: random.Random, scene: Scene) -> _Query:
+    """Return a query of one relation in an order or of a form that postgres_fdw sends in part."""
+    relation, other = (pick(rng, scene.foreign).name for _ in range(2))
+    few = between(rng, 1, 9)
+    form = pick(
+        rng,
+        (
+            f"SELECT x.k, generate_series(1, 2) AS n FROM {relation} AS x ORDER BY x.k, 2 LIMIT {few}",
+            f"SELECT x.a FROM {relation} AS x ORDER BY x.a FETCH FIRST {few} ROWS WITH TIES",
+            f"SELECT x.a, count(*) FROM {relation} AS x GROUP BY x.a ORDER BY count(*)::text, x.a",
+            f"SELECT x.b::varchar FROM {relation} AS x GROUP BY x.b::varchar ORDER BY x.b::varchar",
+            f"SELECT 1 AS n, x.k FROM {relation} AS x UNION ALL SELECT 2, y.k FROM {other} AS y ORDER BY n, k",
+            f"SELECT l.k, (SELECT sum(x.k) FROM {relation} AS x GROUP BY l.k) FROM {NEAR} AS l"
+            f" ORDER BY l.k LIMIT {few}",
+            f"SELECT l.k, s.b FROM {NEAR} AS l LEFT JOIN (SELECT x.k, x.b FROM {relation} AS x"
+            f" WHERE EXISTS (SELECT FROM {other} AS y WHERE y.k = x.k)) AS s ON s.k = l.k ORDER BY l.k",
+            f"SELECT f.k, s.b FROM {other} AS f LEFT JOIN (SELECT x.k, x.b FROM {relation} AS x"
+            f" WHERE EXISTS (SELECT FROM {other} AS y WHERE y.k = x.k)) AS s ON s.k = f.k ORDER BY f.k",
+        ),
+    )
+    return form, True, ()
+
+
 def _digested(rng: random.Random, scene: Scene) -> _Query:
     sql, aliases, conditions = _joined(rng, scene)
     targets = _targets(rng, sql, aliases)
@@ -210,10 +247,11 @@ def _grouped(rng: random.Random, scene: Scene) -> _Query:
     keys = [pick(rng, _KEYS).format(pick(rng, aliases)) for _ in range(between(rng, 0, 2))]
     number = rng.randrange(8)
     aggregates = [form.format(alias, "", "", number) for form in some(rng, _AGGREGATES, between(rng, 1, 3))]
-    group = f" GROUP BY {', '.join(keys)}" if keys else ""
+    grouping = "ROLLUP ({})" if chance(rng, 8) else "{}"
+    group = f" GROUP BY {grouping.format(', '.join(keys))}" if keys else ""
     having = f" HAVING {pick(rng, _HAVING).format(alias, between(rng, 0, 3))}" if chance(rng, 40) else ""
     rows = f"SELECT {', '.join((*keys, *aggregates))} FROM {sql}{where(conditions)}{group}{having}"
-    if keys and chance(rng, 40):
+    if keys and grouping == "{}" and chance(rng, 40):
         by_aggregate = [len(keys) + 1] if chance(rng, 40) else []
         outputs = (*by_aggregate, *range(1, len(keys) + 1))
         order = ", ".join(f"{n}{_DIRECTIONS.pick(rng)}" for n in outputs)
@@ -311,6 +349,7 @@ def _log(rng: random.Random, scene: Scene) -> _Query:
 _QUERIES = Weighted(
     (22, ("ordered", _ordered)),
     (14, ("digested", _digested)),
+    (8, ("projected", _projected)),
     (18, ("grouped", _grouped)),
     (10, ("united", _united)),
     (12, ("tree", _of_a_tree)),

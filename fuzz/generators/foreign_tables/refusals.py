@@ -73,7 +73,36 @@ def _moved_between(rng: random.Random, scene: Scene) -> list[Step]:
     return [Step("BEGIN"), Step(sql, may_fail=True), Step("ROLLBACK")]
 
 
-_REFUSALS = Weighted((35, _forbidden), (30, _wrong_type), (35, _moved_between))
+def _without_columns(rng: random.Random, scene: Scene) -> list[Step]:
+    """Return statements about a foreign table without columns, and about one whose values are of a wrong type."""
+    server = pick(rng, scene.foreign).server
+    return [
+        Step("CREATE TABLE r_empty ()"),
+        Step(loopback.foreign_table("empty", "()", "r_empty", server=server)),
+        Step("INSERT INTO empty DEFAULT VALUES"),
+        Step("SELECT count(*) FROM empty", Kind.QUERY),
+        Step("ANALYZE empty"),
+        Step("CREATE TABLE r_wrong (k int, b text)"),
+        Step(loopback.foreign_table("wrong", "(k int, b int)", "r_wrong", server=server)),
+        Step("INSERT INTO r_wrong VALUES (1, 'x')"),
+        Step("ANALYZE wrong", may_fail=True),
+        Step("UPDATE wrong SET k = 2 RETURNING b", may_fail=True),
+        Step("DROP FOREIGN TABLE empty, wrong"),
+        Step("DROP TABLE r_empty, r_wrong"),
+    ]
+
+
+def _divided(rng: random.Random, scene: Scene) -> list[Step]:
+    """Return statements that end in an error on the other server, if a row is there."""
+    relation = pick(rng, scene.foreign)
+    key = between(rng, 1, scene.keys)
+    steps = [Step(f"SELECT k FROM {relation.name} WHERE 10 / (k - k) > 0 AND k = {key}", Kind.QUERY, may_fail=True)]
+    if relation.changeable:
+        steps.append(Step(f"UPDATE {relation.name} SET c = k / (k - k) WHERE k = {key}", may_fail=True))
+    return steps
+
+
+_REFUSALS = Weighted((25, _forbidden), (25, _wrong_type), (30, _moved_between), (10, _without_columns), (10, _divided))
 
 
 def refused(rng: random.Random, scene: Scene, _number: int) -> list[Step]:

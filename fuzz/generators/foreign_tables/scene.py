@@ -49,7 +49,8 @@ _TABLE_OPTIONS: Final = (
 _INTERVALS: Final = "SET IntervalStyle = 'sql_standard'"
 _FUNCTIONS: Final = (
     "CREATE FUNCTION touched() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
-    " IF TG_OP = 'DELETE' THEN RETURN OLD; END IF; IF NEW.c % 9 = 4 THEN RETURN NULL; END IF;"
+    " IF TG_OP = 'DELETE' THEN RETURN CASE WHEN OLD.c % 9 = 4 THEN NULL ELSE OLD END; END IF;"
+    " IF NEW.c % 9 = 4 THEN RETURN NULL; END IF;"
     " NEW.c := NEW.c + 1; RETURN NEW; END $$",
     f"CREATE TABLE {LOG} (op text, k int, c numeric)",
     "CREATE FUNCTION noted() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF TG_OP <> 'INSERT' THEN"
