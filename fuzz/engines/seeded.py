@@ -9,7 +9,7 @@ from typing import Final
 from fuzz.engines.engine import DrawnCase
 from fuzz.execution.modes import composed
 from fuzz.execution.modes.roles import ORDINARY, may_be_ordinary
-from fuzz.generators.choices import chance, pick
+from fuzz.generators.choices import Stream, begin, chance, pick
 from fuzz.generators.generator import Generator, Scale
 from fuzz.sources.source import Source, SourceContext
 from fuzz.sources.workloads import workload_named
@@ -55,8 +55,11 @@ def _turn(source: Source, case_id: CaseId) -> tuple[str, str] | None:
 
 def draw_case(rng: random.Random, generator: Generator, scale: Scale, features: Sequence[Feature] = ()) -> Case:
     """Draw modes, and return a case that runs under them, most often as an ordinary role if it can."""
+    begin(rng, Stream.MODES)
     modes = draw_modes(rng, generator, features)
+    begin(rng, Stream.SCENE)
     case = generator.generate(rng, scale)
+    begin(rng, Stream.MODES)
     if not isinstance(generator, Source) and may_be_ordinary(case) and chance(rng, ORDINARY_CHANCE):
         modes += (ORDINARY,)
         case = with_row_security(rng, case) if chance(rng, ROW_SECURITY_CHANCE) else case

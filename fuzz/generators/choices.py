@@ -4,8 +4,10 @@ All randomness comes from `randrange`. Zero always selects the simplest option, 
 """
 
 import random
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum, auto
 from hashlib import sha256
 from itertools import accumulate
 from typing import Generic, ParamSpec, TypeVar
@@ -14,6 +16,47 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 _TRIES = 3  # attempts of `first_made`
+
+
+class Stream(Enum):
+    """The parts of a case whose choices are kept apart."""
+
+    MODES = auto()  # modes, role and row security
+    SCENE = auto()
+    EDITS = auto()  # changes of the queries afterwards
+    ACTION = auto()  # the next statement, or the next statements that belong together
+
+
+class StreamedRandom(random.Random, ABC):
+    """A source of random choices that has a stream of them for each part of a case."""
+
+    @abstractmethod
+    def begin(self, stream: Stream) -> None:
+        """Take the next choices from this stream; each time, that of another action."""
+
+    @abstractmethod
+    def has_another_action(self) -> bool:
+        """Return whether there is a stream for another action."""
+
+
+def begin(rng: random.Random, stream: Stream) -> None:
+    """Begin the choices of a part of the case. Most sources of choices have a single stream."""
+    if isinstance(rng, StreamedRandom):
+        rng.begin(stream)
+
+
+def another(rng: random.Random, made: int, most: int, *, ending: int = 100) -> bool:
+    """Begin another action unless there are `most`, and return whether there is one.
+
+    With a single stream, one choice of `ending` ends the case, and so does a shrinking rng.
+    """
+    if made >= most:
+        return False
+    if not isinstance(rng, StreamedRandom):
+        return rng.randrange(ending) > 0
+    if more := rng.has_another_action():
+        rng.begin(Stream.ACTION)
+    return more
 
 
 class Weighted(Generic[T]):

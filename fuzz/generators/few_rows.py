@@ -8,7 +8,7 @@ import random
 from dataclasses import replace
 from typing import ClassVar
 
-from fuzz.generators.choices import Weighted, between
+from fuzz.generators.choices import Stream, Weighted, another, begin, between
 from fuzz.generators.generator import Generator, Scale
 from fuzz.generators.sql import tables
 from fuzz.generators.sql.columns import Word, vocabulary
@@ -46,8 +46,9 @@ class FewRows(Generator):
         scene = tuple(step for table in drawn for step in steps_of(rng, table))
         sources = tuple(table.source for table in drawn)
         relations = min(_RELATIONS, scale.relations)
+        begin(rng, Stream.ACTION)
         steps = [query(rng, sources, relations)]
-        while len(steps) < _QUERIES * scale.queries and rng.randrange(200):  # a shrinking rng ends the loop
+        while another(rng, len(steps), _QUERIES * scale.queries, ending=200):
             steps.append(query(rng, sources, relations))
         return Case(self.name, scene, tuple(steps))
 

@@ -28,7 +28,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from fuzz.generators.choices import Weighted, between, chance, pick
+from fuzz.generators.choices import Stream, Weighted, another, begin, between, chance, pick
 from fuzz.generators.generator import Generator, Scale
 from fuzz.generators.outer_joins.axes import KEYS, NULLS, WORKERS_ONLY, Axes, Memory, memory_of, settings_of
 from fuzz.generators.outer_joins.generator import ACTIONS, joined
@@ -354,8 +354,9 @@ def _first_key_case(rng: random.Random, scale: Scale, generator: str) -> Case:
         wide=wide,
         others=scale.rows * 1000 * between(rng, *_LATER_BYTES) // (_FIRST_OVERHEAD + _MD5 * wide),
     )
+    begin(rng, Stream.ACTION)
     steps = [_first_key_query(rng, type_)]
-    while len(steps) < max(1, scale.queries // 8) and rng.randrange(100):
+    while another(rng, len(steps), max(1, scale.queries // 8)):
         steps.append(_first_key_query(rng, type_))
     return Case(generator, (Step(create), *_FIRST_KEY_SETTINGS), tuple(steps), samples=(EXPLAINED.name,))
 
@@ -394,8 +395,9 @@ class HashGrowth(Generator):
         growth = draw_growth(rng, scale)
         most = 2 if growth.contended else max(2, scale.relations // 2)
         executions = _EXECUTIONS if growth.contended else 1
+        begin(rng, Stream.ACTION)
         actions = [joined(rng, growth.scene, most)] * executions
-        while len(actions) < max(1, scale.queries // 6) and rng.randrange(100):  # a shrinking rng ends the loop
+        while another(rng, len(actions), max(1, scale.queries // 6)):
             action = joined(rng, growth.scene, most) if growth.contended else _action(rng, growth, most)
             actions += [action] * executions
         grown = (*growth.grown, growth.generic)

@@ -3,7 +3,7 @@
 import random
 from typing import ClassVar
 
-from fuzz.generators.choices import Weighted, between, chance, some
+from fuzz.generators.choices import Stream, Weighted, another, begin, between, chance, some
 from fuzz.generators.generator import Generator, Scale
 from fuzz.generators.sql import tables
 from fuzz.generators.sql.columns import Word, vocabulary
@@ -49,8 +49,9 @@ class PartitionedJoins(Generator):
         drawn = _tables(rng, scale)
         scene = tuple(step for table in drawn for step in steps_of(rng, table))
         sources = tuple(table.source for table in drawn)
+        begin(rng, Stream.ACTION)
         steps = [query(rng, sources, scale.relations)]
-        while len(steps) < scale.queries and rng.randrange(100):  # a shrinking rng ends the loop
+        while another(rng, len(steps), scale.queries):
             steps.append(query(rng, sources, scale.relations))
         return Case(self.name, scene, tuple(steps))
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from fuzz.generators.choices import Weighted, between, chance, pick
+from fuzz.generators.choices import Stream, Weighted, another, begin, between, chance, pick
 from fuzz.generators.generator import Generator, Scale
 from fuzz.generators.sql.predicates import where
 from oracles.model.case import Case, Kind, Step
@@ -54,8 +54,9 @@ class RescannedJoins(Generator):
         """Return a case: tables, perhaps partitioned or indexed, and queries over them."""
         scene = [step for table in _TABLES for step in _table(rng, table, scale)]
         scene += [Step(sql) for sql in _SETTINGS if chance(rng, 12)]
+        begin(rng, Stream.ACTION)
         steps = [_query(rng)]
-        while len(steps) < scale.queries and rng.randrange(100):  # a shrinking rng ends the loop
+        while another(rng, len(steps), scale.queries):
             steps.append(_query(rng))
         return Case(self.name, tuple(scene), tuple(steps))
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fuzz.generators.choices import Weighted, between, chance, pick, shuffled, some
+from fuzz.generators.choices import Stream, Weighted, another, begin, between, chance, pick, shuffled, some
 from fuzz.generators.generator import Generator, Scale
 from fuzz.generators.sql.predicates import where
 from oracles.model.case import Case, Kind, Step
@@ -66,8 +66,9 @@ class SetOperations(Generator):
         tables = tuple(_Table(f"s{n}", between(rng, 1, scale.rows)) for n in range(1, _TABLES.pick(rng) + 1))
         scene = [step for table in tables for step in _steps_of(rng, table, scale)]
         scene += [Step(sql) for sql in _SETTINGS if chance(rng, 25)]
+        begin(rng, Stream.ACTION)
         steps = [_query(rng, tables)]
-        while len(steps) < scale.queries and rng.randrange(100):  # a shrinking rng ends the loop
+        while another(rng, len(steps), scale.queries):
             steps.append(_query(rng, tables))
         return Case(self.name, tuple(scene), tuple(steps))
 

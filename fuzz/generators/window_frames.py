@@ -8,7 +8,7 @@ functions, require that `id` is the last key.
 import random
 from typing import ClassVar, Final, NamedTuple
 
-from fuzz.generators.choices import Weighted, between, chance, pick, some
+from fuzz.generators.choices import Stream, Weighted, another, begin, between, chance, pick, some
 from fuzz.generators.generator import Generator, Scale
 from fuzz.generators.sql.predicates import where
 from oracles.model.case import Case, Kind, Step
@@ -98,8 +98,9 @@ class WindowFrames(Generator):
         """Return a case: a table, then queries with one to three windows each."""
         scene = _table(rng, scale)
         scene += [Step(sql) for sql in _SETTINGS if chance(rng, 12)]
+        begin(rng, Stream.ACTION)
         steps = [_query(rng)]
-        while len(steps) < scale.queries and rng.randrange(100):  # a shrinking rng ends the loop
+        while another(rng, len(steps), scale.queries):
             steps.append(_query(rng))
         return Case(self.name, tuple(scene), tuple(steps))
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fuzz.generators.choices import Weighted, between, chance, pick, some
+from fuzz.generators.choices import Stream, Weighted, another, begin, between, chance, pick, some
 from fuzz.generators.generator import Generator, Scale
 from fuzz.generators.sql.predicates import where
 from oracles.model.case import Case, Kind, Step
@@ -51,8 +51,9 @@ class WritingCtes(Generator):
         names = tuple(f"w{n}" for n in range(1, _TABLES.pick(rng) + 1))
         scene = _Scene(names, between(rng, 1, scale.rows), between(rng, 1, 20))
         created = [step for name in names for step in _steps_of(rng, scene, name)]
+        begin(rng, Stream.ACTION)
         steps = list(_change(rng, scene))
-        while len(steps) < scale.queries and rng.randrange(100):  # a shrinking rng ends the loop
+        while another(rng, len(steps), scale.queries):
             steps += [_query(rng, scene)] if chance(rng, 35) else _change(rng, scene)
         return Case(self.name, tuple(created), tuple(steps))
 

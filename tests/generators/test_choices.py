@@ -3,7 +3,7 @@
 import random
 from collections import Counter
 
-from fuzz.generators.choices import Weighted, between, chance, first_made, pick, pick_name, shuffled, some
+from fuzz.generators.choices import Weighted, another, between, chance, first_made, pick, pick_name, shuffled, some
 
 
 class Zero(random.Random):
@@ -20,6 +20,14 @@ def test_weights_are_kept() -> None:
     assert 6_700 < drawn["often"] < 7_300
     assert 2_600 < drawn["sometimes"] < 3_200
     assert 40 < drawn["rarely"] < 200
+
+
+def test_a_case_ends_at_its_limit_or_by_one_of_many_choices() -> None:
+    rng = random.Random(4)
+    assert not another(rng, 3, 3)
+    ended = sum(not another(rng, 0, 3) for _ in range(10_000))
+    assert 50 < ended < 200
+    assert not another(Zero(), 0, 3)
 
 
 def test_zero_is_the_simplest() -> None:

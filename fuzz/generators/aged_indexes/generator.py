@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from fuzz.generators.aged_indexes.table import Table, condition, create, make_query, make_table
-from fuzz.generators.choices import Weighted, between, chance, pick, shuffled
+from fuzz.generators.choices import Stream, Weighted, another, begin, between, chance, pick, shuffled
 from fuzz.generators.generator import Generator, Scale
 from fuzz.generators.sql.predicates import where
 from oracles.model.case import Case, Step
@@ -157,8 +157,9 @@ class AgedIndexes(Generator):
             *(Step(sql) for sql in _SETTINGS if chance(rng, 20)),
             *(make_ageing(rng, table) if chance(rng, 60) else ()),
         ]
+        begin(rng, Stream.ACTION)
         steps, queries = [make_query(rng, table)], 1
-        while queries < scale.queries and rng.randrange(100):  # a shrinking rng ends the loop
+        while another(rng, queries, scale.queries):
             steps += make_ageing(rng, table) if chance(rng, 60) else ()
             more = min(between(rng, 1, 3), scale.queries - queries)
             steps += [make_query(rng, table) for _ in range(more)]

@@ -3,7 +3,7 @@
 import random
 from typing import ClassVar
 
-from fuzz.generators.choices import chance
+from fuzz.generators.choices import Stream, another, begin, chance
 from fuzz.generators.concurrent_changes.changes import draw_turn
 from fuzz.generators.concurrent_changes.scene import draw_scene
 from fuzz.generators.generator import Generator, Scale
@@ -30,9 +30,10 @@ class ConcurrentChanges(Generator):
         """Return a case: a scene, then turns of both sessions."""
         samples = (REPEATED.name,) if chance(rng, 6) else ()
         scene = draw_scene(rng, scale)
+        begin(rng, Stream.ACTION)
         steps = draw_turn(rng, scene, 1)
         number = 1
-        while 3 * number < scale.queries and rng.randrange(100):  # a shrinking rng ends the loop
+        while another(rng, 3 * number, scale.queries):
             number += 1
             steps += draw_turn(rng, scene, number)
         return Case(self.name, scene.steps, tuple(steps), samples=samples, sampled_by_content=False)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import ClassVar
 
 from fuzz.generators import loopback
-from fuzz.generators.choices import Weighted, between, chance, pick
+from fuzz.generators.choices import Stream, Weighted, begin, between, chance, pick
 from fuzz.generators.copy_batches.changes import make_change, make_check
 from fuzz.generators.copy_batches.copy import make_copy_out
 from fuzz.generators.copy_batches.many_references import HELPERS, make_references
@@ -102,6 +102,7 @@ class CopyBatches(Generator):
         steps: tuple[Step, ...] = ()
         wanted = between(rng, FEWEST_STEPS, FEWEST_STEPS + scale.queries)
         while len(steps) < wanted:
+            begin(rng, Stream.ACTION)
             table = pick(rng, state.tables)
             made, state = ACTIONS.pick(rng)(rng, state, table)
             steps += made

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fuzz.generators import loopback
-from fuzz.generators.choices import Weighted, between, chance, pick
+from fuzz.generators.choices import Weighted, another, between, chance, pick
 from fuzz.generators.foreign_analyze.remote import METHODS, RemoteRelation, Sort, draw_remote, filled, made
 from fuzz.generators.generator import Generator, Scale
 from oracles.model.case import Case, Kind, Step
@@ -240,7 +240,7 @@ class ForeignAnalyze(Generator):
             scene += _made(rng, each)
         steps = [*target(rng), *(step for each in far for step in analyzed(each))]
         actions = 0
-        while actions < max(1, scale.queries // 4) and rng.randrange(100):  # a shrinking rng ends the loop
+        while another(rng, actions, max(1, scale.queries // 4)):
             steps += ACTIONS.pick(rng)(rng, pick(rng, far))
             actions += 1
         if chance(rng, 25):

@@ -3,7 +3,7 @@
 import random
 from typing import ClassVar
 
-from fuzz.generators.choices import chance
+from fuzz.generators.choices import Stream, another, begin, chance
 from fuzz.generators.foreign_tables.changes import action
 from fuzz.generators.foreign_tables.queries import query
 from fuzz.generators.foreign_tables.scene import draw_scene
@@ -39,9 +39,10 @@ class ForeignTables(Generator):
         """Return a case: a scene, then queries and changes."""
         samples = (REPEATED.name,) if chance(rng, 6) else ()
         scene = draw_scene(rng, scale)
+        begin(rng, Stream.ACTION)
         steps = [query(rng, scene)]
         number = 1
-        while number < scale.queries and rng.randrange(100):  # a shrinking rng ends the loop
+        while another(rng, number, scale.queries):
             steps += [query(rng, scene)] if chance(rng, 45) else action(rng, scene, _STATEMENTS * number)
             number += 1
         # Remote estimates depend on sizes of tables, and so on what VACUUM and pruning could remove: no stable plans.

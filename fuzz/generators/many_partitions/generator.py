@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar
 
-from fuzz.generators.choices import Weighted, between, chance, pick, shuffled
+from fuzz.generators.choices import Stream, Weighted, another, begin, between, chance, pick, shuffled
 from fuzz.generators.generator import Generator, Scale
 from fuzz.generators.many_partitions.scene import INDEXED, Parent, Scene, children, draw_scene
 from fuzz.generators.many_partitions.trees import Tree, draw_tree
@@ -132,8 +132,9 @@ class ManyPartitions(Generator):
         """Return a case: a scene of three to five tables, then queries, and prepared statements executed around DDL."""
         scene = draw_scene(rng, scale)
         most = scale.relations + scale.relations // 2
+        begin(rng, Stream.ACTION)
         actions = [_query_action(rng, scene, most)]
-        while len(actions) < max(1, scale.queries // 3) and rng.randrange(100):  # a shrinking rng ends the loop
+        while another(rng, len(actions), max(1, scale.queries // 3)):
             actions.append(ACTIONS.pick(rng)(rng, scene, most))
         return Case(self.name, scene.steps, tuple(step for steps in actions for step in steps))
 

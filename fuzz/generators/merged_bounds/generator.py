@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import permutations
 from typing import ClassVar
 
-from fuzz.generators.choices import Weighted, between, chance, pick, shuffled, some
+from fuzz.generators.choices import Stream, Weighted, another, begin, between, chance, pick, shuffled, some
 from fuzz.generators.generator import Generator, Scale
 from fuzz.generators.merged_bounds.scene import Scene, Table, draw_scene, steps_of
 from fuzz.generators.merged_bounds.trees import Allowed, Drawing, Tree, draw_allowed, draw_tree, matched
@@ -117,12 +117,14 @@ class MergedBounds(Generator):
         if chance(rng, 30):  # without pruning, partitions may then be proven empty in another way
             steps = (Step("SET constraint_exclusion = on"), *steps)
         limit = max(1, scale.queries * 2 // 3)
+        begin(rng, Stream.ACTION)
         actions = [_query(rng, scene, scale)]
         if scene.joins_in_any_order:
             for _ in range((_MATCHING_ROUNDS if scene.matching else _ROUNDS).pick(rng)):
+                begin(rng, Stream.ACTION)
                 actions += _in_each_order(rng, scene)
             actions = actions[:limit]
-        while len(actions) < limit and rng.randrange(100):  # a shrinking rng ends the loop
+        while another(rng, len(actions), limit):
             changed = scene.tables[0].changed and chance(rng, 10)
             actions.append(move(rng, scene) if changed else _query(rng, scene, scale))
         return Case(self.name, steps, tuple(actions))

@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable
 from typing import ClassVar
 
-from fuzz.generators.choices import Weighted, between, chance, pick, shuffled
+from fuzz.generators.choices import Stream, Weighted, another, begin, between, chance, pick, shuffled
 from fuzz.generators.generator import Generator, Scale
 from fuzz.generators.outer_joins.levels import draw_kind, level
 from fuzz.generators.outer_joins.scene import Scene, draw_scene
@@ -210,7 +210,8 @@ class OuterJoins(Generator):
         """Return a case: a scene of three tables, and perhaps a function, then actions on joins of them."""
         scene = draw_scene(rng, scale)
         most = max(2, scale.relations // 2)
+        begin(rng, Stream.ACTION)
         actions = [joined(rng, scene, most)]
-        while len(actions) < max(1, scale.queries // 7) and rng.randrange(100):  # a shrinking rng ends the loop
+        while another(rng, len(actions), max(1, scale.queries // 7)):
             actions.append(ACTIONS.pick(rng)(rng, scene, most))
         return Case(self.name, scene.steps, tuple(step for steps in actions for step in steps))

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable
 from typing import ClassVar
 
-from fuzz.generators.choices import Weighted, between, chance, first_made, pick
+from fuzz.generators.choices import Stream, Weighted, another, begin, between, chance, first_made, pick
 from fuzz.generators.generator import Generator, Scale
 from fuzz.generators.pruned_partitions.changes import CHANGES
 from fuzz.generators.pruned_partitions.conditions import Drawing, conditions
@@ -135,8 +135,9 @@ class PrunedPartitions(Generator):
     def generate(self, rng: random.Random, scale: Scale) -> Case:
         """Return a case: a scene, then queries, changes, cursors and prepared statements."""
         scene = draw_scene(rng, scale)
+        begin(rng, Stream.ACTION)
         steps = [query(rng, scene)]
-        while len(steps) < scale.queries and rng.randrange(100):  # a shrinking rng ends the loop
+        while another(rng, len(steps), scale.queries):
             steps += ACTIONS.pick(rng)(rng, scene)
         return Case(self.name, scene.steps, tuple(steps))
 

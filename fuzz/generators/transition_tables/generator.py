@@ -3,7 +3,7 @@
 import random
 from typing import ClassVar
 
-from fuzz.generators.choices import between, chance
+from fuzz.generators.choices import Stream, another, begin, between, chance
 from fuzz.generators.generator import Generator, Scale
 from fuzz.generators.transition_tables.changes import draw_change
 from fuzz.generators.transition_tables.scene import LOG, TARGET, Scene, draw_scene
@@ -31,9 +31,10 @@ class TransitionTables(Generator):
     def generate(self, rng: random.Random, scale: Scale) -> Case:
         """Return a case: a scene, then changes with their logs."""
         scene = draw_scene(rng, scale)
+        begin(rng, Stream.ACTION)
         steps = _logged(rng, scene, 1)
         number = 1
-        while 2 * number < scale.queries and rng.randrange(100):  # a shrinking rng ends the loop
+        while another(rng, 2 * number, scale.queries):
             number += 1
             steps += _logged(rng, scene, number)
         return Case(self.name, scene.steps, tuple(steps), samples=(REPORTED.name,), sampled_by_content=False)
